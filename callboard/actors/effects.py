@@ -1,0 +1,80 @@
+"""The I/O an actor can ask for, as data. ``world.py`` carries it out through the backends' contracts."""
+
+from dataclasses import dataclass
+
+from callboard.actors.decision import Perform
+from callboard.messages.mailbox import DistributeRequest
+from callboard.messages.ledger import Ledger
+from callboard.messages.record import NewRecord, Record
+
+
+@dataclass(frozen=True, slots=True)
+class FindBounds(Perform):
+    """Result ``TopicBounds``: where the topic begins and ends, and its identity."""
+
+    topic: str
+
+
+@dataclass(frozen=True, slots=True)
+class TopicBounds:
+    """The retained range ``[first, end)`` of the topic incarnation ``log_id``."""
+
+    log_id: str
+    first: int
+    end: int
+
+
+@dataclass(frozen=True, slots=True)
+class ReadLog(Perform):
+    """Result ``LogRead``; when nothing is there yet, waits up to ``wait_s`` seconds for more."""
+
+    topic: str
+    start: int
+    max_records: int = 500
+    max_bytes: int = 4 << 20
+    wait_s: float = 0.0
+
+
+@dataclass(frozen=True, slots=True)
+class LogRead:
+    """The records found, and ``next``: where to read on. Every record in ``[start, next)`` is included."""
+
+    log_id: str
+    records: tuple[Record, ...]
+    next: int
+
+
+@dataclass(frozen=True, slots=True)
+class Append(Perform):
+    """Result: the tuple of offsets."""
+
+    topic: str
+    records: tuple[NewRecord, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class BuildPackage(Perform):
+    """Result ``PackageMessage`` without identity (publisher, id): content, digest, paths, blobs stored."""
+
+    request: DistributeRequest
+
+
+@dataclass(frozen=True, slots=True)
+class OpenRepository(Perform):
+    """Result ``Ledger``, or None for a repository never written."""
+
+
+@dataclass(frozen=True, slots=True)
+class SaveLedger(Perform):
+    """Result None. ``durable=False`` is enough for what only a crash of the process must not lose."""
+
+    ledger: Ledger
+    durable: bool = True
+
+
+@dataclass(frozen=True, slots=True)
+class ImportPackage(Perform):
+    """Result None: the package in ``record`` was applied and ``ledger`` stored, in one transaction."""
+
+    record: Record
+    ledger: Ledger

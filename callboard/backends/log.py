@@ -1,0 +1,113 @@
+"""The log: the only thing agents share.
+
+A log holds topics; a topic is a sequence of records with strictly increasing offsets. Gaps between
+offsets are legal, so nobody may count records by subtracting, nor infer a loss from a gap. Offsets mean
+something only together with the topic's identity.
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from enum import Flag, auto
+from typing import NamedTuple, Protocol
+
+from callboard.messages.record import NewRecord, Record
+
+READ_RECORDS_MAX = 1000
+READ_BYTES_MAX = 4 << 20
+RECORD_BYTES_MAX = 2 << 20
+"""Every log takes records (payload and headers) of at least 1 MB; the built-in ones refuse above this."""
+
+
+class Capability(Flag):
+    """What a log can do beyond the contract. Asserted both ways by the conformance suite."""
+
+    NONE = 0
+    DURABLE = auto()
+    """Survives the death of every process."""
+    SHARED = auto()
+    """Several processes may open it at once."""
+    KEYS = auto()
+    """Appends with a key are idempotent while the first record is retained."""
+    TRIM = auto()
+    """``trim`` removes records; without it retention is the server's own business."""
+
+
+class Bounds(NamedTuple):
+    """The retained range ``[first, end)``: ``end`` is stable, nothing below it will still appear.
+
+    An empty topic has ``first == end``.
+    """
+
+    first: int
+    end: int
+
+
+@dataclass(frozen=True, slots=True)
+class Retention:
+    """What may go. A record is removed as soon as one of the given limits allows it."""
+
+    below_offset: int | None = None
+    older_than_s: float | None = None
+    above_bytes: int | None = None
+
+
+class Log(Protocol):
+    """What every log does. Implementations are in ``logs/``; ``callboard.testing.conformance`` decides.
+
+    Every method may raise ``LogUnavailable``, after which the same call may be tried again, and
+    ``TopicMissing`` for a topic that was never ensured.
+    """
+
+    @property
+    def capabilities(self) -> Capability:
+        """What this log declares to support."""
+        ...
+
+    async def ensure(self, topic: str) -> None:
+        """Create the topic unless it exists. Names match ``[a-z0-9][a-z0-9._-]{0,80}``."""
+        ...
+
+    async def append(self, topic: str, records: Sequence[NewRecord]) -> list[int]:
+        """Write the records, all or none, and return their offsets once they are as durable as the log gets.
+
+        Raises ``RecordTooLarge`` before anything is written. After ``LogUnavailable`` or a cancellation
+        the outcome is unknown: append again with the same keys.
+        """
+        ...
+
+    async def read(
+        self,
+        topic: str,
+        start: int,
+        max_records: int = READ_RECORDS_MAX,
+        max_bytes: int = READ_BYTES_MAX,
+    ) -> list[Record]:
+        """The records with an offset of at least ``start``, oldest first; empty at the end of the log.
+
+        Always at least one record when there is one, however large. Raises ``OffsetOutOfRange`` when
+        ``start`` is below ``first`` or above ``end``.
+        """
+        ...
+
+    async def wait(self, topic: str, start: int, timeout_s: float) -> bool:
+        """Wait until a record with an offset of at least ``start`` can be read; False after the timeout."""
+        ...
+
+    async def bounds(self, topic: str) -> Bounds:
+        """The retained range. A trimmed topic keeps its end: offsets are never given twice."""
+        ...
+
+    async def trim(self, topic: str, retention: Retention) -> int:
+        """Remove the oldest records that the retention allows, and return the new ``first``.
+
+        Raises ``NotSupported`` without ``Capability.TRIM``.
+        """
+        ...
+
+    async def identity(self, topic: str) -> str:
+        """A random name of this incarnation of the topic; another one after it was replaced or re-created."""
+        ...
+
+    async def close(self) -> None:
+        """Release everything; idempotent. Pending appends are finished, waits return False."""
+        ...

@@ -1,0 +1,119 @@
+"""The repository: where content lives. Publishers export from one, a subscriber imports into one.
+
+Content is a tree of entries named by absolute paths such as ``/blog/2026/a.html``: UTF-8, ``/`` between the
+names, no empty name, no ``.`` or ``..``, no NUL. ``/`` is the root, a folder that always exists.
+"""
+
+from collections.abc import Callable, Iterable, Iterator
+from dataclasses import dataclass
+from enum import IntEnum
+from typing import Protocol
+
+
+class EntryKind(IntEnum):
+    """What an entry is."""
+
+    FOLDER = 0
+    FILE = 1
+    LINK = 2
+
+
+@dataclass(frozen=True, slots=True)
+class Entry:
+    """One node of a tree as a reader sees it.
+
+    ``mode`` holds the nine permission bits. ``size`` and ``open`` (which yields the content in chunks)
+    mean something for files, ``target`` for symbolic links.
+    """
+
+    path: str
+    kind: EntryKind
+    mode: int = 0o644
+    size: int = 0
+    target: str = ""
+    open: Callable[[], Iterator[bytes]] = lambda: iter(())
+
+
+@dataclass(frozen=True, slots=True)
+class Keep:
+    """A folder that must be there, such as an ancestor: created with ``mode`` if missing, else left as it is.
+
+    A file or link at its path is replaced.
+    """
+
+    path: str
+    mode: int
+
+
+@dataclass(frozen=True, slots=True)
+class Put:
+    """Make the entry exist exactly so; what was at its path is replaced, but a folder keeps its children.
+
+    For files, ``digest`` is the sha-256 of the content in hexadecimal; the repository compares while it
+    writes and raises ``PackageCorrupt``.
+    """
+
+    entry: Entry
+    digest: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Delete:
+    """Remove the path and everything below it; nothing there is fine. Deleting ``/`` empties the root."""
+
+    path: str
+
+
+@dataclass(frozen=True, slots=True)
+class Prune:
+    """Remove whatever lies below ``path`` and is not in ``keep`` (absolute paths): a deep ADD is the whole tree."""
+
+    path: str
+    keep: frozenset[str]
+
+
+Operation = Keep | Put | Delete | Prune
+
+
+class Source(Protocol):
+    """Where content is read from."""
+
+    def entries(self, path: str, deep: bool) -> Iterator[Entry]:
+        """The entry at ``path``; with ``deep`` also everything below it, parents first, names sorted.
+
+        Blocking: call it outside the event loop. Raises ``RequestRefused`` for a path that does not exist, that
+        leaves the root, or that cannot be read, naming it.
+        """
+        ...
+
+
+class Repository(Source, Protocol):
+    """What every repository does. Every method may raise ``RepositoryUnavailable``.
+
+    The ledger is opaque bytes; content and ledger change together or not at all, whatever dies when.
+    """
+
+    async def open(self) -> bytes:
+        """Take the repository for this process, finish or undo what a crash left, and return the ledger.
+
+        Empty bytes for a repository never written. Raises ``RepositoryBusy`` while another instance has it,
+        ``SchemaTooNew`` when a newer version wrote it.
+        """
+        ...
+
+    async def apply(self, operations: Iterable[Operation], ledger: bytes) -> None:
+        """Carry out the operations in order, together with the new ledger, in one transaction.
+
+        ``operations`` is consumed outside the event loop. Whatever it raises undoes everything. An error
+        raised by this method leaves the old content and the old ledger.
+        """
+        ...
+
+    async def save(self, ledger: bytes, durable: bool = True) -> None:
+        """Store the ledger alone. With ``durable=False`` it survives the death of the process but perhaps not
+        the loss of power, which then brings back an older ledger with the content that belongs to it."""
+        ...
+
+    async def close(self) -> None:
+        """Let go of the repository; idempotent."""
+        ...

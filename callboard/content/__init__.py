@@ -1,0 +1,1 @@
+"""The package format: build, read, verify, apply."""

@@ -1,0 +1,141 @@
+"""The error tree. Each class is one decision for the caller, and each message says what to do next.
+
+CallboardError
+├── ConfigError            fix the configuration, then start again
+│   └── ExtraMissing       install the named extra
+├── RequestRefused         fix the request; sending it again as it is will not help
+├── SubscriberTaken        another instance runs under this name; stop it or choose another name
+├── LogError
+│   ├── OffsetOutOfRange   records were trimmed away or never existed; decide where to go on
+│   ├── RecordTooLarge     ship it through the blob store
+│   ├── TopicMissing       create the topic, or correct its name
+│   ├── LogUnavailable     wait and try again
+│   ├── LogReplaced        the offsets belong to another log; decide how to start over
+│   └── NotSupported       this backend cannot do that, by declaration
+├── BlobError
+│   ├── BlobMissing        the content is not in the store (yet)
+│   └── BlobUnavailable    wait and try again
+├── RepositoryError
+│   ├── RepositoryBusy     another process holds this repository
+│   └── RepositoryUnavailable   disk full, no permission, ...: repair, then it goes on by itself
+├── PackageError
+│   ├── PackageCorrupt     the bytes are not what was published; restore them or clear the package
+│   └── PackageRefused     the package asks for something that is never done, such as leaving the root
+├── SchemaTooNew           written by a newer version; upgrade this process
+├── Undecodable            the bytes are not a message that this version knows
+├── AgentFailed            the supervisor gave up on an actor; see the reason, restart the agent
+└── NotAnswered            no answer in time; the request may still have taken effect, so retry with its id
+"""
+
+
+class CallboardError(Exception):
+    """Anything callboard raises on purpose."""
+
+
+class ConfigError(CallboardError):
+    """The configuration cannot work; the message names the setting and the fix."""
+
+
+class ExtraMissing(ConfigError):
+    """An optional dependency is not installed; the message carries the pip command."""
+
+
+class RequestRefused(CallboardError):
+    """The request is wrong in itself."""
+
+
+class SubscriberTaken(CallboardError):
+    """A live instance already runs under this subscriber name."""
+
+
+class LogError(CallboardError):
+    """The log could not do what was asked."""
+
+
+class OffsetOutOfRange(LogError):
+    """The offset was trimmed away, or lies beyond the end.
+
+    ``first`` is the oldest offset still there and ``end`` the one after the newest.
+    """
+
+    def __init__(self, topic: str, offset: int, first: int, end: int) -> None:
+        super().__init__(
+            f"offset {offset} of topic {topic!r} is not in the log, which holds [{first}, {end}); "
+            "choose an offset inside that range or reseed the subscriber"
+        )
+        self.topic, self.offset, self.first, self.end = topic, offset, first, end
+
+    def __reduce__(self) -> tuple[type["OffsetOutOfRange"], tuple[str, int, int, int]]:
+        return OffsetOutOfRange, (self.topic, self.offset, self.first, self.end)
+
+
+class RecordTooLarge(LogError):
+    """The record is above the log's limit."""
+
+
+class TopicMissing(LogError):
+    """The topic does not exist."""
+
+
+class LogUnavailable(LogError):
+    """The log cannot be reached or written just now."""
+
+
+class LogReplaced(LogError):
+    """The log behind this name is not the one the offsets were given by."""
+
+
+class NotSupported(LogError):
+    """The backend declares that it lacks this capability."""
+
+
+class BlobError(CallboardError):
+    """The blob store could not do what was asked."""
+
+
+class BlobMissing(BlobError):
+    """No blob with this digest."""
+
+
+class BlobUnavailable(BlobError):
+    """The blob store cannot be reached or written just now."""
+
+
+class RepositoryError(CallboardError):
+    """The repository could not do what was asked."""
+
+
+class RepositoryBusy(RepositoryError):
+    """Another process has this repository open."""
+
+
+class RepositoryUnavailable(RepositoryError):
+    """The repository cannot be written just now: disk full, no permission, ..."""
+
+
+class PackageError(CallboardError):
+    """The package cannot be imported as it is."""
+
+
+class PackageCorrupt(PackageError):
+    """Truncated or altered: a digest does not match."""
+
+
+class PackageRefused(PackageError):
+    """The package would write outside the repository, or breaks the format's rules."""
+
+
+class SchemaTooNew(CallboardError):
+    """Written by a newer version than this one can read."""
+
+
+class Undecodable(CallboardError):
+    """Not a message of a known type, or damaged."""
+
+
+class AgentFailed(CallboardError):
+    """An actor kept failing and the supervisor gave up."""
+
+
+class NotAnswered(CallboardError):
+    """No answer within the deadline."""

@@ -1,0 +1,185 @@
+"""The messages on the log's topics.
+
+The field numbers up to 31 are those of Apache Sling's 2019 schema, so bytes written by it can be read.
+"""
+
+from dataclasses import dataclass
+from enum import IntEnum
+
+from callboard.messages.event import Event
+
+Pairs = tuple[tuple[str, str], ...]
+
+
+class Kind(IntEnum):
+    """What a package asks of a subscriber."""
+
+    ADD = 0
+    DELETE = 1
+    TEST = 2
+    INVALIDATE = 32
+
+
+class Status(IntEnum):
+    """What became of a package at one subscriber."""
+
+    REMOVED_FAILED = 0
+    REMOVED = 1
+    IMPORTED = 2
+
+
+class State(IntEnum):
+    """What a subscriber is doing, in its own words."""
+
+    STARTING = 0
+    IDLE = 1
+    IMPORTING = 2
+    RETRYING = 3
+    BLOCKED = 4
+    GAP = 5
+    WAITING = 6
+    STOPPED = 7
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class PackageMessage(Event):
+    """Topic ``package``: one distribution request as shipped.
+
+    A non-empty package is either inline (``content``) or in the blob store (``content_ref``, a digest).
+    """
+
+    publisher_instance: str
+    publisher: str
+    package_id: str
+    kind: Kind
+    length: int = 0
+    content: bytes = b""
+    paths: tuple[str, ...] = ()
+    deep_paths: tuple[str, ...] = ()
+    content_ref: str = ""
+    format: str = "callboard"
+    user: str = ""
+    metadata: Pairs = ()
+    request_id: str = ""
+    content_digest: str = ""
+    entries: int = 0
+    blobs: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class PackageStatusMessage(Event):
+    """Topic ``status``: what became of the package at ``offset``. IMPORTED and REMOVED come from editable
+    subscribers only, REMOVED_FAILED from any that gives up."""
+
+    subscriber_instance: str
+    subscriber: str
+    publisher: str
+    offset: int
+    status: Status
+    reason: str = ""
+    attempts: int = 0
+    package_id: str = ""
+    sequence: int = 0
+    time_ns: int = 0
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SubscriberState(Event):
+    """Where a subscriber stands for one publisher: ``offset`` is the last processed one, -1 for none."""
+
+    publisher: str
+    offset: int
+    retries: int = 0
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SubscriberConfiguration(Event):
+    """What a subscriber was configured to do; ``max_retries`` below zero means without limit."""
+
+    editable: bool
+    max_retries: int
+    follows: tuple[str, ...] = ()
+    repository: str = ""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class DiscoveryMessage(Event):
+    """Topic ``discovery``: what a subscriber says about itself, on change and every ten seconds.
+
+    ``offset`` is the last processed offset of the package topic whose identity is ``log_id``;
+    ``since_ns`` is when the state began and ``next_try_ns`` when a retry is due, both by the
+    subscriber's clock, as is ``time_ns``.
+    """
+
+    subscriber_instance: str
+    subscriber: str
+    states: tuple[SubscriberState, ...] = ()
+    configuration: SubscriberConfiguration
+    state: State = State.STARTING
+    reason: str = ""
+    offset: int = -1
+    log_id: str = ""
+    attempts: int = 0
+    last_error: str = ""
+    since_ns: int = 0
+    next_try_ns: int = 0
+    time_ns: int = 0
+    host: str = ""
+    pid: int = 0
+    version: str = ""
+    command_offset: int = -1
+    cleared: int = 0
+    imported: int = 0
+    announce_interval_ms: int = 10_000
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ClearCommand(Event):
+    """Treat every package up to and including ``offset`` as done without importing it."""
+
+    offset: int
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class CommandMessage(Event):
+    """Topic ``command``: an order to one subscriber, with its author and reason.
+
+    ``publisher`` scopes it to one publisher's packages; ``log_id`` is the package log the offset belongs
+    to, so that a command is void on any other log.
+    """
+
+    subscriber_instance: str
+    subscriber: str
+    clear: ClearCommand | None = None
+    publisher: str = ""
+    command_id: str = ""
+    author: str = ""
+    reason: str = ""
+    log_id: str = ""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class PingMessage(Event):
+    """Says only that the log can be written."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class LogMessage(Event):
+    """Topic ``discovery``: a line for the publisher's log, such as the error of a failed import."""
+
+    publisher: str
+    subscriber_instance: str
+    subscriber: str
+    message: str
+    stacktrace: str = ""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class PackageDistributedMessage(Event):
+    """Topic ``event``, as JSON: every live subscriber has passed this package."""
+
+    publisher: str
+    package_id: str
+    deep_paths: tuple[str, ...] = ()
+    paths: tuple[str, ...] = ()
+    offset: int

@@ -1,0 +1,329 @@
+"""What the actors of one agent say to each other, and what the service asks them. Never on the log."""
+
+from dataclasses import dataclass
+from enum import IntEnum
+
+from callboard.messages.distribution import (
+    CommandMessage,
+    DiscoveryMessage,
+    Kind,
+    Pairs,
+    PackageStatusMessage,
+)
+from callboard.messages.event import Event
+from callboard.messages.record import Record
+
+# Publisher: distributing.
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class DistributeRequest(Event):
+    """Ship these paths. ``source`` is the folder they are read from; DELETE, INVALIDATE and TEST need none."""
+
+    request_id: str
+    kind: Kind
+    paths: tuple[str, ...]
+    deep_paths: tuple[str, ...] = ()
+    source: str = ""
+    user: str = ""
+    metadata: Pairs = ()
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class DistributeResponse(Event):
+    """``accepted`` means: on the log, at ``offset``. Otherwise ``reason`` says why not."""
+
+    request_id: str
+    accepted: bool
+    package_id: str = ""
+    offset: int = -1
+    length: int = 0
+    entries: int = 0
+    reason: str = ""
+
+
+# Publisher: queues as views on the log.
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class PackageSummary(Event):
+    """A package without its content. ``problem`` says why the record cannot be decoded, if so."""
+
+    offset: int
+    time_ns: int
+    publisher: str = ""
+    kind: Kind = Kind.ADD
+    package_id: str = ""
+    length: int = 0
+    paths: tuple[str, ...] = ()
+    deep_paths: tuple[str, ...] = ()
+    user: str = ""
+    problem: str = ""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class PackagesSeen(Event):
+    """Every package of the topic with an offset in ``[start, stop)``, from the tail or from a range."""
+
+    log_id: str
+    start: int
+    stop: int
+    packages: tuple[PackageSummary, ...] = ()
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RangeWanted(Event):
+    """Read ``[start, stop)`` from the log and answer with ``PackagesSeen``, in pieces, then ``RangeDone``."""
+
+    log_id: str
+    start: int
+    stop: int
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RangeDone(Event):
+    """The range was delivered as far as it exists; ``first`` is the oldest offset the log still has.
+
+    ``problem`` is set when it could not be read.
+    """
+
+    start: int
+    stop: int
+    first: int
+    problem: str = ""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class QueueQuery(Event):
+    """A page of the queue of whoever has processed everything up to ``after``; no publisher means all."""
+
+    after: int
+    publisher: str = ""
+    skip: int = 0
+    limit: int = 100
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class QueueSize(Event):
+    """How many packages (and content bytes) lie after an offset, and when the oldest was appended."""
+
+    publisher: str
+    after: int
+    size: int = 0
+    length: int = 0
+    oldest_ns: int = 0
+    newest: int = -1
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class QueuePage(Event):
+    """The queue's size and the packages of the page. ``problem`` is set when it could not be read."""
+
+    queue: QueueSize
+    packages: tuple[PackageSummary, ...] = ()
+    problem: str = ""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SizesQuery(Event):
+    """The sizes of many queues at once; those asked for are given by their publisher and ``after``."""
+
+    queues: tuple[QueueSize, ...]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Sizes(Event):
+    """The answers, in the order of the questions, and the publishers that have packages in the log."""
+
+    queues: tuple[QueueSize, ...]
+    publishers: tuple[str, ...] = ()
+    problem: str = ""
+
+
+# Publisher: the fleet, its errors, and orders to it.
+
+
+class Liveness(IntEnum):
+    """Whether a subscriber is heard of: never simply vanished."""
+
+    LIVE = 0
+    SILENT = 1
+    GONE = 2
+    STOPPED = 3
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Member(Event):
+    """A subscriber as last heard of, ``seen_ns`` being the log's time of that announcement."""
+
+    announcement: DiscoveryMessage
+    liveness: Liveness
+    seen_ns: int
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class FleetQuery(Event):
+    """Who is there?"""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class FleetView(Event):
+    """Every subscriber ever heard of in the retained discovery records, by name."""
+
+    members: tuple[Member, ...]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ErrorsQuery(Event):
+    """A page of the error queue of a subscriber; empty names mean all."""
+
+    subscriber: str = ""
+    publisher: str = ""
+    skip: int = 0
+    limit: int = 100
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ErrorCount(Event):
+    """How many packages a subscriber gave up on."""
+
+    subscriber: str
+    publisher: str
+    size: int
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ErrorsPage(Event):
+    """The page, oldest first, and the sizes of all error queues that are not empty."""
+
+    errors: tuple[PackageStatusMessage, ...]
+    counts: tuple[ErrorCount, ...]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class CommandRequest(Event):
+    """Put this command on the log; its ``command_id`` makes retries harmless."""
+
+    command: CommandMessage
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class CommandSent(Event):
+    """The command is on the log at ``offset``, or ``problem`` says why not."""
+
+    command_id: str
+    offset: int = -1
+    problem: str = ""
+
+
+# Subscriber.
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class PackagesWanted(Event):
+    """Read the package topic from ``start`` and answer with ``PackagesRead``; replaces an earlier wish."""
+
+    log_id: str
+    start: int
+    max_records: int
+    max_bytes: int
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class PackagesRead(Event):
+    """Every record in ``[start, next)``."""
+
+    log_id: str
+    start: int
+    next: int
+    records: tuple[Record, ...]
+
+
+class Obstacle(IntEnum):
+    """Why the package topic cannot be read on."""
+
+    UNAVAILABLE = 0
+    OUT_OF_RANGE = 1
+    REPLACED = 2
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class PackagesUnavailable(Event):
+    """The wish cannot be met (now): what is in the way, and the retained range as far as it is known."""
+
+    start: int
+    obstacle: Obstacle
+    reason: str
+    first: int = -1
+    end: int = -1
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class CommandsWanted(Event):
+    """Follow the command topic from after this position of this incarnation of it."""
+
+    subscriber_instance: str
+    log_id: str
+    offset: int
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class CommandReceived(Event):
+    """A command for this subscriber, at ``offset`` of the command topic ``log_id``."""
+
+    log_id: str
+    offset: int
+    command: CommandMessage
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class StatusesPending(Event):
+    """Everything in the outbox, in the order of the sequence numbers; replaces what was pending before."""
+
+    statuses: tuple[PackageStatusMessage, ...]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class StatusesSent(Event):
+    """Statuses up to and including this sequence number are on the log."""
+
+    sequence: int
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Report(Event):
+    """What the importer knows, for the announcer to announce; the announcer adds who and where it runs."""
+
+    announcement: DiscoveryMessage
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Admitted(Event):
+    """The name is ours; start."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class CaughtUpQuery(Event):
+    """Answer with ``Report`` once every package on the log at the time of asking is processed."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ReportQuery(Event):
+    """Answer with ``Report`` at once."""
+
+
+class Problem(IntEnum):
+    """Why an agent cannot go on."""
+
+    SUBSCRIBER_TAKEN = 0
+    REPOSITORY_BUSY = 1
+    SCHEMA_TOO_NEW = 2
+    ACTOR_FAILED = 3
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class AgentProblem(Event):
+    """To the role ``gateway``: the agent must be stopped, for this reason."""
+
+    problem: Problem
+    reason: str

@@ -1,0 +1,35 @@
+"""A record of the log, as written and as read."""
+
+from dataclasses import dataclass
+
+from callboard.messages.event import Event
+
+Headers = tuple[tuple[str, str], ...]
+"""Name and value pairs; names are lower case, see ``headers.py`` for those that callboard writes."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class NewRecord(Event):
+    """What a writer hands to the log.
+
+    A record with a ``key`` is appended only if no retained record of the topic has that key; otherwise
+    the append answers with the offset of the one that is there. This makes a retried append harmless.
+    """
+
+    payload: bytes
+    headers: Headers = ()
+    key: str = ""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Record(Event):
+    """What a reader gets: the offset given by the log and the time of the append by the writer's clock."""
+
+    offset: int
+    time_ns: int
+    payload: bytes
+    headers: Headers = ()
+
+    def header(self, name: str) -> str:
+        """The value of a header, or the empty string."""
+        return next((value for key, value in self.headers if key == name), "")

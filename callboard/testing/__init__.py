@@ -1,0 +1,1 @@
+"""For tests of callboard and of what is built on it."""
