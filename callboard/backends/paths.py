@@ -1,0 +1,66 @@
+"""Paths of content: which ones there may be, and which links stay inside the root."""
+
+from callboard.errors import RequestRefused
+
+RESERVED = ".callboard"
+"""A repository's own state lies under this name at the top; content never has it."""
+
+NAME_BYTES_MAX = 255
+"""What every Linux file system takes as one name."""
+
+PATH_BYTES_MAX = 3072
+"""Leaves room for a repository's root below the kernel's limit of 4096 bytes for a whole path."""
+
+
+def check_path(path: str) -> str:
+    """The path itself if it names content: absolute, normalised, UTF-8, within the bounds above.
+
+    Raises:
+        RequestRefused: naming the path and what is wrong with it.
+    """
+    if path == "/":
+        return path
+    if not path.startswith("/"):
+        raise RequestRefused(f"path {path!r} is not absolute; write it from the root, such as /blog/a.html")
+    if "\0" in path:
+        raise RequestRefused(f"path {path!r} holds a NUL character; remove it")
+    names = path[1:].split("/")
+    if ".." in names or "." in names or "" in names:
+        raise RequestRefused(f"path {path!r} is not normalised; leave out empty names, '.' and '..'")
+    if names[0] == RESERVED:
+        raise RequestRefused(f"path {path!r} is reserved for the repository itself; choose another name")
+    try:
+        size, longest = len(path.encode()), max(len(name.encode()) for name in names)
+    except UnicodeEncodeError:
+        raise RequestRefused(f"path {path!r} is not valid UTF-8; rename it") from None
+    if size > PATH_BYTES_MAX or longest > NAME_BYTES_MAX:
+        raise RequestRefused(
+            f"path {path[:80]!r}... is too long; the limits are {NAME_BYTES_MAX} bytes a name and "
+            f"{PATH_BYTES_MAX} bytes in all"
+        )
+    return path
+
+
+def link_leaves_root(path: str, target: str) -> bool:
+    """Whether a symbolic link at ``path`` with this ``target`` could lead out of the root.
+
+    True for an absolute target, for more leading ``..`` than there are folders above the link, and for a
+    ``..`` after a name: the name may be a link itself, so only the file system could tell where that leads.
+    """
+    if target.startswith("/"):
+        return True
+    names = [name for name in target.split("/") if name not in {"", "."}]
+    ups = 0
+    while ups < len(names) and names[ups] == "..":
+        ups += 1
+    return ups > path.count("/") - 1 or ".." in names[ups:]
+
+
+def parent_of(path: str) -> str:
+    """The path of the folder that holds ``path``; the root is its own parent."""
+    return path[: path.rfind("/")] or "/"
+
+
+def child_of(folder: str, name: str) -> str:
+    """The path of ``name`` in ``folder``."""
+    return f"/{name}" if folder == "/" else f"{folder}/{name}"
