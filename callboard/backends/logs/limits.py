@@ -1,0 +1,50 @@
+"""What every built-in log refuses, in the same words."""
+
+import re
+from collections.abc import Sequence
+
+from callboard.backends.log import RECORD_BYTES_MAX
+from callboard.errors import ConfigError, LogUnavailable, RecordTooLarge, TopicMissing
+from callboard.messages.record import NewRecord, Record
+
+_TOPIC = re.compile(r"[a-z0-9][a-z0-9._-]{0,80}")
+
+
+def is_topic_name(topic: str) -> bool:
+    """Whether a topic can have this name."""
+    return _TOPIC.fullmatch(topic) is not None
+
+
+def check_topic_name(topic: str) -> None:
+    """Raise ``ConfigError`` unless a topic can have this name."""
+    if not is_topic_name(topic):
+        raise ConfigError(
+            f"{topic!r} cannot name a topic; use 1 to 81 of a-z, 0-9, '.', '_' and '-', "
+            "beginning with a letter or digit"
+        )
+
+
+def record_bytes(record: NewRecord | Record) -> int:
+    """What a record counts for in limits and retention: its payload and headers."""
+    headers = sum(len(name.encode()) + len(value.encode()) for name, value in record.headers)
+    return len(record.payload) + headers
+
+
+def check_sizes(topic: str, records: Sequence[NewRecord]) -> None:
+    """Raise ``RecordTooLarge`` if one of the records is above ``RECORD_BYTES_MAX``."""
+    for record in records:
+        if (size := record_bytes(record)) > RECORD_BYTES_MAX:
+            raise RecordTooLarge(
+                f"a record of {size} bytes for topic {topic!r} is above the limit of {RECORD_BYTES_MAX}; "
+                "ship its content through a blob store"
+            )
+
+
+def missing(topic: str) -> TopicMissing:
+    """The error for a topic that nobody ensured."""
+    return TopicMissing(f"there is no topic {topic!r} in this log; ensure() it, or correct its name")
+
+
+def closed() -> LogUnavailable:
+    """The error for a call that comes after ``close``."""
+    return LogUnavailable("this log was closed; open it again")
