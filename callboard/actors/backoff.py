@@ -9,7 +9,7 @@ _EXPONENT_MAX = 64
 
 @dataclass(frozen=True, slots=True)
 class Backoff:
-    """Delays growing by ``factor`` from ``first_s`` to ``max_s`` seconds, each spread by ``jitter`` (a share).
+    """Delays growing by ``factor`` from ``first_s`` to ``max_s`` seconds, spread by ``jitter`` (a share).
 
     The spread keeps a fleet that lost the same server from coming back to it in the same instant.
     """

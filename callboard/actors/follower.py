@@ -131,7 +131,7 @@ class Follower:
         self._timer = f"follow {topic}"
 
     def start(self) -> tuple[Effect, ...]:
-        """The effects that begin it, or make it go on where it would have gone if it had not stopped to report."""
+        """The effects that begin it, or that make it go on after it has stopped to report."""
         find = FindBounds(self.topic)
         self._pending = find
         return (find,)
