@@ -1,0 +1,186 @@
+"""Events to bytes and back: the only place that knows the generated Protocol Buffers code.
+
+Nothing here is written per class. A plan is compiled once per class from the dataclass's fields and the
+schema's message of the same name:
+
+* A field is *demanded* when absence cannot mean its default: the class gives none, or the schema declares
+  another one. Such a field is always written, and bytes without it cannot be decoded.
+* Any other field is written only when it differs from its default.
+* What this version does not know, fields as well as numbers of an enum, is kept in ``Event.unknown`` and
+  written back, also inside nested events. An unknown number in a demanded enum cannot be decoded.
+"""
+
+from collections.abc import Callable
+from dataclasses import MISSING, dataclass, fields
+from enum import IntEnum
+from functools import cache
+from operator import attrgetter
+from types import ModuleType, UnionType
+from typing import Any, TypeVar, get_args, get_origin, get_type_hints
+
+from google.protobuf.message import DecodeError, Message
+from google.protobuf.unknown_fields import UnknownFieldSet
+
+from callboard.errors import Undecodable
+from callboard.messages import distribution, ledger, mailbox, record
+from callboard.messages._pb import distribution_pb2, ledger_pb2, mailbox_pb2, record_pb2
+from callboard.messages.distribution import Pairs
+from callboard.messages.event import Event
+
+E = TypeVar("E", bound=Event)
+
+_ALWAYS = object()
+"""Stands for the default of a demanded field: no value equals it, so the field is always written."""
+
+
+_SCHEMAS: dict[str, ModuleType] = {
+    distribution.__name__: distribution_pb2,
+    ledger.__name__: ledger_pb2,
+    mailbox.__name__: mailbox_pb2,
+    record.__name__: record_pb2,
+}
+"""The generated code for the event classes of each module."""
+
+EVENTS: dict[str, type[Event]] = {
+    name: cls
+    for module in (distribution, ledger, mailbox, record)
+    for name, cls in vars(module).items()
+    if isinstance(cls, type) and issubclass(cls, Event) and cls.__module__ == module.__name__
+}
+"""Every event class by its name."""
+
+
+def encode(event: Event) -> bytes:
+    """The event's bytes.
+
+    Raises ``ValueError`` or ``TypeError`` when a field holds what its schema cannot: another type, an integer out
+    of range, text with lone surrogates.
+    """
+    return _plan(type(event)).to_message(event).SerializeToString()
+
+
+def decode(cls: type[E], data: bytes) -> E:
+    """The event of this class that ``data`` stands for.
+
+    Raises ``Undecodable``, and nothing else, for bytes that are not such an event: damaged, without a
+    demanded field, or with a number this version does not know in a demanded enum.
+    """
+    plan = _plan(cls)
+    try:
+        event: E = plan.to_event(plan.message.FromString(data))
+    except (DecodeError, UnicodeDecodeError) as error:
+        raise Undecodable(f"{len(data)} bytes are not a {cls.__name__}: {error}") from error
+    return event
+
+
+def encode_any(event: Event) -> tuple[str, bytes]:
+    """The name of the event's class, and its bytes."""
+    return type(event).__name__, encode(event)
+
+
+def decode_any(name: str, data: bytes) -> Event:
+    """The event of the class with this name; raises ``Undecodable`` also for a name that is not known."""
+    if name not in EVENTS:
+        raise Undecodable(f"no message is named {name!r} in this version; upgrade, or look for its writer")
+    return decode(EVENTS[name], data)
+
+
+@dataclass(frozen=True, slots=True)
+class _Plan:
+    """How the events of one class become messages and back."""
+
+    cls: type[Event]
+    message: type[Message]
+    writers: tuple[tuple[str, Any, Callable[[Any], Any] | None], ...]
+    """Field, the value that is not written, and how a value is turned into the message's (None: as it is)."""
+    readers: tuple[tuple[str, Callable[[Message], Any]], ...]
+    """Field, and how its value is read from the message."""
+    demanded: tuple[str, ...]
+    """Demanded fields, but the repeated ones: their absence means that they are empty."""
+
+    def to_message(self, event: Event) -> Message:
+        values = {}
+        for name, default, write in self.writers:
+            value = getattr(event, name)
+            if value != default:
+                values[name] = value if write is None else write(value)
+        message = self.message(**values)
+        if event.unknown:
+            message.MergeFromString(event.unknown)
+        return message
+
+    def to_event(self, message: Message) -> Any:
+        for name in self.demanded:
+            if not message.HasField(name):
+                raise self.undecodable(name, message)
+        values = {name: read(message) for name, read in self.readers}
+        if len(UnknownFieldSet(message)):
+            values["unknown"] = self.unknown(message)
+        return self.cls(**values)
+
+    def unknown(self, message: Message) -> bytes:
+        """What is left in the message once everything known is taken out of it."""
+        numbers = {field.field_number for field in UnknownFieldSet(message)}
+        for name in self.demanded:
+            if self.message.DESCRIPTOR.fields_by_name[name].number in numbers:
+                raise self.undecodable(name, message)
+        for field, _ in message.ListFields():
+            message.ClearField(field.name)
+        return message.SerializeToString()
+
+    def undecodable(self, name: str, message: Message) -> Undecodable:
+        """Why the message makes no sense without a usable value in this field."""
+        number = self.message.DESCRIPTOR.fields_by_name[name].number
+        found = [field.data for field in UnknownFieldSet(message) if field.field_number == number]
+        what = f"{found[-1]!r}, which this version does not know; upgrade it" if found else "missing"
+        return Undecodable(f"{self.cls.__name__}.{name} is {what}")
+
+
+@cache
+def _plan(cls: type[Event]) -> _Plan:
+    message = getattr(_SCHEMAS[cls.__module__], cls.__name__)
+    kinds = get_type_hints(cls)
+    writers, readers, demanded = [], [], []
+    for field in fields(cls):
+        if field.name == "unknown":
+            continue
+        write, read = _conversion(field.name, kinds[field.name])
+        schema = message.DESCRIPTOR.fields_by_name[field.name]
+        default = field.default
+        if get_origin(kinds[field.name]) is tuple:
+            default = ()
+        elif default is MISSING or (default is not None and default != schema.default_value):
+            default = _ALWAYS
+            demanded.append(field.name)
+        writers.append((field.name, default, write))
+        readers.append((field.name, read))
+    return _Plan(cls, message, tuple(writers), tuple(readers), tuple(demanded))
+
+
+def _conversion(name: str, kind: Any) -> tuple[Callable[[Any], Any] | None, Callable[[Message], Any]]:
+    """How a field of this type is turned into the message's value, and how it is read from the message."""
+    get = attrgetter(name)
+    if kind == Pairs:
+        return (
+            lambda pairs: [{"name": name, "value": value} for name, value in pairs],
+            lambda message: tuple((pair.name, pair.value) for pair in get(message)),
+        )
+    if get_origin(kind) is tuple:
+        item = get_args(kind)[0]
+        if issubclass(item, Event):
+            plan = _plan(item)
+            return (
+                lambda events: [plan.to_message(event) for event in events],
+                lambda message: tuple([plan.to_event(each) for each in get(message)]),
+            )
+        return None, lambda message: tuple(get(message))
+    if get_origin(kind) is UnionType:
+        plan = _plan(get_args(kind)[0])
+        return plan.to_message, lambda m: plan.to_event(get(m)) if m.HasField(name) else None
+    if issubclass(kind, Event):
+        plan = _plan(kind)
+        return plan.to_message, lambda message: plan.to_event(get(message))
+    if issubclass(kind, IntEnum):
+        members = {member.value: member for member in kind}
+        return None, lambda message: members[get(message)]
+    return None, get

@@ -1,0 +1,83 @@
+"""Generates ``callboard/messages/_pb`` from the schemas beside this file: ``python generate.py [--check]``.
+
+With ``--check`` nothing is written; it exits with 1 when the committed code is not what the schemas say.
+"""
+
+import re
+import subprocess
+import sys
+import tempfile
+from pathlib import Path
+
+SCHEMAS = Path(__file__).resolve().parent
+GENERATED = SCHEMAS.parent / "_pb"
+ROOT = SCHEMAS.parents[2]
+
+OLDEST_RUNTIME = (6, 31, 1)
+"""Generated code refuses a protobuf runtime older than the compiler that made it, so the code is made by
+a compiler no newer than the oldest runtime that callboard allows."""
+COMPILER = "grpcio-tools==1.80.0"
+"""A compiler of that age."""
+
+STAMP = re.compile(r"# Protobuf Python Version: (\d+)\.(\d+)\.(\d+)|Domain\.PUBLIC,\s+\d+,\s+\d+,\s+\d+,")
+"""The compiler's age in the code it makes; apart from this, compilers make the same code."""
+
+
+def main(arguments: list[str]) -> int:
+    """Generate, or check; returns the exit code."""
+    code = compiled()
+    if arguments == ["--check"]:
+        return check(code)
+    if arguments:
+        return complain(f"unknown arguments {arguments}; the only one is --check")
+    if age(code) > OLDEST_RUNTIME:
+        return complain(f"this compiler's code would refuse older protobuf runtimes; install {COMPILER}")
+    for stale in GENERATED.glob("*.py*"):
+        stale.unlink()
+    for name, text in code.items():
+        (GENERATED / name).write_text(text)
+    return 0
+
+
+def compiled() -> dict[str, str]:
+    """What ``_pb`` should hold, by file name."""
+    with tempfile.TemporaryDirectory() as folder:
+        subprocess.run(
+            [sys.executable, "-m", "grpc_tools.protoc", f"-I{ROOT}", f"--python_out={folder}",
+             f"--pyi_out={folder}", *map(str, sorted(SCHEMAS.glob("*.proto")))],
+            check=True,
+        )  # fmt: skip
+        made = sorted(Path(folder).rglob("*.py*"))
+        # The compiler puts code beside its schema, and imports it from there; ours has its own folder.
+        code = {path.name: path.read_text().replace("callboard.messages.proto", "callboard.messages._pb")
+                for path in made}
+    return {"__init__.py": '"""Generated from ../proto by generate.py; do not edit."""\n'} | code
+
+
+def check(code: dict[str, str]) -> int:
+    """1 when the committed code differs from ``code`` in more than the compiler's age, else 0.
+
+    The ``.pyi`` files only help to read; compilers differ in how they spell them.
+    """
+    committed = {path.name: path.read_text() for path in GENERATED.glob("*.py*")}
+    wrong = [name for name in sorted(code.keys() | committed.keys()) if name.endswith(".py")
+             and STAMP.sub("", code.get(name, "")) != STAMP.sub("", committed.get(name, ""))]
+    if wrong:
+        return complain(f"{', '.join(wrong)} in {GENERATED} differ from the schemas; run {Path(__file__).name}")
+    return 0
+
+
+def age(code: dict[str, str]) -> tuple[int, ...]:
+    """The version of the compiler that made the code."""
+    return max(tuple(map(int, found.groups())) for text in code.values()
+               if (found := STAMP.search(text)) and found[1])
+
+
+def complain(what: str) -> int:
+    """Say what is wrong, and fail."""
+    sys.stderr.write(f"generate.py: {what}\n")
+    return 1
+
+
+if __name__ == "__main__":
+    sys.exit(main(sys.argv[1:]))
