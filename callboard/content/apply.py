@@ -1,0 +1,88 @@
+"""From a package message to the operations that a repository carries out."""
+
+import hashlib
+from collections.abc import Iterator, Mapping
+from pathlib import Path
+
+from callboard.backends.blob_store import CHUNK_BYTES
+from callboard.backends.paths import check_path
+from callboard.backends.repository import Delete, Operation
+from callboard.content.manifest import is_digest
+from callboard.content.package import Content, Package, open_package, opened
+from callboard.errors import PackageCorrupt, PackageRefused, RequestRefused
+from callboard.messages.distribution import Kind, PackageMessage
+
+FORMAT = "callboard"
+"""The name of the package format in a message, should there ever be another."""
+
+
+def needed_blobs(message: PackageMessage) -> tuple[str, ...]:
+    """The digests to fetch before the operations can be had, the package itself not among them.
+
+    Raises:
+        PackageRefused: something that is no digest.
+    """
+    for digest in (*message.blobs, *filter(None, [message.content_ref])):
+        if not is_digest(digest):
+            raise PackageRefused(f"package {message.package_id} refers to {digest!r}, no digest; clear it")
+    return message.blobs if message.kind is Kind.ADD else ()
+
+
+def operations(
+    message: PackageMessage, content: Content | None, blobs: Mapping[str, Path]
+) -> Iterator[Operation]:
+    """What a repository has to do for a package of any kind. Blocking: consume it outside the event loop.
+
+    Everything but the digests of single files is checked before the first operation comes. ADD brings
+    what is in its content, DELETE removes its paths, INVALIDATE and TEST change nothing.
+
+    Args:
+        message: as read from the log.
+        content: the bytes of the package, for ADD.
+        blobs: a local file for every digest of ``needed_blobs``.
+
+    Raises:
+        PackageCorrupt: the content is not what was published.
+        PackageRefused: it asks for something that is never done.
+        SchemaTooNew: it has a newer format.
+        BlobMissing: a needed blob is not there.
+    """
+    if message.kind is Kind.ADD:
+        package = _checked(message, content)
+        yield from package.operations(blobs)
+    elif message.kind is Kind.DELETE:
+        yield from [Delete(_permitted(path)) for path in message.paths]
+
+
+def _checked(message: PackageMessage, content: Content | None) -> Package:
+    if message.format != FORMAT:
+        raise PackageRefused(f"package format {message.format!r} is unknown; upgrade or clear the package")
+    if content is None:
+        raise PackageCorrupt(f"package {message.package_id} adds content but has none; publish it again")
+    found = _digest(content)
+    if found != message.content_digest:
+        raise PackageCorrupt(
+            f"package {message.package_id} has the digest {found} instead of {message.content_digest!r}; "
+            "restore its content or publish it again"
+        )
+    package = open_package(content)
+    if set(package.paths) != set(message.paths) or set(package.deep_paths) != set(message.deep_paths):
+        raise PackageRefused(f"package {message.package_id} holds other paths than its record; clear it")
+    if not set(package.blobs) <= set(message.blobs):
+        raise PackageRefused(f"package {message.package_id} needs blobs not named in its record; clear it")
+    return package
+
+
+def _digest(content: Content) -> str:
+    sha = hashlib.sha256()
+    with opened(content) as file:
+        while chunk := file.read(CHUNK_BYTES):
+            sha.update(chunk)
+    return sha.hexdigest()
+
+
+def _permitted(path: str) -> str:
+    try:
+        return check_path(path)
+    except RequestRefused as error:
+        raise PackageRefused(f"the package names a path that cannot be: {error}") from error

@@ -1,0 +1,207 @@
+"""Writing a package: read the source once into unnamed files, then stream the package from them."""
+
+import hashlib
+import os
+from collections.abc import Callable, Iterable, Iterator
+from contextlib import ExitStack
+from dataclasses import dataclass
+from pathlib import Path
+from tempfile import TemporaryFile
+from types import TracebackType
+from typing import BinaryIO, Self
+
+from callboard.backends.blob_store import CHUNK_BYTES
+from callboard.backends.repository import Entry, EntryKind, Source
+from callboard.content.layout import MODE_MAX, Layout, leading_folders
+from callboard.content.manifest import Form, Header, ManifestEntry, encode_root
+from callboard.errors import RepositoryUnavailable, RequestRefused
+
+BLOB_THRESHOLD = 64 << 10
+"""A file above this many bytes goes to the blob store and is only referenced: unchanged, it travels once."""
+
+BLOBS_MAX = 8192
+"""Blobs that one package refers to: their digests must fit into its record. Further files travel inline."""
+
+
+@dataclass(frozen=True)
+class LargeFile:
+    """A file to put into the blob store before the package is published; ``open`` reads the source again."""
+
+    path: str
+    digest: str
+    size: int
+    open: Callable[[], Iterator[bytes]]
+
+
+@dataclass(frozen=True)
+class Draft:
+    """A package that is complete but not yet shipped. Close it to give its disk space back.
+
+    ``length`` is the package's size in bytes, ``digest`` its sha-256 in hexadecimal, ``entries`` the number
+    of its entries. ``paths`` and ``deep_paths`` are sorted and free of duplicates.
+    """
+
+    paths: tuple[str, ...]
+    deep_paths: tuple[str, ...]
+    entries: int
+    length: int
+    digest: str
+    large: tuple[LargeFile, ...]
+    header: bytes
+    manifest: BinaryIO
+    contents: BinaryIO
+
+    def stream(self) -> Iterator[bytes]:
+        """The bytes of the package, as often as wanted. Blocking."""
+        return _stream(self.header, self.manifest, self.contents)
+
+    def close(self) -> None:
+        """Remove the spooled files; idempotent."""
+        self.manifest.close()
+        self.contents.close()
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self.close()
+
+
+def draft(
+    source: Source,
+    paths: Iterable[str],
+    deep_paths: Iterable[str],
+    spool: Path,
+    blob_threshold: int = BLOB_THRESHOLD,
+) -> Draft:
+    """Read what was asked for and make a package of it. Blocking: call it outside the event loop.
+
+    Args:
+        source: where the content is.
+        paths: what to ship: each path itself, without what lies below.
+        deep_paths: those of the paths to ship with everything below.
+        spool: a folder with room for the package; it gets only unnamed files, which the system removes
+            even if the process dies.
+        blob_threshold: files above this many bytes go to the blob store.
+
+    Raises:
+        RequestRefused: a path that is missing or wrong, or content that changed while it was read.
+        RepositoryUnavailable: the spool cannot be written.
+    """
+    layout = Layout(paths, deep_paths)
+    try:
+        with ExitStack() as files:
+            manifest = files.enter_context(TemporaryFile(dir=spool))
+            contents = files.enter_context(TemporaryFile(dir=spool))
+            writer = _Writer(layout, manifest, contents, blob_threshold)
+            for entry, leading in _requested(source, layout):
+                writer.write(entry, leading)
+            drafted = writer.finish()
+            files.pop_all()  # they are the draft's now
+            return drafted
+    except OSError as error:
+        raise RepositoryUnavailable(f"cannot spool a package in {spool}: {error}; make room there") from error
+
+
+def changed(path: str) -> RequestRefused:
+    """The error for a file that did not stay the same."""
+    return RequestRefused(f"file {path!r} changed while it was read; publish it again when it rests")
+
+
+def _requested(source: Source, layout: Layout) -> Iterator[tuple[Entry, bool]]:
+    """The entries to ship, parents first, each with whether it only leads to a requested path."""
+    for path in layout.roots:
+        if path in layout:  # it came with the tree of a deep path
+            continue
+        entries = source.entries(path, path in layout.deep)
+        first = next(entries, None)  # before its folders, so that a missing path is refused by its own name
+        if first is None:
+            raise RequestRefused(f"path {path!r} does not exist; correct it or leave it out")
+        for folder in leading_folders(path):
+            if folder not in layout:
+                yield from ((entry, True) for entry in source.entries(folder, deep=False))
+        yield first, False
+        yield from ((entry, False) for entry in entries)
+
+
+class _Writer:
+    """Spools manifest and contents side by side; in the package one follows the other."""
+
+    def __init__(self, layout: Layout, manifest: BinaryIO, contents: BinaryIO, blob_threshold: int) -> None:
+        self._layout = layout
+        self._manifest = manifest
+        self._contents = contents
+        self._blob_threshold = blob_threshold
+        self._large: dict[str, LargeFile] = {}
+        for path in layout.roots:
+            self._manifest.write(encode_root(path, path in layout.deep))
+
+    def write(self, entry: Entry, leading: bool) -> None:
+        form, digest = Form.KEEP if leading else Form.FOLDER, ""
+        if leading and entry.kind is not EntryKind.FOLDER:
+            raise RequestRefused(f"path {entry.path!r} leads to a requested path but is no folder")
+        if entry.kind is EntryKind.FILE:
+            form, digest = self._read(entry)
+        elif entry.kind is EntryKind.LINK:
+            form = Form.LINK
+        size = entry.size if entry.kind is EntryKind.FILE else 0
+        line = ManifestEntry(form, entry.path, entry.mode & MODE_MAX, size, digest, entry.target)
+        self._layout.admit(line)
+        self._manifest.write(line.encode())
+
+    def _read(self, entry: Entry) -> tuple[Form, str]:
+        """Hash a file, and keep it unless it is for the blob store."""
+        apart = entry.size > self._blob_threshold and len(self._large) < BLOBS_MAX
+        sha, size = hashlib.sha256(), 0
+        for chunk in _chunks(entry):
+            sha.update(chunk)
+            size += len(chunk)
+            if size > entry.size:  # it may grow faster than it is read
+                break
+            if not apart:
+                self._contents.write(chunk)
+        if size != entry.size:
+            raise changed(entry.path)
+        digest = sha.hexdigest()
+        if apart:
+            self._large.setdefault(digest, LargeFile(entry.path, digest, size, entry.open))
+        return Form.BLOB if apart else Form.FILE, digest
+
+    def finish(self) -> Draft:
+        layout = self._layout
+        layout.finish()
+        self._manifest.flush()
+        self._contents.flush()
+        header = Header(self._manifest.tell(), self._contents.tell(), len(layout.roots), layout.entries)
+        sha = hashlib.sha256()
+        for chunk in _stream(header.encode(), self._manifest, self._contents):
+            sha.update(chunk)
+        return Draft(
+            paths=layout.roots,
+            deep_paths=tuple(sorted(layout.deep)),
+            entries=layout.entries,
+            length=header.length,
+            digest=sha.hexdigest(),
+            large=tuple(self._large.values()),
+            header=header.encode(),
+            manifest=self._manifest,
+            contents=self._contents,
+        )
+
+
+def _chunks(entry: Entry) -> Iterator[bytes]:
+    try:
+        yield from entry.open()
+    except OSError as error:
+        raise RequestRefused(f"file {entry.path!r} cannot be read: {error}; repair it") from error
+
+
+def _stream(header: bytes, *files: BinaryIO) -> Iterator[bytes]:
+    yield header
+    for file in files:
+        position = 0
+        while chunk := os.pread(file.fileno(), CHUNK_BYTES, position):
+            position += len(chunk)
+            yield chunk

@@ -1,0 +1,155 @@
+"""The package format, version 1, byte for byte.
+
+A package is the content of one ADD. All numbers are big-endian and unsigned, all text is UTF-8::
+
+    header     4 bytes  magic "CBPK"
+               u16      format version: 1
+               u64      length of the manifest in bytes
+               u64      length of the contents in bytes
+               u32      number of requested paths, at least 1
+               u32      number of entries, at least 1
+    manifest   for every requested path, sorted:
+               u8       1 when it is shipped as a whole tree (deep), else 0
+               u16      length of the path, then the path
+               then for every entry, a folder always before what it holds:
+               u8       form: 0 keep, 1 folder, 2 file, 3 blob, 4 link
+               u16      mode: the nine permission bits
+               u64      size of the file in bytes (file and blob; else 0)
+               32 bytes sha-256 of the file (file and blob; else zeros)
+               u16      length of the path
+               u16      length of the link's target (link; else 0)
+                        then the path, then the target
+    contents   the bytes of every entry of form file, in the order of the manifest, nothing between them
+
+Nothing follows the contents. A *keep* is a folder that was not asked for but leads to a requested path; a
+*blob* is a file whose content lies in the blob store under its sha-256. Which entries may stand in a
+package, and in which order, is the matter of ``layout``. A reader needs one entry in memory at a time.
+"""
+
+import re
+import struct
+from collections.abc import Iterator
+from dataclasses import dataclass
+from enum import IntEnum
+from typing import BinaryIO, NamedTuple, Self
+
+from callboard.errors import PackageCorrupt, PackageRefused, SchemaTooNew
+
+MAGIC = b"CBPK"
+VERSION = 1
+TEXT_MAX = 0xFFFF
+"""Longest path or link target in bytes: what two bytes can count."""
+
+_START = struct.Struct(">4sH")
+_LENGTHS = struct.Struct(">QQII")
+_ROOT = struct.Struct(">BH")
+_ENTRY = struct.Struct(">BHQ32sHH")
+_DIGEST = re.compile("[0-9a-f]{64}")
+
+HEADER_BYTES = _START.size + _LENGTHS.size
+
+
+class Form(IntEnum):
+    """What an entry of a package is; the number is the one in the bytes."""
+
+    KEEP = 0
+    FOLDER = 1
+    FILE = 2
+    BLOB = 3
+    LINK = 4
+
+
+@dataclass(frozen=True, slots=True)
+class ManifestEntry:
+    """One entry of a manifest. ``digest`` is hexadecimal; empty, like ``target``, where the form has none."""
+
+    form: Form
+    path: str
+    mode: int
+    size: int = 0
+    digest: str = ""
+    target: str = ""
+
+    def encode(self) -> bytes:
+        """The bytes of this entry."""
+        path, target = self.path.encode(), self.target.encode()
+        digest = bytes.fromhex(self.digest)
+        return _ENTRY.pack(self.form, self.mode, self.size, digest, len(path), len(target)) + path + target
+
+    @classmethod
+    def read(cls, file: BinaryIO) -> Self:
+        """The next entry of the file. Raises ``PackageCorrupt`` and ``PackageRefused``."""
+        form, mode, size, digest, path_bytes, target_bytes = _ENTRY.unpack(_exactly(file, _ENTRY.size))
+        path, target = _text(file, path_bytes), _text(file, target_bytes)
+        if form not in Form.__members__.values():
+            raise PackageRefused(f"entry {path!r} has the unknown form {form}; publish the content again")
+        has_content = form in (Form.FILE, Form.BLOB)
+        if not has_content and (size or any(digest)):
+            raise PackageRefused(f"entry {path!r} is no file but has content; publish the content again")
+        return cls(Form(form), path, mode, size, digest.hex() if has_content else "", target)
+
+
+class Header(NamedTuple):
+    """What the first bytes of a package promise."""
+
+    manifest_bytes: int
+    content_bytes: int
+    roots: int
+    entries: int
+
+    @property
+    def length(self) -> int:
+        """Length of the whole package in bytes."""
+        return HEADER_BYTES + self.manifest_bytes + self.content_bytes
+
+    def encode(self) -> bytes:
+        """The bytes of the header."""
+        return _START.pack(MAGIC, VERSION) + _LENGTHS.pack(*self)
+
+    @classmethod
+    def read(cls, file: BinaryIO) -> Self:
+        """The header at the start of the file. Raises ``PackageCorrupt`` and ``SchemaTooNew``."""
+        magic, version = _START.unpack(_exactly(file, _START.size))
+        if magic != MAGIC:
+            raise PackageCorrupt(f"this is no package: it starts with {magic!r}; publish the content again")
+        if version > VERSION:
+            raise SchemaTooNew(
+                f"the package has format version {version} and this process reads up to {VERSION}; upgrade it"
+            )
+        if version < 1:
+            raise PackageCorrupt("the package has format version 0, which never was; publish it again")
+        return cls(*_LENGTHS.unpack(_exactly(file, _LENGTHS.size)))
+
+
+def encode_root(path: str, deep: bool) -> bytes:
+    """The bytes of one requested path."""
+    encoded = path.encode()
+    return _ROOT.pack(deep, len(encoded)) + encoded
+
+
+def read_roots(file: BinaryIO, count: int) -> Iterator[tuple[str, bool]]:
+    """The requested paths, each with whether it is deep. Raises ``PackageCorrupt``."""
+    for _ in range(count):
+        deep, length = _ROOT.unpack(_exactly(file, _ROOT.size))
+        if deep > 1:
+            raise PackageCorrupt(f"a requested path is marked {deep} instead of 0 or 1; publish it again")
+        yield _text(file, length), bool(deep)
+
+
+def is_digest(text: str) -> bool:
+    """Whether this is a sha-256 as written here: 64 hexadecimal digits in lower case."""
+    return _DIGEST.fullmatch(text) is not None
+
+
+def _exactly(file: BinaryIO, size: int) -> bytes:
+    data = file.read(size)
+    if len(data) < size:
+        raise PackageCorrupt("the package ends too early; restore it or publish the content again")
+    return data
+
+
+def _text(file: BinaryIO, size: int) -> str:
+    try:
+        return _exactly(file, size).decode()
+    except UnicodeDecodeError as error:
+        raise PackageRefused(f"a path is not UTF-8: {error}; publish the content again") from error

@@ -1,0 +1,150 @@
+"""Reading a package: everything about it is checked before the first operation comes out of it."""
+
+import io
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import BinaryIO
+
+from callboard.backends.blob_store import CHUNK_BYTES
+from callboard.backends.repository import Entry, EntryKind, Keep, Operation, Prune, Put
+from callboard.content.layout import Layout
+from callboard.content.manifest import HEADER_BYTES, Form, Header, ManifestEntry, read_roots
+from callboard.errors import BlobMissing, BlobUnavailable, PackageCorrupt, PackageRefused, RequestRefused
+
+Content = Path | bytes
+"""The bytes of a package: a file, or in memory."""
+
+
+@dataclass(frozen=True)
+class Package:
+    """A package that was checked. ``blobs`` gives the size in bytes of every blob it needs, by digest, and
+    ``trees`` for every deep path that is a folder all the paths below it: they decide what is removed.
+    """
+
+    content: Content = field(repr=False)
+    paths: tuple[str, ...]
+    deep_paths: tuple[str, ...]
+    entries: int
+    blobs: Mapping[str, int]
+    trees: Mapping[str, frozenset[str]] = field(repr=False)
+
+    def operations(self, blobs: Mapping[str, Path]) -> Iterator[Operation]:
+        """What a repository has to do, parents first. The files must stay until every entry was read.
+
+        Args:
+            blobs: a local file for every digest in ``self.blobs``.
+
+        Raises:
+            BlobMissing: a file is not given.
+            PackageCorrupt: a file has not the size that was published.
+        """
+        for digest, size in self.blobs.items():
+            _check_blob(digest, size, blobs)
+        with opened(self.content) as file:
+            header = Header.read(file)
+            list(read_roots(file, header.roots))
+            position = HEADER_BYTES + header.manifest_bytes
+            for _ in range(header.entries):
+                entry = ManifestEntry.read(file)
+                if entry.form is Form.FILE:
+                    yield _put_file(entry, self.content, position)
+                    position += entry.size
+                elif entry.form is Form.BLOB:
+                    yield _put_file(entry, blobs[entry.digest], 0)
+                else:
+                    yield _plain(entry)
+                if entry.path in self.trees:
+                    yield Prune(entry.path, self.trees[entry.path])
+
+
+def open_package(content: Content) -> Package:
+    """Check a package from its first byte to its last, except the digests of the files.
+
+    Those are checked by the repository while it writes. Memory grows only by the set of all paths.
+
+    Raises:
+        PackageCorrupt: truncated, or bytes that are not a package.
+        PackageRefused: an entry that must not stand in a package, such as one outside the root.
+        SchemaTooNew: a newer version of the format.
+    """
+    with opened(content) as file:
+        size = file.seek(0, io.SEEK_END)
+        file.seek(0)
+        header = Header.read(file)
+        if header.length != size:
+            raise PackageCorrupt(
+                f"the package has {size} bytes instead of {header.length}; restore it or publish it again"
+            )
+        try:
+            return _check(content, file, header)
+        except RequestRefused as error:
+            raise PackageRefused(f"the package breaks the format's rules: {error}") from error
+
+
+def opened(content: Content) -> BinaryIO:
+    """The bytes as a file, to be closed. Raises ``BlobMissing`` and ``BlobUnavailable``."""
+    if isinstance(content, bytes):
+        return io.BytesIO(content)
+    try:
+        return content.open("rb")
+    except FileNotFoundError as error:
+        raise BlobMissing(f"{content.name} is gone from {content.parent}; fetch it again") from error
+    except OSError as error:
+        raise BlobUnavailable(f"{content} cannot be read: {error}; repair it") from error
+
+
+def _check(content: Content, file: BinaryIO, header: Header) -> Package:
+    roots = list(read_roots(file, header.roots))
+    layout = Layout((path for path, _ in roots), (path for path, deep in roots if deep))
+    if [path for path, _ in roots] != list(layout.roots):
+        raise PackageRefused("the requested paths are not sorted or stand twice; publish the content again")
+    inline, blobs = 0, dict[str, int]()
+    for _ in range(header.entries):
+        entry = ManifestEntry.read(file)
+        layout.admit(entry)
+        if entry.form is Form.FILE:
+            inline += entry.size
+        elif entry.form is Form.BLOB and blobs.setdefault(entry.digest, entry.size) != entry.size:
+            raise PackageRefused(f"blob {entry.digest} has two sizes; publish the content again")
+    layout.finish()
+    if file.tell() != HEADER_BYTES + header.manifest_bytes or inline != header.content_bytes:
+        raise PackageCorrupt("the package's lengths do not add up; restore it or publish the content again")
+    deep_paths = tuple(path for path, deep in roots if deep)
+    return Package(content, layout.roots, deep_paths, layout.entries, blobs, layout.trees())
+
+
+def _check_blob(digest: str, size: int, blobs: Mapping[str, Path]) -> None:
+    if digest not in blobs:
+        raise BlobMissing(f"blob {digest} was not fetched; fetch it, then apply the package again")
+    try:
+        found = blobs[digest].stat().st_size
+    except FileNotFoundError as error:
+        raise BlobMissing(f"blob {digest} is gone from {blobs[digest].parent}; fetch it again") from error
+    if found != size:
+        raise PackageCorrupt(f"blob {digest} has {found} bytes instead of {size}; restore it")
+
+
+def _plain(entry: ManifestEntry) -> Operation:
+    if entry.form is Form.KEEP:
+        return Keep(entry.path, entry.mode)
+    kind = EntryKind.LINK if entry.form is Form.LINK else EntryKind.FOLDER
+    return Put(Entry(entry.path, kind, entry.mode, target=entry.target))
+
+
+def _put_file(entry: ManifestEntry, content: Content, position: int) -> Operation:
+    def chunks() -> Iterator[bytes]:  # not a partial, whose repr would hold the content
+        return _slice(content, position, entry.size)
+
+    return Put(Entry(entry.path, EntryKind.FILE, entry.mode, entry.size, open=chunks), entry.digest)
+
+
+def _slice(content: Content, position: int, size: int) -> Iterator[bytes]:
+    with opened(content) as file:
+        file.seek(position)
+        while size:
+            chunk = file.read(min(size, CHUNK_BYTES))
+            if not chunk:
+                raise PackageCorrupt("the content ends too early; restore it or publish it again")
+            size -= len(chunk)
+            yield chunk

@@ -1,0 +1,161 @@
+"""The asynchronous edge: content goes out through the record or the blob store, and comes in from there."""
+
+import asyncio
+import shutil
+import tempfile
+from collections.abc import AsyncIterator, Iterable, Iterator
+from contextlib import asynccontextmanager
+from dataclasses import dataclass
+from functools import partial
+from pathlib import Path
+
+from callboard.backends.blob_store import BlobStore
+from callboard.backends.repository import Operation, Source
+from callboard.content.apply import needed_blobs, operations
+from callboard.content.draft import BLOB_THRESHOLD, Draft, LargeFile, changed, draft
+from callboard.content.layout import Layout
+from callboard.content.package import Content
+from callboard.errors import PackageCorrupt
+from callboard.messages.distribution import Kind, PackageMessage
+
+INLINE_MAX = 800_000
+"""A package whose bytes, paths and digests take up to this many bytes goes into the record itself: every log
+takes records of 1 MB, and the rest is left for the other fields."""
+
+
+@dataclass(frozen=True)
+class Shipment:
+    """The fields of a ``PackageMessage`` that say what is shipped, under the names they have there."""
+
+    paths: tuple[str, ...]
+    deep_paths: tuple[str, ...]
+    content: bytes = b""
+    content_ref: str = ""
+    content_digest: str = ""
+    length: int = 0
+    entries: int = 0
+    blobs: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True)
+class Received:
+    """A package message with its content at hand."""
+
+    message: PackageMessage
+    content: Content | None
+    blobs: dict[str, Path]
+
+    def operations(self) -> Iterator[Operation]:
+        """What the repository has to do; raises like ``apply.operations``. Consume it off the event loop."""
+        return operations(self.message, self.content, self.blobs)
+
+
+async def build(
+    kind: Kind,
+    source: Source,
+    paths: Iterable[str],
+    deep_paths: Iterable[str],
+    *,
+    blobs: BlobStore,
+    spool: Path,
+    inline_max: int = INLINE_MAX,
+    blob_threshold: int = BLOB_THRESHOLD,
+) -> Shipment:
+    """Make the content of a package, and put into the blob store what is too large for the record.
+
+    When this returns, whatever the shipment refers to is in the blob store. Nothing is left in the spool.
+
+    Args:
+        kind: only ADD reads the source; TEST may have no paths.
+        source: where the content is.
+        paths: what the package is about; for ADD see ``draft``.
+        deep_paths: those of the paths that mean everything below, too.
+        blobs: gets the large files and a large package.
+        spool: a folder for temporary files, on disk.
+        inline_max: bytes up to which a package goes into the record.
+        blob_threshold: files above this many bytes go to the blob store.
+
+    Raises:
+        RequestRefused: the paths or what lies there cannot be shipped.
+        RepositoryUnavailable: the spool cannot be written.
+        BlobUnavailable: the blob store cannot be written.
+    """
+    paths, deep_paths = tuple(paths), tuple(deep_paths)
+    if kind is not Kind.ADD:
+        if kind is Kind.TEST and not paths:
+            return Shipment((), ())
+        layout = Layout(paths, deep_paths)
+        return Shipment(layout.roots, tuple(sorted(layout.deep)))
+    with await _drafted(source, paths, deep_paths, spool, blob_threshold) as drafted:
+        for file in drafted.large:
+            await _put(file, blobs)
+        digests = tuple(file.digest for file in drafted.large)
+        inline = drafted.length + _bytes_beside(drafted) <= inline_max
+        if not inline:
+            await blobs.put(drafted.digest, drafted.stream())
+        return Shipment(
+            paths=drafted.paths,
+            deep_paths=drafted.deep_paths,
+            content=b"".join(drafted.stream()) if inline else b"",
+            content_ref="" if inline else drafted.digest,
+            content_digest=drafted.digest,
+            length=drafted.length,
+            entries=drafted.entries,
+            blobs=digests,
+        )
+
+
+@asynccontextmanager
+async def receive(message: PackageMessage, blobs: BlobStore, spool: Path) -> AsyncIterator[Received]:
+    """Get everything a package needs; it is there until the context ends, which leaves nothing in the spool.
+
+    Args:
+        message: as read from the log.
+        blobs: where large content is.
+        spool: a folder for downloads.
+
+    Raises:
+        BlobMissing: content is not in the blob store (yet).
+        BlobUnavailable: the blob store cannot be read.
+        PackageRefused: the message refers to something that cannot be a blob.
+    """
+    needed = needed_blobs(message)
+    folder = Path(await asyncio.to_thread(tempfile.mkdtemp, dir=spool, prefix="package-"))
+    try:
+        content: Content | None = message.content or None
+        if message.kind is Kind.ADD and message.content_ref:
+            content = await blobs.fetch(message.content_ref, folder)
+        files = {digest: await blobs.fetch(digest, folder) for digest in needed}
+        yield Received(message, content, files)
+    finally:
+        await asyncio.to_thread(shutil.rmtree, folder, ignore_errors=True)
+
+
+async def _drafted(
+    source: Source, paths: tuple[str, ...], deep_paths: tuple[str, ...], spool: Path, blob_threshold: int
+) -> Draft:
+    read = partial(draft, source, paths, deep_paths, spool, blob_threshold)
+    work = asyncio.get_running_loop().run_in_executor(None, read)
+    try:
+        return await asyncio.shield(work)
+    except asyncio.CancelledError:
+        work.add_done_callback(_discard)  # the thread cannot be stopped, only its result thrown away
+        raise
+
+
+def _discard(work: asyncio.Future[Draft]) -> None:
+    if not work.cancelled() and work.exception() is None:
+        work.result().close()
+
+
+async def _put(file: LargeFile, blobs: BlobStore) -> None:
+    try:
+        await blobs.put(file.digest, file.open())
+    except PackageCorrupt as error:
+        raise changed(file.path) from error
+
+
+def _bytes_beside(drafted: Draft) -> int:
+    """About what the message holds in bytes besides the content: paths and digests, with their framing."""
+    texts = (*drafted.paths, *drafted.deep_paths, *(file.digest for file in drafted.large))
+    return sum(len(text.encode()) + 4 for text in texts)
