@@ -1,0 +1,81 @@
+# What a developer types. Needs GNU make and Python 3.11, 3.12 or 3.13 with venv; everything else goes into .venv.
+
+PYTHON ?= python3
+ARGS ?=
+VENV := .venv
+BIN := $(VENV)/bin
+PIP := $(BIN)/python -m pip --quiet --disable-pip-version-check
+GENERATE := $(BIN)/python callboard/messages/proto/generate.py
+
+.DEFAULT_GOAL := help
+.DELETE_ON_ERROR:
+.NOTPARALLEL: # every target uses the one .venv, and the tools use both cores by themselves
+.SUFFIXES:
+.PHONY: help demo test lint bench gen check-gen clean
+
+help: ## List what can be made; ARGS="..." is passed on to the command behind a target.
+	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "  make %-10s %s\n", $$1, $$2}' $(firstword $(MAKEFILE_LIST))
+
+demo: $(VENV)/.ready-demo ## Watch packages travel from a publisher to its subscribers.
+	@$(BIN)/callboard demo $(ARGS)
+
+test: $(VENV)/.ready-test ## Run the tests, for example: make test ARGS="-k queue".
+	@$(BIN)/python -m pytest $(ARGS)
+
+lint: $(VENV)/.ready-lint ## Check style, types, layers and that the generated code is up to date.
+	@$(BIN)/ruff check .
+	@$(BIN)/mypy
+	@$(BIN)/lint-imports
+	@$(GENERATE) --check
+
+bench: $(VENV)/.ready-demo ## Run the benchmarks one after the other; their results go to benchmarks/results.
+	@set -e; for file in $$(grep -l '__main__' benchmarks/*.py); do \
+	  echo "== $$file"; $(BIN)/python "$$file" $(ARGS); \
+	done
+
+gen: $(VENV)/.ready-test ## Generate callboard/messages/_pb from the .proto files.
+	@$(GENERATE)
+
+check-gen: $(VENV)/.ready-test ## Fail when callboard/messages/_pb is not what the .proto files say.
+	@$(GENERATE) --check
+
+clean: ## Remove .venv, caches and everything else that can be made again.
+	@rm -rf $(VENV) build dist *.egg-info .mypy_cache .ruff_cache .pytest_cache .hypothesis .import_linter_cache
+	@find . -name .git -prune -o -name __pycache__ -type d -prune -exec rm -rf {} +
+
+# Each step adds to the one before it, and runs again when pyproject.toml has changed.
+
+$(VENV)/.ready-lint: $(VENV)/.ready-test
+	@echo "installing the tools of make lint"
+	@$(PIP) install --group lint
+	@touch $@
+
+$(VENV)/.ready-test: $(VENV)/.ready-demo
+	@echo "installing the tools of make test"
+	@$(PIP) install --group test --group gen
+	@touch $@
+
+$(VENV)/.ready-demo: $(VENV)/.ready pyproject.toml
+	@echo "installing callboard into $(VENV)"
+	@$(PIP) install --editable .
+	@touch $@
+
+# Older pips do not know dependency groups. An interpreter counts if it runs: a name on the PATH may be an empty shim.
+$(VENV)/.ready:
+	@for python in "$(PYTHON)" python3.13 python3.12 python3.11; do \
+	  "$$python" -c 'import sys; sys.exit(not (3, 11) <= sys.version_info < (3, 14))' 2>/dev/null && break; \
+	  python=; \
+	done; \
+	if [ -z "$$python" ]; then \
+	  echo "callboard needs Python 3.11, 3.12 or 3.13, but $(PYTHON) is $$("$(PYTHON)" --version 2>&1 || true);" >&2; \
+	  echo "install one of them, or name it: make PYTHON=/path/to/python3.13 ..." >&2; \
+	  exit 1; \
+	fi; \
+	if ! "$$python" -c 'import ensurepip, venv' 2>/dev/null; then \
+	  echo "$$python has no venv module; install it (Debian, Ubuntu: apt install python3-venv), then try again" >&2; \
+	  exit 1; \
+	fi; \
+	echo "making $(VENV) with $$("$$python" --version)"; \
+	"$$python" -m venv --clear $(VENV)
+	@$(PIP) install --upgrade "pip>=25.1"
+	@touch $@

@@ -1,0 +1,93 @@
+"""Nothing outlives its test: no thread, no child process, and no file in the temporary folder."""
+
+import multiprocessing
+import os
+import tempfile
+import threading
+import time
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+GRACE_S = 3.0
+"""How long after a test its threads and processes may take to end: some are told to, but not waited for."""
+
+POLL_S = 0.01
+
+_TIMEOUT_THREAD = "pytest_timeout"
+_RESOURCE_TRACKER = "multiprocessing.resource_tracker"
+"""The one process that Python keeps for itself once it has spawned another; it ends with its parent."""
+
+_MULTIPROCESSING_FOLDER = "pymp-"
+"""Python's own too: removed when this process ends."""
+
+
+@pytest.fixture(autouse=True, scope="session")
+def _the_run_leaves_nothing_behind(tmp_path_factory: pytest.TempPathFactory) -> Iterator[None]:
+    """Give the run a temporary folder of its own, and look at the end at what is left.
+
+    A short name, because the path of a unix socket has room for 108 bytes. What tests keep in ``tmp_path``
+    stays outside, where pytest holds on to it for a look at failures.
+    """
+    tmp_path_factory.getbasetemp()
+    before = _alive()
+    with tempfile.TemporaryDirectory(prefix="cb-") as folder, pytest.MonkeyPatch.context() as patch:
+        patch.setenv("TMPDIR", folder)
+        patch.setattr(tempfile, "tempdir", folder)
+        yield
+        left = _left_over(before)
+        files = (path for path in Path(folder).iterdir() if not path.name.startswith(_MULTIPROCESSING_FOLDER))
+        left += sorted(f"file {path}" for path in files)
+    if left:
+        pytest.fail("the run left behind: " + ", ".join(left), pytrace=False)
+
+
+@pytest.fixture(autouse=True)
+def _the_test_leaves_nothing_running() -> Iterator[None]:
+    before = _alive()
+    yield
+    left = _left_over(before)
+    if left:
+        pytest.fail("the test left running: " + ", ".join(left), pytrace=False)
+
+
+def _left_over(before: dict[object, str]) -> list[str]:
+    """What runs now and did not before, once the grace period is over or nothing is left."""
+    deadline = time.monotonic() + GRACE_S
+    while True:
+        multiprocessing.active_children()  # reaps those of its own that ended, as its next start would
+        left = sorted(name for key, name in _alive().items() if key not in before)
+        if not left or time.monotonic() > deadline:
+            return left
+        time.sleep(POLL_S)
+
+
+def _alive() -> dict[object, str]:
+    """The threads and child processes there are, with a name for people."""
+    threads: dict[object, str] = {
+        thread: f"thread {thread.name!r}"
+        for thread in threading.enumerate()
+        if not thread.name.startswith(_TIMEOUT_THREAD)
+    }
+    return threads | _children()
+
+
+def _children() -> dict[object, str]:
+    """The child processes by id and start time, those that ended but were not waited for included."""
+    try:
+        os.waitid(os.P_ALL, 0, os.WEXITED | os.WNOHANG | os.WNOWAIT)
+    except ChildProcessError:
+        return {}  # the usual case, for the price of one system call
+    children: dict[object, str] = {}
+    for folder in Path("/proc").glob("[0-9]*"):
+        try:
+            name, _, rest = (folder / "stat").read_text().rpartition(")")
+            state, parent, *numbers = rest.split()
+            command = (folder / "cmdline").read_bytes().replace(b"\0", b" ").decode(errors="replace").strip()
+        except (FileNotFoundError, ProcessLookupError):
+            continue  # ended while we were looking
+        if int(parent) == os.getpid() and _RESOURCE_TRACKER not in command:
+            title = command or f"{name.partition('(')[2]}, ended but not waited for (state {state})"
+            children[int(folder.name), numbers[17]] = f"process {folder.name} ({title})"
+    return children
