@@ -13,7 +13,6 @@ schema's message of the same name:
 from collections.abc import Callable
 from dataclasses import MISSING, dataclass, fields
 from enum import IntEnum
-from functools import cache
 from operator import attrgetter
 from types import ModuleType, UnionType
 from typing import Any, TypeVar, get_args, get_origin, get_type_hints
@@ -53,8 +52,8 @@ EVENTS: dict[str, type[Event]] = {
 def encode(event: Event) -> bytes:
     """The event's bytes.
 
-    Raises ``ValueError`` or ``TypeError`` when a field holds what its schema cannot: another type, an integer out
-    of range, text with lone surrogates.
+    Raises ``ValueError`` or ``TypeError`` when a field holds what its schema cannot: another type, an
+    integer out of range, text with lone surrogates.
     """
     return _plan(type(event)).to_message(event).SerializeToString()
 
@@ -120,24 +119,37 @@ class _Plan:
 
     def unknown(self, message: Message) -> bytes:
         """What is left in the message once everything known is taken out of it."""
-        numbers = {field.field_number for field in UnknownFieldSet(message)}
         for name in self.demanded:
-            if self.message.DESCRIPTOR.fields_by_name[name].number in numbers:
+            if self.message.DESCRIPTOR.fields_by_name[name].number in _strangers(message):
                 raise self.undecodable(name, message)
         for field, _ in message.ListFields():
             message.ClearField(field.name)
         return message.SerializeToString()
 
     def undecodable(self, name: str, message: Message) -> Undecodable:
-        """Why the message makes no sense without a usable value in this field."""
+        """Why the message makes no sense: this demanded field has no value, or one that is not known."""
         number = self.message.DESCRIPTOR.fields_by_name[name].number
-        found = [field.data for field in UnknownFieldSet(message) if field.field_number == number]
-        what = f"{found[-1]!r}, which this version does not know; upgrade it" if found else "missing"
+        strangers = _strangers(message)
+        if number not in strangers:
+            return Undecodable(f"{self.cls.__name__}.{name} is missing")
+        what = f"{strangers[number]!r:.80}, which this version does not know; upgrade this process"
         return Undecodable(f"{self.cls.__name__}.{name} is {what}")
 
 
-@cache
+def _strangers(message: Message) -> dict[int, object]:
+    """The number and the last value of each field that the schema does not know, or not with this value."""
+    found = UnknownFieldSet(message)
+    return {found[i].field_number: found[i].data for i in range(len(found))}
+
+
+_PLANS: dict[type[Event], _Plan] = {}
+
+
 def _plan(cls: type[Event]) -> _Plan:
+    return _PLANS.get(cls) or _PLANS.setdefault(cls, _compile(cls))
+
+
+def _compile(cls: type[Event]) -> _Plan:
     message = getattr(_SCHEMAS[cls.__module__], cls.__name__)
     kinds = get_type_hints(cls)
     writers, readers, demanded = [], [], []
@@ -157,24 +169,15 @@ def _plan(cls: type[Event]) -> _Plan:
     return _Plan(cls, message, tuple(writers), tuple(readers), tuple(demanded))
 
 
-def _conversion(name: str, kind: Any) -> tuple[Callable[[Any], Any] | None, Callable[[Message], Any]]:
-    """How a field of this type is turned into the message's value, and how it is read from the message."""
+_Conversion = tuple[Callable[[Any], Any] | None, Callable[[Message], Any]]
+"""How a field's value is turned into the message's (None: as it is), and how it is read from the message."""
+
+
+def _conversion(name: str, kind: Any) -> _Conversion:
     get = attrgetter(name)
-    if kind == Pairs:
-        return (
-            lambda pairs: [{"name": name, "value": value} for name, value in pairs],
-            lambda message: tuple((pair.name, pair.value) for pair in get(message)),
-        )
     if get_origin(kind) is tuple:
-        item = get_args(kind)[0]
-        if issubclass(item, Event):
-            plan = _plan(item)
-            return (
-                lambda events: [plan.to_message(event) for event in events],
-                lambda message: tuple([plan.to_event(each) for each in get(message)]),
-            )
-        return None, lambda message: tuple(get(message))
-    if get_origin(kind) is UnionType:
+        return _tuple_conversion(get, kind)
+    if get_origin(kind) is UnionType:  # an event or None
         plan = _plan(get_args(kind)[0])
         return plan.to_message, lambda m: plan.to_event(get(m)) if m.HasField(name) else None
     if issubclass(kind, Event):
@@ -184,3 +187,19 @@ def _conversion(name: str, kind: Any) -> tuple[Callable[[Any], Any] | None, Call
         members = {member.value: member for member in kind}
         return None, lambda message: members[get(message)]
     return None, get
+
+
+def _tuple_conversion(get: Callable[[Message], Any], kind: Any) -> _Conversion:
+    if kind == Pairs:
+        return (
+            lambda pairs: [{"name": name, "value": value} for name, value in pairs],
+            lambda message: tuple([(pair.name, pair.value) for pair in get(message)]),
+        )
+    item = get_args(kind)[0]
+    if issubclass(item, Event):
+        plan = _plan(item)
+        return (
+            lambda events: [plan.to_message(event) for event in events],
+            lambda message: tuple([plan.to_event(each) for each in get(message)]),
+        )
+    return None, lambda message: tuple(get(message))

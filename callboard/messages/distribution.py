@@ -46,10 +46,11 @@ class PackageMessage(Event):
     """Topic ``package``: one distribution request as shipped.
 
     A non-empty package is either inline (``content``) or in the blob store (``content_ref``, a digest).
+    Only the original's seeding messages, which are of kind TEST, have no publisher.
     """
 
     publisher_instance: str
-    publisher: str
+    publisher: str = ""
     package_id: str
     kind: Kind
     length: int = 0
@@ -68,8 +69,10 @@ class PackageMessage(Event):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class PackageStatusMessage(Event):
-    """Topic ``status``: what became of the package at ``offset``. IMPORTED and REMOVED come from editable
-    subscribers only, REMOVED_FAILED from any that gives up."""
+    """Topic ``status``: what became of the package at ``offset``.
+
+    IMPORTED and REMOVED come from editable subscribers only, REMOVED_FAILED from any that gives up.
+    """
 
     subscriber_instance: str
     subscriber: str

@@ -1,10 +1,12 @@
 """What every event has in common: it is data, and it cannot change."""
 
+from collections.abc import Callable
 from dataclasses import dataclass, fields
 from enum import IntEnum
+from operator import attrgetter
 from typing import Any
 
-_ATOMS = (str, bytes, int, float, bool, type(None))
+_ATOMS = frozenset((str, bytes, int, float, bool, type(None)))
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -20,16 +22,32 @@ class Event:
     unknown: bytes = b""
 
     def __post_init__(self) -> None:
-        for field in fields(self):
-            _demand_immutable(f"{type(self).__name__}.{field.name}", getattr(self, field.name))
+        # Runs for every event that is made, so the common case is one call and one set look-up per field.
+        kind = type(self)
+        for value in (_READERS.get(kind) or _reader(kind))(self):
+            if type(value) not in _ATOMS and not _is_immutable(value):
+                raise TypeError(
+                    f"a {kind.__name__} was given {value!r:.80}; events hold only str, bytes, int, float, "
+                    "bool, None, enums, events and tuples of these"
+                )
 
 
-def _demand_immutable(where: str, value: Any) -> None:
-    if type(value) in _ATOMS or isinstance(value, Event | IntEnum):
-        return
+def _is_immutable(value: Any) -> bool:
     if type(value) is tuple:
-        for item in value:
-            _demand_immutable(where, item)
-        return
-    raise TypeError(f"{where} was given a {type(value).__name__}; events hold only "
-                    "str, bytes, int, float, bool, None, enums, events and tuples of these")
+        return _ATOMS.issuperset(map(type, value)) or all(map(_is_immutable, value))
+    return type(value) in _ATOMS or isinstance(value, _SEALED)
+
+
+_SEALED = (Event, IntEnum)
+"""An event within an event was checked when it was made."""
+
+_READERS: dict[type[Event], Callable[[Event], tuple[Any, ...]]] = {}
+"""For each class of event, the function that reads all its fields at once."""
+
+
+def _reader(kind: type[Event]) -> Callable[[Event], tuple[Any, ...]]:
+    if "__slots__" not in vars(kind):  # its instances could be given further attributes
+        raise TypeError(f"declare {kind.__name__} as @dataclass(frozen=True, slots=True, kw_only=True)")
+    names = [field.name for field in fields(kind)]
+    # The first name stands twice because attrgetter answers with a tuple only for two names or more.
+    return _READERS.setdefault(kind, attrgetter(names[0], *names))

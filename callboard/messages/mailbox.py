@@ -7,8 +7,8 @@ from callboard.messages.distribution import (
     CommandMessage,
     DiscoveryMessage,
     Kind,
-    Pairs,
     PackageStatusMessage,
+    Pairs,
 )
 from callboard.messages.event import Event
 from callboard.messages.record import Record
@@ -18,7 +18,7 @@ from callboard.messages.record import Record
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class DistributeRequest(Event):
-    """Ship these paths. ``source`` is the folder they are read from; DELETE, INVALIDATE and TEST need none."""
+    """Ship these paths. ``source`` is the folder they are read from; only ADD needs one."""
 
     request_id: str
     kind: Kind
@@ -277,6 +277,14 @@ class CommandReceived(Event):
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class CommandsBlocked(Event):
+    """The command topic cannot be read on: the record at ``offset`` is not understood, and is not skipped."""
+
+    offset: int
+    reason: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class StatusesPending(Event):
     """Everything in the outbox, in the order of the sequence numbers; replaces what was pending before."""
 
@@ -319,6 +327,7 @@ class Problem(IntEnum):
     REPOSITORY_BUSY = 1
     SCHEMA_TOO_NEW = 2
     ACTOR_FAILED = 3
+    REPOSITORY_UNAVAILABLE = 4
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

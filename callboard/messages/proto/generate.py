@@ -32,7 +32,7 @@ def main(arguments: list[str]) -> int:
         return complain(f"unknown arguments {arguments}; the only one is --check")
     if age(code) > OLDEST_RUNTIME:
         return complain(f"this compiler's code would refuse older protobuf runtimes; install {COMPILER}")
-    for stale in GENERATED.glob("*.py*"):
+    for stale in GENERATED.glob("*.py"):
         stale.unlink()
     for name, text in code.items():
         (GENERATED / name).write_text(text)
@@ -41,36 +41,34 @@ def main(arguments: list[str]) -> int:
 
 def compiled() -> dict[str, str]:
     """What ``_pb`` should hold, by file name."""
+    code = {"__init__.py": '"""Generated from ../proto by generate.py; do not edit."""\n'}
     with tempfile.TemporaryDirectory() as folder:
-        subprocess.run(
-            [sys.executable, "-m", "grpc_tools.protoc", f"-I{ROOT}", f"--python_out={folder}",
-             f"--pyi_out={folder}", *map(str, sorted(SCHEMAS.glob("*.proto")))],
-            check=True,
-        )  # fmt: skip
-        made = sorted(Path(folder).rglob("*.py*"))
-        # The compiler puts code beside its schema, and imports it from there; ours has its own folder.
-        code = {path.name: path.read_text().replace("callboard.messages.proto", "callboard.messages._pb")
-                for path in made}
-    return {"__init__.py": '"""Generated from ../proto by generate.py; do not edit."""\n'} | code
+        command = [sys.executable, "-m", "grpc_tools.protoc", f"-I{ROOT}", f"--python_out={folder}"]
+        subprocess.run([*command, *map(str, sorted(SCHEMAS.glob("*.proto")))], check=True)  # noqa: S603
+        for path in sorted(Path(folder).rglob("*_pb2.py")):
+            # The compiler would have the code beside the schemas; ours has its own folder.
+            text = path.read_text().replace("callboard.messages.proto", "callboard.messages._pb")
+            code[path.name] = f"# mypy: ignore-errors\n{text}"
+    return code
 
 
 def check(code: dict[str, str]) -> int:
-    """1 when the committed code differs from ``code`` in more than the compiler's age, else 0.
-
-    The ``.pyi`` files only help to read; compilers differ in how they spell them.
-    """
-    committed = {path.name: path.read_text() for path in GENERATED.glob("*.py*")}
-    wrong = [name for name in sorted(code.keys() | committed.keys()) if name.endswith(".py")
-             and STAMP.sub("", code.get(name, "")) != STAMP.sub("", committed.get(name, ""))]
+    """1 when the committed code differs from ``code`` in more than the compiler's age, else 0."""
+    committed = {path.name: path.read_text() for path in GENERATED.glob("*.py")}
+    wrong = [
+        name
+        for name in sorted(code.keys() | committed.keys())
+        if STAMP.sub("", code.get(name, "")) != STAMP.sub("", committed.get(name, ""))
+    ]
     if wrong:
-        return complain(f"{', '.join(wrong)} in {GENERATED} differ from the schemas; run {Path(__file__).name}")
+        return complain(f"{', '.join(wrong)} in {GENERATED} differ from the schemas; run me without --check")
     return 0
 
 
 def age(code: dict[str, str]) -> tuple[int, ...]:
     """The version of the compiler that made the code."""
-    return max(tuple(map(int, found.groups())) for text in code.values()
-               if (found := STAMP.search(text)) and found[1])
+    stamps = (STAMP.search(text) for text in code.values())
+    return max(tuple(map(int, stamp.groups())) for stamp in stamps if stamp)
 
 
 def complain(what: str) -> int:

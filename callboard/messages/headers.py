@@ -1,0 +1,149 @@
+"""The headers of a record: what a reader must know before it decodes, or decides not to."""
+
+import re
+from dataclasses import dataclass, fields
+from typing import Self, TypeVar
+
+from callboard.errors import SchemaTooNew, Undecodable
+from callboard.messages import codec, json_codec
+from callboard.messages.distribution import PackageDistributedMessage, PackageMessage
+from callboard.messages.event import Event
+from callboard.messages.record import Headers, NewRecord, Record
+
+E = TypeVar("E", bound=Event)
+
+SCHEMA_VERSION = (1, 0)
+"""Of what this version writes. It reads every minor version of this major one, and the original's."""
+
+VERSION = re.compile(r"([0-9]{1,9})(?:\.([0-9]{1,9}))?")
+"""The original wrote only the major number."""
+
+ORIGINAL_TYPES = {
+    "1": "DiscoveryMessage",
+    "2": "PackageMessage",
+    "3": "PackageStatusMessage",
+    "4": "CommandMessage",
+    "5": "PingMessage",
+}
+"""The original wrote the type as a number."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RecordHeaders:
+    """What callboard writes into a record's headers. A header's name is the field's; empty ones are left out.
+
+    ``type`` is the message's name, ``id`` is unique to the record and ``cause`` is the id of the record or
+    request that led to it. ``time_ns`` is by the producer's clock, since the epoch. ``traceparent`` is as
+    the W3C defines it. With ``publisher`` and ``kind`` (the name of a ``Kind``) a reader can skip a foreign
+    package without decoding it.
+    """
+
+    type: str
+    version: tuple[int, int] = SCHEMA_VERSION
+    id: str = ""
+    time_ns: int = 0
+    cause: str = ""
+    traceparent: str = ""
+    producer: str = ""
+    publisher: str = ""
+    kind: str = ""
+
+    def to_pairs(self) -> Headers:
+        """The headers as a record has them."""
+        major, minor = self.version
+        texts = {"version": f"{major}.{minor}", "time_ns": str(self.time_ns or "")}
+        named = [(field.name, texts.get(field.name) or getattr(self, field.name)) for field in fields(self)]
+        return tuple((name, value) for name, value in named if value)
+
+    @classmethod
+    def parse(cls, headers: Headers) -> Self:
+        """The headers of a record, also of the original's; those that are not known are ignored.
+
+        Raises ``Undecodable`` without a type, or with a version or time that is not one.
+        """
+        texts = dict(reversed(headers))  # the first of a name counts
+        if not texts.get("type"):
+            raise Undecodable("the record has no header 'type'; find out who writes to this topic")
+        version = VERSION.fullmatch(texts.get("version", ""))
+        if not version:
+            raise Undecodable(f"the header 'version' is {texts.get('version')!r}, not like '1.0'")
+        time_ns = texts.get("time_ns", "0")
+        if not re.fullmatch(r"[0-9]{1,19}", time_ns):
+            raise Undecodable(f"the header 'time_ns' is {time_ns!r:.80}, not nanoseconds since the epoch")
+        return cls(
+            type=ORIGINAL_TYPES.get(texts["type"], texts["type"]),
+            version=(int(version[1]), int(version[2] or 0)),
+            time_ns=int(time_ns),
+            id=texts.get("id", ""),
+            cause=texts.get("cause", ""),
+            traceparent=texts.get("traceparent", ""),
+            producer=texts.get("producer", ""),
+            publisher=texts.get("publisher", ""),
+            kind=texts.get("kind", ""),
+        )
+
+
+def new_record(
+    event: Event,
+    *,
+    record_id: str,
+    time_ns: int,
+    producer: str,
+    key: str = "",
+    cause: str = "",
+    traceparent: str = "",
+    publisher: str = "",
+) -> NewRecord:
+    """The event as a record for the log.
+
+    ``time_ns`` is nanoseconds since the epoch; see ``NewRecord`` for ``key`` and ``RecordHeaders`` for the
+    rest. A package brings its publisher and kind with it.
+    """
+    kind = ""
+    if isinstance(event, PackageMessage):
+        publisher, kind = event.publisher, event.kind.name
+    headers = RecordHeaders(
+        type=type(event).__name__,
+        id=record_id,
+        time_ns=time_ns,
+        cause=cause,
+        traceparent=traceparent,
+        producer=producer,
+        publisher=publisher,
+        kind=kind,
+    )
+    if isinstance(event, PackageDistributedMessage):
+        payload = json_codec.encode_json(event)
+    else:
+        payload = codec.encode(event)
+    return NewRecord(payload=payload, headers=headers.to_pairs(), key=key)
+
+
+def open_record(record: Record, expected: type[E] | tuple[type[E], ...]) -> E:
+    """The event in the record, which must be of the class, or one of the classes, expected.
+
+    Raises ``SchemaTooNew`` when it was written by a newer major version, and ``Undecodable`` when it is of no
+    or another type, or damaged; both say which record.
+    """
+    classes = expected if isinstance(expected, tuple) else (expected,)
+    where = f"the record at offset {record.offset}"
+    try:
+        headers = RecordHeaders.parse(record.headers)
+        if headers.version[0] > SCHEMA_VERSION[0]:
+            raise SchemaTooNew(
+                f"{where} is of schema version {headers.version[0]}, and this process knows none above "
+                f"{SCHEMA_VERSION[0]}; upgrade it"
+            )
+        for cls in classes:
+            if cls.__name__ == headers.type:
+                return _decode(cls, record.payload)
+        names = " or ".join(cls.__name__ for cls in classes)
+        raise Undecodable(f"it is a {headers.type!r:.80}, where only {names} is expected")
+    except Undecodable as error:
+        raise Undecodable(f"{where} cannot be decoded: {error}") from error
+
+
+def _decode(cls: type[E], payload: bytes) -> E:
+    if issubclass(cls, PackageDistributedMessage):
+        return json_codec.decode_json(payload)  # type: ignore[return-value]
+    return codec.decode(cls, payload)

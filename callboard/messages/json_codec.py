@@ -1,0 +1,56 @@
+"""The one message that is JSON on the log: topic ``event`` is read by programs that are not callboard.
+
+The property names are those of Apache Sling's message, so its readers can read ours.
+"""
+
+import json
+from typing import Any
+
+from callboard.errors import Undecodable
+from callboard.messages.distribution import PackageDistributedMessage
+
+
+def encode_json(event: PackageDistributedMessage) -> bytes:
+    """The event as a JSON object in UTF-8."""
+    properties = {
+        "pubAgentName": event.publisher,
+        "packageId": event.package_id,
+        "deepPaths": event.deep_paths,
+        "paths": event.paths,
+        "offset": event.offset,
+    }
+    return json.dumps(properties, ensure_ascii=False).encode()
+
+
+def decode_json(data: bytes) -> PackageDistributedMessage:
+    """The event that ``data`` stands for; properties that are not known are ignored.
+
+    Raises ``Undecodable`` for bytes that are not such an event.
+    """
+    try:
+        properties = json.loads(data)
+    except (ValueError, RecursionError) as error:
+        raise Undecodable(f"{len(data)} bytes are not a PackageDistributedMessage: {error}") from error
+    if not isinstance(properties, dict):
+        raise Undecodable("a PackageDistributedMessage is a JSON object; this is not one")
+    return PackageDistributedMessage(
+        publisher=_demand(properties, "pubAgentName", str),
+        package_id=_demand(properties, "packageId", str),
+        deep_paths=_paths(properties, "deepPaths"),
+        paths=_paths(properties, "paths"),
+        offset=_demand(properties, "offset", int),
+    )
+
+
+def _demand(properties: dict[str, Any], name: str, kind: type) -> Any:
+    value = properties.get(name)
+    if type(value) is not kind:
+        raise Undecodable(f"PackageDistributedMessage.{name} is {value!r:.80}, not of type {kind.__name__}")
+    return value
+
+
+def _paths(properties: dict[str, Any], name: str) -> tuple[str, ...]:
+    paths = properties.get(name) or []  # the original's writer spells "none" as null
+    if not isinstance(paths, list) or not all(isinstance(path, str) for path in paths):
+        raise Undecodable(f"PackageDistributedMessage.{name} is {paths!r:.80}, not a list of strings")
+    return tuple(paths)

@@ -1,0 +1,40 @@
+"""The names of the log's topics."""
+
+import re
+from dataclasses import astuple, dataclass
+from typing import Self
+
+from callboard.errors import ConfigError
+
+TOPIC_NAME = re.compile(r"[a-z0-9][a-z0-9._-]{0,80}")
+"""What every log can use as a name, as Kafka does, and SQLite for its files."""
+
+
+@dataclass(frozen=True, slots=True)
+class Topics:
+    """Which topic of the log each sort of message is on.
+
+    Raises ``ConfigError`` for a name that not every log can use, and for two topics of the same name.
+    """
+
+    package: str
+    status: str
+    discovery: str
+    command: str
+    event: str
+
+    def __post_init__(self) -> None:
+        names = astuple(self)
+        for name in names:
+            if not TOPIC_NAME.fullmatch(name):
+                raise ConfigError(
+                    f"{name!r} cannot be the name of a topic; use at most 81 of a-z, 0-9, '.', '_' and '-', "
+                    "beginning with a letter or digit"
+                )
+        if len(set(names)) < len(names):
+            raise ConfigError(f"the topics {', '.join(names)} need names that differ; rename one")
+
+    @classmethod
+    def with_prefix(cls, prefix: str = "callboard") -> Self:
+        """The usual names behind a prefix, such as ``callboard.package``."""
+        return cls(*(f"{prefix}.{name}" for name in cls.__match_args__))
