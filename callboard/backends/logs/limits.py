@@ -4,6 +4,7 @@ import re
 from collections.abc import Sequence
 
 from callboard.backends.log import RECORD_BYTES_MAX
+from callboard.backends.logs.headers import encode_headers
 from callboard.errors import ConfigError, LogUnavailable, RecordTooLarge, TopicMissing
 from callboard.messages.record import NewRecord, Record
 
@@ -25,19 +26,23 @@ def check_topic_name(topic: str) -> None:
 
 
 def record_bytes(record: NewRecord | Record) -> int:
-    """What a record counts for in limits and retention: its payload and headers."""
-    headers = sum(len(name.encode()) + len(value.encode()) for name, value in record.headers)
-    return len(record.payload) + headers
+    """What a record counts for in limits and retention: its payload and its encoded headers."""
+    return len(record.payload) + (len(encode_headers(record.headers)) if record.headers else 0)
 
 
 def check_sizes(topic: str, records: Sequence[NewRecord]) -> None:
     """Raise ``RecordTooLarge`` if one of the records is above ``RECORD_BYTES_MAX``."""
     for record in records:
         if (size := record_bytes(record)) > RECORD_BYTES_MAX:
-            raise RecordTooLarge(
-                f"a record of {size} bytes for topic {topic!r} is above the limit of {RECORD_BYTES_MAX}; "
-                "ship its content through a blob store"
-            )
+            raise too_large(topic, size)
+
+
+def too_large(topic: str, size: int) -> RecordTooLarge:
+    """The error for a record of ``size`` bytes."""
+    return RecordTooLarge(
+        f"a record of {size} bytes for topic {topic!r} is above the limit of {RECORD_BYTES_MAX}; "
+        "ship its content through a blob store"
+    )
 
 
 def missing(topic: str) -> TopicMissing:

@@ -1,0 +1,46 @@
+"""The append itself: rows into the table, each key once."""
+
+import sqlite3
+from collections.abc import Callable, Sequence
+from typing import NamedTuple
+
+from callboard.backends.log import RECORD_BYTES_MAX
+from callboard.backends.logs.headers import encode_headers
+from callboard.backends.logs.limits import too_large
+from callboard.messages.record import NewRecord
+
+_INSERT = "INSERT INTO records(time_ns, key, headers, payload) VALUES(?, ?, ?, ?)"
+_LOOK_UP = "SELECT offset FROM records WHERE key = ?"
+
+
+class Row(NamedTuple):
+    """A record as the table has it."""
+
+    key: str | None
+    headers: bytes
+    payload: bytes
+
+
+def to_rows(topic: str, records: Sequence[NewRecord]) -> tuple[list[Row], int]:
+    """The records' rows and bytes. Raises ``RecordTooLarge``."""
+    rows, total = list[Row](), 0
+    for record in records:
+        row = Row(record.key or None, encode_headers(record.headers), record.payload)
+        if (size := len(row.payload) + len(row.headers)) > RECORD_BYTES_MAX:
+            raise too_large(topic, size)
+        rows.append(row)
+        total += size
+    return rows, total
+
+
+def append_rows(db: sqlite3.Connection, rows: list[Row], clock: Callable[[], int]) -> list[int]:
+    """Write the rows and return their offsets; a key that is there already answers with its offset.
+
+    Look-up and insertion are in one transaction: a commit that a dying writer left behind unseen
+    comes to light, if ever, before it.
+    """
+    now_ns, offsets = clock(), list[int]()
+    for row in rows:
+        held = db.execute(_LOOK_UP, (row.key,)).fetchone() if row.key else None
+        offsets.append(held[0] if held else db.execute(_INSERT, (now_ns, *row)).lastrowid or 0)
+    return offsets

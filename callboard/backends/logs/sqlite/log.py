@@ -1,0 +1,150 @@
+"""The log over SQLite files: what callers see."""
+
+import asyncio
+import os
+import time
+from collections.abc import Callable, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from functools import partial
+from pathlib import Path
+from typing import ParamSpec, TypeVar
+
+from callboard.backends.log import READ_BYTES_MAX, READ_RECORDS_MAX, Bounds, Capability, Retention
+from callboard.backends.logs.limits import check_topic_name, closed, is_topic_name, missing
+from callboard.backends.logs.sqlite.append import append_rows, to_rows
+from callboard.backends.logs.sqlite.failure import explained
+from callboard.backends.logs.sqlite.retention import PAUSE_S, give_back_slice, remove_slice
+from callboard.backends.logs.sqlite.schema import Files, prepare
+from callboard.backends.logs.sqlite.topic import Topic
+from callboard.errors import ConfigError
+from callboard.messages.record import NewRecord, Record
+
+READ_THREADS = 4
+"""Reads of one log that run at a time."""
+
+RECHECK_S = 0.5
+"""How often a waiter looks although no bell rang: a writer may have died between its commit and its ring."""
+
+P = ParamSpec("P")
+T = TypeVar("T")
+
+
+class SqliteLog:
+    """A durable log in a folder, with one SQLite file per topic, for the processes of one host.
+
+    To be used from one event loop, and not on a network file system. Nothing is opened before the first call.
+
+    Args:
+        folder: created with the first topic.
+        clock: nanoseconds since the epoch, for the records' times and retention by age; called in a thread.
+    """
+
+    def __init__(self, folder: Path, clock: Callable[[], int] = time.time_ns) -> None:
+        self._folder, self._clock = folder, clock
+        self._topics: dict[str, Topic] = {}
+        self._opening = asyncio.Lock()
+        self._threads = ThreadPoolExecutor(READ_THREADS, thread_name_prefix="callboard-log-read")
+        self._pid = os.getpid()
+        self._closed = False
+
+    @property
+    def capabilities(self) -> Capability:
+        """See ``Log``."""
+        return Capability.DURABLE | Capability.SHARED | Capability.KEYS | Capability.TRIM
+
+    async def ensure(self, topic: str) -> None:
+        """See ``Log``. Raises ``ConfigError`` for a bad name or a folder that holds something else."""
+        self._check_open()
+        check_topic_name(topic)
+        if topic not in self._topics:
+            await self._run(_prepare, Files.of(self._folder, topic))
+            await self._topic(topic)
+
+    async def append(self, topic: str, records: Sequence[NewRecord]) -> list[int]:
+        """See ``Log``."""
+        held = await self._topic(topic)
+        rows, size = to_rows(topic, records)
+        return await held.writer().run(partial(append_rows, rows=rows, clock=self._clock), size)
+
+    async def read(
+        self,
+        topic: str,
+        start: int,
+        max_records: int = READ_RECORDS_MAX,
+        max_bytes: int = READ_BYTES_MAX,
+    ) -> list[Record]:
+        """See ``Log``."""
+        held = await self._topic(topic)
+        return await self._run(held.reader.read, start, max_records, max_bytes)
+
+    async def wait(self, topic: str, start: int, timeout_s: float) -> bool:
+        """See ``Log``."""
+        held = await self._topic(topic)
+        held.listen()
+        loop = asyncio.get_running_loop()
+        deadline = loop.time() + timeout_s
+        while not self._closed:
+            ring = held.appended.next_ring()  # before the look: what comes between the two is not missed
+            if await self._run(held.reader.newest) >= start:
+                return True
+            if (left_s := deadline - loop.time()) <= 0:
+                return False
+            await asyncio.wait({ring}, timeout=min(left_s, RECHECK_S))
+        return False
+
+    async def bounds(self, topic: str) -> Bounds:
+        """See ``Log``."""
+        held = await self._topic(topic)
+        return await self._run(held.reader.bounds)
+
+    async def trim(self, topic: str, retention: Retention) -> int:
+        """See ``Log``. Removes in slices, so that writers are not held up; cancelling it leaves the rest."""
+        held = await self._topic(topic)
+        below = await self._run(held.reader.lowest_staying, retention, self._clock())
+        for step in (partial(remove_slice, below=below), give_back_slice):
+            while await held.writer().run(step):
+                await asyncio.sleep(PAUSE_S)  # noqa: ASYNC110 - a pause for the writers, not a poll
+        return (await self.bounds(topic)).first
+
+    async def identity(self, topic: str) -> str:
+        """See ``Log``."""
+        held = await self._topic(topic)
+        return await self._run(held.reader.identity)
+
+    async def close(self) -> None:
+        """See ``Log``."""
+        if self._closed or os.getpid() != self._pid:
+            return
+        self._closed = True
+        async with self._opening:
+            for held in self._topics.values():
+                held.close_reader()  # first: the last to close tidies up, which only writers can
+            for held in self._topics.values():
+                await self._run(held.close_writer)
+            self._threads.shutdown()  # waits for the reads under way, which are short
+
+    async def _topic(self, topic: str) -> Topic:
+        self._check_open()
+        if topic in self._topics:
+            return self._topics[topic]
+        if not is_topic_name(topic):
+            raise missing(topic)
+        async with self._opening:
+            self._check_open()
+            if topic not in self._topics:
+                self._topics[topic] = await self._run(Topic, Files.of(self._folder, topic))
+            return self._topics[topic]
+
+    def _check_open(self) -> None:
+        if os.getpid() != self._pid:
+            raise ConfigError("this log was opened before a fork; open one in the child, or use spawn")
+        if self._closed:
+            raise closed()
+
+    async def _run(self, call: Callable[P, T], *args: P.args, **kwargs: P.kwargs) -> T:
+        return await asyncio.get_running_loop().run_in_executor(self._threads, partial(call, *args, **kwargs))
+
+
+def _prepare(files: Files) -> None:
+    with explained(files.database):
+        prepare(files)

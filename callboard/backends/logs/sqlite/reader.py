@@ -1,0 +1,122 @@
+"""Reads a topic: short read-only queries, each ended at once so that the write-ahead log can start over."""
+
+import sqlite3
+import threading
+from collections.abc import Iterator
+from contextlib import contextmanager
+
+from callboard.backends.log import Bounds, Retention
+from callboard.backends.logs.headers import decode_headers
+from callboard.backends.logs.sqlite.bell import Bell
+from callboard.backends.logs.sqlite.failure import explained
+from callboard.backends.logs.sqlite.retention import lowest_staying
+from callboard.backends.logs.sqlite.schema import (
+    Files,
+    identity,
+    inode,
+    newest_given,
+    open_readable,
+    prepare,
+    replaced,
+)
+from callboard.errors import OffsetOutOfRange
+from callboard.messages.record import Record
+
+_READ = "SELECT offset, time_ns, payload, headers FROM records WHERE offset >= ? ORDER BY offset LIMIT ?"
+_BOUNDS = "SELECT (SELECT min(offset) FROM records), seq + 1 FROM sqlite_sequence WHERE name = 'records'"
+_NEWEST = "SELECT max(offset) FROM records"
+
+
+class Reader:
+    """Everything that only looks, for any number of threads: each look borrows a connection.
+
+    Blocking. Raises what ``open_readable`` does, and ``LogReplaced``.
+    """
+
+    def __init__(self, files: Files, bell: Bell) -> None:
+        self._files, self._bell = files, bell
+        self._idle: list[sqlite3.Connection] = []
+        self._lock = threading.Lock()
+        self._closed = False
+        self._idle.append(self._open())
+        self._inode = inode(files)
+
+    def read(self, start: int, max_records: int, max_bytes: int) -> list[Record]:
+        """See ``Log.read``."""
+        records, size = list[Record](), 0
+        with self._look() as db:
+            rows = db.execute(_READ, (start, max_records))
+            for offset, time_ns, payload, headers in rows:
+                size += len(payload) + len(headers)
+                if size > max_bytes and records:
+                    break
+                records.append(
+                    Record(offset=offset, time_ns=time_ns, payload=payload, headers=decode_headers(headers))
+                )
+            rows.close()
+            if not records or records[0].offset != start:
+                # a gap, the end, or out of range; what changed since the query does no harm
+                first, end = self._bounds(db)
+                if not first <= start <= end:
+                    raise OffsetOutOfRange(self._files.topic, start, first, end)
+        return records
+
+    def newest(self) -> int:
+        """The newest retained offset; 0 if there is none."""
+        with self._look() as db:
+            return db.execute(_NEWEST).fetchone()[0] or 0
+
+    def bounds(self) -> Bounds:
+        """See ``Log.bounds``."""
+        with self._look() as db:
+            return self._bounds(db)
+
+    def lowest_staying(self, retention: Retention, now_ns: int) -> int:
+        """The lowest offset that the retention does not let go."""
+        with self._look() as db:
+            return lowest_staying(db, retention, now_ns, self._bounds(db).end)
+
+    def identity(self) -> str:
+        """See ``Log.identity``."""
+        with self._look() as db:
+            return identity(db)
+
+    def close(self) -> None:
+        """Close the connections, those in use when their look ends; idempotent."""
+        with self._lock:
+            self._closed = True
+            while self._idle:
+                self._idle.pop().close()
+
+    def _bounds(self, db: sqlite3.Connection) -> Bounds:
+        first, end = db.execute(_BOUNDS).fetchone()
+        return Bounds(end if first is None else first, end)
+
+    def _open(self) -> sqlite3.Connection:
+        given = self._bell.newest()  # before the look: commits come before rings
+        db = open_readable(self._files)
+        if newest_given(db) < given:  # an older copy was put back
+            db.close()
+            prepare(self._files)
+            db = open_readable(self._files)
+        return db
+
+    def _give_back(self, db: sqlite3.Connection) -> None:
+        with self._lock:
+            if self._closed:
+                db.close()
+            else:
+                self._idle.append(db)
+
+    @contextmanager
+    def _look(self) -> Iterator[sqlite3.Connection]:
+        with explained(self._files.database):
+            if inode(self._files) != self._inode:
+                raise replaced(self._files)
+            with self._lock:
+                db = self._idle.pop() if self._idle else None
+            db = db or self._open()
+            try:
+                yield db
+            finally:
+                self._give_back(db)

@@ -1,0 +1,58 @@
+"""What may go of a topic, and its removal in slices that hold up nobody for long."""
+
+import sqlite3
+
+from callboard.backends.log import Retention
+
+SLICE_RECORDS = 500
+SLICE_BYTES = 1 << 20
+"""One slice removes no more than these, which holds the turn for a millisecond or two."""
+
+SLICE_PAGES = 200
+"""And this many pages given back to the disk at a time."""
+
+PAUSE_S = 0.005
+"""Between two slices, so that writers come in between."""
+
+SPARE_PAGES = 4096
+"""Freed pages (of 4 kB) that the file keeps for what comes next; only what exceeds it is given back."""
+
+_NEWEST_ABOVE = """
+    SELECT offset FROM (
+        SELECT offset, sum(length(payload) + length(headers)) OVER (ORDER BY offset DESC) AS total
+        FROM records
+    ) WHERE total > ? LIMIT 1"""
+_OLDEST_STAYING = "SELECT offset FROM records WHERE time_ns >= ? ORDER BY offset LIMIT 1"
+_OLDEST = """
+    SELECT offset, length(payload) + length(headers) FROM records WHERE offset < ? ORDER BY offset LIMIT ?"""
+
+
+def lowest_staying(db: sqlite3.Connection, retention: Retention, now_ns: int, end: int) -> int:
+    """The lowest offset that must stay; ``end`` if everything may go."""
+    limits = [retention.below_offset or 0]
+    if retention.older_than_s is not None:
+        row = db.execute(_OLDEST_STAYING, (now_ns - int(retention.older_than_s * 1e9),)).fetchone()
+        limits.append(row[0] if row else end)
+    if retention.above_bytes is not None:
+        row = db.execute(_NEWEST_ABOVE, (retention.above_bytes,)).fetchone()
+        limits.append(row[0] + 1 if row else 0)
+    return min(max(limits), end)
+
+
+def remove_slice(db: sqlite3.Connection, below: int) -> bool:
+    """Remove the oldest records below an offset, as many as one slice takes; False when none is left."""
+    cut, size = 0, 0
+    for offset, length in db.execute(_OLDEST, (below, SLICE_RECORDS)).fetchall():
+        cut, size = offset, size + length
+        if size >= SLICE_BYTES:
+            break
+    db.execute("DELETE FROM records WHERE offset <= ?", (cut,))
+    return cut > 0
+
+
+def give_back_slice(db: sqlite3.Connection) -> bool:
+    """Give some freed pages back to the disk; False when there are no more than the file should keep."""
+    excess = int(db.execute("PRAGMA freelist_count").fetchone()[0]) - SPARE_PAGES
+    for _ in range(min(excess, SLICE_PAGES)):
+        db.execute("PRAGMA incremental_vacuum(1)")  # through this module a greater number frees one page, too
+    return excess > 0

@@ -1,0 +1,178 @@
+"""The file of a topic: what is in it, how it is created, opened and recognised."""
+
+import os
+import sqlite3
+import uuid
+from pathlib import Path
+from typing import NamedTuple
+
+from callboard.backends.logs.limits import missing
+from callboard.backends.logs.sqlite.bell import Bell
+from callboard.backends.logs.sqlite.turn import Turn
+from callboard.errors import ConfigError, LogReplaced, SchemaTooNew, TopicMissing
+
+VERSION = 1
+"""Of the schema, kept in the file as ``user_version``."""
+
+BUSY_S = 5.0
+"""How long to wait for a program that locks the file without taking turns."""
+
+_CREATION = ("page_size=4096", "auto_vacuum=INCREMENTAL", "journal_mode=WAL")
+_PRAGMAS = ("synchronous=FULL", "wal_autocheckpoint=1000", "journal_size_limit=16777216", "secure_delete=OFF")
+_SCHEMA = (
+    # AUTOINCREMENT: an offset is never given again, even after everything was trimmed
+    """CREATE TABLE records(
+        offset INTEGER PRIMARY KEY AUTOINCREMENT,
+        time_ns INTEGER NOT NULL,
+        key TEXT,
+        headers BLOB NOT NULL,
+        payload BLOB NOT NULL
+    )""",
+    "CREATE UNIQUE INDEX records_by_key ON records(key) WHERE key IS NOT NULL",
+    "CREATE TABLE incarnation(identity TEXT NOT NULL)",
+    "INSERT INTO incarnation VALUES('')",
+    "INSERT INTO sqlite_sequence VALUES('records', 0)",
+    f"PRAGMA user_version={VERSION}",
+)
+
+
+class Files(NamedTuple):
+    """Where a topic lives."""
+
+    topic: str
+    database: Path
+    lock: Path
+    bell: Path
+
+    @classmethod
+    def of(cls, folder: Path, topic: str) -> "Files":
+        """The files of a topic in the log's folder."""
+        return cls(topic, folder / f"{topic}.db", folder / f"{topic}.lock", folder / f"{topic}.bell")
+
+
+def prepare(files: Files) -> None:
+    """Create the topic, or make sure that this version can use it, in a turn of its own."""
+    files.database.parent.mkdir(parents=True, exist_ok=True)
+    bell, turn = Bell(files.bell), Turn(files.lock)
+    try:
+        with turn:
+            open_writable(files, bell, create=True).close()
+    finally:
+        turn.close()
+        bell.close()
+
+
+def open_writable(files: Files, bell: Bell, *, create: bool = False) -> sqlite3.Connection:
+    """A read-write connection; to be called, used and closed in a turn.
+
+    An older copy that was put back, which has not given out all the offsets that the bell remembers, gets
+    a new identity and goes on above them. Raises as ``open_readable``.
+    """
+    if create and _is_new(files):
+        _create(files)
+    open_readable(files).close()  # judges the file before a writer's pragmas touch it
+    db = _connect(files.database, "rw")
+    try:
+        for pragma in _PRAGMAS:
+            db.execute(f"PRAGMA {pragma}").fetchall()
+        if newest_given(db) < bell.newest() or not identity(db):
+            _renew(db, bell.newest())
+    except BaseException:
+        db.close()
+        raise
+    return db
+
+
+def open_readable(files: Files) -> sqlite3.Connection:
+    """A read-only connection, which never checkpoints.
+
+    Raises ``TopicMissing``, ``SchemaTooNew``, or ``ConfigError`` for a file that is something else.
+    """
+    check_exists(files)
+    db = _connect(files.database, "ro")
+    try:
+        version = int(db.execute("PRAGMA user_version").fetchone()[0])
+        if version > VERSION:
+            raise SchemaTooNew(
+                f"{files.database} has schema {version} and this callboard knows {VERSION}; upgrade callboard"
+            )
+        if version == 0:
+            if db.execute("SELECT count(*) FROM sqlite_master").fetchone()[0]:
+                raise ConfigError(f"{files.database} is not a log of callboard; choose another folder")
+            raise missing(files.topic)  # whoever creates it has not finished
+    except BaseException:
+        db.close()
+        raise
+    return db
+
+
+def check_exists(files: Files) -> None:
+    """Raise ``TopicMissing`` if the topic has no file."""
+    if not files.database.exists():
+        raise missing(files.topic)
+
+
+def newest_given(db: sqlite3.Connection) -> int:
+    """The newest offset that the topic has given out, whether it is retained or not."""
+    return int(db.execute("SELECT seq FROM sqlite_sequence WHERE name = 'records'").fetchone()[0])
+
+
+def identity(db: sqlite3.Connection) -> str:
+    """The random name of this incarnation."""
+    return str(db.execute("SELECT identity FROM incarnation").fetchone()[0])
+
+
+def inode(files: Files) -> tuple[int, int]:
+    """What tells a file from another one put in its place. Raises ``LogReplaced`` if there is none."""
+    try:
+        found = files.database.stat()
+    except FileNotFoundError:
+        raise replaced(files) from None
+    return found.st_dev, found.st_ino
+
+
+def replaced(files: Files) -> LogReplaced:
+    """The error for a file that was exchanged under a running board."""
+    return LogReplaced(
+        f"{files.database} was removed or replaced while in use; "
+        "stop every process of this board and start again"
+    )
+
+
+def _connect(path: Path, mode: str) -> sqlite3.Connection:
+    # isolation_level=None: transactions are begun and ended in so many words, on every Python alike
+    uri = f"{path.absolute().as_uri()}?mode={mode}"
+    return sqlite3.connect(uri, uri=True, timeout=BUSY_S, isolation_level=None, check_same_thread=False)
+
+
+def _is_new(files: Files) -> bool:
+    try:
+        open_readable(files).close()
+    except TopicMissing:
+        return True
+    return False
+
+
+def _create(files: Files) -> None:
+    db = _connect(files.database, "rwc")
+    try:
+        for pragma in _CREATION:
+            db.execute(f"PRAGMA {pragma}").fetchall()
+        db.execute("BEGIN IMMEDIATE")
+        for statement in _SCHEMA:
+            db.execute(statement)
+        db.execute("COMMIT")
+    finally:
+        db.close()
+    folder = os.open(files.database.parent, os.O_RDONLY | os.O_CLOEXEC)
+    try:
+        os.fsync(folder)  # so that the files themselves outlive a loss of power
+    finally:
+        os.close(folder)
+
+
+def _renew(db: sqlite3.Connection, above: int) -> None:
+    db.execute("BEGIN IMMEDIATE")
+    db.execute("UPDATE incarnation SET identity = ?", (uuid.uuid4().hex,))
+    db.execute("UPDATE sqlite_sequence SET seq = max(seq, ?) WHERE name = 'records'", (above,))
+    db.execute("COMMIT")

@@ -1,0 +1,54 @@
+"""An open topic: its bell, its reader, and its writer once there is something to write."""
+
+from callboard.backends.logs.sqlite.bell import Bell
+from callboard.backends.logs.sqlite.failure import explained
+from callboard.backends.logs.sqlite.reader import Reader
+from callboard.backends.logs.sqlite.schema import Files, check_exists
+from callboard.backends.logs.sqlite.watch import Watch, watch
+from callboard.backends.logs.sqlite.writer import Writer
+from callboard.backends.wake_up import WakeUp
+
+
+class Topic:
+    """Opens the topic, which must exist. Raises what ``Reader`` does."""
+
+    def __init__(self, files: Files) -> None:
+        self._files = files
+        with explained(files.database):
+            check_exists(files)
+            self._bell = Bell(files.bell)
+            try:
+                self.reader = Reader(files, self._bell)
+            except BaseException:
+                self._bell.close()
+                raise
+        self.appended = WakeUp()
+        self._writer: Writer | None = None
+        self._watch: Watch | None = None
+
+    def writer(self) -> Writer:
+        """The writer, started with the first call."""
+        if self._writer is None:
+            with explained(self._files.lock):
+                self._writer = Writer(self._files, self._bell)
+        return self._writer
+
+    def listen(self) -> None:
+        """From now on, ``appended`` rings when any process appends."""
+        if self._watch is None:
+            with explained(self._files.bell):
+                self._watch = watch()
+                self._watch.add(self._bell, self.appended)
+
+    def close_reader(self) -> None:
+        """Wake those who wait, and look no more."""
+        self.appended.ring()
+        if self._watch is not None:
+            self._watch.remove(self._bell, self.appended)
+        self.reader.close()
+
+    def close_writer(self) -> None:
+        """Finish pending appends, then close the files. Blocks."""
+        if self._writer is not None:
+            self._writer.close()
+        self._bell.close()

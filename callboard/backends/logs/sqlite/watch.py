@@ -1,0 +1,112 @@
+"""Hears bells: one inotify instance per event loop, or a poll where there is none to be had."""
+
+import asyncio
+import ctypes
+import os
+import struct
+from pathlib import Path
+
+from callboard.backends.logs.sqlite.bell import Bell
+from callboard.backends.wake_up import WakeUp
+
+POLL_S = 0.02
+"""How often bells are looked at without inotify: beyond fs.inotify.max_user_instances, or not on Linux."""
+
+_IN_MODIFY = 0x2
+_EVENT = struct.Struct("iIII")  # watch, mask, cookie, length of the name that follows
+
+
+class Watch:
+    """Rings wake-ups of one event loop when bells ring. Shared by all logs of that loop, see ``watch``."""
+
+    def __init__(self, loop: asyncio.AbstractEventLoop) -> None:
+        self._loop = loop
+        self._heard: dict[Path, int] = {}
+        self._wake_ups: dict[Path, list[tuple[Bell, WakeUp]]] = {}
+        self._paths: dict[int, Path] = {}
+        self._inotify = _Inotify.open()
+        self._poll: asyncio.TimerHandle | None = None
+        if self._inotify is not None:
+            loop.add_reader(self._inotify.fd, self._on_events)
+        else:
+            self._on_poll()
+
+    def add(self, bell: Bell, wake_up: WakeUp) -> None:
+        """From now on, ring ``wake_up`` when the bell rings."""
+        if self._inotify is not None and bell.path not in self._wake_ups:
+            self._paths[self._inotify.watch(bell.path)] = bell.path
+        self._heard[bell.path] = bell.newest()
+        self._wake_ups.setdefault(bell.path, []).append((bell, wake_up))
+
+    def remove(self, bell: Bell, wake_up: WakeUp) -> None:
+        """Stop ringing it; the last one to leave closes the inotify instance."""
+        left = [pair for pair in self._wake_ups[bell.path] if pair[1] is not wake_up]
+        self._wake_ups[bell.path] = left
+        if not any(self._wake_ups.values()):
+            self._close()
+
+    def _on_events(self) -> None:
+        assert self._inotify is not None
+        for number in self._inotify.read():
+            for _, wake_up in self._wake_ups.get(self._paths.get(number, Path()), ()):
+                wake_up.ring()
+
+    def _on_poll(self) -> None:
+        for path, pairs in self._wake_ups.items():
+            if pairs and (newest := pairs[0][0].newest()) != self._heard[path]:
+                self._heard[path] = newest
+                for _, wake_up in pairs:
+                    wake_up.ring()
+        self._poll = self._loop.call_later(POLL_S, self._on_poll)
+
+    def _close(self) -> None:
+        del _watches[self._loop]
+        if self._inotify is not None and not self._loop.is_closed():
+            self._loop.remove_reader(self._inotify.fd)
+        if self._inotify is not None:
+            self._inotify.close()
+        if self._poll is not None:
+            self._poll.cancel()
+
+
+class _Inotify:
+    """The three system calls that the standard library lacks."""
+
+    def __init__(self, libc: ctypes.CDLL, fd: int) -> None:
+        self._libc, self.fd = libc, fd
+
+    @classmethod
+    def open(cls) -> "_Inotify | None":
+        libc = ctypes.CDLL(None)
+        fd = libc.inotify_init1(os.O_NONBLOCK | os.O_CLOEXEC) if hasattr(libc, "inotify_init1") else -1
+        return cls(libc, fd) if fd >= 0 else None
+
+    def watch(self, path: Path) -> int:
+        return int(self._libc.inotify_add_watch(self.fd, os.fsencode(path), _IN_MODIFY))
+
+    def read(self) -> set[int]:
+        """The watches with news."""
+        try:
+            events = os.read(self.fd, 65536)
+        except BlockingIOError:
+            return set()
+        found, position = set(), 0
+        while position < len(events):
+            number, _, _, length = _EVENT.unpack_from(events, position)
+            found.add(number)
+            position += _EVENT.size + length
+        return found
+
+    def close(self) -> None:
+        os.close(self.fd)
+
+
+_watches: dict[asyncio.AbstractEventLoop, Watch] = {}
+
+
+def watch() -> Watch:
+    """The watch of the running event loop."""
+    loop = asyncio.get_running_loop()
+    if loop not in _watches:
+        _watches[loop] = Watch(loop)
+    return _watches[loop]

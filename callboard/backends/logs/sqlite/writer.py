@@ -1,0 +1,130 @@
+"""Appends in groups: one thread per topic commits whatever arrived while it waited for its turn."""
+
+import asyncio
+import sqlite3
+import threading
+from collections.abc import Callable
+from dataclasses import dataclass
+from queue import Empty, SimpleQueue
+from typing import Any, TypeVar
+
+from callboard.backends.logs.sqlite.bell import Bell
+from callboard.backends.logs.sqlite.failure import UNKNOWN_OUTCOME, explained
+from callboard.backends.logs.sqlite.schema import Files, inode, newest_given, open_writable, replaced
+from callboard.backends.logs.sqlite.turn import Turn
+
+GROUP_BYTES = 4 << 20
+"""A group commit takes in no more after this."""
+
+T = TypeVar("T")
+
+
+@dataclass(frozen=True, slots=True)
+class Work:
+    """Something to do in a transaction, and the future of its result."""
+
+    do: Callable[[sqlite3.Connection], Any]
+    size: int
+    future: asyncio.Future[Any]
+
+
+class Writer:
+    """The only user of a topic's read-write connection in this log.
+
+    Opens it with the first work, and again after a failure. Not to be carried across a fork.
+    """
+
+    def __init__(self, files: Files, bell: Bell) -> None:
+        self._files, self._bell = files, bell
+        self._turn = Turn(files.lock)
+        self._db: sqlite3.Connection | None = None
+        self._inode = (0, 0)
+        self._inbox: SimpleQueue[Work | None] = SimpleQueue()
+        self._thread = threading.Thread(target=self._run, name=f"callboard-log-{files.topic}", daemon=True)
+        self._thread.start()
+
+    async def run(self, do: Callable[[sqlite3.Connection], T], size: int = 0) -> T:
+        """The result of ``do`` once its transaction is on the disk; ``size`` is the bytes it writes, about.
+
+        Transactions are shared, so ``do`` may only fail for reasons that fail the file as a whole.
+        """
+        future: asyncio.Future[T] = asyncio.get_running_loop().create_future()
+        self._inbox.put(Work(do, size, future))
+        return await future
+
+    def close(self) -> None:
+        """Finish what was given to do, then let go of the file. Blocks; to be called once."""
+        self._inbox.put(None)
+        self._thread.join()
+        self._turn.close()
+
+    def _run(self) -> None:
+        open_ended = True
+        while open_ended and (first := self._inbox.get()) is not None:
+            group = [first]
+            try:
+                with explained(self._files.database, UNKNOWN_OUTCOME), self._turn:
+                    open_ended = self._gather(group)
+                    results, newest = self._commit(group)
+            except Exception as error:  # noqa: BLE001 - belongs to those who wait, whatever it is
+                _settle(group, [error] * len(group))
+            else:
+                _settle(group, results)
+                self._bell.ring(newest)  # after the turn and the answers: the woken take the processor
+        with self._turn:
+            self._drop()
+
+    def _gather(self, group: list[Work]) -> bool:
+        """Take in what came while waiting for the turn; False if the writer is to close after this group."""
+        size = group[0].size
+        while size < GROUP_BYTES:
+            try:
+                work = self._inbox.get_nowait()
+            except Empty:
+                break
+            if work is None:
+                return False
+            group.append(work)
+            size += work.size
+        return True
+
+    def _commit(self, group: list[Work]) -> tuple[list[Any], int]:
+        group[:] = [work for work in group if not work.future.cancelled()]
+        try:
+            if self._db is None:
+                self._db, self._inode = open_writable(self._files, self._bell), inode(self._files)
+            if inode(self._files) != self._inode:
+                raise replaced(self._files)
+            self._db.execute("BEGIN IMMEDIATE")
+            results = [work.do(self._db) for work in group]
+            newest = newest_given(self._db)
+            self._db.execute("COMMIT")  # checkpoints every 1000 pages, still in the turn
+        except BaseException:
+            self._drop()  # rolls back
+            raise
+        return results, newest
+
+    def _drop(self) -> None:
+        db, self._db = self._db, None
+        if db is not None:
+            db.close()
+
+
+def _settle(group: list[Work], results: list[Any]) -> None:
+    """Answer everyone, with one call into each event loop."""
+    by_loop: dict[asyncio.AbstractEventLoop, list[tuple[asyncio.Future[Any], Any]]] = {}
+    for work, result in zip(group, results, strict=True):
+        by_loop.setdefault(work.future.get_loop(), []).append((work.future, result))
+    for loop, answers in by_loop.items():
+        if not loop.is_closed():
+            loop.call_soon_threadsafe(_answer, answers)
+
+
+def _answer(answers: list[tuple[asyncio.Future[Any], Any]]) -> None:
+    for future, result in answers:
+        if future.done():
+            continue
+        if isinstance(result, Exception):
+            future.set_exception(result)
+        else:
+            future.set_result(result)
