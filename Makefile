@@ -25,7 +25,7 @@ test: $(VENV)/.ready-test ## Run the tests, for example: make test ARGS="-k queu
 lint: $(VENV)/.ready-lint ## Check style, types, layers and that the generated code is up to date.
 	@$(BIN)/ruff check .
 	@$(BIN)/mypy
-	@$(BIN)/lint-imports
+	@$(BIN)/lint-imports --no-logo
 	@$(GENERATE) --check
 
 bench: $(VENV)/.ready-demo ## Run the benchmarks one after the other; their results go to benchmarks/results.
@@ -57,7 +57,7 @@ $(VENV)/.ready-test: $(VENV)/.ready-demo
 
 $(VENV)/.ready-demo: $(VENV)/.ready pyproject.toml
 	@echo "installing callboard into $(VENV)"
-	@$(PIP) install --editable .
+	@PYTHONWARNINGS=ignore $(PIP) install --editable . # setuptools warns of every editable install
 	@touch $@
 
 # Older pips do not know dependency groups. An interpreter counts if it runs: a name on the PATH may be an empty shim.
@@ -67,8 +67,9 @@ $(VENV)/.ready:
 	  python=; \
 	done; \
 	if [ -z "$$python" ]; then \
-	  echo "callboard needs Python 3.11, 3.12 or 3.13, but $(PYTHON) is $$("$(PYTHON)" --version 2>&1 || true);" >&2; \
-	  echo "install one of them, or name it: make PYTHON=/path/to/python3.13 ..." >&2; \
+	  echo "callboard needs Python 3.11, 3.12 or 3.13, and $(PYTHON) --version says:" >&2; \
+	  "$(PYTHON)" --version >&2 || true; \
+	  echo "install one of the three, or name it: make PYTHON=/path/to/python3.13 ..." >&2; \
 	  exit 1; \
 	fi; \
 	if ! "$$python" -c 'import ensurepip, venv' 2>/dev/null; then \
