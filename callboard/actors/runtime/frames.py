@@ -1,0 +1,123 @@
+"""What crosses between a service and the gateway of its agent, and how it is written on a stream.
+
+A frame is ``length u32 | kind u8 | number u64 | seconds f64 | role's length u16 | name's length u16 | role |
+event's name | event``. There is no pickle on this stream: whatever arrives is at worst a wrong frame.
+"""
+
+import struct
+from dataclasses import dataclass
+from enum import IntEnum
+from typing import Any, Protocol
+
+from thespian.actors import ActorAddress
+
+from callboard.errors import Undecodable
+from callboard.messages.codec import decode_any, encode_any
+from callboard.messages.event import Event
+
+MAX_FRAME = 64 << 20
+"""Bytes. Questions and answers are pages of a queue at most; more than this is not ours."""
+
+_LENGTH = struct.Struct(">I")
+_HEAD = struct.Struct(">BQdHH")
+
+
+class Kind(IntEnum):
+    """What a frame means. The first two go to the agent, the others come from it."""
+
+    ASK = 0
+    STOP = 1
+    UP = 2
+    DOWN = 3
+    ANSWER = 4
+    PROBLEM = 5
+    STOPPED = 6
+
+
+@dataclass(frozen=True, slots=True)
+class Frame:
+    """One thing said; ``number`` is the question's number (ASK, ANSWER), or the epoch with the pid above it.
+
+    ``seconds`` is how long a stop may drain.
+    """
+
+    kind: Kind
+    role: str = ""
+    number: int = 0
+    seconds: float = 0.0
+    event: Event | None = None
+
+    def __str__(self) -> str:
+        return "Frame"
+
+
+class Outlet(Protocol):
+    """The gateway's side of the connection with the service."""
+
+    @property
+    def watch(self) -> Any:
+        """What the gateway must return from every handler so that it is woken for frames; None if nothing."""
+        ...
+
+    def open(self, gateway: ActorAddress) -> None:
+        """Connect; ``gateway`` is where the gateway takes mail."""
+        ...
+
+    def put(self, frame: Frame) -> None:
+        """Say this to the service."""
+        ...
+
+    def received(self) -> list[Frame]:
+        """What the service has said since the last call, where that is not mailed to the gateway."""
+        ...
+
+
+def up(role: str, epoch: int, pid: int) -> Frame:
+    """The frame for an actor that came up."""
+    return Frame(Kind.UP, role, pid << 32 | epoch)
+
+
+def epoch_and_pid(frame: Frame) -> tuple[int, int]:
+    """What ``up`` put into the number."""
+    return frame.number & 0xFFFFFFFF, frame.number >> 32
+
+
+def encode(frame: Frame) -> bytes:
+    """The frame as bytes for the stream."""
+    role = frame.role.encode()
+    event_name, event = encode_any(frame.event) if frame.event is not None else ("", b"")
+    name = event_name.encode()
+    head = _HEAD.pack(frame.kind, frame.number, frame.seconds, len(role), len(name))
+    body = b"".join((head, role, name, event))
+    return _LENGTH.pack(len(body)) + body
+
+
+class FrameReader:
+    """Cuts a stream into frames."""
+
+    def __init__(self) -> None:
+        self._data = bytearray()
+
+    def feed(self, data: bytes) -> list[Frame]:
+        """The frames that are complete with this. Raises ``Undecodable`` for what is no frame."""
+        self._data += data
+        frames = []
+        while len(self._data) >= _LENGTH.size:
+            (length,) = _LENGTH.unpack_from(self._data)
+            if not _HEAD.size <= length <= MAX_FRAME:
+                raise Undecodable(f"a frame of {length} bytes from the agent's gateway; restart the agent")
+            end = _LENGTH.size + length
+            if len(self._data) < end:
+                break
+            frames.append(_decode(bytes(self._data[_LENGTH.size : end])))
+            del self._data[:end]
+        return frames
+
+
+def _decode(body: bytes) -> Frame:
+    kind, number, seconds, role_size, name_size = _HEAD.unpack_from(body)
+    name_at = _HEAD.size + role_size
+    event_at = name_at + name_size
+    role = body[_HEAD.size : name_at].decode()
+    event = decode_any(body[name_at:event_at].decode(), body[event_at:]) if name_size else None
+    return Frame(Kind(kind), role, number, seconds, event)

@@ -1,0 +1,36 @@
+"""What the actors of one agent hand to each other: the one message class that carries events."""
+
+from dataclasses import dataclass
+from typing import Any
+
+from callboard.messages.codec import decode_any, encode_any
+from callboard.messages.event import Event
+
+Encoded = tuple[tuple[str, bytes], ...]
+"""The events' names and bytes."""
+
+
+@dataclass(frozen=True, slots=True)
+class Mail:
+    """Events from an incarnation of the actor ``role``; ``question`` numbers a question or its answer.
+
+    In one process it is passed by reference. Pickled, it carries the events' protobuf encoding and nothing
+    else.
+    """
+
+    role: str
+    epoch: int
+    question: int
+    events: tuple[Event, ...]
+
+    def __reduce__(self) -> tuple[Any, tuple[str, int, int, Encoded]]:
+        encoded = tuple(encode_any(event) for event in self.events)
+        return _unpack, (self.role, self.epoch, self.question, encoded)
+
+    def __str__(self) -> str:
+        # thespian formats every message several times for its own debug log, whether that is on or off.
+        return "Mail"
+
+
+def _unpack(role: str, epoch: int, question: int, encoded: Encoded) -> Mail:
+    return Mail(role, epoch, question, tuple(decode_any(name, data) for name, data in encoded))

@@ -1,0 +1,29 @@
+"""What one handling of an input wants mailed, gathered so that many events make few messages."""
+
+from callboard.messages.event import Event
+
+MAX_EVENTS_PER_MAIL = 64
+"""Bounds a message; what a decision mails at once beyond it goes in several."""
+
+
+class Outbox:
+    """Keeps, per receiver, the order in which events were put in."""
+
+    def __init__(self) -> None:
+        self._mails: list[tuple[str, int, list[Event]]] = []
+
+    def put(self, role: str, question: int, event: Event) -> None:
+        """Add an event; it joins the receiver's latest mail if that belongs to the same question."""
+        for receiver, about, events in reversed(self._mails):
+            if receiver == role:
+                if about == question and len(events) < MAX_EVENTS_PER_MAIL:
+                    events.append(event)
+                    return
+                break
+        self._mails.append((role, question, [event]))
+
+    def take(self) -> list[tuple[str, int, tuple[Event, ...]]]:
+        """Empty it: receiver, question and events of each mail."""
+        mails = [(role, question, tuple(events)) for role, question, events in self._mails]
+        self._mails.clear()
+        return mails

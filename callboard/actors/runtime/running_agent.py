@@ -1,0 +1,196 @@
+"""The handle on a running agent: what the service holds, on its own event loop."""
+
+import asyncio
+import itertools
+from dataclasses import dataclass
+from typing import Protocol
+
+from callboard.actors.agent import ActorStatus, AgentSpec
+from callboard.actors.runtime.frames import Frame, Kind, epoch_and_pid
+from callboard.errors import (
+    AgentFailed,
+    CallboardError,
+    NotAnswered,
+    RepositoryBusy,
+    SchemaTooNew,
+    SubscriberTaken,
+)
+from callboard.messages.event import Event
+from callboard.messages.mailbox import AgentProblem, Problem
+
+ERRORS: dict[Problem, type[CallboardError]] = {
+    Problem.SUBSCRIBER_TAKEN: SubscriberTaken,
+    Problem.REPOSITORY_BUSY: RepositoryBusy,
+    Problem.SCHEMA_TOO_NEW: SchemaTooNew,
+    Problem.ACTOR_FAILED: AgentFailed,
+}
+
+PROBLEM_DRAIN_S = 2.0
+"""What the other actors get to finish when one has said that the agent cannot go on."""
+
+STOP_GRACE_S = 5.0
+"""Beyond the drain, after which a supervisor that has not said that all is stopped is ended with the rest."""
+
+
+class Link(Protocol):
+    """The service's side of the connection with the gateway."""
+
+    def send(self, frame: Frame) -> None:
+        """Pass this to the gateway; lost if there is none just now."""
+        ...
+
+    def kill(self, actor: ActorStatus) -> None:
+        """End this actor at once."""
+        ...
+
+    async def close(self) -> None:
+        """End whatever is left of the agent at once, and leave nothing behind."""
+        ...
+
+
+@dataclass(slots=True)
+class Question:
+    """A question that waits for its answer."""
+
+    role: str
+    event: Event
+    answer: asyncio.Future[Event]
+
+
+class RunningAgent:
+    """Implements ``callboard.actors.agent.Agent`` over a link to a gateway, wherever that runs."""
+
+    def __init__(self, spec: AgentSpec) -> None:
+        self._name = spec.name
+        self._roles = tuple(actor.role for actor in spec.actors)
+        self._link: Link
+        self._numbers = itertools.count(1)
+        self._questions: dict[int, Question] = {}
+        self._up: dict[str, ActorStatus] = {}
+        self._problem: CallboardError | None = None
+        self._all_stopped = asyncio.Event()
+        self._ended = asyncio.Event()
+        self._ending: asyncio.Task[None] | None = None
+        self.epochs: dict[str, int] = {}
+
+    def attach(self, link: Link) -> None:
+        """Speak to the gateway through this."""
+        self._link = link
+
+    # What the service does.
+
+    async def ask(self, role: str, question: Event, timeout_s: float) -> Event:
+        """See ``Agent.ask``."""
+        if role not in self._roles:
+            raise ValueError(f"agent {self._name!r} has no actor {role!r}; it has {', '.join(self._roles)}")
+        self._refuse_if_ending()
+        number = next(self._numbers)
+        asked = Question(role, question, asyncio.get_running_loop().create_future())
+        self._questions[number] = asked
+        try:
+            if role in self._up:
+                self._link.send(Frame(Kind.ASK, role, number, event=question))
+            return await asyncio.wait_for(asked.answer, timeout_s)
+        except TimeoutError:
+            raise NotAnswered(
+                f"actor {role!r} of agent {self._name!r} did not answer {type(question).__name__} within "
+                f"{timeout_s:g} s; it may still have taken effect, so ask again with the same id"
+            ) from None
+        finally:
+            del self._questions[number]
+
+    def actors(self) -> tuple[ActorStatus, ...]:
+        """See ``Agent.actors``."""
+        return tuple(self._up[role] for role in self._roles if role in self._up)
+
+    async def kill(self, role: str) -> None:
+        """See ``Agent.kill``. Does nothing if the actor is not up."""
+        actor = self._up.get(role)
+        if actor is not None:
+            self._link.kill(actor)
+
+    async def ended(self) -> None:
+        """See ``Agent.ended``."""
+        await self._ended.wait()
+        if self._problem is not None:
+            raise self._problem
+
+    async def stop(self, drain_s: float) -> None:
+        """See ``Agent.stop``."""
+        self._begin_ending(drain_s)
+        await self._ended.wait()
+
+    # What the gateway says.
+
+    def receive(self, frame: Frame) -> None:
+        """Handle what came over the link."""
+        match frame.kind:
+            case Kind.UP:
+                self._came_up(frame)
+            case Kind.DOWN:
+                actor = self._up.get(frame.role)
+                if actor is not None and actor.epoch == frame.number:
+                    del self._up[frame.role]
+            case Kind.ANSWER:
+                asked = self._questions.get(frame.number)
+                if asked is not None and not asked.answer.done() and frame.event is not None:
+                    asked.answer.set_result(frame.event)
+            case Kind.PROBLEM:
+                assert isinstance(frame.event, AgentProblem)
+                self.fail(ERRORS[frame.event.problem](frame.event.reason))
+            case Kind.STOPPED:
+                self._all_stopped.set()
+                self._begin_ending(0)
+            case Kind.ASK | Kind.STOP:
+                pass  # these go the other way
+
+    def link_lost(self) -> bool:
+        """The gateway is gone, and every actor with it. True if the agent is to be started again."""
+        self._up.clear()
+        if self._ending is not None:
+            self._all_stopped.set()
+        return self._ending is None
+
+    def fail(self, problem: CallboardError) -> None:
+        """End the agent for this reason; the first one counts."""
+        if self._problem is None and not self._ended.is_set():
+            self._problem = problem
+        self._begin_ending(PROBLEM_DRAIN_S)
+
+    def _came_up(self, frame: Frame) -> None:
+        epoch, pid = epoch_and_pid(frame)
+        self._up[frame.role] = ActorStatus(frame.role, epoch, pid)
+        self.epochs[frame.role] = epoch
+        # The predecessor may have died with these questions unanswered, or was never there to be asked.
+        for number, asked in self._questions.items():
+            if asked.role == frame.role and not asked.answer.done():
+                self._link.send(Frame(Kind.ASK, asked.role, number, event=asked.event))
+
+    # The end.
+
+    def _begin_ending(self, drain_s: float) -> None:
+        if self._ending is None:
+            self._ending = asyncio.get_running_loop().create_task(self._end(drain_s))
+
+    async def _end(self, drain_s: float) -> None:
+        try:
+            self._link.send(Frame(Kind.STOP, seconds=drain_s))
+            async with asyncio.timeout(drain_s + STOP_GRACE_S):
+                await self._all_stopped.wait()
+        except TimeoutError:
+            pass  # closing the link ends what is left
+        finally:
+            await self._link.close()
+            self._up.clear()
+            self._ended.set()
+            for asked in self._questions.values():
+                if not asked.answer.done():
+                    asked.answer.set_exception(self._why())
+
+    def _refuse_if_ending(self) -> None:
+        if self._ended.is_set():
+            raise self._why()
+
+    def _why(self) -> CallboardError:
+        stopped = NotAnswered(f"agent {self._name!r} was stopped before it answered; start it again")
+        return self._problem or stopped

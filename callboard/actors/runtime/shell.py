@@ -1,0 +1,235 @@
+"""The shell around a decision: the one thespian actor class that every actor of callboard runs in."""
+
+import os
+import traceback
+from datetime import timedelta
+from random import Random
+from typing import Any, assert_never
+
+import structlog
+from thespian.actors import Actor, ActorAddress, WakeupMessage, WatchMessage
+
+from callboard.actors.agent import GATEWAY
+from callboard.actors.decision import (
+    After,
+    Decision,
+    Done,
+    Effect,
+    Failed,
+    Input,
+    Note,
+    Origin,
+    PeerUp,
+    Perform,
+    Reply,
+    Send,
+    Started,
+    Stopped,
+    Stopping,
+    Tick,
+    as_mapping,
+)
+from callboard.actors.runtime.control import (
+    ActorStopped,
+    Beat,
+    Crashed,
+    Hello,
+    Route,
+    StopActor,
+    Up,
+)
+from callboard.actors.runtime.mail import Mail
+from callboard.actors.runtime.outbox import Outbox
+from callboard.actors.runtime.site import EffectEnded, EffectRunner
+from callboard.actors.runtime.timers import Timers
+
+NOBODY = Origin("")
+
+
+class Peer:
+    """Where an actor was last known to be."""
+
+    __slots__ = ("address", "epoch")
+
+    def __init__(self, epoch: int, address: ActorAddress) -> None:
+        self.epoch = epoch
+        self.address = address
+
+
+class Shell(Actor):  # type: ignore[misc]  # thespian is untyped
+    """Feeds inputs to one decision, one at a time, and carries out its effects in their order.
+
+    Crash-only: an exception that nobody expected is a bug. It is logged, the actor does nothing more, and the
+    supervisor replaces it. It must not reach thespian, which would call the handler a second time.
+    """
+
+    def __init__(self) -> None:
+        super().__init__()
+        self._hello: Hello | None = None
+        self._decision: Decision | None = None
+        self._supervisor: ActorAddress | None = None
+        self._runner: EffectRunner | None = None
+        self._timers = Timers()
+        self._outbox = Outbox()
+        self._peers: dict[str, Peer] = {}
+        self._log: Any = structlog.get_logger()
+
+    def receiveMessage(self, msg: Any, sender: ActorAddress) -> Any:  # noqa: N802  # thespian's name
+        """Thespian's entry point; the returned watch wakes this process when an effect has ended."""
+        try:
+            if isinstance(msg, Hello):
+                self._begin(msg, sender)
+            elif self._decision is not None:
+                self._handle(msg, sender)
+        except Exception:  # noqa: BLE001  # whatever it is, it is a bug, and this is the place where bugs end
+            self._crash(traceback.format_exc())
+        return self._runner.watch if self._runner is not None else None
+
+    def release(self) -> None:
+        """Let go of everything at once, as the death of a process does."""
+        self._decision = None
+        if self._runner is not None:
+            self._runner.close()
+            self._runner = None
+
+    def _begin(self, hello: Hello, supervisor: ActorAddress) -> None:
+        self._hello = hello
+        self._supervisor = supervisor
+        role = hello.actor.role
+        self._log = self._log.bind(agent=hello.agent, role=role, epoch=hello.epoch)
+        self._peers = {route.role: Peer(route.epoch, route.address) for route in hello.routes}
+        rng = Random(f"{hello.seed}/{role}/{hello.epoch}")  # noqa: S311  # reproducible, not secret
+        self._decision = hello.actor.decision(hello.actor.settings, rng)
+        self._feed(Started())
+        for route in hello.routes:
+            if route.role != GATEWAY:
+                self._feed(PeerUp(route.role))
+        if self._decision is not None:
+            self.send(supervisor, Up(role, hello.epoch, os.getpid()))
+
+    def _handle(self, msg: Any, sender: ActorAddress) -> None:
+        match msg:
+            case Mail():
+                self._read(msg, sender)
+            case EffectEnded():
+                self._effect_ended(msg)
+            case WatchMessage():
+                for ended in self._runner.ended() if self._runner is not None else ():
+                    self._effect_ended(ended)
+            case WakeupMessage():
+                self._wake()
+            case Route():
+                self._meet(msg.role, msg.epoch, msg.address)
+            case Beat():
+                self.send(sender, msg)
+            case StopActor():
+                self._feed(Stopping())
+
+    # Peers.
+
+    def _read(self, mail: Mail, sender: ActorAddress) -> None:
+        self._meet(mail.role, mail.epoch, sender)
+        if mail.epoch < self._peers[mail.role].epoch:
+            # Its successor is known already, and the decision has been told to forget this one.
+            self._log.debug("mail.dropped", sender=mail.role, sender_epoch=mail.epoch, reason="stale")
+            return
+        origin = Origin(mail.role, mail.question)
+        for event in mail.events:
+            self._feed(event, origin)
+
+    def _meet(self, role: str, epoch: int, address: ActorAddress) -> None:
+        # Mail from a new incarnation may overtake its route; then the mail is the introduction.
+        known = self._peers.get(role)
+        if known is not None and known.epoch >= epoch:
+            return
+        self._peers[role] = Peer(epoch, address)
+        if role != GATEWAY:
+            self._feed(PeerUp(role))
+
+    # The decision.
+
+    def _feed(self, message: Input, origin: Origin = NOBODY) -> None:
+        decision = self._decision
+        if decision is None or self._hello is None:
+            return
+        now = self._hello.site.clock.now()
+        for effect in decision.receive(message, origin, now):
+            self._carry_out(effect, now.mono_s)
+            if self._decision is not decision:
+                return  # it has stopped
+        self._post()
+        self._ask_for_wake()
+
+    def _carry_out(self, effect: Effect, now_s: float) -> None:
+        match effect:
+            case Send(role, event):
+                self._outbox.put(role, 0, event)
+            case Reply(origin, event):
+                self._outbox.put(origin.role, origin.question, event)
+            case After(key, seconds):
+                self._timers.set(key, seconds, now_s)
+            case Perform():
+                self._effects().start(effect)
+            case Note():
+                getattr(self._log, effect.level)(effect.event, **as_mapping(effect))
+            case Stopped():
+                self._post()
+                self._stop()
+            case _:
+                assert_never(effect)
+
+    def _post(self) -> None:
+        assert self._hello is not None
+        for role, question, events in self._outbox.take():
+            peer = self._peers.get(role)
+            if peer is None:
+                self._log.debug("mail.dropped", receiver=role, reason="unknown receiver")
+            else:
+                self.send(peer.address, Mail(self._hello.actor.role, self._hello.epoch, question, events))
+
+    def _stop(self) -> None:
+        assert self._hello is not None
+        self.release()
+        self.send(self._supervisor, ActorStopped(self._hello.actor.role, self._hello.epoch))
+
+    def _crash(self, trace: str) -> None:
+        if self._hello is None:
+            self._log.error("actor.crashed", traceback=trace)
+            return
+        reason = trace.rstrip().rpartition("\n")[2]
+        self._log.error("actor.crashed", reason=reason, traceback=trace)
+        self.release()
+        role, epoch = self._hello.actor.role, self._hello.epoch
+        self.send(self._supervisor, Crashed(role, epoch, os.getpid(), f"crashed with {reason}"))
+
+    # Timers and effects.
+
+    def _wake(self) -> None:
+        if self._hello is None:
+            return
+        for key, deadline_s in self._timers.due(self._hello.site.clock.now().mono_s):
+            if self._timers.take(key, deadline_s):
+                self._feed(Tick(key))
+        self._ask_for_wake()
+
+    def _ask_for_wake(self) -> None:
+        if self._decision is None or self._hello is None:
+            return
+        seconds = self._timers.next_wake(self._hello.site.clock.now().mono_s)
+        if seconds is not None:
+            self.wakeupAfter(timedelta(seconds=seconds))
+
+    def _effects(self) -> EffectRunner:
+        assert self._hello is not None
+        if self._runner is None:
+            me = self.myAddress
+            self._runner = self._hello.site.runner(lambda ended: self.send(me, ended))
+        return self._runner
+
+    def _effect_ended(self, ended: EffectEnded) -> None:
+        if ended.bug:
+            self._crash(ended.bug)
+        elif ended.error is not None:
+            self._feed(Failed(ended.effect, ended.error))
+        else:
+            self._feed(Done(ended.effect, ended.result))

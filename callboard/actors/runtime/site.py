@@ -1,0 +1,56 @@
+"""What a shell needs of the place where it runs: the time, and somebody to carry out its I/O."""
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any, Protocol
+
+from callboard.actors.agent import Clock
+from callboard.actors.decision import Perform
+from callboard.errors import CallboardError
+
+
+@dataclass(frozen=True, slots=True)
+class EffectEnded:
+    """An effect has ended: with a result, with an error for the decision, or with a ``bug`` (a traceback)."""
+
+    effect: Perform
+    result: Any = None
+    error: CallboardError | None = None
+    bug: str = ""
+
+    def __str__(self) -> str:
+        return "EffectEnded"
+
+
+class EffectRunner(Protocol):
+    """Carries out the effects of one actor, off its thread of control."""
+
+    @property
+    def watch(self) -> Any:
+        """What the shell must return from every handler to be woken for ended effects; None if nothing."""
+        ...
+
+    def start(self, effect: Perform) -> None:
+        """Begin. Ends in exactly one ``EffectEnded``, unless the runner is closed before."""
+        ...
+
+    def ended(self) -> list[EffectEnded]:
+        """What has ended since the last call, where that is not mailed to the shell."""
+        ...
+
+    def close(self) -> None:
+        """Cancel what runs and release what belongs to this actor alone."""
+        ...
+
+
+class Site(Protocol):
+    """Where a shell runs."""
+
+    @property
+    def clock(self) -> Clock:
+        """Tells the time here."""
+        ...
+
+    def runner(self, mail_to_self: Callable[[EffectEnded], None]) -> EffectRunner:
+        """A runner for one actor; ``mail_to_self`` may be called on the actor's own thread only."""
+        ...
