@@ -55,13 +55,19 @@ $(VENV)/.ready-test: $(VENV)/.ready-demo
 	@$(PIP) install --group test --group gen
 	@touch $@
 
+# setuptools warns of every editable install, hence PYTHONWARNINGS.
 $(VENV)/.ready-demo: $(VENV)/.ready pyproject.toml
 	@echo "installing callboard into $(VENV)"
-	@PYTHONWARNINGS=ignore $(PIP) install --editable . # setuptools warns of every editable install
+	@PYTHONWARNINGS=ignore $(PIP) install --editable .
 	@touch $@
 
-# Older pips do not know dependency groups. An interpreter counts if it runs: a name on the PATH may be an empty shim.
-$(VENV)/.ready:
+# Older pips do not know dependency groups.
+$(VENV)/.ready: $(BIN)/python
+	@$(PIP) install --upgrade "pip>=25.1"
+	@touch $@
+
+# An interpreter counts if it runs: a name on the PATH may be an empty shim. Made anew when its link leads nowhere.
+$(BIN)/python:
 	@for python in "$(PYTHON)" python3.13 python3.12 python3.11; do \
 	  "$$python" -c 'import sys; sys.exit(not (3, 11) <= sys.version_info < (3, 14))' 2>/dev/null && break; \
 	  python=; \
@@ -78,5 +84,3 @@ $(VENV)/.ready:
 	fi; \
 	echo "making $(VENV) with $$("$$python" --version)"; \
 	"$$python" -m venv --clear $(VENV)
-	@$(PIP) install --upgrade "pip>=25.1"
-	@touch $@
