@@ -1,0 +1,175 @@
+"""Content out and in: through the record when it is small, through the blob store when it is not."""
+
+import asyncio
+import threading
+from dataclasses import asdict
+
+import pytest
+
+from callboard.backends.repositories.folder_source import FolderSource
+from callboard.backends.repository import Delete, Entry, EntryKind
+from callboard.content.draft import Draft
+from callboard.content.ship import Shipment, build, receive
+from callboard.errors import BlobMissing, PackageCorrupt, PackageRefused, RequestRefused
+from callboard.messages.distribution import Kind, PackageMessage
+
+
+def message(kind, shipment):
+    return PackageMessage(
+        publisher_instance="i", publisher="site", package_id="p-1", kind=kind, **asdict(shipment)
+    )
+
+
+async def delivered(tree, sent, blobs, spool):
+    async with receive(sent, blobs, spool) as received:
+        return await asyncio.to_thread(tree.apply, received.operations())
+
+
+@pytest.mark.parametrize("inline_max", [0, 10_000])
+@pytest.mark.parametrize("threshold", [0, 5, 10_000])
+def test_what_is_built_is_received(sample, new_tree, blobs, spool, inline_max, threshold):
+    async def run():
+        shipment = await build(
+            Kind.ADD, sample(), ["/"], ["/"],
+            blobs=blobs, spool=spool, inline_max=inline_max, blob_threshold=threshold,
+        )  # fmt: skip
+        assert bool(shipment.content) is (inline_max > 0)
+        assert shipment.content_ref == ("" if inline_max else shipment.content_digest)
+        assert await delivered(new_tree(), message(Kind.ADD, shipment), blobs, spool) == sample()
+        stored = {info.digest async for info in blobs.list()}
+        assert stored == {*shipment.blobs, *([] if inline_max else [shipment.content_ref])}
+
+    asyncio.run(run())
+    assert list(spool.iterdir()) == []
+
+
+def test_a_folder_on_disk_is_shipped_with_its_odd_names_links_and_modes(tmp_path, new_tree, blobs, spool):
+    root = tmp_path / "site"
+    (root / "empty").mkdir(parents=True, mode=0o750)
+    (root / "\u00fc \u4e2d\n").write_bytes(b"x" * 100_000)
+    (root / "run").write_text("#!/bin/sh\n")
+    (root / "run").chmod(0o755)
+    (root / "link").symlink_to("run")
+
+    async def run():
+        shipment = await build(Kind.ADD, FolderSource(root), ["/"], ["/"], blobs=blobs, spool=spool)
+        return await delivered(new_tree(), message(Kind.ADD, shipment), blobs, spool)
+
+    tree = asyncio.run(run())
+    assert tree["/\u00fc \u4e2d\n"][2] == b"x" * 100_000
+    assert tree["/run"] == (EntryKind.FILE, 0o755, b"#!/bin/sh\n")
+    assert tree["/link"] == (EntryKind.LINK, 0o777, b"run")
+    assert tree["/empty"] == (EntryKind.FOLDER, (root / "empty").stat().st_mode & 0o777, b"")
+
+
+def test_paths_and_digests_count_towards_what_fits_in_the_record(new_tree, blobs, spool):
+    tree = new_tree()
+    for number in range(40):
+        tree.file(f"/{number}", bytes([number]) * 2)
+
+    async def run(threshold):
+        return await build(
+            Kind.ADD, tree, ["/"], ["/"], blobs=blobs, spool=spool, inline_max=4000, blob_threshold=threshold
+        )
+
+    assert asyncio.run(run(2)).content
+    by_reference = asyncio.run(run(1))
+    assert by_reference.length < 4000
+    assert len(by_reference.blobs) == 40
+    assert by_reference.content_ref
+
+
+def test_only_add_reads_the_source(new_tree, blobs, spool):
+    async def run(kind, paths, deep=()):
+        return await build(kind, new_tree(), paths, deep, blobs=blobs, spool=spool)
+
+    assert asyncio.run(run(Kind.DELETE, ["/b", "/a", "/b"])) == Shipment(("/a", "/b"), ())
+    assert asyncio.run(run(Kind.INVALIDATE, ["/a"], ["/a"])) == Shipment(("/a",), ("/a",))
+    assert asyncio.run(run(Kind.TEST, [])) == Shipment((), ())
+    for kind in (Kind.ADD, Kind.DELETE, Kind.INVALIDATE):
+        with pytest.raises(RequestRefused, match="no paths"):
+            asyncio.run(run(kind, []))
+    with pytest.raises(RequestRefused, match="absolute"):
+        asyncio.run(run(Kind.DELETE, ["a"]))
+
+
+def test_a_delete_is_received_without_any_blob(blobs, spool):
+    async def run():
+        async with receive(message(Kind.DELETE, Shipment(("/a",), ())), blobs, spool) as received:
+            return list(received.operations())
+
+    assert asyncio.run(run()) == [Delete("/a")]
+
+
+def test_a_large_file_that_changes_before_it_is_stored_is_refused(blobs, spool):
+    readings = iter([b"before", b"after!"])
+    changing = Entry("/f", EntryKind.FILE, 0o644, 6, open=lambda: iter([next(readings)]))
+
+    class Changing:
+        def entries(self, path, deep):
+            return iter([changing])
+
+    with pytest.raises(RequestRefused, match="'/f' changed"):
+        asyncio.run(build(Kind.ADD, Changing(), ["/f"], [], blobs=blobs, spool=spool, blob_threshold=0))
+    assert list(spool.iterdir()) == []
+
+
+@pytest.mark.parametrize("which", ["package", "file"])
+def test_a_missing_blob_passes_through_and_leaves_nothing(sample, blobs, spool, which):
+    async def run():
+        shipment = await build(
+            Kind.ADD, sample(), ["/"], ["/"], blobs=blobs, spool=spool, inline_max=0, blob_threshold=4
+        )
+        await blobs.delete(shipment.content_ref if which == "package" else shipment.blobs[-1])
+        async with receive(message(Kind.ADD, shipment), blobs, spool):
+            pytest.fail("nothing to receive")
+
+    with pytest.raises(BlobMissing):
+        asyncio.run(run())
+    assert list(spool.iterdir()) == []
+
+
+def test_a_damaged_package_in_the_blob_store_is_noticed(sample, new_tree, blobs, spool):
+    async def run():
+        shipment = await build(Kind.ADD, sample(), ["/"], ["/"], blobs=blobs, spool=spool, inline_max=0)
+        stored = blobs.folder / shipment.content_ref
+        stored.write_bytes(stored.read_bytes()[:-1] + b"?")
+        await delivered(new_tree(), message(Kind.ADD, shipment), blobs, spool)
+
+    with pytest.raises(PackageCorrupt, match="digest"):
+        asyncio.run(run())
+    assert list(spool.iterdir()) == []
+
+
+def test_a_reference_that_is_no_digest_never_reaches_the_blob_store(blobs, spool):
+    async def run():
+        async with receive(message(Kind.ADD, Shipment(("/a",), (), blobs=("../../x",))), blobs, spool):
+            pytest.fail("nothing to receive")
+
+    with pytest.raises(PackageRefused, match="no digest"):
+        asyncio.run(run())
+
+
+def test_a_cancelled_build_gives_its_spool_back(blobs, spool, monkeypatch):
+    begun, go_on = threading.Event(), threading.Event()
+    closed = []
+
+    class Slow:
+        def entries(self, path, deep):
+            begun.set()
+            go_on.wait(10)
+            return iter([Entry(path, EntryKind.FILE)])
+
+    close = Draft.close
+    monkeypatch.setattr(Draft, "close", lambda self: (closed.append(self), close(self)))
+
+    async def run():
+        work = asyncio.create_task(build(Kind.ADD, Slow(), ["/f"], [], blobs=blobs, spool=spool))
+        await asyncio.to_thread(begun.wait, 10)
+        work.cancel()
+        with pytest.raises(asyncio.CancelledError):
+            await work
+        go_on.set()
+
+    asyncio.run(run())
+    assert len(closed) == 1
