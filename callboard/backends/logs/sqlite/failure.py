@@ -45,7 +45,7 @@ def explained(path: Path, consequence: str = "Then try again") -> Iterator[None]
         advice = next((text for code, text in _SQLITE_ADVICE.items() if name.startswith(code)), name)
         raise LogUnavailable(f"{path}: {error}; {advice}. {consequence}") from error
     except (NotADirectoryError, FileExistsError) as error:
-        raise ConfigError(f"{error.filename} is a file, where {path} needs a folder; choose another") from error
+        raise ConfigError(f"{path} needs a folder, but {error.filename} is a file; choose another") from error
     except OSError as error:
         reason = os.strerror(error.errno) if error.errno else str(error)
         advice = _SYSTEM_ADVICE.get(error.errno or 0, "check the file and its folder")

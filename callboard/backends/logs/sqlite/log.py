@@ -16,7 +16,7 @@ from callboard.backends.logs.sqlite.failure import explained
 from callboard.backends.logs.sqlite.retention import PAUSE_S, give_back_slice, remove_slice
 from callboard.backends.logs.sqlite.schema import Files, prepare
 from callboard.backends.logs.sqlite.topic import Topic
-from callboard.errors import ConfigError
+from callboard.errors import ConfigError, LogUnavailable
 from callboard.messages.record import NewRecord, Record
 
 READ_THREADS = 4
@@ -85,8 +85,12 @@ class SqliteLog:
         deadline = loop.time() + timeout_s
         while not self._closed:
             ring = held.appended.next_ring()  # before the look: what comes between the two is not missed
-            if await self._run(held.reader.newest) >= start:
-                return True
+            try:
+                if await self._run(held.reader.newest) >= start:
+                    return True
+            except LogUnavailable:
+                if not self._closed:
+                    raise
             if (left_s := deadline - loop.time()) <= 0:
                 return False
             await asyncio.wait({ring}, timeout=min(left_s, RECHECK_S))
@@ -102,8 +106,8 @@ class SqliteLog:
         held = await self._topic(topic)
         below = await self._run(held.reader.lowest_staying, retention, self._clock())
         for step in (partial(remove_slice, below=below), give_back_slice):
-            while await held.writer().run(step):
-                await asyncio.sleep(PAUSE_S)  # noqa: ASYNC110 - a pause for the writers, not a poll
+            while await held.writer().run(step):  # noqa: ASYNC110 - a pause for the writers, not a poll
+                await asyncio.sleep(PAUSE_S)
         return (await self.bounds(topic)).first
 
     async def identity(self, topic: str) -> str:

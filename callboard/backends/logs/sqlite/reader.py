@@ -7,6 +7,7 @@ from contextlib import contextmanager
 
 from callboard.backends.log import Bounds, Retention
 from callboard.backends.logs.headers import decode_headers
+from callboard.backends.logs.limits import closed
 from callboard.backends.logs.sqlite.bell import Bell
 from callboard.backends.logs.sqlite.failure import explained
 from callboard.backends.logs.sqlite.retention import lowest_staying
@@ -114,6 +115,8 @@ class Reader:
             if inode(self._files) != self._inode:
                 raise replaced(self._files)
             with self._lock:
+                if self._closed:
+                    raise closed()
                 db = self._idle.pop() if self._idle else None
             db = db or self._open()
             try:

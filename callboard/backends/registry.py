@@ -1,0 +1,62 @@
+"""From a URL to a log."""
+
+from collections.abc import Callable
+from importlib.metadata import entry_points
+from pathlib import Path
+
+from callboard.backends.log import Log
+from callboard.backends.logs.memory import MemoryLog
+from callboard.backends.logs.sqlite import SqliteLog
+from callboard.errors import ConfigError
+
+ENTRY_POINTS = "callboard.logs"
+"""The entry point group in which a package offers a log: the name is the scheme, the object an ``Opener``."""
+
+Opener = Callable[[str, Path], Log]
+"""Makes a log from a URL and the folder that relative paths start from, without touching anything yet."""
+
+
+def open_log(url: str, base: Path) -> Log:
+    """The log that a URL names, opened with its first use.
+
+    Args:
+        url: ``memory:``, a new log of this process; ``sqlite:///./board.db``, a folder relative to ``base``;
+            ``sqlite:////var/lib/board.db``, an absolute one; or a scheme that an installed package offers.
+        base: the folder that relative paths start from.
+
+    Raises:
+        ConfigError: for an unknown scheme or a URL that cannot be understood.
+    """
+    scheme, colon, _ = url.partition(":")
+    if not colon:
+        raise ConfigError(f"{url!r} is not the URL of a log; write for instance sqlite:///./board.db")
+    if scheme in _OPENERS:
+        return _OPENERS[scheme](url, base)
+    offered = {entry.name: entry for entry in entry_points(group=ENTRY_POINTS)}
+    if scheme in offered:
+        opener: Opener = offered[scheme].load()
+        return opener(url, base)
+    known = ", ".join(sorted({*_OPENERS, *offered}))
+    if scheme in _PLANNED:
+        raise ConfigError(f"this version of callboard has no log for {scheme}: yet; use one of {known}")
+    raise ConfigError(f"no log is known for {scheme!r} in {url!r}; use one of {known}")
+
+
+def _open_memory(url: str, _: Path) -> Log:
+    if url not in ("memory:", "memory://"):
+        raise ConfigError(f"{url!r} says more than a log in memory can take; write memory:")
+    return MemoryLog()
+
+
+def _open_sqlite(url: str, base: Path) -> Log:
+    prefix, path = "sqlite:///", url[len("sqlite:///") :]
+    if not url.startswith(prefix) or not path:
+        raise ConfigError(
+            f"{url!r} names no folder; write sqlite:///./board.db, "
+            "or sqlite:////var/lib/board.db for an absolute path"
+        )
+    return SqliteLog(base / path)
+
+
+_OPENERS: dict[str, Opener] = {"memory": _open_memory, "sqlite": _open_sqlite}
+_PLANNED = ("postgresql", "kafka")
