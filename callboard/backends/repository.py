@@ -66,7 +66,10 @@ class Delete:
 
 @dataclass(frozen=True, slots=True)
 class Prune:
-    """Remove whatever lies below ``path`` and is not in ``keep`` (absolute paths): a deep ADD is the whole tree."""
+    """Remove whatever lies below ``path`` and is not in ``keep`` (absolute paths): a deep ADD is the whole tree.
+
+    A folder that leads to something in ``keep`` is kept as well.
+    """
 
     path: str
     keep: frozenset[str]
@@ -81,8 +84,8 @@ class Source(Protocol):
     def entries(self, path: str, deep: bool) -> Iterator[Entry]:
         """The entry at ``path``; with ``deep`` also everything below it, parents first, names sorted.
 
-        Blocking: call it outside the event loop. Raises ``RequestRefused`` for a path that does not exist, that
-        leaves the root, or that cannot be read, naming it.
+        Blocking: call it outside the event loop. Raises ``RequestRefused`` for a path that does not exist,
+        that leaves the root, or that cannot be read, naming it.
         """
         ...
 
@@ -96,7 +99,7 @@ class Repository(Source, Protocol):
     async def open(self) -> bytes:
         """Take the repository for this process, finish or undo what a crash left, and return the ledger.
 
-        Empty bytes for a repository never written. Raises ``RepositoryBusy`` while another instance has it,
+        May be called again at any time, to learn after an error which ledger holds. Empty bytes for a repository never written. Raises ``RepositoryBusy`` while another instance has it,
         ``SchemaTooNew`` when a newer version wrote it.
         """
         ...
@@ -104,14 +107,18 @@ class Repository(Source, Protocol):
     async def apply(self, operations: Iterable[Operation], ledger: bytes) -> None:
         """Carry out the operations in order, together with the new ledger, in one transaction.
 
-        ``operations`` is consumed outside the event loop. Whatever it raises undoes everything. An error
-        raised by this method leaves the old content and the old ledger.
+        ``operations`` is consumed outside the event loop. Whatever it raises undoes everything. After
+        ``RepositoryUnavailable`` or a cancellation the outcome is unknown: ``open`` again finishes or undoes
+        it, and returns the ledger that holds. After any other error it is the old one, with the old content.
         """
         ...
 
     async def save(self, ledger: bytes, durable: bool = True) -> None:
-        """Store the ledger alone. With ``durable=False`` it survives the death of the process but perhaps not
-        the loss of power, which then brings back an older ledger with the content that belongs to it."""
+        """Store the ledger alone.
+
+        With ``durable=False`` it survives the death of the process but perhaps not the loss of power, which
+        then brings back an older ledger with the content that belongs to it.
+        """
         ...
 
     async def close(self) -> None:

@@ -6,7 +6,9 @@ from callboard.backends.paths import check_path, child_of, link_leaves_root, par
 from callboard.errors import RequestRefused
 
 
-@pytest.mark.parametrize("path", ["/", "/a", "/a/b.html", "/ü/日本", "/a b/..c", "/x/.callboard", "/" + "n" * 255])
+@pytest.mark.parametrize(
+    "path", ["/", "/a", "/a/b.html", "/ü/日本", "/a b/..c", "/x/.callboard", "/" + "n" * 255]
+)
 def test_an_ordinary_path_is_returned_as_it_is(path: str) -> None:
     assert check_path(path) == path
 
@@ -38,7 +40,7 @@ def test_a_path_that_cannot_name_content_is_refused_with_the_reason(path: str, w
 
 @pytest.mark.parametrize(
     ("path", "target"),
-    [("/l", "a"), ("/l", "."), ("/l", "a/b"), ("/a/l", ".."), ("/a/b/l", "../../c"), ("/a/l", "./../x"), ("/l", "..x")],
+    [("/l", "a"), ("/l", "."), ("/l", "a/b"), ("/a/l", ".."), ("/a/b/l", "../../c"), ("/l", "..x")],
 )
 def test_a_link_inside_the_root_stays(path: str, target: str) -> None:
     assert not link_leaves_root(path, target)

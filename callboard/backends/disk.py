@@ -1,0 +1,80 @@
+"""What the folder and SQLite backends do on a local disk: lock, write, make durable, explain errors."""
+
+import errno
+import fcntl
+import os
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+from callboard.errors import CallboardError, RepositoryBusy
+
+_FIXES = {
+    errno.ENOSPC: "free space on that file system",
+    errno.EDQUOT: "free space or raise the quota of this user",
+    errno.EFBIG: "raise the file size limit of this process",
+    errno.EROFS: "mount that file system for writing",
+    errno.EACCES: "give this user write permission",
+    errno.EPERM: "make this user the owner, or give it write permission",
+    errno.EMFILE: "raise the limit of open files of this process",
+    errno.ENFILE: "raise the limit of open files of this host",
+    errno.EIO: "check the disk and the kernel's log",
+    errno.EBUSY: "unmount what is mounted there",
+    errno.EXDEV: "keep it on one file system",
+    errno.ENAMETOOLONG: "use a root with a shorter path",
+    errno.ENOTDIR: "choose a path that is a folder",
+}
+
+
+@contextmanager
+def disk_errors(kind: type[CallboardError], path: Path) -> Iterator[None]:
+    """Turn an ``OSError`` of the block into ``kind``, naming the path, the reason and what to do."""
+    try:
+        yield
+    except OSError as error:
+        where = os.fsdecode(error.filename) if isinstance(error.filename, str | bytes) else str(path)
+        fix = _FIXES.get(error.errno or 0, "repair it")
+        raise kind(f"{where}: {error.strerror or error}; {fix}, then try again") from error
+
+
+def write_all(descriptor: int, data: bytes) -> None:
+    """Write every byte; ``os.write`` alone may stop early when the disk is nearly full."""
+    view = memoryview(data)
+    while view:
+        view = view[os.write(descriptor, view) :]
+
+
+def sync_folder(folder: Path) -> None:
+    """Make the names in the folder, and its mode, survive a loss of power."""
+    descriptor = os.open(folder, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
+    try:
+        os.fsync(descriptor)
+    finally:
+        os.close(descriptor)
+
+
+def take_lock(path: Path, locked: Path) -> int:
+    """Lock the file, on behalf of ``locked``, for as long as the returned descriptor is open.
+
+    The kernel lets go of it when the process dies, so a lock is never stale; the file itself is never
+    removed, since two processes could then lock two files of the same name.
+
+    Raises:
+        RepositoryBusy: naming the process that has it.
+        OSError: the file cannot be created.
+    """
+    descriptor = os.open(path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
+    try:
+        fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        os.ftruncate(descriptor, 0)
+        write_all(descriptor, b"%d\n" % os.getpid())
+    except BlockingIOError:
+        holder = os.read(descriptor, 20).decode().strip() or "unknown"
+        os.close(descriptor)
+        raise RepositoryBusy(
+            f"{locked} is open in process {holder}; stop that one or choose another repository"
+        ) from None
+    except BaseException:
+        os.close(descriptor)
+        raise
+    return descriptor

@@ -1,0 +1,197 @@
+"""Turns operations into the wanted state of every path they touch.
+
+The plan is a tree laid over the one on disk. Because it says what shall be, and not what to do, the steps
+made from it can be carried out again from the start after a crash, however far the first run came.
+"""
+
+import os
+import stat
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import NamedTuple
+
+from callboard.backends.paths import RESERVED, child_of, parent_of
+from callboard.backends.repository import EntryKind
+from callboard.errors import PackageRefused, RepositoryUnavailable
+
+MISSING_FOLDER_MODE = 0o755
+"""The mode of a folder that no operation names but that a path implies."""
+
+WHOLE_PATH_BYTES_MAX = 4095
+"""The kernel's limit for the root and the path together."""
+
+
+class Step(NamedTuple):
+    """What shall be at a path; ``kind`` is None for nothing.
+
+    ``content`` is the name of the staged file, or the target of the link. For folders, ``fresh`` says that
+    nothing but the children in the plan remains, ``touched`` that its own names or mode change.
+    """
+
+    path: str
+    kind: EntryKind | None
+    mode: int = 0
+    content: str = ""
+    fresh: bool = False
+    touched: bool = False
+
+
+@dataclass(slots=True)
+class _Node:
+    kind: EntryKind | None
+    mode: int = 0
+    content: str = ""
+    fresh: bool = False
+    touched: bool = False
+    owned: bool = True
+    children: dict[str, "_Node"] = field(default_factory=dict)
+
+
+class Plan:
+    """The operations so far, over what is on disk below ``root``. Only reads the disk; raises ``OSError``."""
+
+    def __init__(self, root: Path) -> None:
+        self._root = root
+        status = root.stat()
+        self._device = status.st_dev
+        self._top = _folder_on_disk(status)
+
+    def keep(self, path: str, mode: int) -> None:
+        """There shall be a folder; if there is none, with this mode."""
+        self._folder(path, mode)
+
+    def put_folder(self, path: str, mode: int) -> None:
+        """There shall be a folder with this mode."""
+        node = self._folder(path, mode)
+        if node.mode != mode:
+            node.mode, node.touched = mode, True
+
+    def put_file(self, path: str, content: str) -> None:
+        """There shall be the staged file of this name."""
+        self._set(path, _Node(EntryKind.FILE, content=content))
+
+    def put_link(self, path: str, target: str) -> None:
+        """There shall be a link."""
+        self._set(path, _Node(EntryKind.LINK, content=target))
+
+    def delete(self, path: str) -> None:
+        """There shall be nothing; below the root, if that is the path."""
+        if path == "/":
+            self._top.children.clear()
+            self._top.fresh = self._top.touched = True
+        elif self._find(path) is not None:
+            self._set(path, _Node(None))
+
+    def prune(self, path: str, keep: frozenset[str]) -> None:
+        """There shall be nothing below ``path`` but what is named, and the folders that lead to it."""
+        kept = set(keep)
+        for name in keep:
+            parent = name
+            while (parent := parent_of(parent)) not in kept and parent != "/":
+                kept.add(parent)
+        start = self._find(path)
+        ahead = [(path, start)] if start is not None and start.kind is EntryKind.FOLDER else []
+        while ahead:
+            folder, node = ahead.pop()
+            for name, child in list(self._children(node, folder)):
+                child_path = child_of(folder, name)
+                if child_path not in kept:
+                    self._set(child_path, _Node(None))
+                elif child.kind is EntryKind.FOLDER:
+                    ahead.append((child_path, child))
+
+    def steps(self) -> list[Step]:
+        """The wanted states, parents first; empty when nothing on disk needs to change."""
+        steps = []
+        changed = False
+        ahead = [("/", self._top)]
+        while ahead:
+            path, node = ahead.pop()
+            changed = changed or node.touched
+            if node.touched and not node.owned:
+                self._check_writable(path)
+            steps.append(Step(path, node.kind, node.mode, node.content, node.fresh, node.touched))
+            for name in sorted(node.children, reverse=True):
+                ahead.append((child_of(path, name), node.children[name]))
+        return steps if changed else []
+
+    def _set(self, path: str, node: _Node) -> None:
+        self._check_length(path)
+        parent = self._folder(parent_of(path), MISSING_FOLDER_MODE)
+        parent.children[path.rpartition("/")[2]] = node
+        parent.touched = True
+
+    def _folder(self, path: str, mode: int) -> _Node:
+        """The folder's node in the plan. It and its parents are put there, new where the disk has none."""
+        self._check_length(path)
+        node, at = self._top, "/"
+        names = path.split("/")[1:] if path != "/" else []
+        for depth, name in enumerate(names, 1):
+            child = self._child(node, at, name)
+            if child is None or child.kind is not EntryKind.FOLDER:
+                new_mode = mode if depth == len(names) else MISSING_FOLDER_MODE
+                child = _Node(EntryKind.FOLDER, new_mode, fresh=True, touched=True)
+                node.touched = True
+            node.children[name] = child
+            node, at = child, child_of(at, name)
+        return node
+
+    def _find(self, path: str) -> _Node | None:
+        node, at = self._top, "/"
+        for name in path.split("/")[1:] if path != "/" else []:
+            child = self._child(node, at, name) if node.kind is EntryKind.FOLDER else None
+            if child is None:
+                return None
+            node, at = child, child_of(at, name)
+        return node
+
+    def _child(self, node: _Node, path: str, name: str) -> _Node | None:
+        """What will be there: by the plan if it says so, else by the disk."""
+        if name in node.children:
+            child = node.children[name]
+            return None if child.kind is None else child
+        if node.fresh:
+            return None
+        try:
+            status = (self._root / path[1:] / name).lstat()
+        except FileNotFoundError:
+            return None
+        if not stat.S_ISDIR(status.st_mode):
+            return _Node(EntryKind.FILE)
+        if status.st_dev != self._device:
+            raise RepositoryUnavailable(
+                f"{self._root}{child_of(path, name)} is on another file system, so content cannot be moved "
+                "there in one step; unmount it, or make it the root of a repository of its own"
+            )
+        return _folder_on_disk(status)
+
+    def _children(self, node: _Node, path: str) -> Iterator[tuple[str, _Node]]:
+        names = set(node.children)
+        if not node.fresh:
+            names.update(names_on_disk(self._root, self._root / path[1:]))
+        for name in names:
+            child = self._child(node, path, name)
+            if child is not None:
+                yield name, child
+
+    def _check_length(self, path: str) -> None:
+        if len(os.fsencode(self._root)) + len(path.encode()) > WHOLE_PATH_BYTES_MAX:
+            raise PackageRefused(f"{path[:80]}... below {self._root} is too long; use a shorter root")
+
+    def _check_writable(self, path: str) -> None:
+        """Of a folder of this user the mode can be changed; any other must be writable as it is."""
+        folder = self._root / path[1:]
+        if not os.access(folder, os.W_OK | os.X_OK):
+            raise RepositoryUnavailable(f"{folder} is not writable; give this user write permission")
+
+
+def names_on_disk(root: Path, folder: Path) -> list[str]:
+    """The names in a folder, without the repository's own at the top."""
+    names = os.listdir(folder)  # noqa: PTH208 - names, not paths
+    return [name for name in names if name != RESERVED] if folder == root else names
+
+
+def _folder_on_disk(status: os.stat_result) -> _Node:
+    owned = status.st_uid == os.geteuid()
+    return _Node(EntryKind.FOLDER, stat.S_IMODE(status.st_mode) & 0o777, owned=owned)

@@ -1,0 +1,76 @@
+"""Where new files wait, complete and durable, until they are renamed into place."""
+
+import hashlib
+import os
+from collections.abc import Callable
+from contextlib import AbstractContextManager
+from pathlib import Path
+
+from callboard.backends.disk import sync_folder, write_all
+from callboard.backends.repository import Put
+from callboard.errors import PackageCorrupt
+
+OPEN_FILES_MAX = 64
+"""How many staged files are kept open to be synced together: well below the usual limit of 1024."""
+
+
+class Stage:
+    """New files in ``folder``, named by number.
+
+    A file is synced some files after it was written: its pages are on their way to the disk by then, which
+    makes the sync of many small files about twice as fast as one by one.
+    """
+
+    def __init__(self, folder: Path, own_errors: Callable[[], AbstractContextManager[None]]) -> None:
+        self._folder = folder
+        self._own_errors = own_errors
+        self._unsynced: list[int] = []
+        self._count = 0
+
+    def add(self, put: Put) -> str:
+        """Write the content of the entry and return the name of the staged file.
+
+        Raises ``PackageCorrupt`` for another size or digest than announced, and whatever the content raises.
+        """
+        entry, digest, size = put.entry, hashlib.sha256(), 0
+        name = str(self._count)
+        self._count += 1
+        with self._own_errors():
+            if len(self._unsynced) >= OPEN_FILES_MAX:
+                self._sync_files()
+            flags = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC
+            descriptor = os.open(self._folder / name, flags, 0o600)
+        self._unsynced.append(descriptor)
+        for chunk in entry.open():
+            size += len(chunk)
+            if size > entry.size:
+                break
+            digest.update(chunk)
+            with self._own_errors():
+                write_all(descriptor, chunk)
+        if size != entry.size:
+            raise PackageCorrupt(f"{entry.path} does not have {entry.size} bytes; publish it again")
+        if put.digest and digest.hexdigest() != put.digest:
+            raise PackageCorrupt(f"{entry.path} does not have the digest {put.digest}; publish it again")
+        with self._own_errors():
+            os.fchmod(descriptor, entry.mode)
+            # Of a file that was just written this drops nothing; it starts the write without waiting for it.
+            os.posix_fadvise(descriptor, 0, 0, os.POSIX_FADV_DONTNEED)
+        return name
+
+    def sync(self) -> None:
+        """Make everything staged durable."""
+        with self._own_errors():
+            if self._count:
+                self._sync_files()
+                sync_folder(self._folder)
+
+    def close(self) -> None:
+        """Close the files; what is staged stays."""
+        while self._unsynced:
+            os.close(self._unsynced.pop())
+
+    def _sync_files(self) -> None:
+        for descriptor in self._unsynced:
+            os.fsync(descriptor)
+        self.close()

@@ -1,0 +1,52 @@
+"""What no repository ever does, whatever a package asks for."""
+
+from callboard.backends.paths import check_path, link_leaves_root
+from callboard.backends.repository import EntryKind, Keep, Operation, Put
+from callboard.errors import PackageRefused, RequestRefused
+
+TARGET_BYTES_MAX = 4095
+"""The longest target of a symbolic link that Linux takes."""
+
+
+def check_operation(operation: Operation) -> None:
+    """Raise ``PackageRefused`` for an operation that breaks the rules of paths, modes or links."""
+    if isinstance(operation, Put):
+        _check_put(operation)
+        return
+    _check_path(operation.path)
+    if isinstance(operation, Keep):
+        _check_mode(operation.path, operation.mode)
+
+
+def _check_put(put: Put) -> None:
+    entry = put.entry
+    _check_path(entry.path)
+    if entry.kind is EntryKind.LINK:
+        _check_target(entry.path, entry.target)
+    else:
+        _check_mode(entry.path, entry.mode)
+    if entry.path == "/" and entry.kind is not EntryKind.FOLDER:
+        raise PackageRefused("the root is always a folder; publish below it")
+
+
+def _check_path(path: str) -> None:
+    try:
+        check_path(path)
+    except RequestRefused as error:
+        raise PackageRefused(str(error)) from None
+
+
+def _check_mode(path: str, mode: int) -> None:
+    if not 0 <= mode <= 0o777:
+        raise PackageRefused(f"mode {mode:o} of {path} has more than the nine permission bits; clear them")
+
+
+def _check_target(path: str, target: str) -> None:
+    try:
+        size = len(target.encode())
+    except UnicodeEncodeError:
+        raise PackageRefused(f"the target of link {path} is not valid UTF-8; change it") from None
+    if not target or "\0" in target or size > TARGET_BYTES_MAX:
+        raise PackageRefused(f"the target of link {path} is empty, too long or holds a NUL; change it")
+    if link_leaves_root(path, target):
+        raise PackageRefused(f"link {path} to {target} could lead out of the root; make it point inside")

@@ -1,0 +1,76 @@
+"""Runs a repository that blocks in one thread of its own, so that its calls keep their order."""
+
+import asyncio
+from collections.abc import Callable, Iterable, Iterator
+from concurrent.futures import ThreadPoolExecutor
+from typing import ParamSpec, Protocol, TypeVar
+
+from callboard.backends.repository import Entry, Operation
+
+P = ParamSpec("P")
+T = TypeVar("T")
+
+
+class BlockingRepository(Protocol):
+    """The methods of a ``Repository`` as ordinary functions. Reading may happen in any thread."""
+
+    def entries(self, path: str, deep: bool) -> Iterator[Entry]:
+        """See ``Source.entries``."""
+        ...
+
+    def open(self) -> bytes:
+        """See ``Repository.open``."""
+        ...
+
+    def apply(self, operations: Iterable[Operation], ledger: bytes) -> None:
+        """See ``Repository.apply``."""
+        ...
+
+    def save(self, ledger: bytes, durable: bool = True) -> None:
+        """See ``Repository.save``."""
+        ...
+
+    def close(self) -> None:
+        """See ``Repository.close``."""
+        ...
+
+
+class ThreadedRepository:
+    """A ``Repository`` made of a blocking one.
+
+    A cancelled call goes on in the thread to its end; the next one waits for it.
+    """
+
+    def __init__(self, blocking: BlockingRepository) -> None:
+        self._blocking = blocking
+        self._thread: ThreadPoolExecutor | None = None
+
+    def entries(self, path: str, deep: bool) -> Iterator[Entry]:
+        """See ``Source.entries``."""
+        return self._blocking.entries(path, deep)
+
+    async def open(self) -> bytes:
+        """See ``Repository.open``."""
+        return await self._call(self._blocking.open)
+
+    async def apply(self, operations: Iterable[Operation], ledger: bytes) -> None:
+        """See ``Repository.apply``."""
+        await self._call(self._blocking.apply, operations, ledger)
+
+    async def save(self, ledger: bytes, durable: bool = True) -> None:
+        """See ``Repository.save``."""
+        await self._call(self._blocking.save, ledger, durable)
+
+    async def close(self) -> None:
+        """See ``Repository.close``."""
+        if self._thread is not None:
+            await self._call(self._blocking.close)
+            self._thread.shutdown()
+            self._thread = None
+
+    async def _call(self, function: Callable[P, T], *args: P.args, **kwargs: P.kwargs) -> T:
+        if self._thread is None:
+            self._thread = ThreadPoolExecutor(1, thread_name_prefix="repository")
+        return await asyncio.get_running_loop().run_in_executor(
+            self._thread, lambda: function(*args, **kwargs)
+        )
