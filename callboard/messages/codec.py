@@ -10,9 +10,11 @@ schema's message of the same name:
   written back, also inside nested events. An unknown number in a demanded enum cannot be decoded.
 """
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from dataclasses import MISSING, dataclass, fields
 from enum import IntEnum
+from functools import partial
+from itertools import chain
 from operator import attrgetter
 from types import ModuleType, UnionType
 from typing import Any, TypeVar, get_args, get_origin, get_type_hints
@@ -67,7 +69,7 @@ def decode(cls: type[E], data: bytes) -> E:
     plan = _plan(cls)
     try:
         event: E = plan.to_event(plan.message.FromString(data))
-    except (DecodeError, UnicodeDecodeError) as error:
+    except (DecodeError, UnicodeError) as error:
         raise Undecodable(f"{len(data)} bytes are not a {cls.__name__}: {error}") from error
     return event
 
@@ -96,6 +98,8 @@ class _Plan:
     """Field, and how its value is read from the message."""
     demanded: tuple[str, ...]
     """Demanded fields, but the repeated ones: their absence means that they are empty."""
+    texts: tuple[str, ...]
+    """Fields of one text."""
 
     def to_message(self, event: Event) -> Message:
         values = {}
@@ -113,6 +117,7 @@ class _Plan:
             if not message.HasField(name):
                 raise self.undecodable(name, message)
         values = {name: read(message) for name, read in self.readers}
+        _demand_text(map(values.__getitem__, self.texts))
         if len(UnknownFieldSet(message)):
             values["unknown"] = self.unknown(message)
         return self.cls(**values)
@@ -166,7 +171,8 @@ def _compile(cls: type[Event]) -> _Plan:
             demanded.append(field.name)
         writers.append((field.name, default, write))
         readers.append((field.name, read))
-    return _Plan(cls, message, tuple(writers), tuple(readers), tuple(demanded))
+    texts = tuple(name for name, _ in readers if kinds[name] is str)
+    return _Plan(cls, message, tuple(writers), tuple(readers), tuple(demanded), texts)
 
 
 _Conversion = tuple[Callable[[Any], Any] | None, Callable[[Message], Any]]
@@ -190,16 +196,31 @@ def _conversion(name: str, kind: Any) -> _Conversion:
 
 
 def _tuple_conversion(get: Callable[[Message], Any], kind: Any) -> _Conversion:
-    if kind == Pairs:
-        return (
-            lambda pairs: [{"name": name, "value": value} for name, value in pairs],
-            lambda message: tuple([(pair.name, pair.value) for pair in get(message)]),
-        )
     item = get_args(kind)[0]
+    if kind == Pairs:
+        return lambda pairs: [{"name": name, "value": value} for name, value in pairs], partial(_read_pairs, get)
     if issubclass(item, Event):
         plan = _plan(item)
         return (
             lambda events: [plan.to_message(event) for event in events],
             lambda message: tuple([plan.to_event(each) for each in get(message)]),
         )
-    return None, lambda message: tuple(get(message))
+    return None, partial(_read_texts, get)
+
+
+def _read_pairs(get: Callable[[Message], Any], message: Message) -> Pairs:
+    pairs = tuple([(pair.name, pair.value) for pair in get(message)])
+    _demand_text(chain.from_iterable(pairs))
+    return pairs
+
+
+def _read_texts(get: Callable[[Message], Any], message: Message) -> tuple[str, ...]:
+    texts = tuple(get(message))
+    _demand_text(texts)
+    return texts
+
+
+def _demand_text(values: Iterable[object]) -> None:
+    """Protocol Buffers does not check what it reads: text that is not UTF-8 is given to us as bytes."""
+    if bytes in map(type, values):
+        raise UnicodeError("it has text that is not UTF-8")

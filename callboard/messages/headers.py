@@ -112,11 +112,7 @@ def new_record(
         publisher=publisher,
         kind=kind,
     )
-    if isinstance(event, PackageDistributedMessage):
-        payload = json_codec.encode_json(event)
-    else:
-        payload = codec.encode(event)
-    return NewRecord(payload=payload, headers=headers.to_pairs(), key=key)
+    return NewRecord(payload=_encode(event), headers=headers.to_pairs(), key=key)
 
 
 def open_record(record: Record, expected: type[E] | tuple[type[E], ...]) -> E:
@@ -141,6 +137,12 @@ def open_record(record: Record, expected: type[E] | tuple[type[E], ...]) -> E:
         raise Undecodable(f"it is a {headers.type!r:.80}, where only {names} is expected")
     except Undecodable as error:
         raise Undecodable(f"{where} cannot be decoded: {error}") from error
+
+
+def _encode(event: Event) -> bytes:
+    if isinstance(event, PackageDistributedMessage):
+        return json_codec.encode_json(event)
+    return codec.encode(event)
 
 
 def _decode(cls: type[E], payload: bytes) -> E:

@@ -87,6 +87,7 @@ class RangeDone(Event):
     ``problem`` is set when it could not be read.
     """
 
+    log_id: str
     start: int
     stop: int
     first: int
