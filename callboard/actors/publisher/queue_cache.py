@@ -1,0 +1,146 @@
+"""Answers what lies in the queues, out of columns in memory; a queue is a view on them, never a copy."""
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+from random import Random
+
+from callboard.actors.decision import (
+    After,
+    Effect,
+    Input,
+    Moment,
+    Origin,
+    PeerUp,
+    Reply,
+    Send,
+    Started,
+    Stopped,
+    Stopping,
+    Tick,
+)
+from callboard.actors.publisher.coverage import Coverage
+from callboard.actors.publisher.package_index import PackageIndex
+from callboard.actors.publisher.pages import Pages, Range
+from callboard.actors.publisher.queries import Query, reach, refusal
+from callboard.actors.publisher.roles import HEAD_POLLER, TAIL_POLLER
+from callboard.messages.mailbox import PackagesSeen, QueueQuery, RangeDone, RangeWanted, Sizes, SizesQuery
+
+RETENTION_CHECK_S = 60.0
+"""How old the knowledge may be of what the log no longer holds; until then sizes may count such packages."""
+
+PAGE_MAX = 1000
+"""Packages on a page; a query for more gets this many."""
+
+
+@dataclass(frozen=True, slots=True)
+class QueueCacheSettings:
+    """Bounds: packages in memory (about 27 bytes each), summaries held for pages, questions that wait."""
+
+    max_entries: int = 5_000_000
+    details_max: int = 10_000
+    max_waiting: int = 1000
+
+
+class QueueCache:
+    """Knows where every package of the log lies, as far back as anybody asked.
+
+    Receives: PackagesSeen (tail_poller, head_poller), RangeDone (head_poller), QueueQuery, SizesQuery.
+    Sends: RangeWanted (head_poller): for older packages, once however many ask, and for details of pages.
+    Stores: in memory, bounded: columns of the newest packages, details of shown ones, questions that wait.
+    Timers: "retention", every 60 s: asks by an empty range where the log begins now.
+    Gives up: on a question, with a ``problem``, when too many wait, a read failed, or memory does not reach.
+    """
+
+    def __init__(self, settings: QueueCacheSettings, rng: Random) -> None:  # noqa: ARG002  # the contract
+        self._settings = settings
+        self._coverage = Coverage(settings.max_entries)
+        self._pages = Pages(settings.details_max)
+        self._waiting: dict[Origin, Query] = {}  # for the coverage to reach them
+        self._asked: RangeWanted | None = None  # the coverage's wish as told to the head poller
+
+    def receive(self, message: Input, origin: Origin, now: Moment) -> Iterable[Effect]:  # noqa: ARG002  # the contract
+        """Handle one input."""
+        match message:
+            case Started() | Tick("retention"):
+                yield After("retention", RETENTION_CHECK_S)
+                if self._coverage.index:
+                    yield self._want((self._coverage.index.stop, self._coverage.index.stop))
+            case PackagesSeen() if origin.role == TAIL_POLLER:
+                yield from self._seen(message)
+            case PackagesSeen():
+                self._coverage.fill(message)
+                self._pages.fill(message.packages)
+            case RangeDone() if self._coverage.index and self._coverage.index.log_id == message.log_id:
+                yield from self._done(message)
+            case QueueQuery() | SizesQuery():
+                yield from self._ask(origin, message)
+            case PeerUp(role) if role == HEAD_POLLER:
+                self._asked = None
+                yield from self._serve()
+                yield from map(self._want, self._pages.ranges)
+            case Stopping():
+                yield Stopped()
+
+    def _seen(self, seen: PackagesSeen) -> Iterable[Effect]:
+        if self._coverage.add(seen):
+            void = self._pages.void("the log was replaced meanwhile; ask again")
+            yield from (Reply(page.origin, page.answer()) for page in void)
+        self._pages.hold(seen.packages)
+        yield from self._serve()
+
+    def _done(self, done: RangeDone) -> Iterable[Effect]:
+        if self._coverage.finish(done):
+            yield from (Reply(origin, refusal(query, done.problem)) for origin, query in self._waiting.items())
+            self._waiting.clear()
+        if not done.problem:
+            self._coverage.trim(done.first)
+        yield from (Reply(page.origin, page.answer()) for page in self._pages.finish(done))
+        yield from self._serve()
+
+    def _ask(self, origin: Origin, query: Query) -> Iterable[Effect]:
+        if len(self._waiting) + len(self._pages) >= self._settings.max_waiting:
+            yield Reply(origin, refusal(query, "too many questions wait for the log to be read; ask again later"))
+        else:
+            self._waiting[origin] = query
+            yield from self._serve()
+
+    def _serve(self) -> Iterable[Effect]:
+        """Answer what can be answered; have read what the rest needs."""
+        coverage, index = self._coverage, self._coverage.index
+        if index is None:
+            return
+        for origin, query in list(self._waiting.items()):
+            if coverage.full or reach(query) >= index.start:
+                del self._waiting[origin]
+                yield from self._answer(origin, query, index)
+        if self._waiting:
+            coverage.reach(min(map(reach, self._waiting.values())))
+        if coverage.wanted and coverage.wanted is not self._asked:
+            yield Send(HEAD_POLLER, coverage.wanted)
+        self._asked = coverage.wanted
+
+    def _answer(self, origin: Origin, query: Query, index: PackageIndex) -> Iterable[Effect]:
+        problem = _too_small(index) if reach(query) < index.start else ""
+        if isinstance(query, SizesQuery):
+            sizes = tuple(index.size(queue.publisher, queue.after) for queue in query.queues)
+            yield Reply(origin, Sizes(queues=sizes, publishers=index.publishers, problem=problem))
+            return
+        queue = index.queue(query.publisher, query.after)
+        offsets = queue.page(max(query.skip, 0), min(max(query.limit, 0), PAGE_MAX))
+        page = self._pages.open(origin, index.size(query.publisher, query.after), offsets, problem)
+        if page.ranges:
+            yield from map(self._want, sorted(page.ranges))
+        else:
+            yield Reply(origin, page.answer())
+
+    def _want(self, wanted: Range) -> Send:
+        assert self._coverage.index
+        start, stop = wanted
+        return Send(HEAD_POLLER, RangeWanted(log_id=self._coverage.index.log_id, start=start, stop=stop))
+
+
+def _too_small(index: PackageIndex) -> str:
+    return (
+        f"this queue begins before offset {index.start}, the oldest of the {len(index)} newest packages that memory "
+        "holds, so it is longer than said; raise max_entries of the queue cache"
+    )
