@@ -3,8 +3,9 @@
 from dataclasses import dataclass
 
 from callboard.actors.decision import Perform
-from callboard.messages.mailbox import DistributeRequest
+from callboard.messages.distribution import PackageMessage
 from callboard.messages.ledger import Ledger
+from callboard.messages.mailbox import DistributeRequest
 from callboard.messages.record import NewRecord, Record
 
 
@@ -74,7 +75,12 @@ class SaveLedger(Perform):
 
 @dataclass(frozen=True, slots=True)
 class ImportPackage(Perform):
-    """Result None: the package in ``record`` was applied and ``ledger`` stored, in one transaction."""
+    """Result None: ``attempt`` was stored, then the package applied and ``ledger`` stored in one transaction.
 
-    record: Record
+    ``attempt`` comes first, so that a package that kills its importer is counted as well.
+    """
+
+    message: PackageMessage
+    offset: int
+    attempt: Ledger
     ledger: Ledger

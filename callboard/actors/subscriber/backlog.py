@@ -1,0 +1,69 @@
+"""The records an importer holds: fetched ahead, bounded, in the order of the log."""
+
+from collections import deque
+
+from callboard.messages.mailbox import PackagesRead, PackagesWanted
+from callboard.messages.record import Record
+
+
+class Backlog:
+    """What was read and not yet processed, and what to ask for next.
+
+    At most two fetches are held: the one being worked on and the next one.
+    """
+
+    def __init__(self, fetch_records: int, fetch_bytes: int) -> None:
+        self._fetch_records = fetch_records
+        self._fetch_bytes = fetch_bytes
+        self._log_id = ""
+        self._records: deque[Record] = deque()
+        self._next = 0
+        self._wished = False
+
+    def begin(self, log_id: str, start: int) -> None:
+        """Forget everything and read from ``start``."""
+        self._log_id, self._next, self._wished = log_id, start, False
+        self._records.clear()
+
+    def wish(self) -> PackagesWanted | None:
+        """What to ask the poller for, once."""
+        if self._wished or len(self._records) >= self._fetch_records:
+            return None
+        self._wished = True
+        return PackagesWanted(
+            log_id=self._log_id, start=self._next, max_records=self._fetch_records, max_bytes=self._fetch_bytes
+        )
+
+    def forget_wish(self) -> None:
+        """The poller has lost it: ask again."""
+        self._wished = False
+
+    def read(self, answer: PackagesRead) -> None:
+        """Take what came, unless it is the answer to a wish of the past."""
+        if answer.log_id == self._log_id and answer.start == self._next:
+            self._records.extend(answer.records)
+            self._next = answer.next
+            self._wished = False
+
+    def expects(self, start: int) -> bool:
+        """Whether this is where the reading goes on."""
+        return start == self._next
+
+    @property
+    def head(self) -> Record | None:
+        """The next record to process."""
+        return self._records[0] if self._records else None
+
+    def pop(self) -> None:
+        """The head is processed."""
+        self._records.popleft()
+
+    def drop(self, offset: int) -> None:
+        """Everything up to and including ``offset`` is processed."""
+        while self._records and self._records[0].offset <= offset:
+            self._records.popleft()
+
+    @property
+    def reached(self) -> int:
+        """Every record below this offset is processed."""
+        return self._records[0].offset if self._records else self._next

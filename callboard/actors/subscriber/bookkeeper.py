@@ -1,0 +1,94 @@
+"""The bookkeeper: brings the statuses from the ledger's outbox to the status topic."""
+
+from collections.abc import Iterable, Iterator
+from random import Random
+
+from callboard.actors.backoff import Backoff
+from callboard.actors.decision import (
+    After,
+    Done,
+    Effect,
+    Failed,
+    Input,
+    Moment,
+    Origin,
+    Send,
+    Stopped,
+    Stopping,
+    Tick,
+    note,
+)
+from callboard.actors.effects import Append
+from callboard.actors.subscriber.roles import IMPORTER
+from callboard.actors.subscriber.settings import SubscriberSettings
+from callboard.messages.distribution import PackageStatusMessage
+from callboard.messages.headers import new_record
+from callboard.messages.mailbox import StatusesPending, StatusesSent
+
+RETRY = Backoff(first_s=0.2, max_s=10.0)
+BATCH_MAX = 200
+"""Statuses in one append."""
+
+
+class Bookkeeper:
+    """Appends pending statuses in batches, at least once; the key makes a repeated one harmless where logs know keys.
+
+    Receives: StatusesPending (importer).
+    Sends: StatusesSent (importer).
+    Stores: nothing; the outbox is in the importer's ledger until the statuses are on the log.
+    Timers: "again", after a failed append.
+    Gives up when: never; imports wait once the outbox is full.
+    """
+
+    def __init__(self, settings: SubscriberSettings, rng: Random) -> None:
+        self._settings = settings
+        self._rng = rng
+        self._pending: tuple[PackageStatusMessage, ...] = ()
+        self._appending = False
+        self._failures = 0
+        self._stopping = False
+
+    def receive(self, message: Input, origin: Origin, now: Moment) -> Iterable[Effect]:
+        """Handle one input."""
+        match message:
+            case StatusesPending(statuses=statuses):
+                self._pending = statuses
+                yield from self._append(now)
+            case Done(effect=Append() as effect):
+                self._appending, self._failures = False, 0
+                sent = self._pending[: len(effect.records)]
+                self._pending = self._pending[len(effect.records) :]
+                yield Send(IMPORTER, StatusesSent(sequence=sent[-1].sequence))
+                yield from self._append(now)
+            case Failed(effect=Append(), error=error):
+                self._appending = False
+                self._failures += 1
+                if self._failures == 1:
+                    yield note("status.failed", level="warning", reason=str(error))
+                yield After("again", RETRY.delay_s(self._failures, self._rng))
+            case Tick():
+                yield from self._append(now)
+            case Stopping():
+                self._stopping = True
+            case _:
+                pass
+        if self._stopping and not self._appending:
+            yield Stopped()
+
+    def _append(self, now: Moment) -> Iterator[Effect]:
+        if self._appending or not self._pending or self._stopping:
+            return
+        self._appending = True
+        records = tuple(
+            new_record(
+                status,
+                record_id=(key := f"{status.subscriber_instance}/{status.sequence}"),
+                key=key,
+                time_ns=now.wall_ns,
+                producer=f"{status.subscriber}/{status.subscriber_instance}",
+                cause=status.package_id,
+                publisher=status.publisher,
+            )
+            for status in self._pending[:BATCH_MAX]
+        )
+        yield Append(self._settings.topics.status, records)

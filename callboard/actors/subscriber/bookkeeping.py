@@ -1,0 +1,121 @@
+"""How the ledger changes: pure functions from one ledger to the next.
+
+The ledger is written in the transaction that changes the content, so whatever it says has happened.
+"""
+
+from dataclasses import replace
+
+from callboard.messages.distribution import PackageMessage, PackageStatusMessage, Status
+from callboard.messages.ledger import Ledger, Watermark
+
+ERROR_TEXT_MAX = 2000
+"""Characters of an error that are kept and announced."""
+
+
+def adopt(ledger: Ledger | None, subscriber: str, new_instance: str) -> Ledger:
+    """The ledger to start with. A cloned repository brings its position along but is an instance of its own,
+    recognised by the other subscriber's name in it.
+    """
+    if ledger is None:
+        return Ledger(instance=new_instance, subscriber=subscriber)
+    if ledger.subscriber == subscriber:
+        return ledger
+    return replace(
+        ledger,
+        instance=new_instance,
+        subscriber=subscriber,
+        attempts=0,
+        attempt_offset=-1,
+        last_error="",
+        clears=(),
+        command_log_id="",
+        command_offset=-1,
+        next_sequence=1,
+        outbox=(),
+    )
+
+
+def positioned(ledger: Ledger, log_id: str, last: int) -> Ledger:
+    """Begin after the offset ``last`` of this log."""
+    return replace(
+        ledger, log_id=log_id, positioned=True, offset=last, attempt_offset=-1, attempts=0, last_error=""
+    )
+
+
+def attempting(ledger: Ledger, offset: int) -> Ledger:
+    """One more try at the package at ``offset``; to be stored before the try."""
+    attempts = ledger.attempts + 1 if ledger.attempt_offset == offset else 1
+    return replace(ledger, attempt_offset=offset, attempts=attempts)
+
+
+def not_counted(ledger: Ledger, error: str) -> Ledger:
+    """The try failed for a reason that lies outside the package."""
+    return replace(ledger, attempts=max(0, ledger.attempts - 1), last_error=error[:ERROR_TEXT_MAX])
+
+
+def failed(ledger: Ledger, error: str) -> Ledger:
+    """The try failed."""
+    return replace(ledger, last_error=error[:ERROR_TEXT_MAX])
+
+
+def skipped(ledger: Ledger, offset: int) -> Ledger:
+    """Nothing to do at ``offset``."""
+    return replace(ledger, offset=offset)
+
+
+def finished(
+    ledger: Ledger, offset: int, message: PackageMessage | None, status: Status, *, publish: bool, now_ns: int
+) -> Ledger:
+    """The package at ``offset`` is done with; ``publish`` says whether the publisher is told."""
+    tried = ledger.attempts if ledger.attempt_offset == offset else 0
+    after = replace(
+        ledger,
+        offset=offset,
+        attempt_offset=-1,
+        attempts=0,
+        last_error="",
+        imported=ledger.imported + (status is Status.IMPORTED),
+        cleared=ledger.cleared + (status is Status.REMOVED),
+    )
+    if not publish:
+        return after
+    line = PackageStatusMessage(
+        subscriber_instance=ledger.instance,
+        subscriber=ledger.subscriber,
+        publisher=message.publisher if message else "",
+        package_id=message.package_id if message else "",
+        offset=offset,
+        status=status,
+        reason=ledger.last_error if status is Status.REMOVED_FAILED else "",
+        attempts=tried,
+        sequence=ledger.next_sequence,
+        time_ns=now_ns,
+    )
+    return replace(after, outbox=(*ledger.outbox, line), next_sequence=ledger.next_sequence + 1)
+
+
+def statuses_sent(ledger: Ledger, sequence: int) -> Ledger:
+    """The statuses up to this sequence number are on the log."""
+    return replace(ledger, outbox=tuple(line for line in ledger.outbox if line.sequence > sequence))
+
+
+def clearing(ledger: Ledger, publisher: str, offset: int) -> Ledger:
+    """Raise the publisher's watermark; it never sinks. No publisher means all of them."""
+    offset = max(offset, watermark(ledger, publisher))
+    others = tuple(mark for mark in ledger.clears if mark.publisher != publisher)
+    return replace(ledger, clears=(*others, Watermark(publisher=publisher, offset=offset)))
+
+
+def watermark(ledger: Ledger, publisher: str) -> int:
+    """Packages of the publisher up to this offset are cleared; -1 for none."""
+    return max((mark.offset for mark in ledger.clears if mark.publisher in ("", publisher)), default=-1)
+
+
+def commanded(ledger: Ledger, log_id: str, offset: int) -> Ledger:
+    """The command at ``offset`` of this command log has taken effect."""
+    return replace(ledger, command_log_id=log_id, command_offset=offset)
+
+
+def heard(ledger: Ledger, log_id: str, offset: int) -> bool:
+    """Whether that command has taken effect already."""
+    return ledger.command_log_id == log_id and offset <= ledger.command_offset

@@ -1,0 +1,67 @@
+"""The command handler: picks the orders for this subscriber off the command topic."""
+
+from collections.abc import Iterable, Iterator
+from random import Random
+
+from callboard.actors.decision import Effect, Input, Moment, Origin, Send, Stopped, Stopping, note
+from callboard.actors.follower import Delivered, Follower, from_offset
+from callboard.actors.subscriber.roles import IMPORTER
+from callboard.actors.subscriber.settings import SubscriberSettings
+from callboard.errors import SchemaTooNew, Undecodable
+from callboard.messages.distribution import CommandMessage
+from callboard.messages.headers import open_record
+from callboard.messages.mailbox import CommandReceived, CommandsBlocked, CommandsWanted
+from callboard.messages.record import Record
+
+
+class CommandHandler:
+    """Follows the command topic from the last order that took effect.
+
+    Receives: CommandsWanted (importer).
+    Sends: CommandReceived, CommandsBlocked (importer).
+    Stores: nothing; the position is in the importer's ledger.
+    Timers: the follower's.
+    Gives up when: a command cannot be understood; it is reported and nothing behind it is obeyed, until a version
+        that knows it is started.
+    """
+
+    def __init__(self, settings: SubscriberSettings, rng: Random) -> None:
+        self._settings = settings
+        self._rng = rng
+        self._wanted: CommandsWanted | None = None
+        self._follower: Follower | None = None
+
+    def receive(self, message: Input, origin: Origin, now: Moment) -> Iterable[Effect]:
+        """Handle one input."""
+        match message:
+            case CommandsWanted():
+                self._wanted = message
+                start = from_offset(message.offset + 1, message.log_id)
+                self._follower = Follower(self._settings.topics.command, start, self._rng)
+                yield from self._follower.start()
+            case Stopping():
+                self._follower = None
+                yield Stopped()
+            case _ if self._follower is not None:
+                yield from self._follow(self._follower, message)
+            case _:
+                pass
+
+    def _follow(self, follower: Follower, message: Input) -> Iterator[Effect]:
+        news, effects = follower.handle(message)
+        if isinstance(news, Delivered):
+            for record in news.records:
+                try:
+                    yield from self._heed(record, follower.log_id)
+                except (Undecodable, SchemaTooNew) as error:
+                    self._follower = None
+                    yield note("command.undecodable", level="error", offset=record.offset, reason=str(error))
+                    yield Send(IMPORTER, CommandsBlocked(offset=record.offset, reason=str(error)))
+                    return
+        yield from effects
+
+    def _heed(self, record: Record, log_id: str) -> Iterator[Effect]:
+        command = open_record(record, CommandMessage)
+        instance = self._wanted.subscriber_instance if self._wanted else ""
+        if command.subscriber == self._settings.name and command.subscriber_instance in ("", instance):
+            yield Send(IMPORTER, CommandReceived(log_id=log_id, offset=record.offset, command=command))

@@ -1,0 +1,62 @@
+"""Why a subscriber does not move, in words for whoever has to act."""
+
+from dataclasses import dataclass
+
+from callboard.actors.decision import Moment
+from callboard.messages.distribution import State
+from callboard.messages.ledger import Ledger
+
+
+@dataclass(slots=True)
+class Condition:
+    """What stands in the way; empty texts mean nothing does.
+
+    ``failure`` is the error of the package at the head. ``hopeless`` says that trying again cannot cure it.
+    """
+
+    gap: str = ""
+    repository: str = ""
+    unreadable: str = ""
+    statuses: str = ""
+    commands: str = ""
+    failure: str = ""
+    hopeless: bool = False
+    next_try_ns: int = 0
+    state: State = State.STARTING
+    reason: str = "waits for its name"
+    since_ns: int = 0
+
+    def fail(self, error: str, *, hopeless: bool, next_try_ns: int) -> None:
+        """The package at the head could not be imported."""
+        self.failure, self.hopeless, self.next_try_ns = error, hopeless, next_try_ns
+
+    def recover(self) -> None:
+        """The head moved on."""
+        self.failure, self.hopeless, self.next_try_ns = "", False, 0
+
+    def enter(self, state: State, reason: str, now: Moment) -> bool:
+        """Be in this state; True if that is news."""
+        if (state, reason) == (self.state, self.reason) and self.since_ns:
+            return False
+        if state is not self.state or not self.since_ns:
+            self.since_ns = now.wall_ns
+        self.state, self.reason = state, reason
+        return True
+
+    def observe(self, ledger: Ledger, *, ready: bool, working: bool, now: Moment) -> bool:
+        """Work out the state; True if it changed."""
+        state, reason = self._work_out(ledger, ready=ready, working=working)
+        return self.enter(state, "; ".join(text for text in (reason, self.commands) if text), now)
+
+    def _work_out(self, ledger: Ledger, *, ready: bool, working: bool) -> tuple[State, str]:
+        if self.gap:
+            return State.GAP, self.gap
+        if waits := self.repository or self.unreadable or self.statuses:
+            return State.WAITING, waits
+        if not ready:
+            return State.STARTING, "waits for its name"
+        if self.failure and self.hopeless:
+            return State.BLOCKED, self.failure
+        if self.failure:
+            return State.RETRYING, f"attempt {ledger.attempts} failed: {self.failure}"
+        return (State.IMPORTING, "") if working else (State.IDLE, "")

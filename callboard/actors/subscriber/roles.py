@@ -1,0 +1,7 @@
+"""The roles in a subscriber agent: what its actors mail each other by."""
+
+PACKAGE_POLLER = "package_poller"
+IMPORTER = "importer"
+BOOKKEEPER = "bookkeeper"
+ANNOUNCER = "announcer"
+COMMAND_HANDLER = "command_handler"

@@ -1,0 +1,44 @@
+"""How a subscriber behaves. One frozen object for all of its actors."""
+
+from dataclasses import dataclass, field
+from typing import Literal
+
+from callboard.actors.backoff import Backoff
+from callboard.messages.topics import Topics
+
+
+@dataclass(frozen=True, slots=True)
+class SubscriberSettings:
+    """The settings of a subscriber agent.
+
+    ``follows`` names the publishers whose packages are imported; empty means all. ``max_retries`` below zero
+    retries for ever, else a package is given up after ``max_retries + 1`` attempts. ``start`` is where a
+    subscriber begins that never was anywhere: an offset is the first one to import.
+    """
+
+    name: str
+    topics: Topics
+    follows: tuple[str, ...] = ()
+    editable: bool = False
+    max_retries: int = -1
+    start: Literal["earliest", "latest"] | int = "earliest"
+    on_gap: Literal["fail", "earliest"] = "fail"
+    on_undecodable: Literal["block", "dead_letter"] = "block"
+    retry: Backoff = field(default_factory=lambda: Backoff(first_s=1.0, max_s=300.0))
+    announce_interval_s: float = 10.0
+    claim_ttl_s: float = 30.0
+    repository: str = ""
+    host: str = ""
+    pid: int = 0
+    version: str = ""
+
+    outbox_max: int = 1000
+    """Statuses that may wait for the status topic before imports wait too."""
+    fetch_records: int = 100
+    """Records asked for at a time."""
+    fetch_bytes: int = 4 << 20
+    """Bytes asked for at a time; up to twice as much is held."""
+
+    def follows_publisher(self, publisher: str) -> bool:
+        """Whether packages of this publisher are imported."""
+        return not self.follows or publisher in self.follows
