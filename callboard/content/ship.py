@@ -15,7 +15,7 @@ from callboard.content.apply import needed_blobs, operations
 from callboard.content.draft import BLOB_THRESHOLD, Draft, LargeFile, changed, draft
 from callboard.content.layout import Layout
 from callboard.content.package import Content
-from callboard.errors import PackageCorrupt
+from callboard.errors import PackageCorrupt, RepositoryUnavailable
 from callboard.messages.distribution import Kind, PackageMessage
 
 INLINE_MAX = 800_000
@@ -87,22 +87,7 @@ async def build(
         layout = Layout(paths, deep_paths)
         return Shipment(layout.roots, tuple(sorted(layout.deep)))
     with await _drafted(source, paths, deep_paths, spool, blob_threshold) as drafted:
-        for file in drafted.large:
-            await _put(file, blobs)
-        digests = tuple(file.digest for file in drafted.large)
-        inline = drafted.length + _bytes_beside(drafted) <= inline_max
-        if not inline:
-            await blobs.put(drafted.digest, drafted.stream())
-        return Shipment(
-            paths=drafted.paths,
-            deep_paths=drafted.deep_paths,
-            content=b"".join(drafted.stream()) if inline else b"",
-            content_ref="" if inline else drafted.digest,
-            content_digest=drafted.digest,
-            length=drafted.length,
-            entries=drafted.entries,
-            blobs=digests,
-        )
+        return await _shipped(drafted, blobs, inline_max)
 
 
 @asynccontextmanager
@@ -117,10 +102,14 @@ async def receive(message: PackageMessage, blobs: BlobStore, spool: Path) -> Asy
     Raises:
         BlobMissing: content is not in the blob store (yet).
         BlobUnavailable: the blob store cannot be read.
+        RepositoryUnavailable: the spool cannot be written.
         PackageRefused: the message refers to something that cannot be a blob.
     """
     needed = needed_blobs(message)
-    folder = Path(await asyncio.to_thread(tempfile.mkdtemp, dir=spool, prefix="package-"))
+    try:
+        folder = Path(tempfile.mkdtemp(dir=spool, prefix="package-"))
+    except OSError as error:
+        raise RepositoryUnavailable(f"cannot spool a package in {spool}: {error}; make room there") from error
     try:
         content: Content | None = message.content or None
         if message.kind is Kind.ADD and message.content_ref:
@@ -146,6 +135,24 @@ async def _drafted(
 def _discard(work: asyncio.Future[Draft]) -> None:
     if not work.cancelled() and work.exception() is None:
         work.result().close()
+
+
+async def _shipped(drafted: Draft, blobs: BlobStore, inline_max: int) -> Shipment:
+    for file in drafted.large:
+        await _put(file, blobs)
+    inline = drafted.length + _bytes_beside(drafted) <= inline_max
+    if not inline:
+        await blobs.put(drafted.digest, drafted.stream())
+    return Shipment(
+        paths=drafted.paths,
+        deep_paths=drafted.deep_paths,
+        content=b"".join(drafted.stream()) if inline else b"",
+        content_ref="" if inline else drafted.digest,
+        content_digest=drafted.digest,
+        length=drafted.length,
+        entries=drafted.entries,
+        blobs=tuple(file.digest for file in drafted.large),
+    )
 
 
 async def _put(file: LargeFile, blobs: BlobStore) -> None:

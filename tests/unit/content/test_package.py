@@ -1,5 +1,6 @@
 """Reading packages: what the format takes, and what it never lets through."""
 
+import io
 import tempfile
 from pathlib import Path
 
@@ -10,7 +11,7 @@ from hypothesis import strategies as st
 from callboard.backends.paths import check_path
 from callboard.backends.repository import EntryKind, Keep, Prune, Put
 from callboard.content.draft import draft
-from callboard.content.manifest import Form, ManifestEntry
+from callboard.content.manifest import Form, Header, ManifestEntry
 from callboard.content.package import open_package
 from callboard.errors import BlobMissing, PackageCorrupt, PackageRefused, SchemaTooNew
 
@@ -124,6 +125,7 @@ def test_a_path_that_cannot_be_is_refused_as_root_and_as_entry(pack, file_of, pa
         ("folder after", [("/a/b", False)], [folder("/a/b"), folder("/a", KEEP)]),
         ("below a link", [("/a", True)], [folder("/a"), link("/a/l", "x"), folder("/a/l/b")]),
         ("kept but requested", [("/a", False)], [folder("/a", KEEP)]),
+        ("kept though requested", [("/a", False), ("/a/b", False)], [folder("/a", KEEP), folder("/a/b")]),
         ("kept the root", [("/", False)], [folder("/", KEEP)]),
         ("kept in a tree", [("/", True), ("/a/b", False)], [folder("/"), folder("/a", KEEP), folder("/a/b")]),
         ("kept but leads nowhere", [("/a/b", False)], [folder("/c", KEEP), folder("/a", KEEP)]),
@@ -167,6 +169,14 @@ def test_sizes_that_do_not_add_up_are_corrupt(pack, file_of):
     for contents in (b"", b"hi!"):
         with pytest.raises(PackageCorrupt, match="add up"):
             open_package(pack([("/a", False)], [file_of("/a", b"hi")], contents))
+
+
+def test_bytes_between_the_manifest_and_the_contents_are_corrupt(pack, file_of):
+    data = pack([("/a", False)], [file_of("/a", b"hi")], b"hi")
+    header = Header.read(io.BytesIO(data))
+    longer = header._replace(manifest_bytes=header.manifest_bytes + 1).encode()
+    with pytest.raises(PackageCorrupt, match="add up"):
+        open_package(longer + data[len(longer) : -2] + b"\0" + data[-2:])
 
 
 def test_a_blob_must_be_given_and_have_its_size(sample, spool, tmp_path, new_tree):

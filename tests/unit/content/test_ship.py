@@ -10,7 +10,7 @@ from callboard.backends.repositories.folder_source import FolderSource
 from callboard.backends.repository import Delete, Entry, EntryKind
 from callboard.content.draft import Draft
 from callboard.content.ship import Shipment, build, receive
-from callboard.errors import BlobMissing, PackageCorrupt, PackageRefused, RequestRefused
+from callboard.errors import BlobMissing, PackageCorrupt, PackageRefused, RepositoryUnavailable, RequestRefused
 from callboard.messages.distribution import Kind, PackageMessage
 
 
@@ -147,6 +147,15 @@ def test_a_reference_that_is_no_digest_never_reaches_the_blob_store(blobs, spool
             pytest.fail("nothing to receive")
 
     with pytest.raises(PackageRefused, match="no digest"):
+        asyncio.run(run())
+
+
+def test_a_spool_that_is_not_there_is_to_be_repaired(blobs, tmp_path):
+    async def run():
+        async with receive(message(Kind.TEST, Shipment((), ())), blobs, tmp_path / "nowhere"):
+            pytest.fail("nowhere to spool")
+
+    with pytest.raises(RepositoryUnavailable, match="make room"):
         asyncio.run(run())
 
 
