@@ -6,6 +6,7 @@ from dataclasses import asdict
 
 import pytest
 
+from callboard.backends.repositories.folder.repository import FolderRepository
 from callboard.backends.repositories.folder_source import FolderSource
 from callboard.backends.repository import Delete, Entry, EntryKind
 from callboard.content.draft import Draft
@@ -60,6 +61,41 @@ def test_a_folder_on_disk_is_shipped_with_its_odd_names_links_and_modes(tmp_path
     assert tree["/run"] == (EntryKind.FILE, 0o755, b"#!/bin/sh\n")
     assert tree["/link"] == (EntryKind.LINK, 0o777, b"run")
     assert tree["/empty"] == (EntryKind.FOLDER, (root / "empty").stat().st_mode & 0o777, b"")
+
+
+@pytest.mark.parametrize("inline_max", [0, 800_000])
+def test_one_folder_becomes_like_another(tmp_path, blobs, spool, inline_max):
+    site, out = tmp_path / "site", tmp_path / "out"
+    (site / "a" / "b").mkdir(parents=True)
+    (site / "a" / "b" / "f").write_text("file")
+    (site / "a" / "link").symlink_to("b/f")
+    (site / "big").write_bytes(bytes(100_000))
+    (site / "c").mkdir(mode=0o700)
+    (out / "a" / "b" / "f").mkdir(parents=True)
+    (out / "a" / "b" / "f" / "old").write_text("old")
+    (out / "c").write_text("a file where a folder comes")
+
+    async def run():
+        shipment = await build(
+            Kind.ADD, FolderSource(site), ["/"], ["/"], blobs=blobs, spool=spool, inline_max=inline_max
+        )
+        repository = FolderRepository(out)
+        await repository.open()
+        try:
+            async with receive(message(Kind.ADD, shipment), blobs, spool) as received:
+                await repository.apply(received.operations(), b"ledger")
+        finally:
+            await repository.close()
+
+    asyncio.run(run())
+    assert everything(out) == everything(site)
+
+
+def everything(root):
+    return [
+        (entry.path, entry.kind, entry.mode, entry.target, b"".join(entry.open()))
+        for entry in FolderSource(root).entries("/", deep=True)
+    ]
 
 
 def test_paths_and_digests_count_towards_what_fits_in_the_record(new_tree, blobs, spool):
