@@ -1,0 +1,56 @@
+"""Bytes once written are read for ever: a folder for each schema version, a file of bytes for each message.
+
+The bytes are hexadecimal, 32 to a line; the Python files beside them say what they stand for. A message, or a
+field, of a later version comes into that version's folder, and the older folders stay as they are.
+"""
+
+import runpy
+from pathlib import Path
+
+import pytest
+
+from callboard.messages.codec import EVENTS, decode_any, encode
+from callboard.messages.event import Event
+from callboard.messages.headers import SCHEMA_VERSION
+from callboard.messages.json_codec import decode_json, encode_json
+
+HERE = Path(__file__).resolve().parent
+VERSIONS = sorted(folder for folder in HERE.glob("v*"))
+
+
+def instances(version: Path) -> list[Event]:
+    return [event for file in sorted(version.glob("*.py")) for event in runpy.run_path(str(file))["INSTANCES"]]
+
+
+CASES = [
+    pytest.param(version / type(event).__name__, event, id=f"{version.name}-{type(event).__name__}")
+    for version in VERSIONS
+    for event in instances(version)
+]
+
+
+@pytest.mark.parametrize(("path", "event"), CASES)
+def test_the_bytes_stand_for_the_same_event_as_ever(path: Path, event: Event) -> None:
+    assert decode_any(path.name, bytes.fromhex(path.with_suffix(".hex").read_text())) == event
+
+
+@pytest.mark.parametrize(("path", "event"), CASES)
+def test_the_event_has_the_same_bytes_as_ever(path: Path, event: Event) -> None:
+    written = path.with_suffix(".hex").read_text()
+
+    assert encode(event).hex() == written.replace("\n", "")
+
+
+def test_every_message_has_its_bytes() -> None:
+    kept = {path.stem for version in VERSIONS for path in version.glob("*.hex")}
+
+    assert kept == set(EVENTS)
+    assert HERE / "v{}.{}".format(*SCHEMA_VERSION) in VERSIONS
+
+
+@pytest.mark.parametrize("path", [path for version in VERSIONS for path in version.glob("*.json")], ids=str)
+def test_the_json_is_the_same_as_ever(path: Path) -> None:
+    event = next(event for event in instances(path.parent) if type(event).__name__ == path.stem)
+
+    assert decode_json(path.read_bytes()) == event
+    assert encode_json(event) + b"\n" == path.read_bytes()
