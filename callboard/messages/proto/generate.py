@@ -54,14 +54,11 @@ def compiled() -> dict[str, str]:
 
 def check(code: dict[str, str]) -> int:
     """1 when the committed code differs from ``code`` in more than the compiler's age, else 0."""
-    committed = {path.name: path.read_text() for path in GENERATED.glob("*.py")}
-    wrong = [
-        name
-        for name in sorted(code.keys() | committed.keys())
-        if STAMP.sub("", code.get(name, "")) != STAMP.sub("", committed.get(name, ""))
-    ]
+    wanted = {name: STAMP.sub("", text) for name, text in code.items()}
+    committed = {path.name: STAMP.sub("", path.read_text()) for path in GENERATED.glob("*.py")}
+    wrong = sorted({name for name, _ in wanted.items() ^ committed.items()})
     if wrong:
-        return complain(f"{', '.join(wrong)} in {GENERATED} differ from the schemas; run me without --check")
+        return complain(f"{', '.join(wrong)} in {GENERATED} differ from the schemas; run generate.py without --check")
     return 0
 
 

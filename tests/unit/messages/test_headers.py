@@ -1,0 +1,138 @@
+"""Records: what their headers say, and what comes of a record that cannot be read."""
+
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from callboard.errors import SchemaTooNew, Undecodable
+from callboard.messages.distribution import (
+    CommandMessage,
+    DiscoveryMessage,
+    Kind,
+    LogMessage,
+    PackageDistributedMessage,
+    PackageMessage,
+    PingMessage,
+)
+from callboard.messages.event import Event
+from callboard.messages.headers import RecordHeaders, new_record, open_record
+from callboard.messages.record import Headers, NewRecord, Record
+
+PACKAGE = PackageMessage(publisher_instance="i-1", publisher="site", package_id="p-1", kind=Kind.DELETE, paths=("/a",))
+LINE = LogMessage(publisher="site", subscriber_instance="s-1", subscriber="edge", message="hello")
+DISTRIBUTED = PackageDistributedMessage(publisher="site", package_id="p-1", paths=("/a",), offset=7)
+
+
+def written(event: Event, **more: Any) -> NewRecord:
+    return new_record(event, record_id="id-1", time_ns=123, producer="site@host", **more)
+
+
+def read(payload: bytes, headers: Headers) -> Record:
+    return Record(offset=17, time_ns=456, payload=payload, headers=headers)
+
+
+def reread(new: NewRecord, **changed: str | None) -> Record:
+    """The record as a reader gets it, with some headers replaced or, for None, left out."""
+    headers = dict(new.headers) | changed
+    return read(new.payload, tuple((name, value) for name, value in headers.items() if value is not None))
+
+
+@pytest.mark.parametrize("event", [PACKAGE, LINE, DISTRIBUTED, PingMessage()], ids=lambda event: type(event).__name__)
+def test_what_is_written_is_read(event: Event) -> None:
+    assert open_record(reread(written(event)), type(event)) == event
+
+
+def test_a_record_says_what_it_is() -> None:
+    record = written(LINE, key="k", cause="r-1", traceparent="00-ab-cd-01", publisher="site")
+
+    assert record.key == "k"
+    assert record.headers == (
+        ("type", "LogMessage"),
+        ("version", "1.0"),
+        ("id", "id-1"),
+        ("time_ns", "123"),
+        ("cause", "r-1"),
+        ("traceparent", "00-ab-cd-01"),
+        ("producer", "site@host"),
+        ("publisher", "site"),
+    )
+
+
+def test_a_package_can_be_told_from_a_foreign_one_by_its_headers() -> None:
+    headers = RecordHeaders.parse(written(PACKAGE).headers)
+
+    assert (headers.publisher, headers.kind) == ("site", "DELETE")
+
+
+def test_a_reader_takes_any_of_the_types_it_expects() -> None:
+    assert open_record(reread(written(LINE)), (DiscoveryMessage, LogMessage)) == LINE
+
+
+def test_a_newer_minor_version_is_read() -> None:
+    assert open_record(reread(written(PACKAGE), version="1.99"), PackageMessage) == PACKAGE
+
+
+def test_a_newer_major_version_asks_for_an_upgrade() -> None:
+    with pytest.raises(SchemaTooNew, match=r"offset 17 is of schema version 2, .*upgrade"):
+        open_record(reread(written(PACKAGE), version="2.0", type="Bundle"), PackageMessage)
+
+
+@pytest.mark.parametrize(
+    ("changed", "problem"),
+    [
+        ({"type": None}, "no header 'type'"),
+        ({"type": ""}, "no header 'type'"),
+        ({"type": "Bundle"}, "'Bundle', where only PackageMessage or CommandMessage is expected"),
+        ({"type": "LogMessage"}, "'LogMessage', where only PackageMessage or CommandMessage is expected"),
+        ({"version": None}, "'version' is None"),
+        ({"version": "new"}, "'version' is 'new'"),
+        ({"version": "1.0.0"}, "'version'"),
+        ({"version": "\u0661"}, "'version'"),
+        ({"time_ns": "yesterday"}, "'time_ns' is 'yesterday'"),
+    ],
+)
+def test_a_record_that_is_not_understood_says_which_and_why(changed: dict[str, str | None], problem: str) -> None:
+    with pytest.raises(Undecodable, match="the record at offset 17 cannot be decoded: ") as caught:
+        open_record(reread(written(PACKAGE), **changed), (PackageMessage, CommandMessage))
+    assert problem in str(caught.value)
+
+
+def test_a_damaged_record_says_which_and_why() -> None:
+    with pytest.raises(Undecodable, match=r"offset 17 cannot be decoded: PackageMessage\.\w+ is missing"):
+        open_record(read(b"", written(PACKAGE).headers), PackageMessage)
+
+
+def test_the_first_of_two_headers_of_a_name_counts() -> None:
+    record = written(PACKAGE)
+
+    assert open_record(read(record.payload, (*record.headers, ("type", "Bundle"))), PackageMessage) == PACKAGE
+
+
+names = st.sampled_from(["type", "version", "time_ns", "id", "other"]) | st.text()
+values = st.sampled_from(["PackageMessage", "1", "2", "1.0", "9" * 30]) | st.text()
+
+
+@given(headers=st.lists(st.tuples(names, values)).map(tuple), payload=st.binary(max_size=30))
+def test_any_record_is_an_event_or_a_named_problem(headers: Headers, payload: bytes) -> None:
+    try:
+        event = open_record(read(payload, headers), (PackageMessage, PackageDistributedMessage, PingMessage))
+    except (Undecodable, SchemaTooNew) as problem:
+        assert "offset 17" in str(problem)  # noqa: PT017 - both outcomes are right
+    else:
+        assert isinstance(event, PackageMessage | PackageDistributedMessage | PingMessage)
+
+
+headers_of_any_kind = st.builds(
+    RecordHeaders,
+    type=st.text(min_size=1).filter(lambda text: not text.isdecimal()),
+    version=st.tuples(st.integers(0, 999), st.integers(0, 999)),
+    time_ns=st.integers(0, 2**62),
+    **{name: st.text() for name in ("id", "cause", "traceparent", "producer", "publisher", "kind")},
+)
+
+
+@given(headers=headers_of_any_kind)
+def test_headers_come_back_as_they_were(headers: RecordHeaders) -> None:
+    assert RecordHeaders.parse(headers.to_pairs()) == headers
