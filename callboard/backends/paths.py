@@ -1,5 +1,7 @@
 """Paths of content: which ones there may be, and which links stay inside the root."""
 
+from collections.abc import Iterable
+
 from callboard.errors import RequestRefused
 
 RESERVED = ".callboard"
@@ -59,6 +61,17 @@ def link_leaves_root(path: str, target: str) -> bool:
 def parent_of(path: str) -> str:
     """The path of the folder that holds ``path``; the root is its own parent."""
     return path[: path.rfind("/")] or "/"
+
+
+def with_parents(paths: Iterable[str]) -> set[str]:
+    """The paths and every folder that leads to one of them."""
+    found: set[str] = set()
+    for path in paths:
+        at = path
+        while at not in found:
+            found.add(at)
+            at = parent_of(at)
+    return found
 
 
 def child_of(folder: str, name: str) -> str:

@@ -9,6 +9,9 @@ from dataclasses import dataclass
 from enum import IntEnum
 from typing import Protocol
 
+MISSING_FOLDER_MODE = 0o755
+"""The mode of a folder that no operation names but that the path of another entry implies."""
+
 
 class EntryKind(IntEnum):
     """What an entry is."""
@@ -99,8 +102,9 @@ class Repository(Source, Protocol):
     async def open(self) -> bytes:
         """Take the repository for this process, finish or undo what a crash left, and return the ledger.
 
-        May be called again at any time, to learn after an error which ledger holds. Empty bytes for a repository never written. Raises ``RepositoryBusy`` while another instance has it,
-        ``SchemaTooNew`` when a newer version wrote it.
+        May be called again at any time, to learn after an error which ledger holds. Empty bytes for a repository
+        never written. Raises ``RepositoryBusy`` while another instance has it, ``SchemaTooNew`` when a newer
+        version wrote it.
         """
         ...
 

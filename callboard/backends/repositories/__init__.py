@@ -1,0 +1,35 @@
+"""The repositories that come with callboard, and the choice among them by name."""
+
+from pathlib import Path
+
+from callboard.backends.repository import Repository
+from callboard.errors import ConfigError
+
+_SQLITE_SUFFIXES = {".db", ".sqlite"}
+
+
+def open_repository(where: str, base: Path) -> Repository:
+    """The repository that ``where`` names; nothing is opened or created yet.
+
+    Args:
+        where: ``folder:PATH``, ``sqlite:PATH``, or a path alone: one that ends in .db or .sqlite is a SQLite
+            file, any other a folder.
+        base: the folder from which relative paths count.
+
+    Raises:
+        ConfigError: no such kind of repository.
+    """
+    # Imported here: these modules import the checks beside them, and so this one.
+    from callboard.backends.repositories.folder import FolderRepository
+    from callboard.backends.repositories.sqlite import SqliteRepository
+
+    kind, colon, path = where.partition(":")
+    if not colon or "/" in kind:
+        kind, path = "sqlite" if Path(where).suffix in _SQLITE_SUFFIXES else "folder", where
+    if not path:
+        raise ConfigError(f"repository {where!r} has no path; write folder:PATH, sqlite:PATH or a path alone")
+    if kind == "folder":
+        return FolderRepository(base / path)
+    if kind == "sqlite":
+        return SqliteRepository(base / path)
+    raise ConfigError(f"unknown kind of repository {where!r}; write folder:PATH, sqlite:PATH or a path alone")

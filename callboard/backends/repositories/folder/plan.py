@@ -11,12 +11,9 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import NamedTuple
 
-from callboard.backends.paths import RESERVED, child_of, parent_of
-from callboard.backends.repository import EntryKind
+from callboard.backends.paths import RESERVED, child_of, parent_of, with_parents
+from callboard.backends.repository import MISSING_FOLDER_MODE, EntryKind
 from callboard.errors import PackageRefused, RepositoryUnavailable
-
-MISSING_FOLDER_MODE = 0o755
-"""The mode of a folder that no operation names but that a path implies."""
 
 WHOLE_PATH_BYTES_MAX = 4095
 """The kernel's limit for the root and the path together."""
@@ -85,11 +82,7 @@ class Plan:
 
     def prune(self, path: str, keep: frozenset[str]) -> None:
         """There shall be nothing below ``path`` but what is named, and the folders that lead to it."""
-        kept = set(keep)
-        for name in keep:
-            parent = name
-            while (parent := parent_of(parent)) not in kept and parent != "/":
-                kept.add(parent)
+        kept = with_parents(keep)
         start = self._find(path)
         ahead = [(path, start)] if start is not None and start.kind is EntryKind.FOLDER else []
         while ahead:
@@ -112,8 +105,8 @@ class Plan:
             if node.touched and not node.owned:
                 self._check_writable(path)
             steps.append(Step(path, node.kind, node.mode, node.content, node.fresh, node.touched))
-            for name in sorted(node.children, reverse=True):
-                ahead.append((child_of(path, name), node.children[name]))
+            names = sorted(node.children, reverse=True)
+            ahead.extend((child_of(path, name), node.children[name]) for name in names)
         return steps if changed else []
 
     def _set(self, path: str, node: _Node) -> None:

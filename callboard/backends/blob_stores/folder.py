@@ -1,0 +1,185 @@
+"""Blobs as the files of a folder, which may be shared by several hosts."""
+
+import asyncio
+import hashlib
+import os
+import re
+import tempfile
+import time
+from collections.abc import AsyncIterator, Callable, Iterable
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import AbstractContextManager, suppress
+from pathlib import Path
+from typing import ParamSpec, TypeVar
+
+from callboard.backends.blob_store import BlobInfo
+from callboard.backends.disk import disk_errors, sync_folder, write_all
+from callboard.errors import BlobMissing, BlobUnavailable, PackageCorrupt, PackageRefused
+
+P = ParamSpec("P")
+T = TypeVar("T")
+
+THREADS = 4
+"""How many blobs are written or looked up at once."""
+
+LEFTOVER_AGE_NS = 24 * 3600 * 10**9
+"""A temporary file that nobody has written to for so long was left by a writer that died."""
+
+_DIGEST = re.compile(r"[0-9a-f]{64}")
+_TEMPORARY = "tmp"
+
+
+class FolderBlobStore:
+    """Blob ``abcdef...`` is the file ``ab/cdef...`` below ``root``; its modification time is ``stored_ns``.
+
+    Args:
+        root: created with the first blob.
+        clock: the time in nanoseconds, for ``stored_ns`` and the age of leftovers.
+    """
+
+    def __init__(self, root: Path, clock: Callable[[], int] = time.time_ns) -> None:
+        self._root = root.absolute()
+        self._clock = clock
+        self._threads: ThreadPoolExecutor | None = None
+        self._tidied = False
+
+    async def put(self, digest: str, chunks: Iterable[bytes]) -> bool:
+        """See ``BlobStore.put``."""
+        return await self._call(self._put, self._path(digest), digest, chunks)
+
+    async def fetch(self, digest: str, spool: Path) -> Path:  # noqa: ARG002 - nothing is downloaded
+        """See ``BlobStore.fetch``; always the store's own file."""
+        path = self._path(digest)
+        if not await self._call(self._is_there, path):
+            raise BlobMissing(f"blob {digest} is not in {self._root}; publish the content again")
+        return path
+
+    async def exists(self, digest: str) -> bool:
+        """See ``BlobStore.exists``."""
+        return await self._call(self._is_there, self._path(digest))
+
+    async def delete(self, digest: str) -> bool:
+        """See ``BlobStore.delete``."""
+        return await self._call(self._delete, self._path(digest))
+
+    async def list(self) -> AsyncIterator[BlobInfo]:
+        """See ``BlobStore.list``."""
+        for shard in await self._call(_shards, self._root):
+            for blob in await self._call(_blobs, shard):
+                yield blob
+
+    async def close(self) -> None:
+        """See ``BlobStore.close``."""
+        if self._threads is not None:
+            threads, self._threads = self._threads, None
+            await asyncio.to_thread(threads.shutdown)
+
+    def _put(self, path: Path, digest: str, chunks: Iterable[bytes]) -> bool:
+        with self._own_errors():
+            if self._renew(path):
+                return False
+            self._make_folders(path.parent)
+            descriptor, name = tempfile.mkstemp(dir=self._root / _TEMPORARY)
+        temporary = Path(name)
+        try:
+            self._write(descriptor, digest, chunks)
+            with self._own_errors():
+                return self._link(temporary, path)
+        finally:
+            os.close(descriptor)
+            temporary.unlink(missing_ok=True)
+
+    def _write(self, descriptor: int, digest: str, chunks: Iterable[bytes]) -> None:
+        found = hashlib.sha256()
+        for chunk in chunks:
+            found.update(chunk)
+            with self._own_errors():
+                write_all(descriptor, chunk)
+        if found.hexdigest() != digest:
+            raise PackageCorrupt(f"the content has the digest {found.hexdigest()} instead of {digest}")
+        with self._own_errors():
+            os.fchmod(descriptor, 0o444)
+            os.utime(descriptor, ns=(self._clock(), self._clock()))
+            os.fsync(descriptor)
+
+    def _link(self, temporary: Path, path: Path) -> bool:
+        """Give the finished file its name, unless another writer came first."""
+        while True:
+            try:
+                path.hardlink_to(temporary)
+            except FileExistsError:
+                if self._renew(path):
+                    return False
+            else:
+                sync_folder(path.parent)
+                return True
+
+    def _renew(self, path: Path) -> bool:
+        """Renew ``stored_ns`` of a blob that is there, and make sure it stays: its writer may have died."""
+        try:
+            os.utime(path, ns=(self._clock(), self._clock()))
+            descriptor = os.open(path, os.O_RDONLY | os.O_CLOEXEC)
+        except FileNotFoundError:
+            return False
+        try:
+            os.fsync(descriptor)
+        finally:
+            os.close(descriptor)
+        sync_folder(path.parent)
+        return True
+
+    def _make_folders(self, shard: Path) -> None:
+        temporary = self._root / _TEMPORARY
+        temporary.mkdir(parents=True, exist_ok=True)
+        if not shard.is_dir():
+            shard.mkdir(exist_ok=True)
+            sync_folder(self._root)
+        if not self._tidied:
+            for file in temporary.iterdir():
+                if file.stat().st_mtime_ns < self._clock() - LEFTOVER_AGE_NS:
+                    file.unlink(missing_ok=True)
+            self._tidied = True
+
+    def _is_there(self, path: Path) -> bool:
+        with self._own_errors():
+            return path.is_file()
+
+    def _delete(self, path: Path) -> bool:
+        with self._own_errors():
+            try:
+                path.unlink()
+            except FileNotFoundError:
+                return False
+            return True
+
+    def _path(self, digest: str) -> Path:
+        if not _DIGEST.fullmatch(digest):
+            raise PackageRefused(f"{digest!r} is not a sha-256 in lower-case hexadecimal; correct the package")
+        return self._root / digest[:2] / digest[2:]
+
+    def _own_errors(self) -> AbstractContextManager[None]:
+        return disk_errors(BlobUnavailable, self._root)
+
+    async def _call(self, function: Callable[P, T], *args: P.args, **kwargs: P.kwargs) -> T:
+        if self._threads is None:
+            self._threads = ThreadPoolExecutor(THREADS, thread_name_prefix="blobs")
+        return await asyncio.get_running_loop().run_in_executor(
+            self._threads, lambda: function(*args, **kwargs)
+        )
+
+
+def _shards(root: Path) -> list[Path]:
+    with disk_errors(BlobUnavailable, root):
+        return sorted(folder for folder in root.iterdir() if len(folder.name) == 2) if root.is_dir() else []
+
+
+def _blobs(shard: Path) -> list[BlobInfo]:
+    blobs = []
+    with disk_errors(BlobUnavailable, shard), os.scandir(shard) as files:
+        for file in files:
+            digest = shard.name + file.name
+            if _DIGEST.fullmatch(digest):
+                with suppress(FileNotFoundError):  # deleted since
+                    status = file.stat()
+                    blobs.append(BlobInfo(digest, status.st_size, status.st_mtime_ns))
+    return sorted(blobs)

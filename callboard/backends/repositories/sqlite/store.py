@@ -1,0 +1,165 @@
+"""The SQLite repository itself, as blocking calls."""
+
+import os
+import sqlite3
+from collections.abc import Iterable, Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+from callboard.backends.disk import disk_errors, take_lock
+from callboard.backends.repositories.operation_check import check_operation
+from callboard.backends.repositories.sqlite.content import SqliteContent
+from callboard.backends.repositories.sqlite.source import SqliteSource
+from callboard.backends.repository import Entry, Operation
+from callboard.errors import RepositoryUnavailable, SchemaTooNew
+
+FORMAT = 1
+"""``PRAGMA user_version``: raised with every change that an older version would misread."""
+
+APPLICATION_ID = 0x43424F41
+"""``PRAGMA application_id``, the letters CBOA: tells a repository from another program's file."""
+
+WAL_KEPT_BYTES = 64 << 20
+"""The write-ahead log is cut to this size after a larger transaction."""
+
+BUSY_TIMEOUT_S = 5.0
+"""How long a write waits for another program, such as a backup, that holds the file."""
+
+_SCHEMA = f"""
+BEGIN IMMEDIATE;
+CREATE TABLE entries (
+    id INTEGER PRIMARY KEY,
+    path TEXT NOT NULL UNIQUE,
+    kind INTEGER NOT NULL,
+    mode INTEGER NOT NULL,
+    size INTEGER NOT NULL DEFAULT 0,
+    target TEXT NOT NULL DEFAULT ''
+);
+CREATE TABLE chunks (
+    entry INTEGER NOT NULL REFERENCES entries (id) ON DELETE CASCADE,
+    number INTEGER NOT NULL,
+    data BLOB NOT NULL,
+    PRIMARY KEY (entry, number)
+);
+CREATE TABLE ledger (only INTEGER PRIMARY KEY CHECK (only = 1), content BLOB NOT NULL);
+INSERT INTO entries (path, kind, mode) VALUES ('/', 0, {0o755});
+INSERT INTO ledger VALUES (1, x'');
+PRAGMA application_id = {APPLICATION_ID};
+PRAGMA user_version = {FORMAT};
+COMMIT;
+"""  # noqa: S608 - only constants
+
+
+class SqliteStore:
+    """See ``callboard.backends.repository.Repository`` for what each method does and raises."""
+
+    def __init__(self, path: Path) -> None:
+        self._path = path.absolute()
+        self._source = SqliteSource(self._path)
+        self._lock: int | None = None
+        self._connection: sqlite3.Connection | None = None
+
+    def entries(self, path: str, deep: bool) -> Iterator[Entry]:
+        """Read the content as of the last apply; works without ``open``."""
+        return self._source.entries(path, deep)
+
+    def open(self) -> bytes:
+        """Take the lock unless this object has it, and return the ledger."""
+        with self._own_errors():
+            if self._lock is None:
+                self._path.parent.mkdir(parents=True, exist_ok=True)
+                self._lock = take_lock(self._path.with_name(self._path.name + ".lock"), self._path)
+            if self._connection is not None:
+                self._connection.close()
+            self._connection = self._connect()
+            (ledger,) = self._connection.execute("SELECT content FROM ledger").fetchone()
+            return bytes(ledger)
+
+    def apply(self, operations: Iterable[Operation], ledger: bytes) -> None:
+        """One transaction; the commit is where the new state begins to hold."""
+        connection = self._connected()
+        with self._transaction(connection):
+            content = SqliteContent(connection, self._own_errors)
+            for operation in operations:
+                check_operation(operation)
+                content.carry_out(operation)
+            with self._own_errors():
+                connection.execute("UPDATE ledger SET content = ?", (ledger,))
+
+    def save(self, ledger: bytes, durable: bool = True) -> None:
+        """Replace the ledger; without ``durable`` the write-ahead log is not synced."""
+        connection = self._connected()
+        with self._own_errors():
+            connection.execute(f"PRAGMA synchronous = {'FULL' if durable else 'NORMAL'}")
+        with self._transaction(connection), self._own_errors():
+            connection.execute("UPDATE ledger SET content = ?", (ledger,))
+        with self._own_errors():
+            connection.execute("PRAGMA synchronous = FULL")
+
+    def close(self) -> None:
+        """Close the file and let go of the lock."""
+        if self._connection is not None:
+            self._connection.close()
+            self._connection = None
+        if self._lock is not None:
+            os.close(self._lock)
+            self._lock = None
+
+    @contextmanager
+    def _transaction(self, connection: sqlite3.Connection) -> Iterator[None]:
+        with self._own_errors():
+            connection.execute("BEGIN IMMEDIATE")
+        try:
+            yield
+            with self._own_errors():
+                connection.execute("COMMIT")
+        except BaseException:
+            # A full disk makes SQLite roll back by itself.
+            if connection.in_transaction:
+                connection.execute("ROLLBACK")
+            raise
+
+    def _connected(self) -> sqlite3.Connection:
+        if self._connection is None:
+            raise RepositoryUnavailable(f"{self._path} is not open; call open() first")
+        return self._connection
+
+    def _connect(self) -> sqlite3.Connection:
+        # The transactions here are explicit; the thread that runs these methods may be another one each time.
+        connection = sqlite3.connect(
+            self._path, timeout=BUSY_TIMEOUT_S, isolation_level=None, check_same_thread=False
+        )
+        try:
+            (version,) = connection.execute("PRAGMA user_version").fetchone()
+            (application,) = connection.execute("PRAGMA application_id").fetchone()
+            (tables,) = connection.execute("SELECT count(*) FROM sqlite_master").fetchone()
+            if tables and application != APPLICATION_ID:
+                raise RepositoryUnavailable(f"{self._path} belongs to another program; choose another file")
+            if version > FORMAT:
+                raise SchemaTooNew(
+                    f"{self._path} has format {version} but this version knows {FORMAT}; upgrade callboard"
+                )
+            connection.execute("PRAGMA journal_mode = WAL")
+            connection.execute("PRAGMA synchronous = FULL")
+            connection.execute("PRAGMA foreign_keys = ON")
+            connection.execute(f"PRAGMA journal_size_limit = {WAL_KEPT_BYTES}")
+            if not tables:
+                connection.executescript(_SCHEMA)
+        except BaseException:
+            connection.close()
+            raise
+        return connection
+
+    @contextmanager
+    def _own_errors(self) -> Iterator[None]:
+        try:
+            with disk_errors(RepositoryUnavailable, self._path):
+                yield
+        except sqlite3.OperationalError as error:
+            raise RepositoryUnavailable(
+                f"{self._path}: {error}; free space or give this user write permission, then try again"
+            ) from error
+        except sqlite3.DatabaseError as error:
+            raise RepositoryUnavailable(
+                f"{self._path}: {error}; restore it from a backup or choose another file"
+            ) from error
