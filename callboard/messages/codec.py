@@ -33,7 +33,6 @@ E = TypeVar("E", bound=Event)
 _ALWAYS = object()
 """Stands for the default of a demanded field: no value equals it, so the field is always written."""
 
-
 _SCHEMAS: dict[str, ModuleType] = {
     distribution.__name__: distribution_pb2,
     ledger.__name__: ledger_pb2,
@@ -124,8 +123,9 @@ class _Plan:
 
     def unknown(self, message: Message) -> bytes:
         """What is left in the message once everything known is taken out of it."""
+        strangers = _strangers(message)
         for name in self.demanded:
-            if self.message.DESCRIPTOR.fields_by_name[name].number in _strangers(message):
+            if self.message.DESCRIPTOR.fields_by_name[name].number in strangers:
                 raise self.undecodable(name, message)
         for field, _ in message.ListFields():
             message.ClearField(field.name)

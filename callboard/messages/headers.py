@@ -13,7 +13,10 @@ from callboard.messages.record import Headers, NewRecord, Record
 E = TypeVar("E", bound=Event)
 
 SCHEMA_VERSION = (1, 0)
-"""Of what this version writes. It reads every minor version of this major one, and the original's."""
+"""Of what this process writes. It reads every minor version of this major one.
+
+Apache Sling's journal of 2019, the original, wrote version 1 too.
+"""
 
 VERSION = re.compile(r"([0-9]{1,9})(?:\.([0-9]{1,9}))?")
 """The original wrote only the major number."""
