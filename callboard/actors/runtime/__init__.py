@@ -8,28 +8,50 @@ if version("thespian") != "4.0.1":
         "install thespian==4.0.1"
     )
 
+from collections.abc import Callable
+from pathlib import Path
 from random import Random, SystemRandom
 from typing import Literal
 
 from callboard.actors.agent import Agent, AgentSpec, Clock
 from callboard.actors.runtime.clock import SystemClock
 from callboard.actors.runtime.embedded import start_embedded
+from callboard.actors.runtime.simulated import Simulation
+from callboard.actors.runtime.supervision import Limits
 
-__all__ = ["SystemClock", "start_agent"]
+__all__ = ["Limits", "Runtime", "Simulation", "SystemClock", "start_agent"]
 
 Runtime = Literal["embedded", "processes"]
 
 
 async def start_agent(
-    spec: AgentSpec, runtime: Runtime = "embedded", clock: Clock | None = None, rng: Random | None = None
+    spec: AgentSpec,
+    runtime: Runtime = "embedded",
+    *,
+    clock: Clock | None = None,
+    rng: Random | None = None,
+    home_base: Path | None = None,
+    configure_logging: Callable[[], None] | None = None,
 ) -> Agent:
     """Run an agent.
 
     Args:
-        spec: The agent. For ``processes`` all of it must be picklable.
+        spec: The agent. For ``processes`` all of it must be picklable and importable.
         runtime: ``embedded`` on the running event loop, or ``processes`` with a process for each actor.
         clock: Tells its actors the time; the system's if not given.
         rng: The source of its actors' randomness; the system's if not given.
+        home_base: For ``processes``, where the private folder of its sockets is made.
+        configure_logging: For ``processes``, called in every process that is started; importable.
+
+    Raises:
+        ConfigError: ``processes`` cannot run this agent; the message says why.
+        AgentFailed: The processes did not start.
     """
-    del runtime
-    return await start_embedded(spec, clock or SystemClock(), rng or SystemRandom())
+    clock = clock or SystemClock()
+    rng = rng or SystemRandom()
+    if runtime == "embedded":
+        return await start_embedded(spec, clock, rng)
+    # Only this runtime needs subprocesses and sockets.
+    from callboard.actors.runtime.processes import start_processes
+
+    return await start_processes(spec, clock, rng, home_base=home_base, configure_logging=configure_logging)

@@ -128,8 +128,11 @@ class LoopBase:
     def _enqueue(self, message: Message) -> None:
         self._queue.append(message)
 
-    def _next(self) -> Message | None:
-        return self._queue.popleft() if self._queue else None
+    def _next(self) -> Message:
+        return self._queue.popleft()
+
+    def _waiting(self) -> int:
+        return len(self._queue)
 
     def _forget(self, receiver: str) -> None:
         self._queue = deque(message for message in self._queue if message.receiver != receiver)
@@ -138,17 +141,16 @@ class LoopBase:
         return self._loop.call_soon(turn)
 
     def _burst(self) -> int:
-        return min(BURST, len(self._queue))
+        return BURST
 
     def _take_turn(self) -> None:
         self._turn = None
         try:
-            for _ in range(self._burst()):
-                message = self._next()
-                if message is not None:
-                    self._deliver(message)
+            for _ in range(min(self._burst(), self._waiting())):
+                if self._waiting():  # a kill on the way has forgotten some
+                    self._deliver(self._next())
         finally:
-            if self._turn is None and self._queue:
+            if self._turn is None and self._waiting():
                 self._turn = self._next_turn(self._take_turn)
 
     def _deliver(self, message: Message) -> None:

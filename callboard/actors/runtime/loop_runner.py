@@ -68,10 +68,14 @@ class LoopRunner:
         """Nothing: ends are mailed."""
         return []
 
-    def close(self) -> None:
+    def cancel(self) -> None:
         """Cancel what runs."""
         for task in list(self._mine):
             task.cancel()
+
+    def close(self) -> None:
+        """Cancel; the world belongs to everybody."""
+        self.cancel()
 
     async def _run(self, effect: Perform) -> None:
         self._mail_to_self(await self._world.perform(effect))
@@ -84,6 +88,9 @@ class LoopSite:
         self.clock = clock
         self._world = SharedWorld(world)
         self._running: set[asyncio.Task[None]] = set()
+
+    def enter(self, role: str) -> None:
+        """Nothing to do."""
 
     def runner(self, mail_to_self: Callable[[EffectEnded], None]) -> LoopRunner:
         """A runner for one actor."""

@@ -89,14 +89,15 @@ class Shell(Actor):  # type: ignore[misc]  # thespian is untyped
         """Let go of everything at once, as the death of a process does."""
         self._decision = None
         if self._runner is not None:
-            self._runner.close()
+            self._runner.cancel()
             self._runner = None
 
     def _begin(self, hello: Hello, supervisor: ActorAddress) -> None:
         self._hello = hello
         self._supervisor = supervisor
         role = hello.actor.role
-        self._log = self._log.bind(agent=hello.agent, role=role, epoch=hello.epoch)
+        hello.site.enter(role)
+        self._log = structlog.get_logger().bind(agent=hello.agent, role=role, epoch=hello.epoch)
         self._peers = {route.role: Peer(route.epoch, route.address) for route in hello.routes}
         rng = Random(f"{hello.seed}/{role}/{hello.epoch}")  # noqa: S311  # reproducible, not secret
         self._decision = hello.actor.decision(hello.actor.settings, rng)
@@ -189,7 +190,10 @@ class Shell(Actor):  # type: ignore[misc]  # thespian is untyped
 
     def _stop(self) -> None:
         assert self._hello is not None
-        self.release()
+        self._decision = None
+        if self._runner is not None:
+            self._runner.close()
+            self._runner = None
         self.send(self._supervisor, ActorStopped(self._hello.actor.role, self._hello.epoch))
 
     def _crash(self, trace: str) -> None:

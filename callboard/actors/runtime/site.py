@@ -38,8 +38,12 @@ class EffectRunner(Protocol):
         """What has ended since the last call, where that is not mailed to the shell."""
         ...
 
+    def cancel(self) -> None:
+        """Let nothing more come of what runs; returns at once."""
+        ...
+
     def close(self) -> None:
-        """Cancel what runs and release what belongs to this actor alone."""
+        """Cancel, and release what belongs to this actor alone."""
         ...
 
 
@@ -49,6 +53,10 @@ class Site(Protocol):
     @property
     def clock(self) -> Clock:
         """Tells the time here."""
+        ...
+
+    def enter(self, role: str) -> None:
+        """Make the place ready for this actor."""
         ...
 
     def runner(self, mail_to_self: Callable[[EffectEnded], None]) -> EffectRunner:

@@ -1,0 +1,71 @@
+"""No process outlives the one that is responsible for it. Linux only."""
+
+import ctypes
+import os
+import signal
+import time
+from contextlib import suppress
+from multiprocessing import parent_process
+from pathlib import Path
+
+PR_SET_PDEATHSIG = 1
+PR_SET_NAME = 15
+PR_SET_CHILD_SUBREAPER = 36
+
+ADOPTION_S = 2.0
+"""How long a process forked twice may take to become the child of the process that wanted it."""
+
+
+def die_with_parent() -> None:
+    """Have this process, started by ``multiprocessing``, killed as soon as its creator has died."""
+    parent = parent_process()
+    if parent is None:
+        return
+    # Thespian's administrator is forked twice. Leashed before the one in between has ended, it would die with it.
+    deadline = time.monotonic() + ADOPTION_S
+    while os.getppid() != parent.pid and time.monotonic() < deadline:
+        time.sleep(0.0005)
+    _prctl(PR_SET_PDEATHSIG, signal.SIGKILL)
+    if os.getppid() != parent.pid:
+        os._exit(1)  # it died before the leash was on
+
+
+def adopt_orphans() -> None:
+    """Become the parent of every descendant whose own parent has died."""
+    _prctl(PR_SET_CHILD_SUBREAPER, 1)
+
+
+def set_name(name: str) -> None:
+    """Name this process for people, as ``ps`` shows it; 15 bytes count."""
+    ctypes.CDLL(None).prctl(PR_SET_NAME, name.encode()[:15], 0, 0, 0)
+
+
+def kill_descendants() -> None:
+    """Kill and reap until none is left. The caller has adopted orphans, so none gets away."""
+    while True:
+        for child in children(os.getpid()):
+            with suppress(ProcessLookupError):
+                os.kill(child, signal.SIGKILL)
+        try:
+            os.waitpid(-1, 0)
+        except ChildProcessError:
+            return
+
+
+def children(parent: int) -> list[int]:
+    """The processes, zombies too, whose parent is this one."""
+    found = []
+    for stat in Path("/proc").glob("[0-9]*/stat"):
+        with suppress(OSError):
+            # The name in parentheses may hold anything, so fields are counted from its end.
+            fields = stat.read_text().rpartition(")")[2].split()
+            if int(fields[1]) == parent:
+                found.append(int(stat.parent.name))
+    return found
+
+
+def _prctl(option: int, value: int) -> None:
+    libc = ctypes.CDLL(None, use_errno=True)
+    if libc.prctl(option, value, 0, 0, 0) != 0:
+        error = ctypes.get_errno()
+        raise OSError(error, os.strerror(error))
