@@ -209,13 +209,19 @@ def _tuple_conversion(get: Callable[[Message], Any], kind: Any) -> _Conversion:
 
 
 def _read_pairs(get: Callable[[Message], Any], message: Message) -> Pairs:
-    pairs = tuple([(pair.name, pair.value) for pair in get(message)])
+    found = get(message)
+    if not found:
+        return ()
+    pairs = tuple([(pair.name, pair.value) for pair in found])
     _demand_text(chain.from_iterable(pairs))
     return pairs
 
 
 def _read_texts(get: Callable[[Message], Any], message: Message) -> tuple[str, ...]:
-    texts = tuple(get(message))
+    found = get(message)
+    if not found:
+        return ()
+    texts = tuple(found)
     _demand_text(texts)
     return texts
 
