@@ -31,7 +31,10 @@ class DistributeRequest(Event):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class DistributeResponse(Event):
-    """``accepted`` means: on the log, at ``offset``. Otherwise ``reason`` says why not."""
+    """``accepted`` means: on the log, at ``offset``. Otherwise ``reason`` says why not.
+
+    ``retry`` says that the reason may pass, so that the same request can be sent again.
+    """
 
     request_id: str
     accepted: bool
@@ -40,6 +43,7 @@ class DistributeResponse(Event):
     length: int = 0
     entries: int = 0
     reason: str = ""
+    retry: bool = False
 
 
 # Publisher: queues as views on the log.

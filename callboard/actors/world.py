@@ -1,0 +1,140 @@
+"""The world of an agent: carries out its actors' effects through the backends' contracts."""
+
+import shutil
+from dataclasses import asdict
+from pathlib import Path
+from typing import Any
+
+from callboard.actors.decision import Perform
+from callboard.actors.effects import (
+    Append,
+    BuildPackage,
+    FindBounds,
+    ImportPackage,
+    LogRead,
+    OpenRepository,
+    ReadLog,
+    SaveLedger,
+    TopicBounds,
+)
+from callboard.backends.blob_store import BlobStore
+from callboard.backends.log import Log
+from callboard.backends.repositories.folder_source import FolderSource
+from callboard.backends.repository import Repository
+from callboard.content.ship import build, receive
+from callboard.messages import codec
+from callboard.messages.distribution import PackageMessage
+from callboard.messages.ledger import Ledger
+from callboard.messages.mailbox import DistributeRequest
+
+
+class AgentWorld:
+    """One agent's access to the log, the blob store and, for a subscriber, the repository.
+
+    Args:
+        log: shared by all agents of a process, or this agent's own if ``owned``.
+        blobs: likewise.
+        spool: a folder for temporary files; a subscriber's is its own and is emptied when the repository is opened.
+        repository: where a subscriber imports to.
+        exclude: file name patterns that a publisher leaves out.
+        owned: whether ``close`` closes the log and the blob store too.
+    """
+
+    def __init__(
+        self,
+        log: Log,
+        blobs: BlobStore,
+        spool: Path,
+        *,
+        repository: Repository | None = None,
+        exclude: tuple[str, ...] = (),
+        owned: bool = False,
+    ) -> None:
+        self._log = log
+        self._blobs = blobs
+        self._spool = spool
+        self._repository = repository
+        self._exclude = exclude
+        self._owned = owned
+
+    async def perform(self, effect: Perform) -> Any:  # noqa: PLR0911 - one line an effect
+        """The result that the effect's description promises."""
+        match effect:
+            case ReadLog():
+                return await self._read(effect)
+            case FindBounds(topic=topic):
+                return await self._bounds(topic)
+            case Append(topic=topic, records=records):
+                return tuple(await self._log.append(topic, records))
+            case BuildPackage(request=request):
+                return await self._build(request)
+            case OpenRepository():
+                return await self._open_repository()
+            case SaveLedger(ledger=ledger, durable=durable):
+                return await self._held().save(codec.encode(ledger), durable)
+            case ImportPackage():
+                return await self._import(effect)
+            case _:
+                raise AssertionError(f"nobody carries out {type(effect).__name__}")
+
+    async def close(self) -> None:
+        """Release the repository, and what else this world owns."""
+        if self._repository is not None:
+            await self._repository.close()
+            shutil.rmtree(self._spool, ignore_errors=True)
+        if self._owned:
+            await self._log.close()
+            await self._blobs.close()
+
+    async def _bounds(self, topic: str) -> TopicBounds:
+        identity = await self._log.identity(topic)
+        first, end = await self._log.bounds(topic)
+        return TopicBounds(identity, first, end)
+
+    async def _read(self, effect: ReadLog) -> LogRead:
+        topic, start = effect.topic, effect.start
+        identity = await self._log.identity(topic)
+        records = await self._log.read(topic, start, effect.max_records, effect.max_bytes)
+        if not records and effect.wait_s > 0 and await self._log.wait(topic, start, effect.wait_s):
+            records = await self._log.read(topic, start, effect.max_records, effect.max_bytes)
+        if records:
+            return LogRead(identity, tuple(records), records[-1].offset + 1)
+        # No record, yet the end may lie further on, behind a gap. The end is asked for before the last look, or a
+        # record appended between the two would be passed over.
+        end = (await self._log.bounds(topic)).end
+        records = await self._log.read(topic, start, effect.max_records, effect.max_bytes)
+        return LogRead(identity, tuple(records), records[-1].offset + 1 if records else max(start, end))
+
+    async def _build(self, request: DistributeRequest) -> PackageMessage:
+        source = FolderSource(Path(request.source or "/"), exclude=self._exclude)
+        shipment = await build(
+            request.kind, source, request.paths, request.deep_paths, blobs=self._blobs, spool=self._spool
+        )
+        return PackageMessage(
+            publisher_instance="",
+            publisher="",
+            package_id="",
+            kind=request.kind,
+            user=request.user,
+            metadata=request.metadata,
+            request_id=request.request_id,
+            **asdict(shipment),
+        )
+
+    # The subscriber's repository.
+
+    def _held(self) -> Repository:
+        assert self._repository is not None, "only a subscriber's world has a repository"
+        return self._repository
+
+    async def _open_repository(self) -> Ledger | None:
+        stored = await self._held().open()
+        shutil.rmtree(self._spool, ignore_errors=True)  # whatever a killed importer was downloading
+        self._spool.mkdir(parents=True, exist_ok=True)
+        return codec.decode(Ledger, stored) if stored else None
+
+    async def _import(self, effect: ImportPackage) -> None:
+        repository = self._held()
+        await repository.save(codec.encode(effect.attempt), durable=False)
+        async with receive(effect.message, self._blobs, self._spool) as received:
+            await repository.apply(received.operations(), codec.encode(effect.ledger))

@@ -1,0 +1,276 @@
+"""The board: the composition root, where backends, agents and runtime come together."""
+
+import asyncio
+import getpass
+import os
+import secrets
+import socket
+import tempfile
+import time
+from dataclasses import replace
+from functools import partial
+from importlib.metadata import version
+from pathlib import Path
+from types import TracebackType
+from typing import Any, Literal, Self
+
+from callboard.actors import publisher, subscriber
+from callboard.actors.agent import Agent, AgentSpec, World
+from callboard.actors.publisher import PublisherSettings
+from callboard.actors.runtime import start_agent
+from callboard.actors.subscriber import SubscriberSettings
+from callboard.actors.world import AgentWorld
+from callboard.app import clearing, queues
+from callboard.app.opening import (
+    open_board_blobs,
+    open_board_log,
+    open_publisher_world,
+    open_subscriber_world,
+    subscriber_spool,
+)
+from callboard.app.publisher import Publisher
+from callboard.app.settings import BoardSettings
+from callboard.app.status import board_status
+from callboard.app.subscriber import Subscriber
+from callboard.app.views import BoardStatus, Cleared, ErrorsView, QueueView
+from callboard.backends.blob_store import BlobStore
+from callboard.backends.log import Log, Retention
+from callboard.backends.repositories import open_repository
+from callboard.errors import ConfigError
+
+Runtime = Literal["embedded", "processes"]
+VIEWER = "viewer"
+"""The name of the publisher agent that only looks; it never publishes."""
+CLOSE_DRAIN_S = 10.0
+ANSWER_S = 30.0
+"""How long a question about the board may take."""
+
+
+class Callboard:
+    """One log with everything on it: its publishers, its subscribers, and what can be said about them.
+
+    An asynchronous context manager. ``callboard.sync.Callboard`` is the same for code without an event loop.
+
+    Args:
+        log: the URL of the log, such as ``sqlite:///./board.db`` or ``memory:``.
+        blobs: where large content goes; a folder beside the log if not given.
+        base: the folder that relative paths start from; the current one if not given.
+        runtime: ``embedded`` runs all actors on this event loop, ``processes`` each in a process of its own.
+        create: make the log's topics if they are missing; otherwise a missing log is an error.
+        **settings: further fields of ``BoardSettings``.
+    """
+
+    def __init__(
+        self,
+        log: str = "sqlite:///./board.db",
+        *,
+        blobs: str = "",
+        base: Path | None = None,
+        runtime: Runtime = "embedded",
+        create: bool = True,
+        **settings: Any,
+    ) -> None:
+        self.settings = BoardSettings(log=log, blobs=blobs, base=(base or Path.cwd()).absolute(), **settings)
+        self._runtime: Runtime = runtime
+        self._create = create
+        self._log: Log | None = None
+        self._blobs: BlobStore | None = None
+        self._temporary: tempfile.TemporaryDirectory[str] | None = None
+        self._instance = secrets.token_hex(16)
+        self._publishers: dict[str, asyncio.Task[Agent]] = {}
+        self._agents: list[Agent] = []
+        if runtime == "processes" and log.startswith("memory:"):
+            raise ConfigError("a log in memory cannot be shared by processes; use sqlite:///./board.db")
+
+    async def __aenter__(self) -> Self:
+        if self.settings.log.startswith("memory:") and not self.settings.blobs:
+            self._temporary = tempfile.TemporaryDirectory(prefix="callboard-blobs-")
+            self.settings = replace(self.settings, blobs=self._temporary.name)
+        self._log = open_board_log(self.settings)
+        try:
+            self._blobs = open_board_blobs(self.settings)
+            if self._create:
+                topics = self.settings.topics
+                for topic in (topics.package, topics.status, topics.discovery, topics.command, topics.event):
+                    await self._log.ensure(topic)
+            else:
+                await self._log.bounds(self.settings.topics.package)
+        except BaseException:
+            await self.close()
+            raise
+        return self
+
+    async def __aexit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        await self.close()
+
+    async def close(self) -> None:
+        """Stop every agent of this board and release what it holds. Idempotent."""
+        for starting in self._publishers.values():
+            starting.cancel() if not starting.done() else None
+        await asyncio.gather(*(agent.stop(CLOSE_DRAIN_S) for agent in self._agents))
+        self._agents.clear()
+        self._publishers.clear()
+        for resource in (self._log, self._blobs):
+            if resource is not None:
+                await resource.close()
+        self._log = self._blobs = None
+        if self._temporary is not None:
+            self._temporary.cleanup()
+
+    @property
+    def log(self) -> Log:
+        """The open log."""
+        if self._log is None:
+            raise ConfigError("the board is not open; use it inside `async with Callboard(...) as board:`")
+        return self._log
+
+    # Publishers.
+
+    def publisher(self, name: str = "main") -> Publisher:
+        """The publisher of this name."""
+        return Publisher(self, _checked("publisher", name))
+
+    async def publisher_agent(self, name: str) -> Agent:
+        """The agent of a publisher, started once."""
+        if name not in self._publishers:
+            self._publishers[name] = asyncio.ensure_future(self._start_publisher(name))
+        return await asyncio.shield(self._publishers[name])
+
+    async def viewer(self) -> Agent:
+        """An agent that can be asked about the board: any publisher's will do."""
+        return await self.publisher_agent(next(iter(self._publishers), VIEWER))
+
+    async def _start_publisher(self, name: str) -> Agent:
+        settings = PublisherSettings(name=name, instance=self._instance, topics=self.settings.topics)
+        world = partial(open_publisher_world, self.settings)
+        return await self._start(AgentSpec(f"publisher {name}", publisher.actors(settings), world), None)
+
+    # Subscribers.
+
+    def subscriber(self, name: str, into: str | Path, **settings: Any) -> Subscriber:
+        """A subscriber that imports into the repository ``into``, not yet started.
+
+        Args:
+            name: unique on the board.
+            into: a folder, or ``sqlite:FILE``.
+            **settings: further fields of ``SubscriberSettings``, such as ``editable`` or ``max_retries``.
+        """
+        return Subscriber(
+            self,
+            SubscriberSettings(
+                name=_checked("subscriber", name),
+                topics=self.settings.topics,
+                repository=str(into),
+                host=socket.gethostname(),
+                pid=os.getpid(),
+                version=version("callboard"),
+                **settings,
+            ),
+        )
+
+    async def start_subscriber(self, settings: SubscriberSettings) -> Agent:
+        """Start the agent of a subscriber; see ``Subscriber.start``."""
+        world = partial(open_subscriber_world, self.settings, settings.name, settings.repository)
+        spec = AgentSpec(f"subscriber {settings.name}", subscriber.actors(settings), world)
+        return await self._start(spec, settings)
+
+    def forget(self, agent: Agent) -> None:
+        """The agent has been stopped."""
+        if agent in self._agents:
+            self._agents.remove(agent)
+
+    async def _start(self, spec: AgentSpec, settings: SubscriberSettings | None) -> Agent:
+        if self._runtime == "embedded":
+            spec = replace(spec, world=partial(self._shared_world, settings))
+        agent = await start_agent(spec, self._runtime)
+        self._agents.append(agent)
+        return agent
+
+    async def _shared_world(self, settings: SubscriberSettings | None) -> World:
+        """Embedded agents share the board's log and blob store."""
+        assert self._blobs is not None
+        if settings is None:
+            return AgentWorld(self.log, self._blobs, Path(tempfile.gettempdir()), exclude=self.settings.exclude)
+        repository = open_repository(settings.repository, self.settings.base)
+        spool = subscriber_spool(settings.name, settings.repository, self.settings.base)
+        return AgentWorld(self.log, self._blobs, spool, repository=repository)
+
+    # Questions and orders. Reading never writes, and never holds anybody up.
+
+    async def status(self, timeout_s: float = ANSWER_S) -> BoardStatus:
+        """Every subscriber ever heard of: what it does, how far behind it is, and why."""
+        return await board_status(await self.viewer(), time.time_ns(), timeout_s)
+
+    async def queue(
+        self, subscriber: str, publisher: str = "", *, skip: int = 0, limit: int = 100, timeout_s: float = ANSWER_S
+    ) -> QueueView:
+        """A page of what the subscriber has not processed yet, of one publisher or of all that it follows.
+
+        Raises:
+            RequestRefused: the subscriber was never heard of, or does not follow the publisher.
+            LogUnavailable: the log cannot be read.
+        """
+        agent = await self.viewer()
+        return await queues.queue(agent, subscriber, publisher, skip, limit, time.time_ns(), timeout_s)
+
+    async def errors(
+        self, subscriber: str = "", publisher: str = "", *, skip: int = 0, limit: int = 100, timeout_s: float = ANSWER_S
+    ) -> ErrorsView:
+        """A page of the packages that subscribers gave up on; of all subscribers and publishers if none is given."""
+        agent = await self.viewer()
+        return await queues.errors(agent, subscriber, publisher, skip, limit, time.time_ns(), timeout_s)
+
+    async def clear(
+        self,
+        subscriber: str,
+        publisher: str = "",
+        *,
+        up_to: int | None = None,
+        first: int | None = None,
+        reason: str = "",
+        author: str = "",
+        timeout_s: float = ANSWER_S,
+    ) -> Cleared:
+        """Have the subscriber treat queued packages as done, without importing them.
+
+        Args:
+            subscriber: it must be editable, for otherwise it would silently differ from the others.
+            publisher: only this one's packages; all if not given.
+            up_to: the last offset to clear.
+            first: how many packages to clear from the head; without both, the whole queue as it is now.
+            reason: for the record.
+            author: for the record; the user of this process if not given.
+            timeout_s: how long to wait until the subscriber has obeyed; the command stands in any case.
+
+        Raises:
+            RequestRefused: no such subscriber, not an editable one, or nothing to clear.
+            LogUnavailable: the command could not be appended.
+        """
+        return await clearing.clear(
+            await self.viewer(),
+            subscriber,
+            publisher,
+            up_to=up_to,
+            first=first,
+            reason=reason,
+            author=author or getpass.getuser(),
+            log_id=await self.log.identity(self.settings.topics.package),
+            timeout_s=timeout_s,
+            clock=time.monotonic,
+        )
+
+    # The log.
+
+    async def trim(self, retention: Retention) -> dict[str, int]:
+        """Remove what the retention allows from every topic; the new first offset of each."""
+        topics = self.settings.topics
+        names = (topics.package, topics.status, topics.discovery, topics.command)
+        return {name: await self.log.trim(name, retention) for name in names}
+
+
+def _checked(what: str, name: str) -> str:
+    if not name or len(name) > 100 or not name.isprintable() or name != name.strip() or "/" in name:
+        raise ConfigError(f"{name!r} cannot be the name of a {what}; use up to 100 printable characters without '/'")
+    return name

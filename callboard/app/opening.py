@@ -1,0 +1,55 @@
+"""Opens what an agent's world needs, in whatever process its actors run."""
+
+import hashlib
+import os
+import tempfile
+from pathlib import Path
+
+from callboard.actors.world import AgentWorld
+from callboard.app.settings import BoardSettings
+from callboard.backends.blob_store import BlobStore
+from callboard.backends.blob_stores import open_blob_store
+from callboard.backends.log import Log
+from callboard.backends.registry import open_log
+from callboard.backends.repositories import open_repository
+from callboard.backends.tail import SharedTail
+from callboard.errors import ConfigError
+
+SQLITE = "sqlite:///"
+
+
+def open_board_log(settings: BoardSettings) -> Log:
+    """The log, with one reader at its end however many actors of this process follow it."""
+    return SharedTail(open_log(settings.log, settings.base))
+
+
+def open_board_blobs(settings: BoardSettings) -> BlobStore:
+    """The blob store. Raises ``ConfigError`` when the log does not imply one and none is given."""
+    if settings.blobs:
+        return open_blob_store(settings.blobs, settings.base)
+    if settings.log.startswith(SQLITE):
+        return open_blob_store(str(settings.base / settings.log.removeprefix(SQLITE) / "blobs"), settings.base)
+    raise ConfigError(f"log {settings.log!r} needs a blob store beside it: set blobs to a folder, such as ./blobs")
+
+
+def subscriber_spool(name: str, repository: str, base: Path) -> Path:
+    """The folder for a subscriber's temporary files; the same one after a restart, so that it can be emptied."""
+    identity = hashlib.sha256(f"{os.getuid()}\0{name}\0{(base / repository).absolute()}".encode()).hexdigest()[:16]
+    return Path(tempfile.gettempdir()) / f"callboard-{identity}"
+
+
+async def open_publisher_world(settings: BoardSettings) -> AgentWorld:
+    """The world of a publisher's actor that runs in a process of its own."""
+    log, blobs = open_board_log(settings), open_board_blobs(settings)
+    return AgentWorld(log, blobs, Path(tempfile.gettempdir()), exclude=settings.exclude, owned=True)
+
+
+async def open_subscriber_world(settings: BoardSettings, name: str, repository: str) -> AgentWorld:
+    """The world of a subscriber's actor that runs in a process of its own; only the importer opens the repository."""
+    return AgentWorld(
+        open_board_log(settings),
+        open_board_blobs(settings),
+        subscriber_spool(name, repository, settings.base),
+        repository=open_repository(repository, settings.base),
+        owned=True,
+    )

@@ -1,0 +1,29 @@
+"""What a board is made of, as data that can be handed to another process."""
+
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from callboard.messages.topics import Topics
+
+EXCLUDED = ("__pycache__", "*.pyc", ".git", ".DS_Store", "Thumbs.db")
+"""Names that publishers leave out unless told otherwise."""
+
+
+@dataclass(frozen=True, slots=True)
+class BoardSettings:
+    """Where the log and the blob store are.
+
+    ``blobs`` may be empty: a folder beside the log's files, or a temporary one for a log in memory. ``base`` is the
+    folder that relative paths start from.
+    """
+
+    log: str
+    blobs: str = ""
+    base: Path = field(default_factory=Path.cwd)
+    prefix: str = "callboard"
+    exclude: tuple[str, ...] = EXCLUDED
+
+    @property
+    def topics(self) -> Topics:
+        """The topics of the log."""
+        return Topics.with_prefix(self.prefix)
