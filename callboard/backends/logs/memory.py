@@ -17,8 +17,8 @@ _offset_of = attrgetter("offset")
 
 
 class _Topic:
-    def __init__(self) -> None:
-        self.identity = uuid.uuid4().hex
+    def __init__(self, identity: str) -> None:
+        self.identity = identity
         self.records: list[Record] = []
         self.end = 1  # as SQLite counts: whoever takes 0 for the first offset finds out early
         self.keys: dict[str, int] = {}
@@ -54,10 +54,13 @@ class MemoryLog:
 
     Args:
         clock: nanoseconds since the epoch, for the records' times and retention by age.
+        new_identity: names of topics' incarnations.
     """
 
-    def __init__(self, clock: Callable[[], int] = time.time_ns) -> None:
-        self._clock = clock
+    def __init__(
+        self, clock: Callable[[], int] = time.time_ns, new_identity: Callable[[], object] = uuid.uuid4
+    ) -> None:
+        self._clock, self._new_identity = clock, new_identity
         self._topics: dict[str, _Topic] = {}
         self._closed = False
 
@@ -71,7 +74,8 @@ class MemoryLog:
         if self._closed:
             raise closed()
         check_topic_name(topic)
-        self._topics.setdefault(topic, _Topic())
+        if topic not in self._topics:
+            self._topics[topic] = _Topic(str(self._new_identity()))
 
     async def append(self, topic: str, records: Sequence[NewRecord]) -> list[int]:
         """See ``Log``."""

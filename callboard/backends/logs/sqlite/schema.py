@@ -2,7 +2,6 @@
 
 import os
 import sqlite3
-import uuid
 from pathlib import Path
 from typing import NamedTuple
 
@@ -173,6 +172,6 @@ def _create(files: Files) -> None:
 
 def _renew(db: sqlite3.Connection, above: int) -> None:
     db.execute("BEGIN IMMEDIATE")
-    db.execute("UPDATE incarnation SET identity = ?", (uuid.uuid4().hex,))
+    db.execute("UPDATE incarnation SET identity = lower(hex(randomblob(16)))")
     db.execute("UPDATE sqlite_sequence SET seq = max(seq, ?) WHERE name = 'records'", (above,))
     db.execute("COMMIT")

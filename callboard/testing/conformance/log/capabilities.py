@@ -1,0 +1,37 @@
+"""Durability and sharing, for logs that declare them; the other capabilities are checked where they belong."""
+
+from callboard.backends.log import Capability
+from callboard.testing.conformance.log.harness import LogHarness, fill, new, opened, read_all, texts
+
+
+async def check_a_durable_log_keeps_everything(harness: LogHarness) -> None:
+    """Records, bounds and keys are there when it is opened again, and it goes on above them."""
+    async with opened(harness) as log:
+        if Capability.DURABLE not in log.capabilities:
+            return
+        keyed = Capability.KEYS in log.capabilities
+        await log.append(harness.topic, [new("0", key="k" if keyed else "", headers=(("a", "b"),))])
+        await fill(log, harness.topic, 3)
+        before, bounds = await read_all(log, harness.topic), await log.bounds(harness.topic)
+    async with opened(harness) as log:
+        assert await read_all(log, harness.topic) == before
+        assert await log.bounds(harness.topic) == bounds
+        if keyed:
+            assert await log.append(harness.topic, [new("again", key="k")]) == [before[0].offset]
+        assert min(await fill(log, harness.topic, 1)) >= bounds.end
+
+
+async def check_a_shared_log_is_one_log(harness: LogHarness) -> None:
+    """Handles that are open at once append in turns to one sequence."""
+    async with opened(harness) as one:
+        if Capability.SHARED not in one.capabilities:
+            return
+        async with opened(harness) as other:
+            offsets: list[int] = []
+            for number in range(10):
+                log = (one, other)[number % 2]
+                offsets += await log.append(harness.topic, [new(str(number))])
+            assert offsets == sorted(set(offsets))
+            expected = [str(number) for number in range(10)]
+            assert texts(await read_all(one, harness.topic)) == expected
+            assert texts(await read_all(other, harness.topic)) == expected

@@ -1,0 +1,91 @@
+"""What a check is given, and the few words that checks are written in."""
+
+from collections.abc import AsyncIterator, Awaitable, Callable, Iterator, Sequence
+from contextlib import asynccontextmanager, contextmanager
+from dataclasses import dataclass
+
+from callboard.backends.log import Capability, Log
+from callboard.errors import CallboardError
+from callboard.messages.record import Headers, NewRecord, Record
+
+SOON_S = 10.0
+"""The deadline of what must happen: long, for it is only waited out by a log that fails."""
+
+NOT_YET_S = 0.05
+"""How long to look at what must not happen."""
+
+
+@dataclass(frozen=True, slots=True)
+class LogHarness:
+    """One empty log under test. A new harness is made for every check.
+
+    Attributes:
+        open: opens the log, or with ``SHARED`` or ``DURABLE`` another handle on the same one.
+        gap: makes the topic's next offset that much higher, for logs whose offsets can have gaps.
+        pass_time: moves the log's clock on by seconds, for logs whose clock can be moved.
+        topic: the topic to use; names that begin with it are free as well.
+    """
+
+    open: Callable[[], Awaitable[Log]]
+    gap: Callable[[Log, str, int], Awaitable[None]] | None = None
+    pass_time: Callable[[float], None] | None = None
+    topic: str = "checked"
+
+
+@asynccontextmanager
+async def opened(harness: LogHarness) -> AsyncIterator[Log]:
+    """The log with the topic ensured, closed at the end."""
+    log = await harness.open()
+    try:
+        await log.ensure(harness.topic)
+        yield log
+    finally:
+        await log.close()
+
+
+@asynccontextmanager
+async def opened_twice(harness: LogHarness) -> AsyncIterator[tuple[Log, Log]]:
+    """Two handles on the log where several processes may have one, else the same one twice."""
+    async with opened(harness) as one:
+        if Capability.SHARED in one.capabilities:
+            async with opened(harness) as other:
+                yield one, other
+        else:
+            yield one, one
+
+
+def new(text: str | bytes, key: str = "", headers: Headers = ()) -> NewRecord:
+    """A record to append."""
+    payload = text.encode() if isinstance(text, str) else text
+    return NewRecord(payload=payload, key=key, headers=headers)
+
+
+async def fill(log: Log, topic: str, count: int, size: int = 0) -> list[int]:
+    """Append records with the payloads ``0``, ``1``, ... padded to ``size``; their offsets."""
+    return await log.append(topic, [new(str(number).ljust(size)) for number in range(count)])
+
+
+async def read_all(log: Log, topic: str, page: int = 100) -> list[Record]:
+    """Every retained record, page by page, as a subscriber reads."""
+    start, found = (await log.bounds(topic)).first, list[Record]()
+    while records := await log.read(topic, start, max_records=page):
+        found += records
+        start = records[-1].offset + 1
+    return found
+
+
+def texts(records: Sequence[Record]) -> list[str]:
+    """The payloads, without padding."""
+    return [record.payload.decode().rstrip() for record in records]
+
+
+@contextmanager
+def raises(*kinds: type[CallboardError]) -> Iterator[list[CallboardError]]:
+    """Fail unless the block raises one of these; the list then holds it."""
+    caught: list[CallboardError] = []
+    try:
+        yield caught
+    except kinds as error:
+        caught.append(error)
+    else:
+        raise AssertionError(f"nothing raised; expected {' or '.join(kind.__name__ for kind in kinds)}")
