@@ -25,6 +25,11 @@ class Coverage:
         self._slack = max_entries // SLACK
 
     @property
+    def log_id(self) -> str:
+        """The log that all this is about; empty until it is known."""
+        return "" if self.index is None else self.index.log_id
+
+    @property
     def full(self) -> bool:
         """Whether memory forbids to reach further back."""
         return self.index is not None and len(self.index) >= self._max_entries - self._slack

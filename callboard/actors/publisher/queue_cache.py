@@ -63,14 +63,14 @@ class QueueCache:
         match message:
             case Started() | Tick("retention"):
                 yield After("retention", RETENTION_CHECK_S)
-                if self._coverage.index:
-                    yield self._want((self._coverage.index.stop, self._coverage.index.stop))
+                if (index := self._coverage.index) is not None:
+                    yield self._want((index.stop, index.stop))
             case PackagesSeen() if origin.role == TAIL_POLLER:
                 yield from self._seen(message)
             case PackagesSeen():
                 self._coverage.fill(message)
                 self._pages.fill(message.packages)
-            case RangeDone() if self._coverage.index and self._coverage.index.log_id == message.log_id:
+            case RangeDone() if message.log_id == self._coverage.log_id:
                 yield from self._done(message)
             case QueueQuery() | SizesQuery():
                 yield from self._ask(origin, message)
@@ -134,9 +134,8 @@ class QueueCache:
             yield Reply(origin, page.answer())
 
     def _want(self, wanted: Range) -> Send:
-        assert self._coverage.index
         start, stop = wanted
-        return Send(HEAD_POLLER, RangeWanted(log_id=self._coverage.index.log_id, start=start, stop=stop))
+        return Send(HEAD_POLLER, RangeWanted(log_id=self._coverage.log_id, start=start, stop=stop))
 
 
 def _too_small(index: PackageIndex) -> str:

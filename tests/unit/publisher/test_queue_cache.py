@@ -1,0 +1,328 @@
+from collections.abc import Iterable
+from random import Random
+
+import pytest
+
+from callboard.actors.decision import (
+    After,
+    Effect,
+    Input,
+    Moment,
+    Origin,
+    PeerUp,
+    Reply,
+    Send,
+    Started,
+    Stopped,
+    Stopping,
+    Tick,
+)
+from callboard.actors.publisher.queue_cache import PAGE_MAX, QueueCache, QueueCacheSettings
+from callboard.messages.distribution import Kind
+from callboard.messages.mailbox import (
+    PackagesSeen,
+    PackageSummary,
+    QueuePage,
+    QueueQuery,
+    QueueSize,
+    RangeDone,
+    RangeWanted,
+    Sizes,
+    SizesQuery,
+)
+
+NOW = Moment(0, 0.0)
+TAIL, HEAD = Origin("tail_poller"), Origin("head_poller")
+
+
+def cache(**settings: int) -> QueueCache:
+    return QueueCache(QueueCacheSettings(**settings), Random(1))
+
+
+def tell(cache: QueueCache, message: Input, origin: Origin = Origin("")) -> list[Effect]:  # noqa: B008
+    return list(cache.receive(message, origin, NOW))
+
+
+def package(offset: int, publisher: str = "site", length: int = 10, kind: Kind = Kind.ADD) -> PackageSummary:
+    return PackageSummary(offset=offset, time_ns=offset * 100, publisher=publisher, length=length, kind=kind)
+
+
+def seen(start: int, stop: int, packages: Iterable[PackageSummary] | None = None, log_id: str = "L1") -> PackagesSeen:
+    found = map(package, range(start, stop)) if packages is None else packages
+    return PackagesSeen(log_id=log_id, start=start, stop=stop, packages=tuple(found))
+
+
+def wanted(start: int, stop: int) -> Send:
+    return Send("head_poller", RangeWanted(log_id="L1", start=start, stop=stop))
+
+
+def done(start: int, stop: int, first: int = 0, problem: str = "") -> RangeDone:
+    return RangeDone(log_id="L1", start=start, stop=stop, first=first, problem=problem)
+
+
+def asker(number: int = 1) -> Origin:
+    return Origin("gateway", number)
+
+
+def page_of(effects: list[Effect]) -> QueuePage:
+    (reply,) = effects
+    assert isinstance(reply, Reply)
+    assert isinstance(reply.event, QueuePage)
+    return reply.event
+
+
+def sizes_of(effects: list[Effect]) -> Sizes:
+    (reply,) = effects
+    assert isinstance(reply, Reply)
+    assert isinstance(reply.event, Sizes)
+    return reply.event
+
+
+def test_a_queue_begins_strictly_after_the_processed_offset() -> None:
+    it = cache()
+    tell(it, seen(5, 5), TAIL)
+    tell(it, seen(5, 10), TAIL)
+    page = page_of(tell(it, QueueQuery(after=7, publisher="site"), asker()))
+    assert page.queue == QueueSize(publisher="site", after=7, size=2, length=20, oldest_ns=800, newest=9)
+    assert [shown.offset for shown in page.packages] == [8, 9]
+
+
+def test_a_page_skips_and_is_limited_while_the_size_stays_that_of_the_whole_queue() -> None:
+    it = cache()
+    tell(it, seen(0, 10), TAIL)
+    page = page_of(tell(it, QueueQuery(after=-1, skip=3, limit=2), asker()))
+    assert page.queue.size == 10
+    assert [shown.offset for shown in page.packages] == [3, 4]
+    assert page_of(tell(it, QueueQuery(after=-1, skip=10), asker())).packages == ()
+
+
+def test_a_page_is_never_longer_than_its_bound() -> None:
+    it = cache()
+    tell(it, seen(0, PAGE_MAX + 50), TAIL)
+    assert len(page_of(tell(it, QueueQuery(after=-1, limit=10**6), asker())).packages) == PAGE_MAX
+
+
+def test_without_a_publisher_all_are_merged_by_offset() -> None:
+    it = cache()
+    tell(it, seen(0, 4, [package(0, "a"), package(1, "b"), package(2, "a"), package(3, "c")]), TAIL)
+    assert [shown.offset for shown in page_of(tell(it, QueueQuery(after=0), asker())).packages] == [1, 2, 3]
+    mine = page_of(tell(it, QueueQuery(after=-1, publisher="a"), asker()))
+    assert [shown.offset for shown in mine.packages] == [0, 2]
+
+
+def test_test_packages_are_covered_but_never_queued() -> None:
+    it = cache()
+    tell(it, seen(0, 2, [package(0, kind=Kind.TEST), package(1)]), TAIL)
+    assert page_of(tell(it, QueueQuery(after=-1), asker())).queue.size == 1
+
+
+def test_an_undecodable_package_is_in_the_queue_of_every_publisher() -> None:
+    it = cache()
+    broken = PackageSummary(offset=1, time_ns=100, problem="not a package")
+    tell(it, seen(0, 3, [package(0, "a"), broken, package(2, "b")]), TAIL)
+    page = page_of(tell(it, QueueQuery(after=-1, publisher="b"), asker()))
+    assert [shown.offset for shown in page.packages] == [1, 2]
+    assert page.packages[0].problem == "not a package"
+    assert sizes_of(tell(it, SizesQuery(queues=()), asker())).publishers == ("a", "b")
+
+
+def test_questions_wait_for_the_anchor() -> None:
+    it = cache()
+    assert tell(it, QueueQuery(after=3), asker(1)) == []
+    assert tell(it, SizesQuery(queues=(QueueSize(publisher="site", after=4),)), asker(2)) == []
+    replies = tell(it, seen(4, 4), TAIL)
+    assert [reply.origin for reply in replies if isinstance(reply, Reply)] == [asker(1), asker(2)]
+
+
+def test_older_packages_are_wanted_once_however_many_ask_and_all_are_answered() -> None:
+    it = cache()
+    tell(it, seen(10, 10), TAIL)
+    assert tell(it, QueueQuery(after=4), asker(1)) == [wanted(5, 10)]
+    assert tell(it, QueueQuery(after=6), asker(2)) == []
+    assert tell(it, SizesQuery(queues=(QueueSize(publisher="site", after=7),)), asker(3)) == []
+    tell(it, seen(5, 8), HEAD)
+    tell(it, seen(8, 10), HEAD)
+    effects = tell(it, done(5, 10), HEAD)
+    assert Reply(asker(3), Sizes(queues=(size_after(7, 2),), publishers=("site",))) in effects
+    assert wanted(5, 10) in effects, "the details of the pages"
+
+
+def size_after(after: int, size: int) -> QueueSize:
+    newest = after + size
+    return QueueSize(
+        publisher="site", after=after, size=size, length=10 * size, oldest_ns=100 * (after + 1), newest=newest
+    )
+
+
+def test_a_question_that_reaches_further_back_meanwhile_is_read_for_next() -> None:
+    it = cache()
+    tell(it, seen(10, 10), TAIL)
+    tell(it, SizesQuery(queues=(QueueSize(publisher="site", after=7),)), asker(1))
+    assert tell(it, SizesQuery(queues=(QueueSize(publisher="site", after=3),)), asker(2)) == []
+    tell(it, seen(8, 10), HEAD)
+    effects = tell(it, done(8, 10), HEAD)
+    assert effects[0] == Reply(asker(1), Sizes(queues=(size_after(7, 2),), publishers=("site",)))
+    assert effects[1:] == [wanted(4, 8)]
+
+
+def test_new_packages_arrive_while_older_ones_are_read() -> None:
+    it = cache()
+    tell(it, seen(10, 10), TAIL)
+    tell(it, SizesQuery(queues=(QueueSize(publisher="site", after=7),)), asker())
+    tell(it, seen(8, 9), HEAD)
+    tell(it, seen(10, 12), TAIL)
+    tell(it, seen(9, 10), HEAD)
+    assert sizes_of(tell(it, done(8, 10), HEAD)).queues == (size_after(7, 4),)
+
+
+def test_a_piece_that_got_lost_is_wanted_again() -> None:
+    it = cache()
+    tell(it, seen(10, 10), TAIL)
+    tell(it, SizesQuery(queues=(QueueSize(publisher="site", after=4),)), asker())
+    tell(it, seen(5, 7), HEAD)
+    tell(it, seen(8, 10), HEAD)
+    assert tell(it, done(5, 10), HEAD) == [wanted(7, 10)]
+    tell(it, seen(7, 10), HEAD)
+    assert sizes_of(tell(it, done(7, 10), HEAD)).queues == (size_after(4, 5),)
+
+
+def test_a_restarted_head_poller_is_told_again_what_is_wanted() -> None:
+    it = cache()
+    tell(it, seen(10, 12, []), TAIL)
+    tell(it, QueueQuery(after=4), asker(1))
+    assert tell(it, PeerUp("head_poller")) == [wanted(5, 10)]
+    tell(it, seen(5, 10), HEAD)
+    assert tell(it, done(5, 10), HEAD) == [wanted(5, 10)]
+    assert tell(it, PeerUp("head_poller")) == [wanted(5, 10)]
+    assert tell(it, PeerUp("fleet")) == []
+
+
+def test_a_range_that_cannot_be_read_is_a_problem_of_all_who_wait_and_is_tried_for_the_next() -> None:
+    it = cache()
+    tell(it, seen(10, 10), TAIL)
+    tell(it, QueueQuery(after=4), asker(1))
+    page = page_of(tell(it, done(5, 10, first=-1, problem="down"), HEAD))
+    assert page.problem == "down"
+    assert tell(it, QueueQuery(after=4), asker(2)) == [wanted(5, 10)]
+
+
+def test_what_the_log_trimmed_is_not_read_for_twice() -> None:
+    it = cache()
+    tell(it, seen(10, 10), TAIL)
+    assert tell(it, SizesQuery(queues=(QueueSize(publisher="site", after=-1),)), asker()) == [wanted(0, 10)]
+    tell(it, seen(0, 10, map(package, range(8, 10))), HEAD)
+    assert sizes_of(tell(it, done(0, 10, first=8), HEAD)).queues[0].size == 2
+    assert sizes_of(tell(it, SizesQuery(queues=(QueueSize(publisher="site", after=2),)), asker())).queues[0].size == 2
+
+
+def test_packages_that_retention_took_are_no_longer_counted_after_the_next_check() -> None:
+    it = cache()
+    assert tell(it, Started()) == [After("retention", 60.0)]
+    tell(it, seen(0, 10), TAIL)
+    assert tell(it, Tick("retention")) == [After("retention", 60.0), wanted(10, 10)]
+    assert tell(it, done(10, 10, first=6), HEAD) == []
+    assert page_of(tell(it, QueueQuery(after=-1), asker())).queue.size == 4
+
+
+def test_details_that_are_not_held_are_read_back_for_just_the_page() -> None:
+    it = cache(details_max=5)
+    tell(it, seen(0, 2000), TAIL)
+    query = QueueQuery(after=999, skip=100, limit=3)
+    assert tell(it, query, asker(1)) == [wanted(1100, 1103)]
+    tell(it, seen(1100, 1103), HEAD)
+    page = page_of(tell(it, done(1100, 1103), HEAD))
+    assert [shown.offset for shown in page.packages] == [1100, 1101, 1102]
+    assert page.queue.size == 1000
+    assert page_of(tell(it, query, asker(2))) == page, "they are held now"
+
+
+def test_a_page_of_a_rare_publisher_is_read_in_small_ranges() -> None:
+    it = cache(details_max=1)
+    rare = {100, 110, 900}
+    tell(it, seen(0, 1000, (package(n, "rare" if n in rare else "site") for n in range(1000))), TAIL)
+    effects = tell(it, QueueQuery(after=-1, publisher="rare"), asker())
+    assert effects == [wanted(100, 111), wanted(900, 901)]
+    tell(it, seen(100, 111, [package(n, "rare") for n in (100, 110)]), HEAD)
+    assert tell(it, done(100, 111), HEAD) == []
+    tell(it, seen(900, 901, [package(900, "rare")]), HEAD)
+    assert [shown.offset for shown in page_of(tell(it, done(900, 901), HEAD)).packages] == [100, 110, 900]
+
+
+def test_a_page_leaves_out_what_was_trimmed_while_it_was_read() -> None:
+    it = cache(details_max=1)
+    tell(it, seen(0, 10), TAIL)
+    assert tell(it, QueueQuery(after=-1, limit=4), asker()) == [wanted(0, 4)]
+    tell(it, seen(0, 4, [package(2), package(3)]), HEAD)
+    page = page_of(tell(it, done(0, 4, first=2), HEAD))
+    assert [shown.offset for shown in page.packages] == [2, 3]
+    assert page.problem == ""
+
+
+@pytest.mark.parametrize(("problem", "told"), [("down", "down"), ("", "some packages of the page")])
+def test_a_page_says_when_it_could_not_be_read(problem: str, told: str) -> None:
+    it = cache(details_max=1)
+    tell(it, seen(0, 10), TAIL)
+    tell(it, QueueQuery(after=-1, limit=4), asker())
+    page = page_of(tell(it, done(0, 4, first=-1 if problem else 0, problem=problem), HEAD))
+    assert page.problem.startswith(told)
+    assert page.queue.size == 10
+
+
+def test_a_restarted_tail_poller_leaves_a_gap_that_is_read_without_losing_the_rest() -> None:
+    it = cache()
+    tell(it, seen(0, 10), TAIL)
+    assert tell(it, seen(15, 15), TAIL) == [wanted(10, 15)]
+    assert tell(it, SizesQuery(queues=(QueueSize(publisher="site", after=7),)), asker()) == []
+    tell(it, seen(10, 15), HEAD)
+    assert sizes_of(tell(it, done(10, 15), HEAD)).queues == (size_after(7, 7),)
+
+
+def test_what_the_tail_poller_says_twice_counts_once() -> None:
+    it = cache()
+    tell(it, seen(0, 10), TAIL)
+    tell(it, seen(4, 8), TAIL)
+    tell(it, seen(8, 12), TAIL)
+    assert page_of(tell(it, QueueQuery(after=-1), asker())).queue.size == 12
+
+
+def test_another_log_voids_everything() -> None:
+    it = cache(details_max=1)
+    tell(it, seen(0, 10), TAIL)
+    tell(it, QueueQuery(after=-1), asker(1))
+    page = page_of(tell(it, seen(3, 3, log_id="L2"), TAIL))
+    assert "replaced" in page.problem
+    assert page_of(tell(it, QueueQuery(after=2), asker(2))).queue.size == 0
+    assert tell(it, done(0, 10), HEAD) == [], "an answer about the old log"
+
+
+def test_too_many_waiting_questions_are_refused_not_forgotten() -> None:
+    it = cache(max_waiting=1)
+    tell(it, QueueQuery(after=0), asker(1))
+    assert "ask again later" in page_of(tell(it, QueueQuery(after=0), asker(2))).problem
+    assert "ask again later" in sizes_of(tell(it, SizesQuery(queues=()), asker(3))).problem
+
+
+def test_a_queue_longer_than_memory_is_answered_as_far_as_known_with_a_problem() -> None:
+    it = cache(max_entries=32)
+    tell(it, seen(0, 40), TAIL)
+    page = page_of(tell(it, QueueQuery(after=-1), asker()))
+    assert page.queue.size == 30
+    assert "before offset 10" in page.problem
+    assert page_of(tell(it, QueueQuery(after=9), asker())).problem == ""
+
+
+def test_reading_back_stops_at_the_bound_of_memory_and_keeps_the_newest() -> None:
+    it = cache(max_entries=32)
+    tell(it, seen(100, 110), TAIL)
+    tell(it, SizesQuery(queues=(QueueSize(publisher="site", after=-1),)), asker())
+    for start in range(0, 100, 10):
+        tell(it, seen(start, start + 10), HEAD)
+    sizes = sizes_of(tell(it, done(0, 100), HEAD))
+    assert sizes.queues == (QueueSize(publisher="site", after=-1, size=32, length=320, oldest_ns=7800, newest=109),)
+    assert "before offset 78" in sizes.problem
+    again = sizes_of(tell(it, SizesQuery(queues=(QueueSize(publisher="site", after=0),)), asker()))
+    assert again.queues[0].size == 32, "nothing is read again"
+
+
+def test_it_stops_at_once() -> None:
+    assert tell(cache(), Stopping()) == [Stopped()]

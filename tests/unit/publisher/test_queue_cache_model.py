@@ -1,0 +1,234 @@
+"""The queue cache and both pollers over a log that grows, is trimmed and loses its readers, in any order of mail.
+
+Whatever happened, once all mail is delivered every queue is what a plain list of the log's packages says.
+"""
+
+from collections import deque
+from dataclasses import dataclass, field
+from random import Random
+from typing import Any
+
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from callboard.actors.decision import (
+    After,
+    Decision,
+    Done,
+    Effect,
+    Failed,
+    Input,
+    Moment,
+    Origin,
+    PeerUp,
+    Perform,
+    Reply,
+    Send,
+    Started,
+    Tick,
+)
+from callboard.actors.effects import FindBounds, LogRead, ReadLog, TopicBounds
+from callboard.actors.publisher.head_poller import HeadPoller, HeadPollerSettings
+from callboard.actors.publisher.queue_cache import QueueCache, QueueCacheSettings
+from callboard.actors.publisher.tail_poller import TailPoller, TailPollerSettings
+from callboard.errors import OffsetOutOfRange
+from callboard.messages.distribution import Kind, PackageMessage
+from callboard.messages.headers import new_record
+from callboard.messages.mailbox import PackageSummary, QueuePage, QueueQuery, QueueSize, Sizes, SizesQuery
+from callboard.messages.record import Record
+
+NOW = Moment(0, 0.0)
+ROLES = ("queue_cache", "head_poller", "tail_poller")
+PUBLISHERS = ("a", "b", "broken")
+
+
+@dataclass
+class Stage:
+    """Three actors, their mail in flight, and the log."""
+
+    max_entries: int
+    log_id: str = "L1"
+    first: int = 0
+    end: int = 0
+    packages: list[PackageSummary] = field(default_factory=list)
+    records: list[Record] = field(default_factory=list)
+    actors: dict[str, Decision] = field(default_factory=dict)
+    mail: dict[tuple[str, str], deque[tuple[Input, Origin]]] = field(default_factory=dict)
+    replies: dict[int, Any] = field(default_factory=dict)
+    asked: int = 0
+
+    def restart(self, role: str) -> None:
+        settings: dict[str, Any] = {
+            "queue_cache": (QueueCache, QueueCacheSettings(max_entries=self.max_entries, details_max=3)),
+            "head_poller": (HeadPoller, HeadPollerSettings("p")),
+            "tail_poller": (TailPoller, TailPollerSettings("p")),
+        }
+        make, its = settings[role]
+        self.actors[role] = make(its, Random(1))
+        for route in [route for route in self.mail if route[1] == role or route == (role, "log")]:
+            del self.mail[route]
+        self.post("shell", role, Started())
+        for other in ROLES:
+            self.post("shell", other, PeerUp(role))
+
+    def post(self, sender: str, receiver: str, message: Any, origin: Origin = Origin("")) -> None:  # noqa: B008
+        self.mail.setdefault((sender, receiver), deque()).append((message, origin))
+
+    def append(self, gap: int, publisher: str, kind: Kind, length: int) -> None:
+        offset, time_ns = self.end + gap, self.end * 10
+        self.end = offset + 1
+        message = PackageMessage(
+            publisher_instance="i", publisher=publisher, package_id=f"p{offset}", kind=kind, length=length
+        )
+        new = new_record(message, record_id=f"r{offset}", time_ns=time_ns, producer="test")
+        payload = b"\xff" if publisher == "broken" else new.payload
+        self.records.append(Record(offset=offset, time_ns=time_ns, payload=payload, headers=new.headers))
+        named = dict(publisher="", length=0) if publisher == "broken" else dict(publisher=publisher, length=length)
+        if kind is not Kind.TEST or publisher == "broken":
+            self.packages.append(PackageSummary(offset=offset, time_ns=time_ns, **named))  # type: ignore[arg-type]
+
+    def trim(self, count: int) -> None:
+        self.first = min(self.first + count, self.end)
+        self.records = [record for record in self.records if record.offset >= self.first]
+        self.packages = [package for package in self.packages if package.offset >= self.first]
+
+    def replace(self) -> None:
+        self.log_id += "x"
+        self.first = self.end = 0
+        self.records, self.packages = [], []
+
+    def ask(self, query: QueueQuery | SizesQuery) -> int:
+        self.asked += 1
+        self.post("gateway", "queue_cache", query, Origin("gateway", self.asked))
+        return self.asked
+
+    def ready(self) -> list[tuple[str, str]]:
+        return sorted(route for route, waiting in self.mail.items() if waiting and not self._parked(waiting[0][0]))
+
+    def deliver(self, route: tuple[str, str]) -> None:
+        message, origin = self.mail[route].popleft()
+        if route[1] == "log":
+            self.post("log", route[0], self._perform(message))  # type: ignore[arg-type]
+            return
+        for effect in self.actors[route[1]].receive(message, origin, NOW):
+            self._carry_out(route[1], effect)
+
+    def settle(self) -> None:
+        while routes := self.ready():
+            self.deliver(routes[0])
+
+    def _parked(self, message: object) -> bool:
+        """A read that waits at the end of the log."""
+        return isinstance(message, ReadLog) and message.wait_s > 0 and message.start == self.end
+
+    def _carry_out(self, role: str, effect: Effect) -> None:
+        match effect:
+            case Send(receiver, event):
+                self.post(role, receiver, event, Origin(role))
+            case Reply(origin, event):
+                self.replies[origin.question] = event
+            case After(key, _) if key != "retention":
+                self.post("timer", role, Tick(key))
+            case Perform():
+                self.post(role, "log", effect)
+
+    def _perform(self, effect: Perform) -> Input:
+        if isinstance(effect, FindBounds):
+            return Done(effect, TopicBounds(self.log_id, self.first, self.end))
+        assert isinstance(effect, ReadLog)
+        if not self.first <= effect.start <= self.end:
+            return Failed(effect, OffsetOutOfRange("p", effect.start, self.first, self.end))
+        found = [record for record in self.records if record.offset >= effect.start]
+        taken = tuple(found[: min(effect.max_records, 3)])
+        reached = taken[-1].offset + 1 if len(taken) < len(found) else self.end
+        return Done(effect, LogRead(self.log_id, taken, reached))
+
+
+def queue_of(stage: Stage, publisher: str, after: int) -> list[PackageSummary]:
+    return [
+        package
+        for package in stage.packages
+        if package.offset > after and (not publisher or package.publisher in {publisher, ""})
+    ]
+
+
+def size_of(queue: list[PackageSummary], publisher: str, after: int) -> QueueSize:
+    return QueueSize(
+        publisher=publisher,
+        after=after,
+        size=len(queue),
+        length=sum(package.length for package in queue),
+        oldest_ns=queue[0].time_ns if queue else 0,
+        newest=queue[-1].offset if queue else -1,
+    )
+
+
+steps = st.lists(
+    st.one_of(
+        st.tuples(st.just("append"), st.integers(0, 2), st.sampled_from(PUBLISHERS), st.sampled_from(Kind)),
+        st.tuples(st.just("deliver"), st.integers(0, 50)),
+        st.tuples(st.just("deliver"), st.integers(0, 50)),
+        st.tuples(st.just("ask"), st.integers(-1, 40), st.sampled_from(("", "a", "b")), st.integers(0, 5)),
+        st.tuples(st.just("trim"), st.integers(1, 6)),
+        st.tuples(st.just("restart"), st.sampled_from(ROLES)),
+        st.tuples(st.just("settle")),
+        st.tuples(st.just("replace")),
+    ),
+    max_size=60,
+)
+
+
+def play(stage: Stage, step: tuple[Any, ...]) -> None:
+    match step:
+        case ("append", gap, publisher, kind):
+            stage.append(gap, publisher, kind, length=gap + 5)
+        case ("deliver", choice) if routes := stage.ready():
+            stage.deliver(routes[choice % len(routes)])
+        case ("ask", after, publisher, skip):
+            stage.ask(QueueQuery(after=after, publisher=publisher, skip=skip, limit=3))
+        case ("trim", count):
+            stage.trim(count)
+        case ("restart", role):
+            stage.restart(role)
+        case ("settle",):
+            stage.settle()
+        case ("replace",):
+            stage.replace()
+
+
+@given(steps=steps, history=st.integers(0, 30), max_entries=st.sampled_from([8, 32, 1000]))
+@settings(max_examples=150, deadline=None)
+def test_every_queue_is_what_a_plain_list_of_the_log_says(
+    steps: list[tuple[Any, ...]], history: int, max_entries: int
+) -> None:
+    stage = Stage(max_entries)
+    for number in range(history):
+        stage.append(number % 2, PUBLISHERS[number % 2], Kind.ADD, length=number)
+    for role in ROLES:
+        stage.restart(role)
+    for step in steps:
+        play(stage, step)
+    stage.settle()
+    stage.post("timer", "queue_cache", Tick("retention"))
+    stage.settle()
+    for after in (-1, 3, stage.end // 2, stage.end - 2, stage.end + 5):
+        for publisher in ("", "a", "b"):
+            compare(stage, publisher, after)
+
+
+def compare(stage: Stage, publisher: str, after: int) -> None:
+    queue = queue_of(stage, publisher, after)
+    expected = size_of(queue, publisher, after)
+    page_asked = stage.ask(QueueQuery(after=after, publisher=publisher, skip=2, limit=4))
+    sizes_asked = stage.ask(SizesQuery(queues=(QueueSize(publisher=publisher, after=after),)))
+    stage.settle()
+    page, sizes = stage.replies[page_asked], stage.replies[sizes_asked]
+    assert isinstance(page, QueuePage)
+    assert isinstance(sizes, Sizes)
+    if page.problem:
+        assert len(stage.packages) > stage.max_entries * 15 // 16, page.problem
+        assert page.queue.size <= expected.size
+        return
+    assert page.queue == sizes.queues[0] == expected
+    shown = [(package.offset, package.publisher, package.length) for package in page.packages]
+    assert shown == [(package.offset, package.publisher, package.length) for package in queue[2:6]]
