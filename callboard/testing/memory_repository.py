@@ -127,10 +127,9 @@ def _carry_out(tree: dict[str, Node], operation: Operation) -> None:
 
 
 def _make_folder(tree: dict[str, Node], path: str, mode: int) -> None:
-    if path != "/":
-        _make_folder(tree, parent_of(path), MISSING_FOLDER_MODE)
-    if path not in tree or tree[path].kind is not EntryKind.FOLDER:
-        tree[path] = Node(EntryKind.FOLDER, mode)
+    for folder in sorted(with_parents([path]), key=len):
+        if folder not in tree or tree[folder].kind is not EntryKind.FOLDER:
+            tree[folder] = Node(EntryKind.FOLDER, mode if folder == path else MISSING_FOLDER_MODE)
 
 
 def _remove(tree: dict[str, Node], path: str) -> None:

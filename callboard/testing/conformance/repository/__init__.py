@@ -1,0 +1,34 @@
+"""Decides what a repository is: every implementation passes every check, also those of other packages.
+
+A check is a function that takes a ``RepositoryHarness``; it needs no test framework::
+
+    for check in ALL_CHECKS:
+        folder = unused_folder()
+        asyncio.run(check(RepositoryHarness(make=lambda: MyRepository(folder))))
+"""
+
+from collections.abc import Awaitable, Callable
+
+from callboard.testing.conformance.repository import (
+    atomicity,
+    delete,
+    export,
+    keep,
+    ledger,
+    opening,
+    prune,
+    put,
+    replace,
+)
+from callboard.testing.conformance.repository.harness import RepositoryHarness
+
+Check = Callable[[RepositoryHarness], Awaitable[None]]
+
+_SUBJECTS = (opening, ledger, put, keep, replace, delete, prune, atomicity, export)
+
+ALL_CHECKS: tuple[Check, ...] = tuple(
+    member for subject in _SUBJECTS for name, member in vars(subject).items() if name.startswith("check_")
+)
+"""Every check."""
+
+__all__ = ["ALL_CHECKS", "Check", "RepositoryHarness"]

@@ -1,0 +1,72 @@
+"""Every repository of callboard passes the suite that decides what a repository is."""
+
+import asyncio
+import inspect
+import os
+import tempfile
+import traceback
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+from callboard.backends.repositories.folder import FolderRepository
+from callboard.backends.repositories.sqlite import SqliteRepository
+from callboard.backends.repository import Repository
+from callboard.testing.conformance.repository import ALL_CHECKS, Check, RepositoryHarness
+from callboard.testing.memory_repository import MemoryRepository, MemoryStore
+
+NOBODY = 65534
+
+REPOSITORIES: dict[str, Callable[[Path, MemoryStore], Repository]] = {
+    "folder": lambda path, _: FolderRepository(path / "content"),
+    "sqlite": lambda path, _: SqliteRepository(path / "content.db"),
+    "memory": lambda _, store: MemoryRepository(store),
+}
+
+
+def run(check: Check, name: str, path: Path) -> None:
+    store = MemoryStore()
+    asyncio.run(check(RepositoryHarness(lambda: REPOSITORIES[name](path, store))))
+
+
+@pytest.mark.parametrize("check", ALL_CHECKS, ids=lambda check: check.__name__)
+@pytest.mark.parametrize("name", REPOSITORIES)
+def test_a_repository_does_what_a_repository_does(name: str, check: Check, tmp_path: Path) -> None:
+    run(check, name, tmp_path)
+
+
+@pytest.mark.skipif(os.geteuid() != 0, reason="the other tests have already run as an ordinary user")
+@pytest.mark.parametrize("check", ALL_CHECKS, ids=lambda check: check.__name__)
+def test_a_folder_repository_needs_no_superuser(check: Check) -> None:
+    # Not below tmp_path, which only its owner can reach.
+    with tempfile.TemporaryDirectory(dir="/tmp") as path:
+        os.chown(path, NOBODY, NOBODY)
+        in_a_child_as_nobody(lambda: run(check, "folder", Path(path)))
+
+
+def in_a_child_as_nobody(body: Callable[[], None]) -> None:
+    """Permissions mean nothing to the superuser, so the body runs in a child that has given them up."""
+    read, write = os.pipe()
+    child = os.fork()
+    if child == 0:
+        try:
+            os.setgroups([])
+            os.setresgid(NOBODY, NOBODY, NOBODY)
+            os.setresuid(NOBODY, NOBODY, NOBODY)
+            body()
+        except BaseException as error:  # noqa: BLE001 - told to the parent, whatever it is
+            os.write(write, "".join(traceback.format_exception(error)).encode())
+        finally:
+            os._exit(0)
+    os.close(write)
+    with os.fdopen(read, "rb") as answer:
+        problem = answer.read().decode()
+    os.waitpid(child, 0)
+    assert not problem, problem
+
+
+def test_every_check_says_what_it_demands() -> None:
+    assert len(ALL_CHECKS) > 40
+    assert len({check.__name__ for check in ALL_CHECKS}) == len(ALL_CHECKS)
+    assert all(inspect.getdoc(check) for check in ALL_CHECKS)
