@@ -1,1 +1,50 @@
 """The actors of a publisher agent."""
+
+from dataclasses import dataclass
+
+from callboard.actors.agent import ActorSpec
+from callboard.actors.publisher import roles
+from callboard.actors.publisher.command_sender import CommandSender, CommandSenderSettings
+from callboard.actors.publisher.distributor import Distributor, DistributorSettings
+from callboard.actors.publisher.fleet import Fleet, FleetSettings
+from callboard.actors.publisher.head_poller import HeadPoller, HeadPollerSettings
+from callboard.actors.publisher.queue_cache import MAX_ENTRIES, QueueCache, QueueCacheSettings
+from callboard.actors.publisher.status_watcher import StatusWatcher, StatusWatcherSettings
+from callboard.actors.publisher.tail_poller import TailPoller, TailPollerSettings
+from callboard.messages.topics import Topics
+
+__all__ = ["PublisherSettings", "actors"]
+
+
+@dataclass(frozen=True, slots=True)
+class PublisherSettings:
+    """The settings of a publisher agent.
+
+    ``name`` is the publisher's, and ``instance`` tells this one from others of the same name.
+    ``max_entries`` bounds the packages that the queue cache holds, about 27 bytes each.
+    """
+
+    name: str
+    instance: str
+    topics: Topics
+    max_entries: int = MAX_ENTRIES
+
+    @property
+    def producer(self) -> str:
+        """How records name who wrote them."""
+        return f"{self.name}/{self.instance}"
+
+
+def actors(settings: PublisherSettings) -> tuple[ActorSpec, ...]:
+    """What a publisher agent is made of."""
+    topics, producer = settings.topics, settings.producer
+    distributor = DistributorSettings(topics.package, settings.name, settings.instance, producer)
+    return (
+        ActorSpec(roles.DISTRIBUTOR, Distributor, distributor),
+        ActorSpec(roles.TAIL_POLLER, TailPoller, TailPollerSettings(topics.package)),
+        ActorSpec(roles.HEAD_POLLER, HeadPoller, HeadPollerSettings(topics.package)),
+        ActorSpec(roles.QUEUE_CACHE, QueueCache, QueueCacheSettings(settings.max_entries)),
+        ActorSpec(roles.FLEET, Fleet, FleetSettings(topics.discovery)),
+        ActorSpec(roles.STATUS_WATCHER, StatusWatcher, StatusWatcherSettings(topics.status)),
+        ActorSpec(roles.COMMAND_SENDER, CommandSender, CommandSenderSettings(topics.command, producer)),
+    )

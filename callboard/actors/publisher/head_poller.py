@@ -59,7 +59,7 @@ class HeadPoller:
         self._first = -1
         self._attempt = 0
 
-    def receive(self, message: Input, origin: Origin, now: Moment) -> Iterable[Effect]:  # noqa: ARG002  # the contract
+    def receive(self, message: Input, origin: Origin, now: Moment) -> Iterable[Effect]:
         """Handle one input."""
         match message:
             case RangeWanted():

@@ -25,6 +25,9 @@ from callboard.actors.publisher.queries import Query, reach, refusal
 from callboard.actors.publisher.roles import HEAD_POLLER, TAIL_POLLER
 from callboard.messages.mailbox import PackagesSeen, QueueQuery, RangeDone, RangeWanted, Sizes, SizesQuery
 
+MAX_ENTRIES = 5_000_000
+"""Packages in memory: 135 MB at most, and more history than a subscriber should ever have before it."""
+
 RETENTION_CHECK_S = 60.0
 """How old the knowledge may be of what the log no longer holds; until then sizes may count such packages."""
 
@@ -36,7 +39,7 @@ PAGE_MAX = 1000
 class QueueCacheSettings:
     """Bounds: packages in memory (about 27 bytes each), summaries held for pages, questions that wait."""
 
-    max_entries: int = 5_000_000
+    max_entries: int = MAX_ENTRIES
     details_max: int = 10_000
     max_waiting: int = 1000
 
@@ -51,14 +54,14 @@ class QueueCache:
     Gives up: on a question, with a ``problem``, when too many wait, a read failed, or memory does not reach.
     """
 
-    def __init__(self, settings: QueueCacheSettings, rng: Random) -> None:  # noqa: ARG002  # the contract
+    def __init__(self, settings: QueueCacheSettings, rng: Random) -> None:
         self._settings = settings
         self._coverage = Coverage(settings.max_entries)
         self._pages = Pages(settings.details_max)
         self._waiting: dict[Origin, Query] = {}  # for the coverage to reach them
         self._asked: RangeWanted | None = None  # the coverage's wish as told to the head poller
 
-    def receive(self, message: Input, origin: Origin, now: Moment) -> Iterable[Effect]:  # noqa: ARG002  # the contract
+    def receive(self, message: Input, origin: Origin, now: Moment) -> Iterable[Effect]:
         """Handle one input."""
         match message:
             case Started() | Tick("retention"):

@@ -31,7 +31,7 @@ class TailPoller:
     def __init__(self, settings: TailPollerSettings, rng: Random) -> None:
         self._follower = Follower(settings.topic, from_end(), rng)
 
-    def receive(self, message: Input, origin: Origin, now: Moment) -> Iterable[Effect]:  # noqa: ARG002  # the contract
+    def receive(self, message: Input, origin: Origin, now: Moment) -> Iterable[Effect]:
         """Handle one input."""
         match message:
             case Started():

@@ -1,0 +1,205 @@
+"""Turns requests into packages on the log, in the order in which they were received."""
+
+from collections import OrderedDict
+from collections.abc import Iterable
+from dataclasses import dataclass, field
+from itertools import islice, takewhile
+from random import Random
+
+from callboard.actors.backoff import Backoff
+from callboard.actors.decision import (
+    After,
+    Done,
+    Effect,
+    Failed,
+    Input,
+    Moment,
+    Origin,
+    Reply,
+    Stopped,
+    Stopping,
+    Tick,
+    note,
+)
+from callboard.actors.effects import Append, BuildPackage
+from callboard.actors.publisher.request import check_request, package_of, with_identity
+from callboard.errors import CallboardError, LogUnavailable, RequestRefused
+from callboard.messages.distribution import Kind, PackageMessage
+from callboard.messages.headers import new_record
+from callboard.messages.mailbox import DistributeRequest, DistributeResponse
+
+RETRY = Backoff(first_s=0.1, max_s=5.0)
+
+STOPPING = "the publisher is stopping; ask again, with the same request id, once it is back"
+
+
+@dataclass(frozen=True, slots=True)
+class DistributorSettings:
+    """Who publishes, to which package topic. Bounds: packages being built or waiting for their turn on the log,
+    requests waiting behind them, tries to append, and answers remembered for those who ask twice.
+    """
+
+    topic: str
+    publisher: str
+    instance: str
+    producer: str
+    max_in_progress: int = 8
+    max_waiting: int = 1000
+    max_attempts: int = 8
+    max_answers: int = 10_000
+
+
+@dataclass(slots=True)
+class Job:
+    """A request on its way: being built until it has a ``package``, or a ``refusal``."""
+
+    request: DistributeRequest
+    origins: set[Origin] = field(default_factory=set)
+    package: PackageMessage | None = None
+    refusal: str = ""
+
+
+class Distributor:
+    """Builds several packages at a time, and appends them in the order of their requests.
+
+    Receives: DistributeRequest. One asked again while in progress is built once and answered to all who asked.
+    Sends: DistributeResponse, to whoever asked.
+    Stores: packages on the log, keyed by request id, so that a request made again gets the offset it had.
+    Timers: "append", the back-off while the log is unavailable, 0.1 to 5 s.
+    Gives up: on a request that cannot be built, or after ``max_attempts`` tries to append; it may be made again.
+    """
+
+    def __init__(self, settings: DistributorSettings, rng: Random) -> None:
+        self._settings = settings
+        self._rng = rng
+        self._jobs: OrderedDict[str, Job] = OrderedDict()  # in progress, by request id
+        self._waiting: OrderedDict[str, Job] = OrderedDict()
+        self._answers: OrderedDict[str, DistributeResponse] = OrderedDict()
+        self._batch: list[Job] = []  # the first jobs, being appended
+        self._attempt = 0
+        self._one_by_one = 0  # so many jobs are left of a batch that was refused as a whole
+        self._stopping = False
+
+    def receive(self, message: Input, origin: Origin, now: Moment) -> Iterable[Effect]:
+        """Handle one input."""
+        match message:
+            case DistributeRequest():
+                yield from self._request(message, origin)
+            case Done(BuildPackage(request), PackageMessage() as package):
+                its = self._settings
+                package = with_identity(package, request, its.publisher, its.instance)
+                self._jobs[request.request_id].package = package
+            case Failed(BuildPackage(request), error):
+                self._jobs[request.request_id].refusal = str(error)
+            case Done(Append(), offsets):
+                yield from self._appended(offsets)
+            case Failed(Append(), error):
+                yield from self._not_appended(error)
+            case Tick("append"):
+                yield self._append(now)
+            case Stopping():
+                self._stopping = True
+                while self._waiting:
+                    yield from self._refuse(self._waiting.popitem(last=False)[1], STOPPING)
+        yield from self._go_on(now)
+
+    def _request(self, request: DistributeRequest, origin: Origin) -> Iterable[Effect]:
+        name = request.request_id
+        if answer := self._answers.get(name):
+            yield Reply(origin, answer)
+        elif job := self._jobs.get(name) or self._waiting.get(name):
+            job.origins.add(origin)
+        elif problem := self._problem(request):
+            yield from self._refuse(Job(request, {origin}), problem)
+        else:
+            self._waiting[name] = Job(request, {origin})
+
+    def _problem(self, request: DistributeRequest) -> str:
+        if self._stopping:
+            return STOPPING
+        if len(self._waiting) >= self._settings.max_waiting:
+            return f"{len(self._waiting)} requests wait already; ask again later, with the same request id"
+        try:
+            check_request(request)
+        except RequestRefused as error:
+            return str(error)
+        return ""
+
+    def _go_on(self, now: Moment) -> Iterable[Effect]:
+        """Refuse, build and append what the order allows."""
+        while not self._batch and self._jobs and (job := next(iter(self._jobs.values()))).refusal:
+            del self._jobs[job.request.request_id]
+            yield from self._refuse(job, job.refusal)
+        while self._waiting and len(self._jobs) < self._settings.max_in_progress:
+            name, job = self._waiting.popitem(last=False)
+            self._jobs[name] = job
+            if job.request.kind is Kind.ADD:
+                yield BuildPackage(job.request)
+            else:
+                job.package = package_of(job.request, self._settings.publisher, self._settings.instance)
+        if not self._batch:
+            built = takewhile(lambda job: job.package is not None, self._jobs.values())
+            self._batch = list(islice(built, 1 if self._one_by_one else None))
+            if self._batch:
+                yield self._append(now)
+        if self._stopping and not self._jobs:
+            yield Stopped()
+
+    def _append(self, now: Moment) -> Append:
+        records = tuple(
+            new_record(
+                job.package,
+                record_id=job.package.package_id,
+                time_ns=now.wall_ns,
+                producer=self._settings.producer,
+                key=job.request.request_id,
+                cause=job.request.request_id,
+            )
+            for job in self._batch
+            if job.package is not None
+        )
+        return Append(self._settings.topic, records)
+
+    def _appended(self, offsets: tuple[int, ...]) -> Iterable[Effect]:
+        for job, offset in zip(self._finish_batch(), offsets, strict=True):
+            assert job.package is not None
+            answer = DistributeResponse(
+                request_id=job.request.request_id,
+                accepted=True,
+                package_id=job.package.package_id,
+                offset=offset,
+                length=job.package.length,
+                entries=job.package.entries,
+            )
+            self._answers[answer.request_id] = answer
+            if len(self._answers) > self._settings.max_answers:
+                self._answers.popitem(last=False)
+            yield note("package.appended", request_id=answer.request_id, offset=offset, length=answer.length)
+            yield from (Reply(origin, answer) for origin in sorted(job.origins))
+
+    def _not_appended(self, error: CallboardError) -> Iterable[Effect]:
+        self._attempt += 1
+        unavailable = isinstance(error, LogUnavailable)
+        if unavailable and self._attempt < self._settings.max_attempts:
+            yield note("append.failed", "warning", attempt=self._attempt, error=str(error))
+            yield After("append", RETRY.delay_s(self._attempt, self._rng))
+        elif not unavailable and len(self._batch) > 1:
+            self._one_by_one, self._batch = len(self._batch), []  # to find out which of them it is
+        else:
+            advice = "; it may be on the log all the same: ask again with the same request id" if unavailable else ""
+            for job in self._finish_batch():
+                yield from self._refuse(job, f"{error}{advice}")
+
+    def _finish_batch(self) -> list[Job]:
+        batch, self._batch = self._batch, []
+        self._attempt = 0
+        self._one_by_one = max(self._one_by_one - 1, 0)
+        for job in batch:
+            del self._jobs[job.request.request_id]
+        return batch
+
+    def _refuse(self, job: Job, reason: str) -> Iterable[Effect]:
+        name = job.request.request_id
+        yield note("request.refused", "warning", request_id=name, reason=reason)
+        answer = DistributeResponse(request_id=name, accepted=False, reason=reason)
+        yield from (Reply(origin, answer) for origin in sorted(job.origins))

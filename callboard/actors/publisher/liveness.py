@@ -1,0 +1,42 @@
+"""Whether a subscriber is heard of."""
+
+from dataclasses import dataclass
+
+from callboard.messages.distribution import DiscoveryMessage, State
+from callboard.messages.mailbox import Liveness
+
+LIVE_S = 30.0
+"""A subscriber that announces often may still be busy or slow for so long."""
+
+MISSED_INTERVALS = 3
+"""So many announcements may be missing before a subscriber counts as silent."""
+
+
+@dataclass(frozen=True, slots=True)
+class Heard:
+    """The last announcement of a subscriber.
+
+    ``seen_ns`` is the record's time, for people. ``heard_s`` is when it was heard by our own monotonic clock,
+    for durations: the clocks of two hosts may differ.
+    """
+
+    announcement: DiscoveryMessage
+    seen_ns: int
+    heard_s: float
+
+    def liveness(self, now_s: float, gone_after_s: float) -> Liveness:
+        """What to think of the subscriber at ``now_s`` (monotonic), if nothing else is heard."""
+        silence_s = now_s - self.heard_s
+        if self.announcement.state is State.STOPPED:
+            return Liveness.STOPPED
+        if silence_s <= max(LIVE_S, MISSED_INTERVALS * self.announcement.announce_interval_ms / 1000):
+            return Liveness.LIVE
+        return Liveness.SILENT if silence_s <= gone_after_s else Liveness.GONE
+
+    def gives_way_to(self, other: "Heard", gone_after_s: float) -> bool:
+        """Whether the name belongs to ``other``, heard later: two may claim it, and the earlier claim holds."""
+        if other.announcement.subscriber_instance == self.announcement.subscriber_instance:
+            return True
+        if other.announcement.state is State.STOPPED:
+            return False  # how an instance takes back a claim that was refused
+        return self.liveness(other.heard_s, gone_after_s) is not Liveness.LIVE

@@ -1,0 +1,63 @@
+"""What a request must be like, and the package it becomes."""
+
+import hashlib
+from dataclasses import replace
+
+from callboard.backends.paths import check_path
+from callboard.errors import RequestRefused
+from callboard.messages.distribution import Kind, PackageMessage
+from callboard.messages.mailbox import DistributeRequest
+
+
+def check_request(request: DistributeRequest) -> None:
+    """Look at a request before any work is put into it.
+
+    Raises:
+        RequestRefused: naming what is wrong with it.
+    """
+    if not request.request_id:
+        raise RequestRefused("the request has no id; give it one, and use it again to ask again")
+    if request.kind not in set(Kind):
+        raise RequestRefused(f"kind {request.kind} is not known; use one of {', '.join(kind.name for kind in Kind)}")
+    if not request.paths and request.kind is not Kind.TEST:
+        raise RequestRefused("no paths; name at least one, such as /")
+    for path in request.paths:
+        check_path(path)
+    if strays := sorted(set(request.deep_paths).difference(request.paths)):
+        raise RequestRefused(f"deep path {strays[0]!r} is not among the paths; add it there too")
+    if request.kind is Kind.ADD and not request.source:
+        raise RequestRefused("no source; name the folder that the paths are read from")
+
+
+def package_of(request: DistributeRequest, publisher: str, instance: str) -> PackageMessage:
+    """The package as far as it is known without content: all there is to any kind but ADD.
+
+    The package id follows from the request id, so that a request made again gives the same one.
+    """
+    digest = hashlib.sha256(f"{publisher}\0{request.request_id}".encode())
+    return PackageMessage(
+        publisher_instance=instance,
+        publisher=publisher,
+        package_id=digest.hexdigest()[:32],
+        kind=request.kind,
+        paths=request.paths,
+        deep_paths=request.deep_paths,
+        user=request.user,
+        metadata=request.metadata,
+        request_id=request.request_id,
+    )
+
+
+def with_identity(built: PackageMessage, request: DistributeRequest, publisher: str, instance: str) -> PackageMessage:
+    """The built package with all that the builder did not know."""
+    known = package_of(request, publisher, instance)
+    return replace(
+        built,
+        publisher_instance=known.publisher_instance,
+        publisher=known.publisher,
+        package_id=known.package_id,
+        kind=known.kind,
+        user=known.user,
+        metadata=known.metadata,
+        request_id=known.request_id,
+    )
