@@ -1,0 +1,97 @@
+"""``callboard demo``: a real tree, distributed to a fleet, through kills."""
+
+import asyncio
+import contextlib
+import shutil
+import sysconfig
+import tempfile
+import time
+from pathlib import Path
+from typing import Annotated
+
+import typer
+from rich.console import Console
+from rich.live import Live
+
+from callboard.app.board import Callboard
+from callboard.cli.demo.fleet import Fleet
+from callboard.cli.demo.play import Outcome, Play, Progress, copy_source
+from callboard.cli.demo.table import draw, line
+from callboard.errors import CallboardError, RequestRefused
+
+REFRESH_S = 0.4
+LINE_S = 5.0
+DIFFERENCES_SHOWN = 20
+
+
+def demo(
+    source: Annotated[Path | None, typer.Option(help="The folder to distribute; else Python's own library.")] = None,
+    edits: Annotated[int, typer.Option(min=3, help="How many edits to publish after the tree.")] = 250,
+    seed: Annotated[int, typer.Option(help="The same seed makes the same edits.")] = 1,
+    keep: Annotated[Path | None, typer.Option(help="An empty folder to work in, which is then kept.")] = None,
+    runtime: Annotated[str, typer.Option(help="Each actor in a process of its own, or embedded.")] = "processes",
+) -> None:
+    """Distribute a real tree to six subscribers while actors are being killed, and compare every byte."""
+    console = Console(stderr=True)
+    started = time.monotonic()
+    root = source or Path(sysconfig.get_paths()["stdlib"])
+    if not root.is_dir():
+        raise RequestRefused(f"{root} is not a folder; name one with --source")
+    folder = keep or Path(tempfile.mkdtemp(prefix="callboard-demo-"))
+    folder.mkdir(parents=True, exist_ok=True)
+    if any(folder.iterdir()):
+        raise RequestRefused(f"{folder} is not empty; name another folder with --keep")
+    try:
+        outcome = asyncio.run(_play(root.resolve(), folder.resolve(), edits, seed, runtime, console))
+    finally:
+        if keep is None:
+            shutil.rmtree(folder, ignore_errors=True)
+    for difference in outcome.differences[:DIFFERENCES_SHOWN]:
+        console.print(difference, markup=False)
+    console.print(f"took {time.monotonic() - started:.0f} s")
+    typer.echo(str(outcome))
+    if not outcome.good:
+        raise typer.Exit(1)
+
+
+async def _play(root: Path, folder: Path, edits: int, seed: int, runtime: str, console: Console) -> Outcome:
+    console.print(f"copying {root} to {folder}", markup=False)
+    source = folder / "source"
+    await asyncio.to_thread(copy_source, root, source)
+    (folder / "callboard.toml").write_text('log = "sqlite:///./board.db"\n')
+    fleet = Fleet(folder, source, runtime)
+    progress = Progress()
+    async with Callboard("sqlite:///./board.db", base=folder) as board:
+        watching = asyncio.create_task(_watch(board, progress, console))
+        try:
+            return await Play(board, fleet, folder, source, edits, seed, progress).run()
+        finally:
+            watching.cancel()
+            with contextlib.suppress(asyncio.CancelledError):
+                await watching
+            await asyncio.to_thread(fleet.stop)
+
+
+async def _watch(board: Callboard, progress: Progress, console: Console) -> None:
+    """Keep the status up to date, and show it: a live table on a terminal, else a line now and then."""
+    if not console.is_terminal:
+        shown_s, told = 0.0, 0
+        while True:
+            await _refresh(board, progress)
+            for news in progress.told[told:]:
+                console.print(news, markup=False)
+            told = len(progress.told)
+            if time.monotonic() - shown_s >= LINE_S:
+                shown_s = time.monotonic()
+                console.print(line(progress.status, progress.doing), markup=False, soft_wrap=True)
+            await asyncio.sleep(REFRESH_S)
+    with Live(console=console, auto_refresh=False) as live:
+        while True:
+            await _refresh(board, progress)
+            live.update(draw(progress.status, progress.doing, progress.told), refresh=True)
+            await asyncio.sleep(REFRESH_S)
+
+
+async def _refresh(board: Callboard, progress: Progress) -> None:
+    with contextlib.suppress(CallboardError):  # the next look will do
+        progress.status = await board.status()

@@ -1,0 +1,131 @@
+"""One of the demo's processes: started, watched through its log, killed, and ended without a trace."""
+
+import json
+import os
+import signal
+import subprocess
+import sys
+from pathlib import Path
+from typing import IO, Any
+
+STOP_S = 40.0
+"""What a child gets to drain and say goodbye before it is killed."""
+
+
+class Child:
+    """A ``callboard`` process. Its log, one JSON object a line, tells which actors it runs under which pids."""
+
+    def __init__(self, name: str, arguments: list[str], log: Path, *, nice: int = 0, talks: bool = False) -> None:
+        self.name = name
+        self._arguments = arguments
+        self._log_path = log
+        self._nice = nice
+        self._talks = talks
+        self._read = 0
+        self._pids: dict[str, tuple[int, int]] = {}  # role -> (incarnation, pid)
+        self._incarnations: dict[str, int] = {}
+        self._process: subprocess.Popen[bytes] | None = None
+
+    def start(self) -> None:
+        """Start it, or start it again."""
+        command = [sys.executable, "-m", "callboard", *self._arguments]
+        if self._nice:
+            command = ["nice", "-n", str(self._nice), *command]
+        pipe = subprocess.PIPE if self._talks else subprocess.DEVNULL
+        environment = {
+            **os.environ,
+            "CALLBOARD_LOGGING__LEVEL": "debug",
+            "CALLBOARD_LOGGING__FORMAT": "json",
+        }
+        with self._log_path.open("ab") as log:
+            self._process = subprocess.Popen(  # noqa: S603 - our own command
+                command, stdin=pipe, stdout=pipe, stderr=log, env=environment, start_new_session=True
+            )
+
+    @property
+    def alive(self) -> bool:
+        """Whether it runs."""
+        return self._process is not None and self._process.poll() is None
+
+    @property
+    def stdin(self) -> IO[bytes]:
+        """Where to write to it."""
+        assert self._process is not None
+        assert self._process.stdin is not None
+        return self._process.stdin
+
+    @property
+    def stdout(self) -> IO[bytes]:
+        """Where to read what it says."""
+        assert self._process is not None
+        assert self._process.stdout is not None
+        return self._process.stdout
+
+    def incarnation(self, role: str) -> int:
+        """How often the actor has been started."""
+        self._follow_log()
+        return self._incarnations.get(role, 0)
+
+    def kill_actor(self, role: str) -> bool:
+        """SIGKILL to the process of one actor; False if it is not up."""
+        self._follow_log()
+        _, pid = self._pids.get(role, (0, 0))
+        if not pid:
+            return False
+        try:
+            os.kill(pid, signal.SIGKILL)
+        except ProcessLookupError:
+            return False
+        return True
+
+    def kill(self) -> None:
+        """SIGKILL to the whole agent's owner; its actors are to notice by themselves."""
+        assert self._process is not None
+        self._process.kill()
+        self._process.wait()
+
+    def stop(self) -> None:
+        """Ask it to end."""
+        if self._process is not None and self._process.poll() is None:
+            self._process.terminate()
+
+    def wait(self) -> None:
+        """Wait until it has ended; kill it if it takes too long."""
+        if self._process is None:
+            return
+        try:
+            self._process.wait(STOP_S)
+        except subprocess.TimeoutExpired:
+            self._process.kill()
+            self._process.wait()
+        for pipe in (self._process.stdin, self._process.stdout):
+            if pipe is not None:
+                pipe.close()
+
+    def last_words(self) -> str:
+        """The end of its log, for when something went wrong."""
+        lines = self._log_path.read_text(errors="replace").splitlines() if self._log_path.exists() else []
+        return "\n".join(line for line in lines[-30:] if '"level": "debug"' not in line)
+
+    def _follow_log(self) -> None:
+        if not self._log_path.exists():
+            return
+        with self._log_path.open("rb") as log:
+            log.seek(self._read)
+            text = log.read()
+        complete = text[: text.rfind(b"\n") + 1]
+        self._read += len(complete)
+        for line in complete.splitlines():
+            event = _parsed(line)
+            if event.get("event") == "actor.started":
+                role = str(event["actor"])
+                self._incarnations[role] = self._incarnations.get(role, 0) + 1
+                self._pids[role] = (self._incarnations[role], int(event["pid"]))
+
+
+def _parsed(line: bytes) -> dict[str, Any]:
+    try:
+        event = json.loads(line)
+    except ValueError:
+        return {}
+    return event if isinstance(event, dict) else {}

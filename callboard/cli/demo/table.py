@@ -1,0 +1,45 @@
+"""The live table of the demo."""
+
+from rich.console import Group
+from rich.table import Table
+from rich.text import Text
+
+from callboard.app.views import BoardStatus, SubscriberStatus
+
+COLOURS = {
+    "idle": "green",
+    "importing": "cyan",
+    "starting": "blue",
+    "retrying": "yellow",
+    "waiting": "yellow",
+    "blocked": "red",
+    "gap": "red",
+    "stopped": "dim",
+}
+REASON_MAX = 60
+
+
+def draw(status: BoardStatus, doing: str, told: list[str]) -> Group:
+    """The table, what the demo is doing, and the latest things that happened."""
+    table = Table(title="callboard demo", title_justify="left", expand=False)
+    for heading in ("subscriber", "state", "behind by", "seconds", "attempts", "last error"):
+        table.add_column(heading, justify="right" if heading in ("behind by", "seconds", "attempts") else "left")
+    for row in status.subscribers:
+        table.add_row(row.name, Text(_state(row), COLOURS.get(row.state, "")), *_figures(row))
+    return Group(table, Text(doing, "bold"), *(Text(f"  {line}") for line in told[-6:]))
+
+
+def line(status: BoardStatus, doing: str) -> str:
+    """The same in one line, for where there is no terminal."""
+    rows = (f"{row.name} {_state(row)} -{row.lag_packages}" for row in status.subscribers)
+    return f"{doing}: {', '.join(rows)}"
+
+
+def _state(row: SubscriberStatus) -> str:
+    return row.state if row.liveness in ("live", "stopped") else f"{row.state}, {row.liveness}"
+
+
+def _figures(row: SubscriberStatus) -> tuple[str, str, str, str]:
+    lag = str(row.lag_packages) if row.lag_packages >= 0 else "?"
+    seconds = f"{row.lag_s:.1f}" if row.lag_s >= 0 else "?"
+    return lag, seconds, str(row.attempts or ""), (row.last_error or row.reason)[:REASON_MAX]
