@@ -1,0 +1,110 @@
+"""After a loss of power only what was synced is there, so the folder repository's order of syncs is checked.
+
+Every call that changes the disk is recorded, with what it leaves unsynced: the content of a file, or the names in
+a folder. At the points where the repository relies on something, it must not be among them.
+"""
+
+import os
+import stat
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+from callboard.backends.repositories.folder.store import FolderStore
+from callboard.testing.conformance.repository.every_change import NEW, OLD
+
+
+class Unsynced:
+    """The paths whose content or names are not yet on the disk."""
+
+    def __init__(self, root: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+        self.root = root
+        self.paths: set[Path] = set()
+        self.moves: list[tuple[str, str, set[str]]] = []
+        real = {name: getattr(os, name) for name in ("open", "write", "fsync", "fchmod", "rename", "replace")}
+
+        def opened(path: os.PathLike[str], flags: int, *args: int, **kwargs: int) -> int:
+            new = bool(flags & os.O_CREAT) and not Path(path).exists()
+            descriptor: int = real["open"](path, flags, *args, **kwargs)
+            if new:
+                self.paths |= {Path(path), Path(path).parent}
+            return descriptor
+
+        def written(descriptor: int, data: bytes) -> int:
+            self.paths.add(path_of(descriptor))
+            return int(real["write"](descriptor, data))
+
+        def synced(descriptor: int) -> None:
+            real["fsync"](descriptor)
+            self.paths.discard(path_of(descriptor))
+
+        def replaced(source: os.PathLike[str], target: os.PathLike[str]) -> None:
+            moved, onto = Path(source), Path(target)
+            self.moves.append((self.short(moved), self.short(onto), {self.short(path) for path in self.paths}))
+            real["replace"](source, target)
+            if moved in self.paths:
+                self.paths.remove(moved)
+                self.paths.add(onto)
+            self.paths |= {moved.parent, onto.parent}
+
+        for name, call in {"open": opened, "write": written, "fsync": synced, "replace": replaced}.items():
+            monkeypatch.setattr(os, name, call)
+        for name in ("mkdir", "rmdir", "unlink", "symlink", "chmod"):
+            monkeypatch.setattr(os, name, self._changing_names(name, getattr(os, name)))
+
+    def short(self, path: Path) -> str:
+        return str(path.relative_to(self.root)) if path.is_relative_to(self.root) else str(path)
+
+    def _changing_names(self, name: str, call: Callable[..., None]) -> Callable[..., None]:
+        def changing(*args: object, **kwargs: object) -> None:
+            call(*args, **kwargs)
+            path = Path(str(args[1] if name == "symlink" else args[0]))
+            self.paths.add(path if name == "chmod" else path.parent)
+            if name in {"rmdir", "unlink"}:
+                self.paths.discard(path)
+
+        return changing
+
+
+def path_of(descriptor: int) -> Path:
+    return Path(f"/proc/self/fd/{descriptor}").readlink()
+
+
+def test_what_a_step_relies_on_is_on_the_disk_before_it(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    root = tmp_path / "content"
+    store = FolderStore(root)
+    store.open()
+    store.apply(OLD, b"old")
+    unsynced = Unsynced(root, monkeypatch)
+    store.apply(NEW, b"new")
+    store.close()
+
+    commit, *placements, done = unsynced.moves
+    assert commit[:2] == (".callboard/new", ".callboard/intent")
+    assert commit[2] <= {".callboard"}, "what is staged and the intent itself are synced before the commit"
+    assert len(placements) > 10
+    assert placements[0][2].isdisjoint({".callboard", ".callboard/intent"}), "the commit is, before it is acted on"
+    assert done[:2] == (".callboard/intent", ".callboard/ledger")
+    assert done[2] <= {".callboard", ".callboard/stage"}, "the new state is, before the intent goes"
+
+
+def test_a_durable_save_is_on_the_disk_when_it_returns(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    store = FolderStore(tmp_path)
+    store.open()
+    unsynced = Unsynced(tmp_path, monkeypatch)
+    store.save(b"durable")
+    assert unsynced.paths == set()
+    store.save(b"draft", durable=False)
+    assert unsynced.paths == {tmp_path / ".callboard", tmp_path / ".callboard/draft"}
+    assert [move[:2] for move in unsynced.moves][-1] == (".callboard/new", ".callboard/draft")
+    store.close()
+
+
+def test_a_new_repository_is_on_the_disk_when_it_is_open(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    unsynced = Unsynced(tmp_path, monkeypatch)
+    store = FolderStore(tmp_path / "content")
+    store.open()
+    assert unsynced.paths <= {tmp_path / "content/.callboard/lock"}
+    assert stat.S_ISDIR((tmp_path / "content/.callboard/stage").stat().st_mode)
+    store.close()
