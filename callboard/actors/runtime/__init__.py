@@ -30,6 +30,7 @@ async def start_agent(
     *,
     clock: Clock | None = None,
     rng: Random | None = None,
+    limits: Limits | None = None,
     home_base: Path | None = None,
     configure_logging: Callable[[], None] | None = None,
 ) -> Agent:
@@ -40,6 +41,7 @@ async def start_agent(
         runtime: ``embedded`` on the running event loop, or ``processes`` with a process for each actor.
         clock: Tells its actors the time; the system's if not given.
         rng: The source of its actors' randomness; the system's if not given.
+        limits: The bounds of supervision; the runtime's own if not given.
         home_base: For ``processes``, where the private folder of its sockets is made.
         configure_logging: For ``processes``, called in every process that is started; importable.
 
@@ -50,8 +52,15 @@ async def start_agent(
     clock = clock or SystemClock()
     rng = rng or SystemRandom()
     if runtime == "embedded":
-        return await start_embedded(spec, clock, rng)
+        return await start_embedded(spec, clock, rng, limits)
     # Only this runtime needs subprocesses and sockets.
-    from callboard.actors.runtime.processes import start_processes
+    from callboard.actors.runtime.processes import LIMITS, start_processes
 
-    return await start_processes(spec, clock, rng, home_base=home_base, configure_logging=configure_logging)
+    return await start_processes(
+        spec,
+        clock,
+        rng,
+        limits=limits or LIMITS,
+        home_base=home_base,
+        configure_logging=configure_logging,
+    )

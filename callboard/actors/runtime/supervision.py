@@ -15,7 +15,7 @@ class Limits:
     ``beat_s`` is 0 where a hung actor cannot be told from a busy one: both share the supervisor's thread.
     """
 
-    backoff_s: tuple[float, ...] = (0.0, 0.05, 0.2, 1.0, 5.0)
+    backoff_s: tuple[float, ...] = (0.0, 0.05, 0.2, 1.0, 2.0)
     window_s: float = 30.0
     max_restarts: int = 10
     start_deadline_s: float = 10.0

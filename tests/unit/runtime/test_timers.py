@@ -1,0 +1,75 @@
+from callboard.actors.runtime.timers import Timers
+
+
+def fired(timers: Timers, now_s: float) -> list[str]:
+    return [key for key, deadline_s in timers.due(now_s) if timers.take(key, deadline_s)]
+
+
+def test_a_timer_runs_out_at_its_time_and_not_before() -> None:
+    timers = Timers()
+    timers.set("a", 2, now_s=10)
+    assert fired(timers, 11.9) == []
+    assert fired(timers, 12) == ["a"]
+    assert fired(timers, 13) == []
+
+
+def test_timers_that_are_due_together_run_out_in_the_order_of_their_deadlines() -> None:
+    timers = Timers()
+    timers.set("late", 3, now_s=0)
+    timers.set("early", 1, now_s=0)
+    assert fired(timers, 5) == ["early", "late"]
+
+
+def test_a_restarted_timer_forgets_its_first_deadline() -> None:
+    timers = Timers()
+    timers.set("a", 1, now_s=0)
+    timers.set("a", 5, now_s=0.5)
+    assert fired(timers, 1) == []
+    assert fired(timers, 5.5) == ["a"]
+
+
+def test_a_cancelled_timer_never_runs_out() -> None:
+    timers = Timers()
+    timers.set("a", 1, now_s=0)
+    timers.set("a", -1, now_s=0)
+    assert fired(timers, 9) == []
+
+
+def test_a_timer_cancelled_by_the_one_that_ran_out_with_it_does_not_run_out() -> None:
+    timers = Timers()
+    timers.set("first", 1, now_s=0)
+    timers.set("second", 2, now_s=0)
+    due = timers.due(3)
+    assert timers.take(*due[0])
+    timers.set("second", -1, now_s=3)
+    assert not timers.take(*due[1])
+
+
+def test_a_timer_started_anew_at_its_end_waits_for_the_next_wake_up() -> None:
+    timers = Timers()
+    timers.set("a", 0, now_s=1)
+    due = timers.due(1)
+    assert timers.take(*due[0])
+    timers.set("a", 0, now_s=1)
+    assert len(due) == 1
+
+
+def test_a_wake_up_is_asked_for_once_and_again_only_for_an_earlier_timer() -> None:
+    timers = Timers()
+    assert timers.next_wake(0) is None
+    timers.set("a", 10, now_s=0)
+    assert timers.next_wake(0) == 10
+    assert timers.next_wake(1) is None
+    timers.set("a", 20, now_s=1)
+    assert timers.next_wake(1) is None
+    timers.set("b", 2, now_s=1)
+    assert timers.next_wake(1) == 2
+
+
+def test_a_stale_wake_up_asks_for_the_next_one() -> None:
+    timers = Timers()
+    timers.set("a", 10, now_s=0)
+    timers.next_wake(0)
+    timers.set("a", 20, now_s=0)
+    assert fired(timers, 10) == []
+    assert timers.next_wake(10) == 10
