@@ -83,9 +83,10 @@ class Stage:
         new = new_record(message, record_id=f"r{offset}", time_ns=time_ns, producer="test")
         payload = b"\xff" if publisher == "broken" else new.payload
         self.records.append(Record(offset=offset, time_ns=time_ns, payload=payload, headers=new.headers))
-        named = dict(publisher="", length=0) if publisher == "broken" else dict(publisher=publisher, length=length)
-        if kind is not Kind.TEST or publisher == "broken":
-            self.packages.append(PackageSummary(offset=offset, time_ns=time_ns, **named))  # type: ignore[arg-type]
+        if publisher == "broken":
+            self.packages.append(PackageSummary(offset=offset, time_ns=time_ns))
+        elif kind is not Kind.TEST:
+            self.packages.append(PackageSummary(offset=offset, time_ns=time_ns, publisher=publisher, length=length))
 
     def trim(self, count: int) -> None:
         self.first = min(self.first + count, self.end)

@@ -1,0 +1,92 @@
+from random import Random
+
+from callboard.actors.decision import After, Done, Effect, Failed, Input, Moment, Origin, Reply, Stopped, Stopping, Tick
+from callboard.actors.effects import Append
+from callboard.actors.publisher.command_sender import CommandSender, CommandSenderSettings
+from callboard.errors import LogUnavailable, RecordTooLarge
+from callboard.messages.distribution import ClearCommand, CommandMessage
+from callboard.messages.headers import open_record
+from callboard.messages.mailbox import CommandRequest, CommandSent
+from callboard.messages.record import Record
+
+NOW = Moment(1000, 0.0)
+CLEAR = CommandMessage(
+    subscriber_instance="i", subscriber="edge", clear=ClearCommand(offset=4), command_id="c1", author="ann"
+)
+
+
+def sender(**bounds: int) -> CommandSender:
+    return CommandSender(CommandSenderSettings("command", "site/i1", **bounds), Random(1))
+
+
+def tell(it: CommandSender, message: Input, asker: int = 0) -> list[Effect]:
+    effects = it.receive(message, Origin("gateway", asker) if asker else Origin(""), NOW)
+    return [effect for effect in effects if isinstance(effect, Reply | After | Append | Stopped)]
+
+
+def append_of(effects: list[Effect]) -> Append:
+    (append,) = effects
+    assert isinstance(append, Append)
+    return append
+
+
+def test_a_command_goes_on_the_log_under_its_id_and_is_answered_with_its_offset() -> None:
+    it = sender()
+    append = append_of(tell(it, CommandRequest(command=CLEAR), 1))
+    (record,) = append.records
+    assert (append.topic, record.key) == ("command", "c1")
+    stored = Record(offset=9, time_ns=0, payload=record.payload, headers=record.headers)
+    assert open_record(stored, CommandMessage) == CLEAR
+    assert tell(it, Done(append, (9,))) == [Reply(Origin("gateway", 1), CommandSent(command_id="c1", offset=9))]
+
+
+def test_a_command_sent_again_on_its_way_is_appended_once_and_answered_to_both() -> None:
+    it = sender()
+    append = append_of(tell(it, CommandRequest(command=CLEAR), 1))
+    assert tell(it, CommandRequest(command=CLEAR), 2) == []
+    assert len(tell(it, Done(append, (9,)))) == 2
+
+
+def test_an_unavailable_log_is_tried_again_and_then_given_up() -> None:
+    it = sender(max_attempts=2)
+    append = append_of(tell(it, CommandRequest(command=CLEAR), 1))
+    (wait,) = tell(it, Failed(append, LogUnavailable("down")))
+    assert isinstance(wait, After)
+    append = append_of(tell(it, Tick(wait.key)))
+    (reply,) = tell(it, Failed(append, LogUnavailable("down")))
+    assert isinstance(reply, Reply)
+    assert isinstance(reply.event, CommandSent)
+    assert "with the same id" in reply.event.problem
+    assert tell(it, Tick(wait.key)) == []
+
+
+def test_what_the_log_refuses_is_a_problem_at_once() -> None:
+    it = sender()
+    append = append_of(tell(it, CommandRequest(command=CLEAR), 1))
+    (reply,) = tell(it, Failed(append, RecordTooLarge("too large")))
+    assert isinstance(reply, Reply)
+    assert isinstance(reply.event, CommandSent)
+    assert reply.event.offset == -1
+
+
+def test_a_command_without_an_id_or_beyond_the_bound_is_refused() -> None:
+    it = sender(max_in_progress=1)
+    nameless = CommandMessage(subscriber_instance="i", subscriber="edge")
+    (reply,) = tell(it, CommandRequest(command=nameless), 1)
+    assert isinstance(reply, Reply)
+    append_of(tell(it, CommandRequest(command=CLEAR), 2))
+    other = CommandMessage(subscriber_instance="i", subscriber="edge", command_id="c2")
+    (reply,) = tell(it, CommandRequest(command=other), 3)
+    assert isinstance(reply, Reply)
+    assert isinstance(reply.event, CommandSent)
+    assert "later" in reply.event.problem
+
+
+def test_on_stop_the_commands_on_their_way_are_finished_and_new_ones_refused() -> None:
+    it = sender()
+    append = append_of(tell(it, CommandRequest(command=CLEAR), 1))
+    assert tell(it, Stopping()) == []
+    other = CommandMessage(subscriber_instance="i", subscriber="edge", command_id="c2")
+    (reply,) = tell(it, CommandRequest(command=other), 2)
+    assert isinstance(reply, Reply)
+    assert tell(it, Done(append, (9,)))[-1] == Stopped()

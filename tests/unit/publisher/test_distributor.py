@@ -1,0 +1,248 @@
+from random import Random
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from callboard.actors.decision import After, Done, Effect, Failed, Input, Moment, Origin, Reply, Stopped, Stopping, Tick
+from callboard.actors.effects import Append, BuildPackage
+from callboard.actors.publisher.distributor import Distributor, DistributorSettings
+from callboard.errors import BlobUnavailable, LogUnavailable, RecordTooLarge, RequestRefused
+from callboard.messages.distribution import Kind, PackageMessage
+from callboard.messages.headers import open_record
+from callboard.messages.mailbox import DistributeRequest, DistributeResponse
+from callboard.messages.record import Record
+
+NOW = Moment(1000, 0.0)
+
+
+def distributor(**bounds: int) -> Distributor:
+    return Distributor(DistributorSettings("p", "site", "i1", "site/i1", **bounds), Random(1))
+
+
+def tell(it: Distributor, message: Input, asker: int = 0) -> list[Effect]:
+    """What it answers, without the lines for the log."""
+    effects = it.receive(message, Origin("gateway", asker) if asker else Origin(""), NOW)
+    return [effect for effect in effects if isinstance(effect, Reply | After | Append | BuildPackage | Stopped)]
+
+
+def add(name: str, **fields: object) -> DistributeRequest:
+    known: dict[str, object] = {"kind": Kind.ADD, "paths": ("/a",), "source": "/content"}
+    return DistributeRequest(request_id=name, **(known | fields))  # type: ignore[arg-type]
+
+
+def delete(name: str) -> DistributeRequest:
+    return DistributeRequest(request_id=name, kind=Kind.DELETE, paths=("/a",))
+
+
+def built(request: DistributeRequest, length: int = 7) -> Done:
+    package = PackageMessage(
+        publisher_instance="", publisher="", package_id="", kind=Kind.ADD, paths=request.paths, content=b"x" * length,
+        length=length, entries=2,
+    )  # fmt: skip
+    return Done(BuildPackage(request), package)
+
+
+def append_in(effects: list[Effect]) -> Append:
+    (append,) = (effect for effect in effects if isinstance(effect, Append))
+    return append
+
+
+def keys(append: Append) -> list[str]:
+    return [record.key for record in append.records]
+
+
+def answers(effects: list[Effect]) -> dict[int, DistributeResponse]:
+    found = {}
+    for effect in effects:
+        if isinstance(effect, Reply):
+            assert isinstance(effect.event, DistributeResponse)
+            found[effect.origin.question] = effect.event
+    return found
+
+
+def test_an_add_is_built_appended_under_its_request_id_and_answered_with_its_offset() -> None:
+    it, request = distributor(), add("r1", user="ann", metadata=(("k", "v"),))
+    assert tell(it, request, 1) == [BuildPackage(request)]
+    append = append_in(tell(it, built(request)))
+    assert (append.topic, keys(append)) == ("p", ["r1"])
+    (answer,) = answers(tell(it, Done(append, (41,)))).values()
+    assert (answer.accepted, answer.offset, answer.length, answer.entries) == (True, 41, 7, 2)
+    new = append.records[0]
+    package = open_record(Record(offset=41, time_ns=0, payload=new.payload, headers=new.headers), PackageMessage)
+    assert (package.publisher, package.publisher_instance, package.request_id) == ("site", "i1", "r1")
+    assert (package.user, package.metadata, package.content) == ("ann", (("k", "v"),), b"x" * 7)
+    assert package.package_id == answer.package_id
+
+
+def test_the_package_id_depends_on_the_request_id_alone() -> None:
+    ids = []
+    for name in ("r1", "r1", "r2"):
+        it = distributor()
+        append = append_in(tell(it, delete(name), 1))
+        ids.append(answers(tell(it, Done(append, (1,))))[1].package_id)
+    assert ids[0] == ids[1] != ids[2]
+
+
+@pytest.mark.parametrize("kind", [Kind.DELETE, Kind.INVALIDATE, Kind.TEST])
+def test_what_has_no_content_is_not_built(kind: Kind) -> None:
+    effects = tell(distributor(), DistributeRequest(request_id="r", kind=kind, paths=("/a",)), 1)
+    assert keys(append_in(effects)) == ["r"]
+    assert len(effects) == 1
+
+
+@pytest.mark.parametrize(
+    ("request_", "reason"),
+    [
+        (add(""), "no id"),
+        (add("r", kind=7), "kind 7"),
+        (add("r", paths=()), "no paths"),
+        (add("r", paths=("a",)), "not absolute"),
+        (add("r", paths=("/a/../b",)), "not normalised"),
+        (add("r", deep_paths=("/b",)), "'/b' is not among"),
+        (add("r", source=""), "no source"),
+    ],
+)
+def test_a_wrong_request_is_refused_with_its_reason(request_: DistributeRequest, reason: str) -> None:
+    (answer,) = answers(tell(distributor(), request_, 1)).values()
+    assert not answer.accepted
+    assert reason in answer.reason
+
+
+def test_a_test_package_needs_no_path() -> None:
+    append_in(tell(distributor(), DistributeRequest(request_id="r", kind=Kind.TEST, paths=()), 1))
+
+
+def test_a_small_package_does_not_overtake_a_big_one_requested_before_it() -> None:
+    it, big = distributor(), add("big")
+    tell(it, big, 1)
+    assert tell(it, delete("small"), 2) == []
+    assert keys(append_in(tell(it, built(big)))) == ["big", "small"]
+
+
+def test_what_is_built_while_the_log_is_busy_follows_as_one_batch() -> None:
+    it = distributor()
+    first = append_in(tell(it, delete("r1"), 1))
+    assert tell(it, delete("r2"), 2) + tell(it, delete("r3"), 3) == []
+    effects = tell(it, Done(first, (5,)))
+    assert answers(effects)[1].offset == 5
+    second = append_in(effects)
+    assert keys(second) == ["r2", "r3"]
+    assert {q: answer.offset for q, answer in answers(tell(it, Done(second, (6, 9)))).items()} == {2: 6, 3: 9}
+
+
+def test_a_request_asked_again_while_in_progress_is_built_once_and_answered_to_both() -> None:
+    it, request = distributor(), add("r1")
+    tell(it, request, 1)
+    assert tell(it, request, 2) == []
+    append = append_in(tell(it, built(request)))
+    found = answers(tell(it, Done(append, (3,))))
+    assert found[1] == found[2]
+    assert answers(tell(it, request, 3)) == {3: found[1]}, "and later from memory"
+
+
+def test_the_memory_of_answers_is_bounded_and_the_log_knows_the_rest() -> None:
+    it = distributor(max_answers=1)
+    for name in ("r1", "r2"):
+        tell(it, Done(append_in(tell(it, delete(name), 1)), (1,)))
+    assert keys(append_in(tell(it, delete("r1"), 2))) == ["r1"]
+
+
+def test_builds_run_ahead_up_to_the_bound_and_requests_wait_up_to_theirs() -> None:
+    it = distributor(max_in_progress=2, max_waiting=1)
+    requests = [add(f"r{number}") for number in range(4)]
+    effects = [effect for number, request in enumerate(requests) for effect in tell(it, request, number + 1)]
+    assert effects[:2] == [BuildPackage(requests[0]), BuildPackage(requests[1])]
+    assert "ask again later" in answers(effects)[4].reason
+    append = append_in(tell(it, built(requests[0])))
+    assert BuildPackage(requests[2]) in tell(it, Done(append, (1,)))
+
+
+@pytest.mark.parametrize("error", [RequestRefused("no such path"), BlobUnavailable("store down")])
+def test_a_package_that_cannot_be_built_is_refused_in_its_turn_and_holds_up_nobody(error: RequestRefused) -> None:
+    it, first, second = distributor(), add("r1"), add("r2")
+    tell(it, first, 1)
+    tell(it, second, 2)
+    assert tell(it, Failed(BuildPackage(second), error)) == []
+    append = append_in(tell(it, built(first)))
+    assert answers(tell(it, Done(append, (1,))))[2].reason == str(error)
+
+
+def test_a_refused_request_can_be_made_again_under_its_id() -> None:
+    it, request = distributor(), add("r1")
+    tell(it, request, 1)
+    tell(it, Failed(BuildPackage(request), RequestRefused("no such path")))
+    assert tell(it, request, 2) == [BuildPackage(request)]
+
+
+def test_an_unavailable_log_is_tried_again_and_then_given_up_with_advice() -> None:
+    it = distributor(max_attempts=3)
+    append = append_in(tell(it, delete("r1"), 1))
+    for _ in range(2):
+        (wait,) = tell(it, Failed(append, LogUnavailable("down")))
+        assert isinstance(wait, After)
+        append = append_in(tell(it, Tick(wait.key)))
+        assert keys(append) == ["r1"]
+    answer = answers(tell(it, Failed(append, LogUnavailable("down"))))[1]
+    assert not answer.accepted
+    assert "same request id" in answer.reason
+
+
+def test_one_record_too_large_costs_only_its_own_request() -> None:
+    it = distributor()
+    first = append_in(tell(it, delete("r1"), 1))
+    for number in (2, 3, 4):
+        tell(it, delete(f"r{number}"), number)
+    batch = append_in(tell(it, Done(first, (1,))))
+    refused = RecordTooLarge("too large")
+    single = append_in(tell(it, Failed(batch, refused)))
+    assert keys(single) == ["r2"]
+    single = append_in(tell(it, Done(single, (2,))))
+    effects = tell(it, Failed(single, refused))
+    assert answers(effects)[3].reason == "too large"
+    assert keys(append_in(effects)) == ["r4"]
+
+
+def test_on_stop_it_finishes_what_is_in_progress_and_refuses_the_rest() -> None:
+    it, request = distributor(max_in_progress=1), add("r1")
+    tell(it, request, 1)
+    tell(it, delete("r2"), 2)
+    effects = tell(it, Stopping())
+    assert "stopping" in answers(effects)[2].reason
+    assert Stopped() not in effects
+    assert "stopping" in answers(tell(it, delete("r3"), 3))[3].reason
+    append = append_in(tell(it, built(request)))
+    assert tell(it, Done(append, (1,)))[-1] == Stopped()
+
+
+def test_an_idle_distributor_stops_at_once() -> None:
+    assert tell(distributor(), Stopping()) == [Stopped()]
+
+
+@given(data=st.data(), kinds=st.lists(st.booleans(), min_size=1, max_size=30))
+def test_the_order_on_the_log_is_the_order_of_the_requests_whatever_the_builds_take(
+    data: st.DataObject, kinds: list[bool]
+) -> None:
+    it = distributor(max_in_progress=4)
+    requests = [add(f"r{number}") if content else delete(f"r{number}") for number, content in enumerate(kinds)]
+    todo: list[Effect] = []
+    for number, request in enumerate(requests):
+        todo += tell(it, request, number + 1)
+    log: list[str] = []
+    replies: list[Reply] = []
+    while todo:
+        effect = todo.pop(data.draw(st.integers(0, len(todo) - 1)))
+        if isinstance(effect, BuildPackage):
+            failed = data.draw(st.booleans())
+            todo += tell(it, Failed(effect, RequestRefused("no")) if failed else built(effect.request))
+        elif isinstance(effect, Append):
+            offsets = tuple(range(len(log), len(log) + len(effect.records)))
+            log += keys(effect)
+            todo += tell(it, Done(effect, offsets))
+        elif isinstance(effect, Reply):
+            replies.append(effect)
+    assert log == [request.request_id for request in requests if request.request_id in log]
+    assert sorted(reply.origin.question for reply in replies) == list(range(1, len(requests) + 1))
+    for reply in replies:
+        assert isinstance(reply.event, DistributeResponse)
+        assert reply.event.accepted == (reply.event.request_id in log)

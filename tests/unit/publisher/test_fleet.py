@@ -1,0 +1,170 @@
+from random import Random
+
+import pytest
+
+from callboard.actors.decision import Done, Effect, Input, Moment, Origin, Reply, Started
+from callboard.actors.effects import FindBounds, LogRead, ReadLog, TopicBounds
+from callboard.actors.publisher.fleet import Fleet, FleetSettings
+from callboard.messages.distribution import DiscoveryMessage, LogMessage, State, SubscriberConfiguration
+from callboard.messages.event import Event
+from callboard.messages.headers import new_record
+from callboard.messages.mailbox import FleetQuery, FleetView, Liveness
+from callboard.messages.record import Record
+
+CONFIGURATION = SubscriberConfiguration(editable=False, max_retries=-1)
+FIND = FindBounds("d")
+START_S = 100.0
+SECOND = 10**9
+
+
+def at(now_s: float) -> Moment:
+    """The wall clock shows an hour more than the monotonic one."""
+    return Moment(int((now_s + 3600) * SECOND), now_s)
+
+
+def announcement(name: str, instance: str = "i1", state: State = State.IDLE, interval_s: int = 10) -> DiscoveryMessage:
+    return DiscoveryMessage(
+        subscriber_instance=instance, subscriber=name, configuration=CONFIGURATION, state=state,
+        announce_interval_ms=interval_s * 1000,
+    )  # fmt: skip
+
+
+class Stage:
+    """A fleet, and the discovery topic that it follows."""
+
+    def __init__(self, **bounds: int) -> None:
+        self.fleet = Fleet(FleetSettings("d", **bounds), Random(1))
+        self.offset = 10
+        self.read: ReadLog | None = None
+        self.tell(Started(), START_S)
+
+    def tell(self, message: Input, now_s: float, question: int = 0) -> list[Effect]:
+        effects = list(self.fleet.receive(message, Origin("gateway", question), at(now_s)))
+        self.read = next((effect for effect in effects if isinstance(effect, ReadLog)), self.read)
+        return effects
+
+    def begin(self, *history: tuple[Event, float]) -> list[Effect]:
+        """Position it before the history and deliver that; each event with the time when it was written."""
+        self.tell(Done(FIND, TopicBounds("L1", self.offset, self.offset + len(history))), START_S)
+        return self.deliver(*history, now_s=START_S) if history else []
+
+    def deliver(self, *events: tuple[Event, float], now_s: float) -> list[Effect]:
+        records = []
+        for event, written_s in events:
+            new = new_record(event, record_id="r", time_ns=0, producer="test")
+            time_ns = at(written_s).wall_ns
+            records.append(Record(offset=self.offset, time_ns=time_ns, payload=new.payload, headers=new.headers))
+            self.offset += 1
+        pending = self.fleet._follower._pending
+        assert isinstance(pending, ReadLog)
+        return self.tell(Done(pending, LogRead("L1", tuple(records), self.offset)), now_s)
+
+    def view(self, now_s: float) -> dict[str, tuple[str, Liveness]]:
+        (reply,) = self.tell(FleetQuery(), now_s, question=1)
+        assert isinstance(reply, Reply)
+        assert isinstance(reply.event, FleetView)
+        return {
+            member.announcement.subscriber: (member.announcement.subscriber_instance, member.liveness)
+            for member in reply.event.members
+        }
+
+
+def test_an_empty_topic_gives_an_empty_fleet_at_once() -> None:
+    stage = Stage()
+    stage.tell(Done(FIND, TopicBounds("L1", 0, 0)), START_S)
+    assert stage.view(START_S) == {}
+
+
+def test_only_the_newest_part_of_a_long_topic_is_read() -> None:
+    stage = Stage(history=3)
+    stage.tell(Done(FIND, TopicBounds("L1", 0, 10)), START_S)
+    assert stage.read
+    assert stage.read.start == 7
+
+
+def test_a_question_waits_for_the_history() -> None:
+    stage = Stage()
+    assert stage.tell(FleetQuery(), START_S, question=5) == []
+    effects = stage.begin((announcement("edge"), START_S))
+    (reply,) = (effect for effect in effects if isinstance(effect, Reply))
+    assert reply.origin.question == 5
+
+
+def test_the_view_is_sorted_by_name_and_has_the_newest_announcement_of_each() -> None:
+    stage = Stage()
+    stage.begin((announcement("b"), 99), (announcement("a"), 99), (announcement("b", state=State.IMPORTING), 99))
+    (reply,) = stage.tell(FleetQuery(), START_S)
+    assert isinstance(reply, Reply)
+    assert isinstance(reply.event, FleetView)
+    assert [member.announcement.subscriber for member in reply.event.members] == ["a", "b"]
+    assert reply.event.members[1].announcement.state is State.IMPORTING
+    assert reply.event.members[1].seen_ns == at(99).wall_ns
+
+
+@pytest.mark.parametrize(
+    ("silence_s", "interval_s", "liveness"),
+    [
+        (30, 10, Liveness.LIVE),
+        (31, 10, Liveness.SILENT),
+        (31, 11, Liveness.LIVE),
+        (29, 1, Liveness.LIVE),
+        (3600, 10, Liveness.SILENT),
+        (3601, 10, Liveness.GONE),
+    ],
+)
+def test_a_subscriber_falls_silent_then_gone_but_never_vanishes(
+    silence_s: int, interval_s: int, liveness: Liveness
+) -> None:
+    stage = Stage()
+    stage.begin()
+    stage.deliver((announcement("edge", interval_s=interval_s), 0), now_s=200)
+    assert stage.view(200.0 + silence_s) == {"edge": ("i1", liveness)}
+
+
+def test_live_announcements_count_from_when_they_are_read_whatever_the_other_clock_says() -> None:
+    stage = Stage()
+    stage.begin()
+    stage.deliver((announcement("slow"), -2000), (announcement("fast"), 9000), now_s=200)
+    assert stage.view(201.0) == {"fast": ("i1", Liveness.LIVE), "slow": ("i1", Liveness.LIVE)}
+
+
+def test_history_counts_from_the_time_of_its_records() -> None:
+    stage = Stage()
+    stage.begin((announcement("silent"), START_S - 60), (announcement("live"), START_S - 5))
+    assert stage.view(START_S) == {"live": ("i1", Liveness.LIVE), "silent": ("i1", Liveness.SILENT)}
+
+
+def test_a_subscriber_that_said_goodbye_is_stopped() -> None:
+    stage = Stage()
+    stage.begin((announcement("edge", state=State.STOPPED), 99))
+    assert stage.view(9999.0) == {"edge": ("i1", Liveness.STOPPED)}
+
+
+def test_of_two_instances_with_one_name_the_earlier_holds_it_while_it_lives() -> None:
+    stage = Stage()
+    stage.begin()
+    stage.deliver((announcement("edge", "first"), 0), (announcement("edge", "second"), 0), now_s=200)
+    assert stage.view(201)["edge"] == ("first", Liveness.LIVE)
+    stage.deliver((announcement("edge", "second", State.STOPPED), 0), now_s=205)
+    assert stage.view(206)["edge"] == ("first", Liveness.LIVE)
+    stage.deliver((announcement("edge", "second"), 0), now_s=240)
+    assert stage.view(241)["edge"] == ("second", Liveness.LIVE)
+
+
+def test_a_stopped_instance_gives_way_at_once() -> None:
+    stage = Stage()
+    stage.begin((announcement("edge", "first", State.STOPPED), 99), (announcement("edge", "second"), 99))
+    assert stage.view(START_S)["edge"] == ("second", Liveness.LIVE)
+
+
+def test_what_is_no_announcement_is_passed_over() -> None:
+    stage = Stage()
+    line = LogMessage(publisher="p", subscriber_instance="i", subscriber="edge", message="failed")
+    stage.begin((line, 99), (CONFIGURATION, 99), (announcement("edge"), 99))
+    assert list(stage.view(START_S)) == ["edge"]
+
+
+def test_beyond_its_bound_the_fleet_forgets_whom_it_has_not_heard_of_for_longest() -> None:
+    stage = Stage(max_members=2)
+    stage.begin((announcement("a"), 99), (announcement("b"), 99), (announcement("a"), 99), (announcement("c"), 99))
+    assert list(stage.view(START_S)) == ["a", "c"]
