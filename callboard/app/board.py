@@ -7,17 +7,18 @@ import secrets
 import socket
 import tempfile
 import time
+from collections.abc import Callable
 from dataclasses import replace
 from functools import partial
 from importlib.metadata import version
 from pathlib import Path
 from types import TracebackType
-from typing import Any, Literal, Self
+from typing import Any, Self
 
 from callboard.actors import publisher, subscriber
 from callboard.actors.agent import Agent, AgentSpec, World
 from callboard.actors.publisher import PublisherSettings
-from callboard.actors.runtime import start_agent
+from callboard.actors.runtime import Runtime, start_agent
 from callboard.actors.subscriber import SubscriberSettings
 from callboard.actors.world import AgentWorld
 from callboard.app import clearing, queues
@@ -38,7 +39,6 @@ from callboard.backends.log import Log, Retention
 from callboard.backends.repositories import open_repository
 from callboard.errors import ConfigError
 
-Runtime = Literal["embedded", "processes"]
 VIEWER = "viewer"
 """The name of the publisher agent that only looks; it never publishes."""
 CLOSE_DRAIN_S = 10.0
@@ -57,6 +57,7 @@ class Callboard:
         base: the folder that relative paths start from; the current one if not given.
         runtime: ``embedded`` runs all actors on this event loop, ``processes`` each in a process of its own.
         create: make the log's topics if they are missing; otherwise a missing log is an error.
+        configure_logging: for ``processes``, called in each of them; a function that can be imported.
         **settings: further fields of ``BoardSettings``.
     """
 
@@ -68,11 +69,13 @@ class Callboard:
         base: Path | None = None,
         runtime: Runtime = "embedded",
         create: bool = True,
+        configure_logging: Callable[[], None] | None = None,
         **settings: Any,
     ) -> None:
         self.settings = BoardSettings(log=log, blobs=blobs, base=(base or Path.cwd()).absolute(), **settings)
         self._runtime: Runtime = runtime
         self._create = create
+        self._configure_logging = configure_logging
         self._log: Log | None = None
         self._blobs: BlobStore | None = None
         self._temporary: tempfile.TemporaryDirectory[str] | None = None
@@ -184,7 +187,7 @@ class Callboard:
     async def _start(self, spec: AgentSpec, settings: SubscriberSettings | None) -> Agent:
         if self._runtime == "embedded":
             spec = replace(spec, world=partial(self._shared_world, settings))
-        agent = await start_agent(spec, self._runtime)
+        agent = await start_agent(spec, self._runtime, configure_logging=self._configure_logging)
         self._agents.append(agent)
         return agent
 

@@ -3,10 +3,8 @@
 from dataclasses import dataclass, field
 from pathlib import Path
 
+from callboard.backends.repositories.folder_source import EXCLUDED
 from callboard.messages.topics import Topics
-
-EXCLUDED = ("__pycache__", "*.pyc", ".git", ".DS_Store", "Thumbs.db")
-"""Names that publishers leave out unless told otherwise."""
 
 
 @dataclass(frozen=True, slots=True)
