@@ -13,7 +13,7 @@ from functools import partial
 from importlib.metadata import version
 from pathlib import Path
 from types import TracebackType
-from typing import Any, Self
+from typing import Self, Unpack
 
 from callboard.actors import publisher, subscriber
 from callboard.actors.agent import Agent, AgentSpec, World
@@ -30,14 +30,14 @@ from callboard.app.opening import (
     subscriber_spool,
 )
 from callboard.app.publisher import Publisher
-from callboard.app.settings import BoardSettings
+from callboard.app.settings import EXCLUDED, BoardSettings
 from callboard.app.status import board_status
-from callboard.app.subscriber import Subscriber
+from callboard.app.subscriber import Subscriber, SubscriberOptions
 from callboard.app.views import BoardStatus, Cleared, ErrorsView, QueueView
 from callboard.backends.blob_store import BlobStore
 from callboard.backends.log import Log, Retention
 from callboard.backends.repositories import open_repository
-from callboard.errors import ConfigError
+from callboard.errors import CallboardError, ConfigError
 
 VIEWER = "viewer"
 """The name of the publisher agent that only looks; it never publishes."""
@@ -58,7 +58,8 @@ class Callboard:
         runtime: ``embedded`` runs all actors on this event loop, ``processes`` each in a process of its own.
         create: make the log's topics if they are missing; otherwise a missing log is an error.
         configure_logging: for ``processes``, called in each of them; a function that can be imported.
-        **settings: further fields of ``BoardSettings``.
+        prefix: what the topics' names begin with.
+        exclude: patterns of file names that publishers leave out.
     """
 
     def __init__(
@@ -70,9 +71,11 @@ class Callboard:
         runtime: Runtime = "embedded",
         create: bool = True,
         configure_logging: Callable[[], None] | None = None,
-        **settings: Any,
+        prefix: str = "callboard",
+        exclude: tuple[str, ...] = EXCLUDED,
     ) -> None:
-        self.settings = BoardSettings(log=log, blobs=blobs, base=(base or Path.cwd()).absolute(), **settings)
+        folder = (base or Path.cwd()).absolute()
+        self.settings = BoardSettings(log=log, blobs=blobs, base=folder, prefix=prefix, exclude=exclude)
         self._runtime: Runtime = runtime
         self._create = create
         self._configure_logging = configure_logging
@@ -111,7 +114,8 @@ class Callboard:
     async def close(self) -> None:
         """Stop every agent of this board and release what it holds. Idempotent."""
         for starting in self._publishers.values():
-            starting.cancel() if not starting.done() else None
+            starting.cancel()
+        await asyncio.gather(*self._publishers.values(), return_exceptions=True)
         await asyncio.gather(*(agent.stop(CLOSE_DRAIN_S) for agent in self._agents))
         self._agents.clear()
         self._publishers.clear()
@@ -138,8 +142,13 @@ class Callboard:
     async def publisher_agent(self, name: str) -> Agent:
         """The agent of a publisher, started once."""
         if name not in self._publishers:
-            self._publishers[name] = asyncio.ensure_future(self._start_publisher(name))
-        return await asyncio.shield(self._publishers[name])
+            self._publishers[name] = asyncio.create_task(self._start_publisher(name))
+        starting = self._publishers[name]
+        try:
+            return await asyncio.shield(starting)  # for everyone who waits for it, so not cancelled with one of them
+        except CallboardError:
+            self._publishers.pop(name, None)  # the next request tries again
+            raise
 
     async def viewer(self) -> Agent:
         """An agent that can be asked about the board: any publisher's will do."""
@@ -152,13 +161,13 @@ class Callboard:
 
     # Subscribers.
 
-    def subscriber(self, name: str, into: str | Path, **settings: Any) -> Subscriber:
+    def subscriber(self, name: str, into: str | Path, **options: Unpack[SubscriberOptions]) -> Subscriber:
         """A subscriber that imports into the repository ``into``, not yet started.
 
         Args:
             name: unique on the board.
             into: a folder, or ``sqlite:FILE``.
-            **settings: further fields of ``SubscriberSettings``, such as ``editable`` or ``max_retries``.
+            **options: see ``SubscriberOptions``.
         """
         return Subscriber(
             self,
@@ -169,7 +178,7 @@ class Callboard:
                 host=socket.gethostname(),
                 pid=os.getpid(),
                 version=version("callboard"),
-                **settings,
+                **options,
             ),
         )
 

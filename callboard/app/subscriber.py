@@ -1,15 +1,31 @@
 """A subscriber, as the service that embeds it sees it."""
 
 from types import TracebackType
-from typing import TYPE_CHECKING, Self
+from typing import TYPE_CHECKING, Literal, Self, TypedDict
 
 from callboard.actors.agent import Agent
+from callboard.actors.backoff import Backoff
 from callboard.actors.subscriber import SubscriberSettings, roles
 from callboard.messages.distribution import DiscoveryMessage
 from callboard.messages.mailbox import CaughtUpQuery, Report, ReportQuery
 
 if TYPE_CHECKING:
     from callboard.app.board import Callboard
+
+class SubscriberOptions(TypedDict, total=False):
+    """What a subscriber can be told, with the meaning and the defaults of ``SubscriberSettings``."""
+
+    follows: tuple[str, ...]
+    editable: bool
+    max_retries: int
+    start: Literal["earliest", "latest"] | int
+    on_gap: Literal["fail", "earliest"]
+    on_undecodable: Literal["block", "dead_letter"]
+    retry: Backoff
+    announce_interval_s: float
+    claim_ttl_s: float
+    outbox_max: int
+
 
 DRAIN_S = 30.0
 """What a running import gets to finish when the subscriber is stopped."""
