@@ -30,12 +30,13 @@ from callboard.app.opening import (
     subscriber_spool,
 )
 from callboard.app.publisher import Publisher
-from callboard.app.settings import EXCLUDED, BoardSettings
+from callboard.app.settings import BoardSettings
 from callboard.app.status import board_status
 from callboard.app.subscriber import Subscriber, SubscriberOptions
 from callboard.app.views import BoardStatus, Cleared, ErrorsView, QueueView
 from callboard.backends.blob_store import BlobStore
 from callboard.backends.log import Log, Retention
+from callboard.backends.repositories.folder_source import EXCLUDED
 from callboard.backends.repositories import open_repository
 from callboard.errors import CallboardError, ConfigError
 
