@@ -36,8 +36,8 @@ from callboard.app.subscriber import Subscriber, SubscriberOptions
 from callboard.app.views import BoardStatus, Cleared, ErrorsView, QueueView
 from callboard.backends.blob_store import BlobStore
 from callboard.backends.log import Log, Retention
-from callboard.backends.repositories.folder_source import EXCLUDED
 from callboard.backends.repositories import open_repository
+from callboard.backends.repositories.folder_source import EXCLUDED
 from callboard.errors import CallboardError, ConfigError
 
 VIEWER = "viewer"
