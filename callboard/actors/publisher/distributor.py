@@ -2,13 +2,11 @@
 
 from collections import OrderedDict
 from collections.abc import Iterable
-from dataclasses import dataclass, field
-from itertools import islice, takewhile
+from dataclasses import dataclass
+from itertools import takewhile
 from random import Random
 
-from callboard.actors.backoff import Backoff
 from callboard.actors.decision import (
-    After,
     Done,
     Effect,
     Failed,
@@ -22,13 +20,11 @@ from callboard.actors.decision import (
     note,
 )
 from callboard.actors.effects import Append, BuildPackage
+from callboard.actors.publisher.batch import Batch, Job
 from callboard.actors.publisher.request import check_request, package_of, with_identity
 from callboard.errors import CallboardError, LogUnavailable, RequestRefused
 from callboard.messages.distribution import Kind, PackageMessage
-from callboard.messages.headers import new_record
 from callboard.messages.mailbox import DistributeRequest, DistributeResponse
-
-RETRY = Backoff(first_s=0.1, max_s=5.0)
 
 STOPPING = "the publisher is stopping; ask again, with the same request id, once it is back"
 
@@ -49,16 +45,6 @@ class DistributorSettings:
     max_answers: int = 10_000
 
 
-@dataclass(slots=True)
-class Job:
-    """A request on its way: being built until it has a ``package``, or a ``refusal``."""
-
-    request: DistributeRequest
-    origins: set[Origin] = field(default_factory=set)
-    package: PackageMessage | None = None
-    refusal: str = ""
-
-
 class Distributor:
     """Builds several packages at a time, and appends them in the order of their requests.
 
@@ -71,13 +57,10 @@ class Distributor:
 
     def __init__(self, settings: DistributorSettings, rng: Random) -> None:
         self._settings = settings
-        self._rng = rng
         self._jobs: OrderedDict[str, Job] = OrderedDict()  # in progress, by request id
         self._waiting: OrderedDict[str, Job] = OrderedDict()
         self._answers: OrderedDict[str, DistributeResponse] = OrderedDict()
-        self._batch: list[Job] = []  # the first jobs, being appended
-        self._attempt = 0
-        self._one_by_one = 0  # so many jobs are left of a batch that was refused as a whole
+        self._batch = Batch(settings.topic, settings.producer, settings.max_attempts, rng)  # the first jobs
         self._stopping = False
 
     def receive(self, message: Input, origin: Origin, now: Moment) -> Iterable[Effect]:
@@ -96,7 +79,7 @@ class Distributor:
             case Failed(Append(), error):
                 yield from self._not_appended(error)
             case Tick("append"):
-                yield self._append(now)
+                yield self._batch.append(now)
             case Stopping():
                 self._stopping = True
                 while self._waiting:
@@ -127,7 +110,7 @@ class Distributor:
 
     def _go_on(self, now: Moment) -> Iterable[Effect]:
         """Refuse, build and append what the order allows."""
-        while not self._batch and self._jobs and (job := next(iter(self._jobs.values()))).refusal:
+        while not self._batch.jobs and self._jobs and (job := next(iter(self._jobs.values()))).refusal:
             del self._jobs[job.request.request_id]
             yield from self._refuse(job, job.refusal)
         while self._waiting and len(self._jobs) < self._settings.max_in_progress:
@@ -137,31 +120,14 @@ class Distributor:
                 yield BuildPackage(job.request)
             else:
                 job.package = package_of(job.request, self._settings.publisher, self._settings.instance)
-        if not self._batch:
-            built = takewhile(lambda job: job.package is not None, self._jobs.values())
-            self._batch = list(islice(built, 1 if self._one_by_one else None))
-            if self._batch:
-                yield self._append(now)
+        built = takewhile(lambda job: job.package is not None, self._jobs.values())
+        if not self._batch.jobs and self._batch.take(built):
+            yield self._batch.append(now)
         if self._stopping and not self._jobs:
             yield Stopped()
 
-    def _append(self, now: Moment) -> Append:
-        records = tuple(
-            new_record(
-                job.package,
-                record_id=job.package.package_id,
-                time_ns=now.wall_ns,
-                producer=self._settings.producer,
-                key=job.request.request_id,
-                cause=job.request.request_id,
-            )
-            for job in self._batch
-            if job.package is not None
-        )
-        return Append(self._settings.topic, records)
-
     def _appended(self, offsets: tuple[int, ...]) -> Iterable[Effect]:
-        for job, offset in zip(self._finish_batch(), offsets, strict=True):
+        for job, offset in zip(self._finish(), offsets, strict=True):
             assert job.package is not None
             answer = DistributeResponse(
                 request_id=job.request.request_id,
@@ -178,25 +144,19 @@ class Distributor:
             yield from (Reply(origin, answer) for origin in sorted(job.origins))
 
     def _not_appended(self, error: CallboardError) -> Iterable[Effect]:
-        self._attempt += 1
-        unavailable = isinstance(error, LogUnavailable)
-        if unavailable and self._attempt < self._settings.max_attempts:
-            yield note("append.failed", "warning", attempt=self._attempt, error=str(error))
-            yield After("append", RETRY.delay_s(self._attempt, self._rng))
-        elif not unavailable and len(self._batch) > 1:
-            self._one_by_one, self._batch = len(self._batch), []  # to find out which of them it is
-        else:
-            advice = "; it may be on the log all the same: ask again with the same request id" if unavailable else ""
-            for job in self._finish_batch():
-                yield from self._refuse(job, f"{error}{advice}")
+        yield note("append.failed", "warning", error=str(error))
+        if wait := self._batch.retry(error, "append"):
+            yield wait
+        elif not self._batch.take_apart(error):
+            advice = "; it may be on the log all the same: ask again with the same request id"
+            for job in self._finish():
+                yield from self._refuse(job, f"{error}{advice if isinstance(error, LogUnavailable) else ''}")
 
-    def _finish_batch(self) -> list[Job]:
-        batch, self._batch = self._batch, []
-        self._attempt = 0
-        self._one_by_one = max(self._one_by_one - 1, 0)
-        for job in batch:
+    def _finish(self) -> list[Job]:
+        jobs = self._batch.finish()
+        for job in jobs:
             del self._jobs[job.request.request_id]
-        return batch
+        return jobs
 
     def _refuse(self, job: Job, reason: str) -> Iterable[Effect]:
         name = job.request.request_id

@@ -17,6 +17,7 @@ def check_request(request: DistributeRequest) -> None:
     """
     if not request.request_id:
         raise RequestRefused("the request has no id; give it one, and use it again to ask again")
+    _check_text(request)
     if request.kind not in set(Kind):
         raise RequestRefused(f"kind {request.kind} is not known; use one of {', '.join(kind.name for kind in Kind)}")
     if not request.paths and request.kind is not Kind.TEST:
@@ -27,6 +28,15 @@ def check_request(request: DistributeRequest) -> None:
         raise RequestRefused(f"deep path {strays[0]!r} is not among the paths; add it there too")
     if request.kind is Kind.ADD and not request.source:
         raise RequestRefused("no source; name the folder that the paths are read from")
+
+
+def _check_text(request: DistributeRequest) -> None:
+    pairs = [text for pair in request.metadata for text in pair]
+    for text in (request.request_id, request.user, *pairs):
+        try:
+            text.encode()
+        except UnicodeEncodeError:
+            raise RequestRefused(f"the text {text!r:.80} is not valid UTF-8; correct it") from None
 
 
 def package_of(request: DistributeRequest, publisher: str, instance: str) -> PackageMessage:

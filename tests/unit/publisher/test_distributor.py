@@ -95,6 +95,9 @@ def test_what_has_no_content_is_not_built(kind: Kind) -> None:
     ("request_", "reason"),
     [
         (add(""), "no id"),
+        (add("r\udc80"), "not valid UTF-8"),
+        (add("r", user="\udc80"), "not valid UTF-8"),
+        (add("r", metadata=(("k", "\udc80"),)), "not valid UTF-8"),
         (add("r", kind=7), "kind 7"),
         (add("r", paths=()), "no paths"),
         (add("r", paths=("a",)), "not absolute"),
