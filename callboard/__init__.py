@@ -1,1 +1,61 @@
-"""callboard: distributes content from publishers to fleets of subscribers through one persisted log."""
+"""callboard: distributes content from publishers to fleets of subscribers through one persisted log.
+
+Everything that a service needs is here: ``Callboard``, the ``Package`` it answers with, and the errors. Code without an
+event loop uses ``callboard.sync.Callboard``.
+"""
+
+from importlib import import_module
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from callboard.app.board import Callboard
+    from callboard.app.views import Package
+    from callboard.errors import (
+        AgentFailed,
+        BlobError,
+        CallboardError,
+        ConfigError,
+        LogError,
+        LogUnavailable,
+        NotAnswered,
+        PackageError,
+        RepositoryBusy,
+        RepositoryError,
+        RequestRefused,
+        SchemaTooNew,
+        SubscriberTaken,
+    )
+
+__all__ = [
+    "AgentFailed",
+    "BlobError",
+    "Callboard",
+    "CallboardError",
+    "ConfigError",
+    "LogError",
+    "LogUnavailable",
+    "NotAnswered",
+    "Package",
+    "PackageError",
+    "RepositoryBusy",
+    "RepositoryError",
+    "RequestRefused",
+    "SchemaTooNew",
+    "SubscriberTaken",
+]
+
+_MODULES = {"Callboard": "callboard.app.board", "Package": "callboard.app.views"}
+"""Where the names are that are not errors."""
+
+
+def __getattr__(name: str) -> Any:
+    """The public names, imported with their first use: every layer below imports this package first."""
+    if name not in __all__:
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    value = getattr(import_module(_MODULES.get(name, "callboard.errors")), name)
+    globals()[name] = value
+    return value
+
+
+def __dir__() -> list[str]:
+    return sorted({*globals(), *__all__})

@@ -12,6 +12,9 @@ from callboard.backends.paths import RESERVED, check_path, child_of, link_leaves
 from callboard.backends.repository import Entry, EntryKind
 from callboard.errors import RequestRefused
 
+EXCLUDED = ("__pycache__", "*.pyc", ".git", ".DS_Store", "Thumbs.db")
+"""Names that publishers leave out unless told otherwise."""
+
 
 class FolderSource:
     """A folder as a ``Source``. Links are entries of their own and never followed.

@@ -1,0 +1,107 @@
+"""The settings: their names, what they mean, their defaults and bounds."""
+
+from typing import Annotated, Any, Literal, Self
+
+from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, model_validator
+
+from callboard.backends.repositories.folder_source import EXCLUDED
+
+LOG = "sqlite:///./board.db"
+"""The log if nothing else is said: a folder, made with the first package."""
+
+
+def _names(value: Any) -> Any:
+    """A list may also be written as one text with commas, as in an environment variable."""
+    return tuple(name.strip() for name in value.split(",") if name.strip()) if isinstance(value, str) else value
+
+
+def _start(value: Any) -> Any:
+    """An offset may come as text."""
+    if isinstance(value, str) and value.isdecimal():
+        value = int(value)
+    if value in ("earliest", "latest") or (type(value) is int and value >= 0):
+        return value
+    raise ValueError("should be earliest, latest, or an offset of 0 or more")
+
+
+Names = Annotated[tuple[str, ...], BeforeValidator(_names)]
+Start = Annotated[Literal["earliest", "latest"] | int, BeforeValidator(_start)]
+
+
+class Section(BaseModel):
+    """Settings that belong together; frozen, and nothing but what is named here."""
+
+    model_config = ConfigDict(extra="forbid", frozen=True)
+
+
+class PublisherSection(Section):
+    """What ships content."""
+
+    name: str = Field(default="main", description="the name that subscribers follow")
+    source: str = Field(default="", description="the folder that `run publisher` watches, or takes requests for")
+    exclude: Names = Field(default=EXCLUDED, description="names that are never shipped, as patterns")
+
+
+class SubscriberSection(Section):
+    """What imports content. ``[subscribers.NAME]`` has the same keys, for one subscriber alone."""
+
+    into: str = Field(default="", description="where content goes: a folder, or sqlite:FILE")
+    follows: Names = Field(default=(), description="publishers whose packages are imported; none named means all")
+    editable: bool = Field(default=False, description="whether its queue may be cleared, so that it may differ")
+    max_retries: int = Field(default=-1, ge=-1, description="retries before a package is given up; -1 is no limit")
+    start: Start = Field(default="earliest", description="where a new one begins: earliest, latest, or an offset")
+    on_gap: Literal["fail", "earliest"] = Field(
+        default="fail", description="if the next package was trimmed away: fail (and wait), or go on at the earliest"
+    )
+    on_undecodable: Literal["block", "dead_letter"] = Field(
+        default="block", description="at a record that cannot be read: block, or dead_letter (to the error queue)"
+    )
+    announce_interval_s: float = Field(default=10.0, ge=0.5, le=300, description="seconds between announcements")
+    retry_first_s: float = Field(default=1.0, gt=0, le=3600, description="seconds to the first retry; then doubled")
+    retry_max_s: float = Field(default=300.0, gt=0, le=86400, description="seconds between two retries, at most")
+
+    @model_validator(mode="after")
+    def _bounds_are_in_order(self) -> Self:
+        if self.retry_first_s > self.retry_max_s:
+            raise ValueError(
+                f"retry_first_s is {self.retry_first_s:g}, but should not be above retry_max_s, {self.retry_max_s:g}"
+            )
+        return self
+
+
+class RetentionSection(Section):
+    """What `run publisher` and `log trim` remove from the log; nothing unless it is set."""
+
+    older_than_days: float | None = Field(default=None, gt=0, description="records older than so many days")
+    above_mb: float | None = Field(default=None, gt=0, description="a topic's oldest records above so many MB")
+
+
+class LoggingSection(Section):
+    """What the program says about itself, on standard error."""
+
+    level: Literal["debug", "info", "warning", "error"] = Field(
+        default="info", description="the least important lines that `run` shows"
+    )
+    format: Literal["auto", "pretty", "json"] = Field(
+        default="auto", description="auto is pretty on a terminal and json elsewhere"
+    )
+
+
+class Config(Section):
+    """All settings."""
+
+    log: str = Field(default=LOG, description="the log: sqlite:///FOLDER; a fourth slash begins an absolute path")
+    blobs: str = Field(default="", description="the folder for large content; none means `blobs` in the log's")
+    prefix: str = Field(default="callboard", description="what the names of the log's topics begin with")
+    runtime: Literal["embedded", "processes"] = Field(
+        default="embedded", description="where actors run: embedded in one process, or in processes of their own"
+    )
+    publisher: PublisherSection = PublisherSection()
+    subscriber: SubscriberSection = SubscriberSection()
+    subscribers: dict[str, SubscriberSection] = {}
+    retention: RetentionSection = RetentionSection()
+    logging: LoggingSection = LoggingSection()
+
+    def for_subscriber(self, name: str) -> SubscriberSection:
+        """The settings of one subscriber: its own where it has some, those of all others elsewhere."""
+        return self.subscribers.get(name, self.subscriber)

@@ -1,0 +1,86 @@
+"""What is wrong with settings, one clear sentence for each problem."""
+
+from collections.abc import Mapping
+from typing import Any
+
+from pydantic import BaseModel, ValidationError
+from pydantic_core import ErrorDetails
+
+from callboard.config.model import Config
+from callboard.config.sources import Key, Value, suggestion
+
+WORDS = {
+    "bool_parsing": "should be true or false",
+    "bool_type": "should be true or false",
+    "greater_than": "should be above {gt:g}",
+    "greater_than_equal": "should be at least {ge:g}",
+    "less_than_equal": "should be at most {le:g}",
+    "model_type": "should be a section with settings in it",
+    "dict_type": "should be a section with settings in it",
+}
+"""What pydantic's kinds of problems mean to somebody who writes a configuration."""
+
+
+def sentences(error: ValidationError, given: Mapping[Key, Value]) -> str:
+    """All problems, a line each, naming the setting and where it was set."""
+    lines = (_sentence(problem, given) for problem in error.errors(include_url=False))
+    return "\n".join(dict.fromkeys(lines))  # a value of [subscriber] is checked for every [subscribers.NAME]
+
+
+def known_keys(section: Key) -> tuple[str, ...]:
+    """The keys that a section has; none for a section that there is not."""
+    model: type[BaseModel] = Config
+    for name in section:
+        if name == "subscribers":
+            return known_keys(("subscriber",))  # every name is good here
+        field = model.model_fields.get(name)
+        if field is None or not isinstance(field.annotation, type) or not issubclass(field.annotation, BaseModel):
+            return ()
+        model = field.annotation
+    return tuple(model.model_fields)
+
+
+def _sentence(problem: ErrorDetails, given: Mapping[Key, Value]) -> str:
+    key: Key = tuple(str(part) for part in problem["loc"])
+    value = _given(key, given)
+    origin = f"{value.origin}: " if value else ""
+    if problem["type"] == "extra_forbidden":
+        return origin + _unknown(key)
+    reason = _reason(problem)
+    if value is None or value.key != key:  # about several settings of a section
+        return f"{origin}[{'.'.join(key)}] {reason}"
+    return f"{origin}{'.'.join(key)} is {_shown(value.value)}, but {reason}"
+
+
+def _reason(problem: ErrorDetails) -> str:
+    """What is expected: in our words for what people get wrong, in pydantic's for the rest."""
+    kind, limits = problem["type"], problem.get("ctx", {})
+    if kind in WORDS:
+        return WORDS[kind].format_map(limits)
+    if kind == "value_error":
+        return str(limits["error"])
+    text = problem["msg"].replace("Input should be", "should be")
+    return text.partition(", unable to parse")[0].partition(", got ")[0]
+
+
+def _unknown(key: Key) -> str:
+    section, known = ".".join(key[:-1]), known_keys(key[:-1])
+    where = f"in [{section}]" if section else "at the top level"
+    close = suggestion(key[-1], known)
+    fix = f"did you mean {close}?" if close else f"known here: {', '.join(known)}"
+    return f"unknown key {key[-1]!r} {where}; {fix}"
+
+
+def _given(key: Key, given: Mapping[Key, Value]) -> Value | None:
+    """What was written for the key, for the section it is inherited from, or for something inside or around it."""
+    inherited = ("subscriber", *key[2:]) if key[:1] == ("subscribers",) else key
+    for candidate in (key, inherited):
+        if candidate in given:
+            value = given[candidate]
+            return value._replace(key=key) if candidate == inherited else value
+    related = (value for value in given.values() if value.key[: len(key)] == key or key[: len(value.key)] == value.key)
+    return next(related, None)
+
+
+def _shown(value: Any) -> str:
+    return repr(value) if len(repr(value)) <= 60 else f"{value!r:.57}..."

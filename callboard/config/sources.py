@@ -1,0 +1,148 @@
+"""Where settings come from: each source gives values, and each value knows its origin."""
+
+import difflib
+import re
+import tomllib
+from collections.abc import Iterable, Iterator, Mapping
+from pathlib import Path
+from typing import Any, NamedTuple
+
+from callboard.errors import ConfigError
+
+FILE = "callboard.toml"
+PREFIX = "CALLBOARD_"
+NESTED = "__"
+CONFIG_VARIABLE = "CALLBOARD_CONFIG"
+"""Names the configuration file, as ``--config`` does."""
+
+Key = tuple[str, ...]
+
+_LINE = re.compile(r"\s*(?:(\[[^\[\]]+\])|([\w.\"'-]+)\s*=)")
+
+
+class Value(NamedTuple):
+    """One setting as somebody wrote it, and where, in words for people."""
+
+    key: Key
+    value: Any
+    origin: str
+
+
+def from_file(path: Path) -> Iterator[Value]:
+    """The values in a TOML file. Raises ``ConfigError`` if it cannot be read or is not TOML."""
+    try:
+        text = path.read_text(encoding="utf-8")
+        tables = tomllib.loads(text)
+    except OSError as error:
+        raise ConfigError(f"{path} cannot be read: {error.strerror}; correct --config or write the file") from error
+    except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
+        raise ConfigError(f"{path} is not TOML: {error}; correct it there") from error
+    lines = _lines(text)
+    for key, value in _flat((), tables):
+        line = f":{lines[key]}" if key in lines else ""
+        yield Value(key, value, f"{path.name}{line}")
+
+
+def from_environment(environ: Mapping[str, str], known: Iterable[str]) -> Iterator[Value]:
+    """The values in ``CALLBOARD_...`` variables; empty ones count as not set.
+
+    Variables of other names are left alone, for a container's surroundings may set some such as
+    ``CALLBOARD_SERVICE_HOST``; ``unknown_variables`` tells them.
+    """
+    sections = set(known)
+    for name, text in sorted(environ.items()):
+        key = _key(name)
+        if text and key and key[0] in sections:
+            yield Value(key, text, name)
+
+
+def unknown_variables(environ: Mapping[str, str], known: Iterable[str]) -> dict[str, str]:
+    """The ``CALLBOARD_...`` variables that are no settings, each with the setting that it may be meant for, if any."""
+    names = {PREFIX + name.upper() for name in known}
+    unknown = (
+        name
+        for name in environ
+        if name.startswith(PREFIX) and name != CONFIG_VARIABLE and name.partition(NESTED)[0] not in names
+    )
+    return {name: suggestion(name.partition(NESTED)[0], names) for name in sorted(unknown)}
+
+
+def anchored(value: Value, base: Path) -> Value:
+    """The value; if it is a path, made absolute from the folder that it was written for."""
+    if not isinstance(value.value, str) or not value.value:
+        return value
+    match value.key:
+        case ("log",):
+            return value._replace(value=_anchored_url(value.value, base))
+        case ("blobs",) | ("subscriber", "into") | ("subscribers", _, "into"):
+            return value._replace(value=_anchored_place(value.value, base))
+        case ("publisher", "source"):
+            return value._replace(value=str(base / value.value))
+        case _:
+            return value
+
+
+def nested(values: Iterable[Value]) -> dict[str, Any]:
+    """The values as tables in tables. Raises ``ConfigError`` where a table and a plain value meet."""
+    tables: dict[str, Any] = {}
+    for key, value, origin in values:
+        table = tables
+        for name in key[:-1]:
+            table = table.setdefault(name, {})
+            if not isinstance(table, dict):
+                raise ConfigError(f"{origin}: {name} is a section with settings in it, not a value; correct it")
+        if value == {}:
+            table.setdefault(key[-1], {})
+        else:
+            table[key[-1]] = value
+    return tables
+
+
+def suggestion(name: str, known: Iterable[str]) -> str:
+    """The known name that is meant, or the empty string."""
+    return next(iter(difflib.get_close_matches(name, list(known), n=1)), "")
+
+
+def _key(name: str) -> Key:
+    return tuple(name.removeprefix(PREFIX).lower().split(NESTED)) if name.startswith(PREFIX) else ()
+
+
+def _flat(above: Key, table: Mapping[str, Any]) -> Iterator[tuple[Key, Any]]:
+    for name, value in table.items():
+        if isinstance(value, dict) and value:
+            yield from _flat((*above, name), value)
+        else:
+            yield (*above, name), value
+
+
+def _lines(text: str) -> dict[Key, int]:
+    """On which line each key is set, as far as can be told without a parser."""
+    lines: dict[Key, int] = {}
+    section: Key = ()
+    for number, line in enumerate(text.splitlines(), start=1):
+        match = _LINE.match(line)
+        try:
+            if match and match[1]:
+                section = _path(tomllib.loads(match[1]))
+            elif match:
+                lines[section + _path(tomllib.loads(f"{match[2]} = {{}}"))] = number
+        except tomllib.TOMLDecodeError:
+            continue  # a line within a longer text
+    return lines
+
+
+def _path(tables: Mapping[str, Any]) -> Key:
+    """The one key of tables that hold nothing else."""
+    return next(((name, *_path(below)) for name, below in tables.items()), ())
+
+
+def _anchored_url(url: str, base: Path) -> str:
+    scheme, slashes, path = url.partition("///")
+    return f"{scheme}{slashes}{base / path}" if scheme == "sqlite:" and path else url
+
+
+def _anchored_place(place: str, base: Path) -> str:
+    kind, colon, path = place.partition(":")
+    if not colon or "/" in kind:
+        return str(base / place)
+    return f"{kind}:{base / path}" if path and kind in ("folder", "sqlite") else place

@@ -1,0 +1,153 @@
+"""The board for code without an event loop: the same methods as ``callboard.Callboard``, which wait for the result.
+
+    with Callboard("sqlite:///./board.db") as board:
+        board.publisher("site").publish("./site")
+
+The asynchronous board runs on an event loop in a thread of its own, so all of this may be used from several threads.
+"""
+
+import asyncio
+import threading
+from collections.abc import Callable, Coroutine
+from functools import wraps
+from pathlib import Path
+from types import TracebackType
+from typing import Any, Concatenate, Generic, ParamSpec, Self, TypeVar, Unpack
+
+from callboard.app import board, publisher, subscriber
+from callboard.app.subscriber import SubscriberOptions
+from callboard.errors import ConfigError
+
+P = ParamSpec("P")
+R = TypeVar("R")
+A = TypeVar("A")
+
+
+class EventLoop:
+    """An event loop in a thread, from ``start`` to ``close``."""
+
+    def __init__(self) -> None:
+        self._loop: asyncio.AbstractEventLoop | None = None
+        self._started = threading.Event()
+        self._closing = asyncio.Event()
+        self._thread = threading.Thread(target=self._serve, name="callboard-sync", daemon=True)
+
+    def start(self) -> None:
+        """Start the thread."""
+        self._thread.start()
+        self._started.wait()
+
+    def run(self, work: Coroutine[Any, Any, R]) -> R:
+        """The result of the coroutine, which runs on the loop. When the wait is interrupted, it is cancelled there."""
+        if self._loop is None:
+            work.close()
+            raise ConfigError("the board is not open; use it inside `with Callboard(...) as board:`")
+        future = asyncio.run_coroutine_threadsafe(work, self._loop)
+        try:
+            return future.result()
+        except BaseException:
+            future.cancel()
+            raise
+
+    def close(self) -> None:
+        """End the thread."""
+        loop, self._loop = self._loop, None
+        if loop is not None:
+            loop.call_soon_threadsafe(self._closing.set)
+            self._thread.join()
+
+    def _serve(self) -> None:
+        asyncio.run(self._until_closed())
+
+    async def _until_closed(self) -> None:
+        self._loop = asyncio.get_running_loop()
+        self._started.set()
+        await self._closing.wait()
+
+
+class Twin(Generic[A]):
+    """Something asynchronous, and the loop that it runs on."""
+
+    def __init__(self, loop: EventLoop, asynchronous: A) -> None:
+        self._loop, self._asynchronous = loop, asynchronous
+
+    def __repr__(self) -> str:
+        return f"<sync {self._asynchronous!r}>"
+
+
+def waiting(
+    method: Callable[Concatenate[A, P], Coroutine[Any, Any, R]],
+) -> Callable[Concatenate[Twin[A], P], R]:
+    """The method that waits for the result of this asynchronous one; signature and documentation are the same."""
+
+    @wraps(method)
+    def wait(self: Twin[A], /, *args: P.args, **kwargs: P.kwargs) -> R:
+        return self._loop.run(method(self._asynchronous, *args, **kwargs))
+
+    return wait
+
+
+class Publisher(Twin[publisher.Publisher]):
+    """See ``callboard.app.publisher.Publisher``. Got from ``Callboard.publisher``."""
+
+    publish = waiting(publisher.Publisher.publish)
+    delete = waiting(publisher.Publisher.delete)
+    invalidate = waiting(publisher.Publisher.invalidate)
+    test = waiting(publisher.Publisher.test)
+
+
+class Subscriber(Twin[subscriber.Subscriber]):
+    """See ``callboard.app.subscriber.Subscriber``. Got from ``Callboard.subscriber``; runs inside ``with``."""
+
+    start = waiting(subscriber.Subscriber.start)
+    stop = waiting(subscriber.Subscriber.stop)
+    caught_up = waiting(subscriber.Subscriber.caught_up)
+    report = waiting(subscriber.Subscriber.report)
+    ended = waiting(subscriber.Subscriber.ended)
+
+    def __enter__(self) -> Self:
+        self.start()
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self.stop()
+
+
+class Callboard(Twin[board.Callboard]):
+    """See ``callboard.Callboard``, which takes the same arguments. Used inside ``with``."""
+
+    def __init__(self, log: str = "sqlite:///./board.db", **settings: Any) -> None:
+        super().__init__(EventLoop(), board.Callboard(log, **settings))
+
+    def publisher(self, name: str = "main") -> Publisher:
+        """The publisher of this name."""
+        return Publisher(self._loop, self._asynchronous.publisher(name))
+
+    def subscriber(self, name: str, into: str | Path, **options: Unpack[SubscriberOptions]) -> Subscriber:
+        """A subscriber that imports into ``into``, not yet started; see ``callboard.Callboard.subscriber``."""
+        return Subscriber(self._loop, self._asynchronous.subscriber(name, into, **options))
+
+    status = waiting(board.Callboard.status)
+    queue = waiting(board.Callboard.queue)
+    errors = waiting(board.Callboard.errors)
+    clear = waiting(board.Callboard.clear)
+    trim = waiting(board.Callboard.trim)
+
+    def __enter__(self) -> Self:
+        self._loop.start()
+        try:
+            self._loop.run(self._asynchronous.__aenter__())
+        except BaseException:
+            self._loop.close()
+            raise
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        try:
+            self._loop.run(self._asynchronous.close())
+        finally:
+            self._loop.close()
