@@ -1,0 +1,1 @@
+"""The board as a service sees it: wiring, requests, and what it answers."""
