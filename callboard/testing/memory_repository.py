@@ -121,9 +121,10 @@ def _carry_out(tree: dict[str, Node], operation: Operation) -> None:
         case Delete(path):
             _remove(tree, path)
         case Prune(path, keep):
-            kept = with_parents(keep)
-            for name in [name for name in tree if _is_below(name, path) and name not in kept]:
-                del tree[name]
+            leading = with_parents(keep)
+            for name, node in list(tree.items()):
+                if _is_below(name, path) and name not in (leading if node.kind is EntryKind.FOLDER else keep):
+                    del tree[name]
 
 
 def _make_folder(tree: dict[str, Node], path: str, mode: int) -> None:

@@ -82,17 +82,17 @@ class Plan:
 
     def prune(self, path: str, keep: frozenset[str]) -> None:
         """There shall be nothing below ``path`` but what is named, and the folders that lead to it."""
-        kept = with_parents(keep)
+        leading = with_parents(keep)
         start = self._find(path)
         ahead = [(path, start)] if start is not None and start.kind is EntryKind.FOLDER else []
         while ahead:
             folder, node = ahead.pop()
             for name, child in list(self._children(node, folder)):
                 child_path = child_of(folder, name)
-                if child_path not in kept:
-                    self._set(child_path, _Node(None))
-                elif child.kind is EntryKind.FOLDER:
+                if child.kind is EntryKind.FOLDER and child_path in leading:
                     ahead.append((child_path, child))
+                elif child_path not in keep:
+                    self._set(child_path, _Node(None))
 
     def steps(self) -> list[Step]:
         """The wanted states, parents first; empty when nothing on disk needs to change."""

@@ -97,11 +97,15 @@ class SqliteContent:
             self._folders.discard(path)
 
     def _prune(self, path: str, keep: frozenset[str]) -> None:
-        kept = with_parents(keep)
-        select = "SELECT path FROM entries WHERE path >= ? AND path < ?"
+        leading = with_parents(keep)
+        select = "SELECT path, kind FROM entries WHERE path >= ? AND path < ?"
         found = self._connection.execute(select, below(path)).fetchall()
-        # What lies below something that goes, goes as well: the folders of what is kept are kept.
-        gone = [row for row in found if row[0] not in kept]
+        # What lies below a folder that goes is not kept either, so it is among these as well.
+        gone = [
+            (name,)
+            for name, kind in found
+            if name not in (leading if kind == EntryKind.FOLDER else keep)
+        ]
         self._connection.executemany("DELETE FROM entries WHERE path = ?", gone)
         self._folders = {"/"}
 

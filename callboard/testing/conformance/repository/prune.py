@@ -31,6 +31,14 @@ async def check_the_folders_that_lead_to_what_is_kept_stay(harness: RepositoryHa
         assert paths(repository) == ["/a", "/a/b", "/a/b/c", "/a/b/c/d"]
 
 
+async def check_a_file_or_link_leads_nowhere(harness: RepositoryHarness) -> None:
+    """What is to be kept below it is not there, so it goes."""
+    async with opened(harness) as repository:
+        await repository.apply([file("/f"), link("/l", "d"), file("/d/x")], b"")
+        await repository.apply([Prune("/", frozenset(["/f/x", "/l/x", "/d/x"]))], b"")
+        assert paths(repository) == ["/d", "/d/x"]
+
+
 async def check_a_path_that_is_no_folder_is_fine(harness: RepositoryHarness) -> None:
     """There is nothing below it, and a link is not followed."""
     async with opened(harness) as repository:

@@ -1,0 +1,24 @@
+"""Decides what a blob store is: every implementation passes every check, also those of other packages.
+
+A check is a function that takes a ``BlobStoreHarness``; it needs no test framework::
+
+    for check in ALL_CHECKS:
+        store, spool = unused_folder(), unused_folder()
+        asyncio.run(check(BlobStoreHarness(make=lambda: MyBlobStore(store), spool=spool)))
+"""
+
+from collections.abc import Awaitable, Callable
+
+from callboard.testing.conformance.blob_store import content, retention
+from callboard.testing.conformance.blob_store.harness import BlobStoreHarness
+
+Check = Callable[[BlobStoreHarness], Awaitable[None]]
+
+_SUBJECTS = (content, retention)
+
+ALL_CHECKS: tuple[Check, ...] = tuple(
+    member for subject in _SUBJECTS for name, member in vars(subject).items() if name.startswith("check_")
+)
+"""Every check. That of the clock is passed by a store whose clock cannot be moved."""
+
+__all__ = ["ALL_CHECKS", "BlobStoreHarness", "Check"]

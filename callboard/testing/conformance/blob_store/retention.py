@@ -1,0 +1,73 @@
+"""Listing and deleting: what a collector of unused blobs does."""
+
+import asyncio
+
+from callboard.testing.conformance.blob_store.harness import BlobStoreHarness, digest_of, listed, opened, put
+
+_CONTENTS = [b"%d" % number for number in range(20)]
+
+
+async def check_every_blob_is_listed_in_the_order_of_digests(harness: BlobStoreHarness) -> None:
+    """With its size; an empty store lists nothing."""
+    async with opened(harness) as store:
+        assert await listed(store) == []
+        for content in _CONTENTS:
+            await put(store, content)
+        assert await listed(store) == sorted(map(digest_of, _CONTENTS))
+        sizes = {blob.digest: blob.size async for blob in store.list()}
+        assert sizes == {digest_of(content): len(content) for content in _CONTENTS}
+
+
+async def check_a_deleted_blob_is_gone(harness: BlobStoreHarness) -> None:
+    """Once; the others stay, and it can be put again."""
+    one, other = b"one", b"other"
+    async with opened(harness) as store:
+        assert await store.delete(digest_of(one)) is False
+        await put(store, one)
+        await put(store, other)
+        assert await store.delete(digest_of(one)) is True
+        assert await store.delete(digest_of(one)) is False
+        assert not await store.exists(digest_of(one))
+        assert await listed(store) == [digest_of(other)]
+        assert await put(store, one) is True
+
+
+async def check_a_list_lives_with_deletes(harness: BlobStoreHarness) -> None:
+    """A collector deletes while it lists; each blob is seen once."""
+    async with opened(harness) as store:
+        for content in _CONTENTS:
+            await put(store, content)
+        seen = []
+        async for blob in store.list():
+            seen.append(blob.digest)
+            await store.delete(blob.digest)
+        assert seen == sorted(map(digest_of, _CONTENTS))
+        assert await listed(store) == []
+
+
+async def check_a_put_renews_the_time_of_a_blob(harness: BlobStoreHarness) -> None:
+    """So that a collector's grace period starts anew for a package that is about to name it."""
+    if harness.pass_time is None:
+        return
+    async with opened(harness) as store:
+        await put(store, b"content")
+        await put(store, b"other")
+        before = {blob.digest: blob.stored_ns async for blob in store.list()}
+        harness.pass_time(10**9)
+        await put(store, b"content")
+        after = {blob.digest: blob.stored_ns async for blob in store.list()}
+        assert after[digest_of(b"content")] == before[digest_of(b"content")] + 10**9
+        assert after[digest_of(b"other")] == before[digest_of(b"other")]
+
+
+async def check_closing_is_idempotent(harness: BlobStoreHarness) -> None:
+    """Also while a put is running, which comes to its end."""
+    store = harness.make()
+    await store.close()
+    running = asyncio.create_task(put(store, b"content"))
+    await asyncio.sleep(0)
+    await store.close()
+    await store.close()
+    assert await running is True
+    async with opened(harness) as other:
+        assert await other.exists(digest_of(b"content"))

@@ -1,0 +1,88 @@
+"""Every blob store of callboard passes the suite that decides what a blob store is."""
+
+import asyncio
+import hashlib
+import inspect
+import os
+import resource
+from pathlib import Path
+
+import pytest
+
+from callboard.backends.blob_stores.folder import LEFTOVER_AGE_NS, FolderBlobStore
+from callboard.errors import BlobUnavailable
+from callboard.testing.conformance.blob_store import ALL_CHECKS, BlobStoreHarness, Check
+
+NOON_NS = 1_800_000_000 * 10**9
+DIGEST = hashlib.sha256(b"content").hexdigest()
+
+
+@pytest.mark.parametrize("check", ALL_CHECKS, ids=lambda check: check.__name__)
+def test_a_folder_of_blobs_does_what_a_blob_store_does(check: Check, tmp_path: Path) -> None:
+    now = [NOON_NS]
+    (tmp_path / "spool").mkdir()
+
+    def pass_time(nanoseconds: int) -> None:
+        now[0] += nanoseconds
+
+    harness = BlobStoreHarness(
+        make=lambda: FolderBlobStore(tmp_path / "store", lambda: now[0]),
+        spool=tmp_path / "spool",
+        pass_time=pass_time,
+    )
+    asyncio.run(check(harness))
+    assert list(tmp_path.glob("store/tmp/*")) == []
+    assert list(tmp_path.glob("spool/*")) == []
+
+
+def test_every_check_says_what_it_demands() -> None:
+    assert len(ALL_CHECKS) > 10
+    assert all(inspect.getdoc(check) for check in ALL_CHECKS)
+
+
+def put_once(store: FolderBlobStore, content: bytes) -> bool:
+    async def body() -> bool:
+        try:
+            return await store.put(hashlib.sha256(content).hexdigest(), [content])
+        finally:
+            await store.close()
+
+    return asyncio.run(body())
+
+
+def test_what_a_killed_writer_left_is_removed_when_it_is_old(tmp_path: Path) -> None:
+    (tmp_path / "tmp").mkdir()
+    old, young = tmp_path / "tmp/old", tmp_path / "tmp/young"
+    for file, age in ((old, LEFTOVER_AGE_NS + 1), (young, LEFTOVER_AGE_NS - 1)):
+        file.write_bytes(b"half")
+        os.utime(file, ns=(NOON_NS - age, NOON_NS - age))
+    assert put_once(FolderBlobStore(tmp_path, lambda: NOON_NS), b"content")
+    assert not old.exists()
+    assert young.exists()
+
+
+def test_a_full_disk_stores_nothing_and_says_so(tmp_path: Path) -> None:
+    store = FolderBlobStore(tmp_path)
+    limits = resource.getrlimit(resource.RLIMIT_FSIZE)
+    resource.setrlimit(resource.RLIMIT_FSIZE, (1 << 20, limits[1]))
+    try:
+        with pytest.raises(BlobUnavailable, match="then try again"):
+            put_once(store, bytes(2 << 20))
+    finally:
+        resource.setrlimit(resource.RLIMIT_FSIZE, limits)
+    assert [path for path in tmp_path.rglob("*") if path.is_file()] == []
+    assert put_once(store, bytes(2 << 20))
+
+
+def test_a_root_that_is_a_file_is_named(tmp_path: Path) -> None:
+    (tmp_path / "store").write_bytes(b"")
+    with pytest.raises(BlobUnavailable, match="store"):
+        put_once(FolderBlobStore(tmp_path / "store"), b"content")
+
+
+def test_a_blob_is_a_read_only_file_below_the_start_of_its_digest(tmp_path: Path) -> None:
+    put_once(FolderBlobStore(tmp_path), b"content")
+    file = tmp_path / DIGEST[:2] / DIGEST[2:]
+    assert file.read_bytes() == b"content"
+    assert file.stat().st_mode & 0o777 == 0o444
+    assert file.stat().st_nlink == 1
