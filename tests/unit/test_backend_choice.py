@@ -1,0 +1,53 @@
+"""Repositories and blob stores by name, as a configuration gives them."""
+
+from pathlib import Path
+
+import pytest
+
+from callboard.backends.blob_stores import open_blob_store
+from callboard.backends.blob_stores.folder import FolderBlobStore
+from callboard.backends.repositories import open_repository
+from callboard.backends.repositories.folder import FolderRepository
+from callboard.backends.repositories.sqlite import SqliteRepository
+from callboard.errors import ConfigError
+
+
+@pytest.mark.parametrize(
+    ("where", "kind"),
+    [
+        ("out", FolderRepository),
+        ("./out", FolderRepository),
+        ("/srv/out", FolderRepository),
+        ("folder:out.db", FolderRepository),
+        ("./a:b", FolderRepository),
+        ("out.db", SqliteRepository),
+        ("./a:b/out.sqlite", SqliteRepository),
+        ("sqlite:out", SqliteRepository),
+    ],
+)
+def test_a_repository_is_chosen_by_its_kind_or_its_suffix(where: str, kind: type, tmp_path: Path) -> None:
+    assert type(open_repository(where, tmp_path)) is kind
+    assert list(tmp_path.iterdir()) == []
+
+
+@pytest.mark.parametrize("where", ["s3:bucket", "postgres:db", "", "folder:", "sqlite:"])
+def test_a_repository_of_an_unknown_kind_or_without_a_path_says_what_can_be_written(where: str) -> None:
+    with pytest.raises(ConfigError, match="folder:PATH, sqlite:PATH or a path alone"):
+        open_repository(where, Path())
+
+
+@pytest.mark.parametrize("url", ["blobs", "./blobs", "/srv/blobs", "folder:blobs", "./a:b"])
+def test_a_blob_store_is_a_folder(url: str, tmp_path: Path) -> None:
+    assert type(open_blob_store(url, tmp_path)) is FolderBlobStore
+    assert list(tmp_path.iterdir()) == []
+
+
+@pytest.mark.parametrize("url", ["s3://bucket/prefix", "gs://bucket", "", "folder:"])
+def test_any_other_blob_store_is_refused_with_what_can_be_written(url: str) -> None:
+    with pytest.raises(ConfigError, match="folder:PATH"):
+        open_blob_store(url, Path())
+
+
+def test_s3_is_named_as_not_there_yet() -> None:
+    with pytest.raises(ConfigError, match="S3 is not in this version"):
+        open_blob_store("s3://bucket/prefix", Path())

@@ -1,0 +1,121 @@
+"""What a folder on disk refuses to export, and what it leaves out."""
+
+import os
+import socket
+from pathlib import Path
+
+import pytest
+
+from callboard.backends.repositories.folder_source import FolderSource
+from callboard.errors import RequestRefused
+
+
+def exported(root: Path, path: str = "/", exclude: tuple[str, ...] = ()) -> dict[str, bytes]:
+    return {entry.path: b"".join(entry.open()) for entry in FolderSource(root, exclude).entries(path, deep=True)}
+
+
+def test_a_repository_does_not_export_its_own_state(tmp_path: Path) -> None:
+    (tmp_path / ".callboard").mkdir()
+    (tmp_path / "sub/.callboard").mkdir(parents=True)
+    assert list(exported(tmp_path)) == ["/", "/sub", "/sub/.callboard"]
+
+
+def test_excluded_names_are_not_there_at_any_depth(tmp_path: Path) -> None:
+    (tmp_path / "a/__pycache__").mkdir(parents=True)
+    (tmp_path / "a/x.pyc").touch()
+    (tmp_path / "a/x.py").touch()
+    exclude = ("__pycache__", "*.pyc")
+    assert list(exported(tmp_path, exclude=exclude)) == ["/", "/a", "/a/x.py"]
+    with pytest.raises(RequestRefused, match="excluded"):
+        exported(tmp_path, "/a/__pycache__", exclude)
+
+
+def test_an_excluded_name_is_not_even_looked_at(tmp_path: Path) -> None:
+    os.mkfifo(tmp_path / "pipe")
+    assert list(exported(tmp_path, exclude=("pipe",))) == ["/"]
+
+
+def test_a_pipe_or_a_socket_is_refused_by_name(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    os.mkfifo(tmp_path / "pipe")
+    with pytest.raises(RequestRefused, match="/pipe is neither file, folder nor link"):
+        exported(tmp_path)
+    (tmp_path / "pipe").unlink()
+    monkeypatch.chdir(tmp_path)  # the name of a socket must be short
+    with socket.socket(socket.AF_UNIX) as listener:
+        listener.bind("bell")
+        with pytest.raises(RequestRefused, match="/bell is neither"):
+            exported(tmp_path)
+
+
+def test_a_name_that_is_not_utf8_is_refused(tmp_path: Path) -> None:
+    Path(os.fsdecode(os.fsencode(tmp_path) + b"/caf\xe9")).touch()
+    with pytest.raises(RequestRefused, match=r"caf\\udce9.*not valid UTF-8"):
+        exported(tmp_path)
+
+
+@pytest.mark.parametrize("target", ["/etc/passwd", "..", "../outside", "sub/../../x"])
+def test_a_link_that_leads_out_is_refused_with_its_target(target: str, tmp_path: Path) -> None:
+    (tmp_path / "link").symlink_to(target)
+    with pytest.raises(RequestRefused, match=f"/link to {target} could lead out"):
+        exported(tmp_path)
+
+
+def test_a_link_is_not_followed(tmp_path: Path) -> None:
+    (tmp_path / "real").mkdir()
+    (tmp_path / "real/file").write_text("x")
+    (tmp_path / "alias").symlink_to("real")
+    assert list(exported(tmp_path)) == ["/", "/alias", "/real", "/real/file"]
+    with pytest.raises(RequestRefused, match="/alias is no folder"):
+        exported(tmp_path, "/alias/file")
+
+
+def test_the_root_itself_may_be_reached_through_a_link(tmp_path: Path) -> None:
+    (tmp_path / "real").mkdir()
+    (tmp_path / "real/file").write_text("x")
+    (tmp_path / "root").symlink_to("real")
+    assert exported(tmp_path / "root") == {"/": b"", "/file": b"x"}
+
+
+def test_a_root_that_is_missing_or_no_folder_is_named(tmp_path: Path) -> None:
+    with pytest.raises(RequestRefused, match="missing cannot be read: No such file"):
+        exported(tmp_path / "missing")
+    (tmp_path / "file").touch()
+    with pytest.raises(RequestRefused, match="file is not a folder"):
+        exported(tmp_path / "file")
+
+
+def test_a_file_that_changes_while_it_is_read_is_refused(tmp_path: Path) -> None:
+    file = tmp_path / "file"
+    for before, after in (("longer", "short"), ("short", "longer"), ("", "x"), ("x", "")):
+        file.write_text(before)
+        (entry,) = FolderSource(tmp_path).entries("/file", deep=False)
+        file.write_text(after)
+        with pytest.raises(RequestRefused, match="/file changed while it was read"):
+            b"".join(entry.open())
+
+
+def test_a_file_that_became_something_else_is_refused_and_does_not_block(tmp_path: Path) -> None:
+    file = tmp_path / "file"
+    file.write_text("x")
+    (entry,) = FolderSource(tmp_path).entries("/file", deep=False)
+    file.unlink()
+    with pytest.raises(RequestRefused, match="No such file"):
+        b"".join(entry.open())
+    os.mkfifo(file)
+    with pytest.raises(RequestRefused, match="changed"):
+        b"".join(entry.open())
+    file.unlink()
+    file.symlink_to("elsewhere")
+    with pytest.raises(RequestRefused, match="symbolic link"):
+        b"".join(entry.open())
+
+
+def test_a_file_that_disappears_during_a_deep_read_is_named(tmp_path: Path) -> None:
+    (tmp_path / "a").touch()
+    (tmp_path / "b").touch()
+    entries = FolderSource(tmp_path).entries("/", deep=True)
+    assert next(entries).path == "/"
+    assert next(entries).path == "/a"
+    (tmp_path / "b").unlink()
+    with pytest.raises(RequestRefused, match="b cannot be read: No such file"):
+        next(entries)
