@@ -25,15 +25,19 @@ RESULTS = Path(__file__).parent / "results"
 PACKAGES = ("callboard", "thespian", "protobuf", "asyncpg", "aiokafka", "aiobotocore", "pyspark")
 
 
-def rounds(count: int, contestants: dict[str, Callable[[], float]]) -> dict[str, list[float]]:
+def rounds(
+    count: int, contestants: dict[str, Callable[[], float]], *, rotate: bool = True
+) -> dict[str, list[float]]:
     """Each contestant's figures over ``count`` interleaved rounds: a slow minute hits all of them alike.
 
-    The first comes last in the next round; one round before the counted ones warms up.
+    The first comes last in the next round, unless ``rotate`` is false because a contestant needs to know what
+    the one before it did. One round before the counted ones warms up.
     """
     names = list(contestants)
     figures: dict[str, list[float]] = {name: [] for name in names}
     for number in range(count + 1):
-        for name in names[number % len(names) :] + names[: number % len(names)]:
+        turn = number % len(names) if rotate else 0
+        for name in names[turn:] + names[:turn]:
             figure = contestants[name]()
             if number > 0:
                 figures[name].append(figure)

@@ -1,5 +1,6 @@
 """A record of the log, as written and as read."""
 
+from collections.abc import Iterable
 from dataclasses import dataclass
 
 from callboard.messages.event import Event
@@ -33,3 +34,26 @@ class Record(Event):
     def header(self, name: str) -> str:
         """The value of a header, or the empty string."""
         return next((value for key, value in self.headers if key == name), "")
+
+
+_set_unknown = vars(Event)["unknown"].__set__
+_set_offset, _set_time_ns, _set_payload, _set_headers = (
+    vars(Record)[name].__set__ for name in ("offset", "time_ns", "payload", "headers")
+)
+
+
+def records_of(rows: Iterable[tuple[int, int, bytes, Headers]]) -> list[Record]:
+    """Records of a log's rows: offset, time, payload, headers; made unchecked, at a quarter of the price.
+
+    For backends only, whose drivers return nothing that can change. Catching up is mostly this.
+    """
+    records = list[Record]()
+    for offset, time_ns, payload, headers in rows:
+        record = object.__new__(Record)
+        _set_unknown(record, b"")
+        _set_offset(record, offset)
+        _set_time_ns(record, time_ns)
+        _set_payload(record, payload)
+        _set_headers(record, headers)
+        records.append(record)
+    return records

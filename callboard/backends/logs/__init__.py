@@ -1,0 +1,1 @@
+"""The logs that come with callboard."""

@@ -27,7 +27,7 @@ def check_topic_name(topic: str) -> None:
 
 def record_bytes(record: NewRecord | Record) -> int:
     """What a record counts for in limits and retention: its payload and its encoded headers."""
-    return len(record.payload) + (len(encode_headers(record.headers)) if record.headers else 0)
+    return len(record.payload) + len(encode_headers(record.headers))
 
 
 def check_sizes(topic: str, records: Sequence[NewRecord]) -> None:

@@ -155,7 +155,7 @@ def test_a_full_disk_is_an_error_that_passes(tmp_path: Path, monkeypatch: pytest
     async def scenario() -> None:
         async with opened(tmp_path) as log:
             with monkeypatch.context() as patch:
-                patch.setattr(schema, "_PRAGMAS", (*schema._PRAGMAS, "max_page_count=20"))
+                patch.setattr(schema, "PRAGMAS", (*schema.PRAGMAS, "max_page_count=20"))
                 with pytest.raises(LogUnavailable, match=r"package\.db.*free some space.*same keys"):
                     await log.append(TOPIC, numbered(10, size=100_000))
             assert await log.append(TOPIC, numbered(10, size=100_000)) == list(range(1, 11))

@@ -2,33 +2,30 @@
 
 import sqlite3
 from collections.abc import Callable, Sequence
-from typing import NamedTuple
 
 from callboard.backends.log import RECORD_BYTES_MAX
 from callboard.backends.logs.headers import encode_headers
 from callboard.backends.logs.limits import too_large
+from callboard.backends.logs.sqlite.schema import newest_given
 from callboard.messages.record import NewRecord
 
 _INSERT = "INSERT INTO records(time_ns, key, headers, payload) VALUES(?, ?, ?, ?)"
 _LOOK_UP = "SELECT offset FROM records WHERE key = ?"
 
 
-class Row(NamedTuple):
-    """A record as the table has it."""
-
-    key: str | None
-    headers: bytes
-    payload: bytes
+Row = tuple[str | None, bytes, bytes]
+"""A record as the table has it: key, encoded headers, payload."""
 
 
 def to_rows(topic: str, records: Sequence[NewRecord]) -> tuple[list[Row], int]:
     """The records' rows and bytes. Raises ``RecordTooLarge``."""
     rows, total = list[Row](), 0
     for record in records:
-        row = Row(record.key or None, encode_headers(record.headers), record.payload)
-        if (size := len(row.payload) + len(row.headers)) > RECORD_BYTES_MAX:
+        headers = encode_headers(record.headers)
+        size = len(record.payload) + len(headers)
+        if size > RECORD_BYTES_MAX:
             raise too_large(topic, size)
-        rows.append(row)
+        rows.append((record.key or None, headers, record.payload))
         total += size
     return rows, total
 
@@ -40,7 +37,11 @@ def append_rows(db: sqlite3.Connection, rows: list[Row], clock: Callable[[], int
     comes to light, if ever, before it.
     """
     now_ns, offsets = clock(), list[int]()
+    if len(rows) > 1 and not any(key for key, _, _ in rows):
+        db.executemany(_INSERT, ((now_ns, *row) for row in rows))
+        newest = newest_given(db)  # in a transaction AUTOINCREMENT counts by one
+        return list(range(newest - len(rows) + 1, newest + 1))
     for row in rows:
-        held = db.execute(_LOOK_UP, (row.key,)).fetchone() if row.key else None
+        held = db.execute(_LOOK_UP, row[:1]).fetchone() if row[0] else None
         offsets.append(held[0] if held else db.execute(_INSERT, (now_ns, *row)).lastrowid or 0)
     return offsets

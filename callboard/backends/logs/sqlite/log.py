@@ -64,7 +64,7 @@ class SqliteLog:
         """See ``Log``."""
         held = await self._topic(topic)
         rows, size = to_rows(topic, records)
-        return await held.writer().run(partial(append_rows, rows=rows, clock=self._clock), size)
+        return await held.writer().submit(partial(append_rows, rows=rows, clock=self._clock), size)
 
     async def read(
         self,
@@ -106,7 +106,7 @@ class SqliteLog:
         held = await self._topic(topic)
         below = await self._run(held.reader.lowest_staying, retention, self._clock())
         for step in (partial(remove_slice, below=below), give_back_slice):
-            while await held.writer().run(step):  # noqa: ASYNC110 - a pause for the writers, not a poll
+            while await held.writer().submit(step):  # noqa: ASYNC110 - a pause for the writers, not a poll
                 await asyncio.sleep(PAUSE_S)
         return (await self.bounds(topic)).first
 

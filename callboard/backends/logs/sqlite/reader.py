@@ -21,7 +21,7 @@ from callboard.backends.logs.sqlite.schema import (
     replaced,
 )
 from callboard.errors import OffsetOutOfRange
-from callboard.messages.record import Record
+from callboard.messages.record import Headers, Record, records_of
 
 _READ = "SELECT offset, time_ns, payload, headers FROM records WHERE offset >= ? ORDER BY offset LIMIT ?"
 _BOUNDS = "SELECT (SELECT min(offset) FROM records), seq + 1 FROM sqlite_sequence WHERE name = 'records'"
@@ -44,23 +44,21 @@ class Reader:
 
     def read(self, start: int, max_records: int, max_bytes: int) -> list[Record]:
         """See ``Log.read``."""
-        records, size = list[Record](), 0
+        found, size = list[tuple[int, int, bytes, Headers]](), 0
         with self._look() as db:
             rows = db.execute(_READ, (start, max_records))
             for offset, time_ns, payload, headers in rows:
                 size += len(payload) + len(headers)
-                if size > max_bytes and records:
+                if size > max_bytes and found:
                     break
-                records.append(
-                    Record(offset=offset, time_ns=time_ns, payload=payload, headers=decode_headers(headers))
-                )
+                found.append((offset, time_ns, payload, decode_headers(headers) if headers else ()))
             rows.close()
-            if not records or records[0].offset != start:
+            if not found or found[0][0] != start:
                 # a gap, the end, or out of range; what changed since the query does no harm
                 first, end = self._bounds(db)
                 if not first <= start <= end:
                     raise OffsetOutOfRange(self._files.topic, start, first, end)
-        return records
+        return records_of(found)
 
     def newest(self) -> int:
         """The newest retained offset; 0 if there is none."""

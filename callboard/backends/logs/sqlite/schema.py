@@ -17,7 +17,7 @@ BUSY_S = 5.0
 """How long to wait for a program that locks the file without taking turns."""
 
 _CREATION = ("page_size=4096", "auto_vacuum=INCREMENTAL", "journal_mode=WAL")
-_PRAGMAS = ("synchronous=FULL", "wal_autocheckpoint=1000", "journal_size_limit=16777216", "secure_delete=OFF")
+PRAGMAS = ("synchronous=FULL", "wal_autocheckpoint=1000", "journal_size_limit=16777216", "secure_delete=OFF")
 _SCHEMA = (
     # AUTOINCREMENT: an offset is never given again, even after everything was trimmed
     """CREATE TABLE records(
@@ -72,7 +72,7 @@ def open_writable(files: Files, bell: Bell, *, create: bool = False) -> sqlite3.
     open_readable(files).close()  # judges the file before a writer's pragmas touch it
     db = _connect(files.database, "rw")
     try:
-        for pragma in _PRAGMAS:
+        for pragma in PRAGMAS:
             db.execute(f"PRAGMA {pragma}").fetchall()
         if newest_given(db) < bell.newest() or not identity(db):
             _renew(db, bell.newest())

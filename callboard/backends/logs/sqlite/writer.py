@@ -4,9 +4,8 @@ import asyncio
 import sqlite3
 import threading
 from collections.abc import Callable
-from dataclasses import dataclass
 from queue import Empty, SimpleQueue
-from typing import Any, TypeVar
+from typing import Any, NamedTuple, TypeVar
 
 from callboard.backends.logs.sqlite.bell import Bell
 from callboard.backends.logs.sqlite.failure import UNKNOWN_OUTCOME, explained
@@ -19,8 +18,7 @@ GROUP_BYTES = 4 << 20
 T = TypeVar("T")
 
 
-@dataclass(frozen=True, slots=True)
-class Work:
+class Work(NamedTuple):
     """Something to do in a transaction, and the future of its result."""
 
     do: Callable[[sqlite3.Connection], Any]
@@ -43,14 +41,14 @@ class Writer:
         self._thread = threading.Thread(target=self._run, name=f"callboard-log-{files.topic}", daemon=True)
         self._thread.start()
 
-    async def run(self, do: Callable[[sqlite3.Connection], T], size: int = 0) -> T:
+    def submit(self, do: Callable[[sqlite3.Connection], T], size: int = 0) -> asyncio.Future[T]:
         """The result of ``do`` once its transaction is on the disk; ``size`` is the bytes it writes, about.
 
         Transactions are shared, so ``do`` may only fail for reasons that fail the file as a whole.
         """
         future: asyncio.Future[T] = asyncio.get_running_loop().create_future()
         self._inbox.put(Work(do, size, future))
-        return await future
+        return future
 
     def close(self) -> None:
         """Finish what was given to do, then let go of the file. Blocks; to be called once."""
