@@ -24,12 +24,14 @@ class Job:
     origins: set[Origin] = field(default_factory=set)
     package: PackageMessage | None = None
     refusal: str = ""
+    passing: bool = False  # the reason for the refusal may pass
 
 
 class Batch:
     """Jobs whose packages are built. One batch at a time is on its way to the log.
 
-    The records are keyed by request id, so that appending them again is harmless.
+    The records are keyed by package id, which is made from publisher and request id, so that appending them
+    again is harmless.
     """
 
     def __init__(self, topic: str, producer: str, max_attempts: int, rng: Random) -> None:
@@ -55,7 +57,7 @@ class Batch:
                 record_id=package.package_id,
                 time_ns=now.wall_ns,
                 producer=self._producer,
-                key=request_id,
+                key=package.package_id,
                 cause=request_id,
             )
             for request_id, package in built

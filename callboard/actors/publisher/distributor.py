@@ -22,10 +22,18 @@ from callboard.actors.decision import (
 from callboard.actors.effects import Append, BuildPackage
 from callboard.actors.publisher.batch import Batch, Job
 from callboard.actors.publisher.request import check_request, package_of, with_identity
-from callboard.errors import CallboardError, LogUnavailable, RequestRefused
+from callboard.errors import (
+    BlobUnavailable,
+    CallboardError,
+    LogUnavailable,
+    RepositoryUnavailable,
+    RequestRefused,
+)
 from callboard.messages.distribution import Kind, PackageMessage
 from callboard.messages.mailbox import DistributeRequest, DistributeResponse
 
+PASSING = (LogUnavailable, BlobUnavailable, RepositoryUnavailable)
+"""What may be over by the next try."""
 STOPPING = "the publisher is stopping; ask again, with the same request id, once it is back"
 
 
@@ -73,7 +81,8 @@ class Distributor:
                 package = with_identity(package, request, its.publisher, its.instance)
                 self._jobs[request.request_id].package = package
             case Failed(BuildPackage(request), error):
-                self._jobs[request.request_id].refusal = str(error)
+                job = self._jobs[request.request_id]
+                job.refusal, job.passing = str(error), isinstance(error, PASSING)
             case Done(Append(), offsets):
                 yield from self._appended(offsets)
             case Failed(Append(), error):
@@ -83,7 +92,7 @@ class Distributor:
             case Stopping():
                 self._stopping = True
                 while self._waiting:
-                    yield from self._refuse(self._waiting.popitem(last=False)[1], STOPPING)
+                    yield from self._refuse(self._waiting.popitem(last=False)[1], STOPPING, retry=True)
         yield from self._go_on(now)
 
     def _request(self, request: DistributeRequest, origin: Origin) -> Iterable[Effect]:
@@ -92,27 +101,28 @@ class Distributor:
             yield Reply(origin, answer)
         elif job := self._jobs.get(name) or self._waiting.get(name):
             job.origins.add(origin)
-        elif problem := self._problem(request):
-            yield from self._refuse(Job(request, {origin}), problem)
+        elif busy := self._busy():
+            yield from self._refuse(Job(request, {origin}), busy, retry=True)
         else:
-            self._waiting[name] = Job(request, {origin})
+            try:
+                check_request(request)
+            except RequestRefused as error:
+                yield from self._refuse(Job(request, {origin}), str(error))
+            else:
+                self._waiting[name] = Job(request, {origin})
 
-    def _problem(self, request: DistributeRequest) -> str:
+    def _busy(self) -> str:
         if self._stopping:
             return STOPPING
         if len(self._waiting) >= self._settings.max_waiting:
             return f"{len(self._waiting)} requests wait already; ask again later, with the same request id"
-        try:
-            check_request(request)
-        except RequestRefused as error:
-            return str(error)
         return ""
 
     def _go_on(self, now: Moment) -> Iterable[Effect]:
         """Refuse, build and append what the order allows."""
         while not self._batch.jobs and self._jobs and (job := next(iter(self._jobs.values()))).refusal:
             del self._jobs[job.request.request_id]
-            yield from self._refuse(job, job.refusal)
+            yield from self._refuse(job, job.refusal, retry=job.passing)
         while self._waiting and len(self._jobs) < self._settings.max_in_progress:
             name, job = self._waiting.popitem(last=False)
             self._jobs[name] = job
@@ -150,7 +160,8 @@ class Distributor:
         elif not self._batch.take_apart(error):
             advice = "; it may be on the log all the same: ask again with the same request id"
             for job in self._finish():
-                yield from self._refuse(job, f"{error}{advice if isinstance(error, LogUnavailable) else ''}")
+                passing = isinstance(error, PASSING)
+                yield from self._refuse(job, f"{error}{advice if passing else ''}", retry=passing)
 
     def _finish(self) -> list[Job]:
         jobs = self._batch.finish()
@@ -158,8 +169,8 @@ class Distributor:
             del self._jobs[job.request.request_id]
         return jobs
 
-    def _refuse(self, job: Job, reason: str) -> Iterable[Effect]:
+    def _refuse(self, job: Job, reason: str, *, retry: bool = False) -> Iterable[Effect]:
         name = job.request.request_id
         yield note("request.refused", "warning", request_id=name, reason=reason)
-        answer = DistributeResponse(request_id=name, accepted=False, reason=reason)
+        answer = DistributeResponse(request_id=name, accepted=False, reason=reason, retry=retry)
         yield from (Reply(origin, answer) for origin in sorted(job.origins))

@@ -48,8 +48,8 @@ def append_in(effects: list[Effect]) -> Append:
     return append
 
 
-def keys(append: Append) -> list[str]:
-    return [record.key for record in append.records]
+def requests_in(append: Append) -> list[str]:
+    return [dict(record.headers)["cause"] for record in append.records]
 
 
 def answers(effects: list[Effect]) -> dict[int, DistributeResponse]:
@@ -61,11 +61,11 @@ def answers(effects: list[Effect]) -> dict[int, DistributeResponse]:
     return found
 
 
-def test_an_add_is_built_appended_under_its_request_id_and_answered_with_its_offset() -> None:
+def test_an_add_is_built_appended_and_answered_with_its_offset() -> None:
     it, request = distributor(), add("r1", user="ann", metadata=(("k", "v"),))
     assert tell(it, request, 1) == [BuildPackage(request)]
     append = append_in(tell(it, built(request)))
-    assert (append.topic, keys(append)) == ("p", ["r1"])
+    assert (append.topic, requests_in(append)) == ("p", ["r1"])
     (answer,) = answers(tell(it, Done(append, (41,)))).values()
     assert (answer.accepted, answer.offset, answer.length, answer.entries) == (True, 41, 7, 2)
     new = append.records[0]
@@ -87,7 +87,7 @@ def test_the_package_id_depends_on_the_request_id_alone() -> None:
 @pytest.mark.parametrize("kind", [Kind.DELETE, Kind.INVALIDATE, Kind.TEST])
 def test_what_has_no_content_is_not_built(kind: Kind) -> None:
     effects = tell(distributor(), DistributeRequest(request_id="r", kind=kind, paths=("/a",)), 1)
-    assert keys(append_in(effects)) == ["r"]
+    assert requests_in(append_in(effects)) == ["r"]
     assert len(effects) == 1
 
 
@@ -120,7 +120,7 @@ def test_a_small_package_does_not_overtake_a_big_one_requested_before_it() -> No
     it, big = distributor(), add("big")
     tell(it, big, 1)
     assert tell(it, delete("small"), 2) == []
-    assert keys(append_in(tell(it, built(big)))) == ["big", "small"]
+    assert requests_in(append_in(tell(it, built(big)))) == ["big", "small"]
 
 
 def test_what_is_built_while_the_log_is_busy_follows_as_one_batch() -> None:
@@ -130,7 +130,7 @@ def test_what_is_built_while_the_log_is_busy_follows_as_one_batch() -> None:
     effects = tell(it, Done(first, (5,)))
     assert answers(effects)[1].offset == 5
     second = append_in(effects)
-    assert keys(second) == ["r2", "r3"]
+    assert requests_in(second) == ["r2", "r3"]
     assert {q: answer.offset for q, answer in answers(tell(it, Done(second, (6, 9)))).items()} == {2: 6, 3: 9}
 
 
@@ -148,7 +148,7 @@ def test_the_memory_of_answers_is_bounded_and_the_log_knows_the_rest() -> None:
     it = distributor(max_answers=1)
     for name in ("r1", "r2"):
         tell(it, Done(append_in(tell(it, delete(name), 1)), (1,)))
-    assert keys(append_in(tell(it, delete("r1"), 2))) == ["r1"]
+    assert requests_in(append_in(tell(it, delete("r1"), 2))) == ["r1"]
 
 
 def test_builds_run_ahead_up_to_the_bound_and_requests_wait_up_to_theirs() -> None:
@@ -185,7 +185,7 @@ def test_an_unavailable_log_is_tried_again_and_then_given_up_with_advice() -> No
         (wait,) = tell(it, Failed(append, LogUnavailable("down")))
         assert isinstance(wait, After)
         append = append_in(tell(it, Tick(wait.key)))
-        assert keys(append) == ["r1"]
+        assert requests_in(append) == ["r1"]
     answer = answers(tell(it, Failed(append, LogUnavailable("down"))))[1]
     assert not answer.accepted
     assert "same request id" in answer.reason
@@ -199,11 +199,11 @@ def test_one_record_too_large_costs_only_its_own_request() -> None:
     batch = append_in(tell(it, Done(first, (1,))))
     refused = RecordTooLarge("too large")
     single = append_in(tell(it, Failed(batch, refused)))
-    assert keys(single) == ["r2"]
+    assert requests_in(single) == ["r2"]
     single = append_in(tell(it, Done(single, (2,))))
     effects = tell(it, Failed(single, refused))
     assert answers(effects)[3].reason == "too large"
-    assert keys(append_in(effects)) == ["r4"]
+    assert requests_in(append_in(effects)) == ["r4"]
 
 
 def test_on_stop_it_finishes_what_is_in_progress_and_refuses_the_rest() -> None:
@@ -240,7 +240,7 @@ def test_the_order_on_the_log_is_the_order_of_the_requests_whatever_the_builds_t
             todo += tell(it, Failed(effect, RequestRefused("no")) if failed else built(effect.request))
         elif isinstance(effect, Append):
             offsets = tuple(range(len(log), len(log) + len(effect.records)))
-            log += keys(effect)
+            log += requests_in(effect)
             todo += tell(it, Done(effect, offsets))
         elif isinstance(effect, Reply):
             replies.append(effect)
@@ -249,3 +249,22 @@ def test_the_order_on_the_log_is_the_order_of_the_requests_whatever_the_builds_t
     for reply in replies:
         assert isinstance(reply.event, DistributeResponse)
         assert reply.event.accepted == (reply.event.request_id in log)
+
+
+def test_the_same_request_id_at_two_publishers_means_two_packages() -> None:
+    keys = set()
+    for publisher in ("one", "two"):
+        it = Distributor(DistributorSettings("p", publisher, "i", publisher), Random(1))
+        (record,) = append_in(tell(it, delete("r1"))).records
+        keys.add(record.key)
+    assert len(keys) == 2
+
+
+def test_a_refusal_says_whether_the_same_request_can_be_sent_again() -> None:
+    it, request = distributor(), add("r1")
+    tell(it, request, 1)
+    passing = tell(it, Failed(BuildPackage(request), BlobUnavailable("the store is away; start it")))
+    assert answers(passing)[1].retry
+    tell(it, request, 2)
+    final = tell(it, Failed(BuildPackage(request), RequestRefused("no such path")))
+    assert not answers(final)[2].retry
