@@ -5,7 +5,7 @@ As shipped it listens on all interfaces and unpickles whatever arrives. Patched,
 * its sockets are Unix sockets in a private folder (``unix_socket.py``);
 * every frame is authenticated before it is unpickled (``seal.py``);
 * every process of a system dies with the one that created it (``leash.py``);
-* the death of its logger no longer kills the administrator.
+* the death of its logger no longer kills the administrator, and no death of a child goes unnoticed.
 
 Only the host process of an agent (``host.py``) imports this; what it forks inherits the patches and the key.
 """
@@ -30,6 +30,7 @@ RETRY = timedelta(seconds=0.2)
 _Transport: Any = tcp.TCPTransport
 _init = _Transport.__init__
 _schedule = _Transport._scheduleTransmitActual  # noqa: SLF001  # all of these are private names, hence the pin
+_run_logger = multiprocCommon.startupASLogger
 _check_ack = _Transport._check_XMIT_4_done  # noqa: SLF001
 
 
@@ -54,10 +55,20 @@ def install(membership: seal.Membership) -> None:
         RETRY if default == timedelta(seconds=35) else default
         for default in TransmitIntent.__init__.__defaults__ or ()
     )
+    multiprocCommon.startupASLogger = _logger
     # childDied() asks for logDefs when the logger has died, but the attribute is named logdefs.
     multiprocCommon.MultiProcAdmin.logDefs = property(lambda admin: admin.logdefs)
+    # It forgets every dead child when one is reported, so of those that die together some never would be.
+    multiprocCommon.MultiProcReplicator._childExited = lambda *_: None  # noqa: SLF001
+    # A signal to the whole group is for the service; stock would end each actor, and the supervisor.
+    multiprocCommon.exit_signals = []
     # It would change the time zone of the process's environment.
     systemBase.ensure_TZ_set = lambda: None
+
+
+def _logger(*args: Any) -> None:
+    leash.set_name("cb:logger")
+    _run_logger(*args)
 
 
 def _number(address: Any) -> int:
@@ -77,6 +88,8 @@ def _start(self: Any, kind: Any, *args: Any) -> None:
     if isinstance(kind, tcp.TCPEndpoint):
         leash.die_with_parent()
     _init(self, kind, *args)
+    if self.myAddress == self._adminAddr:
+        leash.set_name("cb:admin")
     seal.listen_as(_number(self.myAddress))
 
 

@@ -10,8 +10,10 @@ import pickle
 import secrets
 import select
 import shutil
+import signal
 import struct
 import sys
+import traceback
 from collections.abc import Callable
 from typing import NamedTuple
 
@@ -41,10 +43,15 @@ def main() -> None:
         os.dup2(nothing.fileno(), 0)
     leash.adopt_orphans()
     leash.set_name("cb:host")
+    for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
+        # Meant for the service, which stops its agents in good order, even if they reach the whole group.
+        signal.signal(number, signal.SIG_IGN)
     try:
         owner = os.pidfd_open(launch.owner)
         if os.getppid() == launch.owner:
             _run(launch, pipe, owner)
+    except Exception:  # noqa: BLE001  # os._exit would swallow it
+        traceback.print_exc()
     finally:
         leash.kill_descendants()
         shutil.rmtree(launch.home, ignore_errors=True)
@@ -73,7 +80,7 @@ def _start_system(launch: Launch) -> None:
     # Without logDefs thespian would put handlers on the root logger.
     system = ActorSystem("multiprocTCPBase", capabilities, logDefs={"version": 1}, transientUnique=True)
     system.tell(system.createActor(Supervisor), launch.start)
-    os.waitpid(-1, os.WNOHANG)  # thespian forks its administrator twice and forgets the process in between
+    os.waitpid(-1, 0)  # thespian forks its administrator twice; this reaps the process in between
 
 
 def _read_launch() -> bytes:

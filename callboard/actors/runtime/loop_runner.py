@@ -92,6 +92,11 @@ class LoopSite:
     def enter(self, role: str) -> None:
         """Nothing to do."""
 
+    def pid_of_newest_child(self, parent: object) -> int:
+        """None of its own."""
+        del parent
+        return 0
+
     def runner(self, mail_to_self: Callable[[EffectEnded], None]) -> LoopRunner:
         """A runner for one actor."""
         return LoopRunner(self._world, mail_to_self, self._running)

@@ -80,11 +80,12 @@ class System:
         command = [sys.executable, "-c", BOOT]
         # Not on the service's standard output: what an actor prints is not the service's answer.
         self._host = subprocess.Popen(command, stdin=subprocess.PIPE, stdout=2)  # noqa: ASYNC220, S603
-        await asyncio.get_running_loop().run_in_executor(None, self._tell_host, launch)
+        told = asyncio.get_running_loop().run_in_executor(None, self._tell_host, launch)
         host_ended = asyncio.ensure_future(wait_for_exit(self._host))
         first: set[asyncio.Future[Any]] = {self._connected, host_ended}
         try:
             await asyncio.wait(first, timeout=CONNECT_S, return_when=asyncio.FIRST_COMPLETED)
+            await asyncio.wait({told}, timeout=CONNECT_S)
         finally:
             host_ended.cancel()
             self._server.close()
@@ -98,9 +99,10 @@ class System:
             self._writer.write(encode(frame))
 
     async def end(self) -> None:
-        """Kill every process, wait until they are gone, remove the folder."""
+        """Kill every process, wait until they are gone, remove the folder. Idempotent."""
         if self._writer is not None:
             self._writer.close()
+            self._writer = None
         host = self._host
         if host is not None:
             assert host.stdin is not None
@@ -111,7 +113,7 @@ class System:
             if host.poll() is None:
                 host.kill()
                 await wait_for_exit(host)
-            host.wait()  # it has exited
+            host.wait()  # it has exited: this only reaps it
         shutil.rmtree(self.home, ignore_errors=True)
 
     def _tell_host(self, launch: bytes) -> None:
@@ -163,6 +165,7 @@ class ProcessLink:
             await system.end()
             raise
         self._system = system
+        self._agent.link_restored()
         self._reading = asyncio.get_running_loop().create_task(self._follow(reader))
 
     def send(self, frame: Frame) -> None:
@@ -176,9 +179,10 @@ class ProcessLink:
             os.kill(actor.pid, signal.SIGKILL)
 
     async def close(self) -> None:
-        """End the processes."""
+        """End the processes, also those that are about to replace others."""
         if self._reading is not None:
             self._reading.cancel()
+            await asyncio.wait({self._reading})
         if self._system is not None:
             await self._system.end()
 
@@ -200,9 +204,8 @@ class ProcessLink:
         if len(self._lost) > MAX_SYSTEMS:
             self._agent.fail(AgentFailed(f"the agent's supervisor died {len(self._lost)} times in a minute"))
             return
-        system, self._system = self._system, None
-        if system is not None:
-            await system.end()
+        if self._system is not None:
+            await self._system.end()
         try:
             await self.open()
         except CallboardError as error:

@@ -2,8 +2,11 @@
 
 import asyncio
 import itertools
+import traceback
 from dataclasses import dataclass
 from typing import Protocol
+
+import structlog
 
 from callboard.actors.agent import ActorStatus, AgentSpec
 from callboard.actors.runtime.frames import Frame, Kind, epoch_and_pid
@@ -147,9 +150,12 @@ class RunningAgent:
     def link_lost(self) -> bool:
         """The gateway is gone, and every actor with it. True if the agent is to be started again."""
         self._up.clear()
-        if self._ending is not None:
-            self._all_stopped.set()
+        self._all_stopped.set()
         return self._ending is None
+
+    def link_restored(self) -> None:
+        """There is a gateway again."""
+        self._all_stopped.clear()
 
     def fail(self, problem: CallboardError) -> None:
         """End the agent for this reason; the first one counts."""
@@ -180,12 +186,19 @@ class RunningAgent:
         except TimeoutError:
             pass  # closing the link ends what is left
         finally:
-            await self._link.close()
+            await self._close_link()
             self._up.clear()
             self._ended.set()
             for asked in self._questions.values():
                 if not asked.answer.done():
                     asked.answer.set_exception(self._why())
+
+    async def _close_link(self) -> None:
+        try:
+            await self._link.close()
+        except Exception:  # noqa: BLE001  # the agent has ended all the same, and those who wait must hear of it
+            trace = traceback.format_exc()
+            structlog.get_logger().error("agent.close_failed", agent=self._name, traceback=trace)
 
     def _refuse_if_ending(self) -> None:
         if self._ended.is_set():

@@ -11,6 +11,8 @@ import struct
 from collections import Counter
 from typing import Any, NamedTuple
 
+import structlog
+
 MAX_PICKLE = 64 << 20
 """Bytes in one frame. A sender above it gets ``ValueError``; a receiver closes the connection."""
 
@@ -120,4 +122,5 @@ class SealedBuffer:
     @staticmethod
     def _refuse(reason: str) -> None:
         refused[reason] += 1
+        structlog.get_logger().warning("frame.refused", reason=reason, times=refused[reason])
         raise BadFrameError(reason)

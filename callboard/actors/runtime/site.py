@@ -59,6 +59,10 @@ class Site(Protocol):
         """Make the place ready for this actor."""
         ...
 
+    def pid_of_newest_child(self, parent: Any) -> int:
+        """The process of the actor that ``parent`` has just created; 0 if it has none of its own."""
+        ...
+
     def runner(self, mail_to_self: Callable[[EffectEnded], None]) -> EffectRunner:
         """A runner for one actor; ``mail_to_self`` may be called on the actor's own thread only."""
         ...

@@ -51,11 +51,11 @@ DRAIN_OVER = "drain over"
 
 @dataclass(slots=True)
 class Incarnation:
-    """Where an incarnation is: the address it was given, the one it says, and its process once known."""
+    """Where an incarnation is: the address it was given, the one it says, and its process if it has one."""
 
     created: ActorAddress
     address: ActorAddress
-    pid: int = 0
+    pid: int
 
 
 class Supervisor(Actor):  # type: ignore[misc]  # thespian is untyped
@@ -85,7 +85,8 @@ class Supervisor(Actor):  # type: ignore[misc]  # thespian is untyped
 
     def _begin(self, agent: StartAgent) -> None:
         self._agent = agent
-        self._log = self._log.bind(agent=agent.name, role="supervisor")
+        agent.site.enter("supervisor")
+        self._log = structlog.get_logger().bind(agent=agent.name, role="supervisor")
         self._supervision = Supervision([actor.role for actor in agent.actors], agent.limits, agent.epochs)
         self._gateway = self.createActor(Gateway)
         self.send(self._gateway, OpenGateway(agent.outlet))
@@ -165,21 +166,21 @@ class Supervisor(Actor):  # type: ignore[misc]  # thespian is untyped
         agent = self._agent
         spec = next(actor for actor in agent.actors if actor.role == role)
         address = self.createActor(Shell)
-        self._incarnations[role, epoch] = Incarnation(address, address)
+        pid = agent.site.pid_of_newest_child(self)
+        self._incarnations[role, epoch] = Incarnation(address, address, pid)
         routes = tuple(self._routes.values())
         self.send(address, Hello(agent.name, spec, epoch, agent.seed, agent.site, routes))
 
     def _locate(self, role: str, epoch: int, address: ActorAddress, pid: int) -> None:
         # One that was given up unheard, and speaks after all, is entered again so that it can be ended.
-        incarnation = self._incarnations.setdefault((role, epoch), Incarnation(address, address))
+        incarnation = self._incarnations.setdefault((role, epoch), Incarnation(address, address, pid))
         incarnation.address = address
-        incarnation.pid = pid
 
     def _announce(self, role: str, epoch: int) -> None:
         incarnation = self._incarnations[role, epoch]
-        route = Route(role, epoch, incarnation.address, incarnation.pid)
+        route = Route(role, epoch, incarnation.address, incarnation.pid or os.getpid())
         self._routes[role] = route
-        self._log.debug("actor.started", actor=role, actor_epoch=epoch, pid=incarnation.pid)
+        self._log.debug("actor.started", actor=role, actor_epoch=epoch, pid=route.pid)
         self.send(self._gateway, route)
         for (peer, _), other in self._incarnations.items():
             if peer != role:

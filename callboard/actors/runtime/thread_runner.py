@@ -92,6 +92,10 @@ class ProcessSite:
         if self.configure_logging is not None:
             self.configure_logging()
 
+    def pid_of_newest_child(self, parent: Any) -> int:
+        """Known to thespian long before the actor speaks, if it ever does."""
+        return int(parent._myRef._child_procs[-1].childProc.pid)  # noqa: SLF001  # private, hence the pin
+
     def runner(self, mail_to_self: Callable[[EffectEnded], None]) -> ThreadRunner:
         """The runner of the one actor here, which is not mailed to from another thread."""
         del mail_to_self

@@ -1,7 +1,6 @@
 import pickle
 import secrets
 import struct
-from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
@@ -25,12 +24,11 @@ class Exploit:
 
 
 @pytest.fixture(autouse=True)
-def membership(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
+def membership(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(seal, "_membership", seal.Membership(secrets.token_bytes(32), "nowhere"))
     monkeypatch.setattr(seal, "_receivers", set())
     monkeypatch.setattr(seal, "refused", seal.Counter())
     seal.listen_as(ME)
-    yield
 
 
 def opened(data: bytes) -> object:
