@@ -19,6 +19,8 @@ from thespian.actors import ActorAddress
 
 from callboard.actors.agent import ActorSpec, Agent
 from callboard.actors.runtime import leash, seal, start_agent
+from callboard.actors.runtime.processes import System
+from callboard.errors import AgentFailed
 from callboard.messages.mailbox import CommandSent
 from callboard.testing.conformance.runtime_example import word
 
@@ -133,11 +135,25 @@ def test_a_genuine_frame_altered_or_sent_to_another_is_refused(
     on_stage(monkeypatch, scenario)
 
 
-def test_the_gateway_of_a_stranger_is_not_listened_to(monkeypatch: pytest.MonkeyPatch) -> None:
-    async def scenario(agent: Agent, home: Path) -> None:
-        assert await asyncio.to_thread(send, home / "gateway", b"x" * 32) == b""
+@pytest.mark.parametrize("token", [b"x" * 32, b"x", b""])
+def test_a_gateway_without_the_token_is_not_listened_to(token: bytes) -> None:
+    async def play(base: Path) -> None:
+        system = System(base)
+        starting = asyncio.ensure_future(system.start(b"nothing to launch"))
+        try:
+            gateway = Path(system.home, "gateway")
+            async with asyncio.timeout(PATIENCE_S):
+                while not gateway.exists():
+                    await asyncio.sleep(0.001)
+            assert await asyncio.to_thread(send, gateway, token + b"or else") == b""
+            with pytest.raises(AgentFailed, match="did not start"):
+                await starting
+        finally:
+            await system.end()
 
-    on_stage(monkeypatch, scenario)
+    with tempfile.TemporaryDirectory() as base:
+        asyncio.run(play(Path(base)))
+        assert list(Path(base).iterdir()) == []
 
 
 def test_nobody_else_can_reach_the_sockets_and_no_port_is_open(monkeypatch: pytest.MonkeyPatch) -> None:

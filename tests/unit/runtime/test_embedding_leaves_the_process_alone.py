@@ -1,3 +1,5 @@
+import json
+import os
 import subprocess
 import sys
 from pathlib import Path
@@ -36,11 +38,9 @@ asyncio.run(main())
 
 
 def test_an_embedded_agent_changes_nothing_of_its_process(tmp_path: Path) -> None:
-    import json
-
     (tmp_path / "tmp").mkdir()
     (tmp_path / "work").mkdir()
-    environment = {"TMPDIR": str(tmp_path / "tmp"), "PATH": "/usr/bin:/bin"}
+    environment = {"TMPDIR": str(tmp_path / "tmp"), "PYTHONPATH": os.pathsep.join(filter(None, sys.path))}
     done = subprocess.run(
         [sys.executable, "-c", PROBE],
         cwd=tmp_path / "work",
