@@ -163,6 +163,23 @@ def test_a_full_disk_is_an_error_that_passes(tmp_path: Path, monkeypatch: pytest
     asyncio.run(scenario())
 
 
+def test_text_that_cannot_be_written_fails_nobody_else(tmp_path: Path) -> None:
+    async def scenario() -> None:
+        async with opened(tmp_path) as log:
+            outcomes = await asyncio.gather(
+                log.append(TOPIC, numbered(1)),
+                log.append(TOPIC, [NewRecord(payload=b"", key="\ud800")]),
+                log.append(TOPIC, [NewRecord(payload=b"", headers=(("name", "\ud800"),))]),
+                log.append(TOPIC, [NewRecord(payload=b"", headers=(("name", "nul \0"),))]),
+                return_exceptions=True,
+            )
+            assert outcomes[0] == [1]
+            assert all(isinstance(outcome, ValueError) for outcome in outcomes[1:])
+            assert (await log.bounds(TOPIC)).end == 2
+
+    asyncio.run(scenario())
+
+
 def test_a_lock_that_cannot_be_opened_is_an_error_and_no_hanging_append(tmp_path: Path) -> None:
     async def scenario() -> None:
         async with opened(tmp_path):

@@ -18,10 +18,11 @@ Row = tuple[str | None, bytes, bytes]
 
 
 def to_rows(topic: str, records: Sequence[NewRecord]) -> tuple[list[Row], int]:
-    """The records' rows and bytes. Raises ``RecordTooLarge``."""
+    """The records' rows and bytes. Raises ``RecordTooLarge``, and ``ValueError`` for what is not text."""
     rows, total = list[Row](), 0
     for record in records:
         headers = encode_headers(record.headers)
+        record.key.encode()  # what cannot be written must fail here, and not those it shares a transaction with
         size = len(record.payload) + len(headers)
         if size > RECORD_BYTES_MAX:
             raise too_large(topic, size)

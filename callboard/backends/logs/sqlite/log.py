@@ -33,6 +33,8 @@ class SqliteLog:
     """A durable log in a folder, with one SQLite file per topic, for the processes of one host.
 
     To be used from one event loop, and not on a network file system. Nothing is opened before the first call.
+    Beside the contract's errors every method may raise ``LogReplaced``, when a topic's file was exchanged under
+    it, ``SchemaTooNew``, and ``ConfigError`` for files of somebody else or in a forked child.
 
     Args:
         folder: created with the first topic.

@@ -1,5 +1,6 @@
 """An open topic: its bell, its reader, and its writer once there is something to write."""
 
+from callboard.backends.logs.limits import closed
 from callboard.backends.logs.sqlite.bell import Bell
 from callboard.backends.logs.sqlite.failure import explained
 from callboard.backends.logs.sqlite.reader import Reader
@@ -25,9 +26,12 @@ class Topic:
         self.appended = WakeUp()
         self._writer: Writer | None = None
         self._watch: Watch | None = None
+        self._closing = False
 
     def writer(self) -> Writer:
-        """The writer, started with the first call."""
+        """The writer, started with the first call. Raises ``LogUnavailable`` when the topic is being closed."""
+        if self._closing:
+            raise closed()
         if self._writer is None:
             with explained(self._files.lock):
                 self._writer = Writer(self._files, self._bell)
@@ -41,7 +45,8 @@ class Topic:
                 self._watch.add(self._bell, self.appended)
 
     def close_reader(self) -> None:
-        """Wake those who wait, and look no more."""
+        """Wake those who wait, look no more, and take nothing more to write."""
+        self._closing = True
         self.appended.ring()
         if self._watch is not None:
             self._watch.remove(self._bell, self.appended)

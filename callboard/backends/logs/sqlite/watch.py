@@ -34,15 +34,21 @@ class Watch:
     def add(self, bell: Bell, wake_up: WakeUp) -> None:
         """From now on, ring ``wake_up`` when the bell rings."""
         if self._inotify is not None and bell.path not in self._wake_ups:
-            self._paths[self._inotify.watch(bell.path)] = bell.path
+            number = self._inotify.watch(bell.path)
+            self._paths[number] = bell.path
+            if number < 0 and self._poll is None:  # beyond fs.inotify.max_user_watches
+                self._on_poll()
         self._heard[bell.path] = bell.newest()
         self._wake_ups.setdefault(bell.path, []).append((bell, wake_up))
 
     def remove(self, bell: Bell, wake_up: WakeUp) -> None:
         """Stop ringing it; the last one to leave closes the inotify instance."""
         left = [pair for pair in self._wake_ups[bell.path] if pair[1] is not wake_up]
-        self._wake_ups[bell.path] = left
-        if not any(self._wake_ups.values()):
+        if left:
+            self._wake_ups[bell.path] = left
+        else:
+            del self._wake_ups[bell.path]  # the kernel's watch may stay: it is the same one when added again
+        if not self._wake_ups:
             self._close()
 
     def _on_events(self) -> None:
@@ -53,7 +59,7 @@ class Watch:
 
     def _on_poll(self) -> None:
         for path, pairs in self._wake_ups.items():
-            if pairs and (newest := pairs[0][0].newest()) != self._heard[path]:
+            if (newest := pairs[0][0].newest()) != self._heard[path]:
                 self._heard[path] = newest
                 for _, wake_up in pairs:
                     wake_up.ring()

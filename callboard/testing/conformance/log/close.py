@@ -2,7 +2,7 @@
 
 import asyncio
 
-from callboard.backends.log import Capability
+from callboard.backends.log import Capability, Retention
 from callboard.errors import LogUnavailable
 from callboard.testing.conformance.log.harness import (
     NOT_YET_S,
@@ -48,6 +48,19 @@ async def check_a_closed_log_says_so(harness: LogHarness) -> None:
         ):
             with raises(LogUnavailable):
                 await call()
+
+
+async def check_closing_beside_a_trim_hangs_nobody(harness: LogHarness) -> None:
+    """The trim is done, or says that the log was closed."""
+    async with opened(harness) as log:
+        if Capability.TRIM not in log.capabilities:
+            return
+        offsets = await fill(log, harness.topic, 3000)
+        trim = asyncio.ensure_future(log.trim(harness.topic, Retention(below_offset=offsets[-1])))
+        await asyncio.sleep(0.01)
+        await log.close()
+        (outcome,) = await asyncio.wait_for(asyncio.gather(trim, return_exceptions=True), SOON_S)
+        assert outcome == offsets[-1] or isinstance(outcome, LogUnavailable)
 
 
 async def check_pending_appends_are_finished(harness: LogHarness) -> None:

@@ -1,0 +1,108 @@
+"""What the shared tail is for, beyond being a log like any other."""
+
+import asyncio
+from pathlib import Path
+
+from callboard.backends.log import READ_BYTES_MAX, READ_RECORDS_MAX, Retention
+from callboard.backends.logs.memory import MemoryLog
+from callboard.backends.logs.sqlite import SqliteLog
+from callboard.backends.tail import SharedTail
+from callboard.messages.record import NewRecord, Record
+
+TOPIC = "package"
+FOLLOWERS = 100
+
+
+class CountingLog(MemoryLog):
+    """Counts the reads, and how many waits are under way at most."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.reads = self.waits = self.waits_max = 0
+
+    async def read(
+        self,
+        topic: str,
+        start: int,
+        max_records: int = READ_RECORDS_MAX,
+        max_bytes: int = READ_BYTES_MAX,
+    ) -> list[Record]:
+        self.reads += 1
+        await asyncio.sleep(0)  # as if it took time, so that others come meanwhile
+        return await super().read(topic, start, max_records, max_bytes)
+
+    async def wait(self, topic: str, start: int, timeout_s: float) -> bool:
+        self.waits += 1
+        self.waits_max = max(self.waits, self.waits_max)
+        try:
+            return await super().wait(topic, start, timeout_s)
+        finally:
+            self.waits -= 1
+
+
+async def follow(log: SharedTail, count: int) -> list[bytes]:
+    seen, start = list[bytes](), 1
+    while len(seen) < count:
+        found = await log.read(TOPIC, start)
+        seen += [record.payload for record in found]
+        start = found[-1].offset + 1 if found else start
+        if not found:
+            await log.wait(TOPIC, start, 30)
+    return seen
+
+
+def test_a_record_is_read_once_however_many_follow() -> None:
+    async def scenario() -> None:
+        below = CountingLog()
+        log = SharedTail(below)
+        await log.ensure(TOPIC)
+        followers = [asyncio.ensure_future(follow(log, 20)) for _ in range(FOLLOWERS)]
+        while not below.waits:  # noqa: ASYNC110 - there is no event for it
+            await asyncio.sleep(0)
+        for number in range(20):
+            await log.append(TOPIC, [NewRecord(payload=b"%d" % number)])
+            end = (await log.bounds(TOPIC)).end
+            assert await log.wait(TOPIC, end - 1, 30)
+        expected = [b"%d" % number for number in range(20)]
+        assert await asyncio.gather(*followers) == [expected] * FOLLOWERS
+        assert below.reads < 3 * 20 + FOLLOWERS  # each begins by looking for itself
+        assert below.waits_max == 1
+        await log.close()
+
+    asyncio.run(scenario())
+
+
+def test_recent_records_take_bounded_memory() -> None:
+    async def scenario() -> None:
+        below = CountingLog()
+        log = SharedTail(below, max_bytes=10_000)
+        await log.ensure(TOPIC)
+        for number in range(100):
+            await log.append(TOPIC, [NewRecord(payload=bytes(1000))])
+            await log.read(TOPIC, number + 1)
+        reads = below.reads
+        assert len(await log.read(TOPIC, 92)) == 9
+        assert below.reads == reads
+        assert len(await log.read(TOPIC, 80)) == 21
+        assert below.reads == reads + 1
+        await log.close()
+
+    asyncio.run(scenario())
+
+
+def test_a_trim_by_another_process_does_not_strand_those_who_wait(tmp_path: Path) -> None:
+    async def scenario() -> None:
+        log, other = SharedTail(SqliteLog(tmp_path)), SqliteLog(tmp_path)
+        await log.ensure(TOPIC)
+        await log.append(TOPIC, [NewRecord(payload=b"old")])
+        await log.read(TOPIC, 1)
+        await other.append(TOPIC, [NewRecord(payload=b"never seen here")] * 5)
+        await other.trim(TOPIC, Retention(below_offset=7))
+        waiting = asyncio.ensure_future(log.wait(TOPIC, 2, 30))
+        assert await other.append(TOPIC, [NewRecord(payload=b"new")]) == [7]
+        assert await waiting
+        assert [record.payload for record in await log.read(TOPIC, 7)] == [b"new"]
+        await log.close()
+        await other.close()
+
+    asyncio.run(scenario())
