@@ -17,8 +17,8 @@ OPEN_FILES_MAX = 64
 class Stage:
     """New files in ``folder``, named by number.
 
-    A file is synced some files after it was written: its pages are on their way to the disk by then, which
-    makes the sync of many small files about twice as fast as one by one.
+    A file is synced some files after it was written: its pages are on their way to the disk by then, so that
+    syncing many small files takes about half as long as one by one.
     """
 
     def __init__(self, folder: Path, own_errors: Callable[[], AbstractContextManager[None]]) -> None:
@@ -45,17 +45,17 @@ class Stage:
             size += len(chunk)
             if size > entry.size:
                 break
-            digest.update(chunk)
             with self._own_errors():
                 write_all(descriptor, chunk)
+                # Of pages just written this drops none; it starts writing them while the digest is computed.
+                os.posix_fadvise(descriptor, 0, 0, os.POSIX_FADV_DONTNEED)
+            digest.update(chunk)
         if size != entry.size:
             raise PackageCorrupt(f"{entry.path} does not have {entry.size} bytes; publish it again")
         if put.digest and digest.hexdigest() != put.digest:
             raise PackageCorrupt(f"{entry.path} does not have the digest {put.digest}; publish it again")
         with self._own_errors():
             os.fchmod(descriptor, entry.mode)
-            # Of a file that was just written this drops nothing; it starts the write without waiting for it.
-            os.posix_fadvise(descriptor, 0, 0, os.POSIX_FADV_DONTNEED)
         return name
 
     def sync(self) -> None:

@@ -89,12 +89,11 @@ class SqliteContent:
             self._folders.add(folder)
 
     def _remove(self, path: str) -> None:
-        delete = "DELETE FROM entries WHERE path >= ? AND path < ?"
-        if self._connection.execute(delete, below(path)).rowcount:
+        # The root stays, so it is not among what goes.
+        first = "" if path == "/" else path
+        delete = "DELETE FROM entries WHERE path = ? OR (path >= ? AND path < ?)"
+        if self._connection.execute(delete, (first, *below(path))).rowcount:
             self._folders = {"/"}
-        if path != "/":
-            self._connection.execute("DELETE FROM entries WHERE path = ?", (path,))
-            self._folders.discard(path)
 
     def _prune(self, path: str, keep: frozenset[str]) -> None:
         leading = with_parents(keep)
