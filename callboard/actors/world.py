@@ -1,6 +1,8 @@
 """The world of an agent: carries out its actors' effects through the backends' contracts."""
 
+import asyncio
 import shutil
+from contextlib import AsyncExitStack
 from dataclasses import asdict
 from pathlib import Path
 from typing import Any
@@ -18,10 +20,12 @@ from callboard.actors.effects import (
     TopicBounds,
 )
 from callboard.backends.blob_store import BlobStore
+from callboard.backends.disk import disk_errors
 from callboard.backends.log import Log
 from callboard.backends.repositories.folder_source import FolderSource
 from callboard.backends.repository import Repository
 from callboard.content.ship import build, receive
+from callboard.errors import BlobUnavailable, RepositoryUnavailable, Undecodable
 from callboard.messages import codec
 from callboard.messages.distribution import PackageMessage
 from callboard.messages.ledger import Ledger
@@ -56,6 +60,7 @@ class AgentWorld:
         self._repository = repository
         self._exclude = exclude
         self._owned = owned
+        self._spooling = False
 
     async def perform(self, effect: Perform) -> Any:  # noqa: PLR0911 - one line an effect
         """The result that the effect's description promises."""
@@ -78,13 +83,15 @@ class AgentWorld:
                 raise AssertionError(f"nobody carries out {type(effect).__name__}")
 
     async def close(self) -> None:
-        """Release the repository, and what else this world owns."""
-        if self._repository is not None:
-            await self._repository.close()
-            shutil.rmtree(self._spool, ignore_errors=True)
-        if self._owned:
-            await self._log.close()
-            await self._blobs.close()
+        """Release the repository, and what else this world owns, whatever fails on the way."""
+        async with AsyncExitStack() as stack:
+            if self._owned:
+                stack.push_async_callback(self._log.close)
+                stack.push_async_callback(self._blobs.close)
+            if self._repository is not None:
+                if self._spooling:  # in other processes, this agent's actors have worlds with the same spool
+                    stack.push_async_callback(asyncio.to_thread, shutil.rmtree, self._spool, ignore_errors=True)
+                stack.push_async_callback(self._repository.close)
 
     async def _bounds(self, topic: str) -> TopicBounds:
         identity = await self._log.identity(topic)
@@ -129,12 +136,26 @@ class AgentWorld:
 
     async def _open_repository(self) -> Ledger | None:
         stored = await self._held().open()
-        shutil.rmtree(self._spool, ignore_errors=True)  # whatever a killed importer was downloading
-        self._spool.mkdir(parents=True, exist_ok=True)
-        return codec.decode(Ledger, stored) if stored else None
+        await asyncio.to_thread(self._empty_spool)
+        try:
+            return codec.decode(Ledger, stored) if stored else None
+        except Undecodable as error:
+            raise RepositoryUnavailable(
+                f"the repository's ledger is none that this version can read ({error}); upgrade callboard if a newer "
+                "version wrote it, else restore the repository from a backup, or choose an empty one"
+            ) from error
+
+    def _empty_spool(self) -> None:
+        """Remove whatever a killed importer was downloading."""
+        shutil.rmtree(self._spool, ignore_errors=True)
+        with disk_errors(RepositoryUnavailable, self._spool):
+            self._spool.mkdir(parents=True, exist_ok=True)
+        self._spooling = True
 
     async def _import(self, effect: ImportPackage) -> None:
         repository = self._held()
         await repository.save(codec.encode(effect.attempt), durable=False)
-        async with receive(effect.message, self._blobs, self._spool) as received:
-            await repository.apply(received.operations(), codec.encode(effect.ledger))
+        # The repository explains its own errors, so whatever is left comes from reading what was fetched.
+        with disk_errors(BlobUnavailable, self._spool):
+            async with receive(effect.message, self._blobs, self._spool) as received:
+                await repository.apply(received.operations(), codec.encode(effect.ledger))

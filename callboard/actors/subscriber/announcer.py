@@ -4,6 +4,7 @@ from collections.abc import Iterable, Iterator
 from dataclasses import replace
 from random import Random
 
+from callboard.actors.agent import GATEWAY
 from callboard.actors.decision import (
     After,
     Done,
@@ -20,17 +21,14 @@ from callboard.actors.decision import (
     note,
 )
 from callboard.actors.effects import Append, FindBounds, LogRead, ReadLog, TopicBounds
+from callboard.actors.subscriber import claim
 from callboard.actors.subscriber.roles import IMPORTER
 from callboard.actors.subscriber.settings import SubscriberSettings
-from callboard.errors import SchemaTooNew, Undecodable
 from callboard.messages.distribution import DiscoveryMessage, State
-from callboard.messages.headers import new_record, open_record
+from callboard.messages.headers import new_record
 from callboard.messages.mailbox import Admitted, AgentProblem, Problem, Report
 from callboard.messages.record import Record
 
-CLAIM_LOOKBACK = 4096
-"""How many offsets before its own claim a subscriber searches for another of its name: more than a hundred
-subscribers can announce in the time to live of a claim."""
 GAP_S = 1.0
 """At most one announcement in so many seconds."""
 AGAIN_S = 1.0
@@ -41,9 +39,8 @@ GOODBYE_S = 3.0
 class Announcer:
     """Appends what the importer reports, on change but at most once a second, and every ten seconds anyway.
 
-    A name belongs to the instance whose claim, its first announcement, came first on the log and is still alive;
-    the log's order decides between two that start at once. An announcer that was itself not heard for
-    longer than a claim lives (its process was stopped, say) claims again before it goes on.
+    Its first announcement claims the subscriber's name, see ``claim``. If it was not heard for longer than a claim
+    lives (its process was suspended, say), so that another may have the name, it claims anew before it goes on.
 
     Receives: Report (importer).
     Sends: Admitted (importer), AgentProblem (gateway).
@@ -54,14 +51,16 @@ class Announcer:
 
     def __init__(self, settings: SubscriberSettings, rng: Random) -> None:
         self._settings = settings
-        self._rng = rng
         self._report: DiscoveryMessage | None = None
-        self._announced_s = float("-inf")
-        self._admitted = self._claiming = self._appending = self._stopping = self._changed = False
-        self._refused = ""
+        self._said: DiscoveryMessage | None = None  # the last report that was, or is being, announced
+        self._appending = False
+        self._began_s = float("-inf")  # the last append was begun then, so its record is not older
+        self._heard_s = float("-inf")  # likewise, of the last one that succeeded
         self._count = 0
-        self._claim = -1
+        self._claim = -1  # the offset of the claim that is being decided about
         self._searched: list[Record] = []
+        self._admitted = self._stopping = False
+        self._refused = ""
 
     def receive(self, message: Input, origin: Origin, now: Moment) -> Iterable[Effect]:
         """Handle one input."""
@@ -71,20 +70,17 @@ class Announcer:
             case PeerUp(role=role) if role == IMPORTER and self._admitted:
                 yield Send(IMPORTER, Admitted())
             case Done(effect=Append(), result=offsets):
-                self._appending = False
                 yield from self._appended(offsets[0], now)
             case Done(effect=FindBounds(), result=bounds):
-                yield self._search(max(bounds.first, self._claim - CLAIM_LOOKBACK), bounds)
+                yield from self._search(bounds)
             case Done(effect=ReadLog(), result=read):
-                yield from self._found(read, now)
+                yield from self._searched_on(read, now)
             case Failed(effect=effect, error=error):
-                self._appending = False
-                yield note("announcement.failed", level="warning", effect=type(effect).__name__, reason=str(error))
+                self._appending, self._claim = False, -1  # an undecided claim is made anew; the older one counts too
+                yield note("announcement.failed", "warning", effect=type(effect).__name__, reason=str(error))
                 yield After("again", AGAIN_S)
             case Tick(key="goodbye"):
                 yield Stopped()
-            case Tick(key="again") if self._claiming and self._claim >= 0:
-                yield FindBounds(self._settings.topics.discovery)
             case Tick():
                 yield from self._announce(now)
             case Stopping():
@@ -92,97 +88,85 @@ class Announcer:
                 yield After("goodbye", GOODBYE_S)
             case _:
                 pass
+        if self._stopping and self._has_left():
+            yield Stopped()
+
+    def _has_left(self) -> bool:
+        """Whether the last word is said, or none is to be said because there was no first one."""
+        said = self._said
+        return not self._appending and (said is None or (said.state is State.STOPPED and said is self._report))
 
     def _hear(self, announcement: DiscoveryMessage, now: Moment) -> Iterator[Effect]:
-        self._changed = self._changed or announcement != self._report
+        if self._refused or announcement == self._report:
+            return
         self._report = announcement
-        wait_s = self._announced_s + GAP_S - now.mono_s
+        wait_s = self._heard_s + GAP_S - now.mono_s
         if wait_s <= 0 or announcement.state is State.STOPPED:
             yield from self._announce(now)
-        elif self._changed:
+        else:
             yield After("soon", wait_s)
 
     def _announce(self, now: Moment) -> Iterator[Effect]:
-        if self._report is None or self._appending or (self._claiming and self._claim >= 0):
+        if self._report is None or self._appending or self._claim >= 0:
             return
-        if not self._claiming and now.mono_s - self._announced_s > self._settings.claim_ttl_s:
-            self._claiming, self._claim = True, -1
-        self._appending, self._changed = True, False
+        self._appending, self._said, self._began_s = True, self._report, now.mono_s
         self._count += 1
-        message = self._stamped(self._report, now)
+        settings = self._settings
+        message = replace(
+            self._report, time_ns=now.wall_ns, host=settings.host, pid=settings.pid, version=settings.version
+        )
         record_id = f"{message.subscriber_instance}/{message.pid}/{self._count}"
         producer = f"{message.subscriber}/{message.subscriber_instance}"
         record = new_record(message, record_id=record_id, time_ns=now.wall_ns, producer=producer)
-        yield Append(self._settings.topics.discovery, (record,))
-        yield After("announce", self._settings.announce_interval_s)
-
-    def _stamped(self, report: DiscoveryMessage, now: Moment) -> DiscoveryMessage:
-        settings = self._settings
-        return replace(report, time_ns=now.wall_ns, host=settings.host, pid=settings.pid, version=settings.version)
+        yield Append(settings.topics.discovery, (record,))
 
     def _appended(self, offset: int, now: Moment) -> Iterator[Effect]:
-        self._announced_s = now.mono_s
+        silent_s = now.mono_s - self._heard_s
+        self._appending, self._heard_s = False, self._began_s
         if self._refused:
-            yield Send("gateway", AgentProblem(problem=Problem.SUBSCRIBER_TAKEN, reason=self._refused))
-        elif self._stopping and self._report is not None and self._report.state is State.STOPPED and not self._changed:
-            yield Stopped()
-        elif self._claiming:
+            yield Send(GATEWAY, AgentProblem(problem=Problem.SUBSCRIBER_TAKEN, reason=self._refused))
+            return
+        yield After("announce", self._settings.announce_interval_s)
+        if silent_s > self._settings.claim_ttl_s:
             self._claim = offset
             yield FindBounds(self._settings.topics.discovery)
-        elif self._changed:
+        elif self._report is not self._said:
             yield After("soon", 0.0 if self._stopping else GAP_S)
 
-    # The claim.
+    # The claim: our announcement at this offset must follow no other live instance of the same name.
 
-    def _search(self, start: int, bounds: TopicBounds) -> Effect:
+    def _search(self, bounds: TopicBounds) -> Iterator[Effect]:
         self._searched.clear()
-        return ReadLog(self._settings.topics.discovery, max(start, bounds.first))
+        if self._claim >= 0:
+            start = max(bounds.first, self._claim - claim.LOOKBACK)
+            yield ReadLog(self._settings.topics.discovery, start)
 
-    def _found(self, read: LogRead, now: Moment) -> Iterator[Effect]:
-        self._searched += [record for record in read.records if record.offset < self._claim]
+    def _searched_on(self, read: LogRead, now: Moment) -> Iterator[Effect]:
+        self._searched += [record for record in read.records if record.offset <= self._claim]
         if read.next <= self._claim and read.records:
             yield ReadLog(self._settings.topics.discovery, read.next)
             return
-        rival = self._rival(now)
-        self._claiming, self._claim = False, -1
+        holder = claim.holder(self._settings.name, self._searched, self._settings.claim_ttl_s)
+        self._claim = -1
         self._searched.clear()
-        if rival is None:
-            self._admitted = True
-            yield Send(IMPORTER, Admitted())
+        assert self._said is not None
+        if holder is None or holder.subscriber_instance == self._said.subscriber_instance:
+            if not self._admitted:
+                self._admitted = True
+                yield Send(IMPORTER, Admitted())
+            if self._report is not self._said:
+                yield After("soon", 0.0 if self._stopping else GAP_S)
             return
-        self._refused = self._refusal(rival)
-        if self._report is not None:  # take the claim back, so that nobody takes this instance for the holder
-            self._report = replace(self._report, state=State.STOPPED, reason="the name is taken")
-            yield from self._announce(now)
+        self._refused = self._refusal(holder)
+        # Take the claim back, so that nobody waits for it to run out.
+        self._report = replace(self._said, state=State.STOPPED, reason="the name is taken")
+        yield from self._announce(now)
 
-    def _refusal(self, rival: DiscoveryMessage) -> str:
-        where = f"on {rival.host or 'an unknown host'} (process {rival.pid})"
-        into = f", into {rival.configuration.repository}" if rival.configuration.repository else ""
+    def _refusal(self, holder: DiscoveryMessage) -> str:
+        where = f"on {holder.host or 'an unknown host'} (process {holder.pid})"
+        into = f", into {holder.configuration.repository}" if holder.configuration.repository else ""
         return (
-            f"subscriber {self._settings.name!r} already runs as instance {rival.subscriber_instance[:8]} {where}{into}; "
-            "stop it, or give this one another name. If it died, its name is free "
+            f"subscriber {self._settings.name!r} already runs as instance {holder.subscriber_instance[:8]} "
+            f"{where}{into}; stop it, or give this one another name. If it died, its name is free "
             f"{self._settings.claim_ttl_s:.0f} s after its last word"
         )
-
-    def _rival(self, now: Moment) -> DiscoveryMessage | None:
-        """The live instance of the same name that announced itself before our claim, if there is one."""
-        newest: dict[str, tuple[Record, DiscoveryMessage]] = {}
-        for record in self._searched:
-            message = self._open(record)
-            if message is not None and message.subscriber == self._settings.name:
-                newest[message.subscriber_instance] = (record, message)
-        own = self._report.subscriber_instance if self._report else ""
-        for instance, (record, message) in newest.items():
-            age_s = (now.wall_ns - record.time_ns) / 1e9
-            if instance != own and message.state is not State.STOPPED and age_s <= self._settings.claim_ttl_s:
-                return message
-        return None
-
-    @staticmethod
-    def _open(record: Record) -> DiscoveryMessage | None:
-        if record.header("type") not in ("DiscoveryMessage", "1"):
-            return None
-        try:
-            return open_record(record, DiscoveryMessage)
-        except (Undecodable, SchemaTooNew):
-            return None  # a version that is not understood cannot be taken for a rival

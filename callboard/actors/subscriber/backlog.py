@@ -54,10 +54,6 @@ class Backlog:
         """The next record to process."""
         return self._records[0] if self._records else None
 
-    def pop(self) -> None:
-        """The head is processed."""
-        self._records.popleft()
-
     def drop(self, offset: int) -> None:
         """Everything up to and including ``offset`` is processed."""
         while self._records and self._records[0].offset <= offset:

@@ -37,14 +37,14 @@ class Bookkeeper:
     Sends: StatusesSent (importer).
     Stores: nothing; the outbox is in the importer's ledger until the statuses are on the log.
     Timers: "again", after a failed append.
-    Gives up when: never; imports wait once the outbox is full.
+    Gives up when: never, but a log that fails does not hold up a stop; imports wait once the outbox is full.
     """
 
     def __init__(self, settings: SubscriberSettings, rng: Random) -> None:
         self._settings = settings
         self._rng = rng
         self._pending: tuple[PackageStatusMessage, ...] = ()
-        self._appending = False
+        self._appending: tuple[PackageStatusMessage, ...] = ()
         self._failures = 0
         self._stopping = False
 
@@ -54,14 +54,13 @@ class Bookkeeper:
             case StatusesPending(statuses=statuses):
                 self._pending = statuses
                 yield from self._append(now)
-            case Done(effect=Append() as effect):
-                self._appending, self._failures = False, 0
-                sent = self._pending[: len(effect.records)]
-                self._pending = self._pending[len(effect.records) :]
-                yield Send(IMPORTER, StatusesSent(sequence=sent[-1].sequence))
+            case Done(effect=Append()):
+                sent, self._appending, self._failures = self._appending[-1].sequence, (), 0
+                self._pending = tuple(status for status in self._pending if status.sequence > sent)
+                yield Send(IMPORTER, StatusesSent(sequence=sent))
                 yield from self._append(now)
             case Failed(effect=Append(), error=error):
-                self._appending = False
+                self._appending = ()
                 self._failures += 1
                 if self._failures == 1:
                     yield note("status.failed", level="warning", reason=str(error))
@@ -72,13 +71,13 @@ class Bookkeeper:
                 self._stopping = True
             case _:
                 pass
-        if self._stopping and not self._appending:
+        if self._stopping and not self._appending and (self._failures or not self._pending):
             yield Stopped()
 
     def _append(self, now: Moment) -> Iterator[Effect]:
-        if self._appending or not self._pending or self._stopping:
+        if self._appending or not self._pending:
             return
-        self._appending = True
+        self._appending = self._pending[:BATCH_MAX]
         records = tuple(
             new_record(
                 status,
@@ -89,6 +88,6 @@ class Bookkeeper:
                 cause=status.package_id,
                 publisher=status.publisher,
             )
-            for status in self._pending[:BATCH_MAX]
+            for status in self._appending
         )
         yield Append(self._settings.topics.status, records)

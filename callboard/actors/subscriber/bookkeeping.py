@@ -7,9 +7,15 @@ from dataclasses import replace
 
 from callboard.messages.distribution import PackageMessage, PackageStatusMessage, Status
 from callboard.messages.ledger import Ledger, Watermark
+from callboard.messages.mailbox import CommandReceived
 
 ERROR_TEXT_MAX = 2000
 """Characters of an error that are kept and announced."""
+
+
+def text(error: object) -> str:
+    """An error as text that can be stored and sent: bounded, and UTF-8 whatever file name it quotes."""
+    return str(error)[:ERROR_TEXT_MAX].encode(errors="replace").decode()
 
 
 def adopt(ledger: Ledger | None, subscriber: str, new_instance: str) -> Ledger:
@@ -36,9 +42,16 @@ def adopt(ledger: Ledger | None, subscriber: str, new_instance: str) -> Ledger:
 
 
 def positioned(ledger: Ledger, log_id: str, last: int) -> Ledger:
-    """Begin after the offset ``last`` of this log."""
+    """Begin after the offset ``last`` of this log. What was cleared on another one means nothing on it."""
     return replace(
-        ledger, log_id=log_id, positioned=True, offset=last, attempt_offset=-1, attempts=0, last_error=""
+        ledger,
+        log_id=log_id,
+        positioned=True,
+        offset=last,
+        attempt_offset=-1,
+        attempts=0,
+        last_error="",
+        clears=ledger.clears if ledger.log_id == log_id else (),
     )
 
 
@@ -48,14 +61,14 @@ def attempting(ledger: Ledger, offset: int) -> Ledger:
     return replace(ledger, attempt_offset=offset, attempts=attempts)
 
 
-def not_counted(ledger: Ledger, error: str) -> Ledger:
+def not_counted(ledger: Ledger, error: object) -> Ledger:
     """The try failed for a reason that lies outside the package."""
-    return replace(ledger, attempts=max(0, ledger.attempts - 1), last_error=error[:ERROR_TEXT_MAX])
+    return replace(ledger, attempts=max(0, ledger.attempts - 1), last_error=text(error))
 
 
-def failed(ledger: Ledger, error: str) -> Ledger:
+def failed(ledger: Ledger, error: object) -> Ledger:
     """The try failed."""
-    return replace(ledger, last_error=error[:ERROR_TEXT_MAX])
+    return replace(ledger, last_error=text(error))
 
 
 def skipped(ledger: Ledger, offset: int) -> Ledger:
@@ -99,6 +112,14 @@ def statuses_sent(ledger: Ledger, sequence: int) -> Ledger:
     return replace(ledger, outbox=tuple(line for line in ledger.outbox if line.sequence > sequence))
 
 
+def tellable(ledger: Ledger, stored: Ledger | None, above: int) -> tuple[PackageStatusMessage, ...]:
+    """The statuses to be told, above a sequence number: those of the outbox that are stored. One that is not
+    would, after a crash, be told before it happens, under a number that may then go to another one.
+    """
+    below = stored.next_sequence if stored is not None and stored.instance == ledger.instance else 0
+    return tuple(line for line in ledger.outbox if above < line.sequence < below)
+
+
 def clearing(ledger: Ledger, publisher: str, offset: int) -> Ledger:
     """Raise the publisher's watermark; it never sinks. No publisher means all of them."""
     offset = max(offset, watermark(ledger, publisher))
@@ -111,9 +132,13 @@ def watermark(ledger: Ledger, publisher: str) -> int:
     return max((mark.offset for mark in ledger.clears if mark.publisher in ("", publisher)), default=-1)
 
 
-def commanded(ledger: Ledger, log_id: str, offset: int) -> Ledger:
-    """The command at ``offset`` of this command log has taken effect."""
-    return replace(ledger, command_log_id=log_id, command_offset=offset)
+def commanded(ledger: Ledger, message: CommandReceived, cleared: int) -> Ledger:
+    """The command has taken effect: its publisher's packages up to the offset ``cleared`` count as done."""
+    if heard(ledger, message.log_id, message.offset):
+        return ledger
+    if cleared >= 0:
+        ledger = clearing(ledger, message.command.publisher, cleared)
+    return replace(ledger, command_log_id=message.log_id, command_offset=message.offset)
 
 
 def heard(ledger: Ledger, log_id: str, offset: int) -> bool:

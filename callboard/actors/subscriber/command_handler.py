@@ -3,7 +3,7 @@
 from collections.abc import Iterable, Iterator
 from random import Random
 
-from callboard.actors.decision import Effect, Input, Moment, Origin, Send, Stopped, Stopping, note
+from callboard.actors.decision import Effect, Input, Moment, Origin, PeerUp, Send, Stopped, Stopping, note
 from callboard.actors.follower import Delivered, Follower, from_offset
 from callboard.actors.subscriber.roles import IMPORTER
 from callboard.actors.subscriber.settings import SubscriberSettings
@@ -39,6 +39,8 @@ class CommandHandler:
                 start = from_offset(message.offset + 1, message.log_id)
                 self._follower = Follower(self._settings.topics.command, start, self._rng)
                 yield from self._follower.start()
+            case PeerUp(role) if role == IMPORTER:
+                self._follower = None  # what the former importer did not store must be heard again, in order
             case Stopping():
                 self._follower = None
                 yield Stopped()

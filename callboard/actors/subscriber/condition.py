@@ -11,7 +11,7 @@ from callboard.messages.ledger import Ledger
 class Condition:
     """What stands in the way; empty texts mean nothing does.
 
-    ``failure`` is the error of the package at the head. ``hopeless`` says that trying again cannot cure it.
+    ``failure`` is the error of the package at the head, and ``kind`` the state that it stands for.
     """
 
     gap: str = ""
@@ -20,19 +20,19 @@ class Condition:
     statuses: str = ""
     commands: str = ""
     failure: str = ""
-    hopeless: bool = False
+    kind: State = State.RETRYING
     next_try_ns: int = 0
     state: State = State.STARTING
     reason: str = "waits for its name"
     since_ns: int = 0
 
-    def fail(self, error: str, *, hopeless: bool, next_try_ns: int) -> None:
+    def fail(self, error: str, kind: State, next_try_ns: int) -> None:
         """The package at the head could not be imported."""
-        self.failure, self.hopeless, self.next_try_ns = error, hopeless, next_try_ns
+        self.failure, self.kind, self.next_try_ns = error, kind, next_try_ns
 
     def recover(self) -> None:
         """The head moved on."""
-        self.failure, self.hopeless, self.next_try_ns = "", False, 0
+        self.failure, self.next_try_ns = "", 0
 
     def enter(self, state: State, reason: str, now: Moment) -> bool:
         """Be in this state; True if that is news."""
@@ -55,8 +55,8 @@ class Condition:
             return State.WAITING, waits
         if not ready:
             return State.STARTING, "waits for its name"
-        if self.failure and self.hopeless:
-            return State.BLOCKED, self.failure
-        if self.failure:
+        if self.failure and self.kind is State.RETRYING:
             return State.RETRYING, f"attempt {ledger.attempts} failed: {self.failure}"
+        if self.failure:
+            return self.kind, self.failure
         return (State.IMPORTING, "") if working else (State.IDLE, "")

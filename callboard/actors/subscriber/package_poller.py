@@ -21,7 +21,7 @@ from callboard.actors.decision import (
 from callboard.actors.effects import LogRead, ReadLog
 from callboard.actors.subscriber.roles import IMPORTER
 from callboard.actors.subscriber.settings import SubscriberSettings
-from callboard.errors import CallboardError, OffsetOutOfRange
+from callboard.errors import CallboardError, LogReplaced, OffsetOutOfRange
 from callboard.messages.mailbox import Obstacle, PackagesRead, PackagesUnavailable, PackagesWanted
 
 RETRY = Backoff(first_s=0.1, max_s=5.0)
@@ -44,24 +44,24 @@ class PackagePoller:
         self._rng = rng
         self._wish: PackagesWanted | None = None
         self._reading: ReadLog | None = None
-        self._told = False  # the importer knows how far the log reaches
+        self._idle = False  # the last read found nothing, so the next one waits for more
         self._failures = 0
 
     def receive(self, message: Input, origin: Origin, now: Moment) -> Iterable[Effect]:
         """Handle one input."""
         match message:
             case PackagesWanted():
-                self._wish, self._told = message, False
+                self._wish, self._idle = message, False
                 yield from self._read()
             case Done(effect=ReadLog() as effect, result=read) if effect is self._reading:
-                self._reading, self._failures = None, 0
+                self._reading = None
                 yield from self._found(read)
             case Failed(effect=ReadLog() as effect, error=error) if effect is self._reading:
                 self._reading = None
                 yield from self._failed(error)
             case Done(effect=ReadLog()) | Failed(effect=ReadLog()):
                 pass  # of a wish that was replaced
-            case Tick():
+            case Tick() if self._reading is None:
                 yield from self._read()
             case Stopping():
                 self._wish = None
@@ -72,33 +72,35 @@ class PackagePoller:
     def _read(self) -> Iterator[Effect]:
         if self._wish is not None:
             wish = self._wish
-            wait_s = WAIT_S if self._told else 0.0
+            wait_s = WAIT_S if self._idle else 0.0
             self._reading = ReadLog(self._topic, wish.start, wish.max_records, wish.max_bytes, wait_s)
             yield self._reading
 
     def _found(self, read: LogRead) -> Iterator[Effect]:
-        wish = self._wish
+        wish, again, self._failures = self._wish, self._failures > 0, 0
         if wish is None:
             return
         if read.log_id != wish.log_id:
-            self._wish = None
-            reason = "the package log was replaced by another one"
-            yield self._unavailable(wish, Obstacle.REPLACED, reason)
-        elif read.records or read.next > wish.start:
+            yield from self._give_back(wish, Obstacle.REPLACED, "the package log was replaced by another one")
+        elif read.records or read.next > wish.start or again:  # nothing is news too, if the log was unreadable
             self._wish = None
             found = PackagesRead(log_id=read.log_id, start=wish.start, next=read.next, records=read.records)
             yield Send(IMPORTER, found)
         else:
-            self._told = True
+            self._idle = True
             yield from self._read()
+
+    def _give_back(self, wish: PackagesWanted, obstacle: Obstacle, reason: str) -> Iterator[Effect]:
+        self._wish = None
+        yield self._unavailable(wish, obstacle, reason)
 
     def _failed(self, error: CallboardError) -> Iterator[Effect]:
         wish = self._wish
         if wish is None:
             return
-        if isinstance(error, OffsetOutOfRange):
-            self._wish = None
-            yield self._unavailable(wish, Obstacle.OUT_OF_RANGE, str(error))
+        if isinstance(error, OffsetOutOfRange | LogReplaced):
+            obstacle = Obstacle.REPLACED if isinstance(error, LogReplaced) else Obstacle.OUT_OF_RANGE
+            yield from self._give_back(wish, obstacle, str(error))
             return
         self._failures += 1
         if self._failures == 1:

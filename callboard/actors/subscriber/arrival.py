@@ -1,0 +1,120 @@
+"""How an importer comes to read: the repository is opened, the name granted, the position found and stored."""
+
+from collections.abc import Iterator
+from random import Random
+
+from callboard.actors.agent import GATEWAY
+from callboard.actors.backoff import Backoff
+from callboard.actors.decision import After, Effect, Send, note
+from callboard.actors.effects import TopicBounds
+from callboard.actors.subscriber import bookkeeping, position
+from callboard.actors.subscriber.book import Book
+from callboard.actors.subscriber.condition import Condition
+from callboard.actors.subscriber.settings import SubscriberSettings
+from callboard.errors import CallboardError, RepositoryBusy, RepositoryError, SchemaTooNew
+from callboard.messages.ledger import Ledger
+from callboard.messages.mailbox import AgentProblem, Problem
+
+FIRST_TRIES = 10
+"""At a repository that was never open: the importer's predecessor may need a moment to let go of it."""
+FIRST_AGAIN_S = 0.3
+AGAIN = Backoff(first_s=0.5, max_s=30.0)
+"""Between tries to open a repository again that failed while it was in use."""
+
+OPEN = "open"
+"""The timer for it."""
+
+
+class Arrival:
+    """What must be so before the first package is asked for, and again whenever it is no longer so."""
+
+    def __init__(self, settings: SubscriberSettings, rng: Random, book: Book, condition: Condition) -> None:
+        self._settings = settings
+        self._rng = rng
+        self._book = book
+        self._condition = condition
+        self._failures = 0
+        self.known = False
+        """The ledger is known: the repository was open at least once."""
+        self.open = False
+        """The repository can be used."""
+        self.admitted = False
+        """The announcer was granted the subscriber's name."""
+        self.placed = False
+        """The position was compared with the log; if it changed, that is in the book."""
+
+    @property
+    def complete(self) -> bool:
+        """Whether packages can be asked for, once what is urgent is stored."""
+        return self.open and self.admitted and self.placed
+
+    # The repository.
+
+    def opened(self, stored: Ledger | None) -> Iterator[Effect]:
+        """The repository is open. Again, after an error: the ledger says whether the transaction was committed."""
+        book = self._book
+        self.open = True
+        if not self.known:
+            self.known = True
+            self._failures = 0
+            instance = f"{self._rng.getrandbits(128):032x}"
+            book.adopt(stored, bookkeeping.adopt(stored, self._settings.name, instance))
+        elif not book.learn(stored):
+            self.open = False
+            reason = (
+                f"repository {self._settings.repository or 'of ' + self._settings.name} was emptied, exchanged or set "
+                "back while in use; restore it, or start the subscriber again to begin from what it holds now"
+            )
+            yield Send(GATEWAY, AgentProblem(problem=Problem.REPOSITORY_UNAVAILABLE, reason=reason))
+
+    def written(self) -> None:
+        """The repository was written: whatever was wrong with it is over."""
+        self._failures = 0
+        self._condition.repository = ""
+
+    def failed(self, error: CallboardError) -> Iterator[Effect]:
+        """The repository could not be opened, or written: wait, then open it (again)."""
+        self.open = False
+        self._failures += 1
+        if not self.known and (self._failures >= FIRST_TRIES or not isinstance(error, RepositoryError)):
+            yield Send(GATEWAY, AgentProblem(problem=_problem(error), reason=bookkeeping.text(error)))
+        elif not self.known:
+            yield After(OPEN, FIRST_AGAIN_S)
+        else:
+            self._condition.repository = bookkeeping.text(error)
+            level = "error" if self._failures == 1 else "debug"
+            yield note("repository.failed", level, reason=bookkeeping.text(error), failures=self._failures)
+            yield After(OPEN, AGAIN.delay_s(self._failures, self._rng))
+
+    # The position.
+
+    @property
+    def wants_bounds(self) -> bool:
+        """Whether the next thing is to look at the log."""
+        return self.open and self.admitted and not self.placed and not self._condition.gap
+
+    def place(self, bounds: TopicBounds) -> Iterator[Effect]:
+        """Take the position in a log with these bounds, or keep it, or say why it does not fit."""
+        ledger = self._book.ledger
+        problem = position.gap(ledger, bounds) if ledger.positioned else ""
+        if problem and self._settings.on_gap == "fail":
+            self._condition.gap = problem
+            yield note("gap.found", "error", reason=problem)
+            return
+        if problem or not ledger.positioned:
+            start = bounds.first if problem else position.first_start(self._settings, bounds)
+            self._book.write(bookkeeping.positioned(ledger, bounds.log_id, start - 1), urgent=True)
+            yield note("position.taken", start=start, reason=problem or "first start")
+        self.placed = True
+
+    def lost(self) -> None:
+        """The log does not have what comes next: the bounds will name the gap."""
+        self.placed = False
+
+
+def _problem(error: CallboardError) -> Problem:
+    if isinstance(error, RepositoryBusy):
+        return Problem.REPOSITORY_BUSY
+    if isinstance(error, SchemaTooNew):
+        return Problem.SCHEMA_TOO_NEW
+    return Problem.REPOSITORY_UNAVAILABLE

@@ -1,0 +1,113 @@
+"""The ledger as the importer has it: what is stored, what is not yet, and what must wait to be written down."""
+
+from collections.abc import Callable
+
+from callboard.actors.effects import ImportPackage, OpenRepository, SaveLedger
+from callboard.actors.subscriber import bookkeeping
+from callboard.messages.distribution import PackageStatusMessage
+from callboard.messages.ledger import Ledger
+
+Change = Callable[[Ledger], Ledger]
+
+
+class Book:
+    """The importer's hand on its repository, which carries out one effect at a time.
+
+    ``ledger`` is what the importer goes by and ``stored`` what the repository has. They differ by what a crash may
+    forget because it is found out again; what must not be forgotten is ``urgent``: nothing is built on it, and
+    nobody is told of it, before it is stored.
+    """
+
+    def __init__(self) -> None:
+        self.ledger = Ledger(instance="")
+        self.stored: Ledger | None = None
+        self.busy = False
+        self._urgent = False
+        self._doubt: ImportPackage | None = None
+        self._changes: list[tuple[Change, bool]] = []
+
+    @property
+    def urgent(self) -> bool:
+        """Whether the ledger must be stored before anything else happens."""
+        return self._urgent
+
+    @property
+    def dirty(self) -> bool:
+        """Whether the repository does not have all of it."""
+        return self.ledger is not self.stored
+
+    # Effects; each ends with ``ended``.
+
+    def open(self) -> OpenRepository:
+        """Open the repository, or find out what an effect that failed has left there."""
+        self.busy = True
+        return OpenRepository()
+
+    def save(self, *, durable: bool) -> SaveLedger:
+        """Store the ledger as it is."""
+        self.busy = True
+        return SaveLedger(self.ledger, durable)
+
+    def begin(self, attempt: ImportPackage) -> ImportPackage:
+        """Import a package."""
+        self.busy = True
+        return attempt
+
+    def ended(self) -> None:
+        """The effect is over, one way or the other."""
+        self.busy = False
+
+    # What has become of the ledger.
+
+    def adopt(self, stored: Ledger | None, ledger: Ledger) -> None:
+        """Begin with this ledger, the repository having that one."""
+        self.ledger, self.stored = ledger, stored
+        self._urgent = self.dirty
+
+    def holds(self, ledger: Ledger) -> None:
+        """The repository has this ledger now, which is the newest."""
+        self.ledger = self.stored = ledger
+        self._urgent = False
+        self._doubt = None
+
+    def doubt(self, attempt: ImportPackage) -> None:
+        """The repository failed in this import; whether it was committed is not known."""
+        self._doubt = attempt
+
+    def learn(self, stored: Ledger | None) -> bool:
+        """What the repository has after an error. False if that is not the one that was left there."""
+        former, doubt, self._doubt = self.stored, self._doubt, None
+        if former is not None and not self._continues(former, stored):
+            return False
+        if stored is not None and doubt is not None and stored.offset >= doubt.offset:
+            self.holds(stored)
+        else:
+            self.stored = stored
+            self._urgent = True  # whether it can be written is best found out before anything is built on it
+        return True
+
+    def _continues(self, former: Ledger, stored: Ledger | None) -> bool:
+        if stored is None or stored.instance != former.instance:
+            return False
+        return stored == self.ledger or stored.log_id != former.log_id or stored.offset >= former.offset
+
+    # Changing it.
+
+    def write(self, ledger: Ledger, *, urgent: bool = False) -> None:
+        """Go by this ledger from now on."""
+        self.ledger = ledger
+        self._urgent = self._urgent or urgent
+
+    def change(self, change: Change, *, urgent: bool = False) -> None:
+        """Change the ledger as soon as the repository is not busy with it."""
+        self._changes.append((change, urgent))
+
+    def catch_up(self) -> None:
+        """Make the changes that have waited."""
+        changes, self._changes = self._changes, []
+        for change, urgent in changes:
+            self.write(change(self.ledger), urgent=urgent)
+
+    def statuses(self, above: int) -> tuple[PackageStatusMessage, ...]:
+        """Those of the outbox that may be told and have a sequence number above this one."""
+        return bookkeeping.tellable(self.ledger, self.stored, above)

@@ -1,0 +1,40 @@
+"""What to do about a package that could not be imported."""
+
+from enum import Enum, auto
+
+from callboard.actors.subscriber.settings import SubscriberSettings
+from callboard.errors import (
+    BlobUnavailable,
+    CallboardError,
+    PackageError,
+    RepositoryError,
+    SchemaTooNew,
+    Undecodable,
+)
+
+
+class Verdict(Enum):
+    """The four ways to go on."""
+
+    WAIT = auto()
+    """The package is not to blame and the try does not count: wait for the repository, or the blob store."""
+    RETRY = auto()
+    """The try counts; there are more."""
+    BLOCK = auto()
+    """The bytes are wrong. Nothing is skipped: only a repair, an upgrade or a clear helps."""
+    GIVE_UP = auto()
+    """Tell why, and go on with the next one."""
+
+
+def judge(error: CallboardError, attempts: int, settings: SubscriberSettings) -> Verdict:
+    """The verdict after try number ``attempts`` has ended with this error."""
+    if isinstance(error, RepositoryError | BlobUnavailable):
+        return Verdict.WAIT
+    if isinstance(error, PackageError | SchemaTooNew | Undecodable):
+        return Verdict.GIVE_UP if settings.on_undecodable == "dead_letter" else Verdict.BLOCK
+    return Verdict.GIVE_UP if exhausted(attempts, settings) else Verdict.RETRY
+
+
+def exhausted(attempts: int, settings: SubscriberSettings) -> bool:
+    """Whether no further try is due after so many."""
+    return 0 <= settings.max_retries < attempts
