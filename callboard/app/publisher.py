@@ -11,7 +11,7 @@ from callboard.actors.publisher import roles
 from callboard.app.views import Package
 from callboard.errors import LogUnavailable, RequestRefused
 from callboard.messages.distribution import Kind
-from callboard.messages.mailbox import DistributeRequest, DistributeResponse
+from callboard.messages.mailbox import DistributeRequest, DistributeResponse, QueueSize, Sizes, SizesQuery
 
 if TYPE_CHECKING:
     from callboard.app.board import Callboard
@@ -84,6 +84,16 @@ class Publisher:
     async def test(self, *, timeout_s: float = PUBLISH_TIMEOUT_S) -> Package:
         """Append a package that does nothing."""
         return await self._request(Kind.TEST, (), (), "", request_id="", user="", timeout_s=timeout_s)
+
+    async def packages(self, timeout_s: float = 60.0) -> int:
+        """How many packages of this publisher the log holds. Raises ``LogUnavailable``, ``NotAnswered``."""
+        agent = await self.start()
+        question = SizesQuery(queues=(QueueSize(publisher=self.name, after=-1),))
+        sizes = await agent.ask(roles.QUEUE_CACHE, question, timeout_s)
+        assert isinstance(sizes, Sizes)
+        if sizes.problem:
+            raise LogUnavailable(sizes.problem)
+        return sizes.queues[0].size
 
     async def _request(
         self,

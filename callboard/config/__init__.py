@@ -14,6 +14,7 @@ from callboard.errors import ConfigError
 
 __all__ = [
     "FILE",
+    "SECTIONS",
     "Config",
     "Key",
     "Loaded",

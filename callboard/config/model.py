@@ -72,8 +72,12 @@ class SubscriberSection(Section):
 class RetentionSection(Section):
     """What `run publisher` and `log trim` remove from the log; nothing unless it is set."""
 
-    older_than_days: float | None = Field(default=None, gt=0, description="records older than so many days")
-    above_mb: float | None = Field(default=None, gt=0, description="a topic's oldest records above so many MB")
+    older_than_days: float | None = Field(
+        default=None, gt=0, examples=[30.0], description="records older than so many days"
+    )
+    above_mb: float | None = Field(
+        default=None, gt=0, examples=[1000.0], description="a topic's oldest records above so many MB"
+    )
 
 
 class LoggingSection(Section):

@@ -125,4 +125,6 @@ def _read(file: Path, path: str, size: int) -> Iterator[bytes]:
 
 
 def _unreadable(file: Path, error: OSError) -> RequestRefused:
+    if isinstance(error, FileNotFoundError):
+        return RequestRefused(f"{file} does not exist; correct the source or the path")
     return RequestRefused(f"{file} cannot be read: {error.strerror or error}; make it readable or exclude it")

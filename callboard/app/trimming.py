@@ -1,0 +1,61 @@
+"""What a retention would remove, found without removing it."""
+
+from collections.abc import AsyncIterator
+from dataclasses import dataclass
+
+from callboard.backends.log import Log, Retention
+from callboard.backends.logs.limits import record_bytes
+from callboard.errors import OffsetOutOfRange
+from callboard.messages.record import Record
+
+
+@dataclass(frozen=True, slots=True)
+class Removal:
+    """What goes from a topic: how many records and bytes, and which offset is the first to stay."""
+
+    topic: str
+    records: int
+    length: int
+    first: int
+
+
+async def preview(log: Log, topic: str, retention: Retention, now_ns: int) -> Removal:
+    """What ``Log.trim`` would remove at ``now_ns``. Reads the topic: from its start to what stays, with a limit on
+    bytes all of it.
+    """
+    first, end = await log.bounds(topic)
+    rest = sum([record_bytes(record) async for record in _all(log, topic)]) if retention.above_bytes is not None else 0
+    count = length = 0
+    async for record in _all(log, topic):
+        if not _goes(record, retention, rest, now_ns):
+            return Removal(topic, count, length, record.offset if count else first)
+        size = record_bytes(record)
+        count, length, rest = count + 1, length + size, rest - size
+    return Removal(topic, count, length, end if count else first)
+
+
+def _goes(record: Record, retention: Retention, from_here: int, now_ns: int) -> bool:
+    """Whether one of the limits allows to remove the oldest record; it and all newer ones have ``from_here`` bytes."""
+    below, age_s, above = retention.below_offset, retention.older_than_s, retention.above_bytes
+    return (
+        (below is not None and record.offset < below)
+        or (age_s is not None and record.time_ns < now_ns - int(age_s * 1e9))
+        or (above is not None and from_here > above)
+    )
+
+
+async def _all(log: Log, topic: str) -> AsyncIterator[Record]:
+    start = (await log.bounds(topic)).first
+    while True:
+        try:
+            found = await log.read(topic, start)
+        except OffsetOutOfRange as error:  # trimmed by somebody else meanwhile
+            if error.first <= start:
+                raise
+            start = error.first
+            continue
+        for record in found:
+            yield record
+        if not found:
+            return
+        start = found[-1].offset + 1

@@ -1,0 +1,60 @@
+"""The commands by their names."""
+
+from importlib import metadata
+from typing import Annotated
+
+import typer
+
+from callboard.cli import (
+    clear,
+    delete,
+    doctor,
+    errors,
+    init,
+    log,
+    publish,
+    queue,
+    run_publisher,
+    run_subscriber,
+    status,
+)
+from callboard.cli.options import Common, with_common
+
+app = typer.Typer(no_args_is_help=True, pretty_exceptions_enable=False)
+run = typer.Typer(no_args_is_help=True)
+logs = typer.Typer(no_args_is_help=True)
+
+
+def _show_version(wanted: bool) -> None:
+    if wanted:
+        typer.echo(f"callboard {metadata.version('callboard')}")
+        raise typer.Exit
+
+
+@app.callback()
+@with_common
+def callboard(
+    _: Common,
+    version: Annotated[
+        bool, typer.Option("--version", callback=_show_version, is_eager=True, help="Show the version, and exit.")
+    ] = False,
+) -> None:
+    """Distributes content from publishers to subscribers through one persisted log, and says who has what."""
+
+
+# One line for each command.
+app.command()(with_common(init.init))
+app.add_typer(run, name="run", help="Run a subscriber or a publisher until it is stopped.")
+run.command()(with_common(run_subscriber.subscriber))
+run.command()(with_common(run_publisher.publisher))
+app.command()(with_common(publish.publish))
+app.command()(with_common(delete.delete))
+app.command()(with_common(status.status))
+app.command()(with_common(queue.queue))
+app.command()(with_common(errors.errors))
+app.command()(with_common(clear.clear))
+app.add_typer(logs, name="log", help="Look at the log, or remove what is old from it.")
+logs.command("list")(with_common(log.list_records))
+logs.command()(with_common(log.show))
+logs.command()(with_common(log.trim))
+app.command()(with_common(doctor.doctor))

@@ -1,0 +1,77 @@
+"""Opens the board that the options and the configuration say."""
+
+import asyncio
+import os
+from collections.abc import AsyncIterator, Callable, Coroutine
+from contextlib import asynccontextmanager
+from functools import partial
+from pathlib import Path
+from typing import Any, TypeVar
+
+from callboard.app.board import Callboard
+from callboard.cli.logs import configure_logging
+from callboard.cli.options import Common
+from callboard.config import Config, Loaded
+from callboard.errors import ConfigError, TopicMissing
+
+R = TypeVar("R")
+
+
+def on_board(common: Common, work: Callable[[Callboard], Coroutine[Any, Any, R]], *, create: bool = False) -> R:
+    """Open the board, do the work, close the board; what the work returns.
+
+    Raises ``ConfigError`` if there is no log, unless it may be created.
+    """
+    loaded = common.load()
+    configure_logging("debug" if common.verbose else "error", loaded.config.logging.format)
+
+    async def working() -> R:
+        async with open_board(loaded, create=create) as board:
+            return await work(board)
+
+    return asyncio.run(working())
+
+
+def configure_service_logging(common: Common, config: Config) -> Callable[[], None]:
+    """Set up logging for a command that runs on; what sets up the same in its processes."""
+    configure = partial(configure_logging, "debug" if common.verbose else config.logging.level, config.logging.format)
+    configure()
+    return configure
+
+
+@asynccontextmanager
+async def open_board(
+    loaded: Loaded, *, create: bool, configure: Callable[[], None] | None = None
+) -> AsyncIterator[Callboard]:
+    """The open board. Raises ``ConfigError`` if there is no log, unless it may be created."""
+    config = loaded.config
+    board = Callboard(
+        config.log,
+        blobs=config.blobs,
+        runtime=config.runtime if configure else "embedded",  # a short command needs no processes
+        create=create,
+        configure_logging=configure,
+        prefix=config.prefix,
+        exclude=config.publisher.exclude,
+    )
+    try:
+        await board.__aenter__()
+    except TopicMissing:
+        raise no_log(config) from None
+    try:
+        yield board
+    finally:
+        await board.close()
+
+
+def no_log(config: Config) -> ConfigError:
+    """The error for reading a log that is not there."""
+    return ConfigError(f"there is no log at {place(config.log)} yet; publish something or run `callboard init`")
+
+
+def place(where: str) -> str:
+    """A log, repository or folder for people: its path without the kind, from here if it is below."""
+    path = where.removeprefix("sqlite:///") if where.startswith("sqlite:///") else where
+    if not path.startswith("/"):
+        return path
+    return f"./{Path(path).relative_to(Path.cwd())}" if Path(path).is_relative_to(Path.cwd()) else os.fspath(path)

@@ -1,0 +1,26 @@
+"""``callboard delete``: have content removed."""
+
+from typing import Annotated
+
+import typer
+
+from callboard.app.publisher import Publisher
+from callboard.app.views import Package
+from callboard.cli.options import Common, Json
+from callboard.cli.publish import Name, RequestId, Wait, ship
+
+
+def delete(
+    common: Common,
+    paths: Annotated[list[str], typer.Argument(help="Such as /blog/old.html.", show_default=False)],
+    publisher: Name = "",
+    request_id: RequestId = "",
+    wait: Wait = None,
+    json: Json = False,
+) -> None:
+    """Have paths, and everything below them, removed from the subscribers."""
+
+    async def request(of: Publisher) -> Package:
+        return await of.delete(paths, request_id=request_id)
+
+    ship(common, publisher, request, wait, json=json, create=False)

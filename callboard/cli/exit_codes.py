@@ -1,0 +1,53 @@
+"""What the exit code of a command says."""
+
+from callboard.errors import (
+    BlobError,
+    CallboardError,
+    ConfigError,
+    LogError,
+    NotSupported,
+    OffsetOutOfRange,
+    RecordTooLarge,
+    RepositoryBusy,
+    RequestRefused,
+    SchemaTooNew,
+    SubscriberTaken,
+    TopicMissing,
+)
+
+OK = 0
+"""Done."""
+FOUND = 1
+"""Ran, and found what it looks for: ``doctor`` a problem, ``clear`` and ``--wait`` that it takes longer."""
+USAGE = 2
+"""The command, the configuration or the request is wrong; the message says how to put it right."""
+TAKEN = 3
+"""Another process runs under this subscriber name, or holds this repository."""
+UNAVAILABLE = 4
+"""The log, the blob store or the repository cannot be used just now; the same command may work later."""
+TOO_NEW = 5
+"""Something was written by a newer version of callboard: upgrade this one."""
+BUG = 70
+"""An error that callboard did not expect; its traceback is shown."""
+INTERRUPTED = 130
+"""Ctrl-C. A ``run`` that was asked to stop, and stopped in order, exits with 0."""
+
+_CODES: tuple[tuple[type[CallboardError], int], ...] = (
+    (SubscriberTaken, TAKEN),
+    (RepositoryBusy, TAKEN),
+    (SchemaTooNew, TOO_NEW),
+    (ConfigError, USAGE),
+    (RequestRefused, USAGE),
+    (OffsetOutOfRange, USAGE),
+    (RecordTooLarge, USAGE),
+    (TopicMissing, USAGE),
+    (NotSupported, USAGE),
+    (LogError, UNAVAILABLE),
+    (BlobError, UNAVAILABLE),
+    (CallboardError, UNAVAILABLE),
+)
+
+
+def code_of(error: CallboardError) -> int:
+    """The exit code for an error that ended a command."""
+    return next(code for kind, code in _CODES if isinstance(error, kind))

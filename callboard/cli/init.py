@@ -1,0 +1,72 @@
+"""``callboard init``: a configuration to start from, and the log."""
+
+import asyncio
+import json
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+from pydantic import BaseModel
+
+from callboard.cli.board import open_board, place
+from callboard.cli.options import Common
+from callboard.cli.output import show
+from callboard.config import FILE, Config, Loaded
+from callboard.errors import ConfigError
+
+HEAD = """\
+# The configuration of callboard. What is commented out is the default, or an example where there is none.
+# The environment counts more (CALLBOARD_LOG, CALLBOARD_SUBSCRIBER__MAX_RETRIES, ...), flags most.
+# Relative paths start from the folder of this file.
+"""
+TAIL = """
+# The same keys for one subscriber alone:
+# [subscribers.edge-1]
+# into = "./out"
+"""
+
+
+def init(common: Common) -> None:
+    """Write callboard.toml with every setting explained, and create the log."""
+    path = common.config or Path(FILE)
+    if path.exists():
+        raise ConfigError(f"{path} is there already; edit it, or remove it first")
+    # Only what was said with a flag is written as a setting; it must be good, so it is loaded first.
+    loaded = Common(None, common.log, common.blobs).load()
+    asyncio.run(_create_log(loaded))
+    text = template({key: value for key, value in (("log", common.log), ("blobs", common.blobs)) if value})
+    try:
+        path.write_text(text, encoding="utf-8")
+    except OSError as error:
+        raise ConfigError(f"{path} cannot be written: {error.strerror}; choose another folder") from error
+    show(f"wrote {path}, and created the log {place(loaded.config.log)}")
+    show("next:  callboard publish ./site                        # ship a folder")
+    show("       callboard run subscriber edge-1 --into ./out    # import it, and whatever comes")
+    show("       callboard status                                # who has what")
+
+
+async def _create_log(loaded: Loaded) -> None:
+    async with open_board(loaded, create=True):
+        pass
+
+
+def template(chosen: dict[str, str]) -> str:
+    """The file: all settings with their meaning and default, those chosen set."""
+    lines = "\n".join(_lines("", Config, chosen))
+    return f"{HEAD}\n{lines}\n{TAIL}"
+
+
+def _lines(section: str, model: type[BaseModel], chosen: dict[str, str]) -> Iterator[str]:
+    if section:
+        yield f"\n# {(model.__doc__ or '').partition(' ``')[0]}\n[{section}]"
+    for name, field in model.model_fields.items():
+        if isinstance(field.default, BaseModel):
+            yield from _lines(name, type(field.default), {})
+        elif name != "subscribers":
+            default = field.default if field.default is not None else (field.examples or [0])[0]
+            mark = "" if name in chosen else "# "
+            yield f"# {field.description}\n{mark}{name} = {json.dumps(_plain(chosen.get(name, default)))}"
+
+
+def _plain(value: Any) -> Any:
+    return list(value) if isinstance(value, tuple) else value

@@ -1,0 +1,81 @@
+"""The options that every command takes, before its name or after it."""
+
+import inspect
+import os
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any, Concatenate, ParamSpec
+
+import typer
+
+if TYPE_CHECKING:
+    from callboard.config import Loaded, Value
+
+P = ParamSpec("P")
+PANEL = "Options of every command"
+
+Json = Annotated[bool, typer.Option("--json", help="Print one JSON document.")]
+Yes = Annotated[bool, typer.Option("--yes", "-y", help="Do not ask.")]
+PublisherName = Annotated[str, typer.Option("--publisher", metavar="NAME", help="Of this publisher alone.")]
+Skip = Annotated[int, typer.Option(min=0, help="Leave out so many from the start.")]
+Limit = Annotated[int, typer.Option(min=0, max=1000, help="Show so many at most.")]
+
+
+@dataclass(frozen=True, slots=True)
+class Common:
+    """What was said with the options of every command."""
+
+    config: Path | None = None
+    log: str | None = None
+    blobs: str | None = None
+    verbose: bool = False
+
+    def load(self, *flags: "Value") -> "Loaded":
+        """The configuration under these options and a command's own. Raises ``ConfigError``."""
+        from callboard.config import Value, load
+
+        own = (Value(("log",), self.log, "--log"), Value(("blobs",), self.blobs, "--blobs"))
+        return load(self.config, os.environ, (*own, *flags))
+
+
+def common_options(
+    context: typer.Context,
+    config: Annotated[
+        Path | None,
+        typer.Option(
+            metavar="FILE", envvar="CALLBOARD_CONFIG", help="Instead of ./callboard.toml.", rich_help_panel=PANEL
+        ),
+    ] = None,
+    log: Annotated[
+        str | None, typer.Option(metavar="URL", help="Such as sqlite:///./board.db.", rich_help_panel=PANEL)
+    ] = None,
+    blobs: Annotated[
+        str | None, typer.Option(metavar="DIR", help="The folder for large content.", rich_help_panel=PANEL)
+    ] = None,
+    verbose: Annotated[
+        bool, typer.Option("--verbose", "-v", help="Say on standard error what happens.", rich_help_panel=PANEL)
+    ] = False,
+) -> Common:
+    """What was said after the command's name, else what was said before it."""
+    root = context.find_root()
+    before: Common = root.obj or Common()
+    said = Common(config or before.config, log or before.log, blobs or before.blobs, verbose or before.verbose)
+    root.obj = said
+    return said
+
+
+def with_common(command: Callable[Concatenate[Common, P], None]) -> Callable[..., None]:
+    """The command as Typer shall see it: with the options of every command instead of its first parameter."""
+    own = list(inspect.signature(command).parameters.values())[1:]
+    shared = list(inspect.signature(common_options).parameters.values())
+
+    def call(**said: Any) -> None:
+        common = common_options(**{parameter.name: said.pop(parameter.name) for parameter in shared})
+        command(common, **said)  # type: ignore[call-arg]  # Typer passes what the signature below says
+
+    parameters = [parameter.replace(kind=parameter.KEYWORD_ONLY) for parameter in (*own, *shared)]
+    call.__signature__ = inspect.Signature(parameters)  # type: ignore[attr-defined]
+    call.__annotations__ = {parameter.name: parameter.annotation for parameter in parameters}
+    call.__name__, call.__doc__ = command.__name__, command.__doc__
+    return call

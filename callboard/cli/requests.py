@@ -1,0 +1,108 @@
+"""Requests to a publisher, a line of JSON each, and their answers."""
+
+import asyncio
+import json
+import os
+import sys
+import threading
+from collections.abc import AsyncIterator, Callable
+from typing import Any, Literal
+
+from pydantic import BaseModel, ConfigDict, ValidationError
+
+from callboard.app.publisher import Publisher
+from callboard.app.views import Package, to_data
+from callboard.errors import CallboardError, LogUnavailable, NotAnswered, RequestRefused
+
+LINE_MAX = 1 << 20
+"""Bytes of the longest request: room for thousands of paths, and no more than one record may have."""
+CHUNK_BYTES = 1 << 16
+
+
+class Request(BaseModel):
+    """One request. ``source`` is the folder for ``add``; the publisher's own if not given."""
+
+    model_config = ConfigDict(extra="forbid", strict=True)
+
+    kind: Literal["add", "delete", "invalidate", "test"]
+    paths: list[str] = []
+    deep: bool = True
+    request_id: str = ""
+    source: str = ""
+    user: str = ""
+
+
+async def answer_requests(publisher: Publisher, source: str) -> None:
+    """Answer each line of standard input with one on standard output, until it ends."""
+    async for line in _lines():
+        if line.strip():
+            sys.stdout.write(json.dumps(await answer(publisher, source, line)) + "\n")
+            sys.stdout.flush()
+
+
+async def answer(publisher: Publisher, source: str, line: bytes) -> dict[str, Any]:
+    """Carry out one request; its answer. ``retry`` says that the same request may be accepted later."""
+    request_id = ""
+    try:
+        request = _parsed(line)
+        request_id = request.request_id
+        package = await _carried_out(publisher, source, request)
+    except CallboardError as error:
+        retry = isinstance(error, LogUnavailable | NotAnswered)
+        return {"request_id": request_id, "accepted": False, "reason": str(error), "retry": retry}
+    return {"request_id": request_id, "accepted": True, **to_data(package)}
+
+
+def _parsed(line: bytes) -> Request:
+    if len(line) > LINE_MAX:
+        raise RequestRefused(f"a request of more than {LINE_MAX} bytes; ask for fewer paths at a time")
+    try:
+        return Request.model_validate_json(line)
+    except ValidationError as error:
+        problems = (f"{'.'.join(map(str, problem['loc']))} {problem['msg']}".strip() for problem in error.errors())
+        raise RequestRefused(f"not a request: {'; '.join(problems)}") from None
+
+
+async def _carried_out(publisher: Publisher, source: str, request: Request) -> Package:
+    request_id, user = request.request_id, request.user
+    match request.kind:
+        case "add":
+            folder = request.source or source
+            if not folder:
+                raise RequestRefused("an add needs a source; name one, or start the publisher with --from DIR")
+            paths = request.paths or ("/",)
+            return await publisher.publish(folder, paths, deep=request.deep, request_id=request_id, user=user)
+        case "delete":
+            return await publisher.delete(request.paths, request_id=request_id, user=user)
+        case "invalidate":
+            return await publisher.invalidate(request.paths, request_id=request_id, user=user)
+        case _:
+            return await publisher.test()
+
+
+async def _lines() -> AsyncIterator[bytes]:
+    """The lines of standard input, be it a pipe, a file or a terminal.
+
+    Read by a thread that may be left behind in its read: nothing can end that but more input, or the process.
+    """
+    lines: asyncio.Queue[bytes | None] = asyncio.Queue(maxsize=1)
+    loop = asyncio.get_running_loop()
+
+    def pass_on(line: bytes | None) -> None:
+        asyncio.run_coroutine_threadsafe(lines.put(line), loop).result()
+
+    threading.Thread(target=_read, args=(pass_on,), name="callboard-requests", daemon=True).start()
+    while (line := await lines.get()) is not None:
+        yield line
+
+
+def _read(pass_on: Callable[[bytes | None], None]) -> None:
+    """Cut what comes into lines. Not through ``sys.stdin``, whose lock a thread left behind would hold to the end."""
+    rest = b""
+    while chunk := os.read(0, CHUNK_BYTES):
+        *lines, rest = (rest + chunk).split(b"\n")
+        for line in lines:
+            pass_on(line)
+        rest = rest[: LINE_MAX + 1]  # what is above the limit is refused, and need not be kept
+    pass_on(rest)
+    pass_on(None)

@@ -1,0 +1,91 @@
+"""``callboard run publisher``: a publisher agent as a service."""
+
+import asyncio
+from collections.abc import Coroutine
+from pathlib import Path
+from typing import Annotated, Any
+
+import structlog
+import typer
+
+from callboard.app.board import Callboard
+from callboard.backends.log import Retention
+from callboard.cli.board import configure_service_logging, open_board, place
+from callboard.cli.options import Common
+from callboard.cli.requests import answer_requests
+from callboard.cli.service import first_of, stop_signals
+from callboard.cli.watching import watch
+from callboard.config import Loaded, RetentionSection, Value
+from callboard.errors import ConfigError, LogError
+
+RETENTION_S = 600.0
+"""How often the retention is applied: it need not be exact, and removing holds the log's writers up a little."""
+
+
+def publisher(
+    common: Common,
+    name: Annotated[str, typer.Argument(metavar="[NAME]", help="Else [publisher] name.", show_default=False)] = "",
+    source: Annotated[Path | None, typer.Option("--from", metavar="DIR", help="The folder it ships from.")] = None,
+    requests: Annotated[str, typer.Option(metavar="-", help="Take requests, one JSON object a line, from here.")] = "",
+    watch_s: Annotated[
+        float | None,
+        typer.Option("--watch", metavar="SECONDS", min=0.1, help="Look so often for changes, and ship them."),
+    ] = None,
+) -> None:
+    """Run a publisher: keep its views warm and the log within its retention, and ship what is asked for or changed.
+
+    With --requests -, each line of standard input is a request, such as
+    {"kind": "add", "paths": ["/a"], "deep": true, "request_id": "1", "source": "./site"},
+    and each gets one line of JSON as its answer, in order.
+    """
+    if requests not in ("", "-"):
+        raise ConfigError(f"--requests {requests} is not possible; requests come from standard input: --requests -")
+    flags = (
+        Value(("publisher", "name"), name or None, "NAME"),
+        Value(("publisher", "source"), str(source) if source else None, "--from"),
+    )
+    loaded = common.load(*flags)
+    if watch_s and not loaded.config.publisher.source:
+        raise ConfigError("there is nothing to watch; say --from DIR, or set source in [publisher]")
+    asyncio.run(_run(common, loaded, watch_s, requests=bool(requests)))
+
+
+async def _run(common: Common, loaded: Loaded, watch_s: float | None, *, requests: bool) -> None:
+    config = loaded.config
+    configure = configure_service_logging(common, config)
+    with stop_signals() as stop:
+        async with open_board(loaded, create=True, configure=configure) as board:
+            line = structlog.get_logger().bind(publisher=config.publisher.name)
+            own = board.publisher(config.publisher.name)
+            agent = await own.start()
+            works: list[Coroutine[Any, Any, Any]] = [stop.wait(), agent.ended(), _retain(board, config.retention)]
+            if requests:
+                works.append(answer_requests(own, config.publisher.source))
+            if watch_s:
+                works.append(watch(own, Path(config.publisher.source), config.publisher.exclude, watch_s))
+            line.info("publisher.started", log=place(config.log))
+            await first_of(*works)
+        line.info("publisher.stopped")
+
+
+async def _retain(board: Callboard, section: RetentionSection) -> None:
+    """Apply the retention now and every ten minutes, for ever."""
+    retention = as_retention(section)
+    while retention is not None:
+        try:
+            line = structlog.get_logger()
+            line.info("log.trimmed", **await board.trim(retention))
+        except LogError as error:
+            line.warning("log.not_trimmed", reason=str(error))
+        await asyncio.sleep(RETENTION_S)
+    await asyncio.Event().wait()
+
+
+def as_retention(section: RetentionSection) -> Retention | None:
+    """What is configured, in the units of the log; None if nothing is."""
+    if section.older_than_days is None and section.above_mb is None:
+        return None
+    return Retention(
+        older_than_s=section.older_than_days * 86_400 if section.older_than_days else None,
+        above_bytes=int(section.above_mb * 1e6) if section.above_mb else None,
+    )

@@ -1,0 +1,108 @@
+"""``callboard run subscriber``: import packages until told to stop."""
+
+import asyncio
+from enum import StrEnum
+from typing import Annotated
+
+import structlog
+import typer
+
+from callboard.actors.backoff import Backoff
+from callboard.app.subscriber import Subscriber
+from callboard.cli.board import configure_service_logging, open_board, place
+from callboard.cli.exit_codes import FOUND
+from callboard.cli.options import Common
+from callboard.cli.output import count, say, show
+from callboard.cli.service import first_of, stop_signals
+from callboard.config import Loaded, SubscriberSection, Value
+from callboard.errors import ConfigError, NotAnswered
+from callboard.messages.distribution import State
+
+LOOK_S = 2.0
+"""How often ``--until-caught-up`` looks whether the subscriber is stuck."""
+
+
+class OnGap(StrEnum):
+    """What to do when the next package was trimmed away."""
+
+    FAIL = "fail"
+    EARLIEST = "earliest"
+
+
+class Runtime(StrEnum):
+    """Where actors run."""
+
+    EMBEDDED = "embedded"
+    PROCESSES = "processes"
+
+
+def subscriber(
+    common: Common,
+    name: Annotated[str, typer.Argument(help="Unique on the board.", show_default=False)],
+    into: Annotated[str | None, typer.Option(metavar="PLACE", help="A folder, or sqlite:FILE.")] = None,
+    follow: Annotated[list[str] | None, typer.Option(metavar="PUBLISHER", help="Only this one; repeatable.")] = None,
+    editable: Annotated[bool, typer.Option("--editable", help="Its queue may be cleared.")] = False,
+    max_retries: Annotated[int | None, typer.Option(min=-1, help="Then give a package up; -1 is never.")] = None,
+    start: Annotated[str | None, typer.Option(help="earliest, latest or an offset, if it never ran.")] = None,
+    on_gap: Annotated[OnGap | None, typer.Option(help="If its next package was trimmed away.")] = None,
+    runtime: Annotated[Runtime | None, typer.Option(help="Where its actors run.")] = None,
+    until_caught_up: Annotated[bool, typer.Option("--until-caught-up", help="End when all there is is done.")] = False,
+) -> None:
+    """Run a subscriber: import every package into its repository until Ctrl-C or SIGTERM."""
+    said = {
+        "into": ("--into", into),
+        "follows": ("--follow", tuple(follow) if follow else None),
+        "editable": ("--editable", editable or None),
+        "max_retries": ("--max-retries", max_retries),
+        "start": ("--start", start),
+        "on_gap": ("--on-gap", on_gap),
+    }
+    flags = [Value(("subscribers", name, key), value, flag) for key, (flag, value) in said.items()]
+    loaded = common.load(*flags, Value(("runtime",), runtime, "--runtime"))
+    settings = loaded.config.for_subscriber(name)
+    if not settings.into:
+        raise ConfigError(f"subscriber {name!r} has nowhere to import to; say --into DIR, or set it in [subscriber]")
+    asyncio.run(_run(common, loaded, name, settings, until_caught_up=until_caught_up))
+
+
+async def _run(
+    common: Common, loaded: Loaded, name: str, settings: SubscriberSection, *, until_caught_up: bool
+) -> None:
+    configure = configure_service_logging(common, loaded.config)
+    with stop_signals() as stop:
+        async with open_board(loaded, create=True, configure=configure) as board:
+            edge = board.subscriber(
+                name,
+                settings.into,
+                follows=settings.follows,
+                editable=settings.editable,
+                max_retries=settings.max_retries,
+                start=settings.start,
+                on_gap=settings.on_gap,
+                on_undecodable=settings.on_undecodable,
+                announce_interval_s=settings.announce_interval_s,
+                retry=Backoff(settings.retry_first_s, settings.retry_max_s),
+            )
+            async with edge:
+                line = structlog.get_logger().bind(subscriber=name)
+                line.info("subscriber.started", log=place(loaded.config.log), into=place(settings.into))
+                goal = _caught_up(edge) if until_caught_up else edge.ended()
+                await first_of(stop.wait(), edge.ended(), goal)
+            line.info("subscriber.stopped")
+
+
+async def _caught_up(edge: Subscriber) -> None:
+    """Wait for it, and say so. Exits when only somebody else can help the subscriber on."""
+    while True:
+        try:
+            await edge.caught_up(LOOK_S)
+        except NotAnswered:
+            report = await edge.report()
+            if report.state in (State.BLOCKED, State.GAP):
+                say(f"{edge.name} is at a {report.state.name.lower()} after offset {report.offset}: {report.reason}")
+                raise typer.Exit(FOUND) from None
+        else:
+            report = await edge.report()
+            imported = count(report.imported, "package")
+            show(f"{edge.name} is caught up, at offset {report.offset}; it imported {imported} so far")
+            return

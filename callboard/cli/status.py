@@ -1,0 +1,53 @@
+"""``callboard status``: who has what, who has not, and why not."""
+
+from callboard.app.views import BoardStatus, SubscriberStatus, to_data
+from callboard.cli.board import on_board
+from callboard.cli.options import Common, Json
+from callboard.cli.output import age, count, say, show, show_json, show_table, state_text
+
+
+def status(common: Common, json: Json = False) -> None:
+    """Show every subscriber: its state, how far behind it is, and why."""
+    view = on_board(common, lambda board: board.status())
+    if json:
+        show_json(to_data(view))
+    elif view.subscribers:
+        _show(view)
+    else:
+        show("no subscriber was ever heard of; start one with `callboard run subscriber NAME --into DIR`")
+    if view.problem and not json:
+        say(f"warning: {view.problem}")
+
+
+def _show(view: BoardStatus) -> None:
+    columns = ("SUBSCRIBER", "STATE", "<LAG>", "BEHIND", "<OFFSET>", "<ERRORS>", "SEEN", "WHY, AND WHAT NEXT")
+    show_table(
+        columns,
+        (
+            (
+                row.name,
+                state_text(row.state if row.liveness == "live" else row.liveness),
+                str(row.lag_packages) if row.lag_packages >= 0 else "?",
+                age(row.lag_s) if row.lag_packages else "",
+                str(row.offset) if row.offset >= 0 else "",
+                str(row.errors or ""),
+                age(row.seen_s),
+                why(row),
+            )
+            for row in view.subscribers
+        ),
+    )
+
+
+def why(row: SubscriberStatus) -> str:
+    """Why the subscriber does not move, and what happens next or can be done."""
+    said = [row.reason or row.last_error if row.lag_packages or row.state in ("blocked", "gap") else ""]
+    if row.liveness in ("silent", "gone"):
+        said.insert(0, f"was {row.state} when last heard of")
+    elif row.state == "retrying":
+        said.append(f"next try in {age(row.next_try_s)}")
+    elif row.state == "blocked" and row.editable:
+        said.append(f"or pass it over: callboard clear {row.name} --first 1")
+    if row.errors:
+        said.append(f"{count(row.errors, 'package')} given up: callboard errors {row.name}")
+    return "; ".join(text for text in said if text)

@@ -1,0 +1,45 @@
+"""Ships what changes in a folder."""
+
+import asyncio
+from pathlib import Path
+
+import structlog
+
+from callboard.app.publisher import Publisher
+from callboard.app.tree_changes import Changes, Tree, changes, look_at
+from callboard.errors import LogUnavailable, NotAnswered, RepositoryError, RequestRefused
+
+PATHS_MAX = 1000
+"""Paths in one package: subscribers import a package as a whole, and a queue's page shows all its paths."""
+
+
+async def watch(publisher: Publisher, root: Path, exclude: tuple[str, ...], every_s: float) -> None:
+    """Compare the tree with the last look every so many seconds and ship the difference, for ever.
+
+    The first look ships the whole tree if the log has no package of this publisher. Otherwise it is taken for
+    what was shipped: what changed while nobody watched is not seen.
+    """
+    line = structlog.get_logger().bind(publisher=publisher.name, folder=str(root))
+    shipped: Tree | None = None
+    while True:
+        try:
+            now = await asyncio.to_thread(look_at, root, exclude)
+            if shipped is None and not await publisher.packages():
+                await publisher.publish(root)
+                line.info("tree.shipped", entries=len(now))
+            elif shipped is None:
+                line.info("tree.taken_as_shipped", advice=f"after changes meanwhile: callboard publish {root}")
+            else:
+                await _ship(publisher, root, changes(shipped, now))
+            shipped = now
+        except (RequestRefused, LogUnavailable, NotAnswered, RepositoryError) as error:
+            line.warning("tree.not_shipped", reason=str(error))  # compared with the same look again, and so not lost
+        await asyncio.sleep(every_s)
+
+
+async def _ship(publisher: Publisher, root: Path, found: Changes) -> None:
+    """Deletions first: what stood where something else stands now has to make room."""
+    for start in range(0, len(found.deleted), PATHS_MAX):
+        await publisher.delete(found.deleted[start : start + PATHS_MAX])
+    for start in range(0, len(found.added), PATHS_MAX):
+        await publisher.publish(root, found.added[start : start + PATHS_MAX], deep=False)
