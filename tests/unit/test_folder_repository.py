@@ -136,12 +136,15 @@ def test_a_bit_that_flipped_in_the_ledger_is_noticed(root: Path, store: FolderSt
 
 
 @pytest.mark.parametrize("damage", [b"", b"half", b"{}\n"])
-def test_a_draft_torn_by_a_loss_of_power_brings_back_the_last_durable_ledger(
+def test_a_draft_torn_by_a_loss_of_power_brings_back_the_one_before(
     damage: bytes, root: Path, store: FolderStore
 ) -> None:
     store.save(b"durable")
     store.save(b"draft", durable=False)
-    (root / ".callboard/draft").write_bytes(damage)
+    store.save(b"second draft", durable=False)
+    (root / ".callboard/draft0").write_bytes(damage)
+    assert store.open() == b"draft"
+    (root / ".callboard/draft1").write_bytes(damage)
     assert store.open() == b"durable"
     store.close()
 

@@ -1,6 +1,6 @@
 """The file that carries a ledger and, as the intent, the steps that belong to it.
 
-A line of JSON (format, serial, sizes), the ledger, one step a line as JSON, and the sha-256 of all that.
+A line of JSON (format, serial, draft, size of the ledger), the ledger, one step a line as JSON, and the sha-256 of all that.
 """
 
 import hashlib
@@ -27,16 +27,18 @@ class Torn(Exception):
 
 @dataclass(frozen=True, slots=True)
 class Record:
-    """A ledger, the number of durable ones before it, and its steps."""
+    """A ledger and its steps. ``serial`` counts the durable ledgers, ``draft`` the drafts after such a one."""
 
     serial: int
+    draft: int
     ledger: bytes
     steps: Sequence[Step] = ()
 
 
 def write_record(path: Path, record: Record, durable: bool) -> None:
-    """Write the record to a file that may be left over from a crash. Raises ``OSError``."""
-    descriptor = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_TRUNC | os.O_CLOEXEC, 0o600)
+    """Write the record over what the file holds. Raises ``OSError``."""
+    # Cut at the end, not emptied at the start: the file system then need not find room for it again.
+    descriptor = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_CLOEXEC, 0o600)
     try:
         digest = hashlib.sha256()
 
@@ -44,12 +46,14 @@ def write_record(path: Path, record: Record, durable: bool) -> None:
             digest.update(data)
             write_all(descriptor, data)
 
-        header = {"format": FORMAT, "serial": record.serial, "ledger": len(record.ledger)}
+        sizes = {"serial": record.serial, "draft": record.draft, "ledger": len(record.ledger)}
+        header = {"format": FORMAT, **sizes}
         write(json.dumps(header).encode() + b"\n" + record.ledger + b"\n")
         for start in range(0, len(record.steps), _STEPS_A_WRITE):
             steps = record.steps[start : start + _STEPS_A_WRITE]
             write("".join(json.dumps(step) + "\n" for step in steps).encode())
         write_all(descriptor, digest.hexdigest().encode())
+        os.ftruncate(descriptor, os.lseek(descriptor, 0, os.SEEK_CUR))
         if durable:
             os.fsync(descriptor)
     finally:
@@ -70,7 +74,8 @@ def read_record(path: Path) -> Record | None:
     head, _, rest = data.partition(b"\n")
     try:
         header = json.loads(head)
-        version, serial, size = int(header["format"]), int(header["serial"]), int(header["ledger"])
+        version, size = int(header["format"]), int(header["ledger"])
+        serial, draft = int(header["serial"]), int(header["draft"])
     except (ValueError, KeyError, TypeError):
         raise Torn from None
     if version > FORMAT:
@@ -78,7 +83,7 @@ def read_record(path: Path) -> Record | None:
     body, digest = data[:-64], data[-64:]
     if hashlib.sha256(body).hexdigest().encode() != digest:
         raise Torn
-    return Record(serial, rest[:size], [_step(line) for line in rest[size + 1 : -64].splitlines()])
+    return Record(serial, draft, rest[:size], [_step(line) for line in rest[size + 1 : -64].splitlines()])
 
 
 def _step(line: bytes) -> Step:

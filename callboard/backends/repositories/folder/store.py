@@ -1,8 +1,9 @@
 """The folder repository itself, as blocking calls.
 
 Below the root lies ``.callboard`` with ``lock``, ``stage`` (new files), ``new`` (a record being written),
-``intent`` (a committed apply that is being carried out), ``ledger``, and ``draft`` (a ledger saved without
-waiting for the disk; it counts while its serial is the one of ``ledger``).
+``intent`` (a committed apply that is being carried out), ``ledger``, and ``draft0`` and ``draft1``: ledgers saved
+without waiting for the disk, written in turn so that a crash harms one at most. They count while their serial is
+the one of ``ledger``.
 """
 
 import os
@@ -33,11 +34,11 @@ class FolderStore:
         self._stage = self._state / "stage"
         self._intent = self._state / "intent"
         self._ledger = self._state / "ledger"
-        self._draft = self._state / "draft"
+        self._drafts = (self._state / "draft0", self._state / "draft1")
         self._new = self._state / "new"
         self._lock: int | None = None
         self._settled = False
-        self._serial = 0
+        self._serial = self._draft = 0
 
     def entries(self, path: str, deep: bool) -> Iterator[Entry]:
         """Read the content; works without ``open``, and sees an apply half done while one is running."""
@@ -76,9 +77,9 @@ class FolderStore:
             raise
         with self._own_errors():
             if not steps:
-                self._write(self._ledger, ledger, durable=True)
+                self._write_ledger(ledger)
             else:
-                record = Record(self._serial + 1, ledger, steps)
+                record = Record(self._serial + 1, 0, ledger, steps)
                 write_record(self._new, record, durable=True)
                 self._new.replace(self._intent)
                 sync_folder(self._state)
@@ -86,10 +87,13 @@ class FolderStore:
         self._settled = True
 
     def save(self, ledger: bytes, durable: bool = True) -> None:
-        """Replace the ledger, or with ``durable=False`` only the draft of it."""
+        """Replace the ledger, or with ``durable=False`` the older one of the drafts."""
         self._begin()
         with self._own_errors():
-            self._write(self._ledger if durable else self._draft, ledger, durable)
+            if durable:
+                self._write_ledger(ledger)
+            else:
+                self._write_draft(ledger)
         self._settled = True
 
     def close(self) -> None:
@@ -117,30 +121,34 @@ class FolderStore:
             self._carry_out(intent)
         clear_stage(self._stage)
         self._new.unlink(missing_ok=True)
-        current = self._read(self._ledger) or Record(0, b"")
-        self._serial = current.serial
+        newest = self._read(self._ledger) or Record(0, 0, b"")
+        for path in self._drafts:
+            with suppress(Torn):
+                draft = read_record(path)
+                if draft is not None and draft.serial == newest.serial and draft.draft > newest.draft:
+                    newest = draft
+        self._serial, self._draft = newest.serial, newest.draft
         self._settled = True
-        with suppress(Torn):
-            draft = read_record(self._draft)
-            if draft is not None and draft.serial == current.serial:
-                return draft.ledger
-        return current.ledger
+        return newest.ledger
 
     def _carry_out(self, record: Record) -> None:
         roll_forward(self._root, self._stage, record.steps)
         # No sync: if the loss of power undoes this rename, the intent is there again and repeats harmlessly.
         # Whatever is made durable later in this folder makes this durable before it.
         self._intent.replace(self._ledger)
-        self._serial = record.serial
+        self._serial, self._draft = record.serial, 0
         clear_stage(self._stage)
 
-    def _write(self, path: Path, ledger: bytes, durable: bool) -> None:
-        serial = self._serial + 1 if durable else self._serial
-        write_record(self._new, Record(serial, ledger), durable)
-        self._new.replace(path)
-        if durable:
-            sync_folder(self._state)
-        self._serial = serial
+    def _write_ledger(self, ledger: bytes) -> None:
+        write_record(self._new, Record(self._serial + 1, 0, ledger), durable=True)
+        self._new.replace(self._ledger)
+        sync_folder(self._state)
+        self._serial, self._draft = self._serial + 1, 0
+
+    def _write_draft(self, ledger: bytes) -> None:
+        record = Record(self._serial, self._draft + 1, ledger)
+        write_record(self._drafts[record.draft % 2], record, durable=False)
+        self._draft = record.draft
 
     def _read(self, path: Path) -> Record | None:
         try:
