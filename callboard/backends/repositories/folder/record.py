@@ -1,6 +1,6 @@
 """The file that carries a ledger and, as the intent, the steps that belong to it.
 
-A line of JSON (format, serial, draft, size of the ledger), the ledger, one step a line as JSON, and the sha-256 of all that.
+A line of JSON (format, serial, draft, size), the ledger, one step a line as JSON, and the sha-256 of all that.
 """
 
 import hashlib
