@@ -13,12 +13,23 @@ import typer
 from rich.console import Console
 from rich.live import Live
 
+from callboard.actors.runtime import Runtime
 from callboard.app.board import Callboard
 from callboard.cli.demo.fleet import Fleet
 from callboard.cli.demo.play import Outcome, Play, Progress, copy_source
 from callboard.cli.demo.table import draw, line
+from callboard.cli.logs import configure_logging
 from callboard.errors import CallboardError, RequestRefused
 
+CONFIGURATION = """\
+log = "sqlite:///./board.db"
+runtime = "{runtime}"
+
+[logging]
+level = "debug"
+format = "json"
+"""
+"""For the demo's processes, whose logs tell what they run."""
 REFRESH_S = 0.4
 LINE_S = 5.0
 DIFFERENCES_SHOWN = 20
@@ -29,10 +40,11 @@ def demo(
     edits: Annotated[int, typer.Option(min=3, help="How many edits to publish after the tree.")] = 250,
     seed: Annotated[int, typer.Option(help="The same seed makes the same edits.")] = 1,
     keep: Annotated[Path | None, typer.Option(help="An empty folder to work in, which is then kept.")] = None,
-    runtime: Annotated[str, typer.Option(help="Each actor in a process of its own, or embedded.")] = "processes",
+    runtime: Annotated[Runtime, typer.Option(help="Each actor in a process of its own, or embedded.")] = "processes",
 ) -> None:
     """Distribute a real tree to six subscribers while actors are being killed, and compare every byte."""
     console = Console(stderr=True)
+    configure_logging("error")
     started = time.monotonic()
     root = source or Path(sysconfig.get_paths()["stdlib"])
     if not root.is_dir():
@@ -58,8 +70,8 @@ async def _play(root: Path, folder: Path, edits: int, seed: int, runtime: str, c
     console.print(f"copying {root} to {folder}", markup=False)
     source = folder / "source"
     await asyncio.to_thread(copy_source, root, source)
-    (folder / "callboard.toml").write_text('log = "sqlite:///./board.db"\n')
-    fleet = Fleet(folder, source, runtime)
+    (folder / "callboard.toml").write_text(CONFIGURATION.format(runtime=runtime))
+    fleet = Fleet(folder, source)
     progress = Progress()
     async with Callboard("sqlite:///./board.db", base=folder) as board:
         watching = asyncio.create_task(_watch(board, progress, console))

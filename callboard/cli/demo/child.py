@@ -32,14 +32,9 @@ class Child:
         if self._nice:
             command = ["nice", "-n", str(self._nice), *command]
         pipe = subprocess.PIPE if self._talks else subprocess.DEVNULL
-        environment = {
-            **os.environ,
-            "CALLBOARD_LOGGING__LEVEL": "debug",
-            "CALLBOARD_LOGGING__FORMAT": "json",
-        }
         with self._log_path.open("ab") as log:
             self._process = subprocess.Popen(  # noqa: S603 - our own command
-                command, stdin=pipe, stdout=pipe, stderr=log, env=environment, start_new_session=True
+                command, stdin=pipe, stdout=pipe, stderr=log, start_new_session=True
             )
 
     @property

@@ -17,16 +17,14 @@ IN_FLIGHT = 8
 class Fleet:
     """Starts the publisher and the subscribers, each in a process of its own whose actors are processes again."""
 
-    def __init__(self, folder: Path, source: Path, runtime: str) -> None:
+    def __init__(self, folder: Path, source: Path) -> None:
         self._folder = folder
         self._source = source
-        self._runtime = runtime
-        self._board = ["--log", "sqlite:///./board.db", "--config", str(folder / "callboard.toml")]
         self.subscribers: dict[str, Child] = {}
         self.publisher = self._child("publisher", ["run", "publisher", "demo", "--requests", "-"], talks=True)
 
     def _child(self, name: str, arguments: list[str], *, nice: int = 0, talks: bool = False) -> Child:
-        command = [*self._board, *arguments, "--runtime", self._runtime]
+        command = [*arguments, "--config", str(self._folder / "callboard.toml")]
         return Child(name, command, self._folder / f"{name}.log", nice=nice, talks=talks)
 
     def add(self, name: str, *, sqlite: bool, nice: int) -> Child:
