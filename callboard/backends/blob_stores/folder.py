@@ -142,7 +142,11 @@ class FolderBlobStore:
 
     def _is_there(self, path: Path) -> bool:
         with self._own_errors():
-            return path.is_file()
+            try:
+                path.stat()  # not exists(), which also answers False when it cannot look
+            except FileNotFoundError:
+                return False
+            return True
 
     def _delete(self, path: Path) -> bool:
         with self._own_errors():

@@ -64,8 +64,10 @@ def _make_folder(root: Path, target: Path, step: Step, planned: set[str]) -> Non
 
 
 def _place(staged: Path, target: Path) -> None:
-    if not staged.exists():
-        return  # Renamed by the run that was cut short.
+    try:
+        staged.lstat()  # not exists(), which also answers False when it cannot look
+    except FileNotFoundError:
+        return  # renamed by the run that was cut short
     if _is_folder(target):
         _remove(target)
     staged.replace(target)
