@@ -63,7 +63,7 @@ def agent_of(actor: ActorSpec, diary: Path) -> AgentSpec:
 
 
 def own_an_agent(folder: Path) -> None:
-    """What a service does that is about to be killed: run an agent, and say when it is up."""
+    """What a service does that is about to be killed: run an agent, fork a copy of itself, and say so."""
     import asyncio
 
     from callboard.actors.runtime import start_agent
@@ -72,6 +72,10 @@ def own_an_agent(folder: Path) -> None:
         agent = await start_agent(example_agent(folder / "diary"), "processes", home_base=folder)
         await agent.ask("friend", word("echo"), 20)
         await agent.ask("echo", word("ready"), 20)
+        clone = os.fork()
+        if clone == 0:
+            time.sleep(3600)  # and hold on to the service's end of every pipe
+        (folder / "clone").write_text(str(clone))
         (folder / "ready").touch()
         await agent.ended()
 

@@ -224,11 +224,17 @@ def test_a_killed_service_takes_everything_with_it() -> None:
             below = family(service.pid)
             assert len([name for name in below.values() if name.startswith("cb:")]) == 8
             assert list(folder.glob("callboard-*"))
+            clone = int((folder / "clone").read_text())
+            service.kill()
+            service.wait()
+            try:
+                wait_until(lambda: {pid for pid in below if alive(pid)} == {clone})
+                wait_until(lambda: not list(folder.glob("callboard-*")))
+            finally:
+                os.kill(clone, signal.SIGKILL)
         finally:
             service.kill()
             service.wait()
-        wait_until(lambda: not any(map(alive, below)))
-        wait_until(lambda: not list(folder.glob("callboard-*")))
 
 
 def wait_until(condition: Callable[[], bool]) -> None:

@@ -19,7 +19,7 @@ from thespian.actors import ActorAddress
 
 from callboard.actors.agent import ActorSpec, Agent
 from callboard.actors.runtime import leash, seal, start_agent
-from callboard.actors.runtime.processes import System
+from callboard.actors.runtime.system import System
 from callboard.errors import AgentFailed
 from callboard.messages.mailbox import CommandSent
 from callboard.testing.conformance.runtime_example import word

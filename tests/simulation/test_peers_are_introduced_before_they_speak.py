@@ -1,0 +1,98 @@
+"""What a decision may rely on about its peers, in whatever order things are delivered."""
+
+import asyncio
+from collections.abc import Iterable
+from random import Random
+
+from callboard.actors.agent import ActorSpec, AgentSpec, World
+from callboard.actors.decision import (
+    After,
+    Effect,
+    Input,
+    Moment,
+    Origin,
+    PeerUp,
+    Reply,
+    Send,
+    Started,
+    Stopped,
+    Stopping,
+    Tick,
+)
+from callboard.actors.runtime import Limits, Simulation
+from callboard.messages.mailbox import CommandSent
+from callboard.testing.conformance.runtime_example import word
+
+ROUNDS = 12
+
+
+class Talker:
+    """Says who it is from its very first moment, again and again."""
+
+    def __init__(self, settings: None, rng: Random) -> None:
+        self._me = rng.randrange(1 << 40)
+        self._said = 0
+
+    def receive(self, message: Input, origin: Origin, now: Moment) -> Iterable[Effect]:
+        match message:
+            case Started() | Tick():
+                self._said += 1
+                return [Send("listener", word(str(self._me), self._said)), After("more", 0.001)]
+            case Stopping():
+                return [Stopped()]
+        return []
+
+
+class Listener:
+    """Writes down what it hears, and tells it."""
+
+    def __init__(self, heard: list[tuple[str, int]], rng: Random) -> None:
+        self._heard = heard
+
+    def receive(self, message: Input, origin: Origin, now: Moment) -> Iterable[Effect]:
+        match message:
+            case PeerUp("talker"):
+                self._heard.append(("up", 0))
+            case CommandSent(command_id="ready?"):
+                return [Reply(origin, word("ready"))]
+            case CommandSent(command_id=who, offset=number):
+                self._heard.append((who, number))
+            case Stopping():
+                return [Stopped()]
+        return []
+
+
+async def no_world() -> World:
+    raise AssertionError("nobody here does I/O")
+
+
+async def scenario(simulation: Simulation, heard: list[tuple[str, int]]) -> None:
+    actors = (ActorSpec("talker", Talker, None), ActorSpec("listener", Listener, heard))
+    spec = AgentSpec("talk", actors, no_world)
+    agent = await simulation.start(spec, Limits(backoff_s=(0.0,), max_restarts=ROUNDS))
+    await agent.ask("listener", word("ready?"), 10)
+    for _ in range(ROUNDS):
+        await asyncio.sleep(simulation.rng.uniform(0, 0.02))
+        await agent.kill("talker")
+    await asyncio.sleep(0.05)
+    await agent.stop(1)
+
+
+def test_a_peer_is_up_before_its_first_word_and_its_predecessor_is_silent_after_that() -> None:
+    for seed in range(25):
+        heard: list[tuple[str, int]] = []
+        with Simulation(seed) as simulation:
+            simulation.run(scenario(simulation, heard))
+        assert heard[0] == ("up", 0), f"seed {seed}"
+        speaker, count, spoken = "", 0, set()
+        for who, number in heard:
+            if who == "up":
+                spoken.add(speaker)
+                speaker, count = "", 0
+                continue
+            assert who not in spoken, f"seed {seed}: one that is no more was heard"
+            assert speaker in ("", who), f"seed {seed}: a successor spoke before it was up"
+            if count or len(spoken) > 1:  # the very first words may be said before there is a listener
+                assert number == count + 1, f"seed {seed}: mail was lost or overtaken"
+            speaker, count = who, number
+        assert len(spoken) > 3, f"seed {seed} tested nothing"
