@@ -1,0 +1,1 @@
+"""The contracts of log, blob store and repository, each beside the folder of its implementations."""
