@@ -1,0 +1,121 @@
+"""A subscriber for tests: its ledger, records for it, and its importer with the usual answers at hand."""
+
+from random import Random
+from typing import Any
+
+from callboard.actors.decision import Origin
+from callboard.actors.effects import FindBounds, OpenRepository, SaveLedger, TopicBounds
+from callboard.actors.subscriber import SubscriberSettings
+from callboard.actors.subscriber.importer import Importer
+from callboard.messages.distribution import (
+    ClearCommand,
+    CommandMessage,
+    DiscoveryMessage,
+    Kind,
+    PackageMessage,
+    State,
+    SubscriberConfiguration,
+)
+from callboard.messages.headers import new_record
+from callboard.messages.ledger import Ledger
+from callboard.messages.mailbox import Admitted, CommandReceived, PackagesRead, PackagesWanted, Report, ReportQuery
+from callboard.messages.record import NewRecord, Record
+from callboard.messages.topics import Topics
+from callboard.testing.decision_driver import DecisionDriver
+
+NAME = "edge-1"
+TOPICS = Topics.with_prefix()
+LOG = "log-1"
+COMMANDS = "commands-1"
+
+LEDGER = Ledger(instance="me", subscriber=NAME, log_id=LOG, positioned=True, offset=9)
+"""Of a subscriber that has processed everything up to offset 9."""
+
+
+def settings(**others: Any) -> SubscriberSettings:
+    """Those of the example, but for the given ones."""
+    return SubscriberSettings(name=NAME, topics=TOPICS, **others)
+
+
+def as_read(new: NewRecord, offset: int, time_ns: int = 0) -> Record:
+    """The record as the log gives it back."""
+    return Record(offset=offset, time_ns=time_ns, payload=new.payload, headers=new.headers)
+
+
+def package(offset: int, publisher: str = "site", kind: Kind = Kind.ADD) -> Record:
+    """A package that a decision can read, and nobody can import."""
+    message = PackageMessage(publisher_instance="i", publisher=publisher, package_id=f"p{offset}", kind=kind)
+    return as_read(new_record(message, record_id=str(offset), time_ns=1, producer="test"), offset)
+
+
+def garbage(offset: int, publisher: str = "site") -> Record:
+    """A package that nobody can decode."""
+    headers = (("type", "PackageMessage"), ("version", "1.0"), ("publisher", publisher))
+    return Record(offset=offset, time_ns=0, payload=b"\xff\xff", headers=headers)
+
+
+def clear(offset: int, at: int, publisher: str = "", log_id: str = LOG) -> CommandReceived:
+    """The command, at offset ``at`` of the command topic, to clear packages up to ``offset``."""
+    command = CommandMessage(
+        subscriber_instance="",
+        subscriber=NAME,
+        clear=ClearCommand(offset=offset),
+        publisher=publisher,
+        command_id=f"c{at}",
+        author="ann",
+        reason="because",
+        log_id=log_id,
+    )
+    return CommandReceived(log_id=COMMANDS, offset=at, command=command)
+
+
+def announcement(instance: str = "me", **others: Any) -> DiscoveryMessage:
+    """What an instance of the example says of itself."""
+    configuration = SubscriberConfiguration(editable=False, max_retries=-1)
+    return DiscoveryMessage(subscriber_instance=instance, subscriber=NAME, configuration=configuration, **others)
+
+
+class ImporterDriver(DecisionDriver):
+    """An importer of the example; see ``DecisionDriver``."""
+
+    def __init__(self, **others: Any) -> None:
+        super().__init__(Importer(settings(**others), Random(1)))
+
+    def arrive(self, stored: Ledger | None = LEDGER, first: int = 1, end: int = 100) -> "ImporterDriver":
+        """Open the repository, grant the name, find the bounds, and store what must be."""
+        self.done(OpenRepository, stored)
+        self.save_all()
+        self.feed(Admitted())
+        self.find_bounds(first, end)
+        self.save_all()
+        return self
+
+    def find_bounds(self, first: int = 1, end: int = 100, log_id: str = LOG) -> None:
+        """Say where the package log begins and ends."""
+        self.done(FindBounds, TopicBounds(log_id, first, end))
+
+    def save_all(self) -> list[SaveLedger]:
+        """Store the ledger as often as that is asked for."""
+        saved = []
+        while self.asks(SaveLedger):
+            saved.append(self.done(SaveLedger))
+        return saved
+
+    def read(self, *records: Record) -> None:
+        """Answer the last wish for packages."""
+        wish = self.sent(PackagesWanted)[-1]
+        read = PackagesRead(log_id=wish.log_id, start=wish.start, next=records[-1].offset + 1, records=records)
+        self.feed(read)
+
+    def report(self) -> DiscoveryMessage:
+        """What it says of itself."""
+        self.feed(ReportQuery(), Origin("gateway", 99))
+        _, report = self.replies()[-1]
+        assert isinstance(report, Report)
+        return report.announcement
+
+    @property
+    def state(self) -> tuple[State, str]:
+        """What it does, and why."""
+        report = self.report()
+        return report.state, report.reason

@@ -1,0 +1,219 @@
+from dataclasses import replace
+
+import pytest
+
+from callboard.actors.decision import PeerUp
+from callboard.actors.effects import FindBounds, ImportPackage, OpenRepository, SaveLedger
+from callboard.actors.subscriber import roles
+from callboard.errors import LogUnavailable, RepositoryBusy, RepositoryUnavailable, SchemaTooNew
+from callboard.messages.distribution import State
+from callboard.messages.ledger import Ledger, Watermark
+from callboard.messages.mailbox import (
+    Admitted,
+    AgentProblem,
+    CommandsWanted,
+    Obstacle,
+    PackagesUnavailable,
+    PackagesWanted,
+    Problem,
+    Report,
+)
+from callboard.testing.subscriber_example import COMMANDS, LEDGER, LOG, ImporterDriver, clear, package
+
+
+@pytest.mark.parametrize(
+    ("start", "first_wanted"), [("earliest", 5), ("latest", 50), (20, 20), (3, 5), (99, 50)]
+)
+def test_the_first_position_is_stored_durably_before_the_first_read(start: str | int, first_wanted: int) -> None:
+    it = ImporterDriver(start=start)
+    it.done(OpenRepository, None)
+    it.done(SaveLedger)  # the instance's name
+    it.feed(Admitted())
+    it.find_bounds(first=5, end=50)
+    assert it.sent(PackagesWanted) == []
+    saved = it.done(SaveLedger)
+    assert (saved.durable, saved.ledger.positioned, saved.ledger.offset) == (True, True, first_wanted - 1)
+    (wish,) = it.sent(PackagesWanted)
+    assert (wish.log_id, wish.start) == (LOG, first_wanted)
+
+
+def test_a_position_that_cannot_be_stored_is_not_read_from() -> None:
+    it = ImporterDriver()
+    it.done(OpenRepository, None)
+    it.done(SaveLedger)
+    it.feed(Admitted())
+    it.find_bounds(first=5, end=50)
+    it.fail(SaveLedger, RepositoryUnavailable("disk full"))
+    assert it.sent(PackagesWanted) == []
+    it.tick("open")
+    it.done(OpenRepository, Ledger(instance=it.report().subscriber_instance, subscriber="edge-1"))
+    assert it.sent(PackagesWanted) == []
+    it.save_all()
+    assert it.sent(PackagesWanted)[0].start == 5
+
+
+def test_a_subscriber_that_was_there_before_goes_on_behind_its_stored_position() -> None:
+    it = ImporterDriver(start="latest").arrive()
+    assert it.sent(PackagesWanted)[0].start == 10
+    assert not it.asks(SaveLedger)
+
+
+def test_nothing_is_looked_at_before_the_repository_is_open_even_if_the_name_is_granted_first() -> None:
+    it = ImporterDriver(start="latest")
+    it.feed(PeerUp(roles.ANNOUNCER))
+    it.feed(Admitted())
+    assert not it.asks(FindBounds)
+    it.done(OpenRepository, LEDGER)
+    it.find_bounds(end=50)
+    assert it.sent(PackagesWanted)[0].start == 10
+
+
+def test_nothing_is_read_before_the_name_is_granted() -> None:
+    it = ImporterDriver()
+    it.done(OpenRepository, LEDGER)
+    assert not it.asks(FindBounds)
+    assert it.state == (State.STARTING, "waits for its name")
+    assert it.sent(Report)[0].announcement.subscriber_instance == "me"
+
+
+def test_a_repository_that_its_predecessor_still_holds_is_tried_again_for_a_while() -> None:
+    it = ImporterDriver()
+    for _ in range(9):
+        it.fail(OpenRepository, RepositoryBusy("held by process 7"))
+        it.tick("open")
+    assert it.sent(AgentProblem) == []
+    it.fail(OpenRepository, RepositoryBusy("held by process 7"))
+    assert it.sent(AgentProblem) == [AgentProblem(problem=Problem.REPOSITORY_BUSY, reason="held by process 7")]
+
+
+def test_a_repository_that_cannot_be_opened_at_the_start_ends_the_agent() -> None:
+    it = ImporterDriver()
+    for _ in range(9):
+        it.fail(OpenRepository, RepositoryUnavailable("no permission"))
+        it.tick("open")
+    it.fail(OpenRepository, RepositoryUnavailable("no permission"))
+    assert it.sent(AgentProblem) == [AgentProblem(problem=Problem.REPOSITORY_UNAVAILABLE, reason="no permission")]
+
+
+def test_a_repository_of_a_newer_version_ends_the_agent_at_once() -> None:
+    it = ImporterDriver()
+    it.fail(OpenRepository, SchemaTooNew("upgrade"))
+    assert it.sent(AgentProblem) == [AgentProblem(problem=Problem.SCHEMA_TOO_NEW, reason="upgrade")]
+
+
+@pytest.mark.parametrize(
+    "found",
+    [None, replace(LEDGER, instance="another"), replace(LEDGER, offset=3)],
+    ids=["emptied", "exchanged", "set back"],
+)
+def test_a_repository_that_was_changed_behind_its_back_is_never_gone_on_with(found: Ledger | None) -> None:
+    it = ImporterDriver().arrive()
+    it.read(package(10))
+    it.fail(ImportPackage, RepositoryUnavailable("folder gone"))
+    it.done(OpenRepository, found)
+    (problem,) = it.sent(AgentProblem)
+    assert problem.problem is Problem.REPOSITORY_UNAVAILABLE
+    assert "start the subscriber again" in problem.reason
+    assert not it.open
+
+
+def test_a_cloned_repository_keeps_its_place_and_becomes_an_instance_of_its_own() -> None:
+    it = ImporterDriver().arrive(replace(LEDGER, subscriber="edge-0", clears=(Watermark(publisher="", offset=99),)))
+    it.read(package(10))
+    attempt = it.asked(ImportPackage).attempt
+    assert attempt.instance not in ("me", "")
+    assert attempt.subscriber == "edge-1"
+
+
+@pytest.mark.parametrize(
+    ("first", "end", "log_id", "reason"),
+    [
+        (15, 50, LOG, "packages 10 to 14 were trimmed"),
+        (1, 8, LOG, "beyond the end of the log"),
+        (1, 50, "log-2", "the package log was replaced"),
+    ],
+)
+def test_a_position_that_the_log_does_not_have_is_a_gap_with_a_reason(
+    first: int, end: int, log_id: str, reason: str
+) -> None:
+    it = ImporterDriver()
+    it.done(OpenRepository, LEDGER)
+    it.feed(Admitted())
+    it.find_bounds(first, end, log_id)
+    state, why = it.state
+    assert state is State.GAP
+    assert reason in why
+    assert it.sent(PackagesWanted) == []
+    assert not it.open
+
+
+@pytest.mark.parametrize(("first", "end", "log_id"), [(15, 50, LOG), (1, 8, LOG), (1, 50, "log-2")])
+def test_by_policy_a_gap_is_passed_and_the_new_position_stored_first(first: int, end: int, log_id: str) -> None:
+    it = ImporterDriver(on_gap="earliest")
+    it.done(OpenRepository, LEDGER)
+    it.feed(Admitted())
+    it.find_bounds(first, end, log_id)
+    assert it.sent(PackagesWanted) == []
+    assert it.asked(SaveLedger).durable
+    it.save_all()
+    (wish,) = it.sent(PackagesWanted)
+    assert (wish.log_id, wish.start) == (log_id, first)
+
+
+def test_what_was_cleared_on_one_log_is_not_cleared_on_its_replacement() -> None:
+    it = ImporterDriver(on_gap="earliest")
+    it.done(OpenRepository, replace(LEDGER, clears=(Watermark(publisher="", offset=500),)))
+    it.feed(Admitted())
+    it.find_bounds(1, 50, "log-2")
+    it.save_all()
+    it.read(package(1))
+    assert it.asked(ImportPackage).offset == 1
+
+
+@pytest.mark.parametrize("obstacle", [Obstacle.OUT_OF_RANGE, Obstacle.REPLACED])
+def test_a_gap_that_opens_while_reading_is_found_once_the_running_import_has_ended(obstacle: Obstacle) -> None:
+    it = ImporterDriver(fetch_records=2).arrive()
+    it.read(package(10))
+    it.feed(PackagesUnavailable(start=11, obstacle=obstacle, reason="gone"))
+    assert not it.asks(FindBounds)
+    it.done(ImportPackage)
+    it.find_bounds(first=15, end=50)
+    assert it.state[0] is State.GAP
+    assert it.report().offset == 10
+    assert "packages 11 to 14 were trimmed" in it.state[1]
+
+
+def test_a_gap_that_turns_out_to_be_none_costs_one_look() -> None:
+    it = ImporterDriver().arrive()
+    it.feed(PackagesUnavailable(start=10, obstacle=Obstacle.OUT_OF_RANGE, reason="odd"))
+    it.find_bounds()
+    assert [wish.start for wish in it.sent(PackagesWanted)] == [10, 10]
+    assert it.state[0] is State.IDLE
+
+
+def test_a_log_that_is_away_is_named_and_waited_for() -> None:
+    it = ImporterDriver()
+    it.done(OpenRepository, LEDGER)
+    it.feed(Admitted())
+    it.fail(FindBounds, LogUnavailable("no route; check the network"))
+    assert it.state == (State.WAITING, "no route; check the network")
+    it.tick("look")
+    it.find_bounds()
+    assert it.state[0] is State.IDLE
+    it.feed(PackagesUnavailable(start=10, obstacle=Obstacle.UNAVAILABLE, reason="no route"))
+    assert it.state == (State.WAITING, "no route")
+    it.read(package(10))
+    assert it.state[0] is State.IMPORTING
+
+
+def test_commands_are_asked_for_only_when_the_position_is_known_and_from_the_stored_place() -> None:
+    it = ImporterDriver(editable=True)
+    it.feed(PeerUp(roles.COMMAND_HANDLER))
+    it.feed(clear(50, at=5))  # said to a predecessor; obeyed now, it would be judged by a ledger that is not known
+    it.done(OpenRepository, replace(LEDGER, command_log_id=COMMANDS, command_offset=3))
+    it.feed(Admitted())
+    assert it.sent(CommandsWanted) == []
+    it.find_bounds()
+    assert it.sent(CommandsWanted) == [CommandsWanted(subscriber_instance="me", log_id=COMMANDS, offset=3)]
+    it.feed(PeerUp(roles.COMMAND_HANDLER))
+    assert len(it.sent(CommandsWanted)) == 2

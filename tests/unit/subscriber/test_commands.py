@@ -1,0 +1,148 @@
+from dataclasses import replace
+
+from callboard.actors.effects import ImportPackage, SaveLedger
+from callboard.errors import BlobMissing, PackageCorrupt
+from callboard.messages.distribution import Kind, Status
+from callboard.messages.mailbox import CommandsBlocked, StatusesPending, StatusesSent
+from callboard.testing.subscriber_example import ImporterDriver, clear, garbage, package
+
+
+def stuck(**settings: object) -> ImporterDriver:
+    """An editable subscriber whose head, at offset 10, waits for its next try."""
+    it = ImporterDriver(editable=True, **settings).arrive()
+    it.read(package(10), package(11), package(12, "other"), package(13))
+    it.fail(ImportPackage, BlobMissing("gone"))
+    return it
+
+
+def test_a_clear_takes_effect_at_once_on_a_head_that_waits_for_its_retry() -> None:
+    it = stuck()
+    it.feed(clear(11, at=5))
+    saved = it.done(SaveLedger)
+    assert (saved.durable, saved.ledger.command_offset) == (True, 5)
+    tried = it.asked(ImportPackage)
+    assert tried.offset == 12
+    removed = [(status.offset, status.status) for status in tried.attempt.outbox]
+    assert removed == [(10, Status.REMOVED), (11, Status.REMOVED)]
+
+
+def test_a_clear_is_stored_before_it_takes_effect() -> None:
+    it = stuck()
+    it.feed(clear(11, at=5))
+    assert it.asked(SaveLedger).ledger.offset == 9
+
+
+def test_a_clear_is_acknowledged_with_the_count() -> None:
+    it = stuck()
+    it.feed(clear(11, at=5))
+    it.save_all()
+    report = it.report()
+    assert (report.command_offset, report.offset, report.cleared) == (5, 11, 2)
+
+
+def test_a_clear_of_one_publisher_leaves_the_packages_of_others() -> None:
+    it = stuck()
+    it.feed(clear(13, at=5, publisher="site"))
+    it.save_all()
+    assert it.asked(ImportPackage).offset == 12
+    after = it.done(ImportPackage).ledger
+    it.save_all()
+    assert after.imported == 1
+    assert it.report().cleared == 3
+
+
+def test_a_clear_reaches_packages_that_come_later_and_survives_a_restart() -> None:
+    it = stuck()
+    it.feed(clear(20, at=5))
+    stored = it.save_all()[0].ledger
+    again = ImporterDriver(editable=True).arrive(stored)
+    again.read(*(package(offset) for offset in range(10, 22)))
+    again.save_all()
+    assert again.asked(ImportPackage).offset == 21
+
+
+def test_a_lower_clear_does_not_take_back_a_higher_one() -> None:
+    it = stuck()
+    it.feed(clear(12, at=5))
+    it.feed(clear(10, at=6))
+    it.save_all()
+    assert it.asked(ImportPackage).offset == 13
+
+
+def test_a_command_heard_twice_takes_effect_once_and_the_position_never_sinks() -> None:
+    it = stuck()
+    it.feed(clear(10, at=5))
+    it.feed(clear(10, at=6))
+    it.save_all()
+    it.feed(clear(99, at=5))
+    assert it.save_all() == []
+    assert it.report().command_offset == 6
+    assert it.asked(ImportPackage).offset == 11
+
+
+def test_a_clear_meant_for_another_log_is_void() -> None:
+    it = stuck()
+    it.feed(clear(99, at=5, log_id="log-0"))
+    it.save_all()
+    assert "command.refused" in it.notes()
+    assert it.report().cleared == 0
+    assert it.report().command_offset == 5
+
+
+def test_a_subscriber_that_is_not_editable_refuses_to_clear() -> None:
+    it = ImporterDriver(editable=False).arrive()
+    it.read(package(10))
+    it.fail(ImportPackage, BlobMissing("gone"))
+    it.feed(clear(99, at=5))
+    it.save_all()
+    assert "command.refused" in it.notes()
+    assert it.asked(ImportPackage).offset == 10
+
+
+def test_any_command_wakes_a_package_that_waits() -> None:
+    it = stuck()
+    refused = clear(99, at=5)
+    it.feed(replace(refused, command=replace(refused.command, clear=None)))
+    it.save_all()
+    assert it.asked(ImportPackage).offset == 10
+
+
+def test_a_clear_removes_a_blocked_package() -> None:
+    it = ImporterDriver(editable=True).arrive()
+    it.read(package(10), garbage(11), package(12))
+    it.fail(ImportPackage, PackageCorrupt("damaged"))
+    it.feed(clear(11, at=5, publisher="site"))
+    it.save_all()
+    assert it.asked(ImportPackage).offset == 12
+
+
+def test_a_clear_that_comes_during_the_import_of_its_package_lets_it_finish() -> None:
+    it = ImporterDriver(editable=True).arrive()
+    it.read(package(10), package(11))
+    it.feed(clear(11, at=5))
+    it.done(ImportPackage)
+    it.save_all()
+    report = it.report()
+    assert (report.imported, report.cleared, report.offset) == (1, 1, 11)
+
+
+def test_ten_thousand_cleared_packages_cost_few_saves_and_bounded_turns() -> None:
+    it = ImporterDriver(editable=True).arrive(end=10_010)
+    it.feed(clear(10_009, at=5))
+    it.save_all()
+    saves, longest_outbox = 0, 0
+    for start in range(10, 10_010, 100):
+        it.read(*(package(offset, kind=Kind.DELETE) for offset in range(start, start + 100)))
+        for saved in it.save_all():
+            saves += 1
+            longest_outbox = max(longest_outbox, len(saved.ledger.outbox))
+        it.feed(StatusesSent(sequence=it.sent(StatusesPending)[-1].statuses[-1].sequence))
+    assert it.report().cleared == 10_000
+    assert saves <= 200
+    assert longest_outbox <= 200
+
+
+def test_a_command_that_is_not_understood_is_part_of_the_state() -> None:
+    it = ImporterDriver().arrive()
+    it.feed(CommandsBlocked(offset=7, reason="of schema version 9; upgrade"))
+    assert it.state[1] == "command at offset 7: of schema version 9; upgrade"
