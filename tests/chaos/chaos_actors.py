@@ -74,7 +74,7 @@ def own_an_agent(folder: Path) -> None:
         await agent.ask("echo", word("ready"), 20)
         clone = os.fork()
         if clone == 0:
-            time.sleep(3600)  # and hold on to the service's end of every pipe
+            time.sleep(3600)  # noqa: ASYNC251  # and hold on to the service's end of every pipe
         (folder / "clone").write_text(str(clone))
         (folder / "ready").touch()
         await agent.ended()
