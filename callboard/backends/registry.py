@@ -21,11 +21,13 @@ def open_log(url: str, base: Path) -> Log:
 
     Args:
         url: ``memory:``, a new log of this process; ``sqlite:///./board.db``, a folder relative to ``base``;
-            ``sqlite:////var/lib/board.db``, an absolute one; or a scheme that an installed package offers.
+            ``sqlite:////var/lib/board.db``, an absolute one; ``postgresql://user@host/database``, a schema of a
+            PostgreSQL database; or a scheme that an installed package offers.
         base: the folder that relative paths start from.
 
     Raises:
         ConfigError: for an unknown scheme or a URL that cannot be understood.
+        ExtraMissing: for a scheme that needs a package which is not installed.
     """
     scheme, colon, _ = url.partition(":")
     if not colon:
@@ -58,5 +60,11 @@ def _open_sqlite(url: str, base: Path) -> Log:
     return SqliteLog(base / path)
 
 
-_OPENERS: dict[str, Opener] = {"memory": _open_memory, "sqlite": _open_sqlite}
-_PLANNED = ("postgresql", "kafka")
+def _open_postgres(url: str, _: Path) -> Log:
+    from callboard.backends.logs.postgres import PostgresLog
+
+    return PostgresLog(url)
+
+
+_OPENERS: dict[str, Opener] = {"memory": _open_memory, "postgresql": _open_postgres, "sqlite": _open_sqlite}
+_PLANNED = ("kafka",)

@@ -9,7 +9,9 @@ import pytest
 
 from callboard.backends.log import Log
 from callboard.backends.logs.memory import MemoryLog
+from callboard.backends.logs.postgres import PostgresLog
 from callboard.backends.logs.sqlite import SqliteLog
+from callboard.backends.postgres.server import Server
 from callboard.backends.tail import SharedTail
 from callboard.testing.conformance.log import ALL_CHECKS, Check, LogHarness
 
@@ -42,6 +44,31 @@ def test_a_log_does_what_a_log_does(name: str, check: Check, tmp_path: Path) -> 
         now[0] += int(seconds * 10**9)
 
     gap = skip_offsets_in_memory if "memory" in name else None
+    asyncio.run(check(LogHarness(open=make, gap=gap, pass_time=pass_time)))
+
+
+async def skip_offsets_in_postgres(url: str, topic: str, count: int) -> None:
+    db = await Server.of(url).connect()
+    (topic_id,) = await db.fetchrow("SELECT id FROM topics WHERE name = $1", topic)
+    await db.execute(f"SELECT nextval('offsets_{topic_id}') FROM generate_series(1, {count})")
+    await db.close()
+
+
+@pytest.mark.parametrize("check", ALL_CHECKS, ids=lambda check: check.__name__)
+@pytest.mark.parametrize("tailed", [False, True], ids=["log", "tail"])
+def test_a_postgres_log_does_what_a_log_does(tailed: bool, check: Check, each_postgres_url: str) -> None:
+    now = [NOON_NS]
+
+    async def make() -> Log:
+        log = PostgresLog(each_postgres_url, lambda: now[0])
+        return SharedTail(log) if tailed else log
+
+    async def gap(_: Log, topic: str, count: int) -> None:
+        await skip_offsets_in_postgres(each_postgres_url, topic, count)
+
+    def pass_time(seconds: float) -> None:
+        now[0] += int(seconds * 10**9)
+
     asyncio.run(check(LogHarness(open=make, gap=gap, pass_time=pass_time)))
 
 

@@ -1,0 +1,6 @@
+"""The log of a PostgreSQL server: durable, and shared by the processes of any number of hosts."""
+
+from callboard.backends.logs.postgres.log import PostgresLog
+from callboard.backends.logs.postgres.outbox import append_within
+
+__all__ = ["PostgresLog", "append_within"]

@@ -1,0 +1,188 @@
+"""The log over PostgreSQL: what callers see."""
+
+import asyncio
+import os
+import time
+from collections.abc import Awaitable, Callable, Sequence
+from functools import partial
+from typing import Concatenate, ParamSpec, TypeVar
+
+from callboard.backends.log import READ_BYTES_MAX, READ_RECORDS_MAX, Bounds, Capability, Retention
+from callboard.backends.logs.limits import check_topic_name, closed, is_topic_name, missing
+from callboard.backends.logs.postgres import reader, retention
+from callboard.backends.logs.postgres.append import Row, append_rows, to_rows
+from callboard.backends.logs.postgres.connections import Connections
+from callboard.backends.logs.postgres.listener import Listener
+from callboard.backends.logs.postgres.topic import Topic
+from callboard.backends.postgres import asyncpg
+from callboard.backends.postgres.failure import UNKNOWN_OUTCOME
+from callboard.backends.postgres.server import Connection, Server
+from callboard.errors import ConfigError, LogReplaced, LogUnavailable
+from callboard.messages.record import NewRecord, Record
+
+RECHECK_S = 1.0
+"""How often a waiter looks although nothing was heard: notifications are lost with the listening connection."""
+
+P = ParamSpec("P")
+T = TypeVar("T")
+
+
+class PostgresLog:
+    """A durable log in a schema of a PostgreSQL database. To be used from one event loop.
+
+    Nothing is connected before the first call. After a lost connection the next call connects anew.
+
+    Args:
+        url: ``postgresql://user@host:5432/database``, with ``?schema=`` for another one than ``callboard``.
+        clock: nanoseconds since the epoch, for the records' times and retention by age.
+    """
+
+    def __init__(self, url: str, clock: Callable[[], int] = time.time_ns) -> None:
+        self._server, self._clock = Server.of(url), clock
+        self._connections = Connections(self._server)
+        self._topics: dict[str, Topic] = {}
+        self._opening = asyncio.Lock()
+        self._listener: Listener | None = None
+        self._pid = os.getpid()
+        self._closed = False
+
+    @property
+    def capabilities(self) -> Capability:
+        """See ``Log``."""
+        return Capability.DURABLE | Capability.SHARED | Capability.KEYS | Capability.TRIM
+
+    async def ensure(self, topic: str) -> None:
+        """See ``Log``. Creates the schema in a database without one, but never changes one that is there.
+
+        Raises ``ConfigError`` for a bad name, wrong settings and an older schema, and ``SchemaTooNew``.
+        """
+        self._check_open()
+        check_topic_name(topic)
+        if topic not in self._topics:
+            async with self._connections.lend(create=True) as db:
+                await db.execute("SELECT ensure_topic($1)", topic)
+
+    async def append(self, topic: str, records: Sequence[NewRecord]) -> list[int]:
+        """See ``Log``."""
+        held = await self._topic(topic)
+        rows, size = to_rows(topic, records)
+        return await held.writer.append(rows, size)
+
+    async def read(
+        self,
+        topic: str,
+        start: int,
+        max_records: int = READ_RECORDS_MAX,
+        max_bytes: int = READ_BYTES_MAX,
+    ) -> list[Record]:
+        """See ``Log``."""
+        return await self._look(topic, reader.read, topic, start, max_records, max_bytes)
+
+    async def wait(self, topic: str, start: int, timeout_s: float) -> bool:
+        """See ``Log``."""
+        held = await self._topic(topic)
+        loop = asyncio.get_running_loop()
+        deadline = loop.time() + timeout_s
+        self._listen()
+        while not self._closed:
+            ring = held.appended.next_ring()  # before the look: what comes between the two is not missed
+            try:
+                if await self._look(topic, reader.newest) >= start:
+                    return True
+            except LogUnavailable:
+                if not self._closed:
+                    raise
+            if (left_s := deadline - loop.time()) <= 0:
+                return False
+            await asyncio.wait({ring}, timeout=min(left_s, RECHECK_S))
+            if held.newest_heard >= start and not self._closed:
+                return True
+        return False
+
+    async def bounds(self, topic: str) -> Bounds:
+        """See ``Log``."""
+        return await self._look(topic, reader.bounds)
+
+    async def trim(self, topic: str, retention_: Retention) -> int:
+        """See ``Log``. Raises the low-water mark, then drops the partitions that are below it."""
+        return await self._look(topic, retention.trim, retention_, self._clock())
+
+    async def identity(self, topic: str) -> str:
+        """See ``Log``."""
+        held = await self._topic(topic)
+        async with self._connections.lend() as db:
+            row = await db.fetchrow("SELECT id, identity FROM topics WHERE name = $1", topic)
+        if row is None or row[0] != held.id:
+            self._topics.pop(topic, None)
+        if row is None:
+            raise missing(topic)
+        return str(row[1])
+
+    async def close(self) -> None:
+        """See ``Log``."""
+        if self._closed or os.getpid() != self._pid:
+            return
+        self._closed = True
+        for held in self._topics.values():
+            await held.writer.close()
+            held.appended.ring()
+        if self._listener is not None:
+            await self._listener.close()
+        await self._connections.close()
+
+    async def _topic(self, topic: str) -> Topic:
+        self._check_open()
+        if topic in self._topics:
+            return self._topics[topic]
+        if not is_topic_name(topic):
+            raise missing(topic)
+        async with self._opening:  # those who come at once go on in the order in which they came
+            if topic not in self._topics:
+                async with self._connections.lend() as db:
+                    topic_id = await db.fetchval("SELECT id FROM topics WHERE name = $1", topic)
+                if topic_id is None:
+                    raise missing(topic)
+                self._topics[topic] = Topic(topic_id, partial(self._commit, topic))
+            return self._topics[topic]
+
+    async def _commit(self, topic: str, rows: Sequence[Row]) -> list[int]:
+        async with self._connections.lend(UNKNOWN_OUTCOME) as db:
+            return await append_rows(db, topic, rows, self._clock())
+
+    async def _look(
+        self,
+        topic: str,
+        call: Callable[Concatenate[Connection, int, P], Awaitable[T]],
+        *args: P.args,
+        **kwargs: P.kwargs,
+    ) -> T:
+        held = await self._topic(topic)
+        async with self._connections.lend() as db:
+            try:
+                return await call(db, held.id, *args, **kwargs)
+            except asyncpg.UndefinedTableError:
+                self._topics.pop(topic, None)
+                raise LogReplaced(
+                    f"topic {topic!r} was dropped from {self._server.name} while in use; "
+                    "stop every process of this board and start again"
+                ) from None
+
+    def _listen(self) -> None:
+        """From now on, topics ring when any process appends."""
+        if self._listener is None:
+            self._listener = Listener(self._server, self._heard, self._renewed)
+
+    def _heard(self, topic_id: int, newest: int) -> None:
+        for held in self._topics.values():
+            if held.id == topic_id:
+                held.hear(newest)
+
+    def _renewed(self) -> None:
+        for held in self._topics.values():
+            held.appended.ring()
+
+    def _check_open(self) -> None:
+        if os.getpid() != self._pid:
+            raise ConfigError("this log was opened before a fork; open one in the child, or use spawn")
+        if self._closed:
+            raise closed()

@@ -1,0 +1,43 @@
+"""Appends records together with the caller's own changes: both are committed, or neither is."""
+
+import time
+from collections.abc import Callable, Sequence
+
+from callboard.backends.logs.limits import check_topic_name
+from callboard.backends.logs.postgres.append import append_rows, to_rows
+from callboard.backends.postgres.server import Connection
+from callboard.messages.record import NewRecord
+
+
+async def append_within(
+    connection: Connection,
+    topic: str,
+    records: Sequence[NewRecord],
+    *,
+    schema: str = "callboard",
+    clock: Callable[[], int] = time.time_ns,
+) -> list[int]:
+    """Append to a log in the same database, in the transaction that the caller has begun.
+
+    The records can be read once that is committed; after a rollback there are none. Until then every other
+    append to the topic waits, so commit soon. Who appends to several topics does so in one order everywhere.
+
+    Args:
+        connection: an asyncpg connection of the caller, in a READ COMMITTED transaction.
+        topic: an existing one.
+        records: as for ``Log.append``.
+        schema: where the log is.
+        clock: nanoseconds since the epoch, for the records' times.
+
+    Returns:
+        The offsets, in the order of the records.
+
+    Raises:
+        ConfigError: for another isolation level, or what cannot name a topic.
+        RecordTooLarge: before anything is written.
+        TopicMissing: for a topic that was never ensured.
+        asyncpg.PostgresError: whatever else befalls the transaction, which can then only be rolled back.
+    """
+    check_topic_name(topic)
+    rows, _ = to_rows(topic, records)
+    return await append_rows(connection, topic, rows, clock(), f"SELECT {schema}.append($1, $2, $3, $4, $5)")

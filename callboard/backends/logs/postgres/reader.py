@@ -1,0 +1,54 @@
+"""Reads a topic. One statement is one snapshot; offsets come from the primary key in order, whatever the plan."""
+
+from callboard.backends.log import Bounds
+from callboard.backends.logs.headers import decode_headers
+from callboard.backends.postgres.server import Connection
+from callboard.errors import OffsetOutOfRange
+from callboard.messages.record import Record
+
+# What lies below low is trimmed, though it may not be dropped yet. The sums stop a page before max_bytes
+# without touching payloads that are not sent: their lengths are in the row.
+READ = """
+    SELECT off, time_ns, payload, headers FROM (
+        SELECT *, row_number() OVER running AS place,
+               sum(octet_length(payload) + octet_length(headers)) OVER running AS total
+        FROM (
+            SELECT off, time_ns, payload, headers FROM records_{id}
+            WHERE off >= greatest($1, (SELECT low FROM topics WHERE id = {id})) ORDER BY off LIMIT $2
+        ) AS page
+        WINDOW running AS (ORDER BY off ROWS UNBOUNDED PRECEDING)
+    ) AS summed
+    WHERE place = 1 OR total <= $3"""
+_NEWEST = "SELECT max(off) FROM records_{id} WHERE off >= (SELECT low FROM topics WHERE id = {id})"
+_BOUNDS = """
+    SELECT low, (SELECT min(off) FROM records_{id} WHERE off >= low),
+           (SELECT max(off) FROM records_{id} WHERE off >= low) FROM topics WHERE id = {id}"""
+
+
+async def read(
+    db: Connection, topic_id: int, topic: str, start: int, max_records: int, max_bytes: int
+) -> list[Record]:
+    """See ``Log.read``."""
+    rows = await db.fetch(READ.format(id=topic_id), start, max_records, max_bytes)
+    if not rows or rows[0][0] != start:
+        # a gap, the end, or out of range; what changed since the query does no harm
+        first, end = await bounds(db, topic_id)
+        if not first <= start <= end:
+            raise OffsetOutOfRange(topic, start, first, end)
+    return [
+        Record(offset=offset, time_ns=time_ns, payload=payload, headers=decode_headers(headers))
+        for offset, time_ns, payload, headers in rows
+    ]
+
+
+async def newest(db: Connection, topic_id: int) -> int:
+    """The newest retained offset; 0 if there is none."""
+    return await db.fetchval(_NEWEST.format(id=topic_id)) or 0
+
+
+async def bounds(db: Connection, topic_id: int) -> Bounds:
+    """See ``Log.bounds``. The end of an empty topic is its low-water mark."""
+    row = await db.fetchrow(_BOUNDS.format(id=topic_id))
+    low, oldest, newest = row or (1, None, None)
+    end = low if newest is None else newest + 1
+    return Bounds(end if oldest is None else oldest, end)

@@ -1,0 +1,41 @@
+"""What may go of a topic, and its removal: the low-water mark rises at once, whole partitions follow.
+
+No row is ever deleted, so there is nothing to vacuum and writers are not held up. The disk space of trimmed
+records is free again when all of their partition is trimmed.
+"""
+
+from callboard.backends.log import Retention
+from callboard.backends.logs.postgres.reader import bounds
+from callboard.backends.postgres.server import Connection
+
+_NEWEST_ABOVE = """
+    SELECT off FROM (
+        SELECT off, sum(octet_length(payload) + octet_length(headers)) OVER (ORDER BY off DESC) AS total
+        FROM records_{id} WHERE off >= (SELECT low FROM topics WHERE id = {id})
+    ) AS summed WHERE total > $1 LIMIT 1"""
+_OLDEST_STAYING = """
+    SELECT off FROM records_{id} WHERE off >= (SELECT low FROM topics WHERE id = {id}) AND time_ns >= $1
+    ORDER BY off LIMIT 1"""
+_RAISE = "UPDATE topics SET low = $2 WHERE id = $1 AND low < $2"
+
+
+async def trim(db: Connection, topic_id: int, retention: Retention, now_ns: int) -> int:
+    """See ``Log.trim``."""
+    below = await _lowest_staying(db, topic_id, retention, now_ns)
+    await db.execute(_RAISE, topic_id, below)
+    await db.execute("SELECT drop_partitions($1)", topic_id)
+    return (await bounds(db, topic_id)).first
+
+
+async def _lowest_staying(db: Connection, topic_id: int, retention: Retention, now_ns: int) -> int:
+    """The lowest offset that the retention does not let go; the end if everything may go."""
+    end = (await bounds(db, topic_id)).end
+    limits = [retention.below_offset or 0]
+    if retention.older_than_s is not None:
+        since_ns = now_ns - int(retention.older_than_s * 1e9)
+        found = await db.fetchval(_OLDEST_STAYING.format(id=topic_id), since_ns)
+        limits.append(end if found is None else found)
+    if retention.above_bytes is not None:
+        found = await db.fetchval(_NEWEST_ABOVE.format(id=topic_id), retention.above_bytes)
+        limits.append(0 if found is None else found + 1)
+    return min(max(limits), end)

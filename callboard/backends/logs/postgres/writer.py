@@ -1,0 +1,89 @@
+"""Appends in groups: one statement commits whatever arrived during the one before it, without lingering."""
+
+import asyncio
+from collections import deque
+from collections.abc import Awaitable, Callable, Sequence
+from dataclasses import dataclass
+
+from callboard.backends.logs.postgres.append import Row
+
+GROUP_RECORDS = 1000
+GROUP_BYTES = 4 << 20
+"""A group takes no more than these, unless one caller does, so that the topic's lock is soon free for others."""
+
+Commit = Callable[[Sequence[Row]], Awaitable[list[int]]]
+
+
+@dataclass(frozen=True, slots=True)
+class Work:
+    """The rows of one caller, which go into one group together, and the future of their offsets."""
+
+    rows: list[Row]
+    size: int
+    future: asyncio.Future[list[int]]
+
+
+class Writer:
+    """The appends of one topic in this process.
+
+    Args:
+        commit: writes rows, all or none, and returns their offsets once they are durable.
+    """
+
+    def __init__(self, commit: Commit) -> None:
+        self._commit = commit
+        self._waiting: deque[Work] = deque()
+        self._task: asyncio.Task[None] | None = None
+
+    async def append(self, rows: list[Row], size: int) -> list[int]:
+        """The offsets of the rows once they are written; ``size`` is their bytes."""
+        future: asyncio.Future[list[int]] = asyncio.get_running_loop().create_future()
+        self._waiting.append(Work(rows, size, future))
+        if self._task is None:
+            self._task = asyncio.create_task(self._run(), name="callboard-log-writer")
+        return await future
+
+    async def close(self) -> None:
+        """Finish what was given to do."""
+        if self._task is not None:
+            await self._task
+
+    async def _run(self) -> None:
+        try:
+            while group := self._gather():
+                try:
+                    offsets = await self._commit([row for work in group for row in work.rows])
+                except Exception as error:  # noqa: BLE001 - belongs to those who wait, whatever it is
+                    _fail(group, error)
+                else:
+                    _answer(group, offsets)
+        finally:
+            self._task = None
+
+    def _gather(self) -> list[Work]:
+        """The next group, without those who have gone; empty when nobody waits."""
+        group, records, size = list[Work](), 0, 0
+        while self._waiting:
+            work = self._waiting[0]
+            records, size = records + len(work.rows), size + work.size
+            if group and (records > GROUP_RECORDS or size > GROUP_BYTES):
+                break
+            self._waiting.popleft()
+            if not work.future.cancelled():
+                group.append(work)
+        return group
+
+
+def _answer(group: list[Work], offsets: list[int]) -> None:
+    begin = 0
+    for work in group:
+        end = begin + len(work.rows)
+        if not work.future.done():
+            work.future.set_result(offsets[begin:end])
+        begin = end
+
+
+def _fail(group: list[Work], error: Exception) -> None:
+    for work in group:
+        if not work.future.done():
+            work.future.set_exception(error)

@@ -1,0 +1,139 @@
+-- The log: a row in topics, a sequence of offsets and a table of records for each topic.
+--
+-- The functions keep the search_path they were created under, so they work on their own schema
+-- whoever calls them.
+
+CREATE TABLE IF NOT EXISTS topics (
+    id integer GENERATED ALWAYS AS IDENTITY PRIMARY KEY,
+    name text NOT NULL UNIQUE,
+    identity uuid NOT NULL DEFAULT gen_random_uuid(),
+    low bigint NOT NULL DEFAULT 1,                    -- records below it are trimmed, whether dropped yet or not
+    room bigint NOT NULL DEFAULT 1,                   -- the end of the newest partition
+    partition_size bigint NOT NULL DEFAULT 100000     -- offsets in each partition made from now on
+);
+
+CREATE OR REPLACE FUNCTION ensure_topic(topic_name text) RETURNS void
+LANGUAGE plpgsql SET search_path FROM CURRENT AS $$
+DECLARE
+    new_id integer;
+BEGIN
+    IF EXISTS (SELECT FROM topics WHERE name = topic_name) THEN
+        RETURN;
+    END IF;
+    INSERT INTO topics(name) VALUES (topic_name) ON CONFLICT DO NOTHING RETURNING id INTO new_id;
+    IF new_id IS NULL THEN
+        RETURN;  -- another process was faster
+    END IF;
+    EXECUTE format('CREATE SEQUENCE offsets_%s', new_id);
+    EXECUTE format(
+        'CREATE TABLE records_%s (
+            off bigint PRIMARY KEY,
+            time_ns bigint NOT NULL,
+            key bytea,                                -- the sha-256 of the record''s key
+            headers bytea NOT NULL,
+            payload bytea NOT NULL
+        ) PARTITION BY RANGE (off)', new_id);
+    -- Payloads are compressed already where that pays: do not try again.
+    EXECUTE format('ALTER TABLE records_%s ALTER payload SET STORAGE EXTERNAL', new_id);
+    EXECUTE format('CREATE INDEX ON records_%s (key) WHERE key IS NOT NULL', new_id);
+END $$;
+
+-- Forgets the topic and all its records. One that is ensured again under the name has another identity.
+CREATE OR REPLACE FUNCTION drop_topic(topic_name text) RETURNS void
+LANGUAGE plpgsql SET search_path FROM CURRENT AS $$
+DECLARE
+    old_id integer;
+BEGIN
+    DELETE FROM topics WHERE name = topic_name RETURNING id INTO old_id;
+    IF old_id IS NOT NULL THEN
+        EXECUTE format('DROP TABLE records_%s', old_id);
+        EXECUTE format('DROP SEQUENCE offsets_%s', old_id);
+    END IF;
+END $$;
+
+-- Makes partitions until there is room for the offset. To be called under the lock of append.
+CREATE OR REPLACE FUNCTION make_room(topic_id integer, for_offset bigint) RETURNS void
+LANGUAGE plpgsql SET search_path FROM CURRENT AS $$
+DECLARE
+    topic topics;
+    name text;
+BEGIN
+    LOOP
+        SELECT * INTO topic FROM topics WHERE id = topic_id;
+        EXIT WHEN for_offset < topic.room;
+        name := format('records_%s_%s', topic_id, topic.room);
+        -- Attaching, other than creating in place, lets readers and a running dump go on.
+        EXECUTE format('CREATE TABLE %I (LIKE records_%s INCLUDING ALL)', name, topic_id);
+        EXECUTE format('ALTER TABLE records_%s ATTACH PARTITION %I FOR VALUES FROM (%s) TO (%s)',
+                       topic_id, name, topic.room, topic.room + topic.partition_size);
+        UPDATE topics SET room = topic.room + topic.partition_size WHERE id = topic_id;
+    END LOOP;
+END $$;
+
+-- Writes records, given as arrays, and returns their offsets. keys may be NULL, or hold NULLs, and must not
+-- repeat one; for a key that is there already the answer is the offset of its record.
+--
+-- Offsets are given and committed in one order, because the lock is held from the one to the other: nothing
+-- below a committed offset appears later. Each statement in here begins after the lock was won and so sees all
+-- that was committed under it; a single statement that took the lock itself would look for keys in the past.
+-- The settings leave the look-up of keys no plan that reads a whole table, however old the statistics are.
+CREATE OR REPLACE FUNCTION append(
+    topic_name text, time_ns bigint, keys bytea[], headers bytea[], payloads bytea[]
+) RETURNS bigint[]
+LANGUAGE plpgsql SET search_path FROM CURRENT
+SET enable_seqscan = off SET enable_hashjoin = off SET enable_mergejoin = off AS $$
+DECLARE
+    topic topics;
+    held bigint[];
+    offsets bigint[];
+    newest bigint;
+BEGIN
+    IF current_setting('transaction_isolation') <> 'read committed' THEN
+        RAISE 'records can only be appended in a transaction that is READ COMMITTED' USING ERRCODE = 'CB002';
+    END IF;
+    SELECT * INTO topic FROM topics WHERE name = topic_name;
+    IF NOT FOUND THEN
+        RAISE 'there is no topic %', topic_name USING ERRCODE = 'CB001';
+    END IF;
+    PERFORM pg_advisory_xact_lock(1128416836, topic.id);  -- CBOD: of callboard in this database
+    IF keys IS NOT NULL THEN
+        EXECUTE format(
+            'SELECT array_agg(r.off ORDER BY b.place)
+             FROM unnest($1) WITH ORDINALITY AS b(key, place)
+             LEFT JOIN records_%1$s r ON r.key = b.key AND r.off >= (SELECT low FROM topics WHERE id = %1$s)',
+            topic.id) INTO held USING keys;
+        offsets := ARRAY(
+            SELECT CASE WHEN h IS NULL THEN nextval(format('offsets_%s', topic.id)::regclass) ELSE h END
+            FROM unnest(held) AS h);
+    ELSE
+        offsets := ARRAY(
+            SELECT nextval(format('offsets_%s', topic.id)::regclass) FROM generate_series(1, cardinality(payloads)));
+    END IF;
+    newest := (SELECT max(o) FROM unnest(offsets) AS o);
+    PERFORM make_room(topic.id, newest);
+    EXECUTE format(
+        'INSERT INTO records_%s
+         SELECT off, $1, key, headers, payload
+         FROM unnest($2, $3, $4, $5, $6) AS b(off, held, key, headers, payload) WHERE held IS NULL',
+        topic.id) USING time_ns, offsets, held, keys, headers, payloads;
+    PERFORM pg_notify(current_schema(), format('%s %s', topic.id, newest));
+    RETURN offsets;
+END $$;
+
+-- Drops the partitions that hold trimmed records only. Where a long reader, such as a dump, keeps one busy
+-- it stays until the next trim; waiting for it would hold up everyone else.
+CREATE OR REPLACE FUNCTION drop_partitions(topic_id integer) RETURNS void
+LANGUAGE plpgsql SET search_path FROM CURRENT SET lock_timeout = '200ms' AS $$
+DECLARE
+    name text;
+BEGIN
+    FOR name IN
+        SELECT c.relname FROM pg_inherits i JOIN pg_class c ON c.oid = i.inhrelid, topics t
+        WHERE i.inhparent = format('records_%s', topic_id)::regclass AND t.id = topic_id
+          AND substring(pg_get_expr(c.relpartbound, c.oid) FROM $x$TO \('(\d+)'\)$x$)::bigint <= t.low
+    LOOP
+        EXECUTE format('DROP TABLE %I', name);
+    END LOOP;
+EXCEPTION WHEN lock_not_available THEN
+    NULL;
+END $$;

