@@ -1,4 +1,4 @@
-"""Makes thespian's multiprocTCPBase safe to run: importing this patches thespian 4.0.1 in this process.
+"""Makes thespian's multiprocTCPBase safe to run: ``install`` patches thespian 4.0.1 in this process.
 
 As shipped it listens on all interfaces and unpickles whatever arrives. Patched,
 
@@ -7,7 +7,7 @@ As shipped it listens on all interfaces and unpickles whatever arrives. Patched,
 * every process of a system dies with the one that created it (``leash.py``);
 * the death of its logger no longer kills the administrator, and no death of a child goes unnoticed.
 
-Only the host process of an agent (``host.py``) imports this; what it forks inherits the patches and the key.
+Only the host process of an agent (``host.py``) does this; what it forks inherits the patches and the key.
 """
 
 import pickle

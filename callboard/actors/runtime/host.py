@@ -70,6 +70,7 @@ def _run(launch: Launch, pipe: int, owner: int) -> None:
 
 
 def _start_system(launch: Launch) -> None:
+    # Imported here, for the service imports this module too, and has no use for any of it.
     from thespian.actors import ActorSystem
 
     from callboard.actors.runtime import hardening
