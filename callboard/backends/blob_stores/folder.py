@@ -136,8 +136,9 @@ class FolderBlobStore:
             sync_folder(self._root)
         if not self._tidied:
             for file in temporary.iterdir():
-                if file.stat().st_mtime_ns < self._clock() - LEFTOVER_AGE_NS:
-                    file.unlink(missing_ok=True)
+                with suppress(FileNotFoundError):  # another writer's, finished since
+                    if file.stat().st_mtime_ns < self._clock() - LEFTOVER_AGE_NS:
+                        file.unlink()
             self._tidied = True
 
     def _is_there(self, path: Path) -> bool:
