@@ -4,13 +4,13 @@ import os
 import traceback
 from typing import Any
 
-import structlog
 from thespian.actors import Actor, ActorAddress, WatchMessage
 
 from callboard.actors.agent import GATEWAY
 from callboard.actors.runtime.control import AgentStopped, OpenGateway, Route, RouteLost, StopAgent, Up
 from callboard.actors.runtime.frames import Frame, Kind, Outlet, up
 from callboard.actors.runtime.mail import Mail
+from callboard.logger import get_logger
 from callboard.messages.mailbox import AgentProblem
 
 
@@ -22,7 +22,7 @@ class Gateway(Actor):  # type: ignore[misc]  # thespian is untyped
         self._outlet: Outlet | None = None
         self._supervisor: ActorAddress | None = None
         self._routes: dict[str, Route] = {}
-        self._log: Any = structlog.get_logger().bind(role=GATEWAY)
+        self._log: Any = get_logger().bind(role=GATEWAY)
 
     def receiveMessage(self, msg: Any, sender: ActorAddress) -> Any:  # noqa: N802  # thespian's name
         """Thespian's entry point; the returned watch wakes this process when the service speaks."""

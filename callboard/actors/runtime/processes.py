@@ -11,8 +11,6 @@ from pathlib import Path
 from random import Random
 from typing import Any
 
-import structlog
-
 from callboard.actors.agent import ActorStatus, Agent, AgentSpec, Clock
 from callboard.actors.runtime.control import StartAgent
 from callboard.actors.runtime.frames import Frame, FrameReader
@@ -23,6 +21,7 @@ from callboard.actors.runtime.supervision import Limits
 from callboard.actors.runtime.system import System
 from callboard.actors.runtime.thread_runner import ProcessSite
 from callboard.errors import AgentFailed, CallboardError, ConfigError, Undecodable
+from callboard.logger import get_logger
 
 MAX_SYSTEMS = 3
 """So many times in ``SYSTEMS_WINDOW_S`` may a whole system be replaced; then the agent has failed."""
@@ -50,7 +49,7 @@ class ProcessLink:
         self._system: System | None = None
         self._reading: asyncio.Task[None] | None = None
         self._lost: deque[float] = deque()
-        self._log: Any = structlog.get_logger().bind(agent=spec.name)
+        self._log: Any = get_logger().bind(agent=spec.name)
 
     async def open(self) -> None:
         """Start a system and follow what its gateway says."""

@@ -6,8 +6,6 @@ import traceback
 from dataclasses import dataclass
 from typing import Protocol
 
-import structlog
-
 from callboard.actors.agent import ActorStatus, AgentSpec
 from callboard.actors.runtime.frames import Frame, Kind, epoch_and_pid
 from callboard.errors import (
@@ -15,9 +13,11 @@ from callboard.errors import (
     CallboardError,
     NotAnswered,
     RepositoryBusy,
+    RepositoryUnavailable,
     SchemaTooNew,
     SubscriberTaken,
 )
+from callboard.logger import get_logger
 from callboard.messages.event import Event
 from callboard.messages.mailbox import AgentProblem, Problem
 
@@ -26,6 +26,7 @@ ERRORS: dict[Problem, type[CallboardError]] = {
     Problem.REPOSITORY_BUSY: RepositoryBusy,
     Problem.SCHEMA_TOO_NEW: SchemaTooNew,
     Problem.ACTOR_FAILED: AgentFailed,
+    Problem.REPOSITORY_UNAVAILABLE: RepositoryUnavailable,
 }
 
 PROBLEM_DRAIN_S = 2.0
@@ -198,7 +199,7 @@ class RunningAgent:
             await self._link.close()
         except Exception:  # noqa: BLE001  # the agent has ended all the same, and those who wait must hear of it
             trace = traceback.format_exc()
-            structlog.get_logger().error("agent.close_failed", agent=self._name, traceback=trace)
+            get_logger().error("agent.close_failed", agent=self._name, traceback=trace)
 
     def _refuse_if_ending(self) -> None:
         if self._ended.is_set():

@@ -11,7 +11,7 @@ import struct
 from collections import Counter
 from typing import Any, NamedTuple
 
-import structlog
+from callboard.logger import get_logger
 
 MAX_PICKLE = 64 << 20
 """Bytes in one frame. A sender above it gets ``ValueError``; a receiver closes the connection."""
@@ -122,5 +122,5 @@ class SealedBuffer:
     @staticmethod
     def _refuse(reason: str) -> None:
         refused[reason] += 1
-        structlog.get_logger().warning("frame.refused", reason=reason, times=refused[reason])
+        get_logger().warning("frame.refused", reason=reason, times=refused[reason])
         raise BadFrameError(reason)

@@ -6,7 +6,6 @@ from datetime import timedelta
 from random import Random
 from typing import Any, assert_never
 
-import structlog
 from thespian.actors import Actor, ActorAddress, WakeupMessage, WatchMessage
 
 from callboard.actors.agent import GATEWAY
@@ -42,6 +41,7 @@ from callboard.actors.runtime.mail import Mail
 from callboard.actors.runtime.outbox import Outbox
 from callboard.actors.runtime.site import EffectEnded, EffectRunner
 from callboard.actors.runtime.timers import Timers
+from callboard.logger import get_logger
 
 NOBODY = Origin("")
 
@@ -72,7 +72,7 @@ class Shell(Actor):  # type: ignore[misc]  # thespian is untyped
         self._timers = Timers()
         self._outbox = Outbox()
         self._peers: dict[str, Peer] = {}
-        self._log: Any = structlog.get_logger()
+        self._log: Any = get_logger()
 
     def receiveMessage(self, msg: Any, sender: ActorAddress) -> Any:  # noqa: N802  # thespian's name
         """Thespian's entry point; the returned watch wakes this process when an effect has ended."""
@@ -97,7 +97,7 @@ class Shell(Actor):  # type: ignore[misc]  # thespian is untyped
         self._supervisor = supervisor
         role = hello.actor.role
         hello.site.enter(role)
-        self._log = structlog.get_logger().bind(agent=hello.agent, role=role, epoch=hello.epoch)
+        self._log = get_logger().bind(agent=hello.agent, role=role, epoch=hello.epoch)
         self._peers = {route.role: Peer(route.epoch, route.address) for route in hello.routes}
         rng = Random(f"{hello.seed}/{role}/{hello.epoch}")  # noqa: S311  # reproducible, not secret
         self._decision = hello.actor.decision(hello.actor.settings, rng)

@@ -9,7 +9,6 @@ from dataclasses import dataclass
 from datetime import timedelta
 from typing import Any
 
-import structlog
 from thespian.actors import Actor, ActorAddress, ActorExitRequest, ChildActorExited, WakeupMessage
 
 from callboard.actors.agent import GATEWAY
@@ -43,6 +42,7 @@ from callboard.actors.runtime.supervision import (
     Wait,
     Withdraw,
 )
+from callboard.logger import get_logger
 from callboard.messages.mailbox import AgentProblem, Problem
 
 PULSE = "pulse"
@@ -68,7 +68,7 @@ class Supervisor(Actor):  # type: ignore[misc]  # thespian is untyped
         self._gateway: ActorAddress
         self._incarnations: dict[tuple[str, int], Incarnation] = {}
         self._routes: dict[str, Route] = {}
-        self._log: Any = structlog.get_logger()
+        self._log: Any = get_logger()
 
     def receiveMessage(self, msg: Any, sender: ActorAddress) -> None:  # noqa: N802  # thespian's name
         """Thespian's entry point."""
@@ -86,7 +86,7 @@ class Supervisor(Actor):  # type: ignore[misc]  # thespian is untyped
     def _begin(self, agent: StartAgent) -> None:
         self._agent = agent
         agent.site.enter("supervisor")
-        self._log = structlog.get_logger().bind(agent=agent.name, role="supervisor")
+        self._log = get_logger().bind(agent=agent.name, role="supervisor")
         self._supervision = Supervision([actor.role for actor in agent.actors], agent.limits, agent.epochs)
         self._gateway = self.createActor(Gateway)
         self.send(self._gateway, OpenGateway(agent.outlet))

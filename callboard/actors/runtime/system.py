@@ -13,12 +13,11 @@ from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
-import structlog
-
 from callboard.actors.runtime.frames import Frame, encode
 from callboard.actors.runtime.host import LENGTH
 from callboard.actors.runtime.stream_outlet import StreamOutlet
 from callboard.errors import AgentFailed, ConfigError
+from callboard.logger import get_logger
 
 CONNECT_S = 20.0
 """From the start of the host process to the gateway's first word; an interpreter start on a busy machine."""
@@ -112,7 +111,7 @@ class System:
         except (asyncio.IncompleteReadError, ConnectionError, TimeoutError):
             token = b""
         if self._connected.done() or not hmac.compare_digest(token, self._token):
-            structlog.get_logger().warning("gateway.refused", reason="wrong token")
+            get_logger().warning("gateway.refused", reason="wrong token")
             writer.close()
             return
         self._writer = writer
