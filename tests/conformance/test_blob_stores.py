@@ -14,6 +14,7 @@ from callboard.errors import BlobUnavailable
 from callboard.testing.conformance.blob_store import ALL_CHECKS, BlobStoreHarness, Check
 
 NOON_NS = 1_800_000_000 * 10**9
+HOUR_NS = 3600 * 10**9
 DIGEST = hashlib.sha256(b"content").hexdigest()
 
 
@@ -53,9 +54,10 @@ def put_once(store: FolderBlobStore, content: bytes) -> bool:
 def test_what_a_killed_writer_left_is_removed_when_it_is_old(tmp_path: Path) -> None:
     (tmp_path / "tmp").mkdir()
     old, young = tmp_path / "tmp/old", tmp_path / "tmp/young"
-    for file, age in ((old, LEFTOVER_AGE_NS + 1), (young, LEFTOVER_AGE_NS - 1)):
+    for file, age in ((old, LEFTOVER_AGE_NS + HOUR_NS), (young, LEFTOVER_AGE_NS - HOUR_NS)):
         file.write_bytes(b"half")
-        os.utime(file, ns=(NOON_NS - age, NOON_NS - age))
+        left_ns = file.stat().st_mtime_ns - age
+        os.utime(file, ns=(left_ns, left_ns))
     assert put_once(FolderBlobStore(tmp_path, lambda: NOON_NS), b"content")
     assert not old.exists()
     assert young.exists()

@@ -34,7 +34,7 @@ class FolderBlobStore:
 
     Args:
         root: created with the first blob.
-        clock: the time in nanoseconds, for ``stored_ns`` and the age of leftovers.
+        clock: the time in nanoseconds, for ``stored_ns``.
     """
 
     def __init__(self, root: Path, clock: Callable[[], int] = time.time_ns) -> None:
@@ -82,6 +82,8 @@ class FolderBlobStore:
             descriptor, name = tempfile.mkstemp(dir=self._root / _TEMPORARY)
         temporary = Path(name)
         try:
+            with self._own_errors():
+                self._tidy(os.fstat(descriptor).st_mtime_ns)
             self._write(descriptor, digest, chunks)
             with self._own_errors():
                 return self._link(temporary, path)
@@ -134,12 +136,16 @@ class FolderBlobStore:
         if not shard.is_dir():
             shard.mkdir(exist_ok=True)
             sync_folder(self._root)
-        if not self._tidied:
-            for file in temporary.iterdir():
-                with suppress(FileNotFoundError):  # another writer's, finished since
-                    if file.stat().st_mtime_ns < self._clock() - LEFTOVER_AGE_NS:
-                        file.unlink()
-            self._tidied = True
+
+    def _tidy(self, now_ns: int) -> None:
+        """Remove what dead writers left; ``now_ns`` is by the clock that stamps files, not this host's."""
+        if self._tidied:
+            return
+        self._tidied = True
+        for file in (self._root / _TEMPORARY).iterdir():
+            with suppress(FileNotFoundError):  # another writer's, finished since
+                if file.stat().st_mtime_ns < now_ns - LEFTOVER_AGE_NS:
+                    file.unlink()
 
     def _is_there(self, path: Path) -> bool:
         with self._own_errors():
