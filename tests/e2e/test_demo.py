@@ -1,0 +1,77 @@
+import os
+import signal
+import subprocess
+import sys
+import time
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+DEADLINE_S = 100.0
+
+
+@pytest.fixture
+def source(tmp_path: Path) -> Path:
+    root = tmp_path / "library"
+    for folder in range(6):
+        (root / f"folder-{folder}").mkdir(parents=True)
+        for number in range(8):
+            (root / f"folder-{folder}" / f"file-{number}.txt").write_text(f"{folder} {number}\n" * 500)
+    (root / "large.bin").write_bytes(os.urandom(2_000_000))
+    return root
+
+
+@pytest.fixture
+def temporary(tmp_path: Path) -> Iterator[Path]:
+    """Where the demo makes its folder: a short path, for the sockets of its processes."""
+    folder = Path(f"/tmp/cbd-{os.getpid()}")
+    folder.mkdir(mode=0o700)
+    yield folder
+    folder.rmdir()  # fails if the demo left anything behind
+
+
+def start(source: Path, temporary: Path, *options: str) -> subprocess.Popen[str]:
+    command = [sys.executable, "-m", "callboard", "demo", "--source", str(source), *options]
+    return subprocess.Popen(
+        command,
+        text=True,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        env={**os.environ, "TMPDIR": str(temporary)},
+        start_new_session=True,
+    )
+
+
+@pytest.mark.timeout(150)
+def test_the_demo_ends_with_six_identical_subscribers_and_nothing_lost(source: Path, temporary: Path) -> None:
+    out, errors = start(source, temporary, "--edits", "24", "--seed", "3").communicate(timeout=DEADLINE_S)
+    last = out.splitlines()[-1] if out else errors
+    assert last.startswith("demo: 6 of 6 subscribers identical to the source, "), errors
+    assert last.endswith("0 lost, 0 applied twice, 3 kills survived")
+
+
+@pytest.mark.timeout(60)
+def test_an_interrupted_demo_leaves_no_process_and_no_file(source: Path, temporary: Path) -> None:
+    demo = start(source, temporary)
+    assert demo.stderr is not None
+    deadline = time.monotonic() + 40
+    for line in demo.stderr:  # until the whole fleet works
+        if line.startswith("publishing") or time.monotonic() > deadline:
+            break
+    assert len(list(_at_work_for(temporary))) > 30
+    demo.send_signal(signal.SIGINT)
+    demo.communicate(timeout=40)
+    assert demo.returncode == 130
+    assert not list(_at_work_for(temporary))
+
+
+def _at_work_for(folder: Path) -> Iterator[int]:
+    """The processes that were started with this temporary folder, whoever their parents are by now."""
+    for environment in Path("/proc").glob("[0-9]*/environ"):
+        try:
+            inherited = environment.read_bytes()
+        except OSError:  # it has ended
+            continue
+        if os.fsencode(folder) in inherited:
+            yield int(environment.parent.name)
