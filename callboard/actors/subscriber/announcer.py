@@ -57,6 +57,7 @@ class Announcer:
         self._began_s = float("-inf")  # the last append was begun then, so its record is not older
         self._heard_s = float("-inf")  # likewise, of the last one that succeeded
         self._count = 0
+        self._unclaimed = True  # the next announcement is a claim
         self._claim = -1  # the offset of the claim that is being decided about
         self._searched: list[Record] = []
         self._admitted = self._stopping = False
@@ -127,8 +128,8 @@ class Announcer:
             yield Send(GATEWAY, AgentProblem(problem=Problem.SUBSCRIBER_TAKEN, reason=self._refused))
             return
         yield After("announce", self._settings.announce_interval_s)
-        if silent_s > self._settings.claim_ttl_s:
-            self._claim = offset
+        if self._unclaimed or silent_s > self._settings.claim_ttl_s:
+            self._unclaimed, self._claim = True, offset
             yield FindBounds(self._settings.topics.discovery)
         elif self._report is not self._said:
             yield After("soon", 0.0 if self._stopping else GAP_S)
@@ -151,6 +152,7 @@ class Announcer:
         self._searched.clear()
         assert self._said is not None
         if holder is None or holder.subscriber_instance == self._said.subscriber_instance:
+            self._unclaimed = False
             if not self._admitted:
                 self._admitted = True
                 yield Send(IMPORTER, Admitted())
