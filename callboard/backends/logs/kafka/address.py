@@ -1,0 +1,142 @@
+"""The URL of a Kafka log."""
+
+import os
+import ssl
+from collections.abc import Mapping
+from dataclasses import dataclass
+from difflib import get_close_matches
+from typing import Any
+from urllib.parse import parse_qsl, urlsplit
+
+from callboard.errors import ConfigError
+
+DEFAULT_PORT = 9092
+REQUEST_TIMEOUT_MS = 10_000
+KEEP_FOR_EVER = -1
+BROKERS_DEFAULT = -1
+
+SECURITY_PROTOCOLS = ("PLAINTEXT", "SSL", "SASL_PLAINTEXT", "SASL_SSL")
+SASL_MECHANISMS = ("PLAIN", "SCRAM-SHA-256", "SCRAM-SHA-512")
+OPTIONS = (
+    "security_protocol", "sasl_mechanism", "sasl_username", "sasl_password", "sasl_password_env",
+    "ssl_cafile", "ssl_certfile", "ssl_keyfile",
+    "replication_factor", "retention_ms", "retention_bytes", "request_timeout_ms", "client_id",
+)  # fmt: skip
+
+
+@dataclass(frozen=True, slots=True)
+class Address:
+    """Where the cluster is, how to be let in, and what new topics are given.
+
+    Attributes:
+        servers: host and port of the brokers to ask for the others.
+        security: arguments of ``aiokafka.conn.create_conn``.
+        request_timeout_ms: how long one request may take, and how long a call goes on trying.
+        client_id: the name under which the brokers' logs and quotas know this process.
+        replication_factor: of new topics.
+        retention_ms: of new topics, besides what ``Log.trim`` removes.
+        retention_bytes: likewise.
+    """
+
+    servers: tuple[tuple[str, int], ...]
+    security: Mapping[str, Any]
+    request_timeout_ms: int = REQUEST_TIMEOUT_MS
+    client_id: str = "callboard"
+    replication_factor: int = BROKERS_DEFAULT
+    retention_ms: int = KEEP_FOR_EVER
+    retention_bytes: int = KEEP_FOR_EVER
+
+
+def parse_address(url: str, environ: Mapping[str, str] = os.environ) -> Address:
+    """The address in ``kafka://host:port,host:port/?option=value``.
+
+    ``environ`` is where ``sasl_password_env`` looks. Raises ``ConfigError``, which never shows a password.
+    """
+    parts = urlsplit(url)
+    options = dict(parse_qsl(parts.query, keep_blank_values=True))
+    for name in options:
+        if name not in OPTIONS:
+            near = get_close_matches(name, OPTIONS, 1)
+            raise ConfigError(f"a kafka: URL has no option {name!r}; {f'did you mean {near[0]}?' if near else OPTIONS}")
+    if "@" in parts.netloc:
+        raise ConfigError("a kafka: URL names no user before the host; use ?sasl_username= and &sasl_password_env=")
+    if parts.path not in ("", "/") or parts.fragment or not parts.netloc:
+        raise ConfigError("a kafka: URL is kafka://host:port,host:port/?option=value, and nothing else")
+    return Address(
+        servers=tuple(_server(text) for text in parts.netloc.split(",")),
+        security=_security(options, environ),
+        client_id=options.get("client_id", "callboard"),
+        request_timeout_ms=_number(options, "request_timeout_ms", REQUEST_TIMEOUT_MS, 100),
+        replication_factor=_number(options, "replication_factor", BROKERS_DEFAULT, BROKERS_DEFAULT),
+        retention_ms=_number(options, "retention_ms", KEEP_FOR_EVER, KEEP_FOR_EVER),
+        retention_bytes=_number(options, "retention_bytes", KEEP_FOR_EVER, KEEP_FOR_EVER),
+    )
+
+
+def _server(text: str) -> tuple[str, int]:
+    host, colon, port = text.rpartition(":") if not text.endswith("]") else (text, "", "")
+    if not colon:
+        host, port = text, str(DEFAULT_PORT)
+    if not host or not port.isdecimal() or not 0 < int(port) < 1 << 16:
+        raise ConfigError(f"{text!r} in a kafka: URL is not a host and a port; write for instance kafka.example:9092")
+    return host.strip("[]"), int(port)
+
+
+def _number(options: Mapping[str, str], name: str, default: int, least: int) -> int:
+    text = options.get(name, str(default))
+    try:
+        number = int(text)
+    except ValueError:
+        number = least - 1
+    if number < least:
+        raise ConfigError(f"{name}={text} in a kafka: URL is not a whole number of at least {least}")
+    return number
+
+
+def _choice(options: Mapping[str, str], name: str, choices: tuple[str, ...]) -> str:
+    chosen = options.get(name, choices[0])
+    if chosen not in choices:
+        raise ConfigError(f"{name}={chosen} in a kafka: URL is unknown; use one of {', '.join(choices)}")
+    return chosen
+
+
+def _security(options: Mapping[str, str], environ: Mapping[str, str]) -> dict[str, Any]:
+    protocol = _choice(options, "security_protocol", SECURITY_PROTOCOLS)
+    given: dict[str, Any] = {"security_protocol": protocol}
+    for prefix, needed in (("sasl_", protocol.startswith("SASL")), ("ssl_", protocol.endswith("SSL"))):
+        useless = [name for name in options if name.startswith(prefix) and not needed]
+        if useless:
+            raise ConfigError(f"{useless[0]} has no effect with security_protocol={protocol}; use SASL_SSL, or drop it")
+    if protocol.startswith("SASL"):
+        given["sasl_mechanism"] = _choice(options, "sasl_mechanism", SASL_MECHANISMS)
+        given["sasl_plain_username"] = options.get("sasl_username", "")
+        given["sasl_plain_password"] = _password(options, environ)
+        if not given["sasl_plain_username"]:
+            raise ConfigError(f"security_protocol={protocol} needs sasl_username=")
+    if protocol.endswith("SSL"):
+        given["ssl_context"] = _ssl_context(options)
+    return given
+
+
+def _password(options: Mapping[str, str], environ: Mapping[str, str]) -> str:
+    name = options.get("sasl_password_env", "")
+    if name and name not in environ:
+        raise ConfigError(f"sasl_password_env={name} names an environment variable that is not set; set {name}")
+    password = environ[name] if name else options.get("sasl_password", "")
+    if not password:
+        raise ConfigError("SASL needs a password; set an environment variable and name it in sasl_password_env=")
+    return password
+
+
+def _ssl_context(options: Mapping[str, str]) -> ssl.SSLContext:
+    cafile, certfile, keyfile = (options.get(f"ssl_{name}file") for name in ("ca", "cert", "key"))
+    try:
+        context = ssl.create_default_context(cafile=cafile)
+        if certfile:
+            context.load_cert_chain(certfile, keyfile)
+    except OSError as error:
+        raise ConfigError(
+            f"TLS to Kafka cannot be set up from ssl_cafile={cafile}, ssl_certfile={certfile}, "
+            f"ssl_keyfile={keyfile}: {error}; each has to be a readable PEM file"
+        ) from error
+    return context

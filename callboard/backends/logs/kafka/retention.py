@@ -1,0 +1,35 @@
+"""Removes old records."""
+
+from aiokafka.protocol.admin import DeleteRecordsRequest
+
+from callboard.backends.log import Retention
+from callboard.backends.logs.kafka.chunk import NS_PER_MS
+from callboard.backends.logs.kafka.cluster import Cluster
+from callboard.backends.logs.kafka.failure import OUT_OF_RANGE, refused
+from callboard.backends.logs.kafka.reader import Reader
+from callboard.errors import NotSupported
+
+
+async def trim(cluster: Cluster, reader: Reader, name: str, retention: Retention, now_ns: int) -> int:
+    """See ``Log.trim``; raises ``NotSupported`` for a limit in bytes."""
+    topic = await cluster.find(name)
+    if retention.above_bytes is not None:
+        raise NotSupported(
+            f"a Kafka log cannot trim topic {name!r} by bytes, for it does not tell what its records take; "
+            "set the topic's retention.bytes, by which the brokers remove whole segments"
+        )
+    first, end = await reader.bounds(topic)
+    below = first
+    if retention.below_offset is not None:
+        below = max(below, min(retention.below_offset, end))
+    if retention.older_than_s is not None:
+        oldest_ms = -(-(now_ns - int(retention.older_than_s * 1e9)) // NS_PER_MS)  # rounded up: older, not equal
+        since = await reader.first_since(topic, max(0, oldest_ms))
+        below = max(below, since if 0 <= since < end else end)
+    if below > first:
+        request = DeleteRecordsRequest([(name, [(0, below)])], cluster.timeout_ms)
+        _, _, error, *_ = await cluster.ask(topic, request, "any", error_at=2)
+        if error and error != OUT_OF_RANGE:  # then somebody else removed more
+            raise refused(error, name)
+        reader.drop_ahead()
+    return (await reader.bounds(topic)).first

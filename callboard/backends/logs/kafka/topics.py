@@ -1,0 +1,105 @@
+"""Creates topics, and checks the settings of those that are there."""
+
+from typing import Any
+
+import structlog
+from aiokafka.protocol.admin import CreateTopicsRequest, DescribeConfigsRequest
+
+from callboard.backends.log import RECORD_BYTES_MAX
+from callboard.backends.logs.kafka.address import Address
+from callboard.backends.logs.kafka.cluster import Attempts, Cluster, Topic
+from callboard.backends.logs.kafka.failure import (
+    FORBIDDEN,
+    INVALID_REPLICATION_FACTOR,
+    STALE,
+    TOPIC_EXISTS,
+    refused,
+)
+from callboard.errors import ConfigError, LogUnavailable, TopicMissing
+
+BATCH_BYTES = 8 << 20
+"""``max.message.bytes`` of new topics, hence what one append may take; several hosted services allow no more."""
+
+BATCH_BYTES_MIN = RECORD_BYTES_MAX + (1 << 16)
+"""What a topic must take for every legal record to fit: its bytes, and how Kafka wraps them."""
+
+_TOPIC_RESOURCE = 2
+_SETTINGS = ("max.message.bytes", "cleanup.policy")
+
+log = structlog.get_logger(__name__)
+
+
+async def ensure(cluster: Cluster, name: str, address: Address) -> None:
+    """Create the topic, or check the one that is there. Raises ``ConfigError`` naming setting and fix."""
+    attempts = Attempts(cluster.timeout_ms)
+    while True:
+        try:
+            topic = await cluster.find(name)
+            return check(topic, await settings(cluster, name))
+        except TopicMissing as error:
+            reason: Exception = error
+        try:
+            await _create(cluster, name, address)
+        except LogUnavailable as error:
+            reason = error
+        await attempts.pause(reason)  # until every broker knows of it
+
+
+def check(topic: Topic, found: dict[str, str]) -> None:
+    """Raise ``ConfigError`` for a topic that callboard cannot use as it is."""
+    alter = f"kafka-configs.sh --alter --entity-type topics --entity-name {topic.name} --add-config"
+    if topic.partitions != 1:
+        raise ConfigError(
+            f"topic {topic.name!r} has {topic.partitions} partitions, and only within one there is an order; "
+            "create it with 1, or choose another topic prefix"
+        )
+    if int(found.get("max.message.bytes", BATCH_BYTES_MIN)) < BATCH_BYTES_MIN:
+        raise ConfigError(
+            f"topic {topic.name!r} has max.message.bytes={found['max.message.bytes']}, and records may take "
+            f"{BATCH_BYTES_MIN}; {alter} max.message.bytes={BATCH_BYTES}"
+        )
+    if "compact" in found.get("cleanup.policy", ""):
+        raise ConfigError(
+            f"topic {topic.name!r} has cleanup.policy={found['cleanup.policy']}, which removes records that are "
+            f"still needed; {alter} cleanup.policy=delete"
+        )
+
+
+async def batch_bytes(cluster: Cluster, name: str) -> int:
+    """How large a batch the topic takes; the least that ``check`` lets pass if one may not ask."""
+    await cluster.find(name)
+    return int((await settings(cluster, name)).get("max.message.bytes", BATCH_BYTES_MIN))
+
+
+async def settings(cluster: Cluster, name: str) -> dict[str, str]:
+    """The topic's settings that matter here; none if this user may not see them."""
+    answer = await cluster.ask_any(DescribeConfigsRequest([(_TOPIC_RESOURCE, name, list(_SETTINGS))]))
+    error, _, _, _, entries, *_ = answer.resources[0]
+    if error in FORBIDDEN:
+        log.warning("settings.hidden", topic=name, advice="allow DESCRIBE_CONFIGS to have them checked")
+        return {}
+    if error in STALE:
+        raise LogUnavailable(f"Kafka does not know the settings of topic {name!r} yet; it is tried again")
+    if error:
+        raise refused(error, name)
+    return {entry[0]: entry[1] for entry in entries}
+
+
+async def _create(cluster: Cluster, name: str, address: Address) -> None:
+    configs = {
+        "cleanup.policy": "delete",
+        "max.message.bytes": str(BATCH_BYTES),
+        "retention.ms": str(address.retention_ms),
+        "retention.bytes": str(address.retention_bytes),
+    }
+    topic: tuple[Any, ...] = (name, 1, address.replication_factor, [], list(configs.items()))
+    answer = await cluster.ask_any(CreateTopicsRequest([topic], cluster.timeout_ms, False), controller=True)
+    _, error, message = answer.topic_errors[0]
+    if error == INVALID_REPLICATION_FACTOR:  # perhaps only until more brokers are up
+        raise LogUnavailable(f"Kafka cannot create topic {name!r}: {message}; start brokers or set replication_factor=")
+    if error in STALE:
+        raise LogUnavailable(f"Kafka cannot create topic {name!r} yet: {message}")
+    if error and error in FORBIDDEN:
+        raise refused(error, name)
+    if error and error != TOPIC_EXISTS:
+        raise ConfigError(f"Kafka refuses to create topic {name!r}: {message}; create it by hand, with one partition")

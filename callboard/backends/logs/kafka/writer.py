@@ -1,0 +1,120 @@
+"""Appends in groups: one request per topic under way, with whatever came while the one before was."""
+
+import asyncio
+import time
+from collections import deque
+from collections.abc import Callable
+from dataclasses import dataclass
+
+from aiokafka.protocol.produce import ProduceRequest
+from aiokafka.protocol.transaction import InitProducerIdRequest
+
+from callboard.backends.logs.kafka.batch import BATCH_OVERHEAD, Entry, Producer, append_too_large, encode
+from callboard.backends.logs.kafka.chunk import NS_PER_MS
+from callboard.backends.logs.kafka.cluster import Attempts, Cluster
+from callboard.backends.logs.kafka.failure import MESSAGE_TOO_LARGE, STALE, UNKNOWN_OUTCOME, described, refused
+from callboard.backends.logs.kafka.topics import batch_bytes
+from callboard.errors import LogUnavailable
+
+GROUP_BYTES = 1 << 20
+"""A request takes in no further append after this."""
+
+ALL_IN_SYNC = -1
+
+
+@dataclass(frozen=True, slots=True)
+class _Work:
+    entries: list[Entry]
+    size: int
+    future: asyncio.Future[list[int]]
+
+
+class Writer:
+    """The appends of one topic.
+
+    An append is never divided between batches, and Kafka writes a batch as a whole, so an append is all or none. A
+    request whose answer got lost is repeated under the same sequence number, which brokers write only once; after
+    one that was given up, whose outcome is unknown, a new producer id begins.
+    """
+
+    def __init__(self, name: str, cluster: Cluster, clock: Callable[[], int] = time.time_ns) -> None:
+        self._name, self._cluster, self._clock = name, cluster, clock
+        self._queue: deque[_Work] = deque()
+        self._task: asyncio.Task[None] | None = None
+        self._producer: Producer | None = None
+        self._limit = 0
+
+    async def append(self, entries: list[Entry], size: int) -> list[int]:
+        """The offsets once every in-sync replica has the entries; ``size`` is from ``to_entries``."""
+        if not self._limit:
+            self._limit = await batch_bytes(self._cluster, self._name)
+        if size + BATCH_OVERHEAD > self._limit:
+            raise append_too_large(self._name, size, self._limit)
+        work = _Work(entries, size, asyncio.get_running_loop().create_future())
+        self._queue.append(work)
+        if self._task is None or self._task.done():
+            self._task = asyncio.create_task(self._run(), name=f"kafka writer {self._name}")
+        return await work.future
+
+    async def close(self) -> None:
+        """Finish what is pending."""
+        if self._task is not None:
+            await asyncio.wait({self._task})
+
+    async def _run(self) -> None:
+        while self._queue:
+            group = self._group()
+            if not group:
+                continue
+            try:
+                offset = await self._send([entry for work in group for entry in work.entries])
+            except Exception as error:  # noqa: BLE001 - belongs to those who wait, whatever it is
+                self._producer = None
+                for work in group:
+                    if not work.future.done():
+                        work.future.set_exception(error)
+            else:
+                for work in group:
+                    if not work.future.done():
+                        work.future.set_result(list(range(offset, offset + len(work.entries))))
+                    offset += len(work.entries)
+
+    def _group(self) -> list[_Work]:
+        """The appends to send together, in their order, without those that were cancelled before."""
+        group, size = list[_Work](), 0
+        while self._queue and (not group or size + self._queue[0].size < GROUP_BYTES):
+            work = self._queue.popleft()
+            if not work.future.cancelled():
+                group.append(work)
+                size += work.size
+        return group
+
+    async def _send(self, entries: list[Entry]) -> int:
+        """Append one batch; the offset of its first record."""
+        topic = await self._cluster.find(self._name)
+        if self._producer is None:
+            self._producer = await self._new_producer()
+        batch = encode(entries, self._clock() // NS_PER_MS, self._producer)
+        request = ProduceRequest(None, ALL_IN_SYNC, self._cluster.timeout_ms, [(self._name, [(0, batch)])])
+        try:
+            _, error, offset, *_ = await self._cluster.ask(topic, request, f"write {self._name}")
+        except LogUnavailable as failure:
+            raise LogUnavailable(f"{failure}. {UNKNOWN_OUTCOME}") from failure
+        if error == MESSAGE_TOO_LARGE:
+            raise append_too_large(self._name, len(batch), len(batch) - 1)
+        if error or offset < 0:  # a repeated batch may be known to be written, and its offset no more
+            failure = refused(error, self._name)
+            raise type(failure)(f"{failure}. {UNKNOWN_OUTCOME}")
+        id_, epoch, sequence = self._producer
+        self._producer = Producer(id_, epoch, (sequence + len(entries)) % (1 << 31))
+        return int(offset)
+
+    async def _new_producer(self) -> Producer:
+        attempts = Attempts(self._cluster.timeout_ms)
+        while True:
+            found = await self._cluster.ask_any(InitProducerIdRequest(None, -1))
+            if not found.error_code:
+                return Producer(found.producer_id, found.producer_epoch, 0)
+            if found.error_code not in STALE:
+                raise refused(found.error_code, self._name)
+            await attempts.pause(LogUnavailable(f"Kafka gives out no producer ids yet ({described(found.error_code)})"))

@@ -1,0 +1,316 @@
+#!/usr/bin/env python3
+"""A real Kafka on this machine, without containers: fetches the jars with Maven, then formats, starts and stops.
+
+Usage::
+
+    broker.py start --data ./kafka                 # prints the bootstrap servers once they answer
+    broker.py start --data ./kafka --brokers 3     # a cluster with replication factor 3
+    broker.py start --data ./kafka --secure ann:secret   # one more listener, SASL_SSL with PLAIN
+    broker.py status --data ./kafka
+    broker.py stop --data ./kafka                  # the data stays; the next start goes on with it
+    broker.py fetch                                # only the jars
+
+Needs Java 17 or newer and, the first time, mvn. For development and tests: it listens on 127.0.0.1 only.
+"""
+
+import argparse
+import base64
+import json
+import os
+import shutil
+import signal
+import socket
+import struct
+import subprocess
+import sys
+import time
+import uuid
+from contextlib import ExitStack
+from pathlib import Path
+
+HOME = Path("~/.cache/callboard-kafka").expanduser()
+"""Where the jars are kept."""
+
+READY_S = 60.0
+"""How long a start may take."""
+
+STOP_S = 20.0
+"""How long a broker may take to stop by itself before it is killed."""
+
+POLL_S = 0.05
+
+KEYSTORE_PASSWORD = "local-only"
+"""The key store is made for one data folder and guards nothing else."""
+
+PROPERTIES = """\
+process.roles=broker,controller
+node.id={node}
+controller.quorum.voters={voters}
+listeners={listeners},CONTROLLER://127.0.0.1:{controller}
+advertised.listeners={listeners}
+controller.listener.names=CONTROLLER
+inter.broker.listener.name=PLAINTEXT
+listener.security.protocol.map=CONTROLLER:PLAINTEXT,PLAINTEXT:PLAINTEXT,SECURE:SASL_SSL
+log.dirs={folder}/log
+num.partitions=1
+auto.create.topics.enable=false
+default.replication.factor={replicas}
+min.insync.replicas={in_sync}
+offsets.topic.replication.factor={replicas}
+offsets.topic.num.partitions=1
+transaction.state.log.replication.factor={replicas}
+transaction.state.log.min.isr={in_sync}
+transaction.state.log.num.partitions=1
+share.coordinator.state.topic.replication.factor={replicas}
+share.coordinator.state.topic.min.isr={in_sync}
+group.initial.rebalance.delay.ms=0
+controlled.shutdown.retry.backoff.ms=200
+log.retention.check.interval.ms=1000
+"""
+
+SECURE_PROPERTIES = """\
+sasl.enabled.mechanisms=PLAIN
+ssl.keystore.type=PKCS12
+ssl.keystore.location={keystore}
+ssl.keystore.password={keystore_password}
+listener.name.secure.plain.sasl.jaas.config=org.apache.kafka.common.security.plain.PlainLoginModule required \
+user_{user}="{password}";
+"""
+
+
+class Unavailable(Exception):
+    """Java, Maven or the jars cannot be had; the message says which."""
+
+
+def fetch(libs: Path) -> None:
+    """Copy the jars that ``pom.xml`` names into ``libs`` unless they are there. Raises ``Unavailable``."""
+    pom = Path(__file__).with_name("pom.xml")
+    done = libs / "fetched.xml"
+    if done.exists() and done.read_bytes() == pom.read_bytes():
+        return
+    if shutil.which("mvn") is None:
+        raise Unavailable("mvn is not installed; install Maven, or copy the jars of Kafka 4 into a folder for --libs")
+    copy = ["mvn", "-B", "-q", "-f", str(pom), "dependency:copy-dependencies", "-DincludeScope=runtime"]
+    shutil.rmtree(libs, ignore_errors=True)
+    finished = subprocess.run([*copy, f"-DoutputDirectory={libs}"], capture_output=True, text=True, check=False)
+    if finished.returncode != 0:
+        raise Unavailable(f"Maven could not fetch Kafka: {(finished.stdout + finished.stderr).strip()[-600:]}")
+    done.write_bytes(pom.read_bytes())
+
+
+class LocalKafka:
+    """One or more brokers over a data folder.
+
+    Args:
+        data: what is kept between starts: settings, ports, records, the brokers' output, process ids.
+        libs: the folder with the jars.
+        brokers: how many, when the folder is new.
+        secure: ``user:password`` for an additional SASL_SSL listener, when the folder is new.
+    """
+
+    def __init__(self, data: Path, libs: Path = HOME / "libs", brokers: int = 1, secure: str = "") -> None:
+        self.data, self._libs = data.absolute(), libs
+        self._brokers, self._secure = brokers, secure
+        self._processes: dict[int, subprocess.Popen[bytes]] = {}
+
+    @property
+    def bootstrap(self) -> str:
+        """The brokers' addresses, separated by commas."""
+        return ",".join(f"127.0.0.1:{port}" for port in self._settings()["ports"].values())
+
+    @property
+    def secure_bootstrap(self) -> str:
+        """The same for the SASL_SSL listener."""
+        return ",".join(f"127.0.0.1:{port}" for port in self._settings()["secure_ports"].values())
+
+    @property
+    def certificate(self) -> Path:
+        """The certificate that clients of the SASL_SSL listener have to trust."""
+        return self.data / "certificate.pem"
+
+    def start(self) -> None:
+        """Start every broker that does not run and wait until they all answer. Raises ``Unavailable``."""
+        fetch(self._libs)
+        if shutil.which("java") is None:
+            raise Unavailable("java is not installed; Kafka 4 needs Java 17 or newer")
+        if not (self.data / "cluster.json").exists():
+            self._make()
+        for node in self.nodes():
+            if not self.pid(node):
+                self._launch(node)
+        self._wait_until_ready()
+
+    def stop(self) -> None:
+        """Stop every broker; the data stays."""
+        for node in self.nodes():
+            self.signal(node, signal.SIGCONT)
+            self.signal(node, signal.SIGTERM)
+        deadline = time.monotonic() + STOP_S
+        while any(self.pid(node) for node in self.nodes()):
+            if time.monotonic() > deadline:
+                for node in self.nodes():
+                    self.signal(node, signal.SIGKILL)
+            time.sleep(POLL_S)
+
+    def kill(self, node: int) -> None:
+        """End a broker by SIGKILL, as a power cut would; ``start`` brings it back."""
+        self.signal(node, signal.SIGKILL)
+        while self.pid(node):
+            time.sleep(POLL_S)
+
+    def signal(self, node: int, number: int) -> None:
+        """Send a signal to a broker, if it runs."""
+        if pid := self.pid(node):
+            os.kill(pid, number)
+
+    def nodes(self) -> list[int]:
+        """The ids of the brokers; none for a folder that was never started."""
+        if not (self.data / "cluster.json").exists():
+            return []
+        return [int(node) for node in self._settings()["ports"]]
+
+    def pid(self, node: int) -> int:
+        """The process of a broker, 0 if it does not run."""
+        if node in self._processes and self._processes[node].poll() is not None:
+            del self._processes[node]  # now it is reaped
+        path = self.data / f"node-{node}.pid"
+        pid = int(path.read_text()) if path.exists() else 0
+        command = Path(f"/proc/{pid}/cmdline")
+        alive = pid and command.exists() and str(self._properties(node)).encode() in command.read_bytes()
+        return pid if alive else 0
+
+    def _settings(self) -> dict[str, dict[str, int]]:
+        settings: dict[str, dict[str, int]] = json.loads((self.data / "cluster.json").read_text())
+        return settings
+
+    def _properties(self, node: int) -> Path:
+        return self.data / f"node-{node}.properties"
+
+    def _make(self) -> None:
+        """Choose ports, write the settings and format the folders of all brokers."""
+        self.data.mkdir(parents=True, exist_ok=True)
+        nodes = range(1, self._brokers + 1)
+        free = iter(_free_ports(3 * self._brokers))
+        ports, secure_ports, controllers = ({node: next(free) for node in nodes} for _ in range(3))
+        voters = ",".join(f"{node}@127.0.0.1:{controllers[node]}" for node in nodes)
+        if self._secure:
+            self._make_certificate()
+        for node in nodes:
+            listeners = f"PLAINTEXT://127.0.0.1:{ports[node]}"
+            listeners += f",SECURE://127.0.0.1:{secure_ports[node]}" if self._secure else ""
+            text = PROPERTIES.format(
+                node=node, voters=voters, listeners=listeners, controller=controllers[node],
+                folder=self.data / f"node-{node}", replicas=min(3, self._brokers), in_sync=min(2, self._brokers),
+            )  # fmt: skip
+            self._properties(node).write_text(text + self._secure_properties())
+        cluster_id = _cluster_id()
+        for node in nodes:
+            self._java("kafka.tools.StorageTool", "format", "-t", cluster_id, "-c", str(self._properties(node)))
+        (self.data / "cluster.json").write_text(
+            json.dumps({"ports": ports, "secure_ports": secure_ports if self._secure else {}})
+        )
+
+    def _secure_properties(self) -> str:
+        if not self._secure:
+            return ""
+        user, _, password = self._secure.partition(":")
+        return SECURE_PROPERTIES.format(
+            keystore=self.data / "key.p12", keystore_password=KEYSTORE_PASSWORD, user=user, password=password
+        )
+
+    def _make_certificate(self) -> None:
+        store = ["-keystore", str(self.data / "key.p12"), "-storepass", KEYSTORE_PASSWORD, "-alias", "local"]
+        name = ["-dname", "CN=127.0.0.1", "-ext", "san=ip:127.0.0.1", "-validity", "3650", "-keyalg", "RSA"]
+        _run(["keytool", "-genkeypair", *store, *name])
+        _run(["keytool", "-exportcert", "-rfc", *store, "-file", str(self.certificate)])
+
+    def _java(self, *arguments: str) -> None:
+        _run(["java", "-cp", f"{self._libs}/*", *arguments])
+
+    def _launch(self, node: int) -> None:
+        command = ["java", "-Xmx384m", "-XX:TieredStopAtLevel=1", "-cp", f"{self._libs}/*", "kafka.Kafka"]
+        with (self.data / f"node-{node}.out").open("ab") as output:
+            process = subprocess.Popen(
+                [*command, str(self._properties(node))],
+                stdin=subprocess.DEVNULL, stdout=output, stderr=output, cwd=self.data, start_new_session=True,
+            )  # fmt: skip
+        self._processes[node] = process
+        (self.data / f"node-{node}.pid").write_text(str(process.pid))
+
+    def _wait_until_ready(self) -> None:
+        ports = self._settings()["ports"]
+        deadline = time.monotonic() + READY_S
+        while not all(_brokers_seen_by(port) == len(ports) for port in ports.values()):
+            for node in self.nodes():
+                if not self.pid(node):
+                    output = (self.data / f"node-{node}.out").read_text(errors="replace").strip()
+                    raise RuntimeError(f"broker {node} ended at once: {output[-600:]}")
+            if time.monotonic() > deadline:
+                raise RuntimeError(f"no answer after {READY_S:g} s; see {self.data}/node-*.out")
+            time.sleep(POLL_S)
+
+
+def _run(command: list[str]) -> None:
+    finished = subprocess.run(command, capture_output=True, text=True, check=False)
+    if finished.returncode != 0:
+        raise RuntimeError(f"{' '.join(command[:4])} ... failed: {(finished.stdout + finished.stderr).strip()[-600:]}")
+
+
+def _cluster_id() -> str:
+    while (name := base64.urlsafe_b64encode(uuid.uuid4().bytes).decode()[:22]).startswith("-"):
+        pass  # such a name would be taken for an option
+    return name
+
+
+def _free_ports(count: int) -> list[int]:
+    with ExitStack() as held:
+        sockets = [held.enter_context(socket.socket()) for _ in range(count)]
+        for one in sockets:
+            one.bind(("127.0.0.1", 0))
+        return [one.getsockname()[1] for one in sockets]
+
+
+def _brokers_seen_by(port: int) -> int:
+    """How many live brokers the one at ``port`` knows, by a metadata request of version 0; 0 without an answer."""
+    request = struct.pack(">hhih5si", 3, 0, 1, 5, b"ready", 0)
+    try:
+        with socket.create_connection(("127.0.0.1", port), timeout=1) as connection:
+            connection.sendall(struct.pack(">i", len(request)) + request)
+            answer = connection.makefile("rb").read(12)
+    except OSError:
+        return 0
+    return int(struct.unpack(">iii", answer)[2]) if len(answer) == 12 else 0
+
+
+def main() -> int:
+    """The command line."""
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("command", choices=("fetch", "start", "stop", "status"))
+    parser.add_argument("--data", type=Path, default=Path("kafka-data"), help="folder of the brokers (./kafka-data)")
+    parser.add_argument("--libs", type=Path, default=HOME / "libs", help=f"folder of the jars ({HOME}/libs)")
+    parser.add_argument("--brokers", type=int, default=1, help="how many brokers a new folder is for (1)")
+    parser.add_argument("--secure", default="", metavar="USER:PASSWORD", help="add a SASL_SSL listener to a new folder")
+    chosen = parser.parse_args()
+    kafka = LocalKafka(chosen.data, chosen.libs, chosen.brokers, chosen.secure)
+    try:
+        match chosen.command:
+            case "fetch":
+                fetch(chosen.libs)
+            case "start":
+                kafka.start()
+                print(kafka.bootstrap)
+            case "stop":
+                kafka.stop()
+            case "status":
+                running = [node for node in kafka.nodes() if kafka.pid(node)]
+                for node in kafka.nodes():
+                    print(f"broker {node}: {f'runs as {kafka.pid(node)}' if node in running else 'stopped'}")
+                return 0 if running else 3  # as init scripts say it
+    except (Unavailable, RuntimeError) as error:
+        print(error, file=sys.stderr)
+        return 1
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
