@@ -11,19 +11,22 @@ def open_blob_store(url: str, base: Path) -> BlobStore:
     """The blob store that ``url`` names; nothing is opened or created yet.
 
     Args:
-        url: ``folder:PATH``, or a path alone.
+        url: ``folder:PATH``, a path alone, or ``s3://BUCKET/PREFIX``; see ``S3BlobStore`` for its options.
         base: the folder from which relative paths count.
 
     Raises:
-        ConfigError: no such kind of blob store.
+        ConfigError: no such kind of blob store, or a URL that cannot be understood.
+        ExtraMissing: S3 needs a package that is not installed.
     """
     kind, colon, path = url.partition(":")
     if not colon or "/" in kind:
         kind, path = "folder", url
     if kind == "s3":
-        raise ConfigError(f"blob store {url!r}: S3 is not in this version; write folder:PATH")
+        from callboard.backends.blob_stores.s3 import S3BlobStore
+
+        return S3BlobStore(url)
     if kind != "folder":
-        raise ConfigError(f"unknown kind of blob store {url!r}; write folder:PATH or a path alone")
+        raise ConfigError(f"unknown kind of blob store {url!r}; write folder:PATH, a path alone or s3://BUCKET/PREFIX")
     if not path:
         raise ConfigError(f"blob store {url!r} has no path; write folder:PATH or a path alone")
     return FolderBlobStore(base / path)

@@ -1,0 +1,76 @@
+"""Where the blobs are: a bucket, a prefix in it, and the key of each blob below that."""
+
+import re
+from dataclasses import dataclass
+from urllib.parse import parse_qsl, unquote, urlsplit
+
+from callboard.errors import ConfigError, PackageRefused
+
+FORM = "s3://BUCKET/PREFIX?endpoint_url=URL&region=REGION"
+
+RENEWED = ".renewed"
+"""Ends the key of the empty object that a repeated put leaves beside its blob: its time is the time of that put.
+
+Copying the blob onto itself would renew its own time, but moves all its bytes, and S3 refuses it above 5 GB. In the
+order of keys a renewal comes directly after its blob.
+"""
+
+_BUCKET = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{1,254}")
+_DIGEST = re.compile(r"[0-9a-f]{64}")
+_OPTIONS = ("endpoint_url", "region")
+
+
+@dataclass(frozen=True, slots=True)
+class Bucket:
+    """Names a place for blobs. ``endpoint_url`` and ``region`` may be empty: then the AWS configuration decides."""
+
+    name: str
+    prefix: str = ""
+    endpoint_url: str = ""
+    region: str = ""
+
+    @classmethod
+    def of(cls, url: str) -> "Bucket":
+        """What ``s3://BUCKET/PREFIX?endpoint_url=URL&region=REGION`` names. Raises ``ConfigError``."""
+        parts = urlsplit(url)
+        options = dict(parse_qsl(parts.query, keep_blank_values=True))
+        endpoint_url = options.get("endpoint_url", "https://")
+        # What may hold a secret is not shown.
+        if "@" in parts.netloc or "@" in endpoint_url:
+            raise ConfigError(
+                "the URL of a blob store holds no credentials; set AWS_ACCESS_KEY_ID and AWS_SECRET_ACCESS_KEY, "
+                f"or AWS_PROFILE, and write {FORM}"
+            )
+        if parts.scheme != "s3" or not _BUCKET.fullmatch(parts.netloc) or parts.fragment:
+            raise ConfigError(f"s3://{parts.netloc}{parts.path} names no bucket; write {FORM}")
+        if unknown := sorted(options.keys() - set(_OPTIONS)):
+            raise ConfigError(f"{unknown[0]} is no option of a blob store in S3; write {FORM}")
+        if "" in options.values():
+            raise ConfigError(f"an option of blob store s3://{parts.netloc} has no value; write {FORM}")
+        if not endpoint_url.startswith(("https://", "http://")):
+            raise ConfigError(f"endpoint_url={endpoint_url} does not begin with https:// or http://; write {FORM}")
+        return cls(parts.netloc, unquote(parts.path).strip("/"), **options)
+
+    def __str__(self) -> str:
+        where = f" at {self.endpoint_url}" if self.endpoint_url else ""
+        return f"{self.url}{where}"
+
+    @property
+    def url(self) -> str:
+        """Bucket and prefix, without the options."""
+        return f"s3://{self.name}/{self.prefix}".rstrip("/")
+
+    def key(self, name: str) -> str:
+        """The key of what has this name below the prefix."""
+        return f"{self.prefix}/{name}" if self.prefix else name
+
+    def blob_key(self, digest: str) -> str:
+        """The key of a blob, ``PREFIX/ab/cdef...``. Raises ``PackageRefused`` for what is no digest."""
+        if not _DIGEST.fullmatch(digest):
+            raise PackageRefused(f"{digest!r} is not a sha-256 in lower-case hexadecimal; correct the package")
+        return self.key(f"{digest[:2]}/{digest[2:]}")
+
+    def digest(self, key: str) -> str:
+        """The digest of the blob that has this key, or nothing if it is the key of something else."""
+        digest = key.removeprefix(self.key("")).replace("/", "", 1)
+        return digest if _DIGEST.fullmatch(digest) and self.blob_key(digest) == key else ""

@@ -1,0 +1,50 @@
+"""Whether the server creates an object only if it is absent: some ignore the condition, and overwrite."""
+
+import asyncio
+
+from callboard.backends.blob_stores.s3.connection import Connection
+from callboard.backends.blob_stores.s3.failure import Declined
+from callboard.logger import get_logger
+
+EXISTS = ("PreconditionFailed", "412")
+"""The codes of a conditional write that found the object there."""
+
+_UNKNOWN = ("NotImplemented", "501")
+"""The codes of servers that refuse what they do not know."""
+
+_IF_ABSENT = {"IfNoneMatch": "*"}
+_MARKER = ".conditional-writes"
+_NOTE = b"This object tells whether the server honours If-None-Match. It may be removed; it comes back.\n"
+
+
+class Conditions:
+    """Asks the server once, with the first blob that is put."""
+
+    def __init__(self) -> None:
+        self._parameters: dict[str, str] | None = None
+        self._asking = asyncio.Lock()
+
+    async def if_absent(self, s3: Connection) -> dict[str, str]:
+        """What to add to a write so that it only creates: nothing, where the server would ignore it."""
+        async with self._asking:
+            if self._parameters is None:
+                honoured = await _honoured(s3)
+                self._parameters = _IF_ABSENT if honoured else {}
+                if not honoured:
+                    get_logger(bucket=str(s3.bucket)).warning(
+                        "conditional_writes.ignored",
+                        effect="blobs put at the same time are written more than once, with the same content",
+                    )
+            return self._parameters
+
+
+async def _honoured(s3: Connection) -> bool:
+    """Two writes of one object: the second must be declined. The object stays, so that next time one is enough."""
+    for _ in range(2):
+        try:
+            await s3.call(
+                "put_object", *EXISTS, *_UNKNOWN, Key=s3.bucket.key(_MARKER), Body=_NOTE, **_IF_ABSENT
+            )
+        except Declined as declined:
+            return declined.code in EXISTS
+    return False

@@ -1,0 +1,109 @@
+"""The client of a store: made with the first request, shared by all, closed when nobody uses it any more."""
+
+import asyncio
+from contextlib import AsyncExitStack
+from types import TracebackType
+from typing import Any, Self
+
+from aiobotocore.config import AioConfig
+from aiobotocore.session import get_session
+
+from callboard.backends.blob_stores.s3.bucket import Bucket
+from callboard.backends.blob_stores.s3.failure import explained
+
+CONNECT_TIMEOUT_S = 5.0
+READ_TIMEOUT_S = 60.0
+"""Without a byte from the server."""
+
+ATTEMPTS = 4
+"""Of each request, in all; between them botocore waits for up to 1, 2 and 4 seconds."""
+
+CONNECTIONS_MAX = 32
+"""Requests in progress at once; any more wait for their turn."""
+
+_CONFIG = AioConfig(
+    connect_timeout=CONNECT_TIMEOUT_S,
+    read_timeout=READ_TIMEOUT_S,
+    retries={"mode": "standard", "total_max_attempts": ATTEMPTS},
+    max_pool_connections=CONNECTIONS_MAX,
+    # Every request is signed with the sha-256 of its body, and readers check the digest of what they get. Further
+    # checksums are unknown to many servers that are not AWS.
+    request_checksum_calculation="when_required",
+    response_checksum_validation="when_required",
+)
+
+
+class Connection:
+    """Use it in ``async with``: what is in use stays open. The first use finds out whether the bucket answers."""
+
+    def __init__(self, bucket: Bucket) -> None:
+        self.bucket = bucket
+        self._client: Any = None
+        self._resources = AsyncExitStack()
+        self._opening = asyncio.Lock()
+        self._users = 0
+        self._unused = asyncio.Event()
+
+    async def __aenter__(self) -> Self:
+        self._users += 1
+        try:
+            async with self._opening:
+                if self._client is None:
+                    await self._open()
+        except BaseException:
+            self._leave()
+            raise
+        return self
+
+    async def __aexit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self._leave()
+
+    async def call(self, operation: str, *expected: str, **parameters: Any) -> dict[str, Any]:
+        """The answer to a request about the bucket.
+
+        Args:
+            operation: the name of the client's method.
+            expected: the error codes for which ``Declined`` is raised.
+            **parameters: of the operation, but for the bucket.
+
+        Raises:
+            BlobUnavailable: for whatever else goes wrong.
+        """
+        return await self._request(self._client, operation, *expected, **parameters)
+
+    async def close(self) -> None:
+        """Wait until nobody uses the client, and close it. Idempotent; a later use opens another."""
+        while self._users:
+            self._unused.clear()
+            await self._unused.wait()
+        self._client = None
+        resources, self._resources = self._resources, AsyncExitStack()
+        await resources.aclose()
+
+    async def _open(self) -> None:
+        with explained(self.bucket):
+            making = get_session().create_client(
+                "s3",
+                endpoint_url=self.bucket.endpoint_url or None,
+                region_name=self.bucket.region or None,
+                config=_CONFIG,
+            )
+        async with AsyncExitStack() as resources:
+            with explained(self.bucket):
+                client = await resources.enter_async_context(making)
+            # A look at one object has no body that could tell a missing bucket from a missing object.
+            await self._request(client, "list_objects_v2", Prefix=self.bucket.key(""), MaxKeys=1)
+            self._resources = resources.pop_all()
+            self._client = client
+
+    async def _request(self, client: Any, operation: str, *expected: str, **parameters: Any) -> dict[str, Any]:
+        with explained(self.bucket, *expected):
+            answer: dict[str, Any] = await getattr(client, operation)(Bucket=self.bucket.name, **parameters)
+            return answer
+
+    def _leave(self) -> None:
+        self._users -= 1
+        if not self._users:
+            self._unused.set()

@@ -1,0 +1,116 @@
+"""Blobs as the objects of an S3 bucket."""
+
+import asyncio
+from collections.abc import AsyncIterator, Iterable
+from pathlib import Path
+from typing import Any
+
+from callboard.backends.blob_store import BlobInfo
+from callboard.backends.blob_stores.s3.bucket import RENEWED, Bucket
+from callboard.backends.blob_stores.s3.conditions import Conditions
+from callboard.backends.blob_stores.s3.connection import Connection
+from callboard.backends.blob_stores.s3.download import MISSING, download
+from callboard.backends.blob_stores.s3.failure import Declined
+from callboard.backends.blob_stores.s3.upload import upload
+
+PUTS_AT_ONCE = 4
+"""Blobs that are put at once; each holds up to ``PARTS_AT_ONCE`` parts in memory."""
+
+
+class S3BlobStore:
+    """Blob ``abcdef...`` is the object ``PREFIX/ab/cdef...``; its ``stored_ns`` is by the server's clock, in seconds.
+
+    Credentials come from the usual AWS configuration: environment, profile or instance role.
+
+    Args:
+        url: ``s3://BUCKET/PREFIX?endpoint_url=URL&region=REGION``, all but the bucket optional.
+
+    Raises:
+        ConfigError: the URL cannot be understood. Nothing is opened yet.
+    """
+
+    def __init__(self, url: str) -> None:
+        self._bucket = Bucket.of(url)
+        self._connection = Connection(self._bucket)
+        self._conditions = Conditions()
+        self._puts = asyncio.Semaphore(PUTS_AT_ONCE)
+
+    async def put(self, digest: str, chunks: Iterable[bytes]) -> bool:
+        """See ``BlobStore.put``.
+
+        Where the server ignores conditional writes, several puts at the same time may each say that they created
+        the blob. Its content is the same, whoever wrote it last.
+        """
+        key = self._bucket.blob_key(digest)
+        async with self._connection as s3, self._puts:
+            if await _renew(s3, key):
+                return False
+            return await upload(s3, digest, chunks, await self._conditions.if_absent(s3))
+
+    async def fetch(self, digest: str, spool: Path) -> Path:
+        """See ``BlobStore.fetch``; always a download."""
+        self._bucket.blob_key(digest)
+        async with self._connection as s3:
+            return await download(s3, digest, spool)
+
+    async def exists(self, digest: str) -> bool:
+        """See ``BlobStore.exists``."""
+        key = self._bucket.blob_key(digest)
+        async with self._connection as s3:
+            return await _is_there(s3, key)
+
+    async def delete(self, digest: str) -> bool:
+        """See ``BlobStore.delete``."""
+        key = self._bucket.blob_key(digest)
+        async with self._connection as s3:
+            there = await _is_there(s3, key)
+            for each in (key + RENEWED, key):
+                await s3.call("delete_object", Key=each)
+            return there
+
+    async def list(self) -> AsyncIterator[BlobInfo]:
+        """See ``BlobStore.list``."""
+        blob: BlobInfo | None = None
+        async for item in self._objects():
+            if digest := self._bucket.digest(item["Key"].removesuffix(RENEWED)):
+                stored_ns = int(item["LastModified"].timestamp()) * 10**9
+                if not item["Key"].endswith(RENEWED):
+                    if blob is not None:
+                        yield blob
+                    blob = BlobInfo(digest, item["Size"], stored_ns)
+                elif blob is not None and blob.digest == digest:
+                    blob = blob._replace(stored_ns=max(blob.stored_ns, stored_ns))
+        if blob is not None:
+            yield blob
+
+    async def close(self) -> None:
+        """See ``BlobStore.close``."""
+        await self._connection.close()
+
+    async def _objects(self) -> AsyncIterator[dict[str, Any]]:
+        """Whatever is below the prefix, in the order of keys; objects may be deleted meanwhile."""
+        after: dict[str, str] = {}
+        while True:
+            async with self._connection as s3:
+                page = await s3.call("list_objects_v2", Prefix=self._bucket.key(""), **after)
+            for item in page.get("Contents", ()):
+                yield item
+                after = {"StartAfter": item["Key"]}
+            if not page["IsTruncated"]:
+                return
+
+
+async def _is_there(s3: Connection, key: str) -> bool:
+    try:
+        await s3.call("head_object", *MISSING, Key=key)
+    except Declined:
+        return False
+    return True
+
+
+async def _renew(s3: Connection, key: str) -> bool:
+    """Renew ``stored_ns`` of a blob that is there; False if it is not."""
+    if not await _is_there(s3, key):
+        return False
+    await s3.call("put_object", Key=key + RENEWED, Body=b"")
+    return await _is_there(s3, key)  # a collector that had not seen the renewal may have deleted it

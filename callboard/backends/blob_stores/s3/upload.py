@@ -1,0 +1,97 @@
+"""A blob goes up: in one request, or in parts. It becomes visible as a whole, after its digest was checked."""
+
+import asyncio
+from collections.abc import AsyncIterator, Iterable
+from contextlib import asynccontextmanager
+from io import BytesIO
+from typing import Any
+
+from callboard.backends.blob_stores.s3.conditions import EXISTS
+from callboard.backends.blob_stores.s3.connection import Connection
+from callboard.backends.blob_stores.s3.failure import Declined
+from callboard.backends.blob_stores.s3.parts import PART_BYTES, Parts
+from callboard.errors import BlobError, RequestRefused
+from callboard.logger import get_logger
+
+PARTS_AT_ONCE = 4
+"""Parts of one blob in memory and on their way."""
+
+PARTS_MAX = 10_000
+"""S3 takes no more."""
+
+
+async def upload(s3: Connection, digest: str, chunks: Iterable[bytes], if_absent: dict[str, str]) -> bool:
+    """Create the blob; False if somebody else was faster.
+
+    Raises:
+        PackageCorrupt: the chunks do not have the digest.
+        RequestRefused: they are more than S3 can take.
+        BlobUnavailable: the request failed.
+        Exception: whatever the chunks raise.
+    """
+    key = s3.bucket.blob_key(digest)
+    parts = Parts(chunks)
+    first = await asyncio.to_thread(parts.read)
+    try:
+        if parts.ended:
+            parts.check(digest)
+            await s3.call("put_object", *EXISTS, Key=key, Body=BytesIO(first), **if_absent)
+        else:
+            async with _multipart(s3, key) as upload_id:
+                sent = await _send(s3, key, upload_id, first, parts)
+                parts.check(digest)
+                await s3.call("complete_multipart_upload", *EXISTS, Key=key, UploadId=upload_id,
+                              MultipartUpload={"Parts": sent}, **if_absent)  # fmt: skip
+    except Declined:
+        # Or we were, and lost the answer: then botocore's second attempt is declined. Either way it is there.
+        return False
+    return True
+
+
+@asynccontextmanager
+async def _multipart(s3: Connection, key: str) -> AsyncIterator[str]:
+    """The id of an upload, which is aborted if the block raises: else its parts would stay, unseen, and cost."""
+    upload_id = (await s3.call("create_multipart_upload", Key=key))["UploadId"]
+    try:
+        yield upload_id
+    except BaseException:
+        try:
+            await s3.call("abort_multipart_upload", "NoSuchUpload", Key=key, UploadId=upload_id)
+        except Declined:
+            pass  # it was completed, by a request whose answer was lost
+        except BlobError as error:
+            get_logger(bucket=str(s3.bucket)).warning("upload.abandoned", key=key, upload=upload_id, reason=str(error))
+        raise
+
+
+async def _send(s3: Connection, key: str, upload_id: str, first: bytes, parts: Parts) -> list[dict[str, Any]]:
+    """Send all parts, several at once and read one after the other; the list is for the completion."""
+    sent: dict[int, str] = {}
+    turn = asyncio.Lock()
+    begun = 0
+
+    async def send_some(part: bytes) -> None:
+        nonlocal begun
+        while True:
+            async with turn:
+                if not part:
+                    if parts.ended:
+                        return
+                    part = await asyncio.to_thread(parts.read)
+                begun += 1
+                number = begun
+            if number > PARTS_MAX:
+                raise RequestRefused(
+                    f"the content of {key} is larger than {PARTS_MAX * PART_BYTES >> 30} GiB; split it into more files"
+                )
+            answer = await s3.call("upload_part", Key=key, UploadId=upload_id, PartNumber=number, Body=BytesIO(part))
+            sent[number] = answer["ETag"]
+            part = b""
+
+    try:
+        async with asyncio.TaskGroup() as group:
+            for part in (first, *[b""] * (PARTS_AT_ONCE - 1)):
+                group.create_task(send_some(part))
+    except ExceptionGroup as failures:  # the others were cancelled because of the first
+        raise failures.exceptions[0] from None
+    return [{"PartNumber": number, "ETag": sent[number]} for number in sorted(sent)]

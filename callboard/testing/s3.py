@@ -1,0 +1,169 @@
+"""S3 servers of one's own, for tests: on loopback, empty at first, and gone at the end.
+
+Two that agree about the protocol: ``moto_server`` is quick but believes everybody, ``s3proxy_server`` checks
+signatures. Both create an object only if it is absent when they are asked to.
+"""
+
+import asyncio
+import hashlib
+import os
+import shutil
+import socket
+import subprocess
+import sys
+import tempfile
+import time
+import urllib.error
+import urllib.request
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from importlib.util import find_spec
+from pathlib import Path
+from urllib.parse import quote
+
+from aiobotocore.session import get_session
+
+S3PROXY = "org.gaul:s3proxy:4.1.0:jar:jar-with-dependencies"
+"""The coordinates for Maven; the jar needs Java 17."""
+
+S3PROXY_SHA256 = "a4d025969aaf796616ed4b1e2491d87d455ce84bb28cb9db086b2e6aaa68b48d"
+
+START_TIMEOUT_S = 60.0
+FETCH_TIMEOUT_S = 300.0
+"""For Maven to bring the jar and its own plugins, once."""
+
+POLL_S = 0.02
+
+ACCESS_KEY = "callboard"
+SECRET_KEY = "callboard-secret"  # noqa: S105 - opens nothing but a server on loopback that is about to end
+
+
+@dataclass(frozen=True, slots=True)
+class S3Server:
+    """A server that runs, and whom it serves."""
+
+    endpoint_url: str
+    access_key: str = ACCESS_KEY
+    secret_key: str = SECRET_KEY
+
+    @property
+    def environment(self) -> dict[str, str]:
+        """The AWS configuration to use it, and no other of this machine."""
+        return {
+            "AWS_ACCESS_KEY_ID": self.access_key,
+            "AWS_SECRET_ACCESS_KEY": self.secret_key,
+            "AWS_REGION": "us-east-1",
+            "AWS_EC2_METADATA_DISABLED": "true",
+            "AWS_CONFIG_FILE": os.devnull,
+            "AWS_SHARED_CREDENTIALS_FILE": os.devnull,
+        }
+
+    def url(self, bucket: str, prefix: str = "") -> str:
+        """The URL of a blob store there."""
+        return f"s3://{bucket}/{prefix}?endpoint_url={quote(self.endpoint_url)}"
+
+    def create_bucket(self, name: str) -> None:
+        """Create a bucket. Not for use in an event loop."""
+
+        async def create() -> None:
+            async with get_session().create_client(
+                "s3",
+                endpoint_url=self.endpoint_url,
+                region_name="us-east-1",
+                aws_access_key_id=self.access_key,
+                aws_secret_access_key=self.secret_key,
+            ) as client:
+                await client.create_bucket(Bucket=name)
+
+        asyncio.run(create())
+
+
+@contextmanager
+def moto_server() -> Iterator[S3Server]:
+    """The server of the package moto. Raises ``RuntimeError`` when it is not installed or does not start."""
+    if find_spec("moto") is None:
+        raise RuntimeError("moto is not installed; run: pip install 'moto[server]'")
+    port = _free_port()
+    with _running([sys.executable, "-m", "moto.server", "-H", "127.0.0.1", "-p", str(port)], port) as server:
+        yield server
+
+
+@contextmanager
+def s3proxy_server() -> Iterator[S3Server]:
+    """S3Proxy, with its objects in memory. Raises ``RuntimeError`` when it cannot be had or does not start."""
+    jar, java = _s3proxy_jar(), shutil.which("java")
+    if java is None:
+        raise RuntimeError("S3Proxy needs Java 17 or newer on the PATH; install a Java runtime")
+    port = _free_port()
+    properties = {
+        "s3proxy.endpoint": f"http://127.0.0.1:{port}",
+        "s3proxy.authorization": "aws-v2-or-v4",
+        "s3proxy.identity": ACCESS_KEY,
+        "s3proxy.credential": SECRET_KEY,
+        "jclouds.provider": "transient-nio2",
+        "jclouds.identity": "unused",
+        "jclouds.credential": "unused",
+    }
+    with tempfile.TemporaryDirectory(prefix="callboard-s3-") as folder:
+        settings = Path(folder) / "s3proxy.properties"
+        settings.write_text("".join(f"{name}={value}\n" for name, value in properties.items()))
+        with _running([java, "-Xmx512m", "-jar", str(jar), "--properties", str(settings)], port) as server:
+            yield server
+
+
+def _s3proxy_jar() -> Path:
+    """The jar, from the user's cache or through Maven, and checked."""
+    cache = Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache") / "callboard"
+    _, name, version, kind, classifier = S3PROXY.split(":")
+    jar = cache / f"{name}-{version}-{classifier}.{kind}"
+    if not jar.exists():
+        maven = shutil.which("mvn")
+        if maven is None:
+            raise RuntimeError(f"S3Proxy is fetched with Maven; install mvn, or put the jar at {jar}")
+        cache.mkdir(parents=True, exist_ok=True)
+        command = [maven, "--batch-mode", "--quiet", "dependency:copy", f"-Dartifact={S3PROXY}",
+                   f"-DoutputDirectory={cache}"]  # fmt: skip
+        done = subprocess.run(  # noqa: S603
+            command, cwd=cache, capture_output=True, text=True, check=False, timeout=FETCH_TIMEOUT_S
+        )
+        if done.returncode:
+            raise RuntimeError(f"Maven cannot bring {S3PROXY}:\n{done.stdout}{done.stderr}")
+    if hashlib.sha256(jar.read_bytes()).hexdigest() != S3PROXY_SHA256:
+        raise RuntimeError(f"{jar} is not the {name} {version} that was tested; remove the file and try again")
+    return jar
+
+
+@contextmanager
+def _running(command: list[str], port: int) -> Iterator[S3Server]:
+    """The server that this command starts, once it answers."""
+    with tempfile.TemporaryFile() as log:
+        process = subprocess.Popen(command, stdin=subprocess.DEVNULL, stdout=log, stderr=log)  # noqa: S603
+        try:
+            deadline = time.monotonic() + START_TIMEOUT_S
+            while not _answers(port):
+                if process.poll() is not None or time.monotonic() > deadline:
+                    log.seek(0)
+                    raise RuntimeError(f"{' '.join(command)} does not start:\n{log.read().decode()[-2000:]}")
+                time.sleep(POLL_S)
+            yield S3Server(f"http://127.0.0.1:{port}")
+        finally:
+            process.kill()
+            process.wait()
+
+
+def _answers(port: int) -> bool:
+    try:
+        urllib.request.urlopen(f"http://127.0.0.1:{port}/", timeout=START_TIMEOUT_S).close()
+    except urllib.error.HTTPError as refusal:
+        refusal.close()
+        return True
+    except OSError:
+        return False
+    return True
+
+
+def _free_port() -> int:
+    with socket.socket() as probe:
+        probe.bind(("127.0.0.1", 0))
+        return int(probe.getsockname()[1])
