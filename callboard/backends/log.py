@@ -27,9 +27,12 @@ class Capability(Flag):
     SHARED = auto()
     """Several processes may open it at once."""
     KEYS = auto()
-    """Appends with a key are idempotent while the first record is retained."""
+    """Appends with a key are idempotent while the first record is retained. Without it keys have no effect, and
+    readers tell a repeated record by the id in its headers."""
     TRIM = auto()
     """``trim`` removes records; without it retention is the server's own business."""
+    TRIM_BYTES = auto()
+    """``trim`` knows what records take, and heeds ``above_bytes``."""
 
 
 class Bounds(NamedTuple):
@@ -100,7 +103,7 @@ class Log(Protocol):
     async def trim(self, topic: str, retention: Retention) -> int:
         """Remove the oldest records that the retention allows, and return the new ``first``.
 
-        Raises ``NotSupported`` without ``Capability.TRIM``.
+        Raises ``NotSupported`` without ``Capability.TRIM``, and for ``above_bytes`` without ``TRIM_BYTES``.
         """
         ...
 

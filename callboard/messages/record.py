@@ -15,6 +15,7 @@ class NewRecord(Event):
 
     A record with a ``key`` is appended only if no retained record of the topic has that key; otherwise
     the append answers with the offset of the one that is there. This makes a retried append harmless.
+    Not every log can do that: see ``Capability.KEYS``.
     """
 
     payload: bytes

@@ -278,13 +278,19 @@ class HidesItsTrim(MemoryLog):
         return Capability.KEYS
 
 
+class HidesItsTrimByBytes(MemoryLog):
+    @property
+    def capabilities(self) -> Capability:
+        return Capability.KEYS | Capability.TRIM
+
+
 PLANTED = (
     LosesAnAppend, LosesTheRestOfABatch, ReordersABatch, GivesAnOffsetTwice, AnswersWithTheOffsetAfter,
     IgnoresKeys, KeepsKeysForEver, DropsHeaders, SortsHeaders, ReadsAfterTheStart, ReadsOutOfOrder,
     RepeatsARecord, SkipsARecord, CutsPayloads, ForgetsTheBytes, ReturnsNothingThatIsTooLarge, JumpsInSilence,
     RefusesTheEnd, NeverWakes, WakesForNothing, CancelsEveryone, HangsWhenClosed, ForgetsTheEnd,
     TrimsOneTooMany, TrimsNothing, EndsTooEarly, MakesTopics, SharesItsTopics, ChangesItsIdentity,
-    BoastsOfDurability, BoastsOfSharing, HidesItsKeys, HidesItsTrim,
+    BoastsOfDurability, BoastsOfSharing, HidesItsKeys, HidesItsTrim, HidesItsTrimByBytes,
 )  # fmt: skip
 
 WAITING = [check for check in ALL_CHECKS if check.__module__ in (wake_up.__name__, concurrency.__name__)]

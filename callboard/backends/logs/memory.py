@@ -67,7 +67,7 @@ class MemoryLog:
     @property
     def capabilities(self) -> Capability:
         """See ``Log``."""
-        return Capability.KEYS | Capability.TRIM
+        return Capability.KEYS | Capability.TRIM | Capability.TRIM_BYTES
 
     async def ensure(self, topic: str) -> None:
         """See ``Log``; raises ``ConfigError`` for a name that no topic can have."""

@@ -49,7 +49,7 @@ class PostgresLog:
     @property
     def capabilities(self) -> Capability:
         """See ``Log``."""
-        return Capability.DURABLE | Capability.SHARED | Capability.KEYS | Capability.TRIM
+        return Capability.DURABLE | Capability.SHARED | Capability.KEYS | Capability.TRIM | Capability.TRIM_BYTES
 
     async def ensure(self, topic: str) -> None:
         """See ``Log``. Creates the schema in a database without one, but never changes one that is there.

@@ -52,7 +52,7 @@ class SqliteLog:
     @property
     def capabilities(self) -> Capability:
         """See ``Log``."""
-        return Capability.DURABLE | Capability.SHARED | Capability.KEYS | Capability.TRIM
+        return Capability.DURABLE | Capability.SHARED | Capability.KEYS | Capability.TRIM | Capability.TRIM_BYTES
 
     async def ensure(self, topic: str) -> None:
         """See ``Log``. Raises ``ConfigError`` for a bad name or a folder that holds something else."""

@@ -1,5 +1,7 @@
 """Retention."""
 
+from dataclasses import replace
+
 from callboard.backends.log import Capability, Retention
 from callboard.errors import NotSupported
 from callboard.testing.conformance.log.harness import LogHarness, fill, opened, raises, read_all, texts
@@ -52,10 +54,21 @@ async def check_a_trimmed_topic_keeps_its_end_when_opened_again(harness: LogHarn
         assert await log.bounds(harness.topic) == (bounds.end, bounds.end)
 
 
+async def check_trim_by_bytes_is_refused_unless_declared(harness: LogHarness) -> None:
+    """A log without ``TRIM_BYTES`` raises ``NotSupported`` and keeps everything, whatever else may go."""
+    async with opened(harness) as log:
+        if Capability.TRIM_BYTES in log.capabilities:
+            return
+        offsets = await fill(log, harness.topic, 3)
+        with raises(NotSupported):
+            await log.trim(harness.topic, Retention(below_offset=offsets[1], above_bytes=1))
+        assert len(await read_all(log, harness.topic)) == 3
+
+
 async def check_trim_keeps_what_fits_into_the_bytes(harness: LogHarness) -> None:
     """The newest records stay."""
     async with opened(harness) as log:
-        if Capability.TRIM not in log.capabilities:
+        if Capability.TRIM_BYTES not in log.capabilities:
             return
         await fill(log, harness.topic, 10, size=1000)
         await log.trim(harness.topic, Retention(above_bytes=3500))
@@ -83,8 +96,10 @@ async def check_one_limit_is_enough(harness: LogHarness) -> None:
         if Capability.TRIM not in log.capabilities:
             return
         offsets = await fill(log, harness.topic, 10, size=1000)
-        retention = Retention(below_offset=offsets[2], above_bytes=5000, older_than_s=3600)
-        assert await log.trim(harness.topic, retention) == offsets[5]
+        retention = Retention(below_offset=offsets[2], older_than_s=3600)
+        assert await log.trim(harness.topic, retention) == offsets[2]
+        if Capability.TRIM_BYTES in log.capabilities:
+            assert await log.trim(harness.topic, replace(retention, above_bytes=5000)) == offsets[5]
 
 
 async def check_no_limit_removes_nothing(harness: LogHarness) -> None:
