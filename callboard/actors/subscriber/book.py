@@ -36,6 +36,13 @@ class Book:
         """Whether the repository does not have all of it."""
         return self.ledger is not self.stored
 
+    @property
+    def named(self) -> bool:
+        """Whether the instance's name is stored. One that is not would be another one after a crash, and the
+        subscriber's own former claim would stand in its way.
+        """
+        return self.stored is not None and self.stored.instance == self.ledger.instance
+
     # Effects; each ends with ``ended``.
 
     def open(self) -> OpenRepository:

@@ -82,6 +82,7 @@ class Importer:
         self._reported = self._book.ledger
         self._timers: set[str] = set()
         self._mailed = self._told = 0  # the newest status that the bookkeeper was mailed, and that is on the log
+        self._introduced = False  # the announcer was told who we are
         self._looking = self._reading = self._stopping = False
 
     def receive(self, message: Input, origin: Origin, now: Moment) -> Iterable[Effect]:
@@ -146,7 +147,7 @@ class Importer:
 
     def _greet(self, role: str) -> Iterator[Effect]:
         """A peer is new: tell it what its predecessor knew."""
-        if role == roles.ANNOUNCER and self._arrival.known:
+        if role == roles.ANNOUNCER and self._introduced:
             yield Send(roles.ANNOUNCER, self._report())
         elif role == roles.COMMAND_HANDLER and self._reading:
             yield self._commands_wanted()
@@ -182,7 +183,6 @@ class Importer:
         yield from self._arrival.opened(stored)
         if first:
             self._condition.enter(State.STARTING, "waits for its name", now)
-            yield Send(roles.ANNOUNCER, self._report())
         elif self._book.ledger.offset > before:
             self._head.move_on()
 
@@ -239,7 +239,10 @@ class Importer:
         if self._reading and (wish := self._backlog.wish()) is not None:
             yield Send(roles.PACKAGE_POLLER, wish)
         yield from self._tell()
-        if self._arrival.known and not self._stopping:
+        if self._book.named and not self._introduced:
+            self._introduced = True
+            yield Send(roles.ANNOUNCER, self._report())
+        if self._introduced and not self._stopping:
             if self._book.dirty and not self._book.busy:
                 yield from self._arm(SETTLE, SETTLE_S)
             working = self._backlog.head is not None
@@ -292,7 +295,7 @@ class Importer:
         if self._arrival.open and self._book.dirty:
             yield self._book.save(durable=True)
             return
-        if self._arrival.known:
+        if self._introduced:
             self._condition.enter(State.STOPPED, "", now)
             yield Send(roles.ANNOUNCER, self._report())
         yield Stopped()

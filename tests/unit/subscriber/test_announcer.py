@@ -1,0 +1,258 @@
+from dataclasses import replace
+from random import Random
+from typing import Any
+
+from callboard.actors.decision import PeerUp, Stopping
+from callboard.actors.effects import Append, FindBounds, LogRead, ReadLog, TopicBounds
+from callboard.actors.subscriber import roles
+from callboard.actors.subscriber.announcer import Announcer
+from callboard.actors.subscriber.claim import LOOKBACK
+from callboard.errors import LogUnavailable
+from callboard.messages.distribution import DiscoveryMessage, State
+from callboard.messages.headers import new_record, open_record
+from callboard.messages.mailbox import Admitted, AgentProblem, Problem, Report
+from callboard.messages.record import Record
+from callboard.testing.decision_driver import DecisionDriver
+from callboard.testing.subscriber_example import announcement, as_read, settings
+
+
+class AnnouncerDriver(DecisionDriver):
+    """An announcer, and the discovery topic it appends to."""
+
+    def __init__(self, **others: Any) -> None:
+        super().__init__(Announcer(settings(host="here", pid=7, version="1", **others), Random(1)))
+        self.topic: list[Record] = []
+
+    def hear(self, **others: Any) -> None:
+        self.feed(Report(announcement=announcement(**others)))
+
+    def others_say(self, instance: str, **others: Any) -> None:
+        message = announcement(instance, **others)
+        self._put(new_record(message, record_id="x", time_ns=1, producer=instance))
+
+    def append(self) -> DiscoveryMessage:
+        """Carry out the append."""
+        (new,) = self.asked(Append).records
+        self._put(new)
+        self.done(Append, (self.topic[-1].offset,))
+        return open_record(self.topic[-1], DiscoveryMessage)
+
+    def look(self) -> None:
+        """Carry out the search for a rival."""
+        self.done(FindBounds, TopicBounds("d", 1, len(self.topic) + 1))
+        while self.asks(ReadLog):
+            read = self.asked(ReadLog)
+            found = tuple(self.topic[read.start - 1 : read.start - 1 + read.max_records])
+            self.done(ReadLog, LogRead("d", found, found[-1].offset + 1 if found else read.start))
+
+    def admitted(self) -> "AnnouncerDriver":
+        self.hear()
+        self.append()
+        self.look()
+        assert self.sent(Admitted)
+        return self
+
+    def _put(self, new: Any) -> None:
+        self.topic.append(as_read(new, len(self.topic) + 1, self.now.wall_ns))
+
+
+def test_it_claims_the_name_with_its_first_announcement_and_then_admits_the_importer() -> None:
+    it = AnnouncerDriver()
+    it.hear()
+    said = it.append()
+    assert (said.host, said.pid, said.version, said.time_ns) == ("here", 7, "1", it.now.wall_ns)
+    assert it.sent(Admitted) == []
+    it.look()
+    assert len(it.sent(Admitted)) == 1
+
+
+def test_of_two_at_once_exactly_one_is_admitted_and_the_other_withdraws() -> None:
+    one, other = AnnouncerDriver(), AnnouncerDriver()
+    other.topic = one.topic
+    one.hear(instance="one")
+    other.hear(instance="other")
+    one.append()
+    other.append()
+    other.look()
+    one.look()
+    assert len(one.sent(Admitted)) == 1
+    assert other.sent(Admitted) == []
+    assert other.append().state is State.STOPPED
+    (problem,) = other.sent(AgentProblem)
+    assert problem.problem is Problem.SUBSCRIBER_TAKEN
+    assert "already runs as instance one on here (process 7)" in problem.reason
+    assert "its name is free 30 s after its last word" in problem.reason
+
+
+def test_the_same_instance_is_never_refused() -> None:
+    it = AnnouncerDriver()
+    it.others_say("me", state=State.IMPORTING)
+    it.others_say("stranger")
+    it.admitted()
+
+
+def test_an_instance_that_died_is_replaced_after_its_time() -> None:
+    it = AnnouncerDriver()
+    it.others_say("dead", state=State.IDLE)
+    it.pass_time(31)
+    it.admitted()
+
+
+def test_a_search_that_fails_is_followed_by_a_new_claim() -> None:
+    it = AnnouncerDriver()
+    it.hear()
+    it.append()
+    it.fail(FindBounds, LogUnavailable("down"))
+    it.tick("again")
+    it.append()
+    it.look()
+    assert len(it.sent(Admitted)) == 1
+
+
+def test_the_search_reads_all_there_is_before_the_claim_but_not_without_end() -> None:
+    it = AnnouncerDriver()
+    it.others_say("holder", state=State.IDLE)
+    for _ in range(1200):
+        it.others_say("me too")
+    it.hear()
+    it.append()
+    it.look()
+    assert it.sent(Admitted) == []
+    far = AnnouncerDriver()
+    far.hear()
+    far.done(Append, (1_000_000,))
+    far.done(FindBounds, TopicBounds("d", 5, 1_000_001))
+    assert far.asked(ReadLog).start == 1_000_000 - LOOKBACK
+
+
+def test_changes_are_announced_at_most_once_a_second() -> None:
+    it = AnnouncerDriver().admitted()
+    for offset in range(100):
+        it.hear(offset=offset)
+        it.pass_time(0.005)
+    assert not it.asks(Append)
+    it.tick("soon")
+    assert it.append().offset == 99
+    assert len(it.topic) == 2
+
+
+def test_it_announces_every_ten_seconds_without_a_change() -> None:
+    it = AnnouncerDriver().admitted()
+    it.hear()
+    assert not it.asks(Append)
+    for _ in range(3):
+        before = it.now.mono_s
+        it.tick("announce")
+        assert it.now.mono_s - before == 10
+        it.append()
+
+
+def test_an_append_that_takes_longer_than_the_interval_does_not_silence_it() -> None:
+    it = AnnouncerDriver().admitted()
+    it.tick("announce")
+    it.pass_time(12)
+    it.append()
+    it.tick("announce")
+    it.append()
+
+
+def test_a_failed_announcement_is_made_again() -> None:
+    it = AnnouncerDriver().admitted()
+    it.pass_time(2)
+    it.hear(offset=5)
+    it.fail(Append, LogUnavailable("down"))
+    it.tick("again")
+    assert it.append().offset == 5
+
+
+def test_a_change_during_an_announcement_is_announced_after_it() -> None:
+    it = AnnouncerDriver().admitted()
+    it.tick("announce")
+    it.hear(offset=6)
+    it.append()
+    it.tick("soon")
+    assert it.append().offset == 6
+
+
+def test_an_announcer_that_was_suspended_claims_anew_and_learns_that_it_was_replaced() -> None:
+    it = AnnouncerDriver().admitted()
+    it.pass_time(35)
+    it.others_say("successor", state=State.IDLE)
+    it.pass_time(10)
+    it.tick("announce")
+    it.append()
+    it.look()
+    assert it.append().state is State.STOPPED
+    assert it.sent(AgentProblem)[0].problem is Problem.SUBSCRIBER_TAKEN
+
+
+def test_being_suspended_in_the_middle_of_an_append_is_noticed_too() -> None:
+    it = AnnouncerDriver().admitted()
+    it.tick("announce")
+    (new,) = it.asked(Append).records
+    it._put(new)  # it is on the log, and then the process is suspended before it hears so
+    it.pass_time(35)
+    it.others_say("successor", state=State.IDLE)
+    it.done(Append, (2,))
+    it.look()
+    it.tick("announce")
+    it.append()
+    it.look()
+    assert it.append().state is State.STOPPED
+
+
+def test_an_announcer_that_was_suspended_and_not_replaced_just_goes_on() -> None:
+    it = AnnouncerDriver().admitted()
+    it.pass_time(35)
+    it.tick("announce")
+    it.append()
+    it.look()
+    it.tick("announce")
+    it.append()
+    assert not it.asks(FindBounds)
+    assert len(it.sent(Admitted)) == 1
+
+
+def test_a_new_importer_is_admitted_only_if_the_name_is_ours() -> None:
+    it = AnnouncerDriver()
+    it.feed(PeerUp(roles.IMPORTER))
+    assert it.sent(Admitted) == []
+    it.admitted()
+    it.feed(PeerUp(roles.IMPORTER))
+    assert len(it.sent(Admitted)) == 2
+
+
+def test_it_stops_when_the_importer_has_said_goodbye_whatever_comes_first() -> None:
+    for goodbye_first in (True, False):
+        it = AnnouncerDriver().admitted()
+        for step in (goodbye_first, not goodbye_first):
+            if step:
+                it.hear(state=State.STOPPED)
+                assert it.append().state is State.STOPPED
+            else:
+                it.feed(Stopping())
+        assert it.stopped
+
+
+def test_it_does_not_wait_for_a_dead_importer_for_ever() -> None:
+    it = AnnouncerDriver().admitted()
+    it.feed(Stopping())
+    assert not it.stopped
+    it.tick("goodbye")
+    assert it.stopped
+
+
+def test_who_never_said_a_word_needs_no_goodbye() -> None:
+    it = AnnouncerDriver()
+    it.feed(Stopping())
+    assert it.stopped
+
+
+def test_reports_after_a_refusal_are_not_announced() -> None:
+    it = AnnouncerDriver()
+    it.others_say("holder")
+    it.hear()
+    it.append()
+    it.look()
+    it.feed(Report(announcement=replace(announcement(), state=State.IDLE)))
+    assert it.append().state is State.STOPPED

@@ -1,0 +1,104 @@
+from random import Random
+
+from callboard.actors.decision import Stopping
+from callboard.actors.effects import Append
+from callboard.actors.subscriber.bookkeeper import Bookkeeper
+from callboard.errors import LogUnavailable
+from callboard.messages.distribution import PackageStatusMessage, Status
+from callboard.messages.mailbox import StatusesPending, StatusesSent
+from callboard.testing.decision_driver import DecisionDriver
+from callboard.testing.subscriber_example import settings
+
+
+def bookkeeper() -> DecisionDriver:
+    return DecisionDriver(Bookkeeper(settings(), Random(1)))
+
+
+def pending(first: int, last: int) -> StatusesPending:
+    return StatusesPending(
+        statuses=tuple(
+            PackageStatusMessage(
+                subscriber_instance="me",
+                subscriber="edge-1",
+                publisher="site",
+                offset=number,
+                status=Status.IMPORTED,
+                sequence=number,
+            )
+            for number in range(first, last + 1)
+        )
+    )
+
+
+def sent(it: DecisionDriver) -> list[int]:
+    return [event.sequence for event in it.sent(StatusesSent)]
+
+
+def keys(append: Append) -> list[str]:
+    return [record.key for record in append.records]
+
+
+def test_statuses_are_appended_together_under_keys_that_make_repeats_harmless() -> None:
+    it = bookkeeper()
+    it.feed(pending(1, 3))
+    assert keys(it.done(Append)) == ["me/1", "me/2", "me/3"]
+    assert sent(it) == [3]
+    assert not it.asks(Append)
+
+
+def test_many_statuses_go_in_batches() -> None:
+    it = bookkeeper()
+    it.feed(pending(1, 450))
+    assert [len(it.done(Append).records) for _ in range(3)] == [200, 200, 50]
+    assert sent(it) == [200, 400, 450]
+
+
+def test_a_failed_append_is_repeated_with_the_same_keys_ever_more_slowly() -> None:
+    it = bookkeeper()
+    it.feed(pending(1, 2))
+    waits = []
+    for _ in range(10):
+        assert keys(it.fail(Append, LogUnavailable("down"))) == ["me/1", "me/2"]
+        waits.append(it.timers["again"] - it.now.mono_s)
+        it.tick("again")
+    assert waits[0] < 0.3
+    assert 7 < waits[-1] <= 10
+    assert it.notes() == ["status.failed"]
+    it.done(Append)
+    assert sent(it) == [2]
+
+
+def test_what_becomes_pending_during_an_append_is_told_sent_only_after_its_own() -> None:
+    it = bookkeeper()
+    it.feed(pending(1, 5))
+    it.feed(pending(4, 7))  # of a new importer, whose ledger knows that the first three were sent
+    it.done(Append)
+    assert sent(it) == [5]
+    assert keys(it.done(Append)) == ["me/6", "me/7"]
+    assert sent(it) == [5, 7]
+
+
+def test_nothing_pending_after_an_append_is_fine() -> None:
+    it = bookkeeper()
+    it.feed(pending(1, 2))
+    it.feed(pending(1, 0))
+    it.done(Append)
+    assert sent(it) == [2]
+
+
+def test_stopping_sends_what_is_pending_first() -> None:
+    it = bookkeeper()
+    it.feed(pending(1, 250))
+    it.feed(Stopping())
+    it.done(Append)
+    assert not it.stopped
+    it.done(Append)
+    assert it.stopped
+
+
+def test_a_log_that_fails_does_not_hold_up_a_stop() -> None:
+    it = bookkeeper()
+    it.feed(pending(1, 2))
+    it.feed(Stopping())
+    it.fail(Append, LogUnavailable("down"))
+    assert it.stopped

@@ -1,0 +1,76 @@
+from random import Random
+
+from callboard.actors.decision import PeerUp, Stopping
+from callboard.actors.effects import FindBounds, LogRead, ReadLog, TopicBounds
+from callboard.actors.subscriber import roles
+from callboard.actors.subscriber.command_handler import CommandHandler
+from callboard.messages.distribution import CommandMessage
+from callboard.messages.headers import new_record
+from callboard.messages.mailbox import CommandReceived, CommandsBlocked, CommandsWanted
+from callboard.messages.record import Record
+from callboard.testing.decision_driver import DecisionDriver
+from callboard.testing.subscriber_example import COMMANDS, NAME, as_read, settings
+
+
+def handler(offset: int = 4, log_id: str = COMMANDS) -> DecisionDriver:
+    it = DecisionDriver(CommandHandler(settings(), Random(1)))
+    it.feed(CommandsWanted(subscriber_instance="me", log_id=log_id, offset=offset))
+    it.done(FindBounds, TopicBounds(COMMANDS, 1, 20))
+    return it
+
+
+def command(offset: int, subscriber: str = NAME, instance: str = "") -> Record:
+    message = CommandMessage(subscriber_instance=instance, subscriber=subscriber, command_id=str(offset))
+    return as_read(new_record(message, record_id="x", time_ns=1, producer="test"), offset)
+
+
+def found(it: DecisionDriver, *records: Record) -> None:
+    it.done(ReadLog, LogRead(COMMANDS, records, records[-1].offset + 1))
+
+
+def heard(it: DecisionDriver) -> list[int]:
+    return [event.offset for event in it.sent(CommandReceived)]
+
+
+def test_it_reads_on_behind_the_last_command_that_took_effect() -> None:
+    assert handler(offset=4).asked(ReadLog).start == 5
+
+
+def test_on_another_command_log_it_reads_from_the_first() -> None:
+    assert handler(offset=4, log_id="former").asked(ReadLog).start == 1
+
+
+def test_it_passes_on_what_is_meant_for_this_subscriber() -> None:
+    it = handler()
+    mine = (command(6), command(9, instance="me"))
+    found(it, command(5, "edge-2"), mine[0], command(7, instance="another"), mine[1])
+    assert heard(it) == [6, 9]
+    assert it.sent(CommandReceived)[0].log_id == COMMANDS
+    assert it.asked(ReadLog).start == 10
+
+
+def test_nothing_behind_a_command_that_is_not_understood_is_obeyed() -> None:
+    it = handler()
+    damaged = Record(offset=7, time_ns=0, payload=b"\xff", headers=command(7).headers)
+    found(it, command(6), damaged, command(8))
+    assert heard(it) == [6]
+    (blocked,) = it.sent(CommandsBlocked)
+    assert blocked.offset == 7
+    assert not it.open
+
+
+def test_a_new_importer_hears_nothing_before_it_has_said_from_where() -> None:
+    it = handler()
+    it.feed(PeerUp(roles.IMPORTER))
+    found(it, command(6))
+    assert heard(it) == []
+    it.feed(CommandsWanted(subscriber_instance="me", log_id=COMMANDS, offset=4))
+    it.done(FindBounds, TopicBounds(COMMANDS, 1, 20))
+    found(it, command(6))
+    assert heard(it) == [6]
+
+
+def test_it_stops_at_once() -> None:
+    it = handler()
+    it.feed(Stopping())
+    assert it.stopped
