@@ -26,6 +26,9 @@ from callboard.messages.event import Event
 P = TypeVar("P", bound=Perform)
 E = TypeVar("E", bound=Event)
 
+NOBODY = Origin("")
+BEGINNING = Moment(1_000_000_000_000, 100.0)
+
 
 @dataclass
 class DecisionDriver:
@@ -35,7 +38,7 @@ class DecisionDriver:
     """
 
     decision: Decision
-    now: Moment = Moment(1_000_000_000_000, 100.0)
+    now: Moment = BEGINNING
     effects: list[Effect] = field(default_factory=list)
     open: list[Perform] = field(default_factory=list)
     timers: dict[str, float] = field(default_factory=dict)
@@ -44,7 +47,7 @@ class DecisionDriver:
     def __post_init__(self) -> None:
         self.feed(Started())
 
-    def feed(self, message: Input, origin: Origin = Origin("")) -> list[Effect]:
+    def feed(self, message: Input, origin: Origin = NOBODY) -> list[Effect]:
         """Feed one input, and return what was answered to it."""
         assert not self.stopped, "nothing is told to an actor that has stopped"
         new: list[Effect] = []

@@ -79,7 +79,7 @@ class ImporterDriver(DecisionDriver):
     """An importer of the example; see ``DecisionDriver``."""
 
     def __init__(self, **others: Any) -> None:
-        super().__init__(Importer(settings(**others), Random(1)))
+        super().__init__(Importer(settings(**others), Random(1)))  # noqa: S311  # reproducible, not secret
 
     def arrive(self, stored: Ledger | None = LEDGER, first: int = 1, end: int = 100) -> "ImporterDriver":
         """Open the repository, grant the name, find the bounds, and store what must be."""
@@ -114,7 +114,6 @@ class ImporterDriver(DecisionDriver):
         assert isinstance(report, Report)
         return report.announcement
 
-    @property
     def state(self) -> tuple[State, str]:
         """What it does, and why."""
         report = self.report()

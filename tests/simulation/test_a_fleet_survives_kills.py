@@ -161,9 +161,8 @@ class Fleet:
             content = b"%d" % number * self.rng.choice([1, 1000]) if kind is Kind.ADD else None
             if content is not None:
                 self.source.tree[path] = Node(kind=EntryKind.FILE, mode=0o644, content=content)
-            shipment = await build(
-                kind, self.source, [path], [], blobs=self.blobs, spool=self.tmp_path, inline_max=900, blob_threshold=2000
-            )
+            small = {"inline_max": 900, "blob_threshold": 2000}
+            shipment = await build(kind, self.source, [path], [], blobs=self.blobs, spool=self.tmp_path, **small)
             offset = await self.append(f"p{number}", publisher, kind, shipment, damaged)
             self.sent[offset] = Sent(publisher, path, content, damaged)
 
@@ -208,7 +207,7 @@ class Fleet:
         """Wait until everybody is through, and has said so."""
         end = (await self.log.bounds(TOPICS.package)).end
         async with asyncio.timeout(CALM_S):
-            while any(edge.ledger.offset < end - 1 or edge.ledger.outbox for edge in self.edges):
+            while any(edge.ledger.offset < end - 1 or edge.ledger.outbox for edge in self.edges):  # noqa: ASYNC110
                 await asyncio.sleep(0.1)
 
     # Looking at it.

@@ -72,7 +72,7 @@ def test_nothing_is_read_before_the_name_is_granted() -> None:
     it = ImporterDriver()
     it.done(OpenRepository, LEDGER)
     assert not it.asks(FindBounds)
-    assert it.state == (State.STARTING, "waits for its name")
+    assert it.state() == (State.STARTING, "waits for its name")
     assert it.sent(Report)[0].announcement.subscriber_instance == "me"
 
 
@@ -140,7 +140,7 @@ def test_a_position_that_the_log_does_not_have_is_a_gap_with_a_reason(
     it.done(OpenRepository, LEDGER)
     it.feed(Admitted())
     it.find_bounds(first, end, log_id)
-    state, why = it.state
+    state, why = it.state()
     assert state is State.GAP
     assert reason in why
     assert it.sent(PackagesWanted) == []
@@ -178,9 +178,9 @@ def test_a_gap_that_opens_while_reading_is_found_once_the_running_import_has_end
     assert not it.asks(FindBounds)
     it.done(ImportPackage)
     it.find_bounds(first=15, end=50)
-    assert it.state[0] is State.GAP
+    assert it.state()[0] is State.GAP
     assert it.report().offset == 10
-    assert "packages 11 to 14 were trimmed" in it.state[1]
+    assert "packages 11 to 14 were trimmed" in it.state()[1]
 
 
 def test_a_gap_that_turns_out_to_be_none_costs_one_look() -> None:
@@ -188,7 +188,7 @@ def test_a_gap_that_turns_out_to_be_none_costs_one_look() -> None:
     it.feed(PackagesUnavailable(start=10, obstacle=Obstacle.OUT_OF_RANGE, reason="odd"))
     it.find_bounds()
     assert [wish.start for wish in it.sent(PackagesWanted)] == [10, 10]
-    assert it.state[0] is State.IDLE
+    assert it.state()[0] is State.IDLE
 
 
 def test_a_log_that_is_away_is_named_and_waited_for() -> None:
@@ -196,14 +196,14 @@ def test_a_log_that_is_away_is_named_and_waited_for() -> None:
     it.done(OpenRepository, LEDGER)
     it.feed(Admitted())
     it.fail(FindBounds, LogUnavailable("no route; check the network"))
-    assert it.state == (State.WAITING, "no route; check the network")
+    assert it.state() == (State.WAITING, "no route; check the network")
     it.tick("look")
     it.find_bounds()
-    assert it.state[0] is State.IDLE
+    assert it.state()[0] is State.IDLE
     it.feed(PackagesUnavailable(start=10, obstacle=Obstacle.UNAVAILABLE, reason="no route"))
-    assert it.state == (State.WAITING, "no route")
+    assert it.state() == (State.WAITING, "no route")
     it.read(package(10))
-    assert it.state[0] is State.IMPORTING
+    assert it.state()[0] is State.IMPORTING
 
 
 def test_commands_are_asked_for_only_when_the_position_is_known_and_from_the_stored_place() -> None:

@@ -145,4 +145,4 @@ def test_ten_thousand_cleared_packages_cost_few_saves_and_bounded_turns() -> Non
 def test_a_command_that_is_not_understood_is_part_of_the_state() -> None:
     it = ImporterDriver().arrive()
     it.feed(CommandsBlocked(offset=7, reason="of schema version 9; upgrade"))
-    assert it.state[1] == "command at offset 7: of schema version 9; upgrade"
+    assert it.state()[1] == "command at offset 7: of schema version 9; upgrade"

@@ -32,7 +32,7 @@ def test_packages_are_imported_in_order_one_at_a_time() -> None:
     assert it.asked(ImportPackage).offset == 13
     it.done(ImportPackage)
     assert it.report().offset == 13
-    assert it.state[0] is State.IDLE
+    assert it.state()[0] is State.IDLE
 
 
 def test_an_attempt_is_in_the_ledger_that_is_stored_before_it() -> None:
@@ -55,7 +55,7 @@ def test_a_failed_package_is_tried_again_after_ever_longer_waits() -> None:
     assert 1.6 <= waits[1] <= 2.4
     assert 200 <= waits[-1] <= 300
     it.fail(ImportPackage, OOPS)
-    assert it.state == (State.RETRYING, "attempt 13 failed: not there yet")
+    assert it.state() == (State.RETRYING, "attempt 13 failed: not there yet")
     assert it.report().next_try_ns > it.now.wall_ns
 
 
@@ -82,7 +82,7 @@ def test_attempts_start_over_after_giving_up() -> None:
     it.read(package(11))
     for _ in range(2):
         it.fail(ImportPackage, OOPS)
-        assert it.state[0] is State.RETRYING
+        assert it.state()[0] is State.RETRYING
         it.tick("retry")
     assert it.done(ImportPackage).ledger.imported == 1
 
@@ -114,8 +114,8 @@ def test_an_undecodable_package_blocks_and_is_never_skipped() -> None:
     it = ImporterDriver(max_retries=0).arrive()
     it.read(garbage(10), package(11))
     for _ in range(5):
-        assert it.state[0] is State.BLOCKED
-        assert "offset 10 cannot be decoded" in it.state[1]
+        assert it.state()[0] is State.BLOCKED
+        assert "offset 10 cannot be decoded" in it.state()[1]
         it.tick("retry")
     assert not it.asks(ImportPackage)
     assert it.report().offset == 9
@@ -125,10 +125,10 @@ def test_a_corrupt_package_blocks_however_few_retries_there_are_until_it_is_repa
     it = importing(max_retries=0)
     for _ in range(5):
         it.fail(ImportPackage, PackageCorrupt("wrong digest; restore it"))
-        assert it.state == (State.BLOCKED, "wrong digest; restore it")
+        assert it.state() == (State.BLOCKED, "wrong digest; restore it")
         it.tick("retry")
     it.done(ImportPackage)
-    assert it.state[0] is State.IDLE
+    assert it.state()[0] is State.IDLE
 
 
 def test_by_policy_an_undecodable_package_is_a_dead_letter_with_a_status() -> None:
@@ -151,11 +151,11 @@ def test_an_unavailable_blob_store_does_not_count_against_the_package() -> None:
     it = importing(max_retries=0)
     for _ in range(5):
         it.fail(ImportPackage, BlobUnavailable("the store is down"))
-        assert it.state == (State.WAITING, "the store is down")
+        assert it.state() == (State.WAITING, "the store is down")
         it.tick("retry")
         assert it.asked(ImportPackage).attempt.attempts == 1
     it.done(ImportPackage)
-    assert it.state[0] is State.IDLE
+    assert it.state()[0] is State.IDLE
 
 
 def test_an_unavailable_repository_does_not_count_against_the_package() -> None:
@@ -164,11 +164,11 @@ def test_an_unavailable_repository_does_not_count_against_the_package() -> None:
         it.fail(ImportPackage, RepositoryUnavailable("disk full"))
         it.done(OpenRepository, LEDGER)
         it.save_all()
-        assert it.state == (State.WAITING, "disk full")
+        assert it.state() == (State.WAITING, "disk full")
         it.tick("retry")
         assert it.asked(ImportPackage).attempt.attempts == 1
     it.done(ImportPackage)
-    assert it.state[0] is State.IDLE
+    assert it.state()[0] is State.IDLE
 
 
 @pytest.mark.parametrize("committed", [True, False])
@@ -203,7 +203,7 @@ def test_a_repository_that_stays_away_is_opened_again_ever_more_slowly_and_the_s
     waits = []
     for _ in range(10):
         it.fail(OpenRepository, RepositoryUnavailable("still gone; mount it"))
-        assert it.state == (State.WAITING, "still gone; mount it")
+        assert it.state() == (State.WAITING, "still gone; mount it")
         waits.append(it.timers["open"] - it.now.mono_s)
         it.tick("open")
     assert waits[0] < 1
@@ -213,19 +213,19 @@ def test_a_repository_that_stays_away_is_opened_again_ever_more_slowly_and_the_s
     it.save_all()
     it.tick("retry")
     it.done(ImportPackage)
-    assert it.state[0] is State.IDLE
+    assert it.state()[0] is State.IDLE
 
 
 def test_a_save_that_fails_is_made_up_for() -> None:
     it = importing(max_retries=0)
     it.fail(ImportPackage, OOPS)
     it.fail(SaveLedger, RepositoryUnavailable("disk full; make room"))
-    assert it.state == (State.WAITING, "disk full; make room")
+    assert it.state() == (State.WAITING, "disk full; make room")
     it.tick("open")
     it.done(OpenRepository, LEDGER)
     (saved,) = it.save_all()
     assert saved.ledger.outbox[0].status is Status.REMOVED_FAILED
-    assert it.state[0] is State.IDLE
+    assert it.state()[0] is State.IDLE
 
 
 def test_the_packages_of_others_are_passed_over_by_their_headers_alone() -> None:
@@ -292,10 +292,10 @@ def test_a_full_outbox_stops_imports_and_the_state_says_so_until_it_empties() ->
     for _ in range(3):
         it.done(ImportPackage)
     assert not it.asks(ImportPackage)
-    assert it.state == (State.WAITING, "3 statuses wait for the log")
+    assert it.state() == (State.WAITING, "3 statuses wait for the log")
     it.feed(StatusesSent(sequence=2))
     assert it.asked(ImportPackage).offset == 13
-    assert it.state[0] is State.IMPORTING
+    assert it.state()[0] is State.IMPORTING
 
 
 def test_it_says_when_all_is_processed_that_was_on_the_log_when_it_was_asked() -> None:
