@@ -15,6 +15,9 @@ from callboard.actors.runtime import seal
 from callboard.messages.mailbox import CommandSent
 from callboard.testing.conformance.runtime_example import Counter, example_agent, open_shouting_world, word
 
+FOR_EVER_S = 3600
+"""Longer than any test."""
+
 
 def once(marker: Path) -> bool:
     """True the first time, in whatever process."""
@@ -29,7 +32,7 @@ def hang_once(marker: Path, rng: Random) -> Decision:
     """The first incarnation never comes up."""
     if once(marker):
         marker.write_text(str(os.getpid()))
-        time.sleep(3600)
+        time.sleep(FOR_EVER_S)
     return Counter(100, rng)
 
 
@@ -74,7 +77,7 @@ def own_an_agent(folder: Path) -> None:
         await agent.ask("echo", word("ready"), 20)
         clone = os.fork()
         if clone == 0:
-            time.sleep(3600)  # noqa: ASYNC251  # and hold on to the service's end of every pipe
+            time.sleep(FOR_EVER_S)  # noqa: ASYNC251  # and hold on to the service's end of every pipe
         (folder / "clone").write_text(str(clone))
         (folder / "ready").touch()
         await agent.ended()

@@ -24,6 +24,8 @@ from callboard.messages.mailbox import CommandSent
 from callboard.testing.conformance.runtime_example import word
 
 ROUNDS = 12
+SETTLE_S = 0.05
+"""Of virtual time."""
 
 
 class Talker:
@@ -74,7 +76,7 @@ async def scenario(simulation: Simulation, heard: list[tuple[str, int]]) -> None
     for _ in range(ROUNDS):
         await asyncio.sleep(simulation.rng.uniform(0, 0.02))
         await agent.kill("talker")
-    await asyncio.sleep(0.05)
+    await asyncio.sleep(SETTLE_S)
     await agent.stop(1)
 
 
