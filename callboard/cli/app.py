@@ -8,6 +8,7 @@ import typer
 from callboard.cli import (
     clear,
     delete,
+    demo,
     doctor,
     errors,
     init,
@@ -43,6 +44,7 @@ def callboard(
 
 
 # One line for each command.
+app.command()(demo.demo)
 app.command()(with_common(init.init))
 app.add_typer(run, name="run", help="Run a subscriber or a publisher until it is stopped.")
 run.command()(with_common(run_subscriber.subscriber))
