@@ -282,6 +282,11 @@ class CommandReceived(Event):
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class CommandsRead(Event):
+    """Every command that was on the log when they were asked for has been passed on."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class CommandsBlocked(Event):
     """The command topic cannot be read on: the record at ``offset`` is not understood, and is not skipped."""
 

@@ -18,7 +18,15 @@ from callboard.messages.distribution import (
 )
 from callboard.messages.headers import new_record
 from callboard.messages.ledger import Ledger
-from callboard.messages.mailbox import Admitted, CommandReceived, PackagesRead, PackagesWanted, Report, ReportQuery
+from callboard.messages.mailbox import (
+    Admitted,
+    CommandReceived,
+    CommandsRead,
+    PackagesRead,
+    PackagesWanted,
+    Report,
+    ReportQuery,
+)
 from callboard.messages.record import NewRecord, Record
 from callboard.messages.topics import Topics
 from callboard.testing.decision_driver import DecisionDriver
@@ -82,12 +90,13 @@ class ImporterDriver(DecisionDriver):
         super().__init__(Importer(settings(**others), Random(1)))  # noqa: S311  # reproducible, not secret
 
     def arrive(self, stored: Ledger | None = LEDGER, first: int = 1, end: int = 100) -> "ImporterDriver":
-        """Open the repository, grant the name, find the bounds, and store what must be."""
+        """Open the repository, grant the name, find the bounds, store what must be, and hear no commands."""
         self.done(OpenRepository, stored)
         self.save_all()
         self.feed(Admitted())
         self.find_bounds(first, end)
         self.save_all()
+        self.feed(CommandsRead())
         return self
 
     def find_bounds(self, first: int = 1, end: int = 100, log_id: str = LOG) -> None:

@@ -10,7 +10,7 @@ from callboard.actors.subscriber.settings import SubscriberSettings
 from callboard.errors import SchemaTooNew, Undecodable
 from callboard.messages.distribution import CommandMessage
 from callboard.messages.headers import open_record
-from callboard.messages.mailbox import CommandReceived, CommandsBlocked, CommandsWanted
+from callboard.messages.mailbox import CommandReceived, CommandsBlocked, CommandsRead, CommandsWanted
 from callboard.messages.record import Record
 
 
@@ -18,7 +18,7 @@ class CommandHandler:
     """Follows the command topic from the last order that took effect.
 
     Receives: CommandsWanted (importer).
-    Sends: CommandReceived, CommandsBlocked (importer).
+    Sends: CommandReceived, CommandsRead, CommandsBlocked (importer).
     Stores: nothing; the position is in the importer's ledger.
     Timers: the follower's.
     Gives up when: a command cannot be understood; it is reported and nothing behind it is obeyed, until a version
@@ -30,12 +30,13 @@ class CommandHandler:
         self._rng = rng
         self._wanted: CommandsWanted | None = None
         self._follower: Follower | None = None
+        self._caught_up = False  # the importer knows that it has heard every command there was
 
     def receive(self, message: Input, origin: Origin, now: Moment) -> Iterable[Effect]:
         """Handle one input."""
         match message:
             case CommandsWanted():
-                self._wanted = message
+                self._wanted, self._caught_up = message, False
                 start = from_offset(message.offset + 1, message.log_id)
                 self._follower = Follower(self._settings.topics.command, start, self._rng)
                 yield from self._follower.start()
@@ -60,6 +61,9 @@ class CommandHandler:
                     yield note("command.undecodable", level="error", offset=record.offset, reason=str(error))
                     yield Send(IMPORTER, CommandsBlocked(offset=record.offset, reason=str(error)))
                     return
+        if follower.caught_up and not self._caught_up:
+            self._caught_up = True
+            yield Send(IMPORTER, CommandsRead())
         yield from effects
 
     def _heed(self, record: Record, log_id: str) -> Iterator[Effect]:

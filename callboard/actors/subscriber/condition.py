@@ -43,18 +43,18 @@ class Condition:
         self.state, self.reason = state, reason
         return True
 
-    def observe(self, ledger: Ledger, *, ready: bool, working: bool, now: Moment) -> bool:
-        """Work out the state; True if it changed."""
-        state, reason = self._work_out(ledger, ready=ready, working=working)
+    def observe(self, ledger: Ledger, *, starting: str, working: bool, now: Moment) -> bool:
+        """Work out the state; True if it changed. ``starting`` says what is done before the first import."""
+        state, reason = self._work_out(ledger, starting=starting, working=working)
         return self.enter(state, "; ".join(text for text in (reason, self.commands) if text), now)
 
-    def _work_out(self, ledger: Ledger, *, ready: bool, working: bool) -> tuple[State, str]:
+    def _work_out(self, ledger: Ledger, *, starting: str, working: bool) -> tuple[State, str]:
         if self.gap:
             return State.GAP, self.gap
         if waits := self.repository or self.unreadable or self.statuses:
             return State.WAITING, waits
-        if not ready:
-            return State.STARTING, "waits for its name"
+        if starting:
+            return State.STARTING, starting
         if self.failure and self.kind is State.RETRYING:
             return State.RETRYING, f"attempt {ledger.attempts} failed: {self.failure}"
         if self.failure:

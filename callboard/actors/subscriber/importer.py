@@ -21,7 +21,7 @@ from callboard.actors.decision import (
     note,
 )
 from callboard.actors.effects import FindBounds, ImportPackage, OpenRepository, SaveLedger, TopicBounds
-from callboard.actors.subscriber import announcement, bookkeeping, roles
+from callboard.actors.subscriber import announcement, bookkeeping, commands, roles
 from callboard.actors.subscriber.arrival import OPEN, Arrival
 from callboard.actors.subscriber.backlog import Backlog
 from callboard.actors.subscriber.book import Book
@@ -37,7 +37,7 @@ from callboard.messages.mailbox import (
     CaughtUpQuery,
     CommandReceived,
     CommandsBlocked,
-    CommandsWanted,
+    CommandsRead,
     Obstacle,
     PackagesRead,
     PackagesUnavailable,
@@ -62,7 +62,8 @@ class Importer:
     """Brings the repository forward along the log, strictly in order. How it begins is in ``arrival``.
 
     Receives: Admitted (announcer), PackagesRead / PackagesUnavailable (package_poller), CommandReceived /
-        CommandsBlocked (command_handler), StatusesSent (bookkeeper), CaughtUpQuery / ReportQuery (gateway).
+        CommandsRead / CommandsBlocked (command_handler), StatusesSent (bookkeeper), CaughtUpQuery / ReportQuery
+        (gateway).
     Sends: Report (announcer), PackagesWanted (package_poller), CommandsWanted (command_handler),
         StatusesPending (bookkeeper), AgentProblem (gateway).
     Stores: the ledger, in the repository: with each package in one transaction, and before each attempt.
@@ -83,6 +84,7 @@ class Importer:
         self._timers: set[str] = set()
         self._mailed = self._told = 0  # the newest status that the bookkeeper was mailed, and that is on the log
         self._introduced = False  # the announcer was told who we are
+        self._ordered = False  # every command there was has been heard, so the first import does not overtake a clear
         self._looking = self._reading = self._stopping = False
 
     def receive(self, message: Input, origin: Origin, now: Moment) -> Iterable[Effect]:
@@ -129,7 +131,10 @@ class Importer:
                     self._reading = False
             case CommandReceived() if self._reading:  # asked for anew when the reading begins
                 yield from self._obey(message)
-            case CommandsBlocked():
+            case CommandsRead() if self._reading:
+                self._ordered = True
+            case CommandsBlocked() if self._reading:
+                self._ordered = True
                 self._condition.commands = f"command at offset {message.offset}: {message.reason}"
             case StatusesSent(sequence=sequence):
                 self._told = max(self._told, sequence)
@@ -150,7 +155,7 @@ class Importer:
         if role == roles.ANNOUNCER and self._introduced:
             yield Send(roles.ANNOUNCER, self._report())
         elif role == roles.COMMAND_HANDLER and self._reading:
-            yield self._commands_wanted()
+            yield Send(roles.COMMAND_HANDLER, commands.wanted(self._book.ledger))
         elif role == roles.BOOKKEEPER:
             self._mailed = self._told
         elif role == roles.PACKAGE_POLLER:
@@ -182,7 +187,7 @@ class Importer:
         first = not self._arrival.known
         yield from self._arrival.opened(stored)
         if first:
-            self._condition.enter(State.STARTING, "waits for its name", now)
+            self._condition.enter(State.STARTING, self._starting(), now)
         elif self._book.ledger.offset > before:
             self._head.move_on()
 
@@ -198,25 +203,11 @@ class Importer:
         if self._arrival.wants_bounds and not self._book.busy:
             yield from self._arrival.place(bounds)
 
-    # Commands.
-
-    def _commands_wanted(self) -> Send:
-        ledger = self._book.ledger
-        wanted = CommandsWanted(
-            subscriber_instance=ledger.instance, log_id=ledger.command_log_id, offset=ledger.command_offset
-        )
-        return Send(roles.COMMAND_HANDLER, wanted)
-
     def _obey(self, message: CommandReceived) -> Iterator[Effect]:
-        if bookkeeping.heard(self._book.ledger, message.log_id, message.offset):
+        ledger, command = self._book.ledger, message.command
+        if bookkeeping.heard(ledger, message.log_id, message.offset):
             return
-        command, problem = message.command, ""
-        if command.clear is None:
-            problem = "this version knows no such command"
-        elif not self._settings.editable:
-            problem = "this subscriber is not editable"
-        elif command.log_id and command.log_id != self._book.ledger.log_id:
-            problem = "it is meant for another package log"
+        problem = commands.refusal(command, self._settings, ledger)
         cleared = command.clear.offset if command.clear and not problem else -1
         self._book.change(lambda ledger: bookkeeping.commanded(ledger, message, cleared), urgent=True)
         self._head.wake()  # whatever the command is
@@ -246,9 +237,17 @@ class Importer:
             if self._book.dirty and not self._book.busy:
                 yield from self._arm(SETTLE, SETTLE_S)
             working = self._backlog.head is not None
-            news = self._condition.observe(self._book.ledger, ready=self._reading, working=working, now=now)
+            news = self._condition.observe(self._book.ledger, starting=self._starting(), working=working, now=now)
             if news or self._book.ledger is not self._reported:
                 yield from self._arm(REPORT, REPORT_S)
+
+    def _starting(self) -> str:
+        """What it does before the first import."""
+        if not self._arrival.admitted:
+            return "waits for its name"
+        if not self._reading:
+            return "looks for its position in the log"
+        return "" if self._ordered else "reads the commands given so far"
 
     def _wants_place(self) -> bool:
         return self._arrival.wants_bounds and not self._book.busy
@@ -263,8 +262,8 @@ class Importer:
         elif self._arrival.complete and not self._reading:
             self._reading = True
             self._backlog.begin(self._book.ledger.log_id, self._book.ledger.offset + 1)
-            yield self._commands_wanted()
-        elif self._arrival.complete:
+            yield Send(roles.COMMAND_HANDLER, commands.wanted(self._book.ledger))
+        elif self._arrival.complete and self._ordered:
             yield from self._head.work(now)
             if self._book.urgent and not self._book.busy:  # packages that needed no import, to be told of
                 yield self._book.save(durable=True)

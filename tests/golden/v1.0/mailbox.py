@@ -18,6 +18,7 @@ from callboard.messages.mailbox import (
     CommandReceived,
     CommandRequest,
     CommandsBlocked,
+    CommandsRead,
     CommandSent,
     CommandsWanted,
     DistributeRequest,
@@ -285,6 +286,7 @@ INSTANCES = (
             log_id="log-a",
         ),
     ),
+    CommandsRead(),
     CommandsBlocked(offset=41, reason="out of space"),
     StatusesPending(
         statuses=(PackageStatusMessage(

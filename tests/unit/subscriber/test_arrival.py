@@ -11,6 +11,8 @@ from callboard.messages.ledger import Ledger, Watermark
 from callboard.messages.mailbox import (
     Admitted,
     AgentProblem,
+    CommandsBlocked,
+    CommandsRead,
     CommandsWanted,
     Obstacle,
     PackagesUnavailable,
@@ -60,9 +62,10 @@ def test_a_subscriber_that_was_there_before_goes_on_behind_its_stored_position()
 
 def test_nothing_is_looked_at_before_the_repository_is_open_even_if_the_name_is_granted_first() -> None:
     it = ImporterDriver(start="latest")
-    it.feed(PeerUp(roles.ANNOUNCER))
+    it.fail(OpenRepository, RepositoryBusy("not yet"))
     it.feed(Admitted())
     assert not it.asks(FindBounds)
+    it.tick("open")
     it.done(OpenRepository, LEDGER)
     it.find_bounds(end=50)
     assert it.sent(PackagesWanted)[0].start == 10
@@ -166,6 +169,7 @@ def test_what_was_cleared_on_one_log_is_not_cleared_on_its_replacement() -> None
     it.feed(Admitted())
     it.find_bounds(1, 50, "log-2")
     it.save_all()
+    it.feed(CommandsRead())
     it.read(package(1))
     assert it.asked(ImportPackage).offset == 1
 
@@ -199,6 +203,7 @@ def test_a_log_that_is_away_is_named_and_waited_for() -> None:
     assert it.state() == (State.WAITING, "no route; check the network")
     it.tick("look")
     it.find_bounds()
+    it.feed(CommandsRead())
     assert it.state()[0] is State.IDLE
     it.feed(PackagesUnavailable(start=10, obstacle=Obstacle.UNAVAILABLE, reason="no route"))
     assert it.state() == (State.WAITING, "no route")
@@ -217,3 +222,29 @@ def test_commands_are_asked_for_only_when_the_position_is_known_and_from_the_sto
     assert it.sent(CommandsWanted) == [CommandsWanted(subscriber_instance="me", log_id=COMMANDS, offset=3)]
     it.feed(PeerUp(roles.COMMAND_HANDLER))
     assert len(it.sent(CommandsWanted)) == 2
+
+
+def test_a_clear_given_while_it_was_away_is_heard_before_the_first_import() -> None:
+    it = ImporterDriver(editable=True)
+    it.feed(CommandsRead())  # said to a predecessor
+    it.done(OpenRepository, LEDGER)
+    it.feed(Admitted())
+    it.find_bounds()
+    it.read(package(10), package(11))
+    assert not it.asks(ImportPackage)
+    assert it.state() == (State.STARTING, "reads the commands given so far")
+    it.feed(clear(10, at=5))
+    it.feed(CommandsRead())
+    it.save_all()
+    assert it.asked(ImportPackage).offset == 11
+
+
+def test_a_command_that_is_not_understood_does_not_hold_up_imports() -> None:
+    it = ImporterDriver()
+    it.done(OpenRepository, LEDGER)
+    it.feed(Admitted())
+    it.find_bounds()
+    it.read(package(10))
+    it.feed(CommandsBlocked(offset=7, reason="upgrade"))
+    assert it.asked(ImportPackage).offset == 10
+    assert it.state() == (State.IMPORTING, "command at offset 7: upgrade")

@@ -6,7 +6,7 @@ from callboard.actors.subscriber import roles
 from callboard.actors.subscriber.command_handler import CommandHandler
 from callboard.messages.distribution import CommandMessage
 from callboard.messages.headers import new_record
-from callboard.messages.mailbox import CommandReceived, CommandsBlocked, CommandsWanted
+from callboard.messages.mailbox import CommandReceived, CommandsBlocked, CommandsRead, CommandsWanted
 from callboard.messages.record import Record
 from callboard.testing.decision_driver import DecisionDriver
 from callboard.testing.subscriber_example import COMMANDS, NAME, as_read, settings
@@ -47,6 +47,18 @@ def test_it_passes_on_what_is_meant_for_this_subscriber() -> None:
     assert heard(it) == [6, 9]
     assert it.sent(CommandReceived)[0].log_id == COMMANDS
     assert it.asked(ReadLog).start == 10
+
+
+def test_it_says_once_when_every_command_there_was_is_passed_on() -> None:
+    it = handler()
+    found(it, command(6))
+    assert it.sent(CommandsRead) == []
+    found(it, command(19))
+    found(it, command(20))
+    assert len(it.sent(CommandsRead)) == 1
+    empty = handler(offset=19)
+    empty.done(ReadLog, LogRead(COMMANDS, (), 20))
+    assert len(empty.sent(CommandsRead)) == 1
 
 
 def test_nothing_behind_a_command_that_is_not_understood_is_obeyed() -> None:
