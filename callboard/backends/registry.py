@@ -22,7 +22,8 @@ def open_log(url: str, base: Path) -> Log:
     Args:
         url: ``memory:``, a new log of this process; ``sqlite:///./board.db``, a folder relative to ``base``;
             ``sqlite:////var/lib/board.db``, an absolute one; ``postgresql://user@host/database``, a schema of a
-            PostgreSQL database; or a scheme that an installed package offers.
+            PostgreSQL database; ``kafka://host:port,host:port``, a Kafka cluster; or a scheme that
+            an installed package offers.
         base: the folder that relative paths start from.
 
     Raises:
@@ -39,8 +40,6 @@ def open_log(url: str, base: Path) -> Log:
         opener: Opener = offered[scheme].load()
         return opener(url, base)
     known = ", ".join(sorted({*_OPENERS, *offered}))
-    if scheme in _PLANNED:
-        raise ConfigError(f"this version of callboard has no log for {scheme}: yet; use one of {known}")
     raise ConfigError(f"no log is known for {scheme!r} in {url!r}; use one of {known}")
 
 
@@ -66,5 +65,15 @@ def _open_postgres(url: str, _: Path) -> Log:
     return PostgresLog(url)
 
 
-_OPENERS: dict[str, Opener] = {"memory": _open_memory, "postgresql": _open_postgres, "sqlite": _open_sqlite}
-_PLANNED = ("kafka",)
+def _open_kafka(url: str, _: Path) -> Log:
+    from callboard.backends.logs.kafka import open_kafka
+
+    return open_kafka(url)
+
+
+_OPENERS: dict[str, Opener] = {
+    "kafka": _open_kafka,
+    "memory": _open_memory,
+    "postgresql": _open_postgres,
+    "sqlite": _open_sqlite,
+}

@@ -23,6 +23,7 @@ import socket
 import struct
 import subprocess
 import sys
+import tempfile
 import time
 import uuid
 from contextlib import ExitStack
@@ -91,11 +92,15 @@ def fetch(libs: Path) -> None:
     if shutil.which("mvn") is None:
         raise Unavailable("mvn is not installed; install Maven, or copy the jars of Kafka 4 into a folder for --libs")
     copy = ["mvn", "-B", "-q", "-f", str(pom), "dependency:copy-dependencies", "-DincludeScope=runtime"]
-    shutil.rmtree(libs, ignore_errors=True)
-    finished = subprocess.run([*copy, f"-DoutputDirectory={libs}"], capture_output=True, text=True, check=False)
-    if finished.returncode != 0:
-        raise Unavailable(f"Maven could not fetch Kafka: {(finished.stdout + finished.stderr).strip()[-600:]}")
-    done.write_bytes(pom.read_bytes())
+    libs.parent.mkdir(parents=True, exist_ok=True)
+    with tempfile.TemporaryDirectory(dir=libs.parent) as folder:
+        new = Path(folder) / "libs"
+        finished = subprocess.run([*copy, f"-DoutputDirectory={new}"], capture_output=True, text=True, check=False)
+        if finished.returncode != 0:
+            raise Unavailable(f"Maven could not fetch Kafka: {(finished.stdout + finished.stderr).strip()[-600:]}")
+        (new / done.name).write_bytes(pom.read_bytes())
+        shutil.rmtree(libs, ignore_errors=True)
+        new.rename(libs)
 
 
 class LocalKafka:
@@ -106,11 +111,14 @@ class LocalKafka:
         libs: the folder with the jars.
         brokers: how many, when the folder is new.
         secure: ``user:password`` for an additional SASL_SSL listener, when the folder is new.
+        leash: have the kernel end the brokers with this process, however it ends (where there is setpriv).
     """
 
-    def __init__(self, data: Path, libs: Path = HOME / "libs", brokers: int = 1, secure: str = "") -> None:
+    def __init__(
+        self, data: Path, libs: Path = HOME / "libs", brokers: int = 1, secure: str = "", leash: bool = False
+    ) -> None:
         self.data, self._libs = data.absolute(), libs
-        self._brokers, self._secure = brokers, secure
+        self._brokers, self._secure, self._leash = brokers, secure, leash
         self._processes: dict[int, subprocess.Popen[bytes]] = {}
 
     @property
@@ -171,8 +179,8 @@ class LocalKafka:
 
     def pid(self, node: int) -> int:
         """The process of a broker, 0 if it does not run."""
-        if node in self._processes and self._processes[node].poll() is not None:
-            del self._processes[node]  # now it is reaped
+        if node in self._processes:  # its exit has to be taken in by poll
+            return self._processes[node].pid if self._processes[node].poll() is None else 0
         path = self.data / f"node-{node}.pid"
         pid = int(path.read_text()) if path.exists() else 0
         command = Path(f"/proc/{pid}/cmdline")
@@ -229,6 +237,8 @@ class LocalKafka:
 
     def _launch(self, node: int) -> None:
         command = ["java", "-Xmx384m", "-XX:TieredStopAtLevel=1", "-cp", f"{self._libs}/*", "kafka.Kafka"]
+        if self._leash and shutil.which("setpriv"):
+            command = ["setpriv", "--pdeathsig", "KILL", *command]
         with (self.data / f"node-{node}.out").open("ab") as output:
             process = subprocess.Popen(
                 [*command, str(self._properties(node))],

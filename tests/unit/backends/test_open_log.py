@@ -49,9 +49,8 @@ def test_a_sqlite_url_names_a_folder(url_of: Callable[[Path], str], folder: str,
         ("sqlite://host/board.db", "write sqlite:///"),
         ("sqlite:///", "write sqlite:///"),
         ("memory://board", "write memory:"),
-        ("postgresql://localhost/board", "this version .* use one of memory, sqlite"),
-        ("kafka://localhost", "this version .* use one of memory, sqlite"),
-        ("sqllite:///./board.db", "use one of memory, sqlite"),
+        ("kafka://localhost/topic", "kafka://host:port,host:port/.option=value"),
+        ("sqllite:///./board.db", "use one of kafka, memory, postgresql, sqlite"),
     ],
 )
 def test_a_url_that_names_no_log_is_refused_with_advice(url: str, advice: str) -> None:
@@ -64,7 +63,7 @@ def test_an_installed_package_can_offer_a_log(monkeypatch: pytest.MonkeyPatch) -
     monkeypatch.setattr(EntryPoint, "load", lambda self: carve)
     monkeypatch.setattr(registry, "entry_points", lambda group: [offered] if "logs" in group else [])
     assert isinstance(open_log("stone://tablet", BASE), Tablet)
-    with pytest.raises(ConfigError, match="use one of memory, sqlite, stone"):
+    with pytest.raises(ConfigError, match="use one of kafka, memory, postgresql, sqlite, stone"):
         open_log("clay://tablet", BASE)
 
 

@@ -1,6 +1,9 @@
 """The log over Kafka: one partition a topic, no consumer group, offsets that callboard keeps itself."""
 
+from importlib.util import find_spec
+
 from callboard.backends.log import Log
+from callboard.backends.logs.kafka.address import parse_address
 from callboard.errors import ExtraMissing
 
 
@@ -11,11 +14,9 @@ def open_kafka(url: str) -> Log:
         ConfigError: for a URL that cannot be understood.
         ExtraMissing: when aiokafka is not installed.
     """
-    try:
-        import aiokafka  # noqa: F401 - so that the error is not about one of its modules
-    except ImportError:
-        raise ExtraMissing("kafka: needs aiokafka; pip install 'callboard[kafka]'") from None
-    from callboard.backends.logs.kafka.address import parse_address
+    address = parse_address(url)
+    if find_spec("aiokafka") is None:
+        raise ExtraMissing("a kafka: log needs aiokafka; pip install 'callboard[kafka]'")
     from callboard.backends.logs.kafka.log import KafkaLog
 
-    return KafkaLog(parse_address(url))
+    return KafkaLog(address)

@@ -1,6 +1,7 @@
 """Finds who leads a topic, asks there, and goes on asking when the answer is that somebody else does."""
 
 import asyncio
+from collections.abc import Callable
 from typing import Any, NamedTuple
 
 import structlog
@@ -109,11 +110,23 @@ class Cluster:
             await attempts.pause(reason)
         raise closed()
 
-    async def ask_any(self, request: Any, *, controller: bool = False) -> Any:
-        """The answer of any broker, or of the controller. Raises ``LogUnavailable`` after one attempt."""
-        if controller and self._controller >= 0:
-            return await self._connections.ask(self._controller, "any", request)
-        return await self._connections.ask_any(request)
+    async def ask_any(self, request: Any, error_of: Callable[[Any], int]) -> Any:
+        """The answer of any broker; ``error_of`` finds the error code in it."""
+        attempts = Attempts(self.timeout_ms)
+        while not self._closed:
+            try:
+                answer = await self._connections.ask_any(request)
+                if (code := error_of(answer)) not in STALE:
+                    return answer
+                reason = LogUnavailable(f"Kafka cannot answer yet ({described(code)})")
+            except LogUnavailable as error:
+                reason = error
+            await attempts.pause(reason)
+        raise closed()
+
+    async def ask_controller(self, request: Any) -> Any:
+        """The answer of the controller as it was with the last ``find``; one attempt."""
+        return await self._connections.ask(self._controller, "any", request)
 
     def forget(self, name: str) -> None:
         """Look the topic up again with its next use."""

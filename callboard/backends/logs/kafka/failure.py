@@ -48,7 +48,7 @@ def described(code: int) -> str:
     return f"error {code}, {kind.__name__}: {(kind.description or '').split('.')[0]}"
 
 
-def refused(code: int, topic: str) -> CallboardError:
+def refused(code: int, topic: str, consequence: str = "") -> CallboardError:
     """The error for an answer that asking again will not change."""
     if code in FORBIDDEN:
         return ConfigError(
@@ -60,7 +60,8 @@ def refused(code: int, topic: str) -> CallboardError:
             f"Kafka refuses the time of records for topic {topic!r}; set this host's clock right "
             "(message.timestamp.after.max.ms allows an hour)"
         )
-    return LogUnavailable(f"Kafka refuses a request about topic {topic!r} ({described(code)}); see the broker's log")
+    reason = f"Kafka refuses a request about topic {topic!r} ({described(code)}); see the broker's log"
+    return LogUnavailable(f"{reason}. {consequence}" if consequence else reason)
 
 
 def unreachable(error: Exception, host: str, port: int, protocol: str) -> CallboardError:

@@ -51,9 +51,12 @@ class KafkaLog:
         self._check_open()
         entries, size = to_entries(topic, records)
         await self._cluster.find(topic)
+        if not entries:
+            return []
         if topic not in self._writers:
-            self._writers[topic] = Writer(topic, self._cluster, self._clock)
-        return await self._writers[topic].append(entries, size) if entries else []
+            limit = await topics.batch_bytes(self._cluster, topic)
+            self._writers.setdefault(topic, Writer(topic, self._cluster, limit, self._clock))
+        return await self._writers[topic].append(entries, size)
 
     async def read(
         self,

@@ -183,7 +183,7 @@ class FetchRequest(Request[_FetchRequest]):  # type: ignore[misc]
 
     def build(self, struct: Any) -> Any:
         """See ``Request``."""
-        partition = (0, -1, self._offset, -1, -1, self._max_bytes, {})
-        topics = [(self._topic_id, [partition], {})]
+        partition: tuple[Any, ...] = (0, -1, self._offset, -1, -1, self._max_bytes, {})
+        topics: list[tuple[Any, ...]] = [(self._topic_id, [partition], {})]
         committed, no_session = 1, (0, -1)
         return struct(-1, self._max_wait_ms, 1, self._max_bytes, committed, *no_session, topics, [], "", {})

@@ -15,7 +15,7 @@ from callboard.backends.logs.kafka.failure import (
     TOPIC_EXISTS,
     refused,
 )
-from callboard.errors import ConfigError, LogUnavailable, TopicMissing
+from callboard.errors import ConfigError, LogError, LogUnavailable, TopicMissing
 
 BATCH_BYTES = 8 << 20
 """``max.message.bytes`` of new topics, hence what one append may take; several hosted services allow no more."""
@@ -37,7 +37,7 @@ async def ensure(cluster: Cluster, name: str, address: Address) -> None:
             topic = await cluster.find(name)
             return check(topic, await settings(cluster, name))
         except TopicMissing as error:
-            reason: Exception = error
+            reason: LogError = error
         try:
             await _create(cluster, name, address)
         except LogUnavailable as error:
@@ -67,19 +67,17 @@ def check(topic: Topic, found: dict[str, str]) -> None:
 
 async def batch_bytes(cluster: Cluster, name: str) -> int:
     """How large a batch the topic takes; the least that ``check`` lets pass if one may not ask."""
-    await cluster.find(name)
     return int((await settings(cluster, name)).get("max.message.bytes", BATCH_BYTES_MIN))
 
 
 async def settings(cluster: Cluster, name: str) -> dict[str, str]:
     """The topic's settings that matter here; none if this user may not see them."""
-    answer = await cluster.ask_any(DescribeConfigsRequest([(_TOPIC_RESOURCE, name, list(_SETTINGS))]))
+    request = DescribeConfigsRequest([(_TOPIC_RESOURCE, name, list(_SETTINGS))])
+    answer = await cluster.ask_any(request, lambda answer: answer.resources[0][0])
     error, _, _, _, entries, *_ = answer.resources[0]
     if error in FORBIDDEN:
         log.warning("settings.hidden", topic=name, advice="allow DESCRIBE_CONFIGS to have them checked")
         return {}
-    if error in STALE:
-        raise LogUnavailable(f"Kafka does not know the settings of topic {name!r} yet; it is tried again")
     if error:
         raise refused(error, name)
     return {entry[0]: entry[1] for entry in entries}
@@ -93,7 +91,7 @@ async def _create(cluster: Cluster, name: str, address: Address) -> None:
         "retention.bytes": str(address.retention_bytes),
     }
     topic: tuple[Any, ...] = (name, 1, address.replication_factor, [], list(configs.items()))
-    answer = await cluster.ask_any(CreateTopicsRequest([topic], cluster.timeout_ms, False), controller=True)
+    answer = await cluster.ask_controller(CreateTopicsRequest([topic], cluster.timeout_ms, False))
     _, error, message = answer.topic_errors[0]
     if error == INVALID_REPLICATION_FACTOR:  # perhaps only until more brokers are up
         raise LogUnavailable(f"Kafka cannot create topic {name!r}: {message}; start brokers or set replication_factor=")

@@ -1,7 +1,6 @@
 """Appends in groups: one request per topic under way, with whatever came while the one before was."""
 
 import asyncio
-import time
 from collections import deque
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -11,9 +10,8 @@ from aiokafka.protocol.transaction import InitProducerIdRequest
 
 from callboard.backends.logs.kafka.batch import BATCH_OVERHEAD, Entry, Producer, append_too_large, encode
 from callboard.backends.logs.kafka.chunk import NS_PER_MS
-from callboard.backends.logs.kafka.cluster import Attempts, Cluster
-from callboard.backends.logs.kafka.failure import MESSAGE_TOO_LARGE, STALE, UNKNOWN_OUTCOME, described, refused
-from callboard.backends.logs.kafka.topics import batch_bytes
+from callboard.backends.logs.kafka.cluster import Cluster
+from callboard.backends.logs.kafka.failure import MESSAGE_TOO_LARGE, UNKNOWN_OUTCOME, refused
 from callboard.errors import LogUnavailable
 
 GROUP_BYTES = 1 << 20
@@ -35,19 +33,22 @@ class Writer:
     An append is never divided between batches, and Kafka writes a batch as a whole, so an append is all or none. A
     request whose answer got lost is repeated under the same sequence number, which brokers write only once; after
     one that was given up, whose outcome is unknown, a new producer id begins.
+
+    Args:
+        name: the topic's.
+        cluster: where it is.
+        limit: the bytes of its largest batch.
+        clock: nanoseconds since the epoch, for the records' times.
     """
 
-    def __init__(self, name: str, cluster: Cluster, clock: Callable[[], int] = time.time_ns) -> None:
-        self._name, self._cluster, self._clock = name, cluster, clock
+    def __init__(self, name: str, cluster: Cluster, limit: int, clock: Callable[[], int]) -> None:
+        self._name, self._cluster, self._limit, self._clock = name, cluster, limit, clock
         self._queue: deque[_Work] = deque()
         self._task: asyncio.Task[None] | None = None
         self._producer: Producer | None = None
-        self._limit = 0
 
     async def append(self, entries: list[Entry], size: int) -> list[int]:
         """The offsets once every in-sync replica has the entries; ``size`` is from ``to_entries``."""
-        if not self._limit:
-            self._limit = await batch_bytes(self._cluster, self._name)
         if size + BATCH_OVERHEAD > self._limit:
             raise append_too_large(self._name, size, self._limit)
         work = _Work(entries, size, asyncio.get_running_loop().create_future())
@@ -103,18 +104,13 @@ class Writer:
         if error == MESSAGE_TOO_LARGE:
             raise append_too_large(self._name, len(batch), len(batch) - 1)
         if error or offset < 0:  # a repeated batch may be known to be written, and its offset no more
-            failure = refused(error, self._name)
-            raise type(failure)(f"{failure}. {UNKNOWN_OUTCOME}")
+            raise refused(error, self._name, UNKNOWN_OUTCOME)
         id_, epoch, sequence = self._producer
         self._producer = Producer(id_, epoch, (sequence + len(entries)) % (1 << 31))
         return int(offset)
 
     async def _new_producer(self) -> Producer:
-        attempts = Attempts(self._cluster.timeout_ms)
-        while True:
-            found = await self._cluster.ask_any(InitProducerIdRequest(None, -1))
-            if not found.error_code:
-                return Producer(found.producer_id, found.producer_epoch, 0)
-            if found.error_code not in STALE:
-                raise refused(found.error_code, self._name)
-            await attempts.pause(LogUnavailable(f"Kafka gives out no producer ids yet ({described(found.error_code)})"))
+        found = await self._cluster.ask_any(InitProducerIdRequest(None, -1), lambda answer: answer.error_code)
+        if found.error_code:
+            raise refused(found.error_code, self._name)
+        return Producer(found.producer_id, found.producer_epoch, 0)

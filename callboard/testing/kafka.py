@@ -1,0 +1,127 @@
+"""Kafka for tests: a real broker of one's own, on loopback and gone at the end, or librdkafka's mock of one.
+
+The mock speaks the protocol but is no Kafka: it keeps no settings, deletes nothing on request and wakes nobody.
+"""
+
+import importlib.util
+import os
+import tempfile
+import time
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any, Protocol
+
+import callboard
+from callboard.backends.logs.kafka.address import Address, parse_address
+from callboard.backends.logs.kafka.log import KafkaLog
+from callboard.backends.logs.kafka.protocol import MetadataRequest
+from callboard.backends.logs.kafka.topics import BATCH_BYTES
+from callboard.backends.logs.kafka.writer import Writer
+from callboard.backends.logs.limits import check_topic_name
+
+SERVERS = "CALLBOARD_TEST_KAFKA"
+"""The environment variable with the ``host:port`` of a broker to use instead of one's own."""
+
+SCRIPT = Path(callboard.__file__).parent.parent / "deploy" / "kafka" / "broker.py"
+"""What runs a broker; it comes with callboard's sources and not with the installed package."""
+
+MOCK_TIMEOUT_S = 10.0
+
+
+class LocalKafka(Protocol):
+    """See ``deploy/kafka/broker.py``."""
+
+    data: Path
+    bootstrap: str
+    secure_bootstrap: str
+    certificate: Path
+
+    def start(self) -> None:
+        """Start what does not run, and wait until all brokers answer."""
+        ...
+
+    def stop(self) -> None:
+        """Stop every broker."""
+        ...
+
+    def kill(self, node: int) -> None:
+        """End a broker by SIGKILL."""
+        ...
+
+    def signal(self, node: int, number: int) -> None:
+        """Send a signal to a broker."""
+        ...
+
+    def nodes(self) -> list[int]:
+        """The ids of the brokers."""
+        ...
+
+
+class KafkaMissing(Exception):
+    """A real broker cannot be had here; the message says why."""
+
+
+@contextmanager
+def local_kafka(brokers: int = 1, secure: str = "") -> Iterator[LocalKafka]:
+    """A new cluster that runs; see ``LocalKafka`` in ``deploy/kafka/broker.py``. Raises ``KafkaMissing``."""
+    script = _script()
+    with tempfile.TemporaryDirectory(prefix="kafka-") as folder:
+        cluster = script.LocalKafka(Path(folder) / "data", brokers=brokers, secure=secure, leash=True)
+        try:
+            try:
+                cluster.start()
+            except script.Unavailable as error:
+                raise KafkaMissing(str(error)) from error
+            yield cluster
+        finally:
+            cluster.stop()
+
+
+@contextmanager
+def kafka_servers() -> Iterator[str]:
+    """``host:port`` of the broker that ``CALLBOARD_TEST_KAFKA`` names, else of a new one. Raises ``KafkaMissing``."""
+    if servers := os.environ.get(SERVERS, ""):
+        yield servers
+        return
+    with local_kafka() as cluster:
+        yield cluster.bootstrap
+
+
+@contextmanager
+def mock_kafka() -> Iterator[str]:
+    """``host:port`` of librdkafka's mock broker, which lives in this process. Needs confluent-kafka."""
+    from confluent_kafka import Producer
+
+    client = Producer({"test.mock.num.brokers": 1, "bootstrap.servers": "", "log_level": 0})
+    (broker,) = client.list_topics(timeout=MOCK_TIMEOUT_S).brokers.values()
+    yield f"{broker.host}:{broker.port}"
+
+
+class MockKafkaLog(KafkaLog):
+    """A log over the mock, whose topics come by themselves, with partitions and limits that nobody can ask for."""
+
+    def __init__(self, address: Address, clock: Callable[[], int] = time.time_ns) -> None:
+        super().__init__(address, clock)
+
+    async def ensure(self, topic: str) -> None:
+        """See ``Log``."""
+        self._check_open()
+        check_topic_name(topic)
+        await self._cluster.ask_any(MetadataRequest(topic, create=True), lambda answer: int(answer.topics[0][0]))
+        await self._cluster.find(topic)
+        self._writers.setdefault(topic, Writer(topic, self._cluster, BATCH_BYTES, self._clock))
+
+
+def mock_kafka_log(servers: str, clock: Callable[[], int] = time.time_ns) -> MockKafkaLog:
+    """A log over the mock broker at ``servers``."""
+    return MockKafkaLog(parse_address(f"kafka://{servers}"), clock)
+
+
+def _script() -> Any:
+    spec = importlib.util.spec_from_file_location("callboard_local_kafka", SCRIPT)
+    if not SCRIPT.exists() or spec is None or spec.loader is None:
+        raise KafkaMissing(f"there is no {SCRIPT}; name a broker in {SERVERS}, or work in a checkout of callboard")
+    module = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(module)
+    return module
