@@ -66,7 +66,7 @@ class PostgresLog:
         """See ``Log``."""
         held = await self._topic(topic)
         rows, size = to_rows(topic, records)
-        return await held.writer.append(rows, size)
+        return await held.writer.submit(rows, size)
 
     async def read(
         self,
@@ -142,12 +142,15 @@ class PostgresLog:
                     topic_id = await db.fetchval("SELECT id FROM topics WHERE name = $1", topic)
                 if topic_id is None:
                     raise missing(topic)
-                self._topics[topic] = Topic(topic_id, partial(self._commit, topic))
+                self._topics[topic] = Topic(topic_id, partial(self._commit, topic, f"append_{topic_id}"))
             return self._topics[topic]
 
-    async def _commit(self, topic: str, rows: Sequence[Row]) -> list[int]:
+    async def _commit(self, topic: str, function: str, rows: Sequence[Row]) -> list[int]:
         async with self._connections.lend(UNKNOWN_OUTCOME) as db:
-            return await append_rows(db, topic, rows, self._clock())
+            try:
+                return await append_rows(db, function, rows, self._clock())
+            except asyncpg.UndefinedFunctionError:
+                raise self._replaced(topic) from None
 
     async def _look(
         self,
@@ -161,11 +164,14 @@ class PostgresLog:
             try:
                 return await call(db, held.id, *args, **kwargs)
             except asyncpg.UndefinedTableError:
-                self._topics.pop(topic, None)
-                raise LogReplaced(
-                    f"topic {topic!r} was dropped from {self._server.name} while in use; "
-                    "stop every process of this board and start again"
-                ) from None
+                raise self._replaced(topic) from None
+
+    def _replaced(self, topic: str) -> LogReplaced:
+        self._topics.pop(topic, None)
+        return LogReplaced(
+            f"topic {topic!r} was dropped from {self._server.name} while in use; "
+            "stop every process of this board and start again"
+        )
 
     def _listen(self) -> None:
         """From now on, topics ring when any process appends."""

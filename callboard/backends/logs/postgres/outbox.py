@@ -3,7 +3,7 @@
 import time
 from collections.abc import Callable, Sequence
 
-from callboard.backends.logs.limits import check_topic_name
+from callboard.backends.logs.limits import missing
 from callboard.backends.logs.postgres.append import append_rows, to_rows
 from callboard.backends.postgres.server import Connection
 from callboard.messages.record import NewRecord
@@ -33,11 +33,13 @@ async def append_within(
         The offsets, in the order of the records.
 
     Raises:
-        ConfigError: for another isolation level, or what cannot name a topic.
+        ConfigError: for another isolation level.
         RecordTooLarge: before anything is written.
         TopicMissing: for a topic that was never ensured.
         asyncpg.PostgresError: whatever else befalls the transaction, which can then only be rolled back.
     """
-    check_topic_name(topic)
     rows, _ = to_rows(topic, records)
-    return await append_rows(connection, topic, rows, clock(), f"SELECT {schema}.append($1, $2, $3, $4, $5)")
+    topic_id = await connection.fetchval(f"SELECT id FROM {schema}.topics WHERE name = $1", topic)  # noqa: S608
+    if topic_id is None:
+        raise missing(topic)
+    return await append_rows(connection, f"{schema}.append_{topic_id}", rows, clock())

@@ -4,21 +4,24 @@ from callboard.backends.log import Bounds
 from callboard.backends.logs.headers import decode_headers
 from callboard.backends.postgres.server import Connection
 from callboard.errors import OffsetOutOfRange
-from callboard.messages.record import Record
+from callboard.messages.record import Record, records_of
 
-# What lies below low is trimmed, though it may not be dropped yet. The sums stop a page before max_bytes
-# without touching payloads that are not sent: their lengths are in the row.
-READ = """
-    SELECT off, time_ns, payload, headers FROM (
-        SELECT *, row_number() OVER running AS place,
-               sum(octet_length(payload) + octet_length(headers)) OVER running AS total
-        FROM (
-            SELECT off, time_ns, payload, headers FROM records_{id}
-            WHERE off >= greatest($1, (SELECT low FROM topics WHERE id = {id})) ORDER BY off LIMIT $2
-        ) AS page
-        WINDOW running AS (ORDER BY off ROWS UNBOUNDED PRECEDING)
-    ) AS summed
-    WHERE place = 1 OR total <= $3"""
+# What lies below low is trimmed, though it may not be dropped yet.
+_PAGE = """
+    SELECT off, time_ns, payload, headers FROM records_{id}
+    WHERE off >= greatest($1, (SELECT low FROM topics WHERE id = {id})) ORDER BY off LIMIT $2"""
+
+# All of the page if it is within max_bytes, else its first record and those before the one that is too much. Lengths
+# are in the rows, so payloads are not touched to find out. The page is in order, and a filter leaves it so.
+READ = f"""
+    SELECT off, time_ns, payload, headers FROM ({_PAGE}) AS page
+    WHERE (SELECT sum(octet_length(payload) + octet_length(headers)) FROM ({_PAGE}) AS page) <= $3
+       OR off = (SELECT off FROM ({_PAGE}) AS page LIMIT 1)
+       OR off < (
+           SELECT off FROM (
+               SELECT off, sum(octet_length(payload) + octet_length(headers)) OVER (ROWS UNBOUNDED PRECEDING) AS total
+               FROM ({_PAGE}) AS page
+           ) AS running WHERE total > $3 LIMIT 1)"""  # noqa: S608 - a number of ours is all that comes in
 _NEWEST = "SELECT max(off) FROM records_{id} WHERE off >= (SELECT low FROM topics WHERE id = {id})"
 _BOUNDS = """
     SELECT low, (SELECT min(off) FROM records_{id} WHERE off >= low),
@@ -35,10 +38,9 @@ async def read(
         first, end = await bounds(db, topic_id)
         if not first <= start <= end:
             raise OffsetOutOfRange(topic, start, first, end)
-    return [
-        Record(offset=offset, time_ns=time_ns, payload=payload, headers=decode_headers(headers))
-        for offset, time_ns, payload, headers in rows
-    ]
+    return records_of(
+        [(off, time_ns, payload, decode_headers(headers) if headers else ()) for off, time_ns, payload, headers in rows]
+    )
 
 
 async def newest(db: Connection, topic_id: int) -> int:

@@ -3,7 +3,7 @@
 import asyncio
 from collections import deque
 from collections.abc import Awaitable, Callable, Sequence
-from dataclasses import dataclass
+from typing import NamedTuple
 
 from callboard.backends.logs.postgres.append import Row
 
@@ -14,8 +14,7 @@ GROUP_BYTES = 4 << 20
 Commit = Callable[[Sequence[Row]], Awaitable[list[int]]]
 
 
-@dataclass(frozen=True, slots=True)
-class Work:
+class Work(NamedTuple):
     """The rows of one caller, which go into one group together, and the future of their offsets."""
 
     rows: list[Row]
@@ -35,13 +34,13 @@ class Writer:
         self._waiting: deque[Work] = deque()
         self._task: asyncio.Task[None] | None = None
 
-    async def append(self, rows: list[Row], size: int) -> list[int]:
+    def submit(self, rows: list[Row], size: int) -> asyncio.Future[list[int]]:
         """The offsets of the rows once they are written; ``size`` is their bytes."""
         future: asyncio.Future[list[int]] = asyncio.get_running_loop().create_future()
         self._waiting.append(Work(rows, size, future))
         if self._task is None:
             self._task = asyncio.create_task(self._run(), name="callboard-log-writer")
-        return await future
+        return future
 
     async def close(self) -> None:
         """Finish what was given to do."""

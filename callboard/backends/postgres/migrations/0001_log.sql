@@ -1,4 +1,4 @@
--- The log: a row in topics, a sequence of offsets and a table of records for each topic.
+-- The log: a row in topics for each topic N, the sequence offsets_N, the table records_N and the function append_N.
 --
 -- The functions keep the search_path they were created under, so they work on their own schema
 -- whoever calls them.
@@ -36,6 +36,7 @@ BEGIN
     -- Payloads are compressed already where that pays: do not try again.
     EXECUTE format('ALTER TABLE records_%s ALTER payload SET STORAGE EXTERNAL', new_id);
     EXECUTE format('CREATE INDEX ON records_%s (key) WHERE key IS NOT NULL', new_id);
+    PERFORM make_append(new_id);
 END $$;
 
 -- Forgets the topic and all its records. One that is ensured again under the name has another identity.
@@ -46,12 +47,13 @@ DECLARE
 BEGIN
     DELETE FROM topics WHERE name = topic_name RETURNING id INTO old_id;
     IF old_id IS NOT NULL THEN
+        EXECUTE format('DROP FUNCTION append_%s', old_id);
         EXECUTE format('DROP TABLE records_%s', old_id);
         EXECUTE format('DROP SEQUENCE offsets_%s', old_id);
     END IF;
 END $$;
 
--- Makes partitions until there is room for the offset. To be called under the lock of append.
+-- Makes partitions until there is room for the offset. To be called under the topic's lock.
 CREATE OR REPLACE FUNCTION make_room(topic_id integer, for_offset bigint) RETURNS void
 LANGUAGE plpgsql SET search_path FROM CURRENT AS $$
 DECLARE
@@ -70,17 +72,21 @@ BEGIN
     END LOOP;
 END $$;
 
--- Writes records, given as arrays, and returns their offsets. keys may be NULL, or hold NULLs, and must not
+-- Makes append_N, a function of its own for each topic so that its statements are planned once in a session.
+--
+-- It writes records, given as arrays, and returns their offsets. keys may be NULL, or hold NULLs, and must not
 -- repeat one; for a key that is there already the answer is the offset of its record.
 --
 -- Offsets are given and committed in one order, because the lock is held from the one to the other: nothing
--- below a committed offset appears later. Each statement in here begins after the lock was won and so sees all
--- that was committed under it; a single statement that took the lock itself would look for keys in the past.
+-- below a committed offset appears later. Each statement in the function begins after the lock was won, and so sees
+-- all that was committed under it; one statement that took the lock itself would look for keys in the past.
 -- The settings leave the look-up of keys no plan that reads a whole table, however old the statistics are.
-CREATE OR REPLACE FUNCTION append(
-    topic_name text, time_ns bigint, keys bytea[], headers bytea[], payloads bytea[]
-) RETURNS bigint[]
-LANGUAGE plpgsql SET search_path FROM CURRENT
+CREATE OR REPLACE FUNCTION make_append(topic_id integer) RETURNS void
+LANGUAGE plpgsql SET search_path FROM CURRENT AS $make$
+BEGIN
+    EXECUTE replace($template$
+CREATE OR REPLACE FUNCTION append_{id}(time_ns bigint, keys bytea[], headers bytea[], payloads bytea[])
+RETURNS bigint[] LANGUAGE plpgsql SET search_path FROM CURRENT
 SET enable_seqscan = off SET enable_hashjoin = off SET enable_mergejoin = off AS $$
 DECLARE
     topic topics;
@@ -89,36 +95,33 @@ DECLARE
     newest bigint;
 BEGIN
     IF current_setting('transaction_isolation') <> 'read committed' THEN
-        RAISE 'records can only be appended in a transaction that is READ COMMITTED' USING ERRCODE = 'CB002';
+        RAISE 'records can only be appended in a transaction that is READ COMMITTED' USING ERRCODE = 'CB001';
     END IF;
-    SELECT * INTO topic FROM topics WHERE name = topic_name;
-    IF NOT FOUND THEN
-        RAISE 'there is no topic %', topic_name USING ERRCODE = 'CB001';
-    END IF;
-    PERFORM pg_advisory_xact_lock(1128416836, topic.id);  -- CBOD: of callboard in this database
-    IF keys IS NOT NULL THEN
-        EXECUTE format(
-            'SELECT array_agg(r.off ORDER BY b.place)
-             FROM unnest($1) WITH ORDINALITY AS b(key, place)
-             LEFT JOIN records_%1$s r ON r.key = b.key AND r.off >= (SELECT low FROM topics WHERE id = %1$s)',
-            topic.id) INTO held USING keys;
-        offsets := ARRAY(
-            SELECT CASE WHEN h IS NULL THEN nextval(format('offsets_%s', topic.id)::regclass) ELSE h END
-            FROM unnest(held) AS h);
+    PERFORM pg_advisory_xact_lock(1128416836, {id});  -- CBOD: the locks of callboard in this database
+    SELECT * INTO topic FROM topics WHERE id = {id};
+    IF keys IS NULL THEN
+        offsets := ARRAY(SELECT nextval('offsets_{id}') FROM generate_series(1, cardinality(payloads)));
     ELSE
+        held := (
+            SELECT array_agg(r.off ORDER BY b.place)
+            FROM unnest(keys) WITH ORDINALITY AS b(key, place)
+            LEFT JOIN records_{id} r ON r.key = b.key AND r.off >= topic.low);
         offsets := ARRAY(
-            SELECT nextval(format('offsets_%s', topic.id)::regclass) FROM generate_series(1, cardinality(payloads)));
+            SELECT CASE WHEN h IS NULL THEN nextval('offsets_{id}') ELSE h END FROM unnest(held) AS h);
     END IF;
     newest := (SELECT max(o) FROM unnest(offsets) AS o);
-    PERFORM make_room(topic.id, newest);
-    EXECUTE format(
-        'INSERT INTO records_%s
-         SELECT off, $1, key, headers, payload
-         FROM unnest($2, $3, $4, $5, $6) AS b(off, held, key, headers, payload) WHERE held IS NULL',
-        topic.id) USING time_ns, offsets, held, keys, headers, payloads;
-    PERFORM pg_notify(current_schema(), format('%s %s', topic.id, newest));
+    IF newest >= topic.room THEN
+        PERFORM make_room({id}, newest);
+    END IF;
+    INSERT INTO records_{id}
+    SELECT b.off, append_{id}.time_ns, b.key, b.headers, b.payload
+    FROM unnest(offsets, held, keys, headers, payloads) AS b(off, held, key, headers, payload)
+    WHERE b.held IS NULL;
+    PERFORM pg_notify(current_schema(), '{id} ' || newest);
     RETURN offsets;
-END $$;
+END $$
+$template$, '{id}', topic_id::text);
+END $make$;
 
 -- Drops the partitions that hold trimmed records only. Where a long reader, such as a dump, keeps one busy
 -- it stays until the next trim; waiting for it would hold up everyone else.
