@@ -2,6 +2,8 @@
 
 import asyncio
 import contextlib
+import json
+import secrets
 import shutil
 import sysconfig
 import tempfile
@@ -15,6 +17,7 @@ from rich.live import Live
 
 from callboard.actors.runtime import Runtime
 from callboard.app.board import Callboard
+from callboard.app.settings import BoardSettings
 from callboard.cli.demo.fleet import Fleet
 from callboard.cli.demo.play import Outcome, Play, Progress, copy_source
 from callboard.cli.demo.table import draw, line
@@ -22,7 +25,9 @@ from callboard.cli.logs import configure_logging
 from callboard.errors import CallboardError, RequestRefused
 
 CONFIGURATION = """\
-log = "sqlite:///./board.db"
+log = {log}
+blobs = {blobs}
+prefix = {prefix}
 runtime = "{runtime}"
 
 [logging]
@@ -40,6 +45,8 @@ def demo(
     edits: Annotated[int, typer.Option(min=3, help="How many edits to publish after the tree.")] = 250,
     seed: Annotated[int, typer.Option(help="The same seed makes the same edits.")] = 1,
     keep: Annotated[Path | None, typer.Option(help="An empty folder to work in, which is then kept.")] = None,
+    log: Annotated[str, typer.Option(metavar="URL", help="The log to distribute through.")] = "sqlite:///./board.db",
+    blobs: Annotated[str, typer.Option(metavar="URL", help="Where large content goes.")] = "./blobs",
     runtime: Annotated[Runtime, typer.Option(help="Each actor in a process of its own, or embedded.")] = "processes",
 ) -> None:
     """Distribute a real tree to six subscribers while actors are being killed, and compare every byte."""
@@ -54,7 +61,8 @@ def demo(
     if any(folder.iterdir()):
         raise RequestRefused(f"{folder} is not empty; name another folder with --keep")
     try:
-        outcome = asyncio.run(_play(root.resolve(), folder.resolve(), edits, seed, runtime, console))
+        place = BoardSettings(log, blobs, folder.resolve(), f"demo-{secrets.token_hex(4)}")
+        outcome = asyncio.run(_play(root.resolve(), place, edits, seed, runtime, console))
     finally:
         if keep is None:
             shutil.rmtree(folder, ignore_errors=True)
@@ -66,14 +74,17 @@ def demo(
         raise typer.Exit(1)
 
 
-async def _play(root: Path, folder: Path, edits: int, seed: int, runtime: str, console: Console) -> Outcome:
+async def _play(
+    root: Path, place: BoardSettings, edits: int, seed: int, runtime: str, console: Console
+) -> Outcome:
+    folder = place.base
     console.print(f"copying {root} to {folder}", markup=False)
     source = folder / "source"
     await asyncio.to_thread(copy_source, root, source)
-    (folder / "callboard.toml").write_text(CONFIGURATION.format(runtime=runtime))
+    (folder / "callboard.toml").write_text(_configuration(place, runtime))
     fleet = Fleet(folder, source)
     progress = Progress()
-    async with Callboard("sqlite:///./board.db", base=folder) as board:
+    async with Callboard(place.log, blobs=place.blobs, base=folder, prefix=place.prefix) as board:
         watching = asyncio.create_task(_watch(board, progress, console))
         try:
             return await Play(board, fleet, folder, source, edits, seed, progress).run()
@@ -82,6 +93,12 @@ async def _play(root: Path, folder: Path, edits: int, seed: int, runtime: str, c
             with contextlib.suppress(asyncio.CancelledError):
                 await watching
             await asyncio.to_thread(fleet.stop)
+
+
+def _configuration(place: BoardSettings, runtime: str) -> str:
+    """What the demo's processes read; its topics are its own, so that it can share a server."""
+    texts = {"log": place.log, "blobs": place.blobs, "prefix": place.prefix}
+    return CONFIGURATION.format(runtime=runtime, **{name: json.dumps(text) for name, text in texts.items()})
 
 
 async def _watch(board: Callboard, progress: Progress, console: Console) -> None:
