@@ -32,6 +32,26 @@ def test_a_clear_is_stored_before_it_takes_effect() -> None:
     assert it.asked(SaveLedger).ledger.offset == 9
 
 
+def test_what_was_cleared_is_told_only_once_that_is_stored() -> None:
+    it = stuck()
+    it.feed(clear(11, at=5))
+    it.save_all()
+    assert it.asked(ImportPackage).offset == 12  # its transaction brings the statuses of 10 and 11 along
+    assert it.sent(StatusesPending) == []
+    it.done(ImportPackage)
+    assert [status.offset for status in it.sent(StatusesPending)[0].statuses] == [10, 11, 12]
+
+
+def test_commands_that_come_twice_while_the_repository_is_busy_take_effect_once() -> None:
+    it = ImporterDriver(editable=True).arrive()
+    it.read(package(10))
+    for at in (5, 6, 5):
+        it.feed(clear(10 + at, at=at))
+    it.done(ImportPackage)
+    (saved,) = it.save_all()
+    assert saved.ledger.command_offset == 6
+
+
 def test_a_clear_is_acknowledged_with_the_count() -> None:
     it = stuck()
     it.feed(clear(11, at=5))

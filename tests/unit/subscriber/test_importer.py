@@ -189,7 +189,9 @@ def test_after_a_repository_error_the_ledger_there_says_whether_it_was_committed
 def test_a_clear_that_comes_while_the_repository_is_away_is_not_lost() -> None:
     it = importing(editable=True)
     tried = it.fail(ImportPackage, RepositoryUnavailable("disk gone"))
+    it.fail(OpenRepository, RepositoryUnavailable("disk gone"))
     it.feed(clear(12, at=5))
+    it.tick("open")
     it.done(OpenRepository, tried.ledger)
     saved = it.save_all()
     assert (saved[0].ledger.offset, saved[0].ledger.command_offset, saved[0].durable) == (10, 5, True)
