@@ -13,12 +13,13 @@ from pathlib import Path
 from typing import Any, Protocol
 
 import callboard
-from callboard.backends.logs.kafka.address import Address, parse_address
+from callboard.backends.log import Capability, Retention
+from callboard.backends.logs.kafka.address import parse_address
 from callboard.backends.logs.kafka.log import KafkaLog
 from callboard.backends.logs.kafka.protocol import MetadataRequest
 from callboard.backends.logs.kafka.topics import BATCH_BYTES
-from callboard.backends.logs.kafka.writer import Writer
 from callboard.backends.logs.limits import check_topic_name
+from callboard.errors import NotSupported
 
 SERVERS = "CALLBOARD_TEST_KAFKA"
 """The environment variable with the ``host:port`` of a broker to use instead of one's own."""
@@ -101,8 +102,10 @@ def mock_kafka() -> Iterator[str]:
 class MockKafkaLog(KafkaLog):
     """A log over the mock, whose topics come by themselves, with partitions and limits that nobody can ask for."""
 
-    def __init__(self, address: Address, clock: Callable[[], int] = time.time_ns) -> None:
-        super().__init__(address, clock)
+    @property
+    def capabilities(self) -> Capability:
+        """See ``Log``."""
+        return super().capabilities & ~Capability.TRIM
 
     async def ensure(self, topic: str) -> None:
         """See ``Log``."""
@@ -110,7 +113,11 @@ class MockKafkaLog(KafkaLog):
         check_topic_name(topic)
         await self._cluster.ask_any(MetadataRequest(topic, create=True), lambda answer: int(answer.topics[0][0]))
         await self._cluster.find(topic)
-        self._writers.setdefault(topic, Writer(topic, self._cluster, BATCH_BYTES, self._clock))
+        self._write_to(topic, BATCH_BYTES)
+
+    async def trim(self, topic: str, retention: Retention) -> int:  # noqa: ARG002 - no retention is possible
+        """See ``Log``."""
+        raise NotSupported(f"the mock of Kafka cannot trim topic {topic!r}; use a real broker")
 
 
 def mock_kafka_log(servers: str, clock: Callable[[], int] = time.time_ns) -> MockKafkaLog:

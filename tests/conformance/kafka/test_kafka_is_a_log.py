@@ -13,6 +13,7 @@ from callboard.backends.logs.kafka.address import parse_address
 from callboard.backends.logs.kafka.log import KafkaLog
 from callboard.backends.tail import SharedTail
 from callboard.testing.conformance.log import ALL_CHECKS, Check, LogHarness
+from callboard.testing.kafka import mock_kafka_log
 
 AGO_NS = 200 * 10**9
 """Brokers refuse records from the future, so the clocks of these tests begin in the past."""
@@ -22,7 +23,7 @@ def unused() -> str:
     return f"checked-{uuid.uuid4().hex[:12]}"
 
 
-Gap = Callable[[Log, str, int], Awaitable[None]]
+Gap = Callable[[Log, str, int], Awaitable[None]] | None
 
 
 def run(check: Check, make: Callable[[Callable[[], int]], Log], gap: Gap) -> None:
@@ -59,3 +60,9 @@ async def abort(servers: str, topic: str, count: int) -> None:
         for _ in range(count):
             await producer.send_and_wait(topic, b"never", partition=0)
         await producer.abort_transaction()
+
+
+@pytest.mark.parametrize("check", ALL_CHECKS, ids=lambda check: check.__name__)
+def test_the_mock_of_kafka_does_what_it_can(check: Check, kafka_mock: str) -> None:
+    """It does not declare to trim, and has no gaps to look at: it shows what was rolled back."""
+    run(check, lambda clock: mock_kafka_log(kafka_mock, clock), gap=None)

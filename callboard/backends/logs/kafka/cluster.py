@@ -111,12 +111,12 @@ class Cluster:
         raise closed()
 
     async def ask_any(self, request: Any, error_of: Callable[[Any], int]) -> Any:
-        """The answer of any broker; ``error_of`` finds the error code in it."""
+        """The answer of any broker; ``error_of`` finds the error code in it, to try again for some."""
         attempts = Attempts(self.timeout_ms)
         while not self._closed:
             try:
                 answer = await self._connections.ask_any(request)
-                if (code := error_of(answer)) not in STALE:
+                if (code := error_of(answer)) not in STALE or code == UNKNOWN_TOPIC:
                     return answer
                 reason = LogUnavailable(f"Kafka cannot answer yet ({described(code)})")
             except LogUnavailable as error:

@@ -44,7 +44,7 @@ class KafkaLog:
         """See ``Log``. Raises ``ConfigError`` for a bad name, or a topic with settings that lose order or records."""
         self._check_open()
         check_topic_name(topic)
-        await topics.ensure(self._cluster, topic, self._address)
+        self._write_to(topic, await topics.ensure(self._cluster, topic, self._address))
 
     async def append(self, topic: str, records: Sequence[NewRecord]) -> list[int]:
         """See ``Log``. The records of one append have to fit into the topic's ``max.message.bytes``."""
@@ -54,8 +54,7 @@ class KafkaLog:
         if not entries:
             return []
         if topic not in self._writers:
-            limit = await topics.batch_bytes(self._cluster, topic)
-            self._writers.setdefault(topic, Writer(topic, self._cluster, limit, self._clock))
+            self._write_to(topic, topics.batch_bytes(await topics.settings(self._cluster, topic)))
         return await self._writers[topic].append(entries, size)
 
     async def read(
@@ -102,6 +101,10 @@ class KafkaLog:
         for writer in self._writers.values():
             await writer.close()
         await self._cluster.close()
+
+    def _write_to(self, topic: str, batch_bytes: int) -> None:
+        if topic not in self._writers:
+            self._writers[topic] = Writer(topic, self._cluster, batch_bytes, self._clock)
 
     def _check_open(self) -> None:
         if self._closed:

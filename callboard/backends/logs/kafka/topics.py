@@ -13,8 +13,10 @@ from callboard.backends.logs.kafka.failure import (
     INVALID_REPLICATION_FACTOR,
     STALE,
     TOPIC_EXISTS,
+    UNKNOWN_TOPIC,
     refused,
 )
+from callboard.backends.logs.limits import missing
 from callboard.errors import ConfigError, LogError, LogUnavailable, TopicMissing
 
 BATCH_BYTES = 8 << 20
@@ -29,13 +31,18 @@ _SETTINGS = ("max.message.bytes", "cleanup.policy")
 log = structlog.get_logger(__name__)
 
 
-async def ensure(cluster: Cluster, name: str, address: Address) -> None:
-    """Create the topic, or check the one that is there. Raises ``ConfigError`` naming setting and fix."""
+async def ensure(cluster: Cluster, name: str, address: Address) -> int:
+    """Create the topic, or check the one that is there; how large a batch it takes.
+
+    Raises ``ConfigError`` naming the setting that cannot stay, and the fix.
+    """
     attempts = Attempts(cluster.timeout_ms)
     while True:
         try:
             topic = await cluster.find(name)
-            return check(topic, await settings(cluster, name))
+            found = await settings(cluster, name)
+            check(topic, found)
+            return batch_bytes(found)
         except TopicMissing as error:
             reason: LogError = error
         try:
@@ -53,7 +60,7 @@ def check(topic: Topic, found: dict[str, str]) -> None:
             f"topic {topic.name!r} has {topic.partitions} partitions, and only within one there is an order; "
             "create it with 1, or choose another topic prefix"
         )
-    if int(found.get("max.message.bytes", BATCH_BYTES_MIN)) < BATCH_BYTES_MIN:
+    if batch_bytes(found) < BATCH_BYTES_MIN:
         raise ConfigError(
             f"topic {topic.name!r} has max.message.bytes={found['max.message.bytes']}, and records may take "
             f"{BATCH_BYTES_MIN}; {alter} max.message.bytes={BATCH_BYTES}"
@@ -65,9 +72,9 @@ def check(topic: Topic, found: dict[str, str]) -> None:
         )
 
 
-async def batch_bytes(cluster: Cluster, name: str) -> int:
-    """How large a batch the topic takes; the least that ``check`` lets pass if one may not ask."""
-    return int((await settings(cluster, name)).get("max.message.bytes", BATCH_BYTES_MIN))
+def batch_bytes(found: dict[str, str]) -> int:
+    """How large a batch a topic with these settings takes; the least that passes ``check`` if one may not see them."""
+    return int(found.get("max.message.bytes", BATCH_BYTES_MIN))
 
 
 async def settings(cluster: Cluster, name: str) -> dict[str, str]:
@@ -75,6 +82,9 @@ async def settings(cluster: Cluster, name: str) -> dict[str, str]:
     request = DescribeConfigsRequest([(_TOPIC_RESOURCE, name, list(_SETTINGS))])
     answer = await cluster.ask_any(request, lambda answer: answer.resources[0][0])
     error, _, _, _, entries, *_ = answer.resources[0]
+    if error == UNKNOWN_TOPIC:
+        cluster.forget(name)
+        raise missing(name)
     if error in FORBIDDEN:
         log.warning("settings.hidden", topic=name, advice="allow DESCRIBE_CONFIGS to have them checked")
         return {}

@@ -1,0 +1,61 @@
+"""URLs of Kafka logs."""
+
+from pathlib import Path
+
+import pytest
+
+from callboard.backends.logs.kafka.address import parse_address
+from callboard.errors import ConfigError
+
+
+def test_servers_have_a_port_or_get_the_usual_one() -> None:
+    assert parse_address("kafka://one:1,two,[::1]:3").servers == (("one", 1), ("two", 9092), ("::1", 3))
+
+
+def test_options_are_taken_over() -> None:
+    address = parse_address("kafka://one/?replication_factor=3&retention_ms=86400000&request_timeout_ms=500")
+    assert (address.replication_factor, address.retention_ms, address.request_timeout_ms) == (3, 86_400_000, 500)
+    assert dict(address.security) == {"security_protocol": "PLAINTEXT"}
+
+
+def test_a_password_comes_from_the_environment() -> None:
+    url = "kafka://one/?security_protocol=SASL_SSL&sasl_mechanism=SCRAM-SHA-512&sasl_username=ann&sasl_password_env=PW"
+    security = parse_address(url, {"PW": "secret"}).security
+    assert security["sasl_plain_password"] == "secret"
+    assert security["sasl_mechanism"] == "SCRAM-SHA-512"
+    assert security["ssl_context"].check_hostname
+
+
+@pytest.mark.parametrize(
+    ("url", "advice"),
+    [
+        ("kafka:", "kafka://host:port"),
+        ("kafka:///", "kafka://host:port"),
+        ("kafka://one/topic", "kafka://host:port"),
+        ("kafka://one:port", "not a host and a port"),
+        ("kafka://one:70000", "not a host and a port"),
+        ("kafka://one,,two", "not a host and a port"),
+        ("kafka://ann:secret@one", "sasl_username"),
+        ("kafka://one/?replicationfactor=3", "did you mean replication_factor"),
+        ("kafka://one/?replication_factor=three", "whole number"),
+        ("kafka://one/?request_timeout_ms=5", "at least 100"),
+        ("kafka://one/?security_protocol=TLS", "use one of PLAINTEXT"),
+        ("kafka://one/?sasl_username=ann", "no effect with security_protocol=PLAINTEXT"),
+        ("kafka://one/?security_protocol=SSL&sasl_username=ann", "no effect with security_protocol=SSL"),
+        ("kafka://one/?security_protocol=SASL_PLAINTEXT&sasl_mechanism=OAUTH", "use one of PLAIN"),
+        ("kafka://one/?security_protocol=SASL_PLAINTEXT&sasl_password=x", "needs sasl_username"),
+        ("kafka://one/?security_protocol=SASL_PLAINTEXT&sasl_username=ann", "sasl_password_env"),
+        ("kafka://one/?security_protocol=SASL_PLAINTEXT&sasl_username=ann&sasl_password_env=GONE", "set GONE"),
+        ("kafka://one/?security_protocol=SSL&ssl_cafile=/nowhere/ca.pem", "ssl_cafile=/nowhere/ca.pem"),
+    ],
+)
+def test_a_url_that_cannot_work_is_refused_with_advice(url: str, advice: str) -> None:
+    with pytest.raises(ConfigError, match=advice) as caught:
+        parse_address(url, {})
+    assert "secret" not in str(caught.value)
+
+
+def test_a_file_that_holds_no_certificate_is_named(tmp_path: Path) -> None:
+    (tmp_path / "ca.pem").write_text("nothing")
+    with pytest.raises(ConfigError, match="readable PEM file"):
+        parse_address(f"kafka://one/?security_protocol=SSL&ssl_cafile={tmp_path}/ca.pem")
