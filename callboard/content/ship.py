@@ -106,6 +106,9 @@ async def receive(message: PackageMessage, blobs: BlobStore, spool: Path) -> Asy
         PackageRefused: the message refers to something that cannot be a blob.
     """
     needed = needed_blobs(message)
+    if not needed and not message.content_ref:
+        yield Received(message, message.content or None, {})
+        return
     try:
         folder = Path(tempfile.mkdtemp(dir=spool, prefix="package-"))
     except OSError as error:

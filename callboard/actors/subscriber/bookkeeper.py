@@ -28,6 +28,8 @@ from callboard.messages.mailbox import StatusesPending, StatusesSent
 RETRY = Backoff(first_s=0.2, max_s=10.0)
 BATCH_MAX = 200
 """Statuses in one append."""
+REST_S = 0.02
+"""Between two appends, unless there is a whole batch: during a catch-up statuses go together, not one by one."""
 
 
 class Bookkeeper:
@@ -36,7 +38,7 @@ class Bookkeeper:
     Receives: StatusesPending (importer).
     Sends: StatusesSent (importer).
     Stores: nothing; the outbox is in the importer's ledger until the statuses are on the log.
-    Timers: "again", after a failed append.
+    Timers: "again", after a failed append, and "rested", after one that succeeded.
     Gives up when: never, but a log that fails does not hold up a stop; imports wait once the outbox is full.
     """
 
@@ -46,6 +48,7 @@ class Bookkeeper:
         self._pending: tuple[PackageStatusMessage, ...] = ()
         self._appending: tuple[PackageStatusMessage, ...] = ()
         self._failures = 0
+        self._resting = False
         self._stopping = False
 
     def receive(self, message: Input, origin: Origin, now: Moment) -> Iterable[Effect]:
@@ -58,6 +61,8 @@ class Bookkeeper:
                 sent, self._appending, self._failures = self._appending[-1].sequence, (), 0
                 self._pending = tuple(status for status in self._pending if status.sequence > sent)
                 yield Send(IMPORTER, StatusesSent(sequence=sent))
+                self._resting = True
+                yield After("rested", REST_S)
                 yield from self._append(now)
             case Failed(effect=Append(), error=error):
                 self._appending = ()
@@ -65,10 +70,12 @@ class Bookkeeper:
                 if self._failures == 1:
                     yield note("status.failed", level="warning", reason=str(error))
                 yield After("again", RETRY.delay_s(self._failures, self._rng))
-            case Tick():
+            case Tick(key):
+                self._resting = self._resting and key != "rested"
                 yield from self._append(now)
             case Stopping():
                 self._stopping = True
+                yield from self._append(now)
             case _:
                 pass
         if self._stopping and not self._appending and (self._failures or not self._pending):
@@ -76,6 +83,8 @@ class Bookkeeper:
 
     def _append(self, now: Moment) -> Iterator[Effect]:
         if self._appending or not self._pending:
+            return
+        if self._resting and len(self._pending) < BATCH_MAX and not self._stopping:
             return
         self._appending = self._pending[:BATCH_MAX]
         records = tuple(

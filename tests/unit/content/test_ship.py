@@ -186,9 +186,18 @@ def test_a_reference_that_is_no_digest_never_reaches_the_blob_store(blobs, spool
         asyncio.run(run())
 
 
+def test_what_is_all_in_the_record_needs_no_spool(blobs, tmp_path):
+    async def run():
+        async with receive(message(Kind.ADD, Shipment(("/a",), (), b"x")), blobs, tmp_path / "nowhere") as received:
+            assert received.content == b"x"
+
+    asyncio.run(run())
+
+
 def test_a_spool_that_is_not_there_is_to_be_repaired(blobs, tmp_path):
     async def run():
-        async with receive(message(Kind.TEST, Shipment((), ())), blobs, tmp_path / "nowhere"):
+        shipped = Shipment(("/a",), (), content_ref="0" * 64)
+        async with receive(message(Kind.ADD, shipped), blobs, tmp_path / "nowhere"):
             pytest.fail("nowhere to spool")
 
     with pytest.raises(RepositoryUnavailable, match="make room"):

@@ -60,6 +60,15 @@ def test_a_subscriber_that_was_there_before_goes_on_behind_its_stored_position()
     assert not it.asks(SaveLedger)
 
 
+def test_an_instance_whose_name_is_not_stored_does_not_speak() -> None:
+    it = ImporterDriver()
+    it.done(OpenRepository, None)
+    it.feed(PeerUp(roles.ANNOUNCER))
+    assert it.sent(Report) == []
+    saved = it.done(SaveLedger)
+    assert it.sent(Report)[0].announcement.subscriber_instance == saved.ledger.instance
+
+
 def test_nothing_is_looked_at_before_the_repository_is_open_even_if_the_name_is_granted_first() -> None:
     it = ImporterDriver(start="latest")
     it.fail(OpenRepository, RepositoryBusy("not yet"))

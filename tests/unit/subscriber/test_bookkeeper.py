@@ -49,8 +49,21 @@ def test_statuses_are_appended_together_under_keys_that_make_repeats_harmless() 
 def test_many_statuses_go_in_batches() -> None:
     it = bookkeeper()
     it.feed(pending(1, 450))
-    assert [len(it.done(Append).records) for _ in range(3)] == [200, 200, 50]
+    assert [len(it.done(Append).records) for _ in range(2)] == [200, 200]
+    it.tick("rested")
+    assert len(it.done(Append).records) == 50
     assert sent(it) == [200, 400, 450]
+
+
+def test_statuses_that_come_one_by_one_wait_a_moment_for_each_other() -> None:
+    it = bookkeeper()
+    it.feed(pending(1, 1))
+    it.done(Append)
+    it.feed(pending(2, 2))
+    it.feed(pending(2, 9))
+    assert not it.asks(Append)
+    it.tick("rested")
+    assert len(it.done(Append).records) == 8
 
 
 def test_a_failed_append_is_repeated_with_the_same_keys_ever_more_slowly() -> None:
@@ -74,6 +87,7 @@ def test_what_becomes_pending_during_an_append_is_told_sent_only_after_its_own()
     it.feed(pending(4, 7))  # of a new importer, whose ledger knows that the first three were sent
     it.done(Append)
     assert sent(it) == [5]
+    it.tick("rested")
     assert keys(it.done(Append)) == ["me/6", "me/7"]
     assert sent(it) == [5, 7]
 
