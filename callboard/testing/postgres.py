@@ -69,7 +69,13 @@ class PostgresServer:
         self._end(signal.SIGINT)
 
     def kill(self) -> None:
-        """Kill it as a crash does: its processes end without a word, and it recovers with the next start."""
+        """Kill it as a crash does: all its processes end in mid-word, and it recovers with the next start."""
+        if self._process is not None:
+            self._process.send_signal(signal.SIGSTOP)  # so that it starts no more of them
+            process_id = self._process.pid
+            children = Path(f"/proc/{process_id}/task/{process_id}/children").read_text().split()
+            for child in map(int, children):
+                os.kill(child, signal.SIGKILL)
         self._end(signal.SIGKILL)
 
     def _initialise(self) -> None:

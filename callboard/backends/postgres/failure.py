@@ -48,13 +48,18 @@ def explained(
     except asyncpg.PostgresError as error:
         code = error.sqlstate or ""
         if code in _TO_FIX:
-            raise ConfigError(f"{server.name}, schema {server.schema}: {error}; {_TO_FIX[code]}") from error
+            raise ConfigError(f"{server.name}, schema {server.schema}: {_said(error)}; {_TO_FIX[code]}") from error
         if code in _TO_WAIT_FOR or code.startswith(_TRANSIENT):
             advice = _TO_WAIT_FOR.get(code, "see the server's own log")
-            raise unavailable(f"{server.name}: {error}; {advice}. {consequence}") from error
+            raise unavailable(f"{server.name}: {_said(error)}; {advice}. {consequence}") from error
         raise
     except (OSError, asyncpg.InterfaceError, asyncpg.InternalClientError) as error:
         raise _unreachable(server, error, unavailable, consequence) from error
+
+
+def _said(error: Exception) -> str:
+    """What the server said, in one line: it adds details and hints in lines of their own."""
+    return ", ".join(str(error).splitlines())
 
 
 def _unreachable(

@@ -135,7 +135,7 @@ BEGIN
         WHERE i.inhparent = format('records_%s', topic_id)::regclass AND t.id = topic_id
           AND substring(pg_get_expr(c.relpartbound, c.oid) FROM $x$TO \('(\d+)'\)$x$)::bigint <= t.low
     LOOP
-        EXECUTE format('DROP TABLE %I', name);
+        EXECUTE format('DROP TABLE IF EXISTS %I', name);  -- another trim may have been faster
     END LOOP;
 EXCEPTION WHEN lock_not_available THEN
     NULL;

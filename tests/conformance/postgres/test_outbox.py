@@ -1,0 +1,83 @@
+"""Records that are committed with the caller's own changes, or not at all."""
+
+import asyncio
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+
+import asyncpg
+import pytest
+
+from callboard.backends.log import RECORD_BYTES_MAX
+from callboard.backends.logs.postgres import PostgresLog, append_within
+from callboard.backends.postgres.server import Connection, Server
+from callboard.errors import ConfigError, RecordTooLarge, TopicMissing
+from callboard.messages.record import NewRecord
+
+ONE = [NewRecord(payload=b"one", headers=(("a", "b"),), key="k")]
+
+
+@asynccontextmanager
+async def log_and_caller(url: str) -> AsyncIterator[tuple[PostgresLog, Connection, str]]:
+    """A log, a connection of somebody who knows nothing of its schema, and that schema."""
+    log, server = PostgresLog(url), Server.of(url)
+    await log.ensure("package")
+    caller = await asyncpg.connect(server.dsn)
+    try:
+        yield log, caller, server.schema
+    finally:
+        await caller.close()
+        await log.close()
+
+
+def test_a_committed_transaction_brings_its_records(postgres_url: str) -> None:
+    async def scenario() -> None:
+        async with log_and_caller(postgres_url) as (log, caller, schema):
+            async with caller.transaction():
+                (offset,) = await append_within(caller, "package", ONE, schema=schema, clock=lambda: 7)
+                assert await log.read("package", 1) == []
+            (record,) = await log.read("package", 1)
+            assert (record.offset, record.payload, record.headers, record.time_ns) == (offset, b"one", (("a", "b"),), 7)
+            assert await log.append("package", ONE) == [offset], "keys are those of the log"
+
+    asyncio.run(scenario())
+
+
+def test_a_transaction_that_is_rolled_back_leaves_no_record(postgres_url: str) -> None:
+    async def scenario() -> None:
+        async with log_and_caller(postgres_url) as (log, caller, schema):
+            transaction = caller.transaction()
+            await transaction.start()
+            await append_within(caller, "package", ONE, schema=schema)
+            await transaction.rollback()
+            assert await log.read("package", 1) == []
+            await log.append("package", ONE)
+            assert len(await log.read("package", 2)) == 1, "the offset that was rolled back is a gap"
+
+    asyncio.run(scenario())
+
+
+def test_a_commit_wakes_those_who_wait(postgres_url: str) -> None:
+    async def scenario() -> None:
+        async with log_and_caller(postgres_url) as (log, caller, schema):
+            waiting = asyncio.create_task(log.wait("package", 1, 30.0))
+            async with caller.transaction():
+                await append_within(caller, "package", ONE, schema=schema)
+                assert not waiting.done()
+            assert await waiting
+
+    asyncio.run(scenario())
+
+
+def test_what_cannot_be_appended_is_refused(postgres_url: str) -> None:
+    async def scenario() -> None:
+        async with log_and_caller(postgres_url) as (_, caller, schema):
+            with pytest.raises(TopicMissing):
+                await append_within(caller, "nothing", ONE, schema=schema)
+            with pytest.raises(RecordTooLarge):
+                await append_within(caller, "package", [NewRecord(payload=bytes(RECORD_BYTES_MAX + 1))], schema=schema)
+            for isolation in ("repeatable_read", "serializable"):
+                with pytest.raises(ConfigError, match="READ COMMITTED"):
+                    async with caller.transaction(isolation=isolation):
+                        await append_within(caller, "package", ONE, schema=schema)
+
+    asyncio.run(scenario())
