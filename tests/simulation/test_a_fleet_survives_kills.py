@@ -1,4 +1,4 @@
-"""A fleet in virtual time: actors die, agents restart, logs and repositories fail and dawdle; nothing is lost.
+"""Whole fleets in virtual time: actors die, agents restart, logs and repositories fail and dawdle; nothing is lost.
 
 Replay or extend with ``CALLBOARD_SEEDS=17`` or ``CALLBOARD_SEEDS=1000:2000``.
 """
@@ -7,6 +7,7 @@ import asyncio
 import os
 from collections import Counter
 from collections.abc import Iterable
+from contextlib import suppress
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from random import Random
@@ -14,16 +15,18 @@ from random import Random
 import pytest
 from structlog.testing import capture_logs
 
-from callboard.actors import subscriber
-from callboard.actors.agent import Agent, AgentSpec, World
+from callboard.actors import publisher, subscriber
+from callboard.actors.agent import ActorSpec, Agent, AgentSpec, World
 from callboard.actors.backoff import Backoff
+from callboard.actors.publisher import PublisherSettings
 from callboard.actors.runtime import Simulation
 from callboard.actors.runtime.supervision import Limits
 from callboard.actors.subscriber import SubscriberSettings
 from callboard.actors.world import AgentWorld
 from callboard.backends.logs.memory import MemoryLog
 from callboard.backends.repository import EntryKind, Operation
-from callboard.content.ship import Shipment, build
+from callboard.content.ship import build
+from callboard.errors import NotAnswered
 from callboard.messages import codec
 from callboard.messages.distribution import (
     ClearCommand,
@@ -35,6 +38,7 @@ from callboard.messages.distribution import (
 )
 from callboard.messages.headers import new_record, open_record
 from callboard.messages.ledger import Ledger
+from callboard.messages.mailbox import DistributeRequest, DistributeResponse
 from callboard.messages.topics import Topics
 from callboard.testing.faults import Faults, FaultyLog, FaultyRepository
 from callboard.testing.memory_blob_store import MemoryBlobStore
@@ -49,7 +53,7 @@ LIMITS = Limits(backoff_s=(0.0, 0.05), max_restarts=10_000)
 
 
 def seeds() -> Iterable[int]:
-    first, colon, last = os.environ.get("CALLBOARD_SEEDS", "0:40").partition(":")
+    first, colon, last = os.environ.get("CALLBOARD_SEEDS", "0:20").partition(":")
     return range(int(first), int(last) if colon else int(first) + 1)
 
 
@@ -94,7 +98,7 @@ class Edge:
 
 
 class Fleet:
-    """One publisher, three subscribers, and the fates."""
+    """Two publishers' packages, three subscribers, and the fates."""
 
     def __init__(self, simulation: Simulation, tmp_path: Path) -> None:
         self.simulation = simulation
@@ -104,6 +108,7 @@ class Fleet:
         self.blobs = MemoryBlobStore(lambda: simulation.clock.now().wall_ns)
         self.faults = Faults(self.rng)
         self.faulty_log = FaultyLog(self.log, self.faults, keys=self.rng.random() < 0.5)
+        self.damage = 0.05
         self.sent: dict[int, Sent] = {}
         self.source = MemoryRepository()
         for folder in ("/site", "/shop"):
@@ -133,14 +138,20 @@ class Fleet:
     async def play(self) -> None:
         for topic in (TOPICS.package, TOPICS.status, TOPICS.discovery, TOPICS.command):
             await self.log.ensure(topic)
+        await self.start_publishers()
         for edge in self.edges:
             await self.start(edge)
         await asyncio.gather(self.publish(), self.kill(), self.restart(), self.clear())
         self.faults.active = False
         await self.settle()
-        for edge in self.edges:
-            assert edge.agent is not None
-            await edge.agent.stop(10)
+        for agent, _ in self.agents():
+            await agent.stop(10)
+
+    def agents(self) -> list[tuple[Agent, tuple[ActorSpec, ...]]]:
+        return [(edge.agent, subscriber.actors(edge.settings)) for edge in self.edges if edge.agent]
+
+    async def start_publishers(self) -> None:
+        """The test itself is the publisher."""
 
     async def start(self, edge: Edge) -> None:
         async def world() -> World:
@@ -154,22 +165,23 @@ class Fleet:
     async def publish(self) -> None:
         for number in range(PACKAGES):
             await asyncio.sleep(self.rng.uniform(0, CHAOS_S / PACKAGES))
-            publisher = self.rng.choice(["site", "site", "shop"])
-            path = f"/{publisher}/{self.rng.randrange(4)}"
-            damaged = self.rng.random() < 0.05
+            name = self.rng.choice(["site", "site", "shop"])
+            path = f"/{name}/{self.rng.randrange(4)}"
+            damaged = self.rng.random() < self.damage
             kind = Kind.DELETE if not damaged and self.rng.random() < 0.25 else Kind.ADD
             content = b"%d" % number * self.rng.choice([1, 1000]) if kind is Kind.ADD else None
-            if content is not None:
-                self.source.tree[path] = Node(kind=EntryKind.FILE, mode=0o644, content=content)
-            small = {"inline_max": 900, "blob_threshold": 2000}
-            shipment = await build(kind, self.source, [path], [], blobs=self.blobs, spool=self.tmp_path, **small)
-            offset = await self.append(f"p{number}", publisher, kind, shipment, damaged)
-            self.sent[offset] = Sent(publisher, path, content, damaged)
+            sent = Sent(name, path, content, damaged)
+            self.sent[await self.send(f"p{number}", kind, sent)] = sent
 
-    async def append(self, package_id: str, publisher: str, kind: Kind, shipment: Shipment, damaged: bool) -> int:
-        fields = asdict(shipment) | ({"content_digest": "0" * 64} if damaged else {})
+    async def send(self, package_id: str, kind: Kind, sent: Sent) -> int:
+        """Put a package on the log; its offset."""
+        if sent.content is not None:
+            self.source.tree[sent.path] = Node(kind=EntryKind.FILE, mode=0o644, content=sent.content)
+        small = {"inline_max": 900, "blob_threshold": 2000}
+        shipment = await build(kind, self.source, [sent.path], [], blobs=self.blobs, spool=self.tmp_path, **small)
+        fields = asdict(shipment) | ({"content_digest": "0" * 64} if sent.damaged else {})
         message = PackageMessage(
-            publisher_instance="i", publisher=publisher, package_id=package_id, kind=kind, **fields
+            publisher_instance="i", publisher=sent.publisher, package_id=package_id, kind=kind, **fields
         )
         record = new_record(message, record_id=package_id, time_ns=1, producer="fleet")
         return (await self.log.append(TOPICS.package, [record]))[0]
@@ -177,10 +189,9 @@ class Fleet:
     async def kill(self) -> None:
         for _ in range(KILLS):
             await asyncio.sleep(self.rng.uniform(0, 2 * CHAOS_S / KILLS))
-            edge = self.rng.choice(self.edges)
-            role = self.rng.choice([actor.role for actor in subscriber.actors(edge.settings)])
-            assert edge.agent is not None
-            await edge.agent.kill(role)
+            agent, actors = self.rng.choice(self.agents())
+            role = self.rng.choice(actors).role
+            await agent.kill(role)
             self.kills[role] += 1
 
     async def restart(self) -> None:
@@ -246,9 +257,46 @@ class Fleet:
         return {path: content for path, content in tree.items() if content is not None}
 
 
-def simulate(seed: int, tmp_path: Path) -> tuple[str, Fleet]:
+class PublishedFleet(Fleet):
+    """A fleet whose packages come from publisher agents, which die like everybody else."""
+
+    def __init__(self, simulation: Simulation, tmp_path: Path) -> None:
+        super().__init__(simulation, tmp_path)
+        self.damage = 0
+        self.faulty_log = FaultyLog(self.log, self.faults)  # only a log with keys makes a request idempotent
+        self.publishers: dict[str, Agent] = {}
+
+    def agents(self) -> list[tuple[Agent, tuple[ActorSpec, ...]]]:
+        actors = publisher.actors(PublisherSettings("site", "i", TOPICS))
+        return super().agents() + [(agent, actors) for agent in self.publishers.values()]
+
+    async def start_publishers(self) -> None:
+        async def world() -> World:
+            return AgentWorld(self.faulty_log, self.blobs, self.tmp_path)
+
+        for name in ("site", "shop"):
+            (self.tmp_path / "source" / name).mkdir(parents=True, exist_ok=True)
+            spec = AgentSpec(name, publisher.actors(PublisherSettings(name, "i", TOPICS)), world)
+            self.publishers[name] = await self.simulation.start(spec, LIMITS)
+
+    async def send(self, package_id: str, kind: Kind, sent: Sent) -> int:
+        """Ask until it is accepted."""
+        source = self.tmp_path / "source"
+        if sent.content is not None:
+            source.joinpath(sent.path[1:]).write_bytes(sent.content)
+        request = DistributeRequest(request_id=package_id, kind=kind, paths=(sent.path,), source=str(source))
+        while True:
+            with suppress(NotAnswered):
+                answer = await self.publishers[sent.publisher].ask(publisher.roles.DISTRIBUTOR, request, 5)
+                assert isinstance(answer, DistributeResponse)
+                if answer.accepted:
+                    return answer.offset
+                assert answer.retry, answer.reason
+
+
+def simulate(seed: int, tmp_path: Path, kind: type[Fleet] = Fleet) -> tuple[str, Fleet]:
     with capture_logs() as lines, Simulation(seed) as simulation:
-        fleet = Fleet(simulation, tmp_path)
+        fleet = kind(simulation, tmp_path)
         simulation.run(fleet.play())
         for edge in fleet.edges:
             simulation.run(fleet.check(edge))
@@ -256,12 +304,13 @@ def simulate(seed: int, tmp_path: Path) -> tuple[str, Fleet]:
     return simulation.trace, fleet
 
 
+@pytest.mark.parametrize("kind", [Fleet, PublishedFleet])
 @pytest.mark.parametrize("seed", seeds())
-def test_every_package_takes_effect_once_and_is_told_once(seed: int, tmp_path: Path) -> None:
+def test_every_package_takes_effect_once_and_is_told_once(seed: int, kind: type[Fleet], tmp_path: Path) -> None:
     try:
-        _, fleet = simulate(seed, tmp_path)
+        _, fleet = simulate(seed, tmp_path, kind)
     except BaseException as error:
-        error.add_note(f"replay with: CALLBOARD_SEEDS={seed} python -m pytest {Path(__file__).name}")
+        error.add_note(f"replay with: CALLBOARD_SEEDS={seed} python -m pytest {Path(__file__).name} -k {kind.__name__}")
         raise
     assert len(fleet.sent) == PACKAGES
 
