@@ -85,7 +85,7 @@ def moto_server() -> Iterator[S3Server]:
     if find_spec("moto") is None:
         raise RuntimeError("moto is not installed; run: pip install 'moto[server]'")
     port = _free_port()
-    with _running([sys.executable, "-m", "moto.server", "-H", "127.0.0.1", "-p", str(port)], port) as server:
+    with _running([sys.executable, "-m", "callboard.testing.moto_server", str(port)], port) as server:
         yield server
 
 

@@ -72,7 +72,8 @@ class _Download:
             raise BlobMissing(
                 f"blob {self._digest} is not in {self._s3.bucket}; publish the content again"
             ) from declined
-        async with answer["Body"] as body:
+        body = answer["Body"]
+        async with body:
             self._place(answer)
             waiting = bytearray()
             try:

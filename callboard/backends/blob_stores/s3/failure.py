@@ -40,11 +40,9 @@ _CODES = {
     "ConditionalRequestConflict": "another process deleted it just now",
 }
 
-_BREAKS: tuple[type[Exception], ...] = (exceptions.HTTPClientError, exceptions.IncompleteReadError,
-                                        exceptions.ResponseStreamingError, aiohttp.ClientError, TimeoutError,
-                                        ConnectionError)  # fmt: skip
-
-BROKEN_STREAM = _BREAKS
+BROKEN_STREAM: tuple[type[Exception], ...] = (
+    exceptions.HTTPClientError, exceptions.IncompleteReadError, aiohttp.ClientError, TimeoutError, ConnectionError,
+)  # fmt: skip
 """What is raised when a connection ends before the content that it carries."""
 
 _CAUSES: tuple[tuple[type[Exception], str], ...] = (
@@ -55,7 +53,8 @@ _CAUSES: tuple[tuple[type[Exception], str], ...] = (
     (exceptions.SSLError, "check endpoint_url in the URL of the blob store, and AWS_CA_BUNDLE"),
     (exceptions.InvalidRegionError, _REGION),
     (exceptions.ReadTimeoutError, "the server does not answer: check it and the network"),
-    *((kind, _ENDPOINT) for kind in _BREAKS),
+    (exceptions.ConnectionError, _ENDPOINT),
+    *((kind, _ENDPOINT) for kind in BROKEN_STREAM),
 )
 
 

@@ -2,6 +2,7 @@
 
 import hashlib
 from collections.abc import Iterable
+from io import BytesIO
 
 from callboard.errors import PackageCorrupt
 
@@ -10,40 +11,48 @@ PART_BYTES = 8 << 20
 
 
 class Parts:
-    """Reads the chunks, which block: for use in threads, one at a time.
-
-    ``ended`` tells whether the last part has been read.
-    """
+    """Reads the chunks, which block: for use in threads, one call at a time."""
 
     def __init__(self, chunks: Iterable[bytes]) -> None:
         self._chunks = iter(chunks)
         self._rest = memoryview(b"")
         self._found = hashlib.sha256()
-        self.ended = False
+        self._ended = False
+        self._first: BytesIO | None = None
 
-    def read(self) -> bytes:
-        """The next part: full, unless it is the last one. Raises what the chunks raise."""
-        pieces: list[memoryview] = []
-        missing = PART_BYTES
-        self._look_ahead()
-        while missing and not self.ended:
-            piece, self._rest = self._rest[:missing], self._rest[missing:]
-            pieces.append(piece)
-            missing -= len(piece)
-            self._look_ahead()
-        return b"".join(pieces)
+    def is_one(self) -> bool:
+        """Whether the first part, which is read and kept for ``next``, is the only one."""
+        self._first = self._cut()
+        return self._ended
+
+    def next(self) -> BytesIO | None:
+        """The next part, full unless it is the last one; None after that. Raises what the chunks raise."""
+        part, self._first = self._first, None
+        if part is None and not self._ended:
+            part = self._cut()
+        return part
 
     def check(self, digest: str) -> None:
         """Raise ``PackageCorrupt`` unless what has been read has this sha-256."""
         if self._found.hexdigest() != digest:
             raise PackageCorrupt(f"the content has the digest {self._found.hexdigest()} instead of {digest}")
 
+    def _cut(self) -> BytesIO:
+        part = BytesIO()  # written piece by piece: to send one made of bytes, which others hold too, copies them
+        self._look_ahead()
+        while not self._ended and (missing := PART_BYTES - part.tell()):
+            part.write(self._rest[:missing])
+            self._rest = self._rest[missing:]
+            self._look_ahead()
+        part.seek(0)
+        return part
+
     def _look_ahead(self) -> None:
         """Have a rest, or know that there is none."""
-        while not self._rest and not self.ended:
+        while not self._rest and not self._ended:
             chunk = next(self._chunks, None)
             if chunk is None:
-                self.ended = True
+                self._ended = True
             else:
                 self._found.update(chunk)
                 self._rest = memoryview(chunk)

@@ -16,6 +16,9 @@ from callboard.backends.blob_stores.s3.upload import upload
 PUTS_AT_ONCE = 4
 """Blobs that are put at once; each holds up to ``PARTS_AT_ONCE`` parts in memory."""
 
+PAGE_OBJECTS = 1000
+"""Objects listed with one request; S3 gives no more."""
+
 
 class S3BlobStore:
     """Blob ``abcdef...`` is the object ``PREFIX/ab/cdef...``; its ``stored_ns`` is by the server's clock, in seconds.
@@ -92,7 +95,7 @@ class S3BlobStore:
         after: dict[str, str] = {}
         while True:
             async with self._connection as s3:
-                page = await s3.call("list_objects_v2", Prefix=self._bucket.key(""), **after)
+                page = await s3.call("list_objects_v2", Prefix=self._bucket.key(""), MaxKeys=PAGE_OBJECTS, **after)
             for item in page.get("Contents", ()):
                 yield item
                 after = {"StartAfter": item["Key"]}

@@ -3,7 +3,7 @@
 import asyncio
 from collections.abc import AsyncIterator, Iterable
 from contextlib import asynccontextmanager
-from io import BytesIO
+from itertools import count
 from typing import Any
 
 from callboard.backends.blob_stores.s3.conditions import EXISTS
@@ -31,14 +31,14 @@ async def upload(s3: Connection, digest: str, chunks: Iterable[bytes], if_absent
     """
     key = s3.bucket.blob_key(digest)
     parts = Parts(chunks)
-    first = await asyncio.to_thread(parts.read)
+    small = await asyncio.to_thread(parts.is_one)
     try:
-        if parts.ended:
+        if small:
             parts.check(digest)
-            await s3.call("put_object", *EXISTS, Key=key, Body=BytesIO(first), **if_absent)
+            await s3.call("put_object", *EXISTS, Key=key, Body=parts.next(), **if_absent)
         else:
             async with _multipart(s3, key) as upload_id:
-                sent = await _send(s3, key, upload_id, first, parts)
+                sent = await _send(s3, key, upload_id, parts)
                 parts.check(digest)
                 await s3.call("complete_multipart_upload", *EXISTS, Key=key, UploadId=upload_id,
                               MultipartUpload={"Parts": sent}, **if_absent)  # fmt: skip
@@ -64,34 +64,31 @@ async def _multipart(s3: Connection, key: str) -> AsyncIterator[str]:
         raise
 
 
-async def _send(s3: Connection, key: str, upload_id: str, first: bytes, parts: Parts) -> list[dict[str, Any]]:
-    """Send all parts, several at once and read one after the other; the list is for the completion."""
+async def _send(s3: Connection, key: str, upload_id: str, parts: Parts) -> list[dict[str, Any]]:
+    """Send all parts, several at once but read one after the other; the list is for the completion."""
     sent: dict[int, str] = {}
     turn = asyncio.Lock()
-    begun = 0
+    numbers = count(1)
 
-    async def send_some(part: bytes) -> None:
-        nonlocal begun
+    async def send_some() -> None:
         while True:
             async with turn:
-                if not part:
-                    if parts.ended:
-                        return
-                    part = await asyncio.to_thread(parts.read)
-                begun += 1
-                number = begun
+                part = await asyncio.to_thread(parts.next)
+                number = next(numbers)
+            if part is None:
+                return
             if number > PARTS_MAX:
                 raise RequestRefused(
                     f"the content of {key} is larger than {PARTS_MAX * PART_BYTES >> 30} GiB; split it into more files"
                 )
-            answer = await s3.call("upload_part", Key=key, UploadId=upload_id, PartNumber=number, Body=BytesIO(part))
+            answer = await s3.call("upload_part", Key=key, UploadId=upload_id, PartNumber=number, Body=part)
             sent[number] = answer["ETag"]
-            part = b""
+            del part  # before the next one is read
 
     try:
         async with asyncio.TaskGroup() as group:
-            for part in (first, *[b""] * (PARTS_AT_ONCE - 1)):
-                group.create_task(send_some(part))
+            for _ in range(PARTS_AT_ONCE):
+                group.create_task(send_some())
     except ExceptionGroup as failures:  # the others were cancelled because of the first
         raise failures.exceptions[0] from None
     return [{"PartNumber": number, "ETag": sent[number]} for number in sorted(sent)]
