@@ -66,6 +66,8 @@ share.coordinator.state.topic.replication.factor={replicas}
 share.coordinator.state.topic.min.isr={in_sync}
 group.initial.rebalance.delay.ms=0
 controlled.shutdown.retry.backoff.ms=200
+broker.heartbeat.interval.ms=500
+broker.session.timeout.ms=3000
 log.retention.check.interval.ms=1000
 """
 
