@@ -18,8 +18,12 @@ from callboard.config import Loaded, SubscriberSection, Value
 from callboard.errors import ConfigError, NotAnswered
 from callboard.messages.distribution import State
 
-LOOK_S = 2.0
+LOOK_S = 1.0
 """How often ``--until-caught-up`` looks whether the subscriber is stuck."""
+
+
+STUCK = {State.BLOCKED: "blocked", State.GAP: "at a gap"}
+"""The states that pass only when somebody does something."""
 
 
 class OnGap(StrEnum):
@@ -98,8 +102,8 @@ async def _caught_up(edge: Subscriber) -> None:
             await edge.caught_up(LOOK_S)
         except NotAnswered:
             report = await edge.report()
-            if report.state in (State.BLOCKED, State.GAP):
-                say(f"{edge.name} is at a {report.state.name.lower()} after offset {report.offset}: {report.reason}")
+            if report.state in STUCK:
+                say(f"{edge.name} is {STUCK[report.state]} after offset {report.offset}: {report.reason}")
                 raise typer.Exit(FOUND) from None
         else:
             report = await edge.report()

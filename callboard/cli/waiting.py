@@ -17,7 +17,8 @@ async def wait_for_fleet(board: Callboard, publisher: str, offset: int, timeout_
     """Wait until every live subscriber of the publisher is past the offset; those that are not in time."""
     deadline = time.monotonic() + timeout_s
     columns = (TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn(), TimeElapsedColumn())
-    with Progress(*columns, console=Console(stderr=True), transient=True) as progress:
+    console = Console(stderr=True)
+    with Progress(*columns, console=console, transient=True, disable=not console.is_terminal) as progress:
         bar = progress.add_task("subscribers", total=None)
         while True:
             fleet = [row for row in (await board.status()).subscribers if _counts(row, publisher)]

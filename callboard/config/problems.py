@@ -42,14 +42,25 @@ def known_keys(section: Key) -> tuple[str, ...]:
 
 def _sentence(problem: ErrorDetails, given: Mapping[Key, Value]) -> str:
     key: Key = tuple(str(part) for part in problem["loc"])
-    value = _given(key, given)
-    origin = f"{value.origin}: " if value else ""
+    inherited = ("subscriber", *key[2:]) if key[:1] == ("subscribers",) else key
+    value = given.get(key) or given.get(inherited)
     if problem["type"] == "extra_forbidden":
-        return origin + _unknown(key)
+        return _origin(value or _inside(key, given)) + _unknown(key)
     reason = _reason(problem)
-    if value is None or value.key != key:  # about several settings of a section
-        return f"{origin}[{'.'.join(key)}] {reason}"
-    return f"{origin}{'.'.join(key)} is {_shown(value.value)}, but {reason}"
+    if value is not None:
+        return f"{value.origin}: {'.'.join(value.key)} is {_shown(value.value)}, but {reason}"
+    # About several settings of a section: told of the first of them that was set.
+    blamed = (value for value in given.values() if value.key[:-1] in (key, inherited) and value.key[-1] in reason)
+    return f"{_origin(next(blamed, None))}[{'.'.join(inherited)}] {reason}"
+
+
+def _inside(section: Key, given: Mapping[Key, Value]) -> Value | None:
+    """The first value in a section."""
+    return next((value for value in given.values() if value.key[: len(section)] == section), None)
+
+
+def _origin(value: Value | None) -> str:
+    return f"{value.origin}: " if value else ""
 
 
 def _reason(problem: ErrorDetails) -> str:
@@ -69,17 +80,6 @@ def _unknown(key: Key) -> str:
     close = suggestion(key[-1], known)
     fix = f"did you mean {close}?" if close else f"known here: {', '.join(known)}"
     return f"unknown key {key[-1]!r} {where}; {fix}"
-
-
-def _given(key: Key, given: Mapping[Key, Value]) -> Value | None:
-    """What was written for the key, for the section it is inherited from, or for something inside or around it."""
-    inherited = ("subscriber", *key[2:]) if key[:1] == ("subscribers",) else key
-    for candidate in (key, inherited):
-        if candidate in given:
-            value = given[candidate]
-            return value._replace(key=key) if candidate == inherited else value
-    related = (value for value in given.values() if value.key[: len(key)] == key or key[: len(value.key)] == value.key)
-    return next(related, None)
 
 
 def _shown(value: Any) -> str:

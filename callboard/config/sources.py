@@ -58,13 +58,14 @@ def from_environment(environ: Mapping[str, str], known: Iterable[str]) -> Iterat
 
 def unknown_variables(environ: Mapping[str, str], known: Iterable[str]) -> dict[str, str]:
     """The ``CALLBOARD_...`` variables that are no settings, each with the setting that it may be meant for, if any."""
-    names = {PREFIX + name.upper() for name in known}
-    unknown = (
-        name
-        for name in environ
-        if name.startswith(PREFIX) and name != CONFIG_VARIABLE and name.partition(NESTED)[0] not in names
-    )
-    return {name: suggestion(name.partition(NESTED)[0], names) for name in sorted(unknown)}
+    sections = set(known)
+    unknown: dict[str, str] = {}
+    for name in sorted(environ):
+        key = _key(name)
+        if key and key[0] not in sections and name != CONFIG_VARIABLE:
+            meant = suggestion(key[0], sections)
+            unknown[name] = PREFIX + meant.upper() if meant else ""
+    return unknown
 
 
 def anchored(value: Value, base: Path) -> Value:

@@ -1,0 +1,103 @@
+"""The command line as somebody types it, in a folder of its own."""
+
+import json
+import os
+import subprocess
+import sys
+import time
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+DEADLINE_S = 60.0
+"""For what takes a second on a machine that has nothing else to do."""
+POLL_S = 0.2
+
+
+class Terminal:
+    """Types commands in a folder."""
+
+    def __init__(self, folder: Path) -> None:
+        self.folder = folder
+        self._started: list[subprocess.Popen[str]] = []
+        self._environ = {name: value for name, value in os.environ.items() if not name.startswith("CALLBOARD_")}
+        self._environ |= {"COLUMNS": "100", "NO_COLOR": "1"}
+
+    def run(self, *words: str, code: int = 0, given: str = "", **environ: str) -> subprocess.CompletedProcess[str]:
+        """Run a command to its end, which must be with this exit code, and without a traceback."""
+        done = subprocess.run(
+            self._command(words),
+            cwd=self.folder,
+            env=self._environ | environ,
+            input=given,
+            capture_output=True,
+            text=True,
+            timeout=DEADLINE_S,
+            check=False,
+        )
+        assert done.returncode == code, f"{words} ended with {done.returncode}:\n{done.stdout}\n{done.stderr}"
+        assert "Traceback" not in done.stderr, done.stderr
+        return done
+
+    def out(self, *words: str) -> str:
+        """What a command prints."""
+        return self.run(*words).stdout
+
+    def refused(self, *words: str, code: int = 2, given: str = "") -> str:
+        """What a command says that ends with this exit code: nothing on standard output."""
+        done = self.run(*words, code=code, given=given)
+        assert done.stdout == ""
+        return done.stderr
+
+    def json(self, *words: str) -> Any:
+        """The one JSON document that a command prints."""
+        return json.loads(self.out(*words, "--json"))
+
+    def start(self, *words: str) -> subprocess.Popen[str]:
+        """Start a command that runs on."""
+        process = subprocess.Popen(
+            self._command(words),
+            cwd=self.folder,
+            env=self._environ,
+            stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.PIPE,
+            text=True,
+        )
+        self._started.append(process)
+        return process
+
+    def until(self, subscriber: str, condition: Callable[[dict[str, Any]], bool]) -> dict[str, Any]:
+        """Look at the status until it says this of the subscriber."""
+        deadline = time.monotonic() + DEADLINE_S
+        while True:
+            rows = {row["name"]: row for row in self.json("status")["subscribers"]}
+            row = rows.get(subscriber)
+            if row is not None and condition(row):
+                return row
+            assert time.monotonic() < deadline, f"not so within {DEADLINE_S} s: {rows}"
+            time.sleep(POLL_S)
+
+    def end(self) -> None:
+        """Stop what is still running; in order, for a subscriber that is killed keeps its temporary folder."""
+        for process in self._started:
+            process.terminate()
+        for process in self._started:
+            process.communicate(timeout=DEADLINE_S)
+
+    @staticmethod
+    def _command(words: tuple[str, ...]) -> list[str]:
+        return [sys.executable, "-m", "callboard", *words]
+
+
+@pytest.fixture
+def terminal(tmp_path: Path) -> Iterator[Terminal]:
+    """A folder with a site to publish, and somebody to type."""
+    (tmp_path / "site" / "blog").mkdir(parents=True)
+    (tmp_path / "site" / "index.html").write_text("welcome to the theatre")
+    (tmp_path / "site" / "blog" / "a.html").write_text("the first night")
+    terminal = Terminal(tmp_path)
+    yield terminal
+    terminal.end()

@@ -1,0 +1,70 @@
+"""What cannot be done is refused in one sentence, with the code that says whose turn it is."""
+
+import json
+
+
+def test_reading_a_log_that_is_not_there_says_so_and_creates_nothing(terminal):
+    before = sorted(terminal.folder.rglob("*"))
+    for words in (("status",), ("queue", "edge-1"), ("errors",), ("log", "list"), ("delete", "/a"),
+                  ("clear", "edge-1", "--yes")):
+        assert "there is no log at ./board.db yet" in terminal.refused(*words)
+    assert "there is no log" in terminal.run("doctor", code=1).stdout
+    assert sorted(terminal.folder.rglob("*")) == before
+
+
+def test_a_typo_in_the_configuration_names_the_line_and_what_is_meant(terminal):
+    (terminal.folder / "callboard.toml").write_text('[subscriber]\nmax_retrys = 3\n')
+    assert "callboard.toml:2: unknown key 'max_retrys' in [subscriber]; did you mean max_retries?" in terminal.refused(
+        "status"
+    )
+
+
+def test_a_configuration_is_never_overwritten(terminal):
+    terminal.run("init")
+    before = (terminal.folder / "callboard.toml").read_text()
+    assert "is there already" in terminal.refused("init")
+    assert (terminal.folder / "callboard.toml").read_text() == before
+
+
+def test_what_cannot_be_shipped_is_named_and_nothing_is_appended(terminal):
+    (terminal.folder / "site" / "out").symlink_to("/etc/passwd")
+    assert "site2 does not exist" in terminal.refused("publish", "./site2")
+    assert "nope does not exist" in terminal.refused("publish", "./site", "/nope")
+    assert "not normalised" in terminal.refused("publish", "./site", "/../secret")
+    assert "could lead out of the root" in terminal.refused("publish", "./site")
+    assert terminal.json("log", "list") == []
+
+
+def test_a_second_subscriber_of_a_name_or_a_repository_is_refused(terminal):
+    terminal.run("publish", "./site")
+    terminal.start("run", "subscriber", "edge-1", "--into", "./out")
+    terminal.until("edge-1", lambda row: row["state"] == "idle")
+    taken = terminal.run("run", "subscriber", "edge-1", "--into", "./elsewhere", code=3).stderr
+    assert "'edge-1' already runs" in taken
+    held = terminal.run("run", "subscriber", "edge-2", "--into", "./out", code=3).stderr
+    assert "stop that one or choose another" in held
+
+
+def test_a_target_that_cannot_be_written_ends_the_subscriber_with_the_reason(terminal):
+    (terminal.folder / "out").write_text("a file, and no folder")
+    assert "Not a directory" in terminal.run("run", "subscriber", "edge-1", "--into", "./out", code=4).stderr
+
+
+def test_a_subscriber_needs_somewhere_to_import_to(terminal):
+    assert "say --into DIR" in terminal.refused("run", "subscriber", "edge-1")
+
+
+def test_requests_are_answered_in_order_the_bad_ones_with_a_reason(terminal):
+    requests = [
+        '{"kind": "add", "paths": ["/blog"], "request_id": "1"}',
+        '{"kind": "add", "path": "/blog"}',
+        "what?",
+        '{"kind": "delete", "paths": ["/blog"], "request_id": "2"}',
+        '{"kind": "add", "source": "./nowhere", "request_id": "3"}',
+    ]
+    done = terminal.run("run", "publisher", "site", "--from", "./site", "--requests", "-", given="\n".join(requests))
+    answers = [json.loads(line) for line in done.stdout.splitlines()]
+    assert [answer["accepted"] for answer in answers] == [True, False, False, True, False]
+    assert [answer["request_id"] for answer in answers] == ["1", "", "", "2", "3"]
+    assert answers[3]["offset"] > answers[0]["offset"]
+    assert "does not exist" in answers[4]["reason"]

@@ -1,0 +1,73 @@
+"""Commands that run on: what they do meanwhile, and how they end."""
+
+import signal
+import time
+from pathlib import Path
+
+import pytest
+
+
+def descendants(pid: int) -> list[int]:
+    """The processes below this one."""
+    children = Path(f"/proc/{pid}/task/{pid}/children").read_text().split()
+    return [number for child in map(int, children) for number in (child, *descendants(child))]
+
+
+@pytest.mark.parametrize(
+    ("runtime", "number"), [("embedded", signal.SIGINT), ("embedded", signal.SIGTERM), ("processes", signal.SIGINT)]
+)
+def test_a_subscriber_that_is_told_to_stop_says_goodbye_and_leaves_no_process(terminal, runtime, number):
+    terminal.run("publish", "./site")
+    process = terminal.start("run", "subscriber", "edge-1", "--into", "./out", "--runtime", runtime)
+    terminal.until("edge-1", lambda row: row["state"] == "idle" and row["imported"] == 1)
+    below = descendants(process.pid)
+    assert bool(below) == (runtime == "processes")
+    process.send_signal(number)
+    _, said = process.communicate(timeout=60)
+    assert process.returncode == 0, said
+    assert "Traceback" not in said
+    assert not [pid for pid in below if Path(f"/proc/{pid}").exists()]
+    assert terminal.until("edge-1", lambda row: row["liveness"] == "stopped")["offset"] == 1
+
+
+@pytest.mark.parametrize("delay_s", [0.05, 0.15, 0.3, 0.5])
+def test_an_interrupt_while_it_starts_shows_no_traceback(terminal, delay_s):
+    process = terminal.start("run", "subscriber", "edge-1", "--into", "./out")
+    started, main = time.monotonic(), "callboard"
+    # An interrupt before Python has come to its own main program is not ours to handle.
+    while time.monotonic() < started + delay_s or main not in Path(f"/proc/{process.pid}/cmdline").read_text():
+        assert process.poll() is None
+        time.sleep(0.005)
+    process.send_signal(signal.SIGINT)
+    _, said = process.communicate(timeout=60)
+    assert process.returncode in (0, 130, -signal.SIGINT), said
+    assert "Traceback" not in said or "callboard" not in said, said
+
+
+def test_a_publisher_ships_what_changes_in_the_folder_that_it_watches(terminal):
+    site, out = terminal.folder / "site", terminal.folder / "out"
+    terminal.start("run", "publisher", "site", "--from", "./site", "--watch", "0.1")
+    terminal.start("run", "subscriber", "edge-1", "--into", "./out")
+    wait_for((out / "blog" / "a.html").exists)
+    (site / "new").mkdir()
+    (site / "new" / "b.html").write_text("the second night")
+    (site / "index.html").write_text("changed")
+    (site / "blog" / "a.html").unlink()
+    (site / "blog").rmdir()
+    wait_for(lambda: (out / "new" / "b.html").exists() and not (out / "blog").exists())
+    wait_for(lambda: (out / "index.html").read_text() == "changed")
+
+
+def test_publishing_waits_for_the_fleet_if_it_is_asked_to(terminal):
+    terminal.run("publish", "./site")
+    terminal.start("run", "subscriber", "edge-1", "--into", "./out")
+    terminal.until("edge-1", lambda row: row["state"] == "idle")
+    package = terminal.json("publish", "./site", "--wait", "20")
+    assert terminal.json("status")["subscribers"][0]["offset"] >= package["offset"]
+
+
+def wait_for(condition) -> None:
+    deadline = time.monotonic() + 60
+    while not condition():
+        assert time.monotonic() < deadline
+        time.sleep(0.02)

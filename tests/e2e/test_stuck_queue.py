@@ -1,0 +1,57 @@
+"""A package that cannot be imported: seen, understood, and passed over."""
+
+import sqlite3
+from contextlib import closing
+
+
+def flip_a_bit(database, marker: bytes) -> None:
+    """Damage the content of the one record that holds the marker."""
+    with closing(sqlite3.connect(database)) as db, db:
+        for offset, payload in db.execute("SELECT offset, payload FROM records").fetchall():
+            if (at := payload.find(marker)) >= 0:
+                damaged = payload[:at] + bytes([payload[at] ^ 1]) + payload[at + 1 :]
+                db.execute("UPDATE records SET payload = ? WHERE offset = ?", (damaged, offset))
+                return
+    raise AssertionError(f"no record holds {marker!r}")
+
+
+def test_a_damaged_package_blocks_its_queue_and_is_cleared_by_an_operator(terminal):
+    damaged = terminal.json("publish", "./site", "/index.html")["offset"]
+    flip_a_bit(terminal.folder / "board.db" / "callboard.package.db", b"welcome")
+    terminal.run("publish", "./site", "/blog")
+
+    stuck = terminal.run("run", "subscriber", "edge-1", "--into", "./out", "--until-caught-up", code=1)
+    assert "blocked" in stuck.stderr
+    terminal.start("run", "subscriber", "edge-1", "--into", "./out", "--editable")
+    blocked = terminal.until("edge-1", lambda row: row["state"] == "blocked" and row["liveness"] == "live")
+    assert blocked["reason"]
+    assert blocked["lag_packages"] == 2
+    shown = terminal.out("status")
+    assert "blocked" in shown
+    assert "callboard clear edge-1" in " ".join(shown.split())
+
+    assert "--yes" in terminal.refused("clear", "edge-1", "--first", "1")
+    cleared = terminal.json("clear", "edge-1", "--first", "1", "--yes", "--reason", "damaged on disk")
+    assert (cleared["packages"], cleared["up_to"]) == (1, damaged)
+    terminal.until("edge-1", lambda row: row["state"] == "idle" and row["lag_packages"] == 0)
+    assert (terminal.folder / "out" / "blog" / "a.html").exists()
+    assert not (terminal.folder / "out" / "index.html").exists()
+    assert "damaged on disk" in terminal.out("log", "list", "--topic", "command")
+
+
+def test_a_package_that_is_given_up_is_in_the_error_queue(terminal):
+    (terminal.folder / "callboard.toml").write_text('[subscribers.edge-1]\non_undecodable = "dead_letter"\n')
+    terminal.run("publish", "./site")
+    flip_a_bit(terminal.folder / "board.db" / "callboard.package.db", b"welcome")
+    terminal.start("run", "subscriber", "edge-1", "--into", "./out")
+    terminal.until("edge-1", lambda row: row["errors"] == 1)
+    errors = terminal.json("errors", "edge-1")
+    assert errors["size"] == 1
+    assert errors["errors"][0]["reason"]
+    assert "edge-1" in terminal.out("errors")
+
+
+def test_a_queue_of_a_subscriber_that_is_not_editable_is_not_cleared(terminal):
+    terminal.run("publish", "./site")
+    terminal.run("run", "subscriber", "edge-1", "--into", "./out", "--until-caught-up")
+    assert "not editable" in terminal.refused("clear", "edge-1", "--yes")

@@ -1,0 +1,155 @@
+"""The configuration: three sources, one result, and what is said when something is wrong in them."""
+
+import tomllib
+from pathlib import Path
+
+import pytest
+
+from callboard.cli.init import template
+from callboard.config import Config, Loaded, Value, load
+from callboard.config.sources import unknown_variables
+from callboard.errors import ConfigError
+
+
+def loaded(folder: Path, text: str = "", *flags: Value, **environ: str) -> Loaded:
+    (folder / "callboard.toml").write_text(text)
+    return load(None, environ, flags, cwd=folder)
+
+
+def problems(folder: Path, text: str = "", *flags: Value, **environ: str) -> list[str]:
+    with pytest.raises(ConfigError) as caught:
+        loaded(folder, text, *flags, **environ)
+    return str(caught.value).splitlines()
+
+
+def test_without_any_source_everything_has_its_default(tmp_path):
+    found = load(None, {}, cwd=tmp_path)
+    assert found.config == Config(log=f"sqlite:///{tmp_path}/board.db")
+    assert {value.origin for value in found.origins()} == {"default"}
+
+
+def test_the_environment_counts_more_than_the_file_and_a_flag_more_than_both(tmp_path):
+    text = '[subscriber]\nmax_retries = 1\neditable = true\n[logging]\nlevel = "error"\n'
+    flag = Value(("subscriber", "max_retries"), 3, "--max-retries")
+    found = loaded(
+        tmp_path, text, flag, CALLBOARD_SUBSCRIBER__MAX_RETRIES="2", CALLBOARD_LOGGING__LEVEL="debug"
+    )
+    assert (found.config.subscriber.max_retries, found.config.subscriber.editable) == (3, True)
+    assert found.config.logging.level == "debug"
+    origins = {".".join(value.key): value.origin for value in found.origins()}
+    assert origins["subscriber.max_retries"] == "--max-retries"
+    assert origins["subscriber.editable"] == "callboard.toml:3"
+    assert origins["logging.level"] == "CALLBOARD_LOGGING__LEVEL"
+    assert origins["prefix"] == "default"
+
+
+def test_a_subscriber_of_its_own_section_inherits_the_rest(tmp_path):
+    text = '[subscriber]\ninto = "out"\nmax_retries = 5\n[subscribers."edge.1"]\nmax_retries = 0\nfollows = ["site"]\n'
+    found = loaded(tmp_path, text)
+    own = found.config.for_subscriber("edge.1")
+    assert (own.into, own.max_retries, own.follows) == (str(tmp_path / "out"), 0, ("site",))
+    assert found.config.for_subscriber("edge-2") == found.config.subscriber
+    shown = {value.key: value.origin for value in found.origins() if value.key[0] == "subscribers"}
+    assert shown == {
+        ("subscribers", "edge.1", "max_retries"): "callboard.toml:5",
+        ("subscribers", "edge.1", "follows"): "callboard.toml:6",
+    }
+
+
+@pytest.mark.parametrize(
+    ("text", "environ", "said"),
+    [
+        ("lgo = 'x'", {}, "callboard.toml:1: unknown key 'lgo' at the top level; did you mean log?"),
+        (
+            "[subscriber]\n\nmax_retrys = 3",
+            {},
+            "callboard.toml:3: unknown key 'max_retrys' in [subscriber]; did you mean max_retries?",
+        ),
+        (
+            "[subscribers.edge]\neditabel = true",
+            {},
+            "callboard.toml:2: unknown key 'editabel' in [subscribers.edge]; did you mean editable?",
+        ),
+        (
+            "",
+            {"CALLBOARD_RETENTION__OLDER_DAYS": "3"},
+            "CALLBOARD_RETENTION__OLDER_DAYS: unknown key 'older_days' in [retention]; did you mean older_than_days?",
+        ),
+        (
+            "",
+            {"CALLBOARD_SUBSCRIBER__EDITABLE": "maybe"},
+            "CALLBOARD_SUBSCRIBER__EDITABLE: subscriber.editable is 'maybe', but should be true or false",
+        ),
+        ("runtime = 'x'", {}, "callboard.toml:1: runtime is 'x', but should be 'embedded' or 'processes'"),
+        (
+            "[subscriber]\nstart = 'first'",
+            {},
+            "callboard.toml:2: subscriber.start is 'first', but should be earliest, latest, or an offset of 0 or more",
+        ),
+        (
+            "[subscriber]\nannounce_interval_s = 0.1",
+            {},
+            "callboard.toml:2: subscriber.announce_interval_s is 0.1, but should be at least 0.5",
+        ),
+        ("[retention]\nabove_mb = 0", {}, "callboard.toml:2: retention.above_mb is 0, but should be above 0"),
+        ("subscriber = 3", {}, "callboard.toml:1: subscriber is 3, but should be a section with settings in it"),
+        (
+            "[subscriber]\nretry_first_s = 60\nretry_max_s = 5",
+            {},
+            "callboard.toml:2: [subscriber] retry_first_s is 60, but should not be above retry_max_s, 5",
+        ),
+    ],
+)
+def test_a_problem_is_one_sentence_that_names_its_place(tmp_path, text, environ, said):
+    assert problems(tmp_path, text, **environ) == [said]
+
+
+def test_every_problem_is_told_and_none_of_them_twice(tmp_path):
+    text = "a = 1\n[subscriber]\nmax_retries = 'x'\n[subscribers.one]\ninto = 'a'\n[subscribers.two]\ninto = 'b'\n"
+    said = problems(tmp_path, text)
+    assert len(said) == 2
+    assert "known here: log, " in said[0] + said[1]
+
+
+def test_a_file_that_is_not_toml_is_told_with_its_line(tmp_path):
+    assert "line 2" in problems(tmp_path, "[subscriber]\nx =\n")[0]
+
+
+def test_a_file_that_was_named_must_be_there(tmp_path):
+    with pytest.raises(ConfigError, match="cannot be read"):
+        load(tmp_path / "other.toml", {}, cwd=tmp_path)
+
+
+def test_paths_start_from_the_file_that_names_them_or_else_from_here(tmp_path):
+    (tmp_path / "etc").mkdir()
+    text = 'log = "sqlite:///./b.db"\n[subscriber]\ninto = "sqlite:o.db"\n[publisher]\nsource = "/srv/site"\n'
+    (tmp_path / "etc" / "board.toml").write_text(text)
+    blobs = Value(("blobs",), "blobs", "--blobs")
+    found = load(Path("etc/board.toml"), {}, [blobs], cwd=tmp_path).config
+    assert found.log == f"sqlite:///{tmp_path}/etc/b.db"
+    assert found.subscriber.into == f"sqlite:{tmp_path}/etc/o.db"
+    assert found.publisher.source == "/srv/site"
+    assert found.blobs == f"{tmp_path}/blobs"
+    assert load(None, {"CALLBOARD_LOG": "memory:"}, cwd=tmp_path).config.log == "memory:"
+
+
+def test_a_list_in_the_environment_is_parted_by_commas_and_an_empty_variable_is_not_set(tmp_path):
+    found = loaded(tmp_path, CALLBOARD_SUBSCRIBER__FOLLOWS="site, shop", CALLBOARD_RETENTION__ABOVE_MB="").config
+    assert found.subscriber.follows == ("site", "shop")
+    assert found.retention.above_mb is None
+
+
+def test_variables_of_the_surroundings_are_left_alone_but_told():
+    environ = {"CALLBOARD_SERVICE_HOST": "10.0.0.1", "CALLBOARD_LGO": "x", "CALLBOARD_CONFIG": "y", "PATH": "z"}
+    told = {"CALLBOARD_LGO": "CALLBOARD_LOG", "CALLBOARD_SERVICE_HOST": ""}
+    assert unknown_variables(environ, Config.model_fields) == told
+
+
+def test_the_file_that_init_writes_says_every_default_as_it_is(tmp_path):
+    text = template({"log": "sqlite:///./x.db"})
+    assert tomllib.loads(text)["log"] == "sqlite:///./x.db"
+    lines = (line.removeprefix("# ") for line in text.splitlines() if " = " in line or line.startswith(("[", "# [")))
+    settings = "\n".join(line for line in lines if not line.startswith(("older_than_days", "above_mb")))
+    found = loaded(tmp_path, settings).config.model_dump(exclude={"subscribers"})
+    default = load(None, {}, [Value(("log",), "sqlite:///./x.db", "--log")], cwd=tmp_path / "elsewhere").config
+    assert found == default.model_dump(exclude={"subscribers"}) | {"log": f"sqlite:///{tmp_path}/x.db"}
