@@ -18,8 +18,10 @@ import urllib.request
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
+from functools import cache
 from importlib.util import find_spec
 from pathlib import Path
+from typing import Any
 from urllib.parse import quote
 
 from aiobotocore.session import get_session
@@ -67,7 +69,7 @@ class S3Server:
         """Create a bucket. Not for use in an event loop."""
 
         async def create() -> None:
-            async with get_session().create_client(
+            async with _session().create_client(
                 "s3",
                 endpoint_url=self.endpoint_url,
                 region_name="us-east-1",
@@ -161,6 +163,11 @@ def _answers(port: int) -> bool:
     except OSError:
         return False
     return True
+
+
+@cache
+def _session() -> Any:
+    return get_session()  # which reads the description of S3 once
 
 
 def _free_port() -> int:

@@ -1,5 +1,6 @@
 """Repositories and blob stores by name, as a configuration gives them."""
 
+import sys
 from pathlib import Path
 
 import pytest
@@ -9,7 +10,7 @@ from callboard.backends.blob_stores.folder import FolderBlobStore
 from callboard.backends.repositories import open_repository
 from callboard.backends.repositories.folder import FolderRepository
 from callboard.backends.repositories.sqlite import SqliteRepository
-from callboard.errors import ConfigError
+from callboard.errors import ConfigError, ExtraMissing
 
 
 @pytest.mark.parametrize(
@@ -42,12 +43,15 @@ def test_a_blob_store_is_a_folder(url: str, tmp_path: Path) -> None:
     assert list(tmp_path.iterdir()) == []
 
 
-@pytest.mark.parametrize("url", ["s3://bucket/prefix", "gs://bucket", "", "folder:"])
+@pytest.mark.parametrize("url", ["gs://bucket", "", "folder:"])
 def test_any_other_blob_store_is_refused_with_what_can_be_written(url: str) -> None:
     with pytest.raises(ConfigError, match="folder:PATH"):
         open_blob_store(url, Path())
 
 
-def test_s3_is_named_as_not_there_yet() -> None:
-    with pytest.raises(ConfigError, match="S3 is not in this version"):
+def test_s3_without_its_extra_says_what_to_install(monkeypatch: pytest.MonkeyPatch) -> None:
+    for name in [name for name in sys.modules if name.startswith("callboard.backends.blob_stores.s3")]:
+        monkeypatch.delitem(sys.modules, name)
+    monkeypatch.setitem(sys.modules, "aiobotocore", None)
+    with pytest.raises(ExtraMissing, match=r"pip install 'callboard\[s3\]'"):
         open_blob_store("s3://bucket/prefix", Path())

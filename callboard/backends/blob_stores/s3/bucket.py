@@ -42,7 +42,7 @@ class Bucket:
                 f"or AWS_PROFILE, and write {FORM}"
             )
         if parts.scheme != "s3" or not _BUCKET.fullmatch(parts.netloc) or parts.fragment:
-            raise ConfigError(f"s3://{parts.netloc}{parts.path} names no bucket; write {FORM}")
+            raise ConfigError(f"{url.partition('?')[0]!r} names no bucket; write {FORM}")
         if unknown := sorted(options.keys() - set(_OPTIONS)):
             raise ConfigError(f"{unknown[0]} is no option of a blob store in S3; write {FORM}")
         if "" in options.values():
