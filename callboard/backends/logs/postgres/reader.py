@@ -23,9 +23,7 @@ READ = f"""
                FROM ({_PAGE}) AS page
            ) AS running WHERE total > $3 LIMIT 1)"""  # noqa: S608 - a number of ours is all that comes in
 _NEWEST = "SELECT max(off) FROM records_{id} WHERE off >= (SELECT low FROM topics WHERE id = {id})"
-_BOUNDS = """
-    SELECT low, (SELECT min(off) FROM records_{id} WHERE off >= low),
-           (SELECT max(off) FROM records_{id} WHERE off >= low) FROM topics WHERE id = {id}"""
+_BOUNDS = "SELECT low, (SELECT max(off) FROM records_{id} WHERE off >= low) FROM topics WHERE id = {id}"
 
 
 async def read(
@@ -49,8 +47,10 @@ async def newest(db: Connection, topic_id: int) -> int:
 
 
 async def bounds(db: Connection, topic_id: int) -> Bounds:
-    """See ``Log.bounds``. The end of an empty topic is its low-water mark."""
-    row = await db.fetchrow(_BOUNDS.format(id=topic_id))
-    low, oldest, newest = row or (1, None, None)
-    end = low if newest is None else newest + 1
-    return Bounds(end if oldest is None else oldest, end)
+    """See ``Log.bounds``.
+
+    The first is the low-water mark and not the oldest record: who waits at the end of an empty topic is in range
+    also when the first append there is rolled back and leaves a gap.
+    """
+    low, newest = await db.fetchrow(_BOUNDS.format(id=topic_id)) or (1, None)
+    return Bounds(low, low if newest is None else newest + 1)
