@@ -94,6 +94,7 @@ class Publisher(Twin[publisher.Publisher]):
     delete = waiting(publisher.Publisher.delete)
     invalidate = waiting(publisher.Publisher.invalidate)
     test = waiting(publisher.Publisher.test)
+    packages = waiting(publisher.Publisher.packages)
 
 
 class Subscriber(Twin[subscriber.Subscriber]):

@@ -19,7 +19,7 @@ from callboard.cli import (
     run_subscriber,
     status,
 )
-from callboard.cli.options import Common, with_common
+from callboard.cli.options import BoardOptions, with_board_options
 
 app = typer.Typer(no_args_is_help=True, pretty_exceptions_enable=False)
 run = typer.Typer(no_args_is_help=True)
@@ -33,9 +33,9 @@ def _show_version(wanted: bool) -> None:
 
 
 @app.callback()
-@with_common
+@with_board_options
 def callboard(
-    _: Common,
+    _: BoardOptions,
     version: Annotated[
         bool, typer.Option("--version", callback=_show_version, is_eager=True, help="Show the version, and exit.")
     ] = False,
@@ -45,18 +45,18 @@ def callboard(
 
 # One line for each command.
 app.command()(demo.demo)
-app.command()(with_common(init.init))
+app.command()(with_board_options(init.init))
 app.add_typer(run, name="run", help="Run a subscriber or a publisher until it is stopped.")
-run.command()(with_common(run_subscriber.subscriber))
-run.command()(with_common(run_publisher.publisher))
-app.command()(with_common(publish.publish))
-app.command()(with_common(delete.delete))
-app.command()(with_common(status.status))
-app.command()(with_common(queue.queue))
-app.command()(with_common(errors.errors))
-app.command()(with_common(clear.clear))
+run.command()(with_board_options(run_subscriber.subscriber))
+run.command()(with_board_options(run_publisher.publisher))
+app.command()(with_board_options(publish.publish))
+app.command()(with_board_options(delete.delete))
+app.command()(with_board_options(status.status))
+app.command()(with_board_options(queue.queue))
+app.command()(with_board_options(errors.errors))
+app.command()(with_board_options(clear.clear))
 app.add_typer(logs, name="log", help="Look at the log, or remove what is old from it.")
-logs.command("list")(with_common(log.list_records))
-logs.command()(with_common(log.show))
-logs.command()(with_common(log.trim))
-app.command()(with_common(doctor.doctor))
+logs.command("list")(with_board_options(log.list_records))
+logs.command()(with_board_options(log.show))
+logs.command()(with_board_options(log.trim))
+app.command()(with_board_options(doctor.doctor))

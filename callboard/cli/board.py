@@ -10,20 +10,20 @@ from typing import Any, TypeVar
 
 from callboard.app.board import Callboard
 from callboard.cli.logs import configure_logging
-from callboard.cli.options import Common
+from callboard.cli.options import BoardOptions
 from callboard.config import Config, Loaded
 from callboard.errors import ConfigError, TopicMissing
 
 R = TypeVar("R")
 
 
-def on_board(common: Common, work: Callable[[Callboard], Coroutine[Any, Any, R]], *, create: bool = False) -> R:
+def on_board(options: BoardOptions, work: Callable[[Callboard], Coroutine[Any, Any, R]], *, create: bool = False) -> R:
     """Open the board, do the work, close the board; what the work returns.
 
     Raises ``ConfigError`` if there is no log, unless it may be created.
     """
-    loaded = common.load()
-    configure_logging("debug" if common.verbose else "error", loaded.config.logging.format)
+    loaded = options.load()
+    configure_logging("debug" if options.verbose else "error", loaded.config.logging.format)
 
     async def working() -> R:
         async with open_board(loaded, create=create) as board:
@@ -32,9 +32,9 @@ def on_board(common: Common, work: Callable[[Callboard], Coroutine[Any, Any, R]]
     return asyncio.run(working())
 
 
-def configure_service_logging(common: Common, config: Config) -> Callable[[], None]:
+def configure_service_logging(options: BoardOptions, config: Config) -> Callable[[], None]:
     """Set up logging for a command that runs on; what sets up the same in its processes."""
-    configure = partial(configure_logging, "debug" if common.verbose else config.logging.level, config.logging.format)
+    configure = partial(configure_logging, "debug" if options.verbose else config.logging.level, config.logging.format)
     configure()
     return configure
 

@@ -9,13 +9,13 @@ from callboard.app.board import Callboard
 from callboard.app.views import Cleared, to_data
 from callboard.cli.board import on_board
 from callboard.cli.exit_codes import FOUND
-from callboard.cli.options import Common, Json, PublisherName, Yes
+from callboard.cli.options import BoardOptions, Json, PublisherName, Yes
 from callboard.cli.output import count, say, show, show_json
 from callboard.errors import RequestRefused
 
 
 def clear(
-    common: Common,
+    options: BoardOptions,
     subscriber: Annotated[str, typer.Argument(metavar="NAME", help="The subscriber; it must be editable.")],
     publisher: PublisherName = "",
     first: Annotated[int | None, typer.Option(min=1, help="So many from the head of the queue.")] = None,
@@ -36,7 +36,7 @@ def clear(
             subscriber, publisher, first=first, up_to=up_to, reason=reason, timeout_s=wait
         )
 
-    cleared = on_board(common, work)
+    cleared = on_board(options, work)
     if json:
         show_json(to_data(cleared))
     elif cleared.packages >= 0:

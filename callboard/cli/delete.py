@@ -6,12 +6,12 @@ import typer
 
 from callboard.app.publisher import Publisher
 from callboard.app.views import Package
-from callboard.cli.options import Common, Json
+from callboard.cli.options import BoardOptions, Json
 from callboard.cli.publish import Name, RequestId, Wait, ship
 
 
 def delete(
-    common: Common,
+    options: BoardOptions,
     paths: Annotated[list[str], typer.Argument(help="Such as /blog/old.html.", show_default=False)],
     publisher: Name = "",
     request_id: RequestId = "",
@@ -23,4 +23,4 @@ def delete(
     async def request(of: Publisher) -> Package:
         return await of.delete(paths, request_id=request_id)
 
-    ship(common, publisher, request, wait, json=json, create=False)
+    ship(options, publisher, request, wait, json=json, create=False)

@@ -18,7 +18,7 @@ from callboard.app.opening import open_board_blobs
 from callboard.cli.board import open_board, place
 from callboard.cli.exit_codes import FOUND
 from callboard.cli.logs import configure_logging
-from callboard.cli.options import Common, Json
+from callboard.cli.options import BoardOptions, Json
 from callboard.cli.output import age, show, show_json, show_table
 from callboard.config import SECTIONS, Loaded, RetentionSection
 from callboard.config.sources import unknown_variables
@@ -47,10 +47,10 @@ class Examination:
     findings: list[Finding] = field(default_factory=list)
 
 
-def doctor(common: Common, json: Json = False) -> None:
+def doctor(options: BoardOptions, json: Json = False) -> None:
     """Check configuration, log, blob store and retention; exit with 1 if something is to be done."""
-    loaded = common.load()
-    configure_logging("debug" if common.verbose else "error", loaded.config.logging.format)
+    loaded = options.load()
+    configure_logging("debug" if options.verbose else "error", loaded.config.logging.format)
     found = asyncio.run(examine(loaded))
     if json:
         show_json(asdict(found))

@@ -6,12 +6,12 @@ import typer
 
 from callboard.app.views import to_data
 from callboard.cli.board import on_board
-from callboard.cli.options import Common, Json, Limit, PublisherName, Skip
+from callboard.cli.options import BoardOptions, Json, Limit, PublisherName, Skip
 from callboard.cli.output import age, count, show, show_json, show_table
 
 
 def errors(
-    common: Common,
+    options: BoardOptions,
     subscriber: Annotated[str, typer.Argument(metavar="[NAME]", help="Of this subscriber alone.")] = "",
     publisher: PublisherName = "",
     skip: Skip = 0,
@@ -19,7 +19,7 @@ def errors(
     json: Json = False,
 ) -> None:
     """Show the packages that subscribers gave up on, and why."""
-    view = on_board(common, lambda board: board.errors(subscriber, publisher, skip=skip, limit=limit))
+    view = on_board(options, lambda board: board.errors(subscriber, publisher, skip=skip, limit=limit))
     if json:
         show_json(to_data(view))
         return

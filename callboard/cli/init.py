@@ -9,7 +9,7 @@ from typing import Any
 from pydantic import BaseModel
 
 from callboard.cli.board import open_board, place
-from callboard.cli.options import Common
+from callboard.cli.options import BoardOptions
 from callboard.cli.output import show
 from callboard.config import FILE, Config, Loaded
 from callboard.errors import ConfigError
@@ -26,15 +26,15 @@ TAIL = """
 """
 
 
-def init(common: Common) -> None:
+def init(options: BoardOptions) -> None:
     """Write callboard.toml with every setting explained, and create the log."""
-    path = common.config or Path(FILE)
+    path = options.config or Path(FILE)
     if path.exists():
         raise ConfigError(f"{path} is there already; edit it, or remove it first")
     # Only what was said with a flag is written as a setting; it must be good, so it is loaded first.
-    loaded = Common(None, common.log, common.blobs).load()
+    loaded = BoardOptions(None, options.log, options.blobs).load()
     asyncio.run(_create_log(loaded))
-    text = template({key: value for key, value in (("log", common.log), ("blobs", common.blobs)) if value})
+    text = template({key: value for key, value in (("log", options.log), ("blobs", options.blobs)) if value})
     try:
         path.write_text(text, encoding="utf-8")
     except OSError as error:

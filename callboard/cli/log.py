@@ -20,9 +20,8 @@ from callboard.backends.log import Retention
 from callboard.cli import output
 from callboard.cli.board import on_board
 from callboard.cli.clear import confirm
-from callboard.cli.options import Common, Json, Limit, Yes
+from callboard.cli.options import BoardOptions, Json, Limit, Yes
 from callboard.cli.output import age, count, size
-from callboard.cli.run_publisher import as_retention
 from callboard.errors import ConfigError
 
 
@@ -44,7 +43,7 @@ TopicOption = Annotated[Topic, typer.Option(help="Which topic.")]
 
 
 def list_records(
-    common: Common,
+    options: BoardOptions,
     topic: TopicOption = Topic.PACKAGE,
     start: Annotated[int | None, typer.Option("--from", metavar="OFFSET", help="Else the newest ones.")] = None,
     limit: Limit = 20,
@@ -57,7 +56,7 @@ def list_records(
         first = start if start is not None else await newest_start(board.log, name, limit)
         return [record async for record in records(board.log, name, first, limit)]
 
-    found = on_board(common, work)
+    found = on_board(options, work)
     if json:
         output.show_json([asdict(record) for record in found])
     elif not found:
@@ -80,7 +79,7 @@ def list_records(
 
 
 def show(
-    common: Common,
+    options: BoardOptions,
     offset: Annotated[int, typer.Argument(help="Of the record.", show_default=False)],
     topic: TopicOption = Topic.PACKAGE,
     json: Json = False,
@@ -95,7 +94,7 @@ def show(
         finally:
             await blobs.close()
 
-    data = on_board(common, work)
+    data = on_board(options, work)
     if json:
         output.show_json(data)
         return
@@ -118,7 +117,7 @@ def show(
 
 
 def trim(
-    common: Common,
+    options: BoardOptions,
     older_than_days: Annotated[float | None, typer.Option(min=0, help="Records older than so many days.")] = None,
     above_mb: Annotated[float | None, typer.Option(min=0, help="What a topic has above so many MB.")] = None,
     below: Annotated[int | None, typer.Option(metavar="OFFSET", help="Packages below this offset.")] = None,
@@ -132,7 +131,7 @@ def trim(
         above_bytes=None if above_mb is None else int(above_mb * 1e6),
     )
     if every == Retention() and below is None:
-        configured = as_retention(common.load().config.retention)
+        configured = options.load().config.retention.limits()
         if configured is None:
             raise ConfigError(
                 "nothing says what may go; say --older-than-days, --above-mb or --below, or set [retention]"
@@ -149,7 +148,7 @@ def trim(
                 await board.log.trim(topic, retention)
         return plan
 
-    plan = on_board(common, work)
+    plan = on_board(options, work)
     if json:
         output.show_json([asdict(removal) for removal in plan])
         return

@@ -5,12 +5,11 @@ import os
 from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any, Concatenate, ParamSpec
+from typing import Annotated, Any, Concatenate, ParamSpec
 
 import typer
 
-if TYPE_CHECKING:
-    from callboard.config import Loaded, Value
+from callboard.config import Loaded, Value, load
 
 P = ParamSpec("P")
 PANEL = "Options of every command"
@@ -23,7 +22,7 @@ Limit = Annotated[int, typer.Option(min=0, max=1000, help="Show so many at most.
 
 
 @dataclass(frozen=True, slots=True)
-class Common:
+class BoardOptions:
     """What was said with the options of every command."""
 
     config: Path | None = None
@@ -31,15 +30,13 @@ class Common:
     blobs: str | None = None
     verbose: bool = False
 
-    def load(self, *flags: "Value") -> "Loaded":
+    def load(self, *flags: Value) -> Loaded:
         """The configuration under these options and a command's own. Raises ``ConfigError``."""
-        from callboard.config import Value, load
-
         own = (Value(("log",), self.log, "--log"), Value(("blobs",), self.blobs, "--blobs"))
         return load(self.config, os.environ, (*own, *flags))
 
 
-def common_options(
+def board_options(
     context: typer.Context,
     config: Annotated[
         Path | None,
@@ -56,23 +53,23 @@ def common_options(
     verbose: Annotated[
         bool, typer.Option("--verbose", "-v", help="Say on standard error what happens.", rich_help_panel=PANEL)
     ] = False,
-) -> Common:
+) -> BoardOptions:
     """What was said after the command's name, else what was said before it."""
     root = context.find_root()
-    before: Common = root.obj or Common()
-    said = Common(config or before.config, log or before.log, blobs or before.blobs, verbose or before.verbose)
+    before: BoardOptions = root.obj or BoardOptions()
+    said = BoardOptions(config or before.config, log or before.log, blobs or before.blobs, verbose or before.verbose)
     root.obj = said
     return said
 
 
-def with_common(command: Callable[Concatenate[Common, P], None]) -> Callable[..., None]:
+def with_board_options(command: Callable[Concatenate[BoardOptions, P], None]) -> Callable[..., None]:
     """The command as Typer shall see it: with the options of every command instead of its first parameter."""
     own = list(inspect.signature(command).parameters.values())[1:]
-    shared = list(inspect.signature(common_options).parameters.values())
+    shared = list(inspect.signature(board_options).parameters.values())
 
     def call(**said: Any) -> None:
-        common = common_options(**{parameter.name: said.pop(parameter.name) for parameter in shared})
-        command(common, **said)  # type: ignore[call-arg]  # Typer passes what the signature below says
+        options = board_options(**{parameter.name: said.pop(parameter.name) for parameter in shared})
+        command(options, **said)  # type: ignore[call-arg]  # Typer passes what the signature below says
 
     parameters = [parameter.replace(kind=parameter.KEYWORD_ONLY) for parameter in (*own, *shared)]
     call.__signature__ = inspect.Signature(parameters)  # type: ignore[attr-defined]

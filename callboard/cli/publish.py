@@ -11,7 +11,7 @@ from callboard.app.publisher import Publisher
 from callboard.app.views import Package, SubscriberStatus, to_data
 from callboard.cli.board import on_board
 from callboard.cli.exit_codes import FOUND
-from callboard.cli.options import Common, Json
+from callboard.cli.options import BoardOptions, Json
 from callboard.cli.output import count, say, show, show_json, size
 from callboard.cli.status import why
 from callboard.cli.waiting import wait_for_fleet
@@ -24,7 +24,7 @@ Wait = Annotated[
 
 
 def publish(
-    common: Common,
+    options: BoardOptions,
     source: Annotated[Path, typer.Argument(help="A folder.", show_default=False)],
     paths: Annotated[
         list[str] | None, typer.Argument(help="What to ship of it, such as /blog; all if not given.")
@@ -40,11 +40,11 @@ def publish(
     async def request(of: Publisher) -> Package:
         return await of.publish(source, paths or ("/",), deep=not shallow, request_id=request_id)
 
-    ship(common, publisher, request, wait, json=json, create=True)
+    ship(options, publisher, request, wait, json=json, create=True)
 
 
 def ship(
-    common: Common,
+    options: BoardOptions,
     publisher: str,
     request: Callable[[Publisher], Awaitable[Package]],
     wait_s: float | None,
@@ -53,7 +53,7 @@ def ship(
     create: bool,
 ) -> None:
     """Make the request, say what became of it, and wait for the fleet if asked to."""
-    name = publisher or common.load().config.publisher.name
+    name = publisher or options.load().config.publisher.name
 
     async def work(board: Callboard) -> list[SubscriberStatus]:
         package = await request(board.publisher(name))
@@ -64,7 +64,7 @@ def ship(
             show(f"{package.kind} {package.id} is at offset {package.offset}{content}")
         return await wait_for_fleet(board, name, package.offset, wait_s) if wait_s is not None else []
 
-    behind = on_board(common, work, create=create)
+    behind = on_board(options, work, create=create)
     for row in behind:
         say(f"{row.name} is not there yet: {row.state}, at offset {row.offset}. {why(row)}")
     if behind:

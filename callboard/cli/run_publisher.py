@@ -9,9 +9,8 @@ import structlog
 import typer
 
 from callboard.app.board import Callboard
-from callboard.backends.log import Retention
 from callboard.cli.board import configure_service_logging, open_board, place
-from callboard.cli.options import Common
+from callboard.cli.options import BoardOptions
 from callboard.cli.requests import answer_requests
 from callboard.cli.service import first_of, stop_signals
 from callboard.cli.watching import watch
@@ -23,7 +22,7 @@ RETENTION_S = 600.0
 
 
 def publisher(
-    common: Common,
+    options: BoardOptions,
     name: Annotated[str, typer.Argument(metavar="[NAME]", help="Else [publisher] name.", show_default=False)] = "",
     source: Annotated[Path | None, typer.Option("--from", metavar="DIR", help="The folder it ships from.")] = None,
     requests: Annotated[str, typer.Option(metavar="-", help="Take requests, one JSON object a line, from here.")] = "",
@@ -44,15 +43,15 @@ def publisher(
         Value(("publisher", "name"), name or None, "NAME"),
         Value(("publisher", "source"), str(source) if source else None, "--from"),
     )
-    loaded = common.load(*flags)
+    loaded = options.load(*flags)
     if watch_s and not loaded.config.publisher.source:
         raise ConfigError("there is nothing to watch; say --from DIR, or set source in [publisher]")
-    asyncio.run(_run(common, loaded, watch_s, requests=bool(requests)))
+    asyncio.run(_run(options, loaded, watch_s, requests=bool(requests)))
 
 
-async def _run(common: Common, loaded: Loaded, watch_s: float | None, *, requests: bool) -> None:
+async def _run(options: BoardOptions, loaded: Loaded, watch_s: float | None, *, requests: bool) -> None:
     config = loaded.config
-    configure = configure_service_logging(common, config)
+    configure = configure_service_logging(options, config)
     with stop_signals() as stop:
         async with open_board(loaded, create=True, configure=configure) as board:
             line = structlog.get_logger().bind(publisher=config.publisher.name)
@@ -70,7 +69,7 @@ async def _run(common: Common, loaded: Loaded, watch_s: float | None, *, request
 
 async def _retain(board: Callboard, section: RetentionSection) -> None:
     """Apply the retention now and every ten minutes, for ever."""
-    retention = as_retention(section)
+    retention = section.limits()
     while retention is not None:
         try:
             line = structlog.get_logger()
@@ -79,13 +78,3 @@ async def _retain(board: Callboard, section: RetentionSection) -> None:
             line.warning("log.not_trimmed", reason=str(error))
         await asyncio.sleep(RETENTION_S)
     await asyncio.Event().wait()
-
-
-def as_retention(section: RetentionSection) -> Retention | None:
-    """What is configured, in the units of the log; None if nothing is."""
-    if section.older_than_days is None and section.above_mb is None:
-        return None
-    return Retention(
-        older_than_s=section.older_than_days * 86_400 if section.older_than_days else None,
-        above_bytes=int(section.above_mb * 1e6) if section.above_mb else None,
-    )

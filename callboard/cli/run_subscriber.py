@@ -11,7 +11,7 @@ from callboard.actors.backoff import Backoff
 from callboard.app.subscriber import Subscriber
 from callboard.cli.board import configure_service_logging, open_board, place
 from callboard.cli.exit_codes import FOUND
-from callboard.cli.options import Common
+from callboard.cli.options import BoardOptions
 from callboard.cli.output import count, say, show
 from callboard.cli.service import first_of, stop_signals
 from callboard.config import Loaded, SubscriberSection, Value
@@ -41,7 +41,7 @@ class Runtime(StrEnum):
 
 
 def subscriber(
-    common: Common,
+    options: BoardOptions,
     name: Annotated[str, typer.Argument(help="Unique on the board.", show_default=False)],
     into: Annotated[str | None, typer.Option(metavar="PLACE", help="A folder, or sqlite:FILE.")] = None,
     follow: Annotated[list[str] | None, typer.Option(metavar="PUBLISHER", help="Only this one; repeatable.")] = None,
@@ -62,17 +62,17 @@ def subscriber(
         "on_gap": ("--on-gap", on_gap),
     }
     flags = [Value(("subscribers", name, key), value, flag) for key, (flag, value) in said.items()]
-    loaded = common.load(*flags, Value(("runtime",), runtime, "--runtime"))
+    loaded = options.load(*flags, Value(("runtime",), runtime, "--runtime"))
     settings = loaded.config.for_subscriber(name)
     if not settings.into:
         raise ConfigError(f"subscriber {name!r} has nowhere to import to; say --into DIR, or set it in [subscriber]")
-    asyncio.run(_run(common, loaded, name, settings, until_caught_up=until_caught_up))
+    asyncio.run(_run(options, loaded, name, settings, until_caught_up=until_caught_up))
 
 
 async def _run(
-    common: Common, loaded: Loaded, name: str, settings: SubscriberSection, *, until_caught_up: bool
+    options: BoardOptions, loaded: Loaded, name: str, settings: SubscriberSection, *, until_caught_up: bool
 ) -> None:
-    configure = configure_service_logging(common, loaded.config)
+    configure = configure_service_logging(options, loaded.config)
     with stop_signals() as stop:
         async with open_board(loaded, create=True, configure=configure) as board:
             edge = board.subscriber(

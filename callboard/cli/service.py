@@ -1,10 +1,10 @@
-"""What commands that run on have in common: they stop in order when asked to, and at once when asked again."""
+"""What commands that run on have in options: they stop in order when asked to, and at once when asked again."""
 
 import asyncio
 import os
 import signal
 from collections.abc import Coroutine, Iterator
-from contextlib import contextmanager, suppress
+from contextlib import contextmanager
 from typing import Any
 
 from callboard.cli.exit_codes import INTERRUPTED
@@ -43,8 +43,6 @@ async def first_of(*works: Coroutine[Any, Any, Any]) -> None:
     finally:
         for task in tasks:
             task.cancel()
-        for task in tasks:
-            with suppress(asyncio.CancelledError, Exception):
-                await task
+        await asyncio.gather(*tasks, return_exceptions=True)
     for task in done:
         task.result()

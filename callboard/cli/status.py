@@ -2,13 +2,13 @@
 
 from callboard.app.views import BoardStatus, SubscriberStatus, to_data
 from callboard.cli.board import on_board
-from callboard.cli.options import Common, Json
+from callboard.cli.options import BoardOptions, Json
 from callboard.cli.output import age, count, say, show, show_json, show_table, state_text
 
 
-def status(common: Common, json: Json = False) -> None:
+def status(options: BoardOptions, json: Json = False) -> None:
     """Show every subscriber: its state, how far behind it is, and why."""
-    view = on_board(common, lambda board: board.status())
+    view = on_board(options, lambda board: board.status())
     if json:
         show_json(to_data(view))
     elif view.subscribers:

@@ -4,6 +4,7 @@ from typing import Annotated, Any, Literal, Self
 
 from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, model_validator
 
+from callboard.backends.log import Retention
 from callboard.backends.repositories.folder_source import EXCLUDED
 
 LOG = "sqlite:///./board.db"
@@ -78,6 +79,15 @@ class RetentionSection(Section):
     above_mb: float | None = Field(
         default=None, gt=0, examples=[1000.0], description="a topic's oldest records above so many MB"
     )
+
+    def limits(self) -> Retention | None:
+        """The same in the units of the log; None if nothing is set."""
+        if self.older_than_days is None and self.above_mb is None:
+            return None
+        return Retention(
+            older_than_s=None if self.older_than_days is None else self.older_than_days * 86_400,
+            above_bytes=None if self.above_mb is None else int(self.above_mb * 1e6),
+        )
 
 
 class LoggingSection(Section):

@@ -1,0 +1,57 @@
+"""The help of the command line, and the codes that it ends with."""
+
+from collections.abc import Iterator
+from typing import Any
+
+import pytest
+import typer
+
+from callboard import errors
+from callboard.cli import exit_codes
+from callboard.cli.app import app
+
+
+def commands(group: Any, *words: str) -> Iterator[tuple[tuple[str, ...], Any]]:
+    for name, command in group.commands.items():
+        if hasattr(command, "commands"):
+            yield from commands(command, *words, name)
+        else:
+            yield (*words, name), command
+
+
+COMMANDS = dict(commands(typer.main.get_command(app)))
+
+
+@pytest.mark.parametrize("words", COMMANDS, ids=" ".join)
+def test_every_command_and_every_option_has_help(words):
+    command = COMMANDS[words]
+    assert command.help
+    assert [parameter.name for parameter in command.params if not parameter.help] == []
+
+
+OWN_BOARD = ("demo",)
+"""Makes a board of its own, and so needs no configuration."""
+
+
+@pytest.mark.parametrize("words", sorted(COMMANDS.keys() - {OWN_BOARD}), ids=" ".join)
+def test_every_command_on_the_board_takes_its_options(words):
+    options = {option for parameter in COMMANDS[words].params for option in parameter.opts}
+    assert options >= {"--config", "--log", "--blobs", "--verbose"}
+
+
+READS = [("status",), ("queue",), ("errors",), ("log", "list"), ("log", "show"), ("doctor",)]
+
+
+@pytest.mark.parametrize("words", READS, ids=" ".join)
+def test_every_read_can_answer_in_json(words):
+    assert "--json" in {option for parameter in COMMANDS[words].params for option in parameter.opts}
+
+
+def test_every_error_has_an_exit_code():
+    kinds = [kind for kind in vars(errors).values() if isinstance(kind, type) and issubclass(kind, Exception)]
+    codes = {kind.__name__: exit_codes.code_of(kind.__new__(kind)) for kind in kinds}
+    assert codes["ConfigError"] == codes["ExtraMissing"] == codes["RequestRefused"] == exit_codes.USAGE
+    assert codes["SubscriberTaken"] == codes["RepositoryBusy"] == exit_codes.TAKEN
+    assert codes["LogUnavailable"] == codes["BlobMissing"] == codes["NotAnswered"] == exit_codes.UNAVAILABLE
+    assert codes["RepositoryUnavailable"] == exit_codes.UNAVAILABLE
+    assert codes["SchemaTooNew"] == exit_codes.TOO_NEW

@@ -1,0 +1,85 @@
+"""The board without an event loop."""
+
+import inspect
+import threading
+from concurrent.futures import ThreadPoolExecutor
+
+import pytest
+
+import callboard
+from callboard.app.publisher import Publisher as AsyncPublisher
+from callboard.app.subscriber import Subscriber as AsyncSubscriber
+from callboard.errors import ConfigError, RequestRefused
+from callboard.sync import Callboard, Publisher, Subscriber
+
+
+@pytest.fixture
+def site(tmp_path):
+    (tmp_path / "site").mkdir()
+    (tmp_path / "site" / "a.txt").write_text("one")
+    return tmp_path / "site"
+
+
+def test_a_package_travels_and_no_thread_is_left(tmp_path, site):
+    before = threading.active_count()
+    with Callboard("memory:", base=tmp_path) as board:
+        package = board.publisher("site").publish("./site")
+        with board.subscriber("edge-1", into="./out") as edge:
+            edge.caught_up()
+            assert edge.report().offset == package.offset
+        assert (tmp_path / "out" / "a.txt").read_text() == "one"
+        assert board.status().subscribers[0].liveness == "stopped"
+    assert threading.active_count() == before
+
+
+def test_errors_come_through_and_the_board_goes_on(tmp_path, site):
+    with Callboard("memory:", base=tmp_path) as board:
+        with pytest.raises(RequestRefused, match="does not exist"):
+            board.publisher().publish("./nowhere")
+        assert board.publisher().publish("./site").kind == "ADD"
+
+
+def test_a_board_is_used_from_several_threads(tmp_path, site):
+    with Callboard("memory:", base=tmp_path) as board, ThreadPoolExecutor(8) as threads:
+        published = list(threads.map(lambda number: board.publisher(f"p{number % 3}").publish("./site"), range(20)))
+        offsets = [package.offset for package in published]
+        assert len(set(offsets)) == 20
+
+
+def test_a_board_that_is_not_open_says_so(tmp_path):
+    board = Callboard("memory:", base=tmp_path)
+    with pytest.raises(ConfigError, match="not open"):
+        board.status()
+    with board:
+        pass
+    with pytest.raises(ConfigError, match="not open"):
+        board.status()
+
+
+def test_a_board_that_cannot_be_opened_leaves_no_thread(tmp_path):
+    before = threading.active_count()
+    with pytest.raises(callboard.CallboardError), Callboard("sqlite:///./none", base=tmp_path, create=False):
+        pass
+    assert threading.active_count() == before
+
+
+@pytest.mark.parametrize(
+    ("twin", "asynchronous"),
+    [(Callboard, callboard.Callboard), (Publisher, AsyncPublisher), (Subscriber, AsyncSubscriber)],
+)
+def test_the_twin_has_every_method_with_its_signature_and_its_words(twin, asynchronous):
+    for name, method in inspect.getmembers(asynchronous, inspect.iscoroutinefunction):
+        if name.startswith("_") or (twin, name) in INTERNAL:
+            continue
+        assert inspect.signature(getattr(twin, name)) == inspect.signature(method), name
+        assert getattr(twin, name).__doc__ == method.__doc__
+
+
+INTERNAL = {
+    (Callboard, "close"),
+    (Callboard, "publisher_agent"),
+    (Callboard, "start_subscriber"),
+    (Callboard, "viewer"),
+    (Publisher, "start"),
+}
+"""What an asynchronous board has for its own parts, and what ``with`` does."""

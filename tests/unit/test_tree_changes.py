@@ -1,0 +1,90 @@
+"""What changed in a folder."""
+
+import os
+from pathlib import Path
+
+import pytest
+
+from callboard.app.tree_changes import Changes, Tree, changes, look_at
+from callboard.errors import RequestRefused
+
+
+@pytest.fixture
+def root(tmp_path) -> Path:
+    for name in ("a", "b/c", "b/d/e"):
+        (tmp_path / "root" / name).parent.mkdir(parents=True, exist_ok=True)
+        (tmp_path / "root" / name).write_text(name)
+    return tmp_path / "root"
+
+
+def after(root: Path, before: Tree) -> Changes:
+    return changes(before, look_at(root, ("*.tmp",)))
+
+
+def test_nothing_changes_by_itself(root):
+    before = look_at(root, ())
+    assert sorted(before) == ["/", "/a", "/b", "/b/c", "/b/d", "/b/d/e"]
+    assert after(root, before) == Changes((), ())
+
+
+def test_what_is_new_is_added_parents_first(root):
+    before = look_at(root, ())
+    (root / "new" / "deep").mkdir(parents=True)
+    (root / "new" / "deep" / "file").touch()
+    (root / "link").symlink_to("a")
+    assert after(root, before) == Changes(("/link", "/new", "/new/deep", "/new/deep/file"), ())
+
+
+@pytest.mark.parametrize(
+    "change",
+    [
+        lambda file: file.write_text("longer than before"),
+        lambda file: file.chmod(0o600),
+        lambda file: os.utime(file, ns=(0, 1)),
+    ],
+    ids=["size", "mode", "mtime"],
+)
+def test_a_file_that_differs_is_added_alone(root, change):
+    before = look_at(root, ())
+    change(root / "b" / "c")
+    assert after(root, before) == Changes(("/b/c",), ())
+
+
+def test_of_a_folder_only_its_mode_counts(root):
+    before = look_at(root, ())
+    os.utime(root / "b", ns=(0, 1))
+    assert after(root, before) == Changes((), ())
+    (root / "b").chmod(0o700)
+    assert after(root, before) == Changes(("/b",), ())
+
+
+def test_a_tree_that_vanished_is_one_deletion(root):
+    before = look_at(root, ())
+    for path in (root / "b" / "d" / "e", root / "b" / "c"):
+        path.unlink()
+    for path in (root / "b" / "d", root / "b"):
+        path.rmdir()
+    assert after(root, before) == Changes((), ("/b",))
+
+
+def test_a_folder_that_became_a_file_loses_what_was_in_it_and_is_added(root):
+    before = look_at(root, ())
+    (root / "b" / "d" / "e").unlink()
+    (root / "b" / "d").rmdir()
+    (root / "b" / "d").touch()
+    assert after(root, before) == Changes(("/b/d",), ("/b/d/e",))
+
+
+def test_excluded_names_and_the_repositorys_own_are_not_there(root):
+    before = look_at(root, ())
+    (root / "x.tmp").touch()
+    (root / ".callboard").mkdir()
+    assert after(root, before) == Changes((), ())
+
+
+def test_a_root_that_is_missing_or_no_folder_is_told(tmp_path):
+    with pytest.raises(RequestRefused, match="missing"):
+        look_at(tmp_path / "missing", ())
+    (tmp_path / "file").touch()
+    with pytest.raises(RequestRefused, match="not a folder"):
+        look_at(tmp_path / "file", ())

@@ -1,0 +1,44 @@
+"""What a retention would remove is what it removes."""
+
+import asyncio
+
+import pytest
+
+from callboard.app.trimming import preview
+from callboard.backends.log import Retention
+from callboard.backends.logs.memory import MemoryLog
+from callboard.messages.record import NewRecord
+
+NOW_NS = 1_000_000_000_000
+
+
+@pytest.mark.parametrize(
+    "retention",
+    [
+        Retention(),
+        Retention(below_offset=4),
+        Retention(below_offset=99),
+        Retention(older_than_s=5),
+        Retention(older_than_s=0),
+        Retention(above_bytes=250),
+        Retention(above_bytes=0),
+        Retention(below_offset=3, older_than_s=5, above_bytes=10_000),
+    ],
+)
+def test_the_preview_says_what_trim_does(retention):
+    async def scenario() -> None:
+        now_ns = NOW_NS
+        log = MemoryLog(clock=lambda: now_ns)
+        await log.ensure("topic")
+        for _ in range(10):
+            await log.append("topic", [NewRecord(payload=bytes(100))])
+            now_ns += 10**9
+        before = await log.bounds("topic")
+        told = await preview(log, "topic", retention, now_ns)
+        first = await log.trim("topic", retention)
+        assert told.first == first
+        assert told.records == len(range(before.first, first))
+        assert told.length == 100 * told.records
+        await log.close()
+
+    asyncio.run(scenario())
