@@ -17,7 +17,10 @@ def get_logger(**context: Any) -> Any:
     """
     if structlog.is_configured():
         return structlog.get_logger(**context)
-    processors = [structlog.stdlib.filter_by_level, structlog.processors.KeyValueRenderer(key_order=["event"])]
+    processors: list[structlog.typing.Processor] = [
+        structlog.stdlib.filter_by_level,
+        structlog.processors.KeyValueRenderer(key_order=["event"]),
+    ]
     logger = structlog.wrap_logger(
         logging.getLogger(NAME), processors=processors, wrapper_class=structlog.stdlib.BoundLogger
     )

@@ -2,6 +2,7 @@
 
 from collections.abc import Iterable
 from dataclasses import dataclass
+from itertools import chain
 
 from callboard.messages.event import Event
 
@@ -22,39 +23,74 @@ class NewRecord(Event):
     headers: Headers = ()
     key: str = ""
 
+    def at(self, offset: int, time_ns: int) -> "Record":
+        """The record as a log gives it back that has put it at this offset at that time."""
+        block = pack_headers(self.headers)
+        return Record(offset=offset, time_ns=time_ns, payload=self.payload, header_block=block)
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Record(Event):
-    """What a reader gets: the offset given by the log and the time of the append by the writer's clock."""
+    """What a reader gets: the offset given by the log and the time of the append by the writer's clock.
+
+    ``header_block`` is what ``pack_headers`` made of the headers. It is unpacked for those who look: to unpack six
+    headers costs more than to fetch their record.
+    """
 
     offset: int
     time_ns: int
     payload: bytes
-    headers: Headers = ()
+    header_block: bytes = b""
+
+    @property
+    def headers(self) -> Headers:
+        """The headers, unpacked."""
+        return unpack_headers(self.header_block)
 
     def header(self, name: str) -> str:
         """The value of a header, or the empty string."""
         return next((value for key, value in self.headers if key == name), "")
 
 
+def pack_headers(headers: Headers) -> bytes:
+    """Names and values in turn, UTF-8, with a NUL after each but the last; empty for no headers.
+
+    Raises ``ValueError`` for a NUL in a name or value.
+    """
+    if not headers:
+        return b""
+    flat = "\0".join(chain.from_iterable(headers))
+    if flat.count("\0") != 2 * len(headers) - 1:
+        raise ValueError("a record header holds a NUL character; encode such a value, as base64 for instance")
+    return flat.encode()
+
+
+def unpack_headers(block: bytes) -> Headers:
+    """The headers that were packed. Of a damaged block as much as can be read; it never raises."""
+    if not block:
+        return ()
+    flat = iter(block.decode(errors="replace").split("\0"))
+    return tuple(zip(flat, flat))  # noqa: B905 - an odd one out is damage
+
+
 _set_unknown = vars(Event)["unknown"].__set__
-_set_offset, _set_time_ns, _set_payload, _set_headers = (
-    vars(Record)[name].__set__ for name in ("offset", "time_ns", "payload", "headers")
+_set_offset, _set_time_ns, _set_payload, _set_header_block = (
+    vars(Record)[name].__set__ for name in ("offset", "time_ns", "payload", "header_block")
 )
 
 
-def records_of(rows: Iterable[tuple[int, int, bytes, Headers]]) -> list[Record]:
-    """Records of a log's rows: offset, time, payload, headers; made unchecked, at a quarter of the price.
+def records_of(rows: Iterable[tuple[int, int, bytes, bytes]]) -> list[Record]:
+    """Records of a log's rows: offset, time, payload, header block; made unchecked, at a quarter of the price.
 
     For backends only, whose drivers return nothing that can change. Catching up is mostly this.
     """
     records = list[Record]()
-    for offset, time_ns, payload, headers in rows:
+    for offset, time_ns, payload, header_block in rows:
         record = object.__new__(Record)
         _set_unknown(record, b"")
         _set_offset(record, offset)
         _set_time_ns(record, time_ns)
         _set_payload(record, payload)
-        _set_headers(record, headers)
+        _set_header_block(record, header_block)
         records.append(record)
     return records

@@ -27,7 +27,7 @@ from callboard.messages.mailbox import (
     Report,
     ReportQuery,
 )
-from callboard.messages.record import NewRecord, Record
+from callboard.messages.record import NewRecord, Record, pack_headers
 from callboard.messages.topics import Topics
 from callboard.testing.decision_driver import DecisionDriver
 
@@ -47,7 +47,7 @@ def settings(**others: Any) -> SubscriberSettings:
 
 def as_read(new: NewRecord, offset: int, time_ns: int = 0) -> Record:
     """The record as the log gives it back."""
-    return Record(offset=offset, time_ns=time_ns, payload=new.payload, headers=new.headers)
+    return new.at(offset, time_ns)
 
 
 def package(offset: int, publisher: str = "site", kind: Kind = Kind.ADD) -> Record:
@@ -59,7 +59,7 @@ def package(offset: int, publisher: str = "site", kind: Kind = Kind.ADD) -> Reco
 def garbage(offset: int, publisher: str = "site") -> Record:
     """A package that nobody can decode."""
     headers = (("type", "PackageMessage"), ("version", "1.0"), ("publisher", publisher))
-    return Record(offset=offset, time_ns=0, payload=b"\xff\xff", headers=headers)
+    return Record(offset=offset, time_ns=0, payload=b"\xff\xff", header_block=pack_headers(headers))
 
 
 def clear(offset: int, at: int, publisher: str = "", log_id: str = LOG) -> CommandReceived:

@@ -8,7 +8,7 @@ import pytest
 from callboard.backends.log import READ_BYTES_MAX, READ_RECORDS_MAX, Bounds, Capability, Log, Retention
 from callboard.backends.logs.memory import MemoryLog
 from callboard.errors import OffsetOutOfRange, TopicMissing
-from callboard.messages.record import NewRecord, Record
+from callboard.messages.record import NewRecord, Record, pack_headers
 from callboard.testing.conformance.log import ALL_CHECKS, LogHarness, concurrency, wake_up
 
 CHECK_TIMEOUT_S = 2.0
@@ -126,7 +126,7 @@ class CutsPayloads(_Reads):
                 offset=record.offset,
                 time_ns=record.time_ns,
                 payload=record.payload.rstrip(b"\0"),
-                headers=record.headers,
+                header_block=pack_headers(record.headers),
             )
             for record in found
         ]

@@ -18,7 +18,7 @@ from callboard.messages.distribution import (
 )
 from callboard.messages.event import Event
 from callboard.messages.headers import open_record
-from callboard.messages.record import Record
+from callboard.messages.record import NewRecord
 
 
 def varint(value: int) -> bytes:
@@ -151,7 +151,7 @@ WRITTEN = [
 
 @pytest.mark.parametrize(("number", "written", "event"), WRITTEN)
 def test_what_the_original_wrote_is_read(number: str, written: bytes, event: Event) -> None:
-    record = Record(offset=0, time_ns=0, payload=written, headers=(("type", number), ("version", "1")))
+    record = NewRecord(payload=written, headers=(("type", number), ("version", "1"))).at(0, 0)
 
     assert open_record(record, type(event)) == event
 

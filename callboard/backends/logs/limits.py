@@ -4,9 +4,8 @@ import re
 from collections.abc import Sequence
 
 from callboard.backends.log import RECORD_BYTES_MAX
-from callboard.backends.logs.headers import encode_headers
 from callboard.errors import ConfigError, LogUnavailable, RecordTooLarge, TopicMissing
-from callboard.messages.record import NewRecord, Record
+from callboard.messages.record import NewRecord, Record, pack_headers
 
 _TOPIC = re.compile(r"[a-z0-9][a-z0-9._-]{0,80}")
 
@@ -26,8 +25,9 @@ def check_topic_name(topic: str) -> None:
 
 
 def record_bytes(record: NewRecord | Record) -> int:
-    """What a record counts for in limits and retention: its payload and its encoded headers."""
-    return len(record.payload) + len(encode_headers(record.headers))
+    """What a record counts for in limits and retention: its payload and its packed headers."""
+    block = record.header_block if isinstance(record, Record) else pack_headers(record.headers)
+    return len(record.payload) + len(block)
 
 
 def check_sizes(topic: str, records: Sequence[NewRecord]) -> None:

@@ -36,7 +36,7 @@ class _Topic:
         if new.key and new.key in self.keys:
             return self.keys[new.key]
         offset, self.end = self.end, self.end + 1
-        self.records.append(Record(offset=offset, time_ns=time_ns, payload=new.payload, headers=new.headers))
+        self.records.append(new.at(offset, time_ns))
         if new.key:
             self.keys[new.key] = offset
             self.key_of[offset] = new.key

@@ -26,7 +26,7 @@ _sym_db = _symbol_database.Default()
 from callboard.messages._pb import distribution_pb2 as callboard_dot_messages_dot_proto_dot_distribution__pb2
 
 
-DESCRIPTOR = _descriptor_pool.Default().AddSerializedFile(b'\n%callboard/messages/proto/record.proto\x12\x0c\x63\x61llboard.v1\x1a+callboard/messages/proto/distribution.proto\"N\n\tNewRecord\x12\x0f\n\x07payload\x18\x01 \x01(\x0c\x12#\n\x07headers\x18\x02 \x03(\x0b\x32\x12.callboard.v1.Pair\x12\x0b\n\x03key\x18\x03 \x01(\t\"_\n\x06Record\x12\x0e\n\x06offset\x18\x01 \x01(\x03\x12\x0f\n\x07time_ns\x18\x02 \x01(\x03\x12\x0f\n\x07payload\x18\x03 \x01(\x0c\x12#\n\x07headers\x18\x04 \x03(\x0b\x32\x12.callboard.v1.Pair')
+DESCRIPTOR = _descriptor_pool.Default().AddSerializedFile(b'\n%callboard/messages/proto/record.proto\x12\x0c\x63\x61llboard.v1\x1a+callboard/messages/proto/distribution.proto\"N\n\tNewRecord\x12\x0f\n\x07payload\x18\x01 \x01(\x0c\x12#\n\x07headers\x18\x02 \x03(\x0b\x32\x12.callboard.v1.Pair\x12\x0b\n\x03key\x18\x03 \x01(\t\"P\n\x06Record\x12\x0e\n\x06offset\x18\x01 \x01(\x03\x12\x0f\n\x07time_ns\x18\x02 \x01(\x03\x12\x0f\n\x07payload\x18\x03 \x01(\x0c\x12\x14\n\x0cheader_block\x18\x04 \x01(\x0c')
 
 _globals = globals()
 _builder.BuildMessageAndEnumDescriptors(DESCRIPTOR, _globals)
@@ -36,5 +36,5 @@ if not _descriptor._USE_C_DESCRIPTORS:
   _globals['_NEWRECORD']._serialized_start=100
   _globals['_NEWRECORD']._serialized_end=178
   _globals['_RECORD']._serialized_start=180
-  _globals['_RECORD']._serialized_end=275
+  _globals['_RECORD']._serialized_end=260
 # @@protoc_insertion_point(module_scope)

@@ -18,8 +18,8 @@ from callboard.messages.mailbox import (
     CommandReceived,
     CommandRequest,
     CommandsBlocked,
-    CommandsRead,
     CommandSent,
+    CommandsRead,
     CommandsWanted,
     DistributeRequest,
     DistributeResponse,
@@ -261,7 +261,7 @@ INSTANCES = (
             offset=41,
             time_ns=1_700_000_000_000_000_001,
             payload=b"\x08\x07",
-            headers=(("type", "PingMessage"), ("version", "1.0")),
+            header_block=b"type\0PingMessage\0version\0001.0",
         ),),
     ),
     PackagesUnavailable(

@@ -11,6 +11,6 @@ INSTANCES = (
         offset=41,
         time_ns=1_700_000_000_000_000_001,
         payload=b"\x08\x07",
-        headers=(("type", "PingMessage"), ("version", "1.0")),
+        header_block=b"type\0PingMessage\0version\0001.0",
     ),
 )

@@ -28,7 +28,7 @@ from callboard.messages.distribution import (
 )
 from callboard.messages.event import Event
 from callboard.messages.ledger import Ledger, Watermark
-from callboard.messages.record import Record
+from callboard.messages.record import Record, pack_headers
 
 NARROW = {"retries", "max_retries"}
 """The original gave these 32 bits."""
@@ -231,6 +231,6 @@ def test_a_name_that_no_message_has_cannot_be_decoded() -> None:
 
 def test_what_the_schema_cannot_hold_is_refused_by_the_writer() -> None:
     with pytest.raises(ValueError, match="surrogates"):
-        encode(Record(offset=0, time_ns=0, payload=b"", headers=(("name", "\ud800"),)))
+        encode(Record(offset=0, time_ns=0, payload=b"", header_block=pack_headers((("name", "\ud800"),))))
     with pytest.raises(ValueError, match="range"):
         encode(Watermark(publisher="site", offset=2**63))

@@ -18,7 +18,7 @@ from callboard.messages.distribution import (
 )
 from callboard.messages.event import Event
 from callboard.messages.headers import RecordHeaders, new_record, open_record
-from callboard.messages.record import Headers, NewRecord, Record
+from callboard.messages.record import Headers, Record, pack_headers, unpack_headers
 
 PACKAGE = PackageMessage(publisher_instance="i-1", publisher="site", package_id="p-1", kind=Kind.DELETE, paths=("/a",))
 LINE = LogMessage(publisher="site", subscriber_instance="s-1", subscriber="edge", message="hello")
@@ -30,7 +30,7 @@ def written(event: Event, **more: Any) -> NewRecord:
 
 
 def read(payload: bytes, headers: Headers) -> Record:
-    return Record(offset=17, time_ns=456, payload=payload, headers=headers)
+    return Record(offset=17, time_ns=456, payload=payload, header_block=pack_headers(headers))
 
 
 def reread(new: NewRecord, **changed: str | None) -> Record:
@@ -110,14 +110,17 @@ def test_the_first_of_two_headers_of_a_name_counts() -> None:
     assert open_record(read(record.payload, (*record.headers, ("type", "Bundle"))), PackageMessage) == PACKAGE
 
 
-names = st.sampled_from(["type", "version", "time_ns", "id", "other"]) | st.text()
-values = st.sampled_from(["PackageMessage", "1", "2", "1.0", "9" * 30]) | st.text()
+text = st.text(st.characters(codec="utf-8", exclude_characters="\0"))
+names = st.sampled_from(["type", "version", "time_ns", "id", "other"]) | text
+values = st.sampled_from(["PackageMessage", "1", "2", "1.0", "9" * 30]) | text
+blocks = st.lists(st.tuples(names, values)).map(tuple).map(pack_headers) | st.binary(max_size=60)
 
 
-@given(headers=st.lists(st.tuples(names, values)).map(tuple), payload=st.binary(max_size=30))
-def test_any_record_is_an_event_or_a_named_problem(headers: Headers, payload: bytes) -> None:
+@given(block=blocks, payload=st.binary(max_size=30))
+def test_any_record_is_an_event_or_a_named_problem(block: bytes, payload: bytes) -> None:
+    record = Record(offset=17, time_ns=456, payload=payload, header_block=block)
     try:
-        event = open_record(read(payload, headers), (PackageMessage, PackageDistributedMessage, PingMessage))
+        event = open_record(record, (PackageMessage, PackageDistributedMessage, PingMessage))
     except (Undecodable, SchemaTooNew) as problem:
         assert "offset 17" in str(problem)  # noqa: PT017 - both outcomes are right
     else:
@@ -136,3 +139,13 @@ headers_of_any_kind = st.builds(
 @given(headers=headers_of_any_kind)
 def test_headers_come_back_as_they_were(headers: RecordHeaders) -> None:
     assert RecordHeaders.parse(headers.to_pairs()) == headers
+
+
+@given(st.lists(st.tuples(text, text)).map(tuple))
+def test_headers_are_unpacked_as_they_were_packed(headers: Headers) -> None:
+    assert unpack_headers(pack_headers(headers)) == headers
+
+
+def test_a_header_with_a_nul_is_refused() -> None:
+    with pytest.raises(ValueError, match="NUL"):
+        pack_headers((("name", "va\0lue"),))

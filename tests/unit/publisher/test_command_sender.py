@@ -7,7 +7,7 @@ from callboard.errors import LogUnavailable, RecordTooLarge
 from callboard.messages.distribution import ClearCommand, CommandMessage
 from callboard.messages.headers import open_record
 from callboard.messages.mailbox import CommandRequest, CommandSent
-from callboard.messages.record import Record
+from callboard.messages.record import Record, pack_headers
 
 NOW = Moment(1000, 0.0)
 CLEAR = CommandMessage(
@@ -35,7 +35,7 @@ def test_a_command_goes_on_the_log_under_its_id_and_is_answered_with_its_offset(
     append = append_of(tell(it, CommandRequest(command=CLEAR), 1))
     (record,) = append.records
     assert (append.topic, record.key) == ("command", "c1")
-    stored = Record(offset=9, time_ns=0, payload=record.payload, headers=record.headers)
+    stored = Record(offset=9, time_ns=0, payload=record.payload, header_block=pack_headers(record.headers))
     assert open_record(stored, CommandMessage) == CLEAR
     assert tell(it, Done(append, (9,))) == [Reply(Origin("gateway", 1), CommandSent(command_id="c1", offset=9))]
 

@@ -11,7 +11,6 @@ from callboard.errors import BlobUnavailable, LogUnavailable, RecordTooLarge, Re
 from callboard.messages.distribution import Kind, PackageMessage
 from callboard.messages.headers import open_record
 from callboard.messages.mailbox import DistributeRequest, DistributeResponse
-from callboard.messages.record import Record
 
 NOW = Moment(1000, 0.0)
 
@@ -69,7 +68,7 @@ def test_an_add_is_built_appended_and_answered_with_its_offset() -> None:
     (answer,) = answers(tell(it, Done(append, (41,)))).values()
     assert (answer.accepted, answer.offset, answer.length, answer.entries) == (True, 41, 7, 2)
     new = append.records[0]
-    package = open_record(Record(offset=41, time_ns=0, payload=new.payload, headers=new.headers), PackageMessage)
+    package = open_record(new.at(41, 0), PackageMessage)
     assert (package.publisher, package.publisher_instance, package.request_id) == ("site", "i1", "r1")
     assert (package.user, package.metadata, package.content) == ("ann", (("k", "v"),), b"x" * 7)
     assert package.package_id == answer.package_id

@@ -9,7 +9,6 @@ from callboard.messages.distribution import DiscoveryMessage, LogMessage, State,
 from callboard.messages.event import Event
 from callboard.messages.headers import new_record
 from callboard.messages.mailbox import FleetQuery, FleetView, Liveness
-from callboard.messages.record import Record
 
 CONFIGURATION = SubscriberConfiguration(editable=False, max_retries=-1)
 FIND = FindBounds("d")
@@ -53,7 +52,7 @@ class Stage:
         for event, written_s in events:
             new = new_record(event, record_id="r", time_ns=0, producer="test")
             time_ns = at(written_s).wall_ns
-            records.append(Record(offset=self.offset, time_ns=time_ns, payload=new.payload, headers=new.headers))
+            records.append(new.at(self.offset, time_ns))
             self.offset += 1
         pending = self.fleet._follower._pending
         assert isinstance(pending, ReadLog)

@@ -26,7 +26,7 @@ from callboard.messages.distribution import Kind, PackageMessage
 from callboard.messages.event import Event
 from callboard.messages.headers import new_record
 from callboard.messages.mailbox import PackagesSeen, RangeDone, RangeWanted
-from callboard.messages.record import Record
+from callboard.messages.record import NewRecord, Record, pack_headers
 
 NOW = Moment(1000, 0.0)
 FIND = FindBounds("p")
@@ -44,7 +44,7 @@ def record(offset: int, payload: bytes | None = None) -> Record:
     )  # fmt: skip
     new = new_record(message, record_id="r", time_ns=5, producer="test")
     content = new.payload if payload is None else payload
-    return Record(offset=offset, time_ns=offset, payload=content, headers=new.headers)
+    return Record(offset=offset, time_ns=offset, payload=content, header_block=pack_headers(new.headers))
 
 
 def mails(effects: list[Effect]) -> list[Event]:
@@ -73,7 +73,7 @@ def test_a_summary_has_everything_but_the_content() -> None:
 def test_a_record_that_cannot_be_decoded_becomes_a_summary_that_says_so() -> None:
     assert "offset 7" in summarise(record(7, payload=b"\xff")).problem
     assert "header 'type'" in summarise(Record(offset=7, time_ns=7, payload=b"")).problem
-    newer = Record(offset=7, time_ns=7, payload=b"", headers=(("type", "PackageMessage"), ("version", "99.0")))
+    newer = NewRecord(payload=b"", headers=(("type", "PackageMessage"), ("version", "99.0"))).at(7, 7)
     assert "upgrade" in summarise(newer).problem
 
 

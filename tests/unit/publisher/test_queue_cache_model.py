@@ -4,7 +4,7 @@ Whatever happened, once all mail is delivered every queue is what a plain list o
 """
 
 from collections import deque
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from random import Random
 from typing import Any
 
@@ -82,7 +82,7 @@ class Stage:
         )
         new = new_record(message, record_id=f"r{offset}", time_ns=time_ns, producer="test")
         payload = b"\xff" if publisher == "broken" else new.payload
-        self.records.append(Record(offset=offset, time_ns=time_ns, payload=payload, headers=new.headers))
+        self.records.append(replace(new, payload=payload).at(offset, time_ns))
         if publisher == "broken":
             self.packages.append(PackageSummary(offset=offset, time_ns=time_ns))
         elif kind is not Kind.TEST:

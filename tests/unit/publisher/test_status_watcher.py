@@ -7,7 +7,6 @@ from callboard.messages.distribution import PackageStatusMessage, PingMessage, S
 from callboard.messages.event import Event
 from callboard.messages.headers import new_record
 from callboard.messages.mailbox import ErrorCount, ErrorsPage, ErrorsQuery
-from callboard.messages.record import Record
 
 NOW = Moment(0, 0.0)
 FIND = FindBounds("s")
@@ -35,7 +34,7 @@ def deliver(it: StatusWatcher, *history: Event) -> list[Effect]:
     assert isinstance(read, ReadLog)
     new = [new_record(event, record_id="r", time_ns=0, producer="test") for event in history]
     records = tuple(
-        Record(offset=offset, time_ns=0, payload=made.payload, headers=made.headers) for offset, made in enumerate(new)
+        made.at(offset, 0) for offset, made in enumerate(new)
     )
     return list(it.receive(Done(read, LogRead("L1", records, len(records))), Origin(""), NOW))
 

@@ -1,7 +1,7 @@
 from callboard.actors.subscriber.claim import holder
 from callboard.messages.distribution import DiscoveryMessage, State
 from callboard.messages.headers import new_record
-from callboard.messages.record import Record
+from callboard.messages.record import NewRecord, Record
 from callboard.testing.subscriber_example import NAME, announcement, as_read, garbage
 
 
@@ -46,5 +46,5 @@ def test_a_claim_that_was_refused_and_taken_back_gives_nothing() -> None:
 
 
 def test_records_of_others_and_those_that_nobody_understands_mean_nothing() -> None:
-    assert held_by(garbage(1), Record(offset=2, time_ns=0, payload=b"\xff", headers=(("type", "1"),))) == ""
+    assert held_by(garbage(1), NewRecord(payload=b"\xff", headers=(("type", "1"),)).at(2, 0)) == ""
     assert holder("edge-2", [said(1, "a", 0)], 30) is None

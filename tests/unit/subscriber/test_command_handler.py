@@ -7,7 +7,7 @@ from callboard.actors.subscriber.command_handler import CommandHandler
 from callboard.messages.distribution import CommandMessage
 from callboard.messages.headers import new_record
 from callboard.messages.mailbox import CommandReceived, CommandsBlocked, CommandsRead, CommandsWanted
-from callboard.messages.record import Record
+from callboard.messages.record import Record, pack_headers
 from callboard.testing.decision_driver import DecisionDriver
 from callboard.testing.subscriber_example import COMMANDS, NAME, as_read, settings
 
@@ -63,7 +63,7 @@ def test_it_says_once_when_every_command_there_was_is_passed_on() -> None:
 
 def test_nothing_behind_a_command_that_is_not_understood_is_obeyed() -> None:
     it = handler()
-    damaged = Record(offset=7, time_ns=0, payload=b"\xff", headers=command(7).headers)
+    damaged = Record(offset=7, time_ns=0, payload=b"\xff", header_block=pack_headers(command(7).headers))
     found(it, command(6), damaged, command(8))
     assert heard(it) == [6]
     (blocked,) = it.sent(CommandsBlocked)

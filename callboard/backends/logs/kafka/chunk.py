@@ -8,7 +8,7 @@ from aiokafka.record.memory_records import MemoryRecords
 
 from callboard.backends.logs.limits import record_bytes
 from callboard.errors import LogUnavailable
-from callboard.messages.record import Headers, Record
+from callboard.messages.record import Record, pack_headers
 
 NS_PER_MS = 1_000_000
 
@@ -88,10 +88,14 @@ def _record(found: Any) -> Record:
         offset=found.offset,
         time_ns=found.timestamp * NS_PER_MS,
         payload=found.value or b"",
-        headers=_headers(found.headers) if found.headers else (),
+        header_block=_header_block(found.headers) if found.headers else b"",
     )
 
 
-def _headers(pairs: Sequence[tuple[str, bytes | None]]) -> Headers:
+def _header_block(pairs: Sequence[tuple[str, bytes | None]]) -> bytes:
     """Other programs may write headers without a value, or that are not text; neither stops a reader."""
-    return tuple((name, (value or b"").decode(errors="replace")) for name, value in pairs)
+    return pack_headers(tuple((_text(name.encode()), _text(value or b"")) for name, value in pairs))
+
+
+def _text(value: bytes) -> str:
+    return value.decode(errors="replace").replace("\0", "\ufffd")

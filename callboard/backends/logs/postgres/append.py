@@ -4,12 +4,11 @@ from collections.abc import Sequence
 from hashlib import sha256
 
 from callboard.backends.log import RECORD_BYTES_MAX
-from callboard.backends.logs.headers import encode_headers
 from callboard.backends.logs.limits import too_large
 from callboard.backends.postgres import asyncpg
 from callboard.backends.postgres.server import Connection
 from callboard.errors import ConfigError
-from callboard.messages.record import NewRecord
+from callboard.messages.record import NewRecord, pack_headers
 
 _WRONG_ISOLATION = "CB001"
 
@@ -21,7 +20,7 @@ def to_rows(topic: str, records: Sequence[NewRecord]) -> tuple[list[Row], int]:
     """The records' rows and bytes. Raises ``RecordTooLarge``."""
     rows, total = list[Row](), 0
     for record in records:
-        headers = encode_headers(record.headers)
+        headers = pack_headers(record.headers)
         size = len(record.payload) + len(headers)
         if size > RECORD_BYTES_MAX:
             raise too_large(topic, size)

@@ -1,7 +1,6 @@
 """Reads a topic. One statement is one snapshot; offsets come from the primary key in order, whatever the plan."""
 
 from callboard.backends.log import Bounds
-from callboard.backends.logs.headers import decode_headers
 from callboard.backends.postgres.server import Connection
 from callboard.errors import OffsetOutOfRange
 from callboard.messages.record import Record, records_of
@@ -36,9 +35,7 @@ async def read(
         first, end = await bounds(db, topic_id)
         if not first <= start <= end:
             raise OffsetOutOfRange(topic, start, first, end)
-    return records_of(
-        [(off, time_ns, payload, decode_headers(headers) if headers else ()) for off, time_ns, payload, headers in rows]
-    )
+    return records_of(map(tuple, rows))
 
 
 async def newest(db: Connection, topic_id: int) -> int:

@@ -4,10 +4,9 @@ import sqlite3
 from collections.abc import Callable, Sequence
 
 from callboard.backends.log import RECORD_BYTES_MAX
-from callboard.backends.logs.headers import encode_headers
 from callboard.backends.logs.limits import too_large
 from callboard.backends.logs.sqlite.schema import newest_given
-from callboard.messages.record import NewRecord
+from callboard.messages.record import NewRecord, pack_headers
 
 _INSERT = "INSERT INTO records(time_ns, key, headers, payload) VALUES(?, ?, ?, ?)"
 _LOOK_UP = "SELECT offset FROM records WHERE key = ?"
@@ -21,7 +20,7 @@ def to_rows(topic: str, records: Sequence[NewRecord]) -> tuple[list[Row], int]:
     """The records' rows and bytes. Raises ``RecordTooLarge``, and ``ValueError`` for what is not text."""
     rows, total = list[Row](), 0
     for record in records:
-        headers = encode_headers(record.headers)
+        headers = pack_headers(record.headers)
         record.key.encode()  # what cannot be written must fail here, and not those it shares a transaction with
         size = len(record.payload) + len(headers)
         if size > RECORD_BYTES_MAX:

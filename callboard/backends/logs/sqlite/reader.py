@@ -6,7 +6,6 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 
 from callboard.backends.log import Bounds, Retention
-from callboard.backends.logs.headers import decode_headers
 from callboard.backends.logs.limits import closed
 from callboard.backends.logs.sqlite.bell import Bell
 from callboard.backends.logs.sqlite.failure import explained
@@ -21,7 +20,7 @@ from callboard.backends.logs.sqlite.schema import (
     replaced,
 )
 from callboard.errors import OffsetOutOfRange
-from callboard.messages.record import Headers, Record, records_of
+from callboard.messages.record import Record, records_of
 
 _READ = "SELECT offset, time_ns, payload, headers FROM records WHERE offset >= ? ORDER BY offset LIMIT ?"
 _BOUNDS = "SELECT (SELECT min(offset) FROM records), seq + 1 FROM sqlite_sequence WHERE name = 'records'"
@@ -44,14 +43,14 @@ class Reader:
 
     def read(self, start: int, max_records: int, max_bytes: int) -> list[Record]:
         """See ``Log.read``."""
-        found, size = list[tuple[int, int, bytes, Headers]](), 0
+        found, size = list[tuple[int, int, bytes, bytes]](), 0
         with self._look() as db:
             rows = db.execute(_READ, (start, max_records))
-            for offset, time_ns, payload, headers in rows:
-                size += len(payload) + len(headers)
+            for row in rows:
+                size += len(row[2]) + len(row[3])
                 if size > max_bytes and found:
                     break
-                found.append((offset, time_ns, payload, decode_headers(headers) if headers else ()))
+                found.append(row)
             rows.close()
             if not found or found[0][0] != start:
                 # a gap, the end, or out of range; what changed since the query does no harm
