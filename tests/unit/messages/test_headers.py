@@ -18,7 +18,7 @@ from callboard.messages.distribution import (
 )
 from callboard.messages.event import Event
 from callboard.messages.headers import RecordHeaders, new_record, open_record
-from callboard.messages.record import Headers, Record, pack_headers, unpack_headers
+from callboard.messages.record import Headers, NewRecord, Record, pack_headers, unpack_headers
 
 PACKAGE = PackageMessage(publisher_instance="i-1", publisher="site", package_id="p-1", kind=Kind.DELETE, paths=("/a",))
 LINE = LogMessage(publisher="site", subscriber_instance="s-1", subscriber="edge", message="hello")
