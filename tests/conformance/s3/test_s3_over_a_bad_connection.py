@@ -96,10 +96,10 @@ def test_a_cancelled_download_leaves_nothing_in_the_spool(
     async def body() -> None:
         loop, writing, go_on = asyncio.get_running_loop(), asyncio.Event(), threading.Event()
 
-        def write_when_told(file: Path, offset: int, data: bytes) -> None:
+        def write_when_told(file: Path, offset: int, chunks: list[bytes]) -> int:
             loop.call_soon_threadsafe(writing.set)
             go_on.wait()
-            write_at(file, offset, data)
+            return write_at(file, offset, chunks)
 
         monkeypatch.setattr(download, "_write_at", write_when_told)
         store = S3BlobStore(moto.url(bucket))

@@ -15,6 +15,9 @@ from callboard.errors import BlobMissing, BlobUnavailable
 MISSING = ("NoSuchKey", "NotFound", "404")
 """The codes of a request for an object that is not there."""
 
+WRITE_BYTES = 4 * CHUNK_BYTES
+"""Held back to be written at once, since every write goes through a thread."""
+
 PAUSES_S = (0.1, 0.5, 2.0)
 """Before going on after a broken connection that brought nothing new; when they are used up we give up."""
 
@@ -75,15 +78,17 @@ class _Download:
         body = answer["Body"]
         async with body:
             self._place(answer)
-            waiting = bytearray()
+            waiting: list[bytes] = []
+            size = 0
             try:
                 async for chunk in body.iter_chunks(CHUNK_BYTES):
-                    waiting += chunk
-                    if len(waiting) >= CHUNK_BYTES:
-                        waiting, full = bytearray(), waiting
-                        await self._write(bytes(full))
+                    waiting.append(chunk)
+                    size += len(chunk)
+                    if size >= WRITE_BYTES:
+                        full, waiting, size = waiting, [], 0
+                        await self._write(full)
             finally:
-                await self._write(bytes(waiting))
+                await self._write(waiting)
 
     def _place(self, answer: dict[str, Any]) -> None:
         """Where the answer begins, and how large the blob is: some servers ignore ranges and send all of it."""
@@ -97,14 +102,18 @@ class _Download:
             )
         self._done, self._size = start, size
 
-    async def _write(self, data: bytes) -> None:
+    async def _write(self, chunks: list[bytes]) -> None:
         with disk_errors(BlobUnavailable, self._file.parent):
-            await asyncio.to_thread(_write_at, self._file, self._done, data)
-        self._done += len(data)
+            self._done += await asyncio.to_thread(_write_at, self._file, self._done, chunks)
 
 
-def _write_at(file: Path, offset: int, data: bytes) -> None:
-    """Each time with a descriptor of its own: one that is closed by a cancelled download may be another file by now."""
+def _write_at(file: Path, offset: int, chunks: list[bytes]) -> int:
+    """How many bytes were written.
+
+    Each time with a descriptor of its own: one that is closed by a cancelled download may be another file by now.
+    """
     with file.open("r+b", buffering=0) as opened:
         opened.seek(offset)
-        write_all(opened.fileno(), data)
+        for chunk in chunks:
+            write_all(opened.fileno(), chunk)
+        return opened.tell() - offset
