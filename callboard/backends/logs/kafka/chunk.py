@@ -6,11 +6,13 @@ from typing import Any, NamedTuple
 from aiokafka.record.control_record import ABORT_MARKER, ControlRecord
 from aiokafka.record.memory_records import MemoryRecords
 
-from callboard.backends.logs.limits import record_bytes
 from callboard.errors import LogUnavailable
-from callboard.messages.record import Record, pack_headers
+from callboard.messages.record import Record, records_of
 
 NS_PER_MS = 1_000_000
+
+_Row = tuple[int, int, bytes, bytes]
+"""Offset, time, payload and header block of a record."""
 
 
 class Aborted(NamedTuple):
@@ -30,33 +32,35 @@ class Chunk:
     """
 
     def __init__(self, data: bytes, aborted: Sequence[Aborted], start: int) -> None:
-        self._batches = list(_batches(data))
-        self._records = _committed(self._batches, sorted(aborted, key=lambda one: one.first_offset), start)
-        self._held: Record | None = None
-        self.next = self._batches[-1].next_offset if self._batches else start
+        batches = list(_batches(data))
+        self._rows = _committed(batches, sorted(aborted, key=lambda one: one.first_offset), start)
+        self._held: _Row | None = None
+        self.next = batches[-1].next_offset if batches else start
         """Where the next fetch goes on."""
         self.empty = False
         """Whether all was taken, as far as known: only a take that finds nothing more can tell."""
 
     def take(self, max_records: int, max_bytes: int) -> list[Record]:
         """The next records, at least one if any is left."""
-        taken, size = list[Record](), 0
+        taken, size = list[_Row](), 0
         while len(taken) < max_records:
-            record = self._held or next(self._records, None)
-            if record is None:
+            row = self._held or next(self._rows, None)
+            if row is None:
                 self.empty = True
                 break
-            size += record_bytes(record)
+            size += len(row[2]) + len(row[3])
             if taken and size > max_bytes:
-                self._held = record
+                self._held = row
                 break
             self._held = None
-            taken.append(record)
-        return taken
+            taken.append(row)
+        return records_of(taken)
 
-    def hold_all(self, records: list[Record]) -> None:
-        """Have these taken once more."""
-        self._records, self.empty = iter(records), False
+    def newest(self) -> int:
+        """The offset of the last record, -1 if there is none; decodes what was not yet taken."""
+        rows = list(self._rows)
+        self._rows = iter(rows)
+        return rows[-1][0] if rows else -1
 
 
 def _batches(data: bytes) -> Iterator[Any]:
@@ -68,8 +72,8 @@ def _batches(data: bytes) -> Iterator[Any]:
         yield batch
 
 
-def _committed(batches: list[Any], aborted: list[Aborted], start: int) -> Iterator[Record]:
-    """The records from ``start`` on without those of aborted transactions, which run up to an abort marker."""
+def _committed(batches: list[Any], aborted: list[Aborted], start: int) -> Iterator[_Row]:
+    """What is to be seen from ``start`` on: nothing of aborted transactions, which run up to an abort marker."""
     pending, rolled_back = aborted[::-1], set[int]()
     for batch in batches:
         while pending and pending[-1].first_offset <= batch.base_offset:
@@ -80,22 +84,15 @@ def _committed(batches: list[Any], aborted: list[Aborted], start: int) -> Iterat
         elif not (batch.is_transactional and batch.producer_id in rolled_back):
             for found in batch:
                 if found.offset >= start:
-                    yield _record(found)
-
-
-def _record(found: Any) -> Record:
-    return Record(
-        offset=found.offset,
-        time_ns=found.timestamp * NS_PER_MS,
-        payload=found.value or b"",
-        header_block=_header_block(found.headers) if found.headers else b"",
-    )
+                    yield found.offset, found.timestamp * NS_PER_MS, found.value or b"", _header_block(found.headers)
 
 
 def _header_block(pairs: Sequence[tuple[str, bytes | None]]) -> bytes:
-    """Other programs may write headers without a value, or that are not text; neither stops a reader."""
-    return pack_headers(tuple((_text(name.encode()), _text(value or b"")) for name, value in pairs))
-
-
-def _text(value: bytes) -> str:
-    return value.decode(errors="replace").replace("\0", "\ufffd")
+    """See ``pack_headers``. Other programs may write headers without a value, or with a NUL; neither stops a reader."""
+    if not pairs:
+        return b""
+    parts = [part for name, value in pairs for part in (name.encode(), value or b"")]
+    block = b"\0".join(parts)
+    if block.count(0) != len(parts) - 1:
+        block = b"\0".join(part.replace(b"\0", b"\xef\xbf\xbd") for part in parts)  # the replacement character
+    return block

@@ -91,10 +91,9 @@ class Tail:
                 except OffsetOutOfRange as error:  # trimmed under the tail
                     position = error.first if position < error.first else error.end
                     continue
-                if records := chunk.take(FETCH_BYTES, FETCH_BYTES):
-                    chunk.hold_all(records)
+                if (newest := chunk.newest()) >= 0:
                     self._reader.keep(topic, position, chunk)
-                    self._newest, news = records[-1].offset, loop.time()
+                    self._newest, news = newest, loop.time()
                     self._moved.ring()
                 position = chunk.next
                 if self._waiting:
