@@ -2,6 +2,7 @@
 
 import asyncio
 import os
+import re
 from collections.abc import AsyncIterator, Callable, Coroutine
 from contextlib import asynccontextmanager
 from functools import partial
@@ -15,6 +16,8 @@ from callboard.config import Config, Loaded
 from callboard.errors import ConfigError, TopicMissing
 
 R = TypeVar("R")
+
+_PASSWORD = re.compile(r"(://[^:/@]*):[^@]*@")
 
 
 def on_board(options: BoardOptions, work: Callable[[Callboard], Coroutine[Any, Any, R]], *, create: bool = False) -> R:
@@ -69,9 +72,14 @@ def no_log(config: Config) -> ConfigError:
     return ConfigError(f"there is no log at {place(config.log)} yet; publish something or run `callboard init`")
 
 
+def without_password(url: str) -> str:
+    """The URL as it may be shown."""
+    return _PASSWORD.sub(r"\1:***@", url)
+
+
 def place(where: str) -> str:
-    """A log, repository or folder for people: its path without the kind, from here if it is below."""
-    path = where.removeprefix("sqlite:///") if where.startswith("sqlite:///") else where
+    """A log, repository or folder for people: a path from here if it is below, a URL without its password."""
+    path = where.removeprefix("sqlite:///")
     if not path.startswith("/"):
-        return path
+        return without_password(path)
     return f"./{Path(path).relative_to(Path.cwd())}" if Path(path).is_relative_to(Path.cwd()) else os.fspath(path)

@@ -15,7 +15,7 @@ import typer
 
 from callboard.app.board import Callboard
 from callboard.app.opening import open_board_blobs
-from callboard.cli.board import open_board, place
+from callboard.cli.board import open_board, place, without_password
 from callboard.cli.exit_codes import FOUND
 from callboard.cli.logs import configure_logging
 from callboard.cli.options import BoardOptions, Json
@@ -63,7 +63,8 @@ def doctor(options: BoardOptions, json: Json = False) -> None:
 async def examine(loaded: Loaded) -> Examination:
     """Look at everything."""
     settings = [
-        {"key": ".".join(key), "value": value, "origin": origin} for key, value, origin in loaded.origins()
+        {"key": ".".join(key), "value": without_password(value) if isinstance(value, str) else value, "origin": origin}
+        for key, value, origin in loaded.origins()
     ]
     found = Examination(settings, versions(), place(loaded.config.log))
     for name, meant in unknown_variables(os.environ, SECTIONS).items():

@@ -47,13 +47,11 @@ def say(text: str) -> None:
 
 
 def show_table(columns: Iterable[str], rows: Iterable[Iterable[str | Text]]) -> None:
-    """Print a table. The last column takes what room is left, and wraps; a column in ``<...>`` is for numbers."""
+    """Print a table. Long texts wrap; a column in ``<...>`` is for numbers."""
     table = Table(box=None, pad_edge=False, padding=(0, 2, 0, 0), header_style="bold")
-    *firsts, last = columns
-    for name in firsts:
+    for name in columns:
         number = name.startswith("<")
         table.add_column(name.strip("<>"), justify="right" if number else "left", no_wrap=number, overflow="fold")
-    table.add_column(last, overflow="fold", ratio=1)
     for row in rows:
         table.add_row(*(cell if isinstance(cell, Text) else Text(cell) for cell in row))
     out().print(table)

@@ -20,7 +20,7 @@ def status(options: BoardOptions, json: Json = False) -> None:
 
 
 def _show(view: BoardStatus) -> None:
-    columns = ("SUBSCRIBER", "STATE", "<LAG>", "BEHIND", "<OFFSET>", "<ERRORS>", "SEEN", "WHY, AND WHAT NEXT")
+    columns = ("SUBSCRIBER", "STATE", "<LAG>", "BEHIND", "<OFFSET>", "<ERRORS>", "SEEN")
     show_table(
         columns,
         (
@@ -32,11 +32,13 @@ def _show(view: BoardStatus) -> None:
                 str(row.offset) if row.offset >= 0 else "",
                 str(row.errors or ""),
                 age(row.seen_s),
-                why(row),
             )
             for row in view.subscribers
         ),
     )
+    for row in view.subscribers:  # below the table, where there is room for sentences
+        if text := why(row):
+            show(f"\n{row.name}: {text}")
 
 
 def why(row: SubscriberStatus) -> str:

@@ -8,6 +8,7 @@ from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, T
 
 from callboard.app.board import Callboard
 from callboard.app.views import SubscriberStatus
+from callboard.cli.output import say
 
 POLL_S = 0.25
 """Announcements come at most once a second; a look costs a millisecond."""
@@ -25,8 +26,11 @@ async def wait_for_fleet(board: Callboard, publisher: str, offset: int, timeout_
             behind = [row for row in fleet if row.offset < offset]
             progress.update(bar, total=len(fleet), completed=len(fleet) - len(behind))
             if not behind or time.monotonic() > deadline:
-                return behind
+                break
             await asyncio.sleep(POLL_S)
+    if not fleet:
+        say("no live subscriber to wait for")
+    return behind
 
 
 def _counts(row: SubscriberStatus, publisher: str) -> bool:
