@@ -11,6 +11,7 @@ from aiokafka.admin import AIOKafkaAdminClient, NewTopic, RecordsToDelete
 from aiokafka.structs import TopicPartition
 
 from callboard.backends.log import Bounds, Retention
+from callboard.backends.logs.kafka import cluster
 from callboard.backends.logs.kafka.address import parse_address
 from callboard.backends.logs.kafka.connections import Connections
 from callboard.backends.logs.kafka.log import KafkaLog
@@ -135,6 +136,21 @@ def test_a_reader_that_was_away_learns_that_its_topic_was_replaced(kafka: str) -
         await other.append(topic, [new("other 0"), new("other 1")])
         with pytest.raises(LogReplaced, match="deleted and created again"):
             await log.read(topic, 1)
+        await other.close()
+
+    run(kafka, test)
+
+
+def test_an_identity_is_asked_for_again_before_long(kafka: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(cluster, "IDENTITY_S", 0.0)
+
+    async def test(log: KafkaLog, topic: str) -> None:
+        await log.ensure(topic)
+        identity = await log.identity(topic)
+        await administer(kafka, lambda admin: admin.delete_topics([topic]))
+        other = KafkaLog(parse_address(f"kafka://{kafka}"))
+        await other.ensure(topic)
+        assert await log.identity(topic) == await other.identity(topic) != identity
         await other.close()
 
     run(kafka, test)

@@ -16,6 +16,9 @@ from callboard.errors import LogError, LogUnavailable, TopicMissing
 RETRY_FIRST_S = 0.02
 RETRY_MAX_S = 1.0
 
+IDENTITY_S = 1.0
+"""How long an identity is not asked for again. Reads need no fresher one: their requests carry the topic's id."""
+
 log = structlog.get_logger(__name__)
 
 
@@ -59,6 +62,7 @@ class Cluster:
         self._connections = Connections(address)
         self._topics: dict[str, Topic] = {}
         self._leaders: dict[str, int] = {}
+        self._identified: dict[str, float] = {}
         self._controller = -1
         self._closed = False
 
@@ -77,6 +81,14 @@ class Cluster:
             except LogUnavailable as error:
                 await attempts.pause(error)
         raise closed()
+
+    async def identity(self, name: str) -> str:
+        """The topic's identity, at most ``IDENTITY_S`` old. Raises ``TopicMissing``."""
+        now = asyncio.get_running_loop().time()
+        if now > self._identified.get(name, -IDENTITY_S) + IDENTITY_S:
+            self._identified[name] = now
+            self.forget(name)
+        return (await self.find(name)).identity
 
     async def ask(
         self, topic: Topic, request: Any, purpose: str, error_at: int = 1

@@ -1,5 +1,6 @@
 """The log over Kafka: what callers see."""
 
+import os
 import time
 from collections.abc import Callable, Sequence
 
@@ -13,6 +14,7 @@ from callboard.backends.logs.kafka.reader import Reader
 from callboard.backends.logs.kafka.tail import Tail
 from callboard.backends.logs.kafka.writer import Writer
 from callboard.backends.logs.limits import check_topic_name, closed
+from callboard.errors import ConfigError
 from callboard.messages.record import NewRecord, Record
 
 
@@ -33,6 +35,7 @@ class KafkaLog:
         self._reader = Reader(self._cluster)
         self._tails: dict[str, Tail] = {}
         self._writers: dict[str, Writer] = {}
+        self._pid = os.getpid()
         self._closed = False
 
     @property
@@ -89,11 +92,11 @@ class KafkaLog:
     async def identity(self, topic: str) -> str:
         """See ``Log``: the ids that Kafka gave the cluster and the topic."""
         self._check_open()
-        return (await self._cluster.find(topic)).identity
+        return await self._cluster.identity(topic)
 
     async def close(self) -> None:
         """See ``Log``."""
-        if self._closed:
+        if self._closed or os.getpid() != self._pid:
             return
         self._closed = True
         for tail in self._tails.values():
@@ -107,5 +110,7 @@ class KafkaLog:
             self._writers[topic] = Writer(topic, self._cluster, batch_bytes, self._clock)
 
     def _check_open(self) -> None:
+        if os.getpid() != self._pid:
+            raise ConfigError("this log was opened before a fork; open one in the child, or use spawn")
         if self._closed:
             raise closed()

@@ -10,7 +10,7 @@ from callboard.backends.wake_up import WakeUp
 from callboard.errors import CallboardError, LogUnavailable, OffsetOutOfRange
 
 POLL_MS = 500
-"""How long the broker may hold a poll back when nothing comes."""
+"""How long the broker may hold a poll back when nothing comes; at most half of what a request may take."""
 
 LINGER_S = 5.0
 """How long polling goes on when nobody waits: followers come back at once, after they have read."""
@@ -83,11 +83,11 @@ class Tail:
             topic = await self._cluster.find(self._name)
             position = self._since = (await self._reader.bounds(topic)).end
             self._moved.ring()
-            loop = asyncio.get_running_loop()
+            loop, hold_ms = asyncio.get_running_loop(), min(POLL_MS, self._cluster.timeout_ms // 2)
             wanted = news = loop.time()
             while loop.time() - wanted < LINGER_S:
                 try:
-                    chunk, _, _ = await self._reader.fetch(topic, position, FETCH_BYTES, POLL_MS, f"tail {self._name}")
+                    chunk, _, _ = await self._reader.fetch(topic, position, FETCH_BYTES, hold_ms, f"tail {self._name}")
                 except OffsetOutOfRange as error:  # trimmed under the tail
                     position = error.first if position < error.first else error.end
                     continue
