@@ -9,12 +9,14 @@ from typing import Any
 
 import pytest
 from aiobotocore.session import get_session
+from structlog.testing import capture_logs
 
 from callboard.backends.blob_stores.s3 import S3BlobStore
 from callboard.backends.blob_stores.s3.parts import PART_BYTES
 from callboard.backends.blob_stores.s3.upload import PARTS_AT_ONCE
 from callboard.errors import PackageCorrupt
 from callboard.testing.s3 import S3Server
+from callboard.testing.wire import wire
 
 MIB = 1 << 20
 CHUNK = bytes(range(256)) * 4096
@@ -46,7 +48,7 @@ async def left_in(server: S3Server, bucket: str) -> list[str]:
     return [key for key in keys if not key.endswith(".conditional-writes")]
 
 
-@pytest.mark.parametrize("size", [PART_BYTES, PART_BYTES + 1, 5 * PART_BYTES + 1])
+@pytest.mark.parametrize("size", [PART_BYTES, PART_BYTES + 1, 3 * PART_BYTES + 1])
 def test_what_goes_up_in_parts_comes_down_the_same(
     size: int, s3: S3Server, new_bucket: Callable, tmp_path: Path
 ) -> None:
@@ -128,14 +130,32 @@ def test_a_cancelled_put_leaves_no_object_and_no_parts(moto: S3Server, new_bucke
     asyncio.run(body())
 
 
+def test_parts_that_cannot_be_removed_are_told(moto: S3Server, new_bucket: Callable) -> None:
+    def abort_elsewhere(data: bytes) -> bytes:
+        return data.replace(b"DELETE /test-", b"DELETE /nowhere-")
+
+    async def body() -> None:
+        async with wire(int(moto.endpoint_url.rpartition(":")[2]), alter=abort_elsewhere) as relay:
+            store = S3BlobStore(S3Server(f"http://127.0.0.1:{relay.port}").url(bucket))
+            with capture_logs() as logs, pytest.raises(PackageCorrupt):
+                await store.put("0" * 64, content(20))
+            await store.close()
+        assert [event["event"] for event in logs] == ["upload.abandoned"]
+        assert (logs[0]["key"], logs[0]["log_level"]) == (f"00/{'0' * 62}", "warning")
+        assert await left_in(moto, bucket) == [f"00/{'0' * 62}"]
+
+    bucket = new_bucket(moto)
+    asyncio.run(body())
+
+
 def test_a_blob_passes_through_little_memory_both_ways(moto: S3Server, new_bucket: Callable, tmp_path: Path) -> None:
     async def body() -> None:
-        digest = digest_of(content(96))
+        digest = digest_of(content(64))
         store = S3BlobStore(moto.url(bucket))
         try:
             await store.exists(digest)
             tracemalloc.start()
-            assert await store.put(digest, content(96))
+            assert await store.put(digest, content(64))
             up = tracemalloc.get_traced_memory()[1]
             tracemalloc.reset_peak()
             file = await store.fetch(digest, tmp_path)
