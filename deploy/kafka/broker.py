@@ -86,13 +86,16 @@ class Unavailable(Exception):
 
 
 def fetch(libs: Path) -> None:
-    """Copy the jars that ``pom.xml`` names into ``libs`` unless they are there. Raises ``Unavailable``."""
+    """Copy the jars that ``pom.xml`` names into ``libs`` unless they are there. Raises ``Unavailable``.
+
+    A folder with jars from elsewhere is left as it is.
+    """
     pom = Path(__file__).with_name("pom.xml")
     done = libs / "fetched.xml"
-    if done.exists() and done.read_bytes() == pom.read_bytes():
+    if done.read_bytes() == pom.read_bytes() if done.exists() else any(libs.glob("kafka_2.13-*.jar")):
         return
     if shutil.which("mvn") is None:
-        raise Unavailable("mvn is not installed; install Maven, or copy the jars of Kafka 4 into a folder for --libs")
+        raise Unavailable(f"mvn is not installed; install Maven, or copy the jars of Kafka 4 into {libs}")
     copy = ["mvn", "-B", "-q", "-f", str(pom), "dependency:copy-dependencies", "-DincludeScope=runtime"]
     libs.parent.mkdir(parents=True, exist_ok=True)
     with tempfile.TemporaryDirectory(dir=libs.parent) as folder:

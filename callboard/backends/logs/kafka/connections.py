@@ -15,6 +15,9 @@ from callboard.errors import LogUnavailable
 IDLE_MS = 300_000
 """A connection without traffic is closed after this, before brokers do it (10 minutes)."""
 
+CLOSE_S = 1.0
+"""How long to wait for brokers to take what was sent to them, or to end TLS."""
+
 log = structlog.get_logger(__name__)
 
 
@@ -59,11 +62,11 @@ class Connections:
     async def close(self) -> None:
         """Close them all; requests under way fail."""
         self._closed = True
-        for made in self._making.values():
+        for made in list(self._making.values()):
             async with made:
                 pass  # one that is just being made is in the dictionary now
-        for connection in self._open.values():
-            await connection.close()
+        if self._open:
+            await asyncio.wait([connection.close() for connection in self._open.values()], timeout=CLOSE_S)
         self._open.clear()
 
     async def _ask(self, host: str, port: int, purpose: str, request: Any) -> Any:

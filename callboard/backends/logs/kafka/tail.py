@@ -7,7 +7,7 @@ import structlog
 from callboard.backends.logs.kafka.cluster import Cluster
 from callboard.backends.logs.kafka.reader import FETCH_BYTES, Reader
 from callboard.backends.wake_up import WakeUp
-from callboard.errors import CallboardError, LogUnavailable, OffsetOutOfRange
+from callboard.errors import LogUnavailable, OffsetOutOfRange
 
 POLL_MS = 500
 """How long the broker may hold a poll back when nothing comes; at most half of what a request may take."""
@@ -31,7 +31,7 @@ class Tail:
         self._task: asyncio.Task[None] | None = None
         self._since = -1  # records from here on are seen by the polls; -1 until they have begun
         self._newest = -1
-        self._error: CallboardError | None = None
+        self._error: Exception | None = None
         self._waiting = 0
         self._closed = False
 
@@ -101,7 +101,7 @@ class Tail:
                 if loop.time() - news > QUIET_S:
                     self._cluster.forget(self._name)
                     news = loop.time()
-        except CallboardError as error:
+        except Exception as error:  # noqa: BLE001 - belongs to those who wait, whatever it is
             self._error = error
             log.warning("tail.failed", topic=self._name, error=str(error))
             self._moved.ring()
