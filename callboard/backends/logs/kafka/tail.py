@@ -61,7 +61,7 @@ class Tail:
             await asyncio.wait({self._task})
 
     async def _wait(self, start: int) -> bool:
-        looked = False
+        looked: asyncio.Task[None] | None = None
         while not self._closed:
             if self._task is None or self._task.done():
                 self._since, self._newest, self._error = -1, -1, None
@@ -69,8 +69,8 @@ class Tail:
             ring = self._moved.next_ring()
             if start <= self._newest:
                 return True
-            if not looked and start < self._since:
-                looked = True  # what is below the polls is looked for once: nothing new comes there
+            if looked is not self._task and start < self._since:
+                looked = self._task  # what is below its polls is looked for once: nothing new comes there
                 if await self._reader.holds(self._name, start):
                     return True
             await asyncio.wait({ring})
