@@ -28,7 +28,7 @@ lint: $(VENV)/.ready-lint ## Check style, types, layers and that the generated c
 	@$(BIN)/lint-imports --no-logo
 	@$(GENERATE) --check
 
-bench: $(VENV)/.ready-demo ## Run the benchmarks one after the other; their results go to benchmarks/results.
+bench: $(VENV)/.ready-test ## Run the benchmarks one after the other, some 6 minutes; results go to benchmarks/results.
 	@set -e; for file in $$(grep -l '__main__' benchmarks/*.py); do \
 	  echo "== $$file"; $(BIN)/python "$$file" $(ARGS); \
 	done
