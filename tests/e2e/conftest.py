@@ -55,10 +55,10 @@ class Terminal:
         """The one JSON document that a command prints."""
         return json.loads(self.out(*words, "--json"))
 
-    def start(self, *words: str) -> subprocess.Popen[str]:
-        """Start a command that runs on."""
+    def start(self, *words: str, script: str = "") -> subprocess.Popen[str]:
+        """Start a command that runs on; by this Python script, if it is given."""
         process = subprocess.Popen(
-            self._command(words),
+            [sys.executable, "-c", script, *words] if script else self._command(words),
             cwd=self.folder,
             env=self._environ,
             stdin=subprocess.PIPE,

@@ -30,17 +30,19 @@ def test_a_subscriber_that_is_told_to_stop_says_goodbye_and_leaves_no_process(te
     assert terminal.until("edge-1", lambda row: row["liveness"] == "stopped")["offset"] == 1
 
 
-@pytest.mark.parametrize("delay_s", [0.05, 0.15, 0.3, 0.5])
-def test_an_interrupt_while_it_starts_shows_no_traceback(terminal, delay_s):
-    process = terminal.start("run", "subscriber", "edge-1", "--into", "./out")
+@pytest.mark.parametrize("delay_s", [0.02, 0.1, 0.2, 0.3, 0.5])
+def test_an_interrupt_while_it_starts_ends_it_without_a_traceback(terminal, delay_s):
+    # What Python does with an interrupt before it has come to the main function is not ours to say.
+    script = "import sys; from callboard.cli import main; sys.stderr.write('main\\n'); main()"
+    process = terminal.start("run", "subscriber", "edge-1", "--into", "./out", script=script)
+    assert process.stderr.readline() == "main\n"
     due = time.monotonic() + delay_s
     while time.monotonic() < due:
         time.sleep(0.005)
     process.send_signal(signal.SIGINT)
     _, said = process.communicate(timeout=60)
     assert process.returncode in (0, 130, -signal.SIGINT), said
-    # An interrupt before Python has come to our main function is Python's to handle, and shown by it.
-    assert "in main" not in said, said
+    assert "Traceback" not in said
 
 
 def test_a_publisher_ships_what_changes_in_the_folder_that_it_watches(terminal):
