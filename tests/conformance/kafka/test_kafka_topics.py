@@ -84,7 +84,7 @@ def test_a_replication_factor_that_cannot_be_had_is_named(kafka: str) -> None:
         with pytest.raises(LogUnavailable, match="replication_factor="):
             await log.ensure(topic)
 
-    run(kafka, test, "replication_factor=7&request_timeout_ms=300")
+    run(kafka, test, "replication_factor=7&request_timeout_ms=2000")
 
 
 def test_a_new_topic_keeps_its_records_for_ever_unless_told_otherwise(kafka: str) -> None:
@@ -163,7 +163,7 @@ def test_a_deleted_topic_is_missing(kafka: str) -> None:
         with pytest.raises(TopicMissing):
             await log.append(topic, [new("0")])
 
-    run(kafka, test, "request_timeout_ms=1000")
+    run(kafka, test, "request_timeout_ms=2000")
 
 
 def test_records_deleted_under_a_reader_are_out_of_range_and_not_jumped_over(kafka: str) -> None:

@@ -112,6 +112,8 @@ class Cluster:
                 if now.id != topic.id:
                     raise replaced(topic.name)
                 answer = await self._connections.ask(now.leader, purpose, request)
+                if not answer.topics:  # a fetch that failed as a whole
+                    raise refused(answer.error, topic.name)
                 found: tuple[Any, ...] = answer.topics[0][1][0]
                 if found[error_at] not in STALE:
                     return found
