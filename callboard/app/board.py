@@ -1,7 +1,6 @@
 """The board: the composition root, where backends, agents and runtime come together."""
 
 import asyncio
-import getpass
 import os
 import secrets
 import socket
@@ -33,6 +32,7 @@ from callboard.app.publisher import Publisher
 from callboard.app.settings import BoardSettings
 from callboard.app.status import board_status
 from callboard.app.subscriber import Subscriber, SubscriberOptions
+from callboard.app.user import current_user
 from callboard.app.views import BoardStatus, Cleared, ErrorsView, QueueView
 from callboard.backends.blob_store import BlobStore
 from callboard.backends.log import Log, Retention
@@ -268,7 +268,7 @@ class Callboard:
             up_to=up_to,
             first=first,
             reason=reason,
-            author=author or getpass.getuser(),
+            author=author or current_user(),
             log_id=await self.log.identity(self.settings.topics.package),
             timeout_s=timeout_s,
             clock=time.monotonic,

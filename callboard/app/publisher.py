@@ -1,6 +1,5 @@
 """A publisher, as the service that embeds it sees it."""
 
-import getpass
 import secrets
 from collections.abc import Iterable
 from pathlib import Path
@@ -8,6 +7,7 @@ from typing import TYPE_CHECKING
 
 from callboard.actors.agent import Agent
 from callboard.actors.publisher import roles
+from callboard.app.user import current_user
 from callboard.app.views import Package
 from callboard.errors import LogUnavailable, RequestRefused
 from callboard.messages.distribution import Kind
@@ -112,7 +112,7 @@ class Publisher:
             paths=paths,
             deep_paths=deep_paths,
             source=source,
-            user=user or _current_user(),
+            user=user or current_user(),
         )
         agent = await self.start()
         answer = await agent.ask(roles.DISTRIBUTOR, request, timeout_s)
@@ -129,10 +129,3 @@ class Publisher:
             length=answer.length,
             entries=answer.entries,
         )
-
-
-def _current_user() -> str:
-    try:
-        return getpass.getuser()
-    except (KeyError, OSError):  # a process without a name of its own, as in some containers
-        return ""

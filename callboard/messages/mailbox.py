@@ -296,9 +296,13 @@ class CommandsBlocked(Event):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class StatusesPending(Event):
-    """Everything in the outbox, in the order of the sequence numbers; replaces what was pending before."""
+    """Everything in the outbox, in the order of the sequence numbers; replaces what was pending before.
+
+    ``last`` says that the importer has stopped and nothing will follow.
+    """
 
     statuses: tuple[PackageStatusMessage, ...]
+    last: bool = False
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

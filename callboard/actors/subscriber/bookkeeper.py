@@ -28,6 +28,9 @@ from callboard.messages.mailbox import StatusesPending, StatusesSent
 RETRY = Backoff(first_s=0.2, max_s=10.0)
 BATCH_MAX = 200
 """Statuses in one append."""
+GOODBYE = "goodbye"
+GOODBYE_S = 3.0
+"""How long it waits for the importer's last statuses when the agent is stopped."""
 REST_S = 0.02
 """Between two appends, unless there is a whole batch: during a catch-up statuses go together, not one by one."""
 
@@ -38,7 +41,7 @@ class Bookkeeper:
     Receives: StatusesPending (importer).
     Sends: StatusesSent (importer).
     Stores: nothing; the outbox is in the importer's ledger until the statuses are on the log.
-    Timers: "again", after a failed append, and "rested", after one that succeeded.
+    Timers: "again", after a failed append, "rested", after one that succeeded, and "goodbye".
     Gives up when: never, but a log that fails does not hold up a stop; imports wait once the outbox is full.
     """
 
@@ -50,12 +53,13 @@ class Bookkeeper:
         self._failures = 0
         self._resting = False
         self._stopping = False
+        self._last = False  # nothing will follow
 
     def receive(self, message: Input, origin: Origin, now: Moment) -> Iterable[Effect]:
         """Handle one input."""
         match message:
-            case StatusesPending(statuses=statuses):
-                self._pending = statuses
+            case StatusesPending():
+                self._pending, self._last = message.statuses, message.last
                 yield from self._append(now)
             case Done(effect=Append()):
                 sent, self._appending, self._failures = self._appending[-1].sequence, (), 0
@@ -71,14 +75,16 @@ class Bookkeeper:
                     yield note("status.failed", level="warning", reason=str(error))
                 yield After("again", RETRY.delay_s(self._failures, self._rng))
             case Tick(key):
+                self._last = self._last or key == GOODBYE
                 self._resting = self._resting and key != "rested"
                 yield from self._append(now)
             case Stopping():
                 self._stopping = True
+                yield After(GOODBYE, GOODBYE_S)
                 yield from self._append(now)
             case _:
                 pass
-        if self._stopping and not self._appending and (self._failures or not self._pending):
+        if self._stopping and not self._appending and (self._failures or (self._last and not self._pending)):
             yield Stopped()
 
     def _append(self, now: Moment) -> Iterator[Effect]:

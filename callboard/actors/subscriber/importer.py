@@ -294,6 +294,7 @@ class Importer:
         if self._arrival.open and self._book.dirty:
             yield self._book.save(durable=True)
             return
+        yield Send(roles.BOOKKEEPER, StatusesPending(statuses=self._book.ledger.outbox, last=True))
         if self._introduced:
             self._condition.enter(State.STOPPED, "", now)
             yield Send(roles.ANNOUNCER, self._report())

@@ -1,3 +1,4 @@
+from dataclasses import replace
 from random import Random
 
 from callboard.actors.decision import Stopping
@@ -100,13 +101,29 @@ def test_nothing_pending_after_an_append_is_fine() -> None:
     assert sent(it) == [2]
 
 
-def test_stopping_sends_what_is_pending_first() -> None:
+def test_stopping_sends_what_is_pending_and_the_importers_last_statuses() -> None:
     it = bookkeeper()
     it.feed(pending(1, 250))
     it.feed(Stopping())
     it.done(Append)
-    assert not it.stopped
     it.done(Append)
+    assert not it.stopped  # the importer may still finish a package
+    it.feed(replace(pending(251, 251), last=True))
+    assert keys(it.done(Append)) == ["me/251"]
+    assert it.stopped
+
+
+def test_an_importer_that_stopped_first_is_not_waited_for() -> None:
+    it = bookkeeper()
+    it.feed(replace(pending(1, 0), last=True))
+    it.feed(Stopping())
+    assert it.stopped
+
+
+def test_an_importer_that_says_nothing_is_not_waited_for_for_ever() -> None:
+    it = bookkeeper()
+    it.feed(Stopping())
+    it.tick("goodbye")
     assert it.stopped
 
 

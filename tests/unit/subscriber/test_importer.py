@@ -365,6 +365,7 @@ def test_stopping_stores_what_is_not_stored_and_says_goodbye() -> None:
     saved = it.done(SaveLedger)
     assert (saved.ledger.offset, saved.durable) == (10, True)
     assert it.stopped
+    assert it.sent(StatusesPending)[-1].last
 
 
 def test_a_repository_that_fails_does_not_hold_up_a_stop() -> None:
