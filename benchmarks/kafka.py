@@ -90,8 +90,8 @@ def measure_append(report: Report, run: asyncio.Runner, servers: str, log: Log) 
     for size, name in SIZES.items():
         payload = os.urandom(size)
 
-        async def ours(payload: bytes = payload) -> None:
-            await log.append("ours", [NewRecord(payload=payload, headers=HEADERS)])
+        async def ours(record: NewRecord = NewRecord(payload=payload, headers=HEADERS)) -> None:  # noqa: B008
+            await log.append("ours", [record])
 
         async def peer(payload: bytes = payload) -> None:
             await bare.send_and_wait("bare", payload, partition=0, headers=BARE_HEADERS)
