@@ -90,9 +90,7 @@ class Cluster:
             self.forget(name)
         return (await self.find(name)).identity
 
-    async def ask(
-        self, topic: Topic, request: Any, purpose: str, error_at: int = 1
-    ) -> tuple[Any, ...]:
+    async def ask(self, topic: Topic, request: Any, purpose: str, error_at: int = 1) -> tuple[Any, ...]:
         """The leader's answer about partition 0 of a topic that was found before.
 
         Args:
