@@ -2,7 +2,8 @@
 
 import asyncio
 import shutil
-from contextlib import AsyncExitStack
+from collections.abc import AsyncIterator
+from contextlib import AsyncExitStack, asynccontextmanager
 from dataclasses import asdict
 from pathlib import Path
 from typing import Any
@@ -38,7 +39,7 @@ class AgentWorld:
     Args:
         log: shared by all agents of a process, or this agent's own if ``owned``.
         blobs: likewise.
-        spool: a folder for temporary files; a subscriber's is its own and is emptied when the repository is opened.
+        spool: a folder for temporary files; a subscriber's is its own, and there only while it is needed.
         repository: where a subscriber imports to.
         exclude: file name patterns that a publisher leaves out.
         owned: whether ``close`` closes the log and the blob store too.
@@ -60,7 +61,6 @@ class AgentWorld:
         self._repository = repository
         self._exclude = exclude
         self._owned = owned
-        self._spooling = False
 
     async def perform(self, effect: Perform) -> Any:  # noqa: PLR0911 - one line an effect
         """The result that the effect's description promises."""
@@ -89,8 +89,6 @@ class AgentWorld:
                 stack.push_async_callback(self._log.close)
                 stack.push_async_callback(self._blobs.close)
             if self._repository is not None:
-                if self._spooling:  # in other processes, this agent's actors have worlds with the same spool
-                    stack.push_async_callback(asyncio.to_thread, shutil.rmtree, self._spool, ignore_errors=True)
                 stack.push_async_callback(self._repository.close)
 
     async def _bounds(self, topic: str) -> TopicBounds:
@@ -136,7 +134,7 @@ class AgentWorld:
 
     async def _open_repository(self) -> Ledger | None:
         stored = await self._held().open()
-        await asyncio.to_thread(self._empty_spool)
+        await asyncio.to_thread(shutil.rmtree, self._spool, ignore_errors=True)  # what a killed importer left
         try:
             return codec.decode(Ledger, stored) if stored else None
         except Undecodable as error:
@@ -145,17 +143,23 @@ class AgentWorld:
                 "version wrote it, else restore the repository from a backup, or choose an empty one"
             ) from error
 
-    def _empty_spool(self) -> None:
-        """Remove whatever a killed importer was downloading."""
-        shutil.rmtree(self._spool, ignore_errors=True)
-        with disk_errors(RepositoryUnavailable, self._spool):
-            self._spool.mkdir(parents=True, exist_ok=True)
-        self._spooling = True
-
     async def _import(self, effect: ImportPackage) -> None:
         repository = self._held()
         await repository.save(codec.encode(effect.attempt), durable=False)
         # The repository explains its own errors, so whatever is left comes from reading what was fetched.
         with disk_errors(BlobUnavailable, self._spool):
-            async with receive(effect.message, self._blobs, self._spool) as received:
+            async with self._spooled(effect.message), receive(effect.message, self._blobs, self._spool) as received:
                 await repository.apply(received.operations(), codec.encode(effect.ledger))
+
+    @asynccontextmanager
+    async def _spooled(self, message: PackageMessage) -> AsyncIterator[None]:
+        """Have the spool only while something may be downloaded, so that nothing is left whenever the agent ends."""
+        if not message.content_ref and not message.blobs:
+            yield
+            return
+        with disk_errors(RepositoryUnavailable, self._spool):
+            self._spool.mkdir(parents=True, exist_ok=True)
+        try:
+            yield
+        finally:
+            await asyncio.to_thread(shutil.rmtree, self._spool, ignore_errors=True)
