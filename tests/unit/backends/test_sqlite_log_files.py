@@ -163,6 +163,21 @@ def test_a_full_disk_is_an_error_that_passes(tmp_path: Path, monkeypatch: pytest
     asyncio.run(scenario())
 
 
+def test_a_bell_that_cannot_be_rung_stops_nobody(tmp_path: Path) -> None:
+    async def scenario() -> None:
+        async with opened(tmp_path):
+            pass
+        (tmp_path / "package.bell").unlink()
+        (tmp_path / "package.bell").symlink_to("/dev/full")
+        async with opened(tmp_path) as log, asyncio.timeout(10):
+            assert await log.append(TOPIC, numbered(1)) == [1]
+            waiting = asyncio.ensure_future(log.wait(TOPIC, 2, 10))
+            assert await log.append(TOPIC, [NewRecord(payload=b"unheard")]) == [2]
+            assert await waiting
+
+    asyncio.run(scenario())
+
+
 def test_text_that_cannot_be_written_fails_nobody_else(tmp_path: Path) -> None:
     async def scenario() -> None:
         async with opened(tmp_path) as log:

@@ -12,7 +12,7 @@ from callboard.errors import ConfigError, LogUnavailable
 _SQLITE_ADVICE = {
     "SQLITE_FULL": "the disk is full: free some space",
     "SQLITE_READONLY": "it cannot be written: check owner and mode of the file and its folder, and the mount",
-    "SQLITE_CANTOPEN": "it cannot be opened: check that the folder exists and may be read and written",
+    "SQLITE_CANTOPEN": "it cannot be opened: check that its folder may be read and written, and ulimit -n",
     "SQLITE_PERM": "access was denied: check the owner and mode of the file and its folder",
     "SQLITE_IOERR": "the disk or a file limit failed it: check the disk, quotas and ulimit",
     "SQLITE_BUSY": "another program keeps it locked: end whatever else has the file open",

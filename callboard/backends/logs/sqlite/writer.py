@@ -4,6 +4,7 @@ import asyncio
 import sqlite3
 import threading
 from collections.abc import Callable
+from contextlib import suppress
 from queue import Empty, SimpleQueue
 from typing import Any, NamedTuple, TypeVar
 
@@ -68,7 +69,8 @@ class Writer:
                 _settle(group, [error] * len(group))
             else:
                 _settle(group, results)
-                self._bell.ring(newest)  # after the turn and the answers: the woken take the processor
+                with suppress(OSError):  # the disk may just have become full; who waits looks without a ring, too
+                    self._bell.ring(newest)  # after the turn and the answers: the woken take the processor
         with self._turn:
             self._drop()
 
