@@ -11,16 +11,19 @@ GENERATE := $(BIN)/python callboard/messages/proto/generate.py
 .DELETE_ON_ERROR:
 .NOTPARALLEL: # every target uses the one .venv, and the tools use both cores by themselves
 .SUFFIXES:
-.PHONY: help demo test lint bench gen check-gen clean
+.PHONY: help demo test test-servers lint bench gen check-gen clean
 
 help: ## List what can be made; ARGS="..." is passed on to the command behind a target.
-	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "  make %-10s %s\n", $$1, $$2}' $(firstword $(MAKEFILE_LIST))
+	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "  make %-13s %s\n", $$1, $$2}' $(firstword $(MAKEFILE_LIST))
 
 demo: $(VENV)/.ready-demo ## Watch packages travel from a publisher to its subscribers.
 	@$(BIN)/callboard demo $(ARGS)
 
-test: $(VENV)/.ready-test ## Run the tests, for example: make test ARGS="-k queue".
-	@$(BIN)/python -m pytest $(ARGS)
+test: $(VENV)/.ready-test ## Run all tests that need nothing but Python, for example: make test ARGS="-k queue".
+	@$(BIN)/python -m pytest -m "not (kafka or postgres or s3)" $(ARGS)
+
+test-servers: $(VENV)/.ready-test ## Run the tests against real Kafka, PostgreSQL and S3 servers; needs Java and Maven.
+	@$(BIN)/python -m pytest -m "kafka or postgres or s3" $(ARGS)
 
 lint: $(VENV)/.ready-lint ## Check style, types, layers and that the generated code is up to date.
 	@$(BIN)/ruff check .

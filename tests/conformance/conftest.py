@@ -22,10 +22,6 @@ POSTGRES = [f"postgres-{version}" for version in INSTALLATIONS] + ["postgres-nam
 _numbers = count(1)
 
 
-def pytest_configure(config: pytest.Config) -> None:
-    config.addinivalue_line("markers", "postgres: needs a PostgreSQL server")
-
-
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     for item in items:
         if "postgres_servers" in getattr(item, "fixturenames", ()):

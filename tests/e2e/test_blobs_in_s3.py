@@ -13,6 +13,7 @@ from callboard import Callboard
 from callboard.backends.blob_stores.s3 import S3BlobStore
 from callboard.testing.s3 import S3Server, moto_server
 
+pytestmark = pytest.mark.s3
 DEADLINE_S = 60.0
 
 _numbers = count(1)

@@ -14,11 +14,6 @@ from callboard.testing.s3 import S3Server, moto_server, s3proxy_server
 _numbers = count(1)
 
 
-def pytest_configure(config: pytest.Config) -> None:
-    config.addinivalue_line("markers", "s3: needs an S3 server")
-    config.addinivalue_line("markers", "s3proxy: needs S3Proxy, which needs Java, and Maven the first time")
-
-
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     for item in items:
         names = getattr(item, "fixturenames", ())
