@@ -4,9 +4,11 @@
 
 import asyncio
 import os
+import shutil
 import signal
 import subprocess
 import sys
+import tempfile
 import time
 from collections.abc import Callable, Coroutine
 from dataclasses import replace
@@ -157,10 +159,42 @@ def test_an_agent_whose_system_keeps_dying_fails(tmp_path: Path) -> None:
             await everybody_answers(agent)
             os.kill(process("cb:supervisor"), signal.SIGKILL)
             await until(lambda: not agent.actors())
-        with pytest.raises(AgentFailed, match="supervisor died 4 times"):
+        with pytest.raises(AgentFailed, match=r"lost 4 times .* start the agent again"):
             await agent.ended()
 
     on_stage(example_agent(tmp_path / "diary"), scenario)
+
+
+def test_a_system_killed_while_it_replaces_another_is_replaced_as_well(tmp_path: Path) -> None:
+    async def scenario(agent: Agent) -> None:
+        await everybody_answers(agent)
+        old = process("cb:host")
+        os.kill(process("cb:supervisor"), signal.SIGKILL)
+        await until(lambda: any(pid != old and alive(pid) for pid in leash.children(os.getpid())))
+        [starting] = [pid for pid in leash.children(os.getpid()) if pid != old and alive(pid)]
+        os.kill(starting, signal.SIGKILL)
+        await everybody_answers(agent)
+
+    on_stage(example_agent(tmp_path / "diary"), scenario)
+
+
+def test_an_agent_whose_system_cannot_be_replaced_fails(tmp_path: Path) -> None:
+    home_base = Path(tempfile.mkdtemp())  # a short path, for sockets
+
+    async def play() -> None:
+        agent = await start_agent(example_agent(tmp_path / "diary"), "processes", home_base=home_base)
+        try:
+            await everybody_answers(agent)
+            shutil.rmtree(home_base)
+            os.kill(process("cb:supervisor"), signal.SIGKILL)
+            async with asyncio.timeout(PATIENCE_S):
+                with pytest.raises(AgentFailed, match="No such file or directory"):
+                    await agent.ended()
+        finally:
+            await agent.stop(1)
+
+    asyncio.run(play())
+    assert not family(os.getpid())
 
 
 def test_the_death_of_the_logger_is_survived(tmp_path: Path) -> None:
@@ -211,8 +245,6 @@ def test_an_actor_that_dies_before_it_comes_up_is_replaced(tmp_path: Path, chaos
 
 
 def test_a_killed_service_takes_everything_with_it() -> None:
-    import tempfile
-
     with tempfile.TemporaryDirectory() as name:
         folder = Path(name)
         script = Path(__file__).with_name("chaos_actors.py")

@@ -25,7 +25,10 @@ from callboard.logger import get_logger
 
 MAX_SYSTEMS = 3
 """So many times in ``SYSTEMS_WINDOW_S`` may a whole system be replaced; then the agent has failed."""
-SYSTEMS_WINDOW_S = 60.0
+SYSTEMS_WINDOW_S = 120.0
+"""Longer than so many starts that each wait for ``CONNECT_S`` in vain."""
+START_AGAIN_S = 0.5
+"""Between two starts, when the first one failed."""
 
 LIMITS = Limits(beat_s=1.0)
 """Supervision of processes: one that handles no message for 5 s is hung."""
@@ -91,20 +94,31 @@ class ProcessLink:
             await self._replace()
 
     async def _replace(self) -> None:
+        """Start a system in the lost one's place; one that does not come up counts as lost, too."""
+        reason = "its system died"
+        while self._may_replace(reason):
+            if self._system is not None:
+                await self._system.end()
+                self._system = None
+            try:
+                await self.open()
+            except (CallboardError, OSError) as error:  # such as no process to be had just now
+                reason = str(error)
+                await asyncio.sleep(START_AGAIN_S)
+            else:
+                return
+
+    def _may_replace(self, reason: str) -> bool:
         now_s = self._clock.now().mono_s
         self._lost.append(now_s)
         while now_s - self._lost[0] > SYSTEMS_WINDOW_S:
             self._lost.popleft()
-        self._log.warning("system.lost", times=len(self._lost))
-        if len(self._lost) > MAX_SYSTEMS:
-            self._agent.fail(AgentFailed(f"the agent's supervisor died {len(self._lost)} times in a minute"))
-            return
-        if self._system is not None:
-            await self._system.end()
-        try:
-            await self.open()
-        except CallboardError as error:
-            self._agent.fail(error)
+        times = len(self._lost)
+        self._log.warning("system.lost", times=times, reason=reason)
+        if times > MAX_SYSTEMS:
+            why = f"the agent's processes were lost {times} times in {SYSTEMS_WINDOW_S:g} s, at last because {reason}"
+            self._agent.fail(AgentFailed(f"{why}; see standard error for more, then start the agent again"))
+        return times <= MAX_SYSTEMS
 
 
 async def start_processes(
