@@ -86,6 +86,22 @@ def test_a_topic_created_anew_is_another_log_with_higher_offsets(tmp_path: Path)
     asyncio.run(scenario())
 
 
+def test_a_file_that_was_emptied_is_not_taken_for_a_new_topic(tmp_path: Path) -> None:
+    async def scenario() -> None:
+        async with opened(tmp_path) as log:
+            await log.append(TOPIC, numbered(10))
+        (tmp_path / "package.db").write_bytes(b"")
+        log = SqliteLog(tmp_path)
+        with pytest.raises(LogUnavailable, match=r"empty although .* offset 10; .* restore a copy"):
+            await log.ensure(TOPIC)
+        (tmp_path / "package.db").unlink()  # the advice
+        await log.ensure(TOPIC)
+        assert await log.append(TOPIC, numbered(1)) == [11]
+        await log.close()
+
+    asyncio.run(scenario())
+
+
 @pytest.mark.parametrize("put_another", [True, False])
 def test_a_file_exchanged_under_a_running_board_is_noticed(put_another: bool, tmp_path: Path) -> None:
     async def scenario() -> None:

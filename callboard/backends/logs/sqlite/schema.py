@@ -8,7 +8,7 @@ from typing import NamedTuple
 from callboard.backends.logs.limits import missing
 from callboard.backends.logs.sqlite.bell import Bell
 from callboard.backends.logs.sqlite.turn import Turn
-from callboard.errors import ConfigError, LogReplaced, SchemaTooNew, TopicMissing
+from callboard.errors import ConfigError, LogReplaced, LogUnavailable, SchemaTooNew, TopicMissing
 
 VERSION = 1
 """Of the schema, kept in the file as ``user_version``."""
@@ -65,9 +65,15 @@ def open_writable(files: Files, bell: Bell, *, create: bool = False) -> sqlite3.
     """A read-write connection; to be called, used and closed in a turn.
 
     An older copy that was put back, which has not given out all the offsets that the bell remembers, gets
-    a new identity and goes on above them. Raises as ``open_readable``.
+    a new identity and goes on above them. Raises as ``open_readable``, and ``LogUnavailable`` for a file that was
+    emptied.
     """
     if create and _is_new(files):
+        if files.database.exists() and bell.newest():  # not created just now: somebody cut it off
+            raise LogUnavailable(
+                f"{files.database} is empty although it had records up to offset {bell.newest()}; stop the board and "
+                "restore a copy, or remove the file to begin anew without what was in it"
+            )
         _create(files)
     open_readable(files).close()  # judges the file before a writer's pragmas touch it
     db = _connect(files.database, "rw")
