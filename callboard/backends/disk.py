@@ -69,7 +69,7 @@ def take_lock(path: Path, locked: Path) -> int:
         os.ftruncate(descriptor, 0)
         write_all(descriptor, b"%d\n" % os.getpid())
     except BlockingIOError:
-        holder = os.read(descriptor, 20).decode().strip() or "unknown"
+        holder = os.read(descriptor, 20).decode("ascii", "replace").strip() or "unknown"
         os.close(descriptor)
         raise RepositoryBusy(
             f"{locked} is open in process {holder}; stop that one or choose another repository"

@@ -10,7 +10,7 @@ import pytest
 from callboard.backends.repositories.folder.record import FORMAT
 from callboard.backends.repositories.folder.store import FolderStore
 from callboard.backends.repository import Delete, Operation, Prune
-from callboard.errors import PackageRefused, RepositoryUnavailable, SchemaTooNew
+from callboard.errors import PackageRefused, RepositoryBusy, RepositoryUnavailable, SchemaTooNew
 from callboard.testing.conformance.repository.harness import file, folder, link
 
 
@@ -165,6 +165,29 @@ def test_a_state_folder_that_is_a_link_is_refused(root: Path, tmp_path: Path) ->
     root.mkdir()
     (root / ".callboard").symlink_to(tmp_path / "elsewhere")
     with pytest.raises(RepositoryUnavailable, match="is a link"):
+        FolderStore(root).open()
+
+
+def test_a_state_folder_removed_while_in_use_is_not_made_anew_in_silence(root: Path, store: FolderStore) -> None:
+    store.apply([file("/a", "content")], b"ledger")
+    shutil.rmtree(root)
+    with pytest.raises(RepositoryUnavailable, match="start it again"):
+        store.open()
+    store.close()
+    assert store.open() == b""
+
+
+def test_a_lock_removed_while_in_use_is_noticed(root: Path, store: FolderStore) -> None:
+    (root / ".callboard/lock").unlink()
+    other = FolderStore(root)
+    other.open()
+    with pytest.raises(RepositoryUnavailable, match="removed or exchanged"):
+        store.open()
+
+
+def test_a_lock_that_names_nobody_is_held_all_the_same(root: Path, store: FolderStore) -> None:
+    (root / ".callboard/lock").write_bytes(b"\xff\xfe")
+    with pytest.raises(RepositoryBusy, match="is open in process"):
         FolderStore(root).open()
 
 

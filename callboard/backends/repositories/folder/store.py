@@ -50,6 +50,7 @@ class FolderStore:
             if self._lock is None:
                 self._make_folders()
                 self._lock = take_lock(self._state / "lock", self._root)
+            self._check_lock(self._lock)
             return self._settle()
 
     def apply(self, operations: Iterable[Operation], ledger: bytes) -> None:
@@ -168,6 +169,16 @@ class FolderStore:
             sync_folder(self._root.parent)
         if not stat.S_ISDIR(self._state.lstat().st_mode):
             raise RepositoryUnavailable(f"{self._state} is a link; replace it by a folder")
+
+    def _check_lock(self, descriptor: int) -> None:
+        """Raise if the lock that is held is no longer the one in the folder, which anybody may take by now."""
+        with suppress(FileNotFoundError):
+            if os.path.samestat((self._state / "lock").stat(), os.fstat(descriptor)):
+                return
+        raise RepositoryUnavailable(
+            f"{self._state} was removed or exchanged while in use; restore {self._root}, or stop the subscriber and "
+            "start it again to begin with what is there then"
+        )
 
     def _own_errors(self) -> AbstractContextManager[None]:
         return disk_errors(RepositoryUnavailable, self._root)
