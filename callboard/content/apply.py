@@ -63,7 +63,8 @@ def _checked(message: PackageMessage, content: Content | None) -> Package:
     if found != message.content_digest:
         raise PackageCorrupt(
             f"package {message.package_id} has the digest {found} instead of {message.content_digest!r}; "
-            "restore its content or publish it again"
+            + ("remove that blob from the blob store, then " if message.content_ref else "restore its content or ")
+            + "publish it again"
         )
     package = open_package(content)
     if set(package.paths) != set(message.paths) or set(package.deep_paths) != set(message.deep_paths):

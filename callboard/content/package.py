@@ -122,7 +122,9 @@ def _check_blob(digest: str, size: int, blobs: Mapping[str, Path]) -> None:
     except FileNotFoundError as error:
         raise BlobMissing(f"blob {digest} is gone from {blobs[digest].parent}; fetch it again") from error
     if found != size:
-        raise PackageCorrupt(f"blob {digest} has {found} bytes instead of {size}; restore it")
+        raise PackageCorrupt(
+            f"blob {digest} has {found} bytes instead of {size}; remove it from the blob store, then publish it again"
+        )
 
 
 def _plain(entry: ManifestEntry) -> Operation:

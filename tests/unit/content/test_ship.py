@@ -6,6 +6,7 @@ from dataclasses import asdict
 
 import pytest
 
+from callboard.backends.blob_stores.folder import FolderBlobStore
 from callboard.backends.repositories.folder.repository import FolderRepository
 from callboard.backends.repositories.folder_source import FolderSource
 from callboard.backends.repository import Delete, Entry, EntryKind
@@ -61,6 +62,44 @@ def test_a_folder_on_disk_is_shipped_with_its_odd_names_links_and_modes(tmp_path
     assert tree["/run"] == (EntryKind.FILE, 0o755, b"#!/bin/sh\n")
     assert tree["/link"] == (EntryKind.LINK, 0o777, b"run")
     assert tree["/empty"] == (EntryKind.FOLDER, (root / "empty").stat().st_mode & 0o777, b"")
+
+
+@pytest.mark.parametrize("inline_max", [0, 800_000])
+@pytest.mark.parametrize("damaged", [b"changed", b"cut"])
+def test_a_damaged_blob_says_how_to_put_it_right_and_that_works(tmp_path, spool, inline_max, damaged):
+    site, out, stored = tmp_path / "site", FolderRepository(tmp_path / "out"), tmp_path / "stored"
+    site.mkdir()
+    (site / "file").write_text("content")
+
+    async def run():
+        blobs = FolderBlobStore(stored)
+
+        async def ship():
+            return await build(
+                Kind.ADD, FolderSource(site), ["/"], ["/"],
+                blobs=blobs, spool=spool, inline_max=inline_max, blob_threshold=5,
+            )  # fmt: skip
+
+        async def take(shipment):
+            async with receive(message(Kind.ADD, shipment), blobs, spool) as received:
+                await out.apply(received.operations(), b"")
+
+        shipment = await ship()
+        digest = shipment.content_ref or shipment.blobs[0]
+        blob = stored / digest[:2] / digest[2:]
+        blob.chmod(0o600)
+        blob.write_bytes(damaged)
+        await out.open()
+        with pytest.raises(PackageCorrupt, match=rf"{digest}.*remove .* from the blob store, then publish it again"):
+            await take(shipment)
+        blob.unlink()
+        assert await ship() == shipment
+        await take(shipment)
+        await out.close()
+        await blobs.close()
+
+    asyncio.run(run())
+    assert (tmp_path / "out" / "file").read_text() == "content"
 
 
 @pytest.mark.parametrize("inline_max", [0, 800_000])

@@ -53,7 +53,10 @@ class Stage:
         if size != entry.size:
             raise PackageCorrupt(f"{entry.path} does not have {entry.size} bytes; publish it again")
         if put.digest and digest.hexdigest() != put.digest:
-            raise PackageCorrupt(f"{entry.path} does not have the digest {put.digest}; publish it again")
+            raise PackageCorrupt(
+                f"{entry.path} does not have the digest {put.digest}; remove that blob from the blob store, then "
+                "publish it again"
+            )
         with self._own_errors():
             os.fchmod(descriptor, entry.mode)
         return name

@@ -64,7 +64,10 @@ class SqliteContent:
         if size != entry.size:
             raise PackageCorrupt(f"{entry.path} does not have {entry.size} bytes; publish it again")
         if put.digest and digest.hexdigest() != put.digest:
-            raise PackageCorrupt(f"{entry.path} does not have the digest {put.digest}; publish it again")
+            raise PackageCorrupt(
+                f"{entry.path} does not have the digest {put.digest}; remove that blob from the blob store, then "
+                "publish it again"
+            )
 
     def _replace(self, path: str, kind: EntryKind, mode: int, size: int = 0, target: str = "") -> int | None:
         self._make_folder(parent_of(path), MISSING_FOLDER_MODE)
