@@ -45,7 +45,7 @@ class FolderSource:
 
     def _check_parents(self, path: str) -> None:
         if self._entry("/").kind is not EntryKind.FOLDER:
-            raise RequestRefused(f"{self._root} is not a folder; correct the root of the repository")
+            raise RequestRefused(f"{self._root} is not a folder; give the folder it is in, and its path there")
         if any(self._excluded(name) for name in path.split("/")):
             raise RequestRefused(f"{path} is excluded from this source; choose another path")
         parent = path
