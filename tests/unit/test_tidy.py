@@ -19,7 +19,7 @@ LONG_FUNCTIONS: dict[str, str] = {}
 EMPTY_NAMES = re.compile(r"(^|_)(utils?|common|helpers?|misc|managers?)($|_)", re.IGNORECASE)
 EMPTY_CLASS_NAMES = re.compile(r"(Utils?|Common|Helpers?|Misc|Manager)$")
 
-UNFINISHED = re.compile(r"\b(T[O]DO|FIX[M]E|X[X]X|NotImplemented[E]rror)\b")
+UNFINISHED = re.compile(r"\b(T[O]DO|FIX[M]E|X[X]X|raise NotImplemented[E]rror)\b")
 
 MACHINES = re.compile(
     r"(?<![\w.])/(work|farm|root|opt/pypi|home/\w+)/"

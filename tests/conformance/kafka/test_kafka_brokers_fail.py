@@ -19,6 +19,8 @@ from callboard.messages.record import NewRecord
 from callboard.testing.kafka import LocalKafka
 
 pytestmark = pytest.mark.kafka
+FREEZE_S = 2.5
+"""Longer than the requests of these tests may take."""
 
 TOPIC = "package"
 DEADLINE_S = 90.0
@@ -123,7 +125,7 @@ def test_nothing_is_lost_when_the_broker_is_killed_and_comes_back(own_kafka: Loc
 def test_nothing_is_lost_when_the_broker_freezes_for_longer_than_a_request_may_take(own_kafka: LocalKafka) -> None:
     async def freeze() -> None:
         own_kafka.signal(1, signal.SIGSTOP)
-        await asyncio.sleep(2.5)
+        await asyncio.sleep(FREEZE_S)
         own_kafka.signal(1, signal.SIGCONT)
 
     run(own_kafka.bootstrap, [freeze], "request_timeout_ms=1000")
