@@ -11,6 +11,7 @@ from pathlib import Path
 import pytest
 
 from callboard.backends.repositories.folder import FolderRepository
+from callboard.backends.repositories.postgres import PostgresRepository
 from callboard.backends.repositories.sqlite import SqliteRepository
 from callboard.backends.repository import Repository
 from callboard.testing.conformance.repository import ALL_CHECKS, Check, RepositoryHarness
@@ -34,6 +35,11 @@ def run(check: Check, name: str, path: Path) -> None:
 @pytest.mark.parametrize("name", REPOSITORIES)
 def test_a_repository_does_what_a_repository_does(name: str, check: Check, tmp_path: Path) -> None:
     run(check, name, tmp_path)
+
+
+@pytest.mark.parametrize("check", ALL_CHECKS, ids=lambda check: check.__name__)
+def test_a_postgres_repository_does_what_a_repository_does(check: Check, each_postgres_url: str) -> None:
+    asyncio.run(check(RepositoryHarness(lambda: PostgresRepository(f"{each_postgres_url}&repository=checked"))))
 
 
 @pytest.mark.skipif(os.geteuid() != 0, reason="the other tests have already run as an ordinary user")

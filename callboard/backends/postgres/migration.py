@@ -6,7 +6,7 @@ from callboard.backends.postgres.failure import explained
 from callboard.backends.postgres.server import Connection, Server
 from callboard.errors import ConfigError, SchemaTooNew
 
-_LOCK = "SELECT pg_advisory_xact_lock(1128416836, hashtext('{schema}'))"
+_LOCK = "SELECT pg_advisory_xact_lock(1128419140, hashtext('{schema}'))"
 _BEGINNING = """\
 DO $$ BEGIN
     IF to_regnamespace('{schema}') IS NULL THEN  -- asked first: IF NOT EXISTS demands the permission anyway

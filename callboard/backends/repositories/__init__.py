@@ -12,12 +12,13 @@ def open_repository(where: str, base: Path) -> Repository:
     """The repository that ``where`` names; nothing is opened or created yet.
 
     Args:
-        where: ``folder:PATH``, ``sqlite:PATH``, or a path alone: one that ends in .db or .sqlite is a SQLite
-            file, any other a folder.
+        where: ``folder:PATH``, ``sqlite:PATH``, ``postgresql://user@host/database?repository=NAME``, or a path
+            alone: one that ends in .db or .sqlite is a SQLite file, any other a folder.
         base: the folder from which relative paths count.
 
     Raises:
         ConfigError: no such kind of repository.
+        ExtraMissing: it needs a package which is not installed.
     """
     # Imported here: these modules import the checks beside them, and so this one.
     from callboard.backends.repositories.folder import FolderRepository
@@ -32,4 +33,11 @@ def open_repository(where: str, base: Path) -> Repository:
         return FolderRepository(base / path)
     if kind == "sqlite":
         return SqliteRepository(base / path)
-    raise ConfigError(f"unknown kind of repository {where!r}; write folder:PATH, sqlite:PATH or a path alone")
+    if kind == "postgresql":
+        from callboard.backends.repositories.postgres import PostgresRepository
+
+        return PostgresRepository(where)
+    raise ConfigError(
+        f"unknown kind of repository {kind!r}; write folder:PATH, sqlite:PATH, "
+        "postgresql://user@host/database?repository=NAME or a path alone"
+    )

@@ -97,7 +97,7 @@ BEGIN
     IF current_setting('transaction_isolation') <> 'read committed' THEN
         RAISE 'records can only be appended in a transaction that is READ COMMITTED' USING ERRCODE = 'CB001';
     END IF;
-    PERFORM pg_advisory_xact_lock(1128416836, {id});  -- CBOD: the locks of callboard in this database
+    PERFORM pg_advisory_xact_lock(1128419140, {id});  -- CBOD: the locks of callboard in this database
     SELECT * INTO topic FROM topics WHERE id = {id};
     IF keys IS NULL THEN
         offsets := ARRAY(SELECT nextval('offsets_{id}') FROM generate_series(1, cardinality(payloads)));

@@ -1,0 +1,111 @@
+"""The PostgreSQL repository itself, as blocking calls."""
+
+from collections.abc import Iterable, Iterator
+from contextlib import contextmanager, suppress
+
+from callboard.backends.postgres import asyncpg
+from callboard.backends.postgres.blocking import BlockingConnection
+from callboard.backends.postgres.migration import check_schema
+from callboard.backends.postgres.server import Connection, Server
+from callboard.backends.repositories.operation_check import check_operation
+from callboard.backends.repositories.postgres.content import PostgresContent
+from callboard.backends.repositories.postgres.source import PostgresSource
+from callboard.backends.repository import Entry, Operation
+from callboard.errors import ConfigError, RepositoryBusy, RepositoryUnavailable
+
+_LOCK = "SELECT pg_advisory_lock(1128419909, $1)"  # CBRE: of callboard's repositories in this database
+
+LOCK_TIMEOUT = "500ms"
+"""A server takes a moment to notice that the holder before us is gone; a holder that is there stays longer."""
+
+_ROOT = """
+    INSERT INTO entries(repository, path, kind, mode) VALUES ($1, '/', 0, 493)
+    ON CONFLICT DO NOTHING"""
+_SAVE = "UPDATE repositories SET ledger = $2 WHERE id = $1"
+
+
+class PostgresStore:
+    """See ``callboard.backends.repository.Repository`` for what each method does and raises.
+
+    The session that holds the repository's lock is the one that writes: when the lock is lost, so is the session.
+    """
+
+    def __init__(self, url: str) -> None:
+        self._server = Server.of(url)
+        if not self._server.repository:
+            raise ConfigError(f"the URL of {self._server.name} names no repository; add ?repository=NAME")
+        self._source = PostgresSource(self._server)
+        self._connection: BlockingConnection | None = None
+        self._id = 0
+
+    def entries(self, path: str, deep: bool) -> Iterator[Entry]:
+        """Read the content as of the last apply; works without ``open``."""
+        return self._source.entries(path, deep)
+
+    def open(self) -> bytes:
+        """Take the lock unless this object has it, and return the ledger."""
+        if self._connection is None or self._connection.is_closed:
+            self.close()
+            connection = BlockingConnection(self._server)
+            try:
+                self._id = connection.run(self._take)
+            except BaseException:
+                connection.close()
+                raise
+            self._connection = connection
+        return bytes(self._connection.value("SELECT ledger FROM repositories WHERE id = $1", self._id))
+
+    def apply(self, operations: Iterable[Operation], ledger: bytes) -> None:
+        """One transaction; the commit is where the new state begins to hold."""
+        with self._transaction() as connection:
+            content = PostgresContent(connection, self._id)
+            for operation in operations:
+                check_operation(operation)
+                content.carry_out(operation)
+            connection.fetch(_SAVE, self._id, ledger)
+
+    def save(self, ledger: bytes, durable: bool = True) -> None:
+        """Replace the ledger; without ``durable`` the commit does not wait for the disk."""
+        with self._transaction() as connection:
+            if not durable:
+                connection.fetch("SET LOCAL synchronous_commit = off")
+            connection.fetch(_SAVE, self._id, ledger)
+
+    def close(self) -> None:
+        """Close the session, and let go of the lock with it."""
+        connection, self._connection = self._connection, None
+        if connection is not None:
+            with suppress(RepositoryUnavailable):
+                connection.fetch("SELECT pg_advisory_unlock_all()")  # the session ends a moment later than the call
+            connection.close()
+
+    async def _take(self, connection: Connection) -> int:
+        """The number of the repository, created if need be, once its lock is this session's."""
+        name = self._server.repository
+        await check_schema(self._server, connection, create=True)
+        await connection.execute("INSERT INTO repositories(name) VALUES ($1) ON CONFLICT DO NOTHING", name)
+        number = int(await connection.fetchval("SELECT id FROM repositories WHERE name = $1", name))
+        try:
+            await connection.execute(f"SET lock_timeout = '{LOCK_TIMEOUT}'")
+            await connection.execute(_LOCK, number)
+            await connection.execute("SET lock_timeout = 0")
+        except asyncpg.LockNotAvailableError:
+            raise RepositoryBusy(
+                f"repository {name!r} of {self._server.name} is open in another process; stop that one first"
+            ) from None
+        await connection.execute(_ROOT, number)
+        return number
+
+    @contextmanager
+    def _transaction(self) -> Iterator[BlockingConnection]:
+        connection = self._connection
+        if connection is None:
+            raise RepositoryUnavailable(f"repository {self._server.repository!r} is not open; call open() first")
+        connection.fetch("BEGIN")
+        try:
+            yield connection
+            connection.fetch("COMMIT")
+        except BaseException:
+            with suppress(RepositoryUnavailable):
+                connection.fetch("ROLLBACK")
+            raise
