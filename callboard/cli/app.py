@@ -13,6 +13,7 @@ from callboard.cli import (
     errors,
     init,
     log,
+    migrate,
     publish,
     queue,
     run_publisher,
@@ -60,3 +61,4 @@ logs.command("list")(with_board_options(log.list_records))
 logs.command()(with_board_options(log.show))
 logs.command()(with_board_options(log.trim))
 app.command()(with_board_options(doctor.doctor))
+app.command()(with_board_options(migrate.migrate))

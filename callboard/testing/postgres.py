@@ -21,7 +21,7 @@ from typing import Any
 INSTALLATIONS = {18: "pginstall18", 16: "pginstall"}
 """The folder of each major version in the package."""
 
-PASSWORD = "callboard"  # noqa: S105 - nobody can reach it from elsewhere
+PASSWORD = "open-sesame"  # noqa: S105 - nobody can reach it from elsewhere
 """Of the superuser ``postgres`` over TCP; over the unix socket none is asked for."""
 
 START_TIMEOUT_S = 60.0

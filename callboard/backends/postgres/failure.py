@@ -18,9 +18,9 @@ _TO_FIX = {
     "42501": "let the user of the URL own the schema and what is in it, or create it as that user: callboard migrate",
     "42704": "the URL has an option that neither callboard nor the server knows: remove it",
     "22023": "the URL has an option with a value that the server refuses: correct it",
-    "3F000": "the schema is not there: run callboard migrate",
-    "42P01": "the schema is not complete: run callboard migrate",
-    "42883": "the schema is not complete: run callboard migrate",
+    "3F000": "the schema is not there, or hidden from this user: run callboard migrate",
+    "42P01": "the schema is not complete, or hidden from this user: run callboard migrate",
+    "42883": "the schema is not complete, or hidden from this user: run callboard migrate",
 }
 """What stays wrong until somebody changes a setting, by SQLSTATE."""
 

@@ -14,7 +14,7 @@ DO $$ BEGIN
     END IF;
 END $$;
 SET LOCAL search_path = {schema}, pg_temp;
-CREATE TABLE IF NOT EXISTS schema_version (
+CREATE TABLE IF NOT EXISTS {schema}.schema_version (  -- in full: else who may not use the schema makes it in pg_temp
     version integer PRIMARY KEY,
     applied timestamptz NOT NULL DEFAULT now()
 );

@@ -52,6 +52,10 @@ class Server:
         parts = urlsplit(url)
         if parts.scheme != "postgresql" or not parts.path.strip("/"):
             raise ConfigError(f"{_shown(url)!r} names no database; write postgresql://user@host:5432/database")
+        try:
+            _ = parts.port
+        except ValueError as error:
+            raise ConfigError(f"{_shown(url)!r}: {error}; correct the port") from None
         options = dict(parse_qsl(parts.query, keep_blank_values=True))
         schema, repository = options.pop("schema", _DEFAULT_SCHEMA), options.pop("repository", "")
         if not _SCHEMA.fullmatch(schema) or schema.startswith("pg_"):

@@ -39,8 +39,8 @@ async def read(
 
 
 async def newest(db: Connection, topic_id: int) -> int:
-    """The newest retained offset; 0 if there is none."""
-    return await db.fetchval(_NEWEST.format(id=topic_id)) or 0
+    """The newest retained offset; -1 if there is none."""
+    return await db.fetchval(_NEWEST.format(id=topic_id)) or -1
 
 
 async def bounds(db: Connection, topic_id: int) -> Bounds:
