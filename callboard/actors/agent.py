@@ -24,7 +24,8 @@ class World(Protocol):
 
     async def perform(self, effect: Perform) -> Any:
         """The effect's result. Raises ``CallboardError`` for what the decision must deal with; anything else is a
-        bug and ends the actor."""
+        bug and ends the actor.
+        """
         ...
 
     async def close(self) -> None:

@@ -7,7 +7,7 @@ from callboard.actors.agent import Agent
 from callboard.actors.backoff import Backoff
 from callboard.actors.subscriber import SubscriberSettings, roles
 from callboard.messages.distribution import DiscoveryMessage
-from callboard.messages.mailbox import CaughtUpQuery, Report, ReportQuery
+from callboard.messages.mailbox import AnnouncedQuery, CaughtUpQuery, Report, ReportQuery
 
 if TYPE_CHECKING:
     from callboard.app.board import Callboard
@@ -57,14 +57,17 @@ class Subscriber:
             self._agent = None
 
     async def caught_up(self, timeout_s: float = 60.0) -> None:
-        """Wait until every package that is on the log now is processed.
+        """Wait until every package that is on the log now is processed, and announced to be.
 
         Raises:
             NotAnswered: it is not, within ``timeout_s`` seconds; ``report`` says why.
             SubscriberTaken: another instance runs under this name.
             RepositoryBusy: another process has the repository.
         """
-        await (await self.start()).ask(roles.IMPORTER, CaughtUpQuery(), timeout_s)
+        agent = await self.start()
+        answer = await agent.ask(roles.IMPORTER, CaughtUpQuery(), timeout_s)
+        assert isinstance(answer, Report)
+        await agent.ask(roles.ANNOUNCER, AnnouncedQuery(offset=answer.announcement.offset), timeout_s)
 
     async def report(self, timeout_s: float = 10.0) -> DiscoveryMessage:
         """What the subscriber says of itself at this moment. Raises as ``caught_up``."""

@@ -325,6 +325,13 @@ class Admitted(Event):
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class AnnouncedQuery(Event):
+    """Announce, and answer with ``Admitted`` once it is on the log that everything up to ``offset`` is processed."""
+
+    offset: int
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class CaughtUpQuery(Event):
     """Answer with ``Report`` once every package on the log at the time of asking is processed."""
 

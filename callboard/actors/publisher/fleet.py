@@ -4,8 +4,21 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from random import Random
 
-from callboard.actors.decision import Effect, Input, Moment, Origin, Reply, Started, Stopped, Stopping, note
-from callboard.actors.follower import Delivered, Follower, last
+from callboard.actors.decision import (
+    Done,
+    Effect,
+    Failed,
+    Input,
+    Moment,
+    Origin,
+    Reply,
+    Started,
+    Stopped,
+    Stopping,
+    note,
+)
+from callboard.actors.effects import FindBounds, TopicBounds
+from callboard.actors.follower import Delivered, Follower, Replaced, last
 from callboard.actors.publisher.liveness import Heard
 from callboard.errors import SchemaTooNew, Undecodable
 from callboard.messages.distribution import DiscoveryMessage, LogMessage
@@ -33,7 +46,7 @@ class FleetSettings:
 class Fleet:
     """Folds the announcements by subscriber name. The earlier claim to a name holds while it is live.
 
-    Receives: FleetQuery, answered once the history is read.
+    Receives: FleetQuery, answered once everything is read that was announced before it.
     Sends: FleetView, to whoever asked.
     Stores: the last announcement of every subscriber, in memory.
     Timers: the follower's back-off, 0.1 to 5 s.
@@ -44,7 +57,7 @@ class Fleet:
         self._settings = settings
         self._follower = Follower(settings.topic, last(settings.history), rng)
         self._heard: dict[str, Heard] = {}  # by subscriber, the one heard last at the end
-        self._waiting: dict[Origin, None] = {}
+        self._waiting: dict[Origin, int | None] = {}  # who asks, and up to where must be read for the answer
         self._ignored = 0
 
     def receive(self, message: Input, origin: Origin, now: Moment) -> Iterable[Effect]:
@@ -53,22 +66,47 @@ class Fleet:
             case Started():
                 yield from self._follower.start()
             case FleetQuery() if len(self._waiting) < self._settings.max_waiting:
-                self._waiting[origin] = None
+                self._waiting[origin] = None  # an announcement that was appended before the question counts
+                yield FindBounds(self._settings.topic)
             case FleetQuery():
                 yield note("question.dropped", "warning", waiting=len(self._waiting))
             case Stopping():
                 yield Stopped()
+            case Failed(FindBounds()):
+                self._aim(-1)  # what is known will have to do
+                yield from self._follow(message, now)
+            case Done(FindBounds(), TopicBounds() as bounds):
+                self._aim(bounds.end)
+                yield from self._follow(message, now)
             case _:
-                history = not self._follower.caught_up
-                news, effects = self._follower.handle(message)
-                if isinstance(news, Delivered):
-                    for record in news.records:
-                        yield from self._fold(record, history, now)
-                yield from effects
-        if self._follower.caught_up and self._waiting:
-            view = self._view(now)
-            yield from (Reply(asker, view) for asker in self._waiting)
-            self._waiting.clear()
+                yield from self._follow(message, now)
+        yield from self._answer(now)
+
+    def _follow(self, message: Input, now: Moment) -> Iterable[Effect]:
+        history = not self._follower.caught_up
+        news, effects = self._follower.handle(message)
+        if isinstance(news, Delivered):
+            for record in news.records:
+                yield from self._fold(record, history, now)
+        elif isinstance(news, Replaced):
+            self._aim(-1, again=True)
+        yield from effects
+
+    def _aim(self, end: int, *, again: bool = False) -> None:
+        """The questions that do not know it yet, or all of them, are answered once everything below is read."""
+        for asker, target in self._waiting.items():
+            if target is None or again:
+                self._waiting[asker] = end
+
+    def _answer(self, now: Moment) -> Iterable[Effect]:
+        position = self._follower.position
+        ready = [asker for asker, end in self._waiting.items() if end is not None and end <= position]
+        if not self._follower.caught_up or not ready:
+            return
+        view = self._view(now)
+        for asker in ready:
+            del self._waiting[asker]
+            yield Reply(asker, view)
 
     def _fold(self, record: Record, history: bool, now: Moment) -> Iterable[Effect]:
         try:

@@ -14,6 +14,7 @@ from callboard.actors.decision import (
     Moment,
     Origin,
     PeerUp,
+    Reply,
     Send,
     Stopped,
     Stopping,
@@ -26,7 +27,7 @@ from callboard.actors.subscriber.roles import IMPORTER
 from callboard.actors.subscriber.settings import SubscriberSettings
 from callboard.messages.distribution import DiscoveryMessage, State
 from callboard.messages.headers import new_record
-from callboard.messages.mailbox import Admitted, AgentProblem, Problem, Report
+from callboard.messages.mailbox import Admitted, AgentProblem, AnnouncedQuery, Problem, Report
 from callboard.messages.record import Record
 
 GAP_S = 1.0
@@ -42,7 +43,7 @@ class Announcer:
     Its first announcement claims the subscriber's name, see ``claim``. If it was not heard for longer than a claim
     lives (its process was suspended, say), so that another may have the name, it claims anew before it goes on.
 
-    Receives: Report (importer).
+    Receives: Report (importer), AnnouncedQuery (gateway), for which it does not wait out the second.
     Sends: Admitted (importer), AgentProblem (gateway).
     Stores: nothing.
     Timers: "announce" every ten seconds, "soon" after a change, "again" after a failure, "goodbye".
@@ -62,12 +63,17 @@ class Announcer:
         self._searched: list[Record] = []
         self._admitted = self._stopping = False
         self._refused = ""
+        self._asked: list[tuple[int, Origin]] = []  # who waits for the announcement of which offset
 
     def receive(self, message: Input, origin: Origin, now: Moment) -> Iterable[Effect]:
         """Handle one input."""
         match message:
             case Report(announcement=announcement):
                 yield from self._hear(announcement, now)
+            case AnnouncedQuery(offset=offset):
+                self._asked.append((offset, origin))
+                if self._report is not self._said:
+                    yield from self._announce(now)
             case PeerUp(role=role) if role == IMPORTER and self._admitted:
                 yield Send(IMPORTER, Admitted())
             case Done(effect=Append(), result=offsets):
@@ -80,17 +86,23 @@ class Announcer:
                 self._appending, self._claim = False, -1  # an undecided claim is made anew; the older one counts too
                 yield note("announcement.failed", "warning", effect=type(effect).__name__, reason=str(error))
                 yield After("again", AGAIN_S)
-            case Tick(key="goodbye"):
-                yield Stopped()
-            case Tick():
-                yield from self._announce(now)
+            case Tick(key=key):
+                yield from [Stopped()] if key == "goodbye" else self._announce(now)
             case Stopping():
                 self._stopping = True
                 yield After("goodbye", GOODBYE_S)
             case _:
                 pass
+        yield from self._answer()
         if self._stopping and self._has_left():
             yield Stopped()
+
+    def _answer(self) -> Iterator[Effect]:
+        if not self._asked or self._appending or self._said is None or not self._admitted:
+            return
+        announced = self._said.offset
+        yield from (Reply(origin, Admitted()) for offset, origin in self._asked if offset <= announced)
+        self._asked = [(offset, origin) for offset, origin in self._asked if offset > announced]
 
     def _has_left(self) -> bool:
         """Whether the last word is said, or none is to be said because there was no first one."""
@@ -102,7 +114,7 @@ class Announcer:
             return
         self._report = announcement
         wait_s = self._heard_s + GAP_S - now.mono_s
-        if wait_s <= 0 or announcement.state is State.STOPPED:
+        if wait_s <= 0 or self._asked or announcement.state is State.STOPPED:
             yield from self._announce(now)
         else:
             yield After("soon", wait_s)
@@ -132,7 +144,7 @@ class Announcer:
             self._unclaimed, self._claim = True, offset
             yield FindBounds(self._settings.topics.discovery)
         elif self._report is not self._said:
-            yield After("soon", 0.0 if self._stopping else GAP_S)
+            yield After("soon", 0.0 if self._stopping or self._asked else GAP_S)
 
     # The claim: our announcement at this offset must follow no other live instance of the same name.
 
@@ -157,7 +169,7 @@ class Announcer:
                 self._admitted = True
                 yield Send(IMPORTER, Admitted())
             if self._report is not self._said:
-                yield After("soon", 0.0 if self._stopping else GAP_S)
+                yield After("soon", 0.0 if self._stopping or self._asked else GAP_S)
             return
         self._refused = self._refusal(holder)
         # Take the claim back, so that nobody waits for it to run out.

@@ -229,17 +229,17 @@ class Importer:
             yield FindBounds(self._settings.topics.package)
         if self._reading and (wish := self._backlog.wish()) is not None:
             yield Send(roles.PACKAGE_POLLER, wish)
-        yield from self._tell()
-        if self._book.named and not self._introduced:
-            self._introduced = True
-            yield Send(roles.ANNOUNCER, self._report())
         if self._introduced and not self._stopping:
-            if self._book.dirty and not self._book.busy:
-                yield from self._arm(SETTLE, SETTLE_S)
             working = self._backlog.head is not None
             news = self._condition.observe(self._book.ledger, starting=self._starting(), working=working, now=now)
             if news or self._book.ledger is not self._reported:
                 yield from self._arm(REPORT, REPORT_S)
+        yield from self._tell()
+        if self._book.named and not self._introduced:
+            self._introduced = True
+            yield Send(roles.ANNOUNCER, self._report())
+        if self._introduced and not self._stopping and self._book.dirty and not self._book.busy:
+            yield from self._arm(SETTLE, SETTLE_S)
 
     def _starting(self) -> str:
         """What it does before the first import."""
@@ -276,6 +276,7 @@ class Importer:
             yield Send(roles.BOOKKEEPER, StatusesPending(statuses=pending))
         if self._reading:
             for origin in self._caught_up.answered(self._backlog.reached):
+                yield Send(roles.ANNOUNCER, self._report())  # who asks is going to look
                 yield Reply(origin, self._report())
 
     def _report(self) -> Report:

@@ -14,6 +14,7 @@ from callboard.messages.distribution import (
 from callboard.messages.mailbox import (
     Admitted,
     AgentProblem,
+    AnnouncedQuery,
     CaughtUpQuery,
     CommandReceived,
     CommandRequest,
@@ -333,6 +334,7 @@ INSTANCES = (
         ),
     ),
     Admitted(),
+    AnnouncedQuery(offset=41),
     CaughtUpQuery(),
     ReportQuery(),
     AgentProblem(problem=Problem.ACTOR_FAILED, reason="out of space"),

@@ -2,9 +2,10 @@ from random import Random
 
 import pytest
 
-from callboard.actors.decision import Done, Effect, Input, Moment, Origin, Reply, Started
+from callboard.actors.decision import Done, Effect, Failed, Input, Moment, Origin, Reply, Started
 from callboard.actors.effects import FindBounds, LogRead, ReadLog, TopicBounds
 from callboard.actors.publisher.fleet import Fleet, FleetSettings
+from callboard.errors import LogUnavailable
 from callboard.messages.distribution import DiscoveryMessage, LogMessage, State, SubscriberConfiguration
 from callboard.messages.event import Event
 from callboard.messages.headers import new_record
@@ -58,8 +59,13 @@ class Stage:
         assert isinstance(pending, ReadLog)
         return self.tell(Done(pending, LogRead("L1", tuple(records), self.offset)), now_s)
 
+    def ask(self, now_s: float, question: int = 1) -> list[Effect]:
+        """Ask, and find nothing new on the topic."""
+        assert self.tell(FleetQuery(), now_s, question) == [FIND]
+        return self.tell(Done(FIND, TopicBounds("L1", 0, self.offset)), now_s)
+
     def view(self, now_s: float) -> dict[str, tuple[str, Liveness]]:
-        (reply,) = self.tell(FleetQuery(), now_s, question=1)
+        (reply,) = self.ask(now_s)
         assert isinstance(reply, Reply)
         assert isinstance(reply.event, FleetView)
         return {
@@ -70,7 +76,7 @@ class Stage:
 
 def test_an_empty_topic_gives_an_empty_fleet_at_once() -> None:
     stage = Stage()
-    stage.tell(Done(FIND, TopicBounds("L1", 0, 0)), START_S)
+    stage.begin()
     assert stage.view(START_S) == {}
 
 
@@ -83,16 +89,38 @@ def test_only_the_newest_part_of_a_long_topic_is_read() -> None:
 
 def test_a_question_waits_for_the_history() -> None:
     stage = Stage()
-    assert stage.tell(FleetQuery(), START_S, question=5) == []
+    assert stage.tell(FleetQuery(), START_S, question=5) == [FIND]
     effects = stage.begin((announcement("edge"), START_S))
     (reply,) = (effect for effect in effects if isinstance(effect, Reply))
     assert reply.origin.question == 5
 
 
+def test_what_was_announced_before_the_question_is_in_the_answer() -> None:
+    stage = Stage()
+    stage.begin((announcement("edge"), START_S))
+    stage.tell(FleetQuery(), START_S, question=5)
+    assert stage.tell(Done(FIND, TopicBounds("L1", 10, 12)), START_S) == []  # one more than was read
+    (reply,) = (
+        effect
+        for effect in stage.deliver((announcement("edge", state=State.STOPPED), START_S), now_s=START_S)
+        if isinstance(effect, Reply)
+    )
+    assert isinstance(reply.event, FleetView)
+    assert [member.liveness for member in reply.event.members] == [Liveness.STOPPED]
+
+
+def test_a_log_that_fails_does_not_hold_up_the_answer() -> None:
+    stage = Stage()
+    stage.begin((announcement("edge"), START_S))
+    stage.tell(FleetQuery(), START_S, question=5)
+    (reply,) = stage.tell(Failed(FIND, LogUnavailable("away")), START_S)
+    assert isinstance(reply, Reply)
+
+
 def test_the_view_is_sorted_by_name_and_has_the_newest_announcement_of_each() -> None:
     stage = Stage()
     stage.begin((announcement("b"), 99), (announcement("a"), 99), (announcement("b", state=State.IMPORTING), 99))
-    (reply,) = stage.tell(FleetQuery(), START_S)
+    (reply,) = stage.ask(START_S)
     assert isinstance(reply, Reply)
     assert isinstance(reply.event, FleetView)
     assert [member.announcement.subscriber for member in reply.event.members] == ["a", "b"]

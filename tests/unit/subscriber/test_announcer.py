@@ -2,7 +2,7 @@ from dataclasses import replace
 from random import Random
 from typing import Any
 
-from callboard.actors.decision import PeerUp, Stopping
+from callboard.actors.decision import Origin, PeerUp, Stopping
 from callboard.actors.effects import Append, FindBounds, LogRead, ReadLog, TopicBounds
 from callboard.actors.subscriber import roles
 from callboard.actors.subscriber.announcer import Announcer
@@ -10,7 +10,7 @@ from callboard.actors.subscriber.claim import LOOKBACK
 from callboard.errors import LogUnavailable
 from callboard.messages.distribution import DiscoveryMessage, State
 from callboard.messages.headers import new_record, open_record
-from callboard.messages.mailbox import Admitted, AgentProblem, Problem, Report
+from callboard.messages.mailbox import Admitted, AgentProblem, AnnouncedQuery, Problem, Report
 from callboard.messages.record import Record
 from callboard.testing.decision_driver import DecisionDriver
 from callboard.testing.subscriber_example import announcement, as_read, settings
@@ -256,3 +256,28 @@ def test_reports_after_a_refusal_are_not_announced() -> None:
     it.look()
     it.feed(Report(announcement=replace(announcement(), state=State.IDLE)))
     assert it.append().state is State.STOPPED
+
+
+def test_who_asks_for_an_announcement_does_not_wait_out_the_second() -> None:
+    it = AnnouncerDriver().admitted()
+    it.hear(offset=41)
+    assert not it.asks(Append)
+    it.feed(AnnouncedQuery(offset=41), Origin("gateway", 7))
+    assert it.append().offset == 41
+    assert it.replies() == [(Origin("gateway", 7), Admitted())]
+
+
+def test_who_asks_for_what_is_not_reported_yet_is_answered_when_it_is_announced() -> None:
+    it = AnnouncerDriver().admitted()
+    it.feed(AnnouncedQuery(offset=41), Origin("gateway", 7))
+    assert it.replies() == []
+    it.hear(offset=41)
+    it.append()
+    assert it.replies() == [(Origin("gateway", 7), Admitted())]
+
+
+def test_what_is_announced_already_is_not_announced_again_for_a_question() -> None:
+    it = AnnouncerDriver().admitted()
+    it.feed(AnnouncedQuery(offset=announcement().offset), Origin("gateway", 7))
+    assert not it.asks(Append)
+    assert it.replies() == [(Origin("gateway", 7), Admitted())]
