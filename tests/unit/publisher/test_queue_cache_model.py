@@ -56,6 +56,7 @@ class Stage:
     mail: dict[tuple[str, str], deque[tuple[Input, Origin]]] = field(default_factory=dict)
     replies: dict[int, Any] = field(default_factory=dict)
     asked: int = 0
+    waited_out: bool = False  # the log was replaced while a read waited at its end
 
     def restart(self, role: str) -> None:
         settings: dict[str, Any] = {
@@ -97,6 +98,7 @@ class Stage:
         self.log_id += "x"
         self.first = self.end = 0
         self.records, self.packages = [], []
+        self.waited_out = True
 
     def ask(self, query: QueueQuery | SizesQuery) -> int:
         self.asked += 1
@@ -109,6 +111,7 @@ class Stage:
     def deliver(self, route: tuple[str, str]) -> None:
         message, origin = self.mail[route].popleft()
         if route[1] == "log":
+            self.waited_out = self.waited_out and not (isinstance(message, ReadLog) and message.wait_s > 0)
             self.post("log", route[0], self._perform(message))  # type: ignore[arg-type]
             return
         for effect in self.actors[route[1]].receive(message, origin, NOW):
@@ -119,8 +122,9 @@ class Stage:
             self.deliver(routes[0])
 
     def _parked(self, message: object) -> bool:
-        """A read that waits at the end of the log."""
-        return isinstance(message, ReadLog) and message.wait_s > 0 and message.start == self.end
+        """A read that waits at the end of the log; not for ever, so it notices when the log is another one."""
+        waits = isinstance(message, ReadLog) and message.wait_s > 0 and message.start == self.end
+        return waits and not self.waited_out
 
     def _carry_out(self, role: str, effect: Effect) -> None:
         match effect:
