@@ -158,7 +158,7 @@ class AgentWorld:
             yield
             return
         with disk_errors(RepositoryUnavailable, self._spool):
-            self._spool.mkdir(parents=True, exist_ok=True)
+            self._spool.mkdir(mode=0o700, parents=True, exist_ok=True)
         try:
             yield
         finally:

@@ -7,6 +7,7 @@ from enum import Enum
 from pathlib import Path
 from typing import Any
 
+from callboard.app.views import shortened
 from callboard.backends.blob_store import BlobStore
 from callboard.backends.log import READ_RECORDS_MAX, Log
 from callboard.backends.logs.limits import record_bytes
@@ -106,7 +107,7 @@ def _in_a_line(record: Record) -> LoggedRecord:
 def _about(event: Event) -> str:  # noqa: PLR0911 - one line a message
     match event:
         case PackageMessage():
-            return f"{event.publisher}: {event.kind.name} {' '.join(event.paths)}"
+            return f"{event.publisher}: {event.kind.name} {shortened(event.paths)}"
         case PackageStatusMessage():
             reason = f": {event.reason}" if event.reason else ""
             return f"{event.subscriber}: {event.status.name} {event.offset}{reason}"

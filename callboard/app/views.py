@@ -118,6 +118,16 @@ class Cleared:
     packages: int
 
 
+PATHS_SHOWN = 5
+"""Of a package, in a line for people."""
+
+
+def shortened(paths: tuple[str, ...]) -> str:
+    """Some of the paths, and how many more there are, in a line."""
+    more = len(paths) - PATHS_SHOWN
+    return " ".join(paths[:PATHS_SHOWN]) + (f" and {more} more" if more > 0 else "")
+
+
 def to_data(view: Any) -> Any:
     """The view as dictionaries and lists, for JSON."""
     return asdict(view)

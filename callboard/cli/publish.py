@@ -16,7 +16,7 @@ from callboard.cli.output import count, say, show, show_json, size
 from callboard.cli.status import why
 from callboard.cli.waiting import wait_for_fleet
 
-Name = Annotated[str, typer.Option("--publisher", metavar="NAME", help="On behalf of it; else [publisher] name.")]
+Name = Annotated[str, typer.Option("--publisher", metavar="NAME", help="Else the one that callboard.toml names.")]
 RequestId = Annotated[str, typer.Option(metavar="ID", help="Shipped once, however often it is repeated with its id.")]
 Wait = Annotated[
     float | None, typer.Option(metavar="SECONDS", min=0, help="Wait until all live subscribers are past it.")

@@ -4,7 +4,7 @@ from typing import Annotated
 
 import typer
 
-from callboard.app.views import to_data
+from callboard.app.views import shortened, to_data
 from callboard.cli.board import on_board
 from callboard.cli.options import BoardOptions, Json, Limit, PublisherName, Skip
 from callboard.cli.output import age, count, show, show_json, show_table, size
@@ -37,7 +37,7 @@ def queue(
                 package.publisher,
                 size(package.length),
                 age(package.age_s),
-                package.problem or " ".join(package.paths),
+                package.problem or shortened(package.paths),
             )
             for package in view.packages
         ),

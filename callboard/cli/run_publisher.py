@@ -23,7 +23,7 @@ RETENTION_S = 600.0
 
 def publisher(
     options: BoardOptions,
-    name: Annotated[str, typer.Argument(metavar="[NAME]", help="Else [publisher] name.", show_default=False)] = "",
+    name: Annotated[str, typer.Argument(metavar="[NAME]", help="Else as in callboard.toml.", show_default=False)] = "",
     source: Annotated[Path | None, typer.Option("--from", metavar="DIR", help="The folder it ships from.")] = None,
     requests: Annotated[str, typer.Option(metavar="-", help="Take requests, one JSON object a line, from here.")] = "",
     watch_s: Annotated[

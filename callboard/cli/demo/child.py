@@ -1,5 +1,6 @@
 """One of the demo's processes: started, watched through its log, killed, and ended without a trace."""
 
+import ctypes
 import json
 import os
 import signal
@@ -34,7 +35,12 @@ class Child:
         pipe = subprocess.PIPE if self._talks else subprocess.DEVNULL
         with self._log_path.open("ab") as log:
             self._process = subprocess.Popen(  # noqa: S603 - our own command
-                command, stdin=pipe, stdout=pipe, stderr=log, start_new_session=True
+                command,
+                stdin=pipe,
+                stdout=pipe,
+                stderr=log,
+                start_new_session=True,
+                preexec_fn=_end_with_the_demo,  # noqa: PLW1509 - takes no lock: one system call
             )
 
     @property
@@ -116,6 +122,15 @@ class Child:
                 role = str(event["actor"])
                 self._incarnations[role] = self._incarnations.get(role, 0) + 1
                 self._pids[role] = (self._incarnations[role], int(event["pid"]))
+
+
+_LIBC = ctypes.CDLL(None)
+_PR_SET_PDEATHSIG = 1
+
+
+def _end_with_the_demo() -> None:
+    """Between fork and exec: have the kernel end this process when the demo dies, however it dies."""
+    _LIBC.prctl(_PR_SET_PDEATHSIG, signal.SIGTERM)
 
 
 def _parsed(line: bytes) -> dict[str, Any]:
