@@ -145,7 +145,7 @@ def test_keys_are_looked_up_by_index_in_partitions_without_statistics(postgres_u
                     keys = [row[0] for row in digests]
                     assert await db.fetchval("SELECT append_1(1, $1, $2, $2)", keys, [b"", b""]) == [3, 11_000]
                     after = await db.fetchrow(fetched)
-                assert after[0] - before[0] <= 2, "more records were read than have these keys"
+                assert after[0] - before[0] <= 3, "more was read than the records with these keys, and the newest"
                 assert after[1] == before[1], "a table was read whole"
 
     asyncio.run(scenario())

@@ -7,20 +7,16 @@ from callboard.messages.record import Record, records_of
 
 # What lies below low is trimmed, though it may not be dropped yet.
 _PAGE = """
-    SELECT off, time_ns, payload, headers FROM records_{id}
+    SELECT off, time_ns, payload, headers, total FROM records_{id}
     WHERE off >= greatest($1, (SELECT low FROM topics WHERE id = {id})) ORDER BY off LIMIT $2"""
 
-# All of the page if it is within max_bytes, else its first record and those before the one that is too much. Lengths
-# are in the rows, so payloads are not touched to find out. The page is in order, and a filter leaves it so.
+# The first record of the page, however large, and those after it as long as all together are within max_bytes.
+# The page is in order, and a filter leaves it so.
 READ = f"""
     SELECT off, time_ns, payload, headers FROM ({_PAGE}) AS page
-    WHERE (SELECT sum(octet_length(payload) + octet_length(headers)) FROM ({_PAGE}) AS page) <= $3
-       OR off = (SELECT off FROM ({_PAGE}) AS page LIMIT 1)
-       OR off < (
-           SELECT off FROM (
-               SELECT off, sum(octet_length(payload) + octet_length(headers)) OVER (ROWS UNBOUNDED PRECEDING) AS total
-               FROM ({_PAGE}) AS page
-           ) AS running WHERE total > $3 LIMIT 1)"""  # noqa: S608 - a number of ours is all that comes in
+    WHERE total <= (
+        SELECT total + greatest($3 - octet_length(payload) - octet_length(headers), 0) FROM ({_PAGE}) AS page LIMIT 1
+    )"""  # noqa: S608 - a number of ours is all that comes in
 _NEWEST = "SELECT max(off) FROM records_{id} WHERE off >= (SELECT low FROM topics WHERE id = {id})"
 _BOUNDS = "SELECT low, (SELECT max(off) FROM records_{id} WHERE off >= low) FROM topics WHERE id = {id}"
 

@@ -8,14 +8,14 @@ from callboard.backends.log import Retention
 from callboard.backends.logs.postgres.reader import bounds
 from callboard.backends.postgres.server import Connection
 
-_NEWEST_ABOVE = """
-    SELECT off FROM (
-        SELECT off, sum(octet_length(payload) + octet_length(headers)) OVER (ORDER BY off DESC) AS total
-        FROM records_{id} WHERE off >= (SELECT low FROM topics WHERE id = {id})
-    ) AS summed WHERE total > $1 LIMIT 1"""
-_OLDEST_STAYING = """
-    SELECT off FROM records_{id} WHERE off >= (SELECT low FROM topics WHERE id = {id}) AND time_ns >= $1
+_OLDEST = """
+    SELECT off FROM records_{{id}} WHERE off >= (SELECT low FROM topics WHERE id = {{id}}) AND {condition}
     ORDER BY off LIMIT 1"""
+_OLDEST_SINCE = _OLDEST.format(condition="time_ns >= $1")
+_OLDEST_WITHIN = _OLDEST.format(
+    condition="""total - octet_length(payload) - octet_length(headers)
+        >= (SELECT total FROM records_{id} ORDER BY off DESC LIMIT 1) - $1"""
+)
 _RAISE = "UPDATE topics SET low = $2 WHERE id = $1 AND low < $2"
 
 
@@ -33,9 +33,7 @@ async def _lowest_staying(db: Connection, topic_id: int, retention: Retention, n
     limits = [retention.below_offset or 0]
     if retention.older_than_s is not None:
         since_ns = now_ns - int(retention.older_than_s * 1e9)
-        found = await db.fetchval(_OLDEST_STAYING.format(id=topic_id), since_ns)
-        limits.append(end if found is None else found)
+        limits.append(await db.fetchval(_OLDEST_SINCE.format(id=topic_id), since_ns) or end)
     if retention.above_bytes is not None:
-        found = await db.fetchval(_NEWEST_ABOVE.format(id=topic_id), retention.above_bytes)
-        limits.append(0 if found is None else found + 1)
+        limits.append(await db.fetchval(_OLDEST_WITHIN.format(id=topic_id), retention.above_bytes) or end)
     return min(max(limits), end)

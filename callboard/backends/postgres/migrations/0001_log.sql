@@ -29,6 +29,7 @@ BEGIN
         'CREATE TABLE records_%s (
             off bigint PRIMARY KEY,
             time_ns bigint NOT NULL,
+            total bigint NOT NULL,                    -- bytes of headers and payloads up to and with this record
             key bytea,                                -- the sha-256 of the record''s key
             headers bytea NOT NULL,
             payload bytea NOT NULL
@@ -93,6 +94,7 @@ DECLARE
     held bigint[];
     offsets bigint[];
     newest bigint;
+    total bigint;
 BEGIN
     IF current_setting('transaction_isolation') <> 'read committed' THEN
         RAISE 'records can only be appended in a transaction that is READ COMMITTED' USING ERRCODE = 'CB001';
@@ -113,8 +115,11 @@ BEGIN
     IF newest >= topic.room THEN
         PERFORM make_room({id}, newest);
     END IF;
+    total := coalesce((SELECT r.total FROM records_{id} r ORDER BY r.off DESC LIMIT 1), 0);
     INSERT INTO records_{id}
-    SELECT b.off, append_{id}.time_ns, b.key, b.headers, b.payload
+    SELECT b.off, append_{id}.time_ns,
+           total + sum(octet_length(b.headers) + octet_length(b.payload)) OVER (ROWS UNBOUNDED PRECEDING),
+           b.key, b.headers, b.payload
     FROM unnest(offsets, held, keys, headers, payloads) AS b(off, held, key, headers, payload)
     WHERE b.held IS NULL;
     PERFORM pg_notify(current_schema(), '{id} ' || newest);
