@@ -1,4 +1,5 @@
 import os
+import shutil
 import signal
 import subprocess
 import sys
@@ -64,6 +65,22 @@ def test_an_interrupted_demo_leaves_no_process_and_no_file(source: Path, tempora
     demo.communicate(timeout=40)
     assert demo.returncode == 130
     assert not list(_at_work_for(temporary))
+
+
+@pytest.mark.timeout(60)
+def test_a_killed_demo_takes_its_processes_with_it(source: Path, temporary: Path) -> None:
+    demo = start(source, temporary)
+    assert demo.stderr is not None
+    for line in demo.stderr:
+        if line.startswith("publishing"):
+            break
+    demo.kill()
+    demo.communicate(timeout=10)
+    deadline = time.monotonic() + 30
+    while left := list(_at_work_for(temporary)):
+        assert time.monotonic() < deadline, left
+        time.sleep(0.05)
+    shutil.rmtree(next(temporary.iterdir()))  # its files nobody can remove but who comes after
 
 
 def _at_work_for(folder: Path) -> Iterator[int]:
