@@ -43,6 +43,11 @@ class Condition:
         self.state, self.reason = state, reason
         return True
 
+    def leave(self, now: Moment) -> None:
+        """Be stopped, and keep saying what stood in the way."""
+        stuck = self.state in (State.GAP, State.BLOCKED, State.RETRYING, State.WAITING)
+        self.enter(State.STOPPED, f"was {self.state.name.lower()}: {self.reason}" if stuck else "", now)
+
     def observe(self, ledger: Ledger, *, starting: str, working: bool, now: Moment) -> bool:
         """Work out the state; True if it changed. ``starting`` says what is done before the first import."""
         state, reason = self._work_out(ledger, starting=starting, working=working)

@@ -297,6 +297,6 @@ class Importer:
             return
         yield Send(roles.BOOKKEEPER, StatusesPending(statuses=self._book.ledger.outbox, last=True))
         if self._introduced:
-            self._condition.enter(State.STOPPED, "", now)
+            self._condition.leave(now)
             yield Send(roles.ANNOUNCER, self._report())
         yield Stopped()

@@ -11,7 +11,7 @@ from callboard.errors import (
     RepositoryUnavailable,
 )
 from callboard.messages.distribution import Kind, State, Status
-from callboard.messages.mailbox import CaughtUpQuery, PackagesWanted, StatusesPending, StatusesSent
+from callboard.messages.mailbox import CaughtUpQuery, PackagesWanted, Report, StatusesPending, StatusesSent
 from callboard.testing.subscriber_example import LEDGER, ImporterDriver, clear, garbage, package
 
 OOPS = BlobMissing("not there yet")
@@ -366,6 +366,17 @@ def test_stopping_stores_what_is_not_stored_and_says_goodbye() -> None:
     assert (saved.ledger.offset, saved.durable) == (10, True)
     assert it.stopped
     assert it.sent(StatusesPending)[-1].last
+
+
+def test_what_stood_in_the_way_is_still_said_by_a_stopped_subscriber() -> None:
+    it = ImporterDriver().arrive()
+    it.read(garbage(10))
+    it.feed(Stopping())
+    while it.asks(SaveLedger):
+        it.done(SaveLedger)
+    said = it.sent(Report)[-1].announcement
+    assert said.state is State.STOPPED
+    assert said.reason.startswith("was blocked: ")
 
 
 def test_a_repository_that_fails_does_not_hold_up_a_stop() -> None:
