@@ -52,17 +52,16 @@ class Server:
         parts = urlsplit(url)
         if parts.scheme != "postgresql" or not parts.path.strip("/"):
             raise ConfigError(f"{_shown(url)!r} names no database; write postgresql://user@host:5432/database")
-        try:
-            _ = parts.port
-        except ValueError as error:
-            raise ConfigError(f"{_shown(url)!r}: {error}; correct the port") from None
+        for port in re.findall(r":(\d*)(?:,|$)", parts.netloc):
+            if not 0 < int(port or 5432) < 65536:
+                raise ConfigError(f"{_shown(url)!r} has port {port}; correct it")
         options = dict(parse_qsl(parts.query, keep_blank_values=True))
         schema, repository = options.pop("schema", _DEFAULT_SCHEMA), options.pop("repository", "")
         if not _SCHEMA.fullmatch(schema) or schema.startswith("pg_"):
             raise ConfigError(
                 f"schema={schema!r} cannot name a schema; use up to 41 of a-z, 0-9 and '_', not beginning with pg_"
             )
-        name = f"{options.get('host') or parts.hostname or 'localhost'}{parts.path}"
+        name = f"{options.get('host') or parts.netloc.rpartition('@')[2] or 'localhost'}{parts.path}"
         return cls(parts._replace(query=urlencode(options)).geturl(), name, schema, repository)
 
     async def connect(self) -> Connection:

@@ -7,7 +7,7 @@ from contextlib import asynccontextmanager
 import asyncpg
 import pytest
 
-from callboard.backends.log import RECORD_BYTES_MAX
+from callboard.backends.log import RECORD_BYTES_MAX, Retention
 from callboard.backends.logs.postgres import PostgresLog, append_within
 from callboard.backends.postgres.server import Connection, Server
 from callboard.errors import ConfigError, RecordTooLarge, TopicMissing
@@ -79,5 +79,30 @@ def test_what_cannot_be_appended_is_refused(postgres_url: str) -> None:
                 with pytest.raises(ConfigError, match="READ COMMITTED"):
                     async with caller.transaction(isolation=isolation):
                         await append_within(caller, "package", ONE, schema=schema)
+
+    asyncio.run(scenario())
+
+
+def test_a_member_of_the_owner_appends_and_makes_partitions_that_the_owner_drops(postgres_url: str) -> None:
+    schema = Server.of(postgres_url).schema
+    urls = [postgres_url.replace("postgres@", f"{schema}_{name}@") for name in ("owner", "shop")]
+
+    async def scenario() -> None:
+        admin = await Server.of(postgres_url).connect()
+        await admin.execute(f"CREATE ROLE {schema}_owner LOGIN; CREATE ROLE {schema}_shop LOGIN IN ROLE {schema}_owner")
+        await admin.execute(f"CREATE SCHEMA {schema} AUTHORIZATION {schema}_owner")
+        async with log_and_caller(urls[0]) as (log, _, _):
+            shop = await asyncpg.connect(Server.of(urls[1]).dsn)
+            async with shop.transaction():
+                await append_within(shop, "package", ONE, schema=schema)
+            await shop.close()
+            assert len(await log.read("package", 1)) == 1
+            await log.trim("package", Retention(below_offset=200_000))
+            assert await admin.fetchval("SELECT to_regclass('records_1_1')") == "records_1_1"
+            await admin.execute("UPDATE topics SET low = room")
+            await log.trim("package", Retention())
+            assert await admin.fetchval("SELECT to_regclass('records_1_1')") is None
+        await admin.execute(f"DROP SCHEMA {schema} CASCADE; DROP ROLE {schema}_shop, {schema}_owner")
+        await admin.close()
 
     asyncio.run(scenario())

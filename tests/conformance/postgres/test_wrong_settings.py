@@ -56,7 +56,7 @@ def test_a_wrong_setting_is_named(name: str, newest_postgres: PostgresServer) ->
     [
         ("postgresql://localhost", "names no database"),
         ("postgresql:///", "names no database"),
-        ("postgresql://localhost:123456/db", "correct the port"),
+        ("postgresql://localhost:123456/db", "has port 123456; correct it"),
         ("postgresql://localhost/db?schema=Upper", "cannot name a schema"),
         ("postgresql://localhost/db?schema=pg_mine", "cannot name a schema"),
         ("postgresql://localhost/db?schema=x;drop", "cannot name a schema"),
@@ -65,6 +65,18 @@ def test_a_wrong_setting_is_named(name: str, newest_postgres: PostgresServer) ->
 def test_a_url_that_cannot_be_meant_is_refused_at_once(url: str, advice: str) -> None:
     with pytest.raises(ConfigError, match=advice):
         PostgresLog(url)
+
+
+def test_the_primary_is_found_among_several_hosts(newest_postgres: PostgresServer) -> None:
+    here = f"127.0.0.1:{newest_postgres.port}"
+    several = newest_postgres.tcp_url.replace(here, f"127.0.0.1:1,{here}")
+
+    async def scenario() -> None:
+        db = await Server.of(f"{several}?target_session_attrs=read-write").connect()
+        assert await db.fetchval("SELECT 1") == 1
+        await db.close()
+
+    asyncio.run(scenario())
 
 
 def test_a_user_without_permission_is_told_what_to_grant(postgres_url: str, newest_postgres: PostgresServer) -> None:
