@@ -33,7 +33,7 @@ def test_a_repository_is_chosen_by_its_kind_or_its_suffix(where: str, kind: type
 
 @pytest.mark.parametrize("where", ["s3:bucket", "postgres:db", "", "folder:", "sqlite:"])
 def test_a_repository_of_an_unknown_kind_or_without_a_path_says_what_can_be_written(where: str) -> None:
-    with pytest.raises(ConfigError, match="folder:PATH, sqlite:PATH, postgresql:.* or a path alone"):
+    with pytest.raises(ConfigError, match=r"folder:PATH, sqlite:PATH, postgresql:.* or a path alone"):
         open_repository(where, Path())
 
 

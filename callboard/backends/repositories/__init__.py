@@ -5,6 +5,7 @@ from pathlib import Path
 from callboard.backends.repository import Repository
 from callboard.errors import ConfigError
 
+_KINDS = "write folder:PATH, sqlite:PATH, postgresql://user@host/database?repository=NAME or a path alone"
 _SQLITE_SUFFIXES = {".db", ".sqlite"}
 
 
@@ -28,7 +29,7 @@ def open_repository(where: str, base: Path) -> Repository:
     if not colon or "/" in kind:
         kind, path = "sqlite" if Path(where).suffix in _SQLITE_SUFFIXES else "folder", where
     if not path:
-        raise ConfigError(f"repository {where!r} has no path; write folder:PATH, sqlite:PATH or a path alone")
+        raise ConfigError(f"repository {where!r} has no path; {_KINDS}")
     if kind == "folder":
         return FolderRepository(base / path)
     if kind == "sqlite":
@@ -37,7 +38,4 @@ def open_repository(where: str, base: Path) -> Repository:
         from callboard.backends.repositories.postgres import PostgresRepository
 
         return PostgresRepository(where)
-    raise ConfigError(
-        f"unknown kind of repository {kind!r}; write folder:PATH, sqlite:PATH, "
-        "postgresql://user@host/database?repository=NAME or a path alone"
-    )
+    raise ConfigError(f"unknown kind of repository {kind!r}; {_KINDS}")
