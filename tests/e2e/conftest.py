@@ -11,6 +11,10 @@ from typing import Any
 
 import pytest
 
+from callboard.testing.kafka import kafka_servers
+from callboard.testing.postgres import postgres_server
+from callboard.testing.s3 import moto_server
+
 DEADLINE_S = 60.0
 """For what takes a second on a machine that has nothing else to do."""
 POLL_S = 0.2
@@ -101,3 +105,29 @@ def terminal(tmp_path: Path) -> Iterator[Terminal]:
     terminal = Terminal(tmp_path)
     yield terminal
     terminal.end()
+
+
+@pytest.fixture
+def place_on_postgres() -> Iterator[tuple[str, ...]]:
+    """The options for a log on a PostgreSQL server of its own."""
+    with postgres_server() as server:
+        yield "--log", server.url
+
+
+@pytest.fixture
+def place_on_kafka() -> Iterator[tuple[str, ...]]:
+    """The options for a log on a Kafka broker."""
+    with kafka_servers() as servers:
+        yield "--log", f"kafka://{servers}"
+
+
+@pytest.fixture
+def place_on_s3(monkeypatch: pytest.MonkeyPatch) -> Iterator[tuple[str, ...]]:
+    """The options for large content on an S3 server, whose credentials are in the environment."""
+    with moto_server() as server:
+        for name in [name for name in os.environ if name.startswith("AWS_")]:
+            monkeypatch.delenv(name)
+        for name, value in server.environment.items():
+            monkeypatch.setenv(name, value)
+        server.create_bucket("demo")
+        yield "--blobs", server.url("demo", "board")

@@ -10,6 +10,8 @@ from pathlib import Path
 import pytest
 
 DEADLINE_S = 100.0
+SERVER_DEADLINE_S = 240.0
+SERVERS = ("postgres", "kafka", "s3")
 
 
 @pytest.fixture
@@ -47,6 +49,18 @@ def start(source: Path, temporary: Path, *options: str) -> subprocess.Popen[str]
 @pytest.mark.timeout(150)
 def test_the_demo_ends_with_six_identical_subscribers_and_nothing_lost(source: Path, temporary: Path) -> None:
     out, errors = start(source, temporary, "--edits", "24", "--seed", "3").communicate(timeout=DEADLINE_S)
+    last = out.splitlines()[-1] if out else errors
+    assert last.startswith("demo: 6 of 6 subscribers identical to the source, "), errors
+    assert last.endswith("0 lost, 0 applied twice, 3 kills survived")
+
+
+@pytest.mark.timeout(300)
+@pytest.mark.parametrize("server", [pytest.param(name, marks=getattr(pytest.mark, name)) for name in SERVERS])
+def test_the_demo_ends_the_same_on_servers(
+    server: str, request: pytest.FixtureRequest, source: Path, temporary: Path
+) -> None:
+    place = request.getfixturevalue(f"place_on_{server}")
+    out, errors = start(source, temporary, "--edits", "60", "--seed", "3", *place).communicate(timeout=SERVER_DEADLINE_S)
     last = out.splitlines()[-1] if out else errors
     assert last.startswith("demo: 6 of 6 subscribers identical to the source, "), errors
     assert last.endswith("0 lost, 0 applied twice, 3 kills survived")
