@@ -26,6 +26,10 @@ class Status(IntEnum):
     REMOVED_FAILED = 0
     REMOVED = 1
     IMPORTED = 2
+    SUPERSEDED = 32
+    SKIPPED = 33
+    HELD = 34
+    HOOK_FAILED = 35
 
 
 class State(IntEnum):
@@ -39,6 +43,9 @@ class State(IntEnum):
     GAP = 5
     WAITING = 6
     STOPPED = 7
+    PAUSED = 8
+    STAGED = 9
+    THROTTLED = 10
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -46,7 +53,8 @@ class PackageMessage(Event):
     """Topic ``package``: one distribution request as shipped.
 
     A non-empty package is either inline (``content``) or in the blob store (``content_ref``, a digest).
-    Only the original's seeding messages, which are of kind TEST, have no publisher.
+    Only the original's seeding messages, which are of kind TEST, have no publisher. ``recipients`` names the
+    subscribers that it is for; none named means all.
     """
 
     publisher_instance: str
@@ -65,13 +73,15 @@ class PackageMessage(Event):
     content_digest: str = ""
     entries: int = 0
     blobs: tuple[str, ...] = ()
+    recipients: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class PackageStatusMessage(Event):
     """Topic ``status``: what became of the package at ``offset``.
 
-    IMPORTED and REMOVED come from editable subscribers only, REMOVED_FAILED from any that gives up.
+    IMPORTED, SUPERSEDED and REMOVED come from editable subscribers only, the others from any. The one with the highest
+    ``sequence`` holds: a package that was given up or held may yet be imported, skipped or removed.
     """
 
     subscriber_instance: str
@@ -103,6 +113,8 @@ class SubscriberConfiguration(Event):
     max_retries: int
     follows: tuple[str, ...] = ()
     repository: str = ""
+    golden: str = ""
+    on_give_up: str = ""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -111,7 +123,8 @@ class DiscoveryMessage(Event):
 
     ``offset`` is the last processed offset of the package topic whose identity is ``log_id``;
     ``since_ns`` is when the state began and ``next_try_ns`` when a retry is due, both by the
-    subscriber's clock, as is ``time_ns``.
+    subscriber's clock, as is ``time_ns``. ``head_offset`` is the package being imported or waited for, -1 for none, and
+    ``import_started_ns`` when that import began. ``hooks`` counts post-import hooks that are still due.
     """
 
     subscriber_instance: str
@@ -134,6 +147,26 @@ class DiscoveryMessage(Event):
     cleared: int = 0
     imported: int = 0
     announce_interval_ms: int = 10_000
+    held: int = 0
+    superseded: int = 0
+    skipped: int = 0
+    ready: bool = False
+    ready_reason: str = ""
+    head_offset: int = -1
+    head_package: str = ""
+    import_started_ns: int = 0
+    throttle_per_min: int = 0
+    hooks: int = 0
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ForgottenMessage(Event):
+    """Topic ``discovery``: this subscriber is gone for good; nothing waits for it any more. Its next word undoes it."""
+
+    subscriber: str
+    author: str = ""
+    reason: str = ""
+    time_ns: int = 0
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -144,11 +177,54 @@ class ClearCommand(Event):
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class RetryCommand(Event):
+    """Try the package at ``offset`` again now: at the head (-1 means whatever is there), held, or given up.
+
+    ``without_golden`` lets a staged subscriber import it although the golden one's verdict is missing.
+    """
+
+    offset: int = -1
+    without_golden: bool = False
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SkipCommand(Event):
+    """Pass over the one package at ``offset``: at the head or held (SKIPPED), or given up before (REMOVED)."""
+
+    offset: int
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class PauseCommand(Event):
+    """Import nothing until ``ResumeCommand``; survives restarts."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ResumeCommand(Event):
+    """Undo ``PauseCommand``."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ThrottleCommand(Event):
+    """Import at most so many packages a minute; 0 lifts the limit. Survives restarts."""
+
+    packages_per_min: int = 0
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class VerifyCommand(Event):
+    """Say what the repository holds at these paths (none means everywhere), as a digest and a listing."""
+
+    paths: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class CommandMessage(Event):
-    """Topic ``command``: an order to one subscriber, with its author and reason.
+    """Topic ``command``: an order to one subscriber, with its author and reason. Exactly one of the orders is set.
 
     ``publisher`` scopes it to one publisher's packages; ``log_id`` is the package log the offset belongs
-    to, so that a command is void on any other log.
+    to, so that a command is void on any other log. ``signature`` is an HMAC by the shared secret that ``key_id`` names;
+    ``issued_ns`` is the author's clock.
     """
 
     subscriber_instance: str
@@ -159,6 +235,37 @@ class CommandMessage(Event):
     author: str = ""
     reason: str = ""
     log_id: str = ""
+    retry: RetryCommand | None = None
+    skip: SkipCommand | None = None
+    pause: PauseCommand | None = None
+    resume: ResumeCommand | None = None
+    throttle: ThrottleCommand | None = None
+    verify: VerifyCommand | None = None
+    key_id: str = ""
+    signature: bytes = b""
+    issued_ns: int = 0
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class CommandResultMessage(Event):
+    """Topic ``status``: what a command came to at its subscriber, told once it is stored there.
+
+    ``packages`` counts those it removed, skipped or released; ``offset`` is the subscriber's position at that moment.
+    ``digest`` and ``listing_ref`` (a blob) answer ``VerifyCommand``. ``sequence`` counts together with the statuses.
+    """
+
+    subscriber_instance: str
+    subscriber: str
+    command_id: str
+    command_offset: int
+    accepted: bool
+    packages: int = 0
+    reason: str = ""
+    offset: int = -1
+    digest: str = ""
+    listing_ref: str = ""
+    sequence: int = 0
+    time_ns: int = 0
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -12,7 +12,7 @@ from callboard.messages.record import Headers, NewRecord, Record
 
 E = TypeVar("E", bound=Event)
 
-SCHEMA_VERSION = (1, 0)
+SCHEMA_VERSION = (1, 1)
 """Of what this process writes. It reads every minor version of this major one.
 
 Apache Sling's journal of 2019, the original, wrote version 1 too.

@@ -2,7 +2,7 @@
 
 from dataclasses import dataclass
 
-from callboard.messages.distribution import PackageStatusMessage
+from callboard.messages.distribution import CommandResultMessage, Kind, PackageStatusMessage
 from callboard.messages.event import Event
 
 
@@ -15,12 +15,44 @@ class Watermark(Event):
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class HeldPackage(Event):
+    """A package set aside: it failed, or it touches what the held package at ``waits_for`` touches."""
+
+    offset: int
+    publisher: str
+    package_id: str
+    kind: Kind
+    paths: tuple[str, ...] = ()
+    deep_paths: tuple[str, ...] = ()
+    attempts: int = 0
+    reason: str = ""
+    waits_for: int = -1
+    time_ns: int = 0
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class HookDue(Event):
+    """A package whose content is imported and whose post-import hook has not succeeded yet."""
+
+    offset: int
+    publisher: str
+    package_id: str
+    kind: Kind
+    paths: tuple[str, ...] = ()
+    deep_paths: tuple[str, ...] = ()
+    attempts: int = 0
+    last_error: str = ""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Ledger(Event):
     """One subscriber's memory.
 
     ``offset`` is the last processed offset of the package log ``log_id``, and -1 before the first.
     ``attempts`` counts the tries at ``attempt_offset``; it is stored before each try, so that a package
-    that kills its importer is counted too. ``outbox`` holds the statuses not yet known to be on the log.
+    that kills its importer is counted too. ``outbox`` and ``results`` hold the statuses and the results of commands that
+    are not yet known to be on the log. ``record_id`` is the id of the record at ``offset``, by which an older copy of the
+    log is noticed. ``command_ids`` are the last commands obeyed.
     """
 
     instance: str
@@ -38,3 +70,13 @@ class Ledger(Event):
     imported: int = 0
     next_sequence: int = 1
     outbox: tuple[PackageStatusMessage, ...] = ()
+    record_id: str = ""
+    paused_by: str = ""
+    pause_reason: str = ""
+    throttle_per_min: int = 0
+    held: tuple[HeldPackage, ...] = ()
+    results: tuple[CommandResultMessage, ...] = ()
+    hooks: tuple[HookDue, ...] = ()
+    superseded: int = 0
+    skipped: int = 0
+    command_ids: tuple[str, ...] = ()

@@ -25,39 +25,55 @@ _sym_db = _symbol_database.Default()
 
 
 
-DESCRIPTOR = _descriptor_pool.Default().AddSerializedFile(b'\n+callboard/messages/proto/distribution.proto\x12\x0c\x63\x61llboard.v1\"#\n\x04Pair\x12\x0c\n\x04name\x18\x01 \x01(\t\x12\r\n\x05value\x18\x02 \x01(\t\"\xe4\x02\n\x0ePackageMessage\x12\x1a\n\x12publisher_instance\x18\x01 \x01(\t\x12\x11\n\tpublisher\x18\x02 \x01(\t\x12\x12\n\npackage_id\x18\x03 \x01(\t\x12 \n\x04kind\x18\x04 \x01(\x0e\x32\x12.callboard.v1.Kind\x12\x0e\n\x06length\x18\x05 \x01(\x03\x12\x0f\n\x07\x63ontent\x18\x06 \x01(\x0c\x12\r\n\x05paths\x18\x07 \x03(\t\x12\x12\n\ndeep_paths\x18\x08 \x03(\t\x12\x13\n\x0b\x63ontent_ref\x18\n \x01(\t\x12\x0e\n\x06\x66ormat\x18\x0b \x01(\t\x12\x0c\n\x04user\x18\x0c \x01(\t\x12$\n\x08metadata\x18  \x03(\x0b\x32\x12.callboard.v1.Pair\x12\x12\n\nrequest_id\x18! \x01(\t\x12\x16\n\x0e\x63ontent_digest\x18\" \x01(\t\x12\x0f\n\x07\x65ntries\x18# \x01(\x03\x12\r\n\x05\x62lobs\x18$ \x03(\tJ\x04\x08\t\x10\n\"\xe9\x01\n\x14PackageStatusMessage\x12\x1b\n\x13subscriber_instance\x18\x01 \x01(\t\x12\x12\n\nsubscriber\x18\x02 \x01(\t\x12\x11\n\tpublisher\x18\x03 \x01(\t\x12\x0e\n\x06offset\x18\x04 \x01(\x03\x12$\n\x06status\x18\x05 \x01(\x0e\x32\x14.callboard.v1.Status\x12\x0e\n\x06reason\x18  \x01(\t\x12\x10\n\x08\x61ttempts\x18! \x01(\x03\x12\x12\n\npackage_id\x18\" \x01(\t\x12\x10\n\x08sequence\x18# \x01(\x03\x12\x0f\n\x07time_ns\x18$ \x01(\x03\"E\n\x0fSubscriberState\x12\x11\n\tpublisher\x18\x01 \x01(\t\x12\x0e\n\x06offset\x18\x02 \x01(\x03\x12\x0f\n\x07retries\x18\x03 \x01(\x05\"e\n\x17SubscriberConfiguration\x12\x10\n\x08\x65\x64itable\x18\x01 \x01(\x08\x12\x13\n\x0bmax_retries\x18\x02 \x01(\x05\x12\x0f\n\x07\x66ollows\x18  \x03(\t\x12\x12\n\nrepository\x18! \x01(\t\"\xf6\x03\n\x10\x44iscoveryMessage\x12\x1b\n\x13subscriber_instance\x18\x01 \x01(\t\x12\x12\n\nsubscriber\x18\x02 \x01(\t\x12-\n\x06states\x18\x03 \x03(\x0b\x32\x1d.callboard.v1.SubscriberState\x12<\n\rconfiguration\x18\x04 \x01(\x0b\x32%.callboard.v1.SubscriberConfiguration\x12\"\n\x05state\x18  \x01(\x0e\x32\x13.callboard.v1.State\x12\x0e\n\x06reason\x18! \x01(\t\x12\x12\n\x06offset\x18\" \x01(\x03:\x02-1\x12\x0e\n\x06log_id\x18# \x01(\t\x12\x10\n\x08\x61ttempts\x18$ \x01(\x03\x12\x12\n\nlast_error\x18% \x01(\t\x12\x10\n\x08since_ns\x18& \x01(\x03\x12\x13\n\x0bnext_try_ns\x18\' \x01(\x03\x12\x0f\n\x07time_ns\x18( \x01(\x03\x12\x0c\n\x04host\x18) \x01(\t\x12\x0b\n\x03pid\x18* \x01(\x03\x12\x0f\n\x07version\x18+ \x01(\t\x12\x1a\n\x0e\x63ommand_offset\x18, \x01(\x03:\x02-1\x12\x0f\n\x07\x63leared\x18- \x01(\x03\x12\x10\n\x08imported\x18. \x01(\x03\x12#\n\x14\x61nnounce_interval_ms\x18/ \x01(\x03:\x05\x31\x30\x30\x30\x30\"\x1e\n\x0c\x43learCommand\x12\x0e\n\x06offset\x18\x01 \x01(\x03\"\xc3\x01\n\x0e\x43ommandMessage\x12\x1b\n\x13subscriber_instance\x18\x01 \x01(\t\x12\x12\n\nsubscriber\x18\x02 \x01(\t\x12)\n\x05\x63lear\x18\x03 \x01(\x0b\x32\x1a.callboard.v1.ClearCommand\x12\x11\n\tpublisher\x18\x04 \x01(\t\x12\x12\n\ncommand_id\x18  \x01(\t\x12\x0e\n\x06\x61uthor\x18! \x01(\t\x12\x0e\n\x06reason\x18\" \x01(\t\x12\x0e\n\x06log_id\x18# \x01(\t\"\r\n\x0bPingMessage\"u\n\nLogMessage\x12\x11\n\tpublisher\x18\x01 \x01(\t\x12\x1b\n\x13subscriber_instance\x18\x02 \x01(\t\x12\x12\n\nsubscriber\x18\x03 \x01(\t\x12\x0f\n\x07message\x18\x04 \x01(\t\x12\x12\n\nstacktrace\x18\x05 \x01(\t\"u\n\x19PackageDistributedMessage\x12\x11\n\tpublisher\x18\x01 \x01(\t\x12\x12\n\npackage_id\x18\x02 \x01(\t\x12\x12\n\ndeep_paths\x18\x03 \x03(\t\x12\r\n\x05paths\x18\x04 \x03(\t\x12\x0e\n\x06offset\x18\x05 \x01(\x03*I\n\x04Kind\x12\x0c\n\x08KIND_ADD\x10\x00\x12\x0f\n\x0bKIND_DELETE\x10\x01\x12\r\n\tKIND_TEST\x10\x02\x12\x13\n\x0fKIND_INVALIDATE\x10 *L\n\x06Status\x12\x19\n\x15STATUS_REMOVED_FAILED\x10\x00\x12\x12\n\x0eSTATUS_REMOVED\x10\x01\x12\x13\n\x0fSTATUS_IMPORTED\x10\x02*\x9c\x01\n\x05State\x12\x12\n\x0eSTATE_STARTING\x10\x00\x12\x0e\n\nSTATE_IDLE\x10\x01\x12\x13\n\x0fSTATE_IMPORTING\x10\x02\x12\x12\n\x0eSTATE_RETRYING\x10\x03\x12\x11\n\rSTATE_BLOCKED\x10\x04\x12\r\n\tSTATE_GAP\x10\x05\x12\x11\n\rSTATE_WAITING\x10\x06\x12\x11\n\rSTATE_STOPPED\x10\x07')
+DESCRIPTOR = _descriptor_pool.Default().AddSerializedFile(b'\n+callboard/messages/proto/distribution.proto\x12\x0c\x63\x61llboard.v1\"#\n\x04Pair\x12\x0c\n\x04name\x18\x01 \x01(\t\x12\r\n\x05value\x18\x02 \x01(\t\"\xf8\x02\n\x0ePackageMessage\x12\x1a\n\x12publisher_instance\x18\x01 \x01(\t\x12\x11\n\tpublisher\x18\x02 \x01(\t\x12\x12\n\npackage_id\x18\x03 \x01(\t\x12 \n\x04kind\x18\x04 \x01(\x0e\x32\x12.callboard.v1.Kind\x12\x0e\n\x06length\x18\x05 \x01(\x03\x12\x0f\n\x07\x63ontent\x18\x06 \x01(\x0c\x12\r\n\x05paths\x18\x07 \x03(\t\x12\x12\n\ndeep_paths\x18\x08 \x03(\t\x12\x13\n\x0b\x63ontent_ref\x18\n \x01(\t\x12\x0e\n\x06\x66ormat\x18\x0b \x01(\t\x12\x0c\n\x04user\x18\x0c \x01(\t\x12$\n\x08metadata\x18  \x03(\x0b\x32\x12.callboard.v1.Pair\x12\x12\n\nrequest_id\x18! \x01(\t\x12\x16\n\x0e\x63ontent_digest\x18\" \x01(\t\x12\x0f\n\x07\x65ntries\x18# \x01(\x03\x12\r\n\x05\x62lobs\x18$ \x03(\t\x12\x12\n\nrecipients\x18% \x03(\tJ\x04\x08\t\x10\n\"\xe9\x01\n\x14PackageStatusMessage\x12\x1b\n\x13subscriber_instance\x18\x01 \x01(\t\x12\x12\n\nsubscriber\x18\x02 \x01(\t\x12\x11\n\tpublisher\x18\x03 \x01(\t\x12\x0e\n\x06offset\x18\x04 \x01(\x03\x12$\n\x06status\x18\x05 \x01(\x0e\x32\x14.callboard.v1.Status\x12\x0e\n\x06reason\x18  \x01(\t\x12\x10\n\x08\x61ttempts\x18! \x01(\x03\x12\x12\n\npackage_id\x18\" \x01(\t\x12\x10\n\x08sequence\x18# \x01(\x03\x12\x0f\n\x07time_ns\x18$ \x01(\x03\"E\n\x0fSubscriberState\x12\x11\n\tpublisher\x18\x01 \x01(\t\x12\x0e\n\x06offset\x18\x02 \x01(\x03\x12\x0f\n\x07retries\x18\x03 \x01(\x05\"\x89\x01\n\x17SubscriberConfiguration\x12\x10\n\x08\x65\x64itable\x18\x01 \x01(\x08\x12\x13\n\x0bmax_retries\x18\x02 \x01(\x05\x12\x0f\n\x07\x66ollows\x18  \x03(\t\x12\x12\n\nrepository\x18! \x01(\t\x12\x0e\n\x06golden\x18\" \x01(\t\x12\x12\n\non_give_up\x18# \x01(\t\"\xc1\x05\n\x10\x44iscoveryMessage\x12\x1b\n\x13subscriber_instance\x18\x01 \x01(\t\x12\x12\n\nsubscriber\x18\x02 \x01(\t\x12-\n\x06states\x18\x03 \x03(\x0b\x32\x1d.callboard.v1.SubscriberState\x12<\n\rconfiguration\x18\x04 \x01(\x0b\x32%.callboard.v1.SubscriberConfiguration\x12\"\n\x05state\x18  \x01(\x0e\x32\x13.callboard.v1.State\x12\x0e\n\x06reason\x18! \x01(\t\x12\x12\n\x06offset\x18\" \x01(\x03:\x02-1\x12\x0e\n\x06log_id\x18# \x01(\t\x12\x10\n\x08\x61ttempts\x18$ \x01(\x03\x12\x12\n\nlast_error\x18% \x01(\t\x12\x10\n\x08since_ns\x18& \x01(\x03\x12\x13\n\x0bnext_try_ns\x18\' \x01(\x03\x12\x0f\n\x07time_ns\x18( \x01(\x03\x12\x0c\n\x04host\x18) \x01(\t\x12\x0b\n\x03pid\x18* \x01(\x03\x12\x0f\n\x07version\x18+ \x01(\t\x12\x1a\n\x0e\x63ommand_offset\x18, \x01(\x03:\x02-1\x12\x0f\n\x07\x63leared\x18- \x01(\x03\x12\x10\n\x08imported\x18. \x01(\x03\x12#\n\x14\x61nnounce_interval_ms\x18/ \x01(\x03:\x05\x31\x30\x30\x30\x30\x12\x0c\n\x04held\x18\x30 \x01(\x03\x12\x12\n\nsuperseded\x18\x31 \x01(\x03\x12\x0f\n\x07skipped\x18\x32 \x01(\x03\x12\r\n\x05ready\x18\x33 \x01(\x08\x12\x14\n\x0cready_reason\x18\x34 \x01(\t\x12\x17\n\x0bhead_offset\x18\x35 \x01(\x03:\x02-1\x12\x14\n\x0chead_package\x18\x36 \x01(\t\x12\x19\n\x11import_started_ns\x18\x37 \x01(\x03\x12\x18\n\x10throttle_per_min\x18\x38 \x01(\x03\x12\r\n\x05hooks\x18\x39 \x01(\x03\"W\n\x10\x46orgottenMessage\x12\x12\n\nsubscriber\x18\x01 \x01(\t\x12\x0e\n\x06\x61uthor\x18\x02 \x01(\t\x12\x0e\n\x06reason\x18\x03 \x01(\t\x12\x0f\n\x07time_ns\x18\x04 \x01(\x03\"\x1e\n\x0c\x43learCommand\x12\x0e\n\x06offset\x18\x01 \x01(\x03\":\n\x0cRetryCommand\x12\x12\n\x06offset\x18\x01 \x01(\x03:\x02-1\x12\x16\n\x0ewithout_golden\x18\x02 \x01(\x08\"\x1d\n\x0bSkipCommand\x12\x0e\n\x06offset\x18\x01 \x01(\x03\"\x0e\n\x0cPauseCommand\"\x0f\n\rResumeCommand\"+\n\x0fThrottleCommand\x12\x18\n\x10packages_per_min\x18\x01 \x01(\x03\"\x1e\n\rVerifyCommand\x12\r\n\x05paths\x18\x01 \x03(\t\"\x83\x04\n\x0e\x43ommandMessage\x12\x1b\n\x13subscriber_instance\x18\x01 \x01(\t\x12\x12\n\nsubscriber\x18\x02 \x01(\t\x12)\n\x05\x63lear\x18\x03 \x01(\x0b\x32\x1a.callboard.v1.ClearCommand\x12\x11\n\tpublisher\x18\x04 \x01(\t\x12\x12\n\ncommand_id\x18  \x01(\t\x12\x0e\n\x06\x61uthor\x18! \x01(\t\x12\x0e\n\x06reason\x18\" \x01(\t\x12\x0e\n\x06log_id\x18# \x01(\t\x12)\n\x05retry\x18$ \x01(\x0b\x32\x1a.callboard.v1.RetryCommand\x12\'\n\x04skip\x18% \x01(\x0b\x32\x19.callboard.v1.SkipCommand\x12)\n\x05pause\x18& \x01(\x0b\x32\x1a.callboard.v1.PauseCommand\x12+\n\x06resume\x18\' \x01(\x0b\x32\x1b.callboard.v1.ResumeCommand\x12/\n\x08throttle\x18( \x01(\x0b\x32\x1d.callboard.v1.ThrottleCommand\x12+\n\x06verify\x18) \x01(\x0b\x32\x1b.callboard.v1.VerifyCommand\x12\x0e\n\x06key_id\x18* \x01(\t\x12\x11\n\tsignature\x18+ \x01(\x0c\x12\x11\n\tissued_ns\x18, \x01(\x03\"\x83\x02\n\x14\x43ommandResultMessage\x12\x1b\n\x13subscriber_instance\x18\x01 \x01(\t\x12\x12\n\nsubscriber\x18\x02 \x01(\t\x12\x12\n\ncommand_id\x18\x03 \x01(\t\x12\x16\n\x0e\x63ommand_offset\x18\x04 \x01(\x03\x12\x10\n\x08\x61\x63\x63\x65pted\x18\x05 \x01(\x08\x12\x10\n\x08packages\x18\x06 \x01(\x03\x12\x0e\n\x06reason\x18\x07 \x01(\t\x12\x12\n\x06offset\x18\x08 \x01(\x03:\x02-1\x12\x0e\n\x06\x64igest\x18\t \x01(\t\x12\x13\n\x0blisting_ref\x18\n \x01(\t\x12\x10\n\x08sequence\x18\x0b \x01(\x03\x12\x0f\n\x07time_ns\x18\x0c \x01(\x03\"\r\n\x0bPingMessage\"u\n\nLogMessage\x12\x11\n\tpublisher\x18\x01 \x01(\t\x12\x1b\n\x13subscriber_instance\x18\x02 \x01(\t\x12\x12\n\nsubscriber\x18\x03 \x01(\t\x12\x0f\n\x07message\x18\x04 \x01(\t\x12\x12\n\nstacktrace\x18\x05 \x01(\t\"u\n\x19PackageDistributedMessage\x12\x11\n\tpublisher\x18\x01 \x01(\t\x12\x12\n\npackage_id\x18\x02 \x01(\t\x12\x12\n\ndeep_paths\x18\x03 \x03(\t\x12\r\n\x05paths\x18\x04 \x03(\t\x12\x0e\n\x06offset\x18\x05 \x01(\x03*I\n\x04Kind\x12\x0c\n\x08KIND_ADD\x10\x00\x12\x0f\n\x0bKIND_DELETE\x10\x01\x12\r\n\tKIND_TEST\x10\x02\x12\x13\n\x0fKIND_INVALIDATE\x10 *\xa0\x01\n\x06Status\x12\x19\n\x15STATUS_REMOVED_FAILED\x10\x00\x12\x12\n\x0eSTATUS_REMOVED\x10\x01\x12\x13\n\x0fSTATUS_IMPORTED\x10\x02\x12\x15\n\x11STATUS_SUPERSEDED\x10 \x12\x12\n\x0eSTATUS_SKIPPED\x10!\x12\x0f\n\x0bSTATUS_HELD\x10\"\x12\x16\n\x12STATUS_HOOK_FAILED\x10#*\xd5\x01\n\x05State\x12\x12\n\x0eSTATE_STARTING\x10\x00\x12\x0e\n\nSTATE_IDLE\x10\x01\x12\x13\n\x0fSTATE_IMPORTING\x10\x02\x12\x12\n\x0eSTATE_RETRYING\x10\x03\x12\x11\n\rSTATE_BLOCKED\x10\x04\x12\r\n\tSTATE_GAP\x10\x05\x12\x11\n\rSTATE_WAITING\x10\x06\x12\x11\n\rSTATE_STOPPED\x10\x07\x12\x10\n\x0cSTATE_PAUSED\x10\x08\x12\x10\n\x0cSTATE_STAGED\x10\t\x12\x13\n\x0fSTATE_THROTTLED\x10\n')
 
 _globals = globals()
 _builder.BuildMessageAndEnumDescriptors(DESCRIPTOR, _globals)
 _builder.BuildTopDescriptorsAndMessages(DESCRIPTOR, 'callboard.messages._pb.distribution_pb2', _globals)
 if not _descriptor._USE_C_DESCRIPTORS:
   DESCRIPTOR._loaded_options = None
-  _globals['_KIND']._serialized_start=1855
-  _globals['_KIND']._serialized_end=1928
-  _globals['_STATUS']._serialized_start=1930
-  _globals['_STATUS']._serialized_end=2006
-  _globals['_STATE']._serialized_start=2009
-  _globals['_STATE']._serialized_end=2165
+  _globals['_KIND']._serialized_start=2987
+  _globals['_KIND']._serialized_end=3060
+  _globals['_STATUS']._serialized_start=3063
+  _globals['_STATUS']._serialized_end=3223
+  _globals['_STATE']._serialized_start=3226
+  _globals['_STATE']._serialized_end=3439
   _globals['_PAIR']._serialized_start=61
   _globals['_PAIR']._serialized_end=96
   _globals['_PACKAGEMESSAGE']._serialized_start=99
-  _globals['_PACKAGEMESSAGE']._serialized_end=455
-  _globals['_PACKAGESTATUSMESSAGE']._serialized_start=458
-  _globals['_PACKAGESTATUSMESSAGE']._serialized_end=691
-  _globals['_SUBSCRIBERSTATE']._serialized_start=693
-  _globals['_SUBSCRIBERSTATE']._serialized_end=762
-  _globals['_SUBSCRIBERCONFIGURATION']._serialized_start=764
-  _globals['_SUBSCRIBERCONFIGURATION']._serialized_end=865
-  _globals['_DISCOVERYMESSAGE']._serialized_start=868
-  _globals['_DISCOVERYMESSAGE']._serialized_end=1370
-  _globals['_CLEARCOMMAND']._serialized_start=1372
-  _globals['_CLEARCOMMAND']._serialized_end=1402
-  _globals['_COMMANDMESSAGE']._serialized_start=1405
-  _globals['_COMMANDMESSAGE']._serialized_end=1600
-  _globals['_PINGMESSAGE']._serialized_start=1602
-  _globals['_PINGMESSAGE']._serialized_end=1615
-  _globals['_LOGMESSAGE']._serialized_start=1617
-  _globals['_LOGMESSAGE']._serialized_end=1734
-  _globals['_PACKAGEDISTRIBUTEDMESSAGE']._serialized_start=1736
-  _globals['_PACKAGEDISTRIBUTEDMESSAGE']._serialized_end=1853
+  _globals['_PACKAGEMESSAGE']._serialized_end=475
+  _globals['_PACKAGESTATUSMESSAGE']._serialized_start=478
+  _globals['_PACKAGESTATUSMESSAGE']._serialized_end=711
+  _globals['_SUBSCRIBERSTATE']._serialized_start=713
+  _globals['_SUBSCRIBERSTATE']._serialized_end=782
+  _globals['_SUBSCRIBERCONFIGURATION']._serialized_start=785
+  _globals['_SUBSCRIBERCONFIGURATION']._serialized_end=922
+  _globals['_DISCOVERYMESSAGE']._serialized_start=925
+  _globals['_DISCOVERYMESSAGE']._serialized_end=1630
+  _globals['_FORGOTTENMESSAGE']._serialized_start=1632
+  _globals['_FORGOTTENMESSAGE']._serialized_end=1719
+  _globals['_CLEARCOMMAND']._serialized_start=1721
+  _globals['_CLEARCOMMAND']._serialized_end=1751
+  _globals['_RETRYCOMMAND']._serialized_start=1753
+  _globals['_RETRYCOMMAND']._serialized_end=1811
+  _globals['_SKIPCOMMAND']._serialized_start=1813
+  _globals['_SKIPCOMMAND']._serialized_end=1842
+  _globals['_PAUSECOMMAND']._serialized_start=1844
+  _globals['_PAUSECOMMAND']._serialized_end=1858
+  _globals['_RESUMECOMMAND']._serialized_start=1860
+  _globals['_RESUMECOMMAND']._serialized_end=1875
+  _globals['_THROTTLECOMMAND']._serialized_start=1877
+  _globals['_THROTTLECOMMAND']._serialized_end=1920
+  _globals['_VERIFYCOMMAND']._serialized_start=1922
+  _globals['_VERIFYCOMMAND']._serialized_end=1952
+  _globals['_COMMANDMESSAGE']._serialized_start=1955
+  _globals['_COMMANDMESSAGE']._serialized_end=2470
+  _globals['_COMMANDRESULTMESSAGE']._serialized_start=2473
+  _globals['_COMMANDRESULTMESSAGE']._serialized_end=2732
+  _globals['_PINGMESSAGE']._serialized_start=2734
+  _globals['_PINGMESSAGE']._serialized_end=2747
+  _globals['_LOGMESSAGE']._serialized_start=2749
+  _globals['_LOGMESSAGE']._serialized_end=2866
+  _globals['_PACKAGEDISTRIBUTEDMESSAGE']._serialized_start=2868
+  _globals['_PACKAGEDISTRIBUTEDMESSAGE']._serialized_end=2985
 # @@protoc_insertion_point(module_scope)
