@@ -50,9 +50,9 @@ class Ledger(Event):
 
     ``offset`` is the last processed offset of the package log ``log_id``, and -1 before the first.
     ``attempts`` counts the tries at ``attempt_offset``; it is stored before each try, so that a package
-    that kills its importer is counted too. ``outbox`` and ``results`` hold the statuses and the results of commands that
-    are not yet known to be on the log. ``record_id`` is the id of the record at ``offset``, by which an older copy of the
-    log is noticed. ``command_ids`` are the last commands obeyed.
+    that kills its importer is counted too. ``outbox`` and ``results`` hold the statuses and the results of
+    commands that are not yet known to be on the log. ``record_id`` is the id of the record at ``offset``, by which
+    an older copy of the log is noticed. ``command_ids`` are the last commands obeyed.
     """
 
     instance: str
