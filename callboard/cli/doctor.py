@@ -1,84 +1,91 @@
 """``callboard doctor``: is everything as it should be, and if not, what to do."""
 
 import asyncio
-import hashlib
 import os
 import platform
-import secrets
 import sqlite3
-from collections.abc import AsyncIterator
+import time
+from collections.abc import Iterator
 from dataclasses import asdict, dataclass, field
 from importlib.metadata import version
 from typing import Any
 
 import typer
+from rich.text import Text
 
-from callboard.app.board import Callboard
-from callboard.app.opening import open_board_blobs
+from callboard.app.checkup import Checkup, examine_backends
+from callboard.app.fleet_checkup import TopicView, examine_fleet, examine_topics
+from callboard.app.settings import BoardSettings
+from callboard.backends.examination import Finding, Level, problem, problem_of
 from callboard.cli.board import open_board, place, without_password
 from callboard.cli.exit_codes import FOUND
 from callboard.cli.logs import configure_logging
 from callboard.cli.options import BoardOptions, Json
-from callboard.cli.output import age, show, show_json, show_table
-from callboard.config import SECTIONS, Loaded, RetentionSection
+from callboard.cli.output import show, show_json, show_table
+from callboard.config import SECTIONS, Config, Loaded
 from callboard.config.sources import unknown_variables
-from callboard.errors import CallboardError, ConfigError, TopicMissing
+from callboard.errors import CallboardError
 
-SOON = 0.5
-"""A subscriber that is behind by this part of the retention is about to lose packages."""
-
-
-@dataclass(frozen=True, slots=True)
-class Finding:
-    """Something that is not as it should be, and what to do about it."""
-
-    what: str
-    fix: str
+STYLES = {Level.OK: "green", Level.ADVICE: "yellow", Level.PROBLEM: "bold red"}
 
 
 @dataclass(slots=True)
-class Examination:
+class Report:
     """What was looked at, and what was found."""
 
     settings: list[dict[str, Any]]
     versions: dict[str, str]
     log: str
-    topics: list[dict[str, Any]] = field(default_factory=list)
-    findings: list[Finding] = field(default_factory=list)
+    topics: list[TopicView] = field(default_factory=list)
+    checkup: Checkup = field(default_factory=Checkup)
+
+    def rows(self) -> Iterator[tuple[str, Finding]]:
+        """Every finding and what it is about."""
+        for about, findings in self.checkup.findings.items():
+            yield from ((about, finding) for finding in findings)
 
 
 def doctor(options: BoardOptions, json: Json = False) -> None:
-    """Check configuration, log, blob store and retention; exit with 1 if something is to be done."""
+    """Check configuration, servers, clocks, permissions and subscribers; exit with 1 if something is to be done."""
     loaded = options.load()
     configure_logging("debug" if options.verbose else "error", loaded.config.logging.format)
-    found = asyncio.run(examine(loaded))
+    report = asyncio.run(examine(loaded))
     if json:
-        show_json(asdict(found))
+        show_json(_plain(report))
     else:
-        _show(found)
-    if found.findings:
+        _show(report)
+    if not report.checkup.is_well():
         raise typer.Exit(FOUND)
 
 
-async def examine(loaded: Loaded) -> Examination:
-    """Look at everything."""
+async def examine(loaded: Loaded) -> Report:
+    """Look at everything; writes nothing."""
+    config = loaded.config
     settings = [
         {"key": ".".join(key), "value": without_password(value) if isinstance(value, str) else value, "origin": origin}
         for key, value, origin in loaded.origins()
     ]
-    found = Examination(settings, versions(), place(loaded.config.log))
+    board = BoardSettings(config.log, config.blobs, loaded.base, config.prefix, config.publisher.exclude)
+    report = Report(settings, versions(), place(config.log))
+    report.checkup = await examine_backends(board, _repositories(config), time.time_ns)
     for name, meant in unknown_variables(os.environ, SECTIONS).items():
         if meant:  # others may be of the surroundings, as those of a container's services
-            found.findings.append(Finding(f"variable {name} is not a setting", f"rename it to {meant}, or unset it"))
-    try:
-        async with open_board(loaded, create=False) as board:
-            found.findings += [finding async for finding in _check(board, found, loaded.config.retention)]
-    except ConfigError as error:
-        what, _, fix = str(error).partition("; ")
-        found.findings.append(Finding(what, fix or "correct the configuration"))
-    except CallboardError as error:
-        found.findings.append(Finding(str(error), "repair it, then run `callboard doctor` again"))
-    return found
+            found = problem(f"variable {name} is not a setting", f"rename it to {meant}, or unset it")
+            report.checkup.add("configuration", found)
+    if report.checkup.is_well("log"):  # else the same would be said once more
+        try:
+            await _examine_board(loaded, report)
+        except CallboardError as error:
+            report.checkup.add("log", problem_of(error))
+    return report
+
+
+async def _examine_board(loaded: Loaded, report: Report) -> None:
+    async with open_board(loaded, create=False) as board:
+        report.topics, found = await examine_topics(board, time.time_ns)
+        report.checkup.add("topics", *found)
+        limits = loaded.config.retention.limits()
+        report.checkup.add("subscribers", *await examine_fleet(board, limits, report.checkup.kept))
 
 
 def versions() -> dict[str, str]:
@@ -92,71 +99,36 @@ def versions() -> dict[str, str]:
     }
 
 
-async def _check(board: Callboard, found: Examination, retention: RetentionSection) -> AsyncIterator[Finding]:
-    topics = board.settings.topics
-    for topic in (topics.package, topics.status, topics.discovery, topics.command, topics.event):
-        try:
-            first, end = await board.log.bounds(topic)
-            identity = await board.log.identity(topic)
-        except TopicMissing:
-            yield Finding(f"the log has no topic {topic}", "start any publisher or subscriber, which creates it")
-            continue
-        found.topics.append({"topic": topic, "first": first, "end": end, "identity": identity})
-    async for finding in _check_blobs(board):
-        yield finding
-    async for finding in _check_retention(board, found, retention):
-        yield finding
+def _repositories(config: Config) -> dict[str, str]:
+    """Where each subscriber that the configuration names imports to."""
+    named = {name: own.into for name, own in config.subscribers.items() if own.into}
+    return named or ({"subscriber": config.subscriber.into} if config.subscriber.into else {})
 
 
-async def _check_blobs(board: Callboard) -> AsyncIterator[Finding]:
-    """Store something and remove it again."""
-    content = secrets.token_bytes(64)
-    digest = hashlib.sha256(content).hexdigest()
-    blobs = open_board_blobs(board.settings)
-    try:
-        await blobs.put(digest, [content])
-        await blobs.delete(digest)
-    except CallboardError as error:
-        yield Finding(f"the blob store cannot be written: {error}", "repair it, or set blobs to another folder")
-    finally:
-        await blobs.close()
+def _plain(report: Report) -> dict[str, Any]:
+    data = asdict(report)
+    data.pop("checkup")
+    return data | {"findings": [{"about": about, **asdict(finding)} for about, finding in report.rows()]}
 
 
-async def _check_retention(
-    board: Callboard, found: Examination, retention: RetentionSection
-) -> AsyncIterator[Finding]:
-    """Compare what the log holds with where its subscribers are."""
-    if not found.topics or found.topics[0]["topic"] != board.settings.topics.package:
-        return
-    first = found.topics[0]["first"]
-    kept_s = retention.older_than_days * 86_400 if retention.older_than_days else None
-    for row in (await board.status()).subscribers:
-        if row.liveness == "gone" or row.offset < 0:
-            continue
-        if row.offset + 1 < first:
-            yield Finding(
-                f"the log begins at offset {first} and {row.name} is at {row.offset}: it is at a gap",
-                "publish all content again and start it with --on-gap earliest; then let the log keep more",
-            )
-        elif kept_s and row.lag_s > SOON * kept_s:
-            yield Finding(
-                f"{row.name} is {age(row.lag_s)} behind, and packages are removed after {age(kept_s)}",
-                f"see `callboard queue {row.name}` for what holds it up, or raise retention.older_than_days",
-            )
-
-
-def _show(found: Examination) -> None:
+def _show(report: Report) -> None:
     show_table(
-        ("SETTING", "VALUE", "FROM"), ((row["key"], str(row["value"]), row["origin"]) for row in found.settings)
+        ("SETTING", "VALUE", "FROM"), ((row["key"], str(row["value"]), row["origin"]) for row in report.settings)
     )
     show("")
-    if found.topics:
-        rows = ((row["topic"], str(row["first"]), str(row["end"]), row["identity"]) for row in found.topics)
+    if report.topics:
+        rows = ((row.topic, str(row.first), str(row.end), row.identity) for row in report.topics)
         show_table(("TOPIC", "<FIRST>", "<END>", "IDENTITY"), rows)
         show("")
-    show(", ".join(f"{name} {number}" for name, number in found.versions.items()))
+    show(", ".join(f"{name} {number}" for name, number in report.versions.items()))
     show("")
-    if not found.findings:
+    show_table(
+        ("LOOKED AT", "FOUND", ""),
+        ((about, Text(finding.level, style=STYLES[finding.level]), finding.what) for about, finding in report.rows()),
+    )
+    show("")
+    for _, finding in report.rows():
+        if finding.fix:
+            show(f"{finding.level}: {finding.what}\n  fix: {finding.fix}")
+    if report.checkup.is_well():
         show("everything is as it should be")
-    for finding in found.findings:
-        show(f"found: {finding.what}\n  fix: {finding.fix}")

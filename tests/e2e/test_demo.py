@@ -60,7 +60,8 @@ def test_the_demo_ends_the_same_on_servers(
     server: str, request: pytest.FixtureRequest, source: Path, temporary: Path
 ) -> None:
     place = request.getfixturevalue(f"place_on_{server}")
-    out, errors = start(source, temporary, "--edits", "60", "--seed", "3", *place).communicate(timeout=SERVER_DEADLINE_S)
+    demo = start(source, temporary, "--edits", "60", "--seed", "3", *place)
+    out, errors = demo.communicate(timeout=SERVER_DEADLINE_S)
     last = out.splitlines()[-1] if out else errors
     assert last.startswith("demo: 6 of 6 subscribers identical to the source, "), errors
     assert last.endswith("0 lost, 0 applied twice, 3 kills survived")

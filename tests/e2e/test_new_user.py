@@ -60,7 +60,7 @@ def test_the_doctor_says_where_settings_come_from_and_what_is_wrong(terminal):
     assert '"origin": "CALLBOARD_SUBSCRIBER__MAX_RETRIES"' in found
     assert "everything is as it should be" in terminal.out("doctor")
     said = terminal.run("doctor", "--blobs", "./site/index.html", code=1, CALLBOARD_LGO="x").stdout
-    assert "the blob store cannot be written" in said
+    assert "index.html is a file\n  fix: choose a path that is a folder" in said
     assert "rename it to CALLBOARD_LOG" in said
 
 

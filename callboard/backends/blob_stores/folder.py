@@ -6,7 +6,7 @@ import os
 import re
 import tempfile
 import time
-from collections.abc import AsyncIterator, Callable, Iterable
+from collections.abc import AsyncIterator, Callable, Iterable, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import AbstractContextManager, suppress
 from pathlib import Path
@@ -14,6 +14,8 @@ from typing import ParamSpec, TypeVar
 
 from callboard.backends.blob_store import BlobInfo
 from callboard.backends.disk import disk_errors, sync_folder, write_all
+from callboard.backends.examination import Clock, Finding
+from callboard.backends.folder_examination import examine_place
 from callboard.errors import BlobMissing, BlobUnavailable, PackageCorrupt, PackageRefused
 
 P = ParamSpec("P")
@@ -67,6 +69,10 @@ class FolderBlobStore:
         for shard in await self._call(_shards, self._root):
             for blob in await self._call(_blobs, shard):
                 yield blob
+
+    async def examine(self, clock: Clock) -> Sequence[Finding]:  # noqa: ARG002 - there is no server's clock to compare
+        """See ``Examinable``."""
+        return await self._call(examine_place, "blob store", self._root)
 
     async def close(self) -> None:
         """See ``BlobStore.close``."""

@@ -9,12 +9,12 @@ from callboard.logger import get_logger
 EXISTS = ("PreconditionFailed", "412")
 """The codes of a conditional write that found the object there."""
 
-_UNKNOWN = ("NotImplemented", "501")
+UNKNOWN = ("NotImplemented", "501")
 """The codes of servers that refuse what they do not know."""
 
-_IF_ABSENT = {"IfNoneMatch": "*"}
-_MARKER = ".conditional-writes"
-_NOTE = b"This object tells whether the server honours If-None-Match. It may be removed; it comes back.\n"
+IF_ABSENT = {"IfNoneMatch": "*"}
+MARKER = ".conditional-writes"
+NOTE = b"This object tells whether the server honours If-None-Match. It may be removed; it comes back.\n"
 
 
 class Conditions:
@@ -29,7 +29,7 @@ class Conditions:
         async with self._asking:
             if self._parameters is None:
                 honoured = await _honoured(s3)
-                self._parameters = _IF_ABSENT if honoured else {}
+                self._parameters = IF_ABSENT if honoured else {}
                 if not honoured:
                     get_logger(bucket=str(s3.bucket)).warning(
                         "conditional_writes.ignored",
@@ -43,7 +43,7 @@ async def _honoured(s3: Connection) -> bool:
     for _ in range(2):
         try:
             await s3.call(
-                "put_object", *EXISTS, *_UNKNOWN, Key=s3.bucket.key(_MARKER), Body=_NOTE, **_IF_ABSENT
+                "put_object", *EXISTS, *UNKNOWN, Key=s3.bucket.key(MARKER), Body=NOTE, **IF_ABSENT
             )
         except Declined as declined:
             return declined.code in EXISTS

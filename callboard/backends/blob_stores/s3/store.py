@@ -1,17 +1,19 @@
 """Blobs as the objects of an S3 bucket."""
 
 import asyncio
-from collections.abc import AsyncIterator, Iterable
+from collections.abc import AsyncIterator, Iterable, Sequence
 from pathlib import Path
 from typing import Any
 
 from callboard.backends.blob_store import BlobInfo
+from callboard.backends.blob_stores.s3 import examination
 from callboard.backends.blob_stores.s3.bucket import RENEWED, Bucket
 from callboard.backends.blob_stores.s3.conditions import Conditions
 from callboard.backends.blob_stores.s3.connection import Connection
 from callboard.backends.blob_stores.s3.download import MISSING, download
 from callboard.backends.blob_stores.s3.failure import Declined
 from callboard.backends.blob_stores.s3.upload import upload
+from callboard.backends.examination import Clock, Finding
 
 PUTS_AT_ONCE = 4
 """Blobs that are put at once; each holds up to ``PARTS_AT_ONCE`` parts in memory."""
@@ -85,6 +87,11 @@ class S3BlobStore:
                     blob = blob._replace(stored_ns=max(blob.stored_ns, stored_ns))
         if blob is not None:
             yield blob
+
+    async def examine(self, clock: Clock) -> Sequence[Finding]:
+        """See ``Examinable``."""
+        async with self._connection as s3:
+            return await examination.examine(s3, clock)
 
     async def close(self) -> None:
         """See ``BlobStore.close``."""

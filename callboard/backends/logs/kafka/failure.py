@@ -91,7 +91,7 @@ def _advice(error: Exception, protocol: str) -> str:
     if isinstance(error, ConnectionRefusedError):
         return "refuses connections; check that the broker runs and the port is right"
     if isinstance(error, OSError) and type(error).__name__ == "gaierror":
-        return f"cannot be found ({error.strerror}); check the host name"
+        return f"cannot be found ({error.strerror}); correct the host in the URL of the log"
     if isinstance(error, errors.KafkaConnectionError | OSError | EOFError):
         return f"closed the connection; check that the broker runs, and that it expects security_protocol={protocol}"
     return f"failed ({error!r}); see the broker's log"

@@ -4,9 +4,10 @@ import os
 import time
 from collections.abc import Callable, Sequence
 
+from callboard.backends.examination import Clock, Examination
 from callboard.backends.log import READ_BYTES_MAX, READ_RECORDS_MAX, Bounds, Capability, Retention
+from callboard.backends.logs.kafka import examination, topics
 from callboard.backends.logs.kafka import retention as retained
-from callboard.backends.logs.kafka import topics
 from callboard.backends.logs.kafka.address import Address
 from callboard.backends.logs.kafka.batch import to_entries
 from callboard.backends.logs.kafka.cluster import Cluster
@@ -93,6 +94,11 @@ class KafkaLog:
         """See ``Log``: the ids that Kafka gave the cluster and the topic."""
         self._check_open()
         return await self._cluster.identity(topic)
+
+    async def examine(self, topics: Sequence[str], clock: Clock) -> Examination:  # noqa: ARG002 - Kafka tells no time
+        """See ``ExaminableLog``."""
+        self._check_open()
+        return await examination.examine(self._cluster, self._address, topics)
 
     async def close(self) -> None:
         """See ``Log``."""

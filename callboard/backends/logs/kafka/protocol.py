@@ -160,16 +160,19 @@ class _FetchRequest(RequestStruct):  # type: ignore[misc]
 
 
 class MetadataRequest(Request[_MetadataRequest]):  # type: ignore[misc]
-    """Which brokers there are, and a topic's id and leader; creates nothing. Kafka 3.1 and newer."""
+    """Which brokers there are, and a topic's id and leader; creates nothing. Kafka 3.1 and newer.
+
+    With ``operations`` also what this user may do with the topic, as bits.
+    """
 
     API_KEY = 3
 
-    def __init__(self, topic: str, create: bool = False) -> None:
-        self._topic, self._create = topic, create
+    def __init__(self, topic: str, create: bool = False, operations: bool = False) -> None:
+        self._topic, self._create, self._operations = topic, create, operations
 
     def build(self, struct: Any) -> Any:
         """See ``Request``."""
-        return struct([(bytes(16), self._topic, {})], self._create, False, {})
+        return struct([(bytes(16), self._topic, {})], self._create, self._operations, {})
 
 
 class FetchRequest(Request[_FetchRequest]):  # type: ignore[misc]

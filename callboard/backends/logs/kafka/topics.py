@@ -1,5 +1,6 @@
 """Creates topics, and checks the settings of those that are there."""
 
+from collections.abc import Sequence
 from typing import Any
 
 import structlog
@@ -26,7 +27,8 @@ BATCH_BYTES_MIN = RECORD_BYTES_MAX + (1 << 16)
 """What a topic must take for every legal record to fit: its bytes, and how Kafka wraps them."""
 
 _TOPIC_RESOURCE = 2
-_SETTINGS = ("max.message.bytes", "cleanup.policy")
+SETTINGS = ("max.message.bytes", "cleanup.policy")
+"""What ``check`` looks at."""
 
 log = structlog.get_logger(__name__)
 
@@ -46,7 +48,7 @@ async def ensure(cluster: Cluster, name: str, address: Address) -> int:
         except TopicMissing as error:
             reason: LogError = error
         try:
-            await _create(cluster, name, address)
+            await create(cluster, name, address)
         except LogUnavailable as error:
             reason = error
         await attempts.pause(reason)  # until every broker knows of it
@@ -58,7 +60,7 @@ def check(topic: Topic, found: dict[str, str]) -> None:
     if topic.partitions != 1:
         raise ConfigError(
             f"topic {topic.name!r} has {topic.partitions} partitions, and only within one there is an order; "
-            "create it with 1, or choose another topic prefix"
+            "create it with 1, or set prefix to another"
         )
     if batch_bytes(found) < BATCH_BYTES_MIN:
         raise ConfigError(
@@ -77,9 +79,9 @@ def batch_bytes(found: dict[str, str]) -> int:
     return int(found.get("max.message.bytes", BATCH_BYTES_MIN))
 
 
-async def settings(cluster: Cluster, name: str) -> dict[str, str]:
-    """The topic's settings that matter here; none if this user may not see them."""
-    request = DescribeConfigsRequest([(_TOPIC_RESOURCE, name, list(_SETTINGS))])
+async def settings(cluster: Cluster, name: str, wanted: Sequence[str] = SETTINGS) -> dict[str, str]:
+    """The topic's settings of these names; none if this user may not see them."""
+    request = DescribeConfigsRequest([(_TOPIC_RESOURCE, name, list(wanted))])
     answer = await cluster.ask_any(request, lambda answer: answer.resources[0][0])
     error, _, _, _, entries, *_ = answer.resources[0]
     if error == UNKNOWN_TOPIC:
@@ -93,7 +95,8 @@ async def settings(cluster: Cluster, name: str) -> dict[str, str]:
     return {entry[0]: entry[1] for entry in entries}
 
 
-async def _create(cluster: Cluster, name: str, address: Address) -> None:
+async def create(cluster: Cluster, name: str, address: Address, validate_only: bool = False) -> None:
+    """Create the topic, or with ``validate_only`` have the broker check whether it would; one attempt."""
     configs = {
         "cleanup.policy": "delete",
         "max.message.bytes": str(BATCH_BYTES),
@@ -101,7 +104,7 @@ async def _create(cluster: Cluster, name: str, address: Address) -> None:
         "retention.bytes": str(address.retention_bytes),
     }
     topic: tuple[Any, ...] = (name, 1, address.replication_factor, [], list(configs.items()))
-    answer = await cluster.ask_controller(CreateTopicsRequest([topic], cluster.timeout_ms, False))
+    answer = await cluster.ask_controller(CreateTopicsRequest([topic], cluster.timeout_ms, validate_only))
     _, error, message = answer.topic_errors[0]
     if error == INVALID_REPLICATION_FACTOR:  # perhaps only until more brokers are up
         raise LogUnavailable(f"Kafka cannot create topic {name!r}: {message}; start brokers or set replication_factor=")

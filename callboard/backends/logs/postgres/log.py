@@ -7,6 +7,7 @@ from collections.abc import Awaitable, Callable, Sequence
 from functools import partial
 from typing import Concatenate, ParamSpec, TypeVar
 
+from callboard.backends.examination import Clock, Examination
 from callboard.backends.log import READ_BYTES_MAX, READ_RECORDS_MAX, Bounds, Capability, Retention
 from callboard.backends.logs.limits import check_topic_name, closed, is_topic_name, missing
 from callboard.backends.logs.postgres import reader, retention
@@ -15,7 +16,8 @@ from callboard.backends.logs.postgres.connections import Connections
 from callboard.backends.logs.postgres.listener import Listener
 from callboard.backends.logs.postgres.topic import Topic
 from callboard.backends.postgres import asyncpg
-from callboard.backends.postgres.failure import UNKNOWN_OUTCOME
+from callboard.backends.postgres.examination import examine_server
+from callboard.backends.postgres.failure import UNKNOWN_OUTCOME, explained
 from callboard.backends.postgres.server import Connection, Server
 from callboard.errors import ConfigError, LogReplaced, LogUnavailable
 from callboard.messages.record import NewRecord, Record
@@ -117,6 +119,12 @@ class PostgresLog:
         if row is None:
             raise missing(topic)
         return str(row[1])
+
+    async def examine(self, topics: Sequence[str], clock: Clock) -> Examination:
+        """See ``ExaminableLog``. Looks at a schema that is missing, older or newer as well."""
+        self._check_open()
+        with explained(self._server):
+            return Examination(await examine_server(self._server, clock, topics))
 
     async def close(self) -> None:
         """See ``Log``."""

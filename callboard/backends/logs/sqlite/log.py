@@ -9,6 +9,8 @@ from functools import partial
 from pathlib import Path
 from typing import ParamSpec, TypeVar
 
+from callboard.backends.examination import Clock, Examination
+from callboard.backends.folder_examination import examine_place
 from callboard.backends.log import READ_BYTES_MAX, READ_RECORDS_MAX, Bounds, Capability, Retention
 from callboard.backends.logs.limits import check_topic_name, closed, is_topic_name, missing
 from callboard.backends.logs.sqlite.append import append_rows, to_rows
@@ -116,6 +118,10 @@ class SqliteLog:
         """See ``Log``."""
         held = await self._topic(topic)
         return await self._run(held.reader.identity)
+
+    async def examine(self, topics: Sequence[str], clock: Clock) -> Examination:  # noqa: ARG002 - all share a folder
+        """See ``ExaminableLog``; there is no server, and every look at a topic checks its schema."""
+        return Examination(await self._run(examine_place, "log", self._folder))
 
     async def close(self) -> None:
         """See ``Log``."""

@@ -1,7 +1,10 @@
 """The folder repository for asyncio."""
 
+from collections.abc import Sequence
 from pathlib import Path
 
+from callboard.backends.examination import Clock, Finding
+from callboard.backends.folder_examination import examine_place
 from callboard.backends.repositories.folder.store import FolderStore
 from callboard.backends.repositories.threaded import ThreadedRepository
 
@@ -16,3 +19,8 @@ class FolderRepository(ThreadedRepository):
 
     def __init__(self, root: Path, exclude: tuple[str, ...] = ()) -> None:
         super().__init__(FolderStore(root, exclude))
+        self._root = root
+
+    async def examine(self, clock: Clock) -> Sequence[Finding]:  # noqa: ARG002 - there is no server's clock to compare
+        """See ``Examinable``; does not take the repository's lock."""
+        return examine_place("repository", self._root)
