@@ -76,7 +76,7 @@ def test_a_port_with_tls_without_it_names_the_protocol(secure_kafka: LocalKafka)
 
 
 def test_an_unknown_host_is_named() -> None:
-    with pytest.raises(LogUnavailable, match=r"kafka.invalid:9092 cannot be found .*check the host name"):
+    with pytest.raises(LogUnavailable, match=r"kafka.invalid:9092 cannot be found .*correct the host in the URL"):
         asyncio.run(use("kafka.invalid"))
 
 
