@@ -47,11 +47,12 @@ class Bounds(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class Retention:
-    """What may go. A record is removed as soon as one of the given limits allows it."""
+    """What may go. A record is removed as soon as one of the given limits allows it, but none from ``keep_from`` on."""
 
     below_offset: int | None = None
     older_than_s: float | None = None
     above_bytes: int | None = None
+    keep_from: int | None = None
 
 
 class Log(Protocol):

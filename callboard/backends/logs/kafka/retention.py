@@ -26,6 +26,8 @@ async def trim(cluster: Cluster, reader: Reader, name: str, retention: Retention
         oldest_ms = -(-(now_ns - int(retention.older_than_s * 1e9)) // NS_PER_MS)  # rounded up: older, not equal
         since = await reader.first_since(topic, max(0, oldest_ms))
         below = max(below, since if 0 <= since < end else end)
+    if retention.keep_from is not None:
+        below = min(below, retention.keep_from)
     if below > first:
         request = DeleteRecordsRequest([(name, [(0, below)])], cluster.timeout_ms)
         _, _, error, *_ = await cluster.ask(topic, request, "any", error_at=2)

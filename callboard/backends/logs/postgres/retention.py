@@ -36,4 +36,4 @@ async def _lowest_staying(db: Connection, topic_id: int, retention: Retention, n
         limits.append(await db.fetchval(_OLDEST_SINCE.format(id=topic_id), since_ns) or end)
     if retention.above_bytes is not None:
         limits.append(await db.fetchval(_OLDEST_WITHIN.format(id=topic_id), retention.above_bytes) or end)
-    return min(max(limits), end)
+    return min(max(limits), end if retention.keep_from is None else retention.keep_from, end)

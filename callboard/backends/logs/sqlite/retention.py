@@ -36,7 +36,7 @@ def lowest_staying(db: sqlite3.Connection, retention: Retention, now_ns: int, en
     if retention.above_bytes is not None:
         row = db.execute(_NEWEST_ABOVE, (retention.above_bytes,)).fetchone()
         limits.append(row[0] + 1 if row else 0)
-    return min(max(limits), end)
+    return min(max(limits), end if retention.keep_from is None else retention.keep_from, end)
 
 
 def remove_slice(db: sqlite3.Connection, below: int) -> bool:
