@@ -23,8 +23,8 @@ from google.protobuf.message import DecodeError, Message
 from google.protobuf.unknown_fields import UnknownFieldSet
 
 from callboard.errors import Undecodable
-from callboard.messages import distribution, ledger, mailbox, record
-from callboard.messages._pb import distribution_pb2, ledger_pb2, mailbox_pb2, record_pb2
+from callboard.messages import distribution, ledger, mailbox, publisher_mail, record
+from callboard.messages._pb import distribution_pb2, ledger_pb2, mailbox_pb2, publisher_mail_pb2, record_pb2
 from callboard.messages.distribution import Pairs
 from callboard.messages.event import Event
 
@@ -37,13 +37,14 @@ _SCHEMAS: dict[str, ModuleType] = {
     distribution.__name__: distribution_pb2,
     ledger.__name__: ledger_pb2,
     mailbox.__name__: mailbox_pb2,
+    publisher_mail.__name__: publisher_mail_pb2,
     record.__name__: record_pb2,
 }
 """The generated code for the event classes of each module."""
 
 EVENTS: dict[str, type[Event]] = {
     name: cls
-    for module in (distribution, ledger, mailbox, record)
+    for module in (distribution, ledger, mailbox, publisher_mail, record)
     for name, cls in vars(module).items()
     if isinstance(cls, type) and issubclass(cls, Event) and cls.__module__ == module.__name__
 }

@@ -18,7 +18,10 @@ from callboard.messages.record import Record
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class DistributeRequest(Event):
-    """Ship these paths. ``source`` is the folder they are read from; only ADD needs one."""
+    """Ship these paths. ``source`` is the folder they are read from; only ADD needs one.
+
+    ``recipients`` are the subscribers that it is for; none named means all.
+    """
 
     request_id: str
     kind: Kind
@@ -27,13 +30,16 @@ class DistributeRequest(Event):
     source: str = ""
     user: str = ""
     metadata: Pairs = ()
+    recipients: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class DistributeResponse(Event):
     """``accepted`` means: on the log, at ``offset``. Otherwise ``reason`` says why not.
 
-    ``retry`` says that the reason may pass, so that the same request can be sent again.
+    ``retry`` says that the reason may pass, so that the same request can be sent again. ``dropped`` says that nothing was
+    wrong, but there was nothing to ship. ``throttled_ms`` is how long the request was held up because of the backlog of
+    the subscriber ``throttled_by``.
     """
 
     request_id: str
@@ -44,6 +50,9 @@ class DistributeResponse(Event):
     entries: int = 0
     reason: str = ""
     retry: bool = False
+    dropped: bool = False
+    throttled_ms: int = 0
+    throttled_by: str = ""
 
 
 # Publisher: queues as views on the log.
@@ -173,9 +182,15 @@ class FleetQuery(Event):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class FleetView(Event):
-    """Every subscriber ever heard of in the retained discovery records, by name."""
+    """Every subscriber ever heard of in the retained discovery records, by name.
+
+    ``unread`` is how many offsets of the topic were not looked at yet, the oldest ones, and ``dropped`` how many
+    subscribers memory had no room for: where both are 0, nobody is missing.
+    """
 
     members: tuple[Member, ...]
+    unread: int = 0
+    dropped: int = 0
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -190,11 +205,17 @@ class ErrorsQuery(Event):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ErrorCount(Event):
-    """How many packages a subscriber gave up on."""
+    """How many packages are in an error queue, and how many of them are ``held`` or imported but for their ``hooks``.
+
+    ``dropped`` counts further failures, older ones, that memory had no room for.
+    """
 
     subscriber: str
     publisher: str
     size: int
+    held: int = 0
+    hooks: int = 0
+    dropped: int = 0
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

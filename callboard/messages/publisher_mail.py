@@ -1,0 +1,25 @@
+"""What else the actors of a publisher agent are asked: about themselves, for metrics. Never on the log."""
+
+from dataclasses import dataclass
+
+from callboard.messages.event import Event
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class CountersQuery(Event):
+    """What have you counted since you started? Any actor that counts answers with ``Counters``."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Counter(Event):
+    """``value`` of what is called ``name``, such as ``requests_accepted``."""
+
+    name: str
+    value: int
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Counters(Event):
+    """What the actor has counted since this incarnation of it started, by name."""
+
+    counters: tuple[Counter, ...] = ()
