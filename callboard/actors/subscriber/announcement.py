@@ -43,5 +43,6 @@ def report(
         cleared=ledger.cleared,
         imported=ledger.imported,
         announce_interval_ms=int(settings.announce_interval_s * 1000),
+        held_offset=min((package.offset for package in ledger.held), default=-1),
     )
     return Report(announcement=message)
