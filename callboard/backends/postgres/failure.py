@@ -77,4 +77,4 @@ def _unreachable(
         advice = "it did not answer in time: check host, port and network"
     else:
         advice = "check that it runs, and host and port in the URL"
-    return unavailable(f"{server.name}: {error or type(error).__name__}; {advice}. {consequence}")
+    return unavailable(f"{server.name}: {str(error) or type(error).__name__}; {advice}. {consequence}")

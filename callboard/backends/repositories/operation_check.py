@@ -2,7 +2,7 @@
 
 from callboard.backends.paths import check_path, link_leaves_root
 from callboard.backends.repository import EntryKind, Keep, Operation, Put
-from callboard.errors import PackageRefused, RequestRefused
+from callboard.errors import PackageCorrupt, PackageRefused, RequestRefused
 
 TARGET_BYTES_MAX = 4095
 """The longest target of a symbolic link that Linux takes."""
@@ -16,6 +16,23 @@ def check_operation(operation: Operation) -> None:
     _check_path(operation.path)
     if isinstance(operation, Keep):
         _check_mode(operation.path, operation.mode)
+
+
+def check_content(put: Put, size: int, digest: str) -> None:
+    """Raise ``PackageCorrupt`` unless ``size`` and ``digest`` of what was read are what the package says.
+
+    Publishing again is not enough for a blob: its store takes nothing under a digest that it has already.
+    """
+    path = put.entry.path
+    if size != put.entry.size:
+        wrong = f"{path} does not have {put.entry.size} bytes"
+    elif put.digest and digest != put.digest:
+        wrong = f"{path} does not have the digest {put.digest}"
+    else:
+        return
+    if put.digest:
+        raise PackageCorrupt(f"{wrong}; remove blob {put.digest} from the blob store, then publish it again")
+    raise PackageCorrupt(f"{wrong}; publish it again, and clear this package")
 
 
 def _check_put(put: Put) -> None:

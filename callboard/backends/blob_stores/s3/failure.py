@@ -79,4 +79,4 @@ def explained(bucket: Bucket, *expected: str) -> Iterator[None]:
         raise BlobUnavailable(f"{bucket}: {error}; {advice}, then try again") from error
     except (exceptions.BotoCoreError, aiohttp.ClientError, OSError, TimeoutError) as error:
         advice = next((text for kind, text in _CAUSES if isinstance(error, kind)), "check the AWS configuration")
-        raise BlobUnavailable(f"{bucket}: {error or type(error).__name__}; {advice}, then try again") from error
+        raise BlobUnavailable(f"{bucket}: {str(error) or type(error).__name__}; {advice}, then try again") from error

@@ -7,8 +7,8 @@ from contextlib import AbstractContextManager
 from pathlib import Path
 
 from callboard.backends.disk import sync_folder, write_all
+from callboard.backends.repositories.operation_check import check_content
 from callboard.backends.repository import Put
-from callboard.errors import PackageCorrupt
 
 OPEN_FILES_MAX = 64
 """How many staged files are kept open to be synced together: well below the usual limit of 1024."""
@@ -50,13 +50,7 @@ class Stage:
                 # Of pages just written this drops none; it starts writing them while the digest is computed.
                 os.posix_fadvise(descriptor, 0, 0, os.POSIX_FADV_DONTNEED)
             digest.update(chunk)
-        if size != entry.size:
-            raise PackageCorrupt(f"{entry.path} does not have {entry.size} bytes; publish it again")
-        if put.digest and digest.hexdigest() != put.digest:
-            raise PackageCorrupt(
-                f"{entry.path} does not have the digest {put.digest}; remove that blob from the blob store, then "
-                "publish it again"
-            )
+        check_content(put, size, digest.hexdigest())
         with self._own_errors():
             os.fchmod(descriptor, entry.mode)
         return name

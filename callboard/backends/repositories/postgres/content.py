@@ -6,9 +6,9 @@ from collections.abc import Iterable, Iterator
 from callboard.backends.blob_store import CHUNK_BYTES
 from callboard.backends.paths import parent_of, with_parents
 from callboard.backends.postgres.blocking import BlockingConnection
+from callboard.backends.repositories.operation_check import check_content
 from callboard.backends.repositories.postgres.source import AT_PATH, BELOW_PATH, below
 from callboard.backends.repository import MISSING_FOLDER_MODE, Delete, Entry, EntryKind, Keep, Operation, Prune, Put
-from callboard.errors import PackageCorrupt
 
 _INSERT = """
     INSERT INTO entries(repository, path, kind, mode, size, target) VALUES ($1, $2, $3, $4, $5, $6) RETURNING id"""
@@ -52,10 +52,7 @@ class PostgresContent:
                 break
             digest.update(chunk)
             self._connection.fetch("INSERT INTO chunks VALUES ($1, $2, $3)", identity, number, chunk)
-        if size != entry.size:
-            raise PackageCorrupt(f"{entry.path} does not have {entry.size} bytes; publish it again")
-        if put.digest and digest.hexdigest() != put.digest:
-            raise PackageCorrupt(f"{entry.path} does not have the digest {put.digest}; publish it again")
+        check_content(put, size, digest.hexdigest())
 
     def _replace(self, path: str, kind: EntryKind, mode: int, size: int = 0, target: str = "") -> int:
         self._make_folder(parent_of(path), MISSING_FOLDER_MODE)

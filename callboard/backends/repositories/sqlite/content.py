@@ -7,6 +7,7 @@ from contextlib import AbstractContextManager
 
 from callboard.backends.blob_store import CHUNK_BYTES
 from callboard.backends.paths import parent_of, with_parents
+from callboard.backends.repositories.operation_check import check_content
 from callboard.backends.repositories.sqlite.source import below
 from callboard.backends.repository import (
     MISSING_FOLDER_MODE,
@@ -18,7 +19,6 @@ from callboard.backends.repository import (
     Prune,
     Put,
 )
-from callboard.errors import PackageCorrupt
 
 
 class SqliteContent:
@@ -61,13 +61,7 @@ class SqliteContent:
             digest.update(chunk)
             with self._own_errors():
                 self._connection.execute("INSERT INTO chunks VALUES (?, ?, ?)", (identity, number, chunk))
-        if size != entry.size:
-            raise PackageCorrupt(f"{entry.path} does not have {entry.size} bytes; publish it again")
-        if put.digest and digest.hexdigest() != put.digest:
-            raise PackageCorrupt(
-                f"{entry.path} does not have the digest {put.digest}; remove that blob from the blob store, then "
-                "publish it again"
-            )
+        check_content(put, size, digest.hexdigest())
 
     def _replace(self, path: str, kind: EntryKind, mode: int, size: int = 0, target: str = "") -> int | None:
         self._make_folder(parent_of(path), MISSING_FOLDER_MODE)
