@@ -8,10 +8,18 @@ from callboard.messages.event import Event
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Watermark(Event):
-    """Everything of ``publisher`` up to and including ``offset`` is cleared."""
+    """Everything of ``publisher`` up to and including ``offset`` is cleared, by the command told of in the rest.
+
+    ``packages`` counts those that it has removed so far.
+    """
 
     publisher: str
     offset: int
+    author: str = ""
+    reason: str = ""
+    command_id: str = ""
+    command_offset: int = -1
+    packages: int = 0
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -52,7 +60,9 @@ class Ledger(Event):
     ``attempts`` counts the tries at ``attempt_offset``; it is stored before each try, so that a package
     that kills its importer is counted too. ``outbox`` and ``results`` hold the statuses and the results of
     commands that are not yet known to be on the log. ``record_id`` is the id of the record at ``offset``, by which
-    an older copy of the log is noticed. ``command_ids`` are the last commands obeyed.
+    an older copy of the log is noticed. ``command_ids`` are the last commands obeyed, each as ``ISSUED_NS/ID``, and
+    ``command_horizon_ns`` is when the newest was issued of those that are forgotten. ``without_golden`` is the offset of
+    the package to be imported although the golden subscriber's verdict on it is missing.
     """
 
     instance: str
@@ -80,3 +90,5 @@ class Ledger(Event):
     superseded: int = 0
     skipped: int = 0
     command_ids: tuple[str, ...] = ()
+    command_horizon_ns: int = 0
+    without_golden: int = -1

@@ -5,6 +5,7 @@ from enum import IntEnum
 
 from callboard.messages.distribution import (
     CommandMessage,
+    CommandResultMessage,
     DiscoveryMessage,
     Kind,
     PackageStatusMessage,
@@ -295,11 +296,21 @@ class CommandsWanted(Event):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class CommandReceived(Event):
-    """A command for this subscriber, at ``offset`` of the command topic ``log_id``."""
+    """A command for this subscriber, at ``offset`` of the command topic ``log_id``, appended at ``time_ns``."""
 
     log_id: str
     offset: int
     command: CommandMessage
+    time_ns: int = 0
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class CommandPassedOver(Event):
+    """The record at ``offset`` of the command topic ``log_id`` counts as obeyed without being so, for this reason."""
+
+    log_id: str
+    offset: int
+    reason: str
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -324,6 +335,7 @@ class StatusesPending(Event):
 
     statuses: tuple[PackageStatusMessage, ...]
     last: bool = False
+    results: tuple[CommandResultMessage, ...] = ()
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -331,6 +343,29 @@ class StatusesSent(Event):
     """Statuses up to and including this sequence number are on the log."""
 
     sequence: int
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class VerdictsWanted(Event):
+    """Answer with ``Verdicts`` on the packages from ``offset`` on, now and whenever there are others; replaces an
+    earlier wish, and what lies below ``offset`` may be forgotten.
+    """
+
+    offset: int
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Verdicts(Event):
+    """What the golden subscriber told of packages, by ascending offset, from ``offset`` up to and including ``until``.
+
+    ``golden`` is its last announcement, if it was heard of; ``problem`` says why the status topic cannot be read.
+    """
+
+    offset: int
+    until: int
+    verdicts: tuple[PackageStatusMessage, ...] = ()
+    golden: DiscoveryMessage | None = None
+    problem: str = ""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -23,3 +23,10 @@ class Counters(Event):
     """What the actor has counted since this incarnation of it started, by name."""
 
     counters: tuple[Counter, ...] = ()
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class CommandResultQuery(Event):
+    """Answer with the ``CommandResultMessage`` of this command once it is on the log."""
+
+    command_id: str

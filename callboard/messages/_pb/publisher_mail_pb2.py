@@ -25,7 +25,7 @@ _sym_db = _symbol_database.Default()
 
 
 
-DESCRIPTOR = _descriptor_pool.Default().AddSerializedFile(b'\n-callboard/messages/proto/publisher_mail.proto\x12\x0c\x63\x61llboard.v1\"\x0f\n\rCountersQuery\"&\n\x07\x43ounter\x12\x0c\n\x04name\x18\x01 \x01(\t\x12\r\n\x05value\x18\x02 \x01(\x03\"3\n\x08\x43ounters\x12\'\n\x08\x63ounters\x18\x01 \x03(\x0b\x32\x15.callboard.v1.Counter')
+DESCRIPTOR = _descriptor_pool.Default().AddSerializedFile(b'\n-callboard/messages/proto/publisher_mail.proto\x12\x0c\x63\x61llboard.v1\"\x0f\n\rCountersQuery\"&\n\x07\x43ounter\x12\x0c\n\x04name\x18\x01 \x01(\t\x12\r\n\x05value\x18\x02 \x01(\x03\"3\n\x08\x43ounters\x12\'\n\x08\x63ounters\x18\x01 \x03(\x0b\x32\x15.callboard.v1.Counter\"(\n\x12\x43ommandResultQuery\x12\x12\n\ncommand_id\x18\x01 \x01(\t')
 
 _globals = globals()
 _builder.BuildMessageAndEnumDescriptors(DESCRIPTOR, _globals)
@@ -38,4 +38,6 @@ if not _descriptor._USE_C_DESCRIPTORS:
   _globals['_COUNTER']._serialized_end=118
   _globals['_COUNTERS']._serialized_start=120
   _globals['_COUNTERS']._serialized_end=171
+  _globals['_COMMANDRESULTQUERY']._serialized_start=173
+  _globals['_COMMANDRESULTQUERY']._serialized_end=213
 # @@protoc_insertion_point(module_scope)

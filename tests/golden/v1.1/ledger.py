@@ -1,7 +1,7 @@
 """What the bytes beside this file stand for: what version 1.1 added to ledger.py. Written once, never changed."""
 
 from callboard.messages.distribution import CommandResultMessage, Kind
-from callboard.messages.ledger import HeldPackage, HookDue, Ledger
+from callboard.messages.ledger import HeldPackage, HookDue, Ledger, Watermark
 
 HELD = HeldPackage(
     offset=40,
@@ -26,9 +26,14 @@ HOOK = HookDue(
     last_error="the cache did not answer",
 )
 
+MARK = Watermark(
+    publisher="site", offset=50, author="ada", reason="superseded", command_id="c-4", command_offset=8, packages=3
+)
+
 INSTANCES = (
     HELD,
     HOOK,
+    MARK,
     Ledger(
         instance="0b7f",
         subscriber="edge-1",
@@ -48,6 +53,9 @@ INSTANCES = (
         hooks=(HOOK,),
         superseded=3,
         skipped=4,
-        command_ids=("c-2", "c-3"),
+        command_ids=("1700000000000000007/c-2", "0/c-3"),
+        clears=(MARK,),
+        command_horizon_ns=1_700_000_000_000_000_005,
+        without_golden=42,
     ),
 )

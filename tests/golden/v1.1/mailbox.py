@@ -1,9 +1,54 @@
 """What the bytes beside this file stand for: what version 1.1 added to mailbox.py. Written once, never changed."""
 
-from callboard.messages.distribution import Kind
-from callboard.messages.mailbox import DistributeRequest, DistributeResponse, ErrorCount, FleetView
+from callboard.messages.distribution import (
+    CommandMessage,
+    CommandResultMessage,
+    DiscoveryMessage,
+    Kind,
+    PackageStatusMessage,
+    Status,
+    SubscriberConfiguration,
+)
+from callboard.messages.mailbox import (
+    CommandPassedOver,
+    CommandReceived,
+    DistributeRequest,
+    DistributeResponse,
+    ErrorCount,
+    FleetView,
+    StatusesPending,
+    Verdicts,
+    VerdictsWanted,
+)
+
+STATUS = PackageStatusMessage(
+    subscriber_instance="0b7f", subscriber="edge-0", publisher="site", offset=42, status=Status.SKIPPED, sequence=9
+)
+RESULT = CommandResultMessage(
+    subscriber_instance="0b7f", subscriber="edge-1", command_id="c-5", command_offset=9, accepted=True, sequence=10
+)
 
 INSTANCES = (
+    CommandReceived(
+        log_id="l-2",
+        offset=9,
+        command=CommandMessage(subscriber_instance="", subscriber="edge-1", command_id="c-5"),
+        time_ns=1_700_000_000_000_000_008,
+    ),
+    CommandPassedOver(log_id="l-2", offset=10, reason="damaged"),
+    StatusesPending(statuses=(STATUS,), results=(RESULT,)),
+    VerdictsWanted(offset=42),
+    Verdicts(
+        offset=42,
+        until=90,
+        verdicts=(STATUS,),
+        golden=DiscoveryMessage(
+            subscriber_instance="0b7f",
+            subscriber="edge-0",
+            configuration=SubscriberConfiguration(editable=True, max_retries=-1),
+        ),
+        problem="the status topic cannot be read",
+    ),
     FleetView(members=(), unread=40_000, dropped=3),
     ErrorCount(subscriber="edge-1", publisher="site", size=12, held=2, hooks=1, dropped=30),
     DistributeRequest(
