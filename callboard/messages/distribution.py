@@ -125,7 +125,8 @@ class DiscoveryMessage(Event):
     ``since_ns`` is when the state began and ``next_try_ns`` when a retry is due, both by the
     subscriber's clock, as is ``time_ns``. ``head_offset`` is the package being imported or waited for, -1 for none, and
     ``import_started_ns`` when that import began. ``hooks`` counts post-import hooks that are still due. Of the ``held``
-    packages ``held_offset`` is the lowest: the log must keep it, for it is yet to be imported from there.
+    packages ``held_offset`` is the lowest: the log must keep it, for it is yet to be imported from there. ``place`` differs
+    between two copies of one repository, which have the same instance.
     """
 
     subscriber_instance: str
@@ -159,6 +160,7 @@ class DiscoveryMessage(Event):
     throttle_per_min: int = 0
     hooks: int = 0
     held_offset: int = -1
+    place: str = ""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

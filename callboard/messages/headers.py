@@ -30,6 +30,9 @@ ORIGINAL_TYPES = {
 }
 """The original wrote the type as a number."""
 
+RECIPIENTS_BYTES_MAX = 16 << 10
+"""A longer list of recipients is left to the message, so that the headers stay small beside it."""
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RecordHeaders:
@@ -37,8 +40,8 @@ class RecordHeaders:
 
     ``type`` is the message's name, ``id`` is unique to the record and ``cause`` is the id of the record or
     request that led to it. ``time_ns`` is by the producer's clock, since the epoch. ``traceparent`` is as
-    the W3C defines it. With ``publisher`` and ``kind`` (the name of a ``Kind``) a reader can skip a foreign
-    package without decoding it.
+    the W3C defines it. With ``publisher``, ``kind`` (the name of a ``Kind``) and ``recipients`` (see ``addressed``) a
+    reader can skip a foreign package without decoding it.
     """
 
     type: str
@@ -50,6 +53,7 @@ class RecordHeaders:
     producer: str = ""
     publisher: str = ""
     kind: str = ""
+    recipients: str = ""
 
     def to_pairs(self) -> Headers:
         """The headers as a record has them."""
@@ -83,6 +87,7 @@ class RecordHeaders:
             producer=texts.get("producer", ""),
             publisher=texts.get("publisher", ""),
             kind=texts.get("kind", ""),
+            recipients=texts.get("recipients", ""),
         )
 
 
@@ -100,11 +105,11 @@ def new_record(
     """The event as a record for the log.
 
     ``time_ns`` is nanoseconds since the epoch; see ``NewRecord`` for ``key`` and ``RecordHeaders`` for the
-    rest. A package brings its publisher and kind with it.
+    rest. A package brings its publisher, kind and recipients with it.
     """
-    kind = ""
+    kind = recipients = ""
     if isinstance(event, PackageMessage):
-        publisher, kind = event.publisher, event.kind.name
+        publisher, kind, recipients = event.publisher, event.kind.name, _address(event.recipients)
     headers = RecordHeaders(
         type=type(event).__name__,
         id=record_id,
@@ -114,6 +119,7 @@ def new_record(
         producer=producer,
         publisher=publisher,
         kind=kind,
+        recipients=recipients,
     )
     return NewRecord(payload=_encode(event), headers=headers.to_pairs(), key=key)
 
@@ -140,6 +146,18 @@ def open_record(record: Record, expected: type[E] | tuple[type[E], ...]) -> E:
         raise Undecodable(f"it is a {headers.type!r:.80}, where only {names} is expected")
     except Undecodable as error:
         raise Undecodable(f"{where} cannot be decoded: {error}") from error
+
+
+def addressed(recipients: str, subscriber: str) -> bool:
+    """Whether this header allows that the record is for the subscriber; the message has the last word."""
+    return not recipients or subscriber in recipients.split("\n")
+
+
+def _address(recipients: tuple[str, ...]) -> str:
+    """The header for these recipients: a line for each, or nothing if it would be too long or misread."""
+    header = "\n".join(recipients)
+    unfit = len(header.encode()) > RECIPIENTS_BYTES_MAX or "\0" in header or header.count("\n") != len(recipients) - 1
+    return "" if unfit else header
 
 
 def _encode(event: Event) -> bytes:

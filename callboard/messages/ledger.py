@@ -2,7 +2,7 @@
 
 from dataclasses import dataclass
 
-from callboard.messages.distribution import CommandResultMessage, Kind, PackageStatusMessage
+from callboard.messages.distribution import CommandResultMessage, Kind, PackageStatusMessage, Pairs
 from callboard.messages.event import Event
 
 
@@ -40,7 +40,10 @@ class HeldPackage(Event):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class HookDue(Event):
-    """A package whose content is imported and whose post-import hook has not succeeded yet."""
+    """A package whose content is imported and whose post-import hook has not succeeded yet.
+
+    ``attempts`` is stored before each call, so that a hook that ends its process is counted too.
+    """
 
     offset: int
     publisher: str
@@ -50,6 +53,7 @@ class HookDue(Event):
     deep_paths: tuple[str, ...] = ()
     attempts: int = 0
     last_error: str = ""
+    metadata: Pairs = ()
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -370,14 +370,34 @@ class Verdicts(Event):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Report(Event):
-    """What the importer knows, for the announcer to announce; the announcer adds who and where it runs."""
+    """What the importer knows, for the announcer to announce; the announcer adds who and where it runs.
+
+    ``head_time_ns`` is when the package that is being imported was appended, 0 if there is none. ``caught_up`` says
+    that everything is processed that was on the log when the reading began.
+    """
 
     announcement: DiscoveryMessage
+    head_time_ns: int = 0
+    caught_up: bool = False
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Admitted(Event):
-    """The name is ours; start."""
+    """The name is ours up to ``until_ms`` of the monotonic clock, 0 being without end: start, or go on."""
+
+    until_ms: int = 0
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ReadyQuery(Event):
+    """Answer with ``Ready`` once the subscriber may serve."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Ready(Event):
+    """The subscriber may serve, and ``reason`` is which condition made it so."""
+
+    reason: str
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

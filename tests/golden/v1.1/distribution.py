@@ -57,6 +57,7 @@ INSTANCES = (
         throttle_per_min=150,
         hooks=1,
         held_offset=40,
+        place="9f86",
     ),
     ForgottenMessage(subscriber="edge-1", author="ada", reason="scaled down", time_ns=1_700_000_000_000_000_003),
     RetryCommand(offset=41, without_golden=True),

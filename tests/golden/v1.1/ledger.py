@@ -24,6 +24,7 @@ HOOK = HookDue(
     deep_paths=("/docs/b",),
     attempts=1,
     last_error="the cache did not answer",
+    metadata=(("why", "news"),),
 )
 
 MARK = Watermark(

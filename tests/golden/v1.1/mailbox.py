@@ -10,12 +10,16 @@ from callboard.messages.distribution import (
     SubscriberConfiguration,
 )
 from callboard.messages.mailbox import (
+    Admitted,
     CommandPassedOver,
     CommandReceived,
     DistributeRequest,
     DistributeResponse,
     ErrorCount,
     FleetView,
+    Ready,
+    ReadyQuery,
+    Report,
     StatusesPending,
     Verdicts,
     VerdictsWanted,
@@ -29,6 +33,18 @@ RESULT = CommandResultMessage(
 )
 
 INSTANCES = (
+    Report(
+        announcement=DiscoveryMessage(
+            subscriber_instance="0b7f",
+            subscriber="edge-1",
+            configuration=SubscriberConfiguration(editable=True, max_retries=-1),
+        ),
+        head_time_ns=1_700_000_000_000_000_009,
+        caught_up=True,
+    ),
+    Admitted(until_ms=123_456),
+    ReadyQuery(),
+    Ready(reason="idle"),
     CommandReceived(
         log_id="l-2",
         offset=9,
