@@ -1,10 +1,12 @@
 """Knows every subscriber that was ever heard of, and whether it still is."""
 
-from collections.abc import Iterable
+from collections import OrderedDict
+from collections.abc import Generator, Iterable
 from dataclasses import dataclass
 from random import Random
 
 from callboard.actors.decision import (
+    After,
     Done,
     Effect,
     Failed,
@@ -15,15 +17,18 @@ from callboard.actors.decision import (
     Started,
     Stopped,
     Stopping,
+    Tick,
     note,
 )
 from callboard.actors.effects import FindBounds, TopicBounds
-from callboard.actors.follower import Delivered, Follower, Replaced, last
+from callboard.actors.follower import Delivered, Follower, OutOfRange, Positioned, Replaced, last
 from callboard.actors.publisher.liveness import Heard
+from callboard.actors.publisher.lookback import Lookback
 from callboard.errors import SchemaTooNew, Undecodable
-from callboard.messages.distribution import DiscoveryMessage, LogMessage
+from callboard.messages.distribution import DiscoveryMessage, ForgottenMessage, LogMessage, State
+from callboard.messages.event import Event
 from callboard.messages.headers import open_record
-from callboard.messages.mailbox import FleetQuery, FleetView, Member
+from callboard.messages.mailbox import FleetQuery, FleetView, Liveness, Member
 from callboard.messages.record import Record
 
 
@@ -31,13 +36,15 @@ from callboard.messages.record import Record
 class FleetSettings:
     """``topic`` is the discovery topic.
 
-    ``history`` is how many of its newest offsets are read at the start: no subscriber that announced itself within
-    them is ever missing. After ``gone_after_s`` seconds without a word a subscriber is gone. Bounds: subscribers
-    known (those not heard of for longest are forgotten first) and questions that wait for the history.
+    ``history`` is how many of its newest offsets are read before anything is answered. All that lies before them is
+    read on the side, for those who have been silent for long; the first questions wait for it, but no longer than
+    ``lookback_wait_s`` seconds. After ``gone_after_s`` seconds without a word a subscriber is gone. Bounds: subscribers
+    known (those not heard of for longest are dropped first) and questions that wait for the history.
     """
 
     topic: str
     history: int = 20_000
+    lookback_wait_s: float = 3.0
     gone_after_s: float = 3600.0
     max_members: int = 10_000
     max_waiting: int = 1000
@@ -46,17 +53,23 @@ class FleetSettings:
 class Fleet:
     """Folds the announcements by subscriber name. The earlier claim to a name holds while it is live.
 
+    A subscriber leaves it only when it is forgotten by command, or when retention takes its last word.
+
     Receives: FleetQuery, answered once everything is read that was announced before it.
     Sends: FleetView, to whoever asked.
     Stores: the last announcement of every subscriber, in memory.
-    Timers: the follower's back-off, 0.1 to 5 s.
+    Timers: the back-offs of follower and lookback, 0.1 to 5 s; "patience", which ends the wait for the lookback.
     Gives up: never; the follower tries again. What is no announcement is passed over, with a line in the log.
     """
 
     def __init__(self, settings: FleetSettings, rng: Random) -> None:
         self._settings = settings
         self._follower = Follower(settings.topic, last(settings.history), rng)
-        self._heard: dict[str, Heard] = {}  # by subscriber, the one heard last at the end
+        self._lookback = Lookback(settings.topic, DiscoveryMessage.__name__, rng)
+        self._patient = True  # questions still wait for the lookback
+        self._heard: OrderedDict[str, Heard] = OrderedDict()  # by subscriber, the one heard last at the end
+        self._forgotten: set[str] = set()  # whom the lookback must not bring back
+        self._dropped: set[str] = set()
         self._waiting: dict[Origin, int | None] = {}  # who asks, and up to where must be read for the answer
         self._ignored = 0
 
@@ -78,8 +91,11 @@ class Fleet:
             case Done(FindBounds(), TopicBounds() as bounds):
                 self._aim(bounds.end)
                 yield from self._follow(message, now)
+            case Tick("patience"):
+                self._patient = False
             case _:
                 yield from self._follow(message, now)
+                yield from self._look_back(message, now)
         yield from self._answer(now)
 
     def _follow(self, message: Input, now: Moment) -> Iterable[Effect]:
@@ -91,6 +107,18 @@ class Fleet:
         elif isinstance(news, Replaced):
             self._aim(-1, again=True)
         yield from effects
+        if isinstance(news, Positioned | OutOfRange | Replaced):
+            start = self._follower.position
+            yield from self._lookback.start(news.bounds.log_id, news.bounds.first, start)
+            yield After("patience", self._settings.lookback_wait_s if self._lookback.unread else -1.0)
+
+    def _look_back(self, message: Input, now: Moment) -> Iterable[Effect]:
+        records, effects = self._lookback.handle(message)
+        for record in records:
+            yield from self._fold_older(record, now)
+        if not self._lookback.unread:
+            self._forgotten.clear()
+        yield from effects
 
     def _aim(self, end: int, *, again: bool = False) -> None:
         """The questions that do not know it yet, or all of them, are answered once everything below is read."""
@@ -101,7 +129,7 @@ class Fleet:
     def _answer(self, now: Moment) -> Iterable[Effect]:
         position = self._follower.position
         ready = [asker for asker, end in self._waiting.items() if end is not None and end <= position]
-        if not self._follower.caught_up or not ready:
+        if not self._follower.caught_up or not ready or (self._patient and self._lookback.unread):
             return
         view = self._view(now)
         for asker in ready:
@@ -109,25 +137,52 @@ class Fleet:
             yield Reply(asker, view)
 
     def _fold(self, record: Record, history: bool, now: Moment) -> Iterable[Effect]:
+        said = yield from self._open(record)
+        if isinstance(said, ForgottenMessage):
+            self._heard.pop(said.subscriber, None)
+            self._forget(said.subscriber)
+        if not isinstance(said, DiscoveryMessage):
+            return
+        heard = _heard(said, record, now, history=history)
+        known = self._heard.get(said.subscriber)
+        if known is None or known.gives_way_to(heard, self._settings.gone_after_s):
+            self._heard[said.subscriber] = heard
+            self._heard.move_to_end(said.subscriber)
+        self._dropped.discard(said.subscriber)
+        yield from self._keep_bound()
+
+    def _fold_older(self, record: Record, now: Moment) -> Iterable[Effect]:
+        """Take in what was written before all that is known; the newer comes before the older."""
+        said = yield from self._open(record)
+        if isinstance(said, ForgottenMessage) and said.subscriber not in self._heard:
+            self._forget(said.subscriber)
+        if not isinstance(said, DiscoveryMessage) or said.subscriber in self._forgotten:
+            return
+        heard = _heard(said, record, now, history=True)
+        known = self._heard.get(said.subscriber)
+        if known is None or _took_back(known, heard, self._settings.gone_after_s):
+            self._heard[said.subscriber] = heard
+            self._heard.move_to_end(said.subscriber, last=False)
+            yield from self._keep_bound()
+
+    def _open(self, record: Record) -> Generator[Effect, None, Event | None]:
         try:
-            announcement = open_record(record, (DiscoveryMessage, LogMessage))
+            return open_record(record, (DiscoveryMessage, LogMessage, ForgottenMessage))
         except (SchemaTooNew, Undecodable) as error:
             self._ignored += 1
             yield note("announcement.ignored", "warning", count=self._ignored, reason=str(error))
-            return
-        if not isinstance(announcement, DiscoveryMessage):
-            return
-        # When history was written can only be told by the record's time, that is by another host's clock.
-        age_s = max(now.wall_ns - record.time_ns, 0) / 1e9 if history else 0.0
-        heard = Heard(announcement, record.time_ns, now.mono_s - age_s)
-        known = self._heard.get(announcement.subscriber)
-        if known is None or known.gives_way_to(heard, self._settings.gone_after_s):
-            self._heard.pop(announcement.subscriber, None)
-            self._heard[announcement.subscriber] = heard
+            return None
+
+    def _forget(self, subscriber: str) -> None:
+        self._dropped.discard(subscriber)
+        self._forgotten.add(subscriber)
+
+    def _keep_bound(self) -> Iterable[Effect]:
         if len(self._heard) > self._settings.max_members:
-            forgotten = next(iter(self._heard))
-            del self._heard[forgotten]
-            yield note("subscriber.forgotten", "warning", subscriber=forgotten, bound=self._settings.max_members)
+            dropped, _ = self._heard.popitem(last=False)
+            if len(self._dropped) < self._settings.max_members:
+                self._dropped.add(dropped)
+            yield note("subscriber.dropped", "warning", subscriber=dropped, bound=self._settings.max_members)
 
     def _view(self, now: Moment) -> FleetView:
         members = [
@@ -138,4 +193,17 @@ class Fleet:
             )
             for _, heard in sorted(self._heard.items())
         ]
-        return FleetView(members=tuple(members))
+        return FleetView(members=tuple(members), unread=self._lookback.unread, dropped=len(self._dropped))
+
+
+def _heard(said: DiscoveryMessage, record: Record, now: Moment, *, history: bool) -> Heard:
+    """When history was written can only be told by the record's time, that is by another host's clock."""
+    age_s = max(now.wall_ns - record.time_ns, 0) / 1e9 if history else 0.0
+    return Heard(said, record.time_ns, now.mono_s - age_s)
+
+
+def _took_back(known: Heard, older: Heard, gone_after_s: float) -> bool:
+    """Whether what is known of a name is only that it was refused to somebody, for ``older`` held it."""
+    refused = known.announcement.state is State.STOPPED
+    other = known.announcement.subscriber_instance != older.announcement.subscriber_instance
+    return refused and other and older.liveness(known.heard_s, gone_after_s) is Liveness.LIVE

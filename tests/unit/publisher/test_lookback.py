@@ -1,0 +1,159 @@
+"""Nobody vanishes from the fleet while the log still has their last word, however long ago that was."""
+
+from collections.abc import Iterable
+from random import Random
+
+import pytest
+
+from callboard.actors.decision import Done, Effect, Failed, Origin, Tick
+from callboard.actors.effects import FindBounds, LogRead, ReadLog, TopicBounds
+from callboard.actors.publisher.fleet import Fleet, FleetSettings
+from callboard.errors import LogUnavailable, OffsetOutOfRange
+from callboard.messages.distribution import DiscoveryMessage, ForgottenMessage, State, SubscriberConfiguration
+from callboard.messages.event import Event
+from callboard.messages.headers import new_record
+from callboard.messages.mailbox import FleetQuery, FleetView, Liveness
+from callboard.messages.record import Record
+from callboard.testing.decision_driver import DecisionDriver
+
+HOUR_NS = 3600 * 10**9
+
+
+def word(name: str, instance: str = "i1", state: State = State.IDLE) -> DiscoveryMessage:
+    configuration = SubscriberConfiguration(editable=False, max_retries=-1)
+    return DiscoveryMessage(subscriber_instance=instance, subscriber=name, configuration=configuration, state=state)
+
+
+class Board:
+    """A fleet over a discovery topic with this history; the last word was written an hour before now."""
+
+    def __init__(self, *history: Event, newest: int = 2, first: int = 0, max_members: int = 100) -> None:
+        settings = FleetSettings("d", history=newest, max_members=max_members)
+        self.driver = DecisionDriver(Fleet(settings, Random(1)))
+        self.first = first
+        self.records: list[Record] = []
+        self.write(history)
+
+    def write(self, events: Iterable[Event]) -> None:
+        for event in events:
+            name = event.subscriber if isinstance(event, DiscoveryMessage) else "operator"
+            instance = event.subscriber_instance if isinstance(event, DiscoveryMessage) else ""
+            new = new_record(event, record_id="r", time_ns=0, producer=f"{name}/{instance}")
+            self.records.append(new.at(len(self.records), self.driver.now.wall_ns - HOUR_NS))
+
+    def result(self, effect: Effect) -> TopicBounds | LogRead:
+        if isinstance(effect, FindBounds):
+            return TopicBounds("L1", self.first, len(self.records))
+        assert isinstance(effect, ReadLog)
+        found = tuple(self.records[effect.start : effect.start + min(effect.max_records, 3)])
+        return LogRead("L1", found, effect.start + len(found))
+
+    def serve(self, *, lookback: bool = True) -> None:
+        """Carry out what is asked for, until it only waits at the end of the topic."""
+        while effects := [effect for effect in self.driver.open if self._ready(effect, lookback)]:
+            effect = effects[0]
+            assert isinstance(effect, ReadLog | FindBounds)
+            self.driver.open.remove(effect)
+            self.driver.feed(self._done(effect))
+
+    def view(self) -> FleetView:
+        self.driver.feed(FleetQuery(), Origin("gateway", 1))
+        self.serve()
+        return self.answer()
+
+    def answer(self) -> FleetView:
+        _, event = self.driver.replies()[-1]
+        assert isinstance(event, FleetView)
+        return event
+
+    def _ready(self, effect: Effect, lookback: bool) -> bool:
+        if not isinstance(effect, ReadLog):
+            return True
+        return effect.start < len(self.records) and (lookback or effect.start >= len(self.records) - 2)
+
+    def _done(self, effect: ReadLog | FindBounds) -> Done:
+        return Done(effect, self.result(effect))
+
+
+def names(view: FleetView) -> list[str]:
+    return [member.announcement.subscriber for member in view.members]
+
+
+@pytest.mark.proves("F60", "F63", "W26")
+def test_a_subscriber_that_was_silent_for_long_is_still_known() -> None:
+    board = Board(word("old"), *[word("busy")] * 10)
+    view = board.view()
+    assert names(view) == ["busy", "old"]
+    assert view.unread == 0
+
+
+@pytest.mark.proves("W26")
+def test_the_newest_word_of_each_counts_whatever_is_read_first() -> None:
+    board = Board(word("edge"), word("edge", state=State.BLOCKED), word("edge", state=State.GAP), *[word("busy")] * 3)
+    assert [m.announcement.state for m in board.view().members if m.announcement.subscriber == "edge"] == [State.GAP]
+
+
+def test_a_question_is_answered_after_a_while_though_the_old_part_is_not_read_and_says_so() -> None:
+    board = Board(word("old"), *[word("busy")] * 10)
+    board.driver.feed(FleetQuery(), Origin("gateway", 1))
+    board.serve(lookback=False)
+    assert board.driver.replies() == []
+    board.driver.tick("patience")
+    assert names(board.answer()) == ["busy"]
+    assert board.answer().unread == 9
+    board.serve()
+    assert names(board.view()) == ["busy", "old"]
+
+
+def test_a_failed_read_of_the_old_part_is_tried_again_and_a_trimmed_one_is_left_out() -> None:
+    board = Board(word("gone"), word("old"), *[word("busy")] * 3)
+    board.serve(lookback=False)
+    (read,) = [effect for effect in board.driver.open if isinstance(effect, ReadLog) and effect.start == 0]
+    board.driver.open.remove(read)
+    board.driver.feed(Failed(read, LogUnavailable("away")))
+    board.driver.tick("lookback")
+    again = next(effect for effect in board.driver.open if effect == read)
+    board.driver.open.remove(again)
+    board.first = 1
+    board.driver.feed(Failed(again, OffsetOutOfRange("d", 0, 1, 5)))
+    assert names(board.view()) == ["busy", "old"]
+
+
+@pytest.mark.proves("W38")
+def test_one_that_was_forgotten_is_not_brought_back_by_its_older_words() -> None:
+    forgotten = [ForgottenMessage(subscriber="old"), ForgottenMessage(subscriber="older")]
+    assert names(Board(word("old"), word("older"), *forgotten, *[word("busy")] * 3).view()) == ["busy"]
+    assert names(Board(word("old"), word("older"), *[word("busy")] * 3, *forgotten).view()) == ["busy"]
+
+
+@pytest.mark.proves("W38")
+def test_the_next_word_of_one_that_was_forgotten_undoes_it() -> None:
+    board = Board(word("old"), ForgottenMessage(subscriber="old"))
+    assert names(board.view()) == []
+    board.write([word("old")])
+    read = next(effect for effect in board.driver.open if isinstance(effect, ReadLog))
+    board.driver.open.remove(read)
+    board.driver.feed(board._done(read))
+    assert names(board.view()) == ["old"]
+
+
+def test_one_that_was_refused_the_name_does_not_hide_its_holder() -> None:
+    refused = word("edge", "i2", State.STOPPED)
+    board = Board(word("edge", "i1"), word("edge", "i2", State.STARTING), refused, *[word("busy")] * 3)
+    (edge,) = [m for m in board.view().members if m.announcement.subscriber == "edge"]
+    assert edge.announcement.subscriber_instance == "i1"
+    assert edge.liveness is Liveness.SILENT
+
+
+@pytest.mark.proves("W38")
+def test_beyond_the_bound_those_not_heard_of_for_longest_are_dropped_and_counted() -> None:
+    board = Board(*(word(f"edge-{n}") for n in range(6)), max_members=4)
+    view = board.view()
+    assert names(view) == ["edge-2", "edge-3", "edge-4", "edge-5"]
+    assert view.dropped == 2
+
+
+def test_the_end_of_patience_is_told_to_nobody_who_does_not_wait() -> None:
+    board = Board(word("edge"))
+    board.serve()
+    assert board.driver.feed(Tick("patience")) == []
