@@ -18,13 +18,23 @@ RETRY = Backoff(first_s=0.1, max_s=5.0)
 
 @dataclass(slots=True)
 class Job:
-    """A request on its way: being built until it has a ``package``, or a ``refusal``."""
+    """A request on its way: being built until it has a ``package``, or a ``refusal``.
+
+    ``received_s`` and ``due_s`` are moments of the monotonic clock: it is not admitted before ``due_s``, which is known
+    once the backlog of ``throttled_by`` is ``measured``.
+    """
 
     request: DistributeRequest
     origins: set[Origin] = field(default_factory=set)
     package: PackageMessage | None = None
     refusal: str = ""
     passing: bool = False  # the reason for the refusal may pass
+    dropped: bool = False  # the reason is that there is nothing to ship
+    received_s: float = 0.0
+    due_s: float = 0.0
+    measured: bool = False
+    throttled_ms: int = 0
+    throttled_by: str = ""
 
 
 class Batch:

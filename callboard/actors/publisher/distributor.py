@@ -2,11 +2,12 @@
 
 from collections import OrderedDict
 from collections.abc import Iterable
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from itertools import takewhile
 from random import Random
 
 from callboard.actors.decision import (
+    After,
     Done,
     Effect,
     Failed,
@@ -20,8 +21,10 @@ from callboard.actors.decision import (
     note,
 )
 from callboard.actors.effects import Append, BuildPackage
+from callboard.actors.publisher.admission import Admission
 from callboard.actors.publisher.batch import Batch, Job
-from callboard.actors.publisher.request import check_request, package_of, with_identity
+from callboard.actors.publisher.request import check_request, is_empty, package_of, with_identity
+from callboard.actors.publisher.throttle import ThrottleSettings
 from callboard.errors import (
     BlobUnavailable,
     CallboardError,
@@ -34,19 +37,21 @@ from callboard.messages.mailbox import DistributeRequest, DistributeResponse
 
 PASSING = (LogUnavailable, BlobUnavailable, RepositoryUnavailable)
 """What may be over by the next try."""
+EMPTY = "empty request: there is nothing in this folder; to remove what subscribers have, delete its paths"
 STOPPING = "the publisher is stopping; ask again, with the same request id, once it is back"
 
 
 @dataclass(frozen=True, slots=True)
 class DistributorSettings:
-    """Who publishes, to which package topic. Bounds: packages being built or waiting for their turn on the log,
-    requests waiting behind them, tries to append, and answers remembered for those who ask twice.
+    """Who publishes, to which package topic, and whose backlog holds it up. Bounds: packages being built or waiting for
+    their turn on the log, requests waiting behind them, tries to append, and answers remembered for who asks twice.
     """
 
     topic: str
     publisher: str
     instance: str
     producer: str
+    throttle: ThrottleSettings = field(default_factory=ThrottleSettings)
     max_in_progress: int = 8
     max_waiting: int = 1000
     max_attempts: int = 8
@@ -57,16 +62,18 @@ class Distributor:
     """Builds several packages at a time, and appends them in the order of their requests.
 
     Receives: DistributeRequest. One asked again while in progress is built once and answered to all who asked.
-    Sends: DistributeResponse, to whoever asked.
+        FleetView (fleet) and Sizes (queue_cache), by which it throttles.
+    Sends: DistributeResponse, to whoever asked; FleetQuery (fleet) and SizesQuery (queue_cache).
     Stores: packages on the log, keyed by request id, so that a request made again gets the offset it had.
-    Timers: "append", the back-off while the log is unavailable, 0.1 to 5 s.
+    Timers: "append", the back-off while the log is unavailable, 0.1 to 5 s; "admit", until the next request may go on;
+        "measure", how long a question about the backlog may take, 5 s.
     Gives up: on a request that cannot be built, or after ``max_attempts`` tries to append; it may be made again.
     """
 
     def __init__(self, settings: DistributorSettings, rng: Random) -> None:
         self._settings = settings
         self._jobs: OrderedDict[str, Job] = OrderedDict()  # in progress, by request id
-        self._waiting: OrderedDict[str, Job] = OrderedDict()
+        self._waiting = Admission(settings.throttle, settings.publisher)
         self._answers: OrderedDict[str, DistributeResponse] = OrderedDict()
         self._batch = Batch(settings.topic, settings.producer, settings.max_attempts, rng)  # the first jobs
         self._stopping = False
@@ -75,11 +82,15 @@ class Distributor:
         """Handle one input."""
         match message:
             case DistributeRequest():
-                yield from self._request(message, origin)
+                yield from self._request(message, origin, now)
             case Done(BuildPackage(request), PackageMessage() as package):
                 its = self._settings
                 package = with_identity(package, request, its.publisher, its.instance)
-                self._jobs[request.request_id].package = package
+                job = self._jobs[request.request_id]
+                if is_empty(package):
+                    job.refusal, job.dropped = EMPTY, True
+                else:
+                    job.package = package
             case Failed(BuildPackage(request), error):
                 job = self._jobs[request.request_id]
                 job.refusal, job.passing = str(error), isinstance(error, PASSING)
@@ -91,15 +102,17 @@ class Distributor:
                 yield self._batch.append(now)
             case Stopping():
                 self._stopping = True
-                while self._waiting:
-                    yield from self._refuse(self._waiting.popitem(last=False)[1], STOPPING, retry=True)
+                for job in self._waiting.drain():
+                    yield from self._refuse(job, STOPPING, retry=True)
+            case _:
+                yield from self._waiting.handle(message, now)
         yield from self._go_on(now)
 
-    def _request(self, request: DistributeRequest, origin: Origin) -> Iterable[Effect]:
+    def _request(self, request: DistributeRequest, origin: Origin, now: Moment) -> Iterable[Effect]:
         name = request.request_id
         if answer := self._answers.get(name):
             yield Reply(origin, answer)
-        elif job := self._jobs.get(name) or self._waiting.get(name):
+        elif job := self._jobs.get(name) or self._waiting.find(name):
             job.origins.add(origin)
         elif busy := self._busy():
             yield from self._refuse(Job(request, {origin}), busy, retry=True)
@@ -109,7 +122,7 @@ class Distributor:
             except RequestRefused as error:
                 yield from self._refuse(Job(request, {origin}), str(error))
             else:
-                self._waiting[name] = Job(request, {origin})
+                yield from self._waiting.add(Job(request, {origin}), now)
 
     def _busy(self) -> str:
         if self._stopping:
@@ -123,13 +136,16 @@ class Distributor:
         while not self._batch.jobs and self._jobs and (job := next(iter(self._jobs.values()))).refusal:
             del self._jobs[job.request.request_id]
             yield from self._refuse(job, job.refusal, retry=job.passing)
-        while self._waiting and len(self._jobs) < self._settings.max_in_progress:
-            name, job = self._waiting.popitem(last=False)
-            self._jobs[name] = job
-            if job.request.kind is Kind.ADD:
-                yield BuildPackage(job.request)
+        free = self._settings.max_in_progress - len(self._jobs)
+        for admitted in self._waiting.admit(free, len(self._jobs), now):
+            if isinstance(admitted, After):
+                yield admitted
+                continue
+            self._jobs[admitted.request.request_id] = admitted
+            if admitted.request.kind is Kind.ADD:
+                yield BuildPackage(admitted.request)
             else:
-                job.package = package_of(job.request, self._settings.publisher, self._settings.instance)
+                admitted.package = package_of(admitted.request, self._settings.publisher, self._settings.instance)
         built = takewhile(lambda job: job.package is not None, self._jobs.values())
         if not self._batch.jobs and self._batch.take(built):
             yield self._batch.append(now)
@@ -137,6 +153,7 @@ class Distributor:
             yield Stopped()
 
     def _appended(self, offsets: tuple[int, ...]) -> Iterable[Effect]:
+        self._waiting.appended(len(offsets))
         for job, offset in zip(self._finish(), offsets, strict=True):
             assert job.package is not None
             answer = DistributeResponse(
@@ -146,11 +163,16 @@ class Distributor:
                 offset=offset,
                 length=job.package.length,
                 entries=job.package.entries,
+                throttled_ms=job.throttled_ms,
+                throttled_by=job.throttled_by,
             )
             self._answers[answer.request_id] = answer
             if len(self._answers) > self._settings.max_answers:
                 self._answers.popitem(last=False)
-            yield note("package.appended", request_id=answer.request_id, offset=offset, length=answer.length)
+            yield note(
+                "package.appended", request_id=answer.request_id, offset=offset, length=answer.length,
+                throttled_ms=answer.throttled_ms, throttled_by=answer.throttled_by,
+            )  # fmt: skip
             yield from (Reply(origin, answer) for origin in sorted(job.origins))
 
     def _not_appended(self, error: CallboardError) -> Iterable[Effect]:
@@ -172,5 +194,13 @@ class Distributor:
     def _refuse(self, job: Job, reason: str, *, retry: bool = False) -> Iterable[Effect]:
         name = job.request.request_id
         yield note("request.refused", "warning", request_id=name, reason=reason)
-        answer = DistributeResponse(request_id=name, accepted=False, reason=reason, retry=retry)
+        answer = DistributeResponse(
+            request_id=name,
+            accepted=False,
+            reason=reason,
+            retry=retry,
+            dropped=job.dropped,
+            throttled_ms=job.throttled_ms,
+            throttled_by=job.throttled_by,
+        )
         yield from (Reply(origin, answer) for origin in sorted(job.origins))

@@ -28,11 +28,13 @@ def check_request(request: DistributeRequest) -> None:
         raise RequestRefused(f"deep path {strays[0]!r} is not among the paths; add it there too")
     if request.kind is Kind.ADD and not request.source:
         raise RequestRefused("no source; name the folder that the paths are read from")
+    if not all(request.recipients):
+        raise RequestRefused("a recipient without a name; name subscribers, or nobody if it is for all of them")
 
 
 def _check_text(request: DistributeRequest) -> None:
     pairs = [text for pair in request.metadata for text in pair]
-    for text in (request.request_id, request.user, *pairs):
+    for text in (request.request_id, request.user, *pairs, *request.recipients):
         try:
             text.encode()
         except UnicodeEncodeError:
@@ -55,6 +57,7 @@ def package_of(request: DistributeRequest, publisher: str, instance: str) -> Pac
         user=request.user,
         metadata=request.metadata,
         request_id=request.request_id,
+        recipients=request.recipients,
     )
 
 
@@ -70,4 +73,13 @@ def with_identity(built: PackageMessage, request: DistributeRequest, publisher: 
         user=known.user,
         metadata=known.metadata,
         request_id=known.request_id,
+        recipients=known.recipients,
     )
+
+
+def is_empty(package: PackageMessage) -> bool:
+    """Whether a built package has nothing in it but the root folder itself.
+
+    A folder that is empty, such as one where nothing is mounted yet, is not taken for the wish to remove everything.
+    """
+    return package.kind is Kind.ADD and package.paths == ("/",) and package.entries <= 1

@@ -60,6 +60,7 @@ def answers(effects: list[Effect]) -> dict[int, DistributeResponse]:
     return found
 
 
+@pytest.mark.proves("F14", "F15", "F26")
 def test_an_add_is_built_appended_and_answered_with_its_offset() -> None:
     it, request = distributor(), add("r1", user="ann", metadata=(("k", "v"),))
     assert tell(it, request, 1) == [BuildPackage(request)]
@@ -83,6 +84,7 @@ def test_the_package_id_depends_on_the_request_id_alone() -> None:
     assert ids[0] == ids[1] != ids[2]
 
 
+@pytest.mark.proves("F11")
 @pytest.mark.parametrize("kind", [Kind.DELETE, Kind.INVALIDATE, Kind.TEST])
 def test_what_has_no_content_is_not_built(kind: Kind) -> None:
     effects = tell(distributor(), DistributeRequest(request_id="r", kind=kind, paths=("/a",)), 1)
@@ -90,6 +92,7 @@ def test_what_has_no_content_is_not_built(kind: Kind) -> None:
     assert len(effects) == 1
 
 
+@pytest.mark.proves("F11", "F12", "F16")
 @pytest.mark.parametrize(
     ("request_", "reason"),
     [
@@ -103,6 +106,8 @@ def test_what_has_no_content_is_not_built(kind: Kind) -> None:
         (add("r", paths=("/a/../b",)), "not normalised"),
         (add("r", deep_paths=("/b",)), "'/b' is not among"),
         (add("r", source=""), "no source"),
+        (add("r", recipients=("edge-1", "")), "a recipient without a name"),
+        (add("r", recipients=("\udc80",)), "not valid UTF-8"),
     ],
 )
 def test_a_wrong_request_is_refused_with_its_reason(request_: DistributeRequest, reason: str) -> None:
@@ -111,6 +116,7 @@ def test_a_wrong_request_is_refused_with_its_reason(request_: DistributeRequest,
     assert reason in answer.reason
 
 
+@pytest.mark.proves("F12")
 def test_a_test_package_needs_no_path() -> None:
     append_in(tell(distributor(), DistributeRequest(request_id="r", kind=Kind.TEST, paths=()), 1))
 
@@ -175,6 +181,26 @@ def test_a_refused_request_can_be_made_again_under_its_id() -> None:
     tell(it, request, 1)
     tell(it, Failed(BuildPackage(request), RequestRefused("no such path")))
     assert tell(it, request, 2) == [BuildPackage(request)]
+
+
+@pytest.mark.proves("F13", "F16")
+def test_a_folder_with_nothing_in_it_is_dropped_and_not_taken_for_the_wish_to_remove_everything() -> None:
+    it, request = distributor(), add("r1", paths=("/",), deep_paths=("/",))
+    tell(it, request, 1)
+    package = PackageMessage(publisher_instance="", package_id="", kind=Kind.ADD, paths=("/",), entries=1, length=90)
+    answer = answers(tell(it, Done(BuildPackage(request), package)))[1]
+    assert (answer.accepted, answer.dropped, answer.retry) == (False, True, False)
+    assert "empty request" in answer.reason
+
+
+def test_the_recipients_travel_with_the_package() -> None:
+    for request in (add("r1", recipients=("edge-1",)), DistributeRequest(
+        request_id="r2", kind=Kind.DELETE, paths=("/a",), recipients=("edge-1",)
+    )):  # fmt: skip
+        it = distributor()
+        effects = tell(it, request, 1)
+        append = append_in(effects if request.kind is Kind.DELETE else tell(it, built(request)))
+        assert open_record(append.records[0].at(1, 0), PackageMessage).recipients == ("edge-1",)
 
 
 def test_an_unavailable_log_is_tried_again_and_then_given_up_with_advice() -> None:

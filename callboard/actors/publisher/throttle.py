@@ -1,0 +1,122 @@
+"""How long a request is held up: by the backlog of the subscribers that count."""
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+from typing import Literal, NamedTuple
+
+from callboard.actors.decision import After, Effect, Moment, Send, note
+from callboard.actors.publisher.following import counts, follows
+from callboard.actors.publisher.roles import FLEET, QUEUE_CACHE
+from callboard.messages.mailbox import FleetQuery, FleetView, Member, QueueSize, Sizes, SizesQuery
+
+FRESH_S = 1.0
+"""How long a measurement holds: subscribers announce once a second at most, and what is appended since is added."""
+
+ANSWER_S = 5.0
+"""How long to wait for a measurement. Then the last one has to do: a question must not hold requests up."""
+
+TIMER = "measure"
+
+
+@dataclass(frozen=True, slots=True)
+class ThrottleSettings:
+    """Whose backlog counts: nobody's, that of ``editable`` subscribers, or of ``all``, and of those in ``subscribers``
+    in any case. Up to ``at`` packages it holds nothing up, from twice as many on it does so for ``max_s`` seconds;
+    between the two the delay grows in proportion.
+    """
+
+    by: Literal["none", "editable", "all"] = "none"
+    subscribers: tuple[str, ...] = ()
+    at: int = 1000
+    max_s: float = 20.0
+
+
+class Delay(NamedTuple):
+    """So many seconds, because of this subscriber."""
+
+    seconds: float = 0.0
+    subscriber: str = ""
+
+
+class Throttle:
+    """Measures the backlogs, one measurement at a time for all requests that wait for it.
+
+    A subscriber that is silent counts until it is gone; those that stopped, are gone or were forgotten do not.
+    """
+
+    def __init__(self, settings: ThrottleSettings, publisher: str) -> None:
+        self.active = settings.by != "none" or bool(settings.subscribers)
+        self._settings = settings
+        self._publisher = publisher
+        self._backlogs: dict[str, int] = {}  # packages by subscriber
+        self._fresh_until_s = 0.0
+        self._appended = 0  # since the measurement
+        self._asking = False
+        self._asked: dict[str, QueueSize] = {}  # by subscriber
+
+    def knows(self, now: Moment) -> bool:
+        """Whether there is a measurement to go by."""
+        return now.mono_s < self._fresh_until_s
+
+    def ask(self, now: Moment) -> Iterable[Effect]:
+        """Begin a measurement, unless one is known or under way."""
+        if not self._asking and not self.knows(now):
+            self._asking = True
+            yield Send(FLEET, FleetQuery())
+            yield After(TIMER, ANSWER_S)
+
+    def heard(self, view: FleetView, now: Moment) -> Iterable[Effect]:
+        """The fleet answered: ask for the queues of those that count."""
+        if not self._asking:
+            return  # the answer came too late
+        counting = [member.announcement for member in view.members if self._counts(member)]
+        self._asked = {said.subscriber: QueueSize(publisher=self._publisher, after=said.offset) for said in counting}
+        if self._asked:
+            yield Send(QUEUE_CACHE, SizesQuery(queues=tuple(self._asked.values())))
+        else:
+            yield from self._measured({}, now)
+
+    def sized(self, sizes: Sizes, now: Moment) -> Iterable[Effect]:
+        """The queue cache answered."""
+        asked = [(queue.publisher, queue.after) for queue in self._asked.values()]
+        if not asked or [(queue.publisher, queue.after) for queue in sizes.queues] != asked:
+            return  # the answer to an earlier question
+        found = {name: queue.size for name, queue in zip(self._asked, sizes.queues, strict=True)}
+        if sizes.problem and not any(found.values()):
+            yield from self.give_up(now)
+        else:
+            yield from self._measured(found, now)
+
+    def give_up(self, now: Moment) -> Iterable[Effect]:
+        """There is no answer: go by the last measurement for a while."""
+        if self._asking:
+            yield note("backlog.not_measured", "warning", last_known=max(self._backlogs.values(), default=0))
+            yield from self._measured(self._backlogs, now)
+
+    def appended(self, packages: int) -> None:
+        """So many packages were appended; the subscribers have them before them now."""
+        self._appended += packages
+
+    def delay(self, recipients: tuple[str, ...], ahead: int) -> Delay:
+        """How long to hold up a request for these recipients that has so many others before it."""
+        counting = {name: size for name, size in self._backlogs.items() if not recipients or name in recipients}
+        if not counting:
+            return Delay()
+        slowest = max(sorted(counting), key=counting.__getitem__)
+        above = counting[slowest] + self._appended + ahead - self._settings.at
+        seconds = self._settings.max_s * min(above / self._settings.at, 1.0)
+        return Delay(seconds, slowest) if seconds > 0 else Delay()
+
+    def _measured(self, backlogs: dict[str, int], now: Moment) -> Iterable[Effect]:
+        self._backlogs, self._appended, self._asking, self._asked = backlogs, 0, False, {}
+        self._fresh_until_s = now.mono_s + FRESH_S
+        yield After(TIMER, -1)
+
+    def _counts(self, member: Member) -> bool:
+        said = member.announcement
+        chosen = self._settings.by == "all" or (self._settings.by == "editable" and said.configuration.editable)
+        return (
+            (chosen or said.subscriber in self._settings.subscribers)
+            and follows(said, self._publisher)
+            and counts(member)
+        )

@@ -1,0 +1,252 @@
+"""Requests are held up by the backlog of the subscribers that count, and nobody is blocked by that."""
+
+from random import Random
+
+import pytest
+
+from callboard.actors.decision import Done, Origin, Stopping
+from callboard.actors.effects import Append, BuildPackage
+from callboard.actors.publisher.distributor import Distributor, DistributorSettings
+from callboard.actors.publisher.throttle import ANSWER_S, ThrottleSettings
+from callboard.messages.distribution import DiscoveryMessage, Kind, PackageMessage, SubscriberConfiguration
+from callboard.messages.mailbox import (
+    DistributeRequest,
+    DistributeResponse,
+    FleetQuery,
+    FleetView,
+    Liveness,
+    Member,
+    QueueSize,
+    Sizes,
+    SizesQuery,
+)
+from callboard.testing.decision_driver import DecisionDriver
+
+
+def subscriber(
+    name: str = "edge", offset: int = 4, *, editable: bool = True, follows: tuple[str, ...] = (),
+    liveness: Liveness = Liveness.LIVE,
+) -> Member:  # fmt: skip
+    configuration = SubscriberConfiguration(editable=editable, max_retries=-1, follows=follows)
+    said = DiscoveryMessage(subscriber_instance="i", subscriber=name, configuration=configuration, offset=offset)
+    return Member(announcement=said, liveness=liveness, seen_ns=0)
+
+
+class Stage:
+    """A distributor, and a fleet with backlogs around it."""
+
+    def __init__(self, *members: Member, backlog: int = 0, **throttle: object) -> None:
+        settings = ThrottleSettings(**({"by": "editable"} | throttle))  # type: ignore[arg-type]
+        it = Distributor(DistributorSettings("p", "site", "i", "site/i", settings), Random(1))
+        self.it = DecisionDriver(it)
+        self.members, self.backlog = members, backlog
+        self.offset = 0
+
+    def ask(self, name: str, kind: Kind = Kind.DELETE, recipients: tuple[str, ...] = (), answer: bool = True) -> None:
+        paths = () if kind is Kind.TEST else ("/a",)
+        request = DistributeRequest(request_id=name, kind=kind, paths=paths, recipients=recipients)
+        before = len(self.it.sent(FleetQuery))
+        self.it.feed(request, Origin("gateway", len(name)))
+        if answer and len(self.it.sent(FleetQuery)) > before:
+            self.answer()
+
+    def answer(self) -> None:
+        before = len(self.it.sent(SizesQuery))
+        self.it.feed(FleetView(members=self.members), Origin("fleet"))
+        if len(self.it.sent(SizesQuery)) > before:
+            asked = self.it.sent(SizesQuery)[-1].queues
+            found = tuple(QueueSize(publisher=queue.publisher, after=queue.after, size=self.backlog) for queue in asked)
+            self.it.feed(Sizes(queues=found), Origin("queue_cache"))
+
+    def append(self) -> list[str]:
+        """Carry out the append that is asked for; the ids of its requests."""
+        effect = self.it.asked(Append)
+        ids = [dict(record.headers)["cause"] for record in effect.records]
+        offsets = tuple(range(self.offset, self.offset + len(ids)))
+        self.offset += len(ids)
+        self.it.done(Append, offsets)
+        return ids
+
+    def answers(self) -> list[DistributeResponse]:
+        return [event for _, event in self.it.replies() if isinstance(event, DistributeResponse)]
+
+
+@pytest.mark.proves("F17")
+@pytest.mark.parametrize(
+    ("backlog", "delay_s"), [(0, 0), (1000, 0), (1001, 0.02), (1500, 10), (2000, 20), (2_000_000_000, 20)]
+)
+def test_the_delay_grows_with_the_backlog_between_the_limit_and_twice_the_limit(backlog: int, delay_s: float) -> None:
+    stage = Stage(subscriber(), backlog=backlog)
+    stage.ask("r")
+    if delay_s:
+        assert stage.it.timers["admit"] - stage.it.now.mono_s == pytest.approx(delay_s)
+        assert not stage.it.asks(Append)
+        stage.it.tick("admit")
+    stage.append()
+    (answer,) = stage.answers()
+    assert answer.accepted
+    assert answer.throttled_ms == pytest.approx(delay_s * 1000, abs=1)
+    assert answer.throttled_by == ("edge" if delay_s else "")
+
+
+@pytest.mark.proves("F18")
+@pytest.mark.parametrize(
+    ("by", "named", "member", "counts"),
+    [
+        ("editable", (), subscriber(), True),
+        ("editable", (), subscriber(editable=False), False),
+        ("all", (), subscriber(editable=False), True),
+        ("none", ("edge",), subscriber(editable=False), True),
+        ("none", ("other",), subscriber(), False),
+        ("all", (), subscriber(follows=("shop",)), False),
+        ("all", (), subscriber(follows=("shop", "site")), True),
+    ],
+)
+def test_only_the_chosen_subscribers_slow_the_publisher_down(
+    by: str, named: tuple[str, ...], member: Member, counts: bool
+) -> None:
+    stage = Stage(member, backlog=5000, by=by, subscribers=named)
+    stage.ask("r")
+    assert stage.it.asks(Append) is not counts
+
+
+@pytest.mark.proves("W17")
+@pytest.mark.parametrize(
+    ("liveness", "counts"),
+    [(Liveness.LIVE, True), (Liveness.SILENT, True), (Liveness.GONE, False), (Liveness.STOPPED, False)],
+)
+def test_a_silent_subscriber_goes_on_counting_and_a_gone_one_does_not(liveness: Liveness, counts: bool) -> None:
+    stage = Stage(subscriber(liveness=liveness), backlog=5000)
+    stage.ask("r")
+    assert stage.it.asks(Append) is not counts
+
+
+@pytest.mark.proves("W17")
+def test_the_backlog_begins_after_the_last_processed_package_also_of_one_that_has_none() -> None:
+    stage = Stage(subscriber("fresh", offset=-1), subscriber("edge", offset=7))
+    stage.ask("r")
+    (query,) = stage.it.sent(SizesQuery)
+    assert [(queue.publisher, queue.after) for queue in query.queues] == [("site", -1), ("site", 7)]
+
+
+@pytest.mark.proves("W31")
+def test_a_request_that_is_held_up_blocks_neither_its_repetition_nor_a_test_nor_what_came_before() -> None:
+    stage = Stage(subscriber(), backlog=0)
+    stage.ask("1")
+    stage.append()
+    stage.backlog = 5000
+    stage.it.pass_time(2)
+    stage.ask("22")
+    assert not stage.it.asks(Append)
+    stage.ask("1")
+    assert [answer.request_id for answer in stage.answers()] == ["1", "1"]
+    stage.ask("333", Kind.TEST)
+    assert stage.append() == ["333"]
+    stage.it.tick("admit")
+    assert stage.append() == ["22"]
+
+
+@pytest.mark.proves("W31")
+def test_every_request_is_held_up_by_what_is_true_when_it_comes() -> None:
+    stage = Stage(subscriber(), backlog=5000)
+    stage.ask("1")
+    stage.it.tick("admit")
+    stage.append()
+    stage.backlog = 0
+    stage.ask("22")
+    assert stage.append() == ["22"], "the queue is empty now, and no older figure counts"
+    stage.backlog = 1990
+    stage.it.pass_time(2)
+    stage.ask("333")
+    assert stage.it.timers["admit"] - stage.it.now.mono_s == pytest.approx(19.8)
+
+
+def test_requests_that_come_within_a_second_share_a_measurement_and_count_each_other() -> None:
+    stage = Stage(subscriber(), backlog=1000)
+    stage.ask("1")
+    assert stage.append() == ["1"]
+    stage.ask("22")
+    stage.ask("333")
+    assert len(stage.it.sent(FleetQuery)) == 1
+    stage.it.tick("admit")
+    assert stage.append() == ["22"]
+    stage.it.tick("admit")
+    assert stage.append() == ["333"]
+    assert [answer.throttled_ms for answer in stage.answers()] == [0, 20, 40]
+
+
+@pytest.mark.proves("W31")
+def test_requests_that_are_held_up_keep_their_order_also_when_a_later_one_needs_no_wait() -> None:
+    stage = Stage(subscriber("edge"), backlog=5000)
+    stage.ask("1")
+    stage.ask("22", recipients=("other",))
+    assert not stage.it.asks(Append)
+    stage.it.tick("admit")
+    assert stage.append() == ["1", "22"]
+
+
+def test_a_request_for_others_is_not_held_up_by_a_subscriber_that_does_not_get_it() -> None:
+    stage = Stage(subscriber("edge"), backlog=5000)
+    stage.ask("1", recipients=("other",))
+    assert stage.append() == ["1"]
+
+
+def test_a_backlog_that_cannot_be_measured_holds_nothing_up_for_long() -> None:
+    stage = Stage(subscriber(), backlog=0)
+    stage.ask("1", answer=False)
+    assert not stage.it.asks(Append)
+    assert stage.it.timers["measure"] == stage.it.now.mono_s + ANSWER_S
+    stage.it.tick("measure")
+    assert stage.append() == ["1"]
+    assert "backlog.not_measured" in stage.it.notes()
+
+
+def test_a_queue_that_cannot_be_read_leaves_the_last_measurement_in_force() -> None:
+    stage = Stage(subscriber(), backlog=1500)
+    stage.ask("1")
+    stage.it.tick("admit")
+    stage.append()
+    stage.ask("22", answer=False)
+    stage.it.feed(FleetView(members=stage.members), Origin("fleet"))
+    (queue,) = stage.it.sent(SizesQuery)[-1].queues
+    stage.it.feed(Sizes(queues=(queue,), problem="the log is away"), Origin("queue_cache"))
+    assert stage.it.timers["admit"] - stage.it.now.mono_s == pytest.approx(10)
+
+
+def test_an_answer_to_an_earlier_question_is_not_taken_for_this_one() -> None:
+    stage = Stage(subscriber(), backlog=5000)
+    stage.ask("1", answer=False)
+    stage.it.feed(Sizes(queues=()), Origin("queue_cache"))
+    assert not stage.it.asks(Append)
+
+
+def test_without_a_throttle_nobody_is_asked() -> None:
+    stage = Stage(subscriber(), backlog=5000, by="none")
+    stage.ask("1")
+    assert stage.append() == ["1"]
+    assert stage.it.sent(FleetQuery) == []
+
+
+def test_on_stop_what_is_held_up_is_refused_and_can_be_asked_again() -> None:
+    stage = Stage(subscriber(), backlog=5000)
+    stage.ask("1")
+    stage.it.feed(Stopping())
+    assert stage.it.stopped
+    (answer,) = stage.answers()
+    assert answer.retry
+    assert "stopping" in answer.reason
+
+
+def test_what_is_being_built_is_not_held_up_by_what_comes_later() -> None:
+    stage = Stage(subscriber(), backlog=0)
+    request = DistributeRequest(request_id="1", kind=Kind.ADD, paths=("/a",), source="/s")
+    stage.it.feed(request, Origin("gateway", 1))
+    stage.answer()
+    stage.it.pass_time(2)
+    stage.backlog = 5000
+    stage.ask("22")
+    effect = stage.it.asked(BuildPackage)
+    package = PackageMessage(publisher_instance="", package_id="", kind=Kind.ADD, paths=("/a",), entries=1)
+    stage.it.open.remove(effect)
+    stage.it.feed(Done(effect, package))
+    assert stage.append() == ["1"]
