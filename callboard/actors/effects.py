@@ -74,13 +74,18 @@ class SaveLedger(Perform):
 
 
 @dataclass(frozen=True, slots=True)
-class ImportPackage(Perform):
-    """Result None: ``attempt`` was stored, then the package applied and ``ledger`` stored in one transaction.
+class ImportPackages(Perform):
+    """Result None: ``attempt`` was stored, then in one transaction the packages applied in order and ``ledger`` stored.
 
     ``attempt`` comes first, so that a package that kills its importer is counted as well.
     """
 
-    message: PackageMessage
-    offset: int
+    packages: tuple[PackageMessage, ...]
+    offsets: tuple[int, ...]
     attempt: Ledger
     ledger: Ledger
+
+    @property
+    def offset(self) -> int:
+        """Of the first package: the only one, unless several are imported together."""
+        return self.offsets[0]

@@ -13,7 +13,7 @@ from callboard.actors.effects import (
     Append,
     BuildPackage,
     FindBounds,
-    ImportPackage,
+    ImportPackages,
     LogRead,
     OpenRepository,
     ReadLog,
@@ -77,7 +77,7 @@ class AgentWorld:
                 return await self._open_repository()
             case SaveLedger(ledger=ledger, durable=durable):
                 return await self._held().save(codec.encode(ledger), durable)
-            case ImportPackage():
+            case ImportPackages():
                 return await self._import(effect)
             case _:
                 raise AssertionError(f"nobody carries out {type(effect).__name__}")
@@ -143,12 +143,13 @@ class AgentWorld:
                 "version wrote it, else restore the repository from a backup, or choose an empty one"
             ) from error
 
-    async def _import(self, effect: ImportPackage) -> None:
+    async def _import(self, effect: ImportPackages) -> None:
         repository = self._held()
         await repository.save(codec.encode(effect.attempt), durable=False)
         # The repository explains its own errors, so whatever is left comes from reading what was fetched.
         with disk_errors(BlobUnavailable, self._spool):
-            async with self._spooled(effect.message), receive(effect.message, self._blobs, self._spool) as received:
+            (message,) = effect.packages
+            async with self._spooled(message), receive(message, self._blobs, self._spool) as received:
                 await repository.apply(received.operations(), codec.encode(effect.ledger))
 
     @asynccontextmanager

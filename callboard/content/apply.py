@@ -47,6 +47,8 @@ def operations(
         SchemaTooNew: it has a newer format.
         BlobMissing: a needed blob is not there.
     """
+    if message.format != FORMAT:
+        raise PackageRefused(f"package format {message.format!r} is unknown; upgrade, or clear the package")
     if message.kind is Kind.ADD:
         package = _checked(message, content)
         yield from package.operations(blobs)
@@ -55,8 +57,6 @@ def operations(
 
 
 def _checked(message: PackageMessage, content: Content | None) -> Package:
-    if message.format != FORMAT:
-        raise PackageRefused(f"package format {message.format!r} is unknown; upgrade or clear the package")
     if content is None:
         raise PackageCorrupt(f"package {message.package_id} adds content but has none; publish it again")
     found = _digest(content)

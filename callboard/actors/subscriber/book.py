@@ -2,7 +2,7 @@
 
 from collections.abc import Callable
 
-from callboard.actors.effects import ImportPackage, OpenRepository, SaveLedger
+from callboard.actors.effects import ImportPackages, OpenRepository, SaveLedger
 from callboard.actors.subscriber import bookkeeping
 from callboard.messages.distribution import PackageStatusMessage
 from callboard.messages.ledger import Ledger
@@ -23,7 +23,7 @@ class Book:
         self.stored: Ledger | None = None
         self.busy = False
         self._urgent = False
-        self._doubt: ImportPackage | None = None
+        self._doubt: ImportPackages | None = None
         self._changes: list[tuple[Change, bool]] = []
 
     @property
@@ -55,7 +55,7 @@ class Book:
         self.busy = True
         return SaveLedger(self.ledger, durable)
 
-    def begin(self, attempt: ImportPackage) -> ImportPackage:
+    def begin(self, attempt: ImportPackages) -> ImportPackages:
         """Import a package."""
         self.busy = True
         return attempt
@@ -77,7 +77,7 @@ class Book:
         self._urgent = False
         self._doubt = None
 
-    def doubt(self, attempt: ImportPackage) -> None:
+    def doubt(self, attempt: ImportPackages) -> None:
         """The repository failed in this import; whether it was committed is not known."""
         self._doubt = attempt
 

@@ -5,12 +5,17 @@ The ledger is written in the transaction that changes the content, so whatever i
 
 from dataclasses import replace
 
-from callboard.messages.distribution import PackageMessage, PackageStatusMessage, Status
+from callboard.actors.subscriber.parcel import Parcel
+from callboard.messages.distribution import PackageStatusMessage, Status
 from callboard.messages.ledger import Ledger, Watermark
 from callboard.messages.mailbox import CommandReceived
 
 ERROR_TEXT_MAX = 2000
 """Characters of an error that are kept and announced."""
+
+
+EDITABLE_ONLY = (Status.IMPORTED, Status.SUPERSEDED, Status.REMOVED)
+"""What only an editable subscriber tells of; the others any."""
 
 
 def text(error: object) -> str:
@@ -71,35 +76,41 @@ def failed(ledger: Ledger, error: object) -> Ledger:
     return replace(ledger, last_error=text(error))
 
 
-def skipped(ledger: Ledger, offset: int) -> Ledger:
-    """Nothing to do at ``offset``."""
-    return replace(ledger, offset=offset)
+def passed(ledger: Ledger, offset: int, record_id: str) -> Ledger:
+    """Nothing to do at ``offset``: the record there is not for this subscriber."""
+    return replace(ledger, offset=offset, record_id=record_id)
 
 
 def finished(
-    ledger: Ledger, offset: int, message: PackageMessage | None, status: Status, *, publish: bool, now_ns: int
+    ledger: Ledger, parcel: Parcel, status: Status, *, publish: bool, now_ns: int, reason: str = ""
 ) -> Ledger:
-    """The package at ``offset`` is done with; ``publish`` says whether the publisher is told."""
+    """The package is done with; ``publish`` says whether the publisher is told. The last error is the reason of a failure
+    that is given no other.
+    """
+    offset, message = parcel.offset, parcel.message
     tried = ledger.attempts if ledger.attempt_offset == offset else 0
     after = replace(
         ledger,
         offset=offset,
+        record_id=parcel.record_id,
         attempt_offset=-1,
         attempts=0,
         last_error="",
         imported=ledger.imported + (status is Status.IMPORTED),
         cleared=ledger.cleared + (status is Status.REMOVED),
+        superseded=ledger.superseded + (status is Status.SUPERSEDED),
+        skipped=ledger.skipped + (status is Status.SKIPPED),
     )
     if not publish:
         return after
     line = PackageStatusMessage(
         subscriber_instance=ledger.instance,
         subscriber=ledger.subscriber,
-        publisher=message.publisher if message else "",
+        publisher=parcel.publisher,
         package_id=message.package_id if message else "",
         offset=offset,
         status=status,
-        reason=ledger.last_error if status is Status.REMOVED_FAILED else "",
+        reason=reason or (ledger.last_error if status is Status.REMOVED_FAILED else ""),
         attempts=tried,
         sequence=ledger.next_sequence,
         time_ns=now_ns,

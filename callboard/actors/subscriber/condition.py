@@ -3,6 +3,7 @@
 from dataclasses import dataclass
 
 from callboard.actors.decision import Moment
+from callboard.actors.subscriber.gate import Wait
 from callboard.messages.distribution import State
 from callboard.messages.ledger import Ledger
 
@@ -11,7 +12,8 @@ from callboard.messages.ledger import Ledger
 class Condition:
     """What stands in the way; empty texts mean nothing does.
 
-    ``failure`` is the error of the package at the head, and ``kind`` the state that it stands for.
+    ``gate`` is what the package at the head waits for. ``failure`` is its error, and ``kind`` the state that it stands
+    for.
     """
 
     gap: str = ""
@@ -19,6 +21,7 @@ class Condition:
     unreadable: str = ""
     statuses: str = ""
     commands: str = ""
+    gate: Wait | None = None
     failure: str = ""
     kind: State = State.RETRYING
     next_try_ns: int = 0
@@ -60,8 +63,9 @@ class Condition:
             return State.WAITING, waits
         if starting:
             return State.STARTING, starting
-        if self.failure and self.kind is State.RETRYING:
-            return State.RETRYING, f"attempt {ledger.attempts} failed: {self.failure}"
+        if self.gate:
+            return self.gate.state, self.gate.reason
         if self.failure:
-            return self.kind, self.failure
+            attempt = f"attempt {ledger.attempts} failed: " if self.kind is State.RETRYING else ""
+            return self.kind, attempt + self.failure
         return (State.IMPORTING, "") if working else (State.IDLE, "")

@@ -30,8 +30,10 @@ class Leave:
 
 
 class Gate(Protocol):
-    """One condition. Gates are asked in order, each time the package is at the head; the first answer counts."""
+    """One condition. Gates are asked in order, the first answer counts, and again with every input of the importer
+    for as long as it is to wait: so an event that opens a gate has only to reach the importer.
+    """
 
     def judge(self, offset: int, message: PackageMessage, ledger: Ledger, now: Moment) -> Wait | Leave | None:
-        """What to do with the package; None lets it pass."""
+        """What to do with the package; None lets it pass. ``ledger`` is as it will be when all before it are done."""
         ...

@@ -20,7 +20,7 @@ from callboard.actors.decision import (
     Tick,
     note,
 )
-from callboard.actors.effects import FindBounds, ImportPackage, OpenRepository, SaveLedger, TopicBounds
+from callboard.actors.effects import FindBounds, ImportPackages, OpenRepository, SaveLedger, TopicBounds
 from callboard.actors.subscriber import announcement, bookkeeping, commands, roles
 from callboard.actors.subscriber.arrival import OPEN, Arrival
 from callboard.actors.subscriber.backlog import Backlog
@@ -170,12 +170,13 @@ class Importer:
             case Done(SaveLedger(ledger)):
                 self._book.holds(ledger)
                 self._arrival.written()
-            case Done(ImportPackage(message, offset, _, ledger)):
+            case Done(ImportPackages(packages, offsets, _, ledger)):
                 self._book.holds(ledger)
                 self._arrival.written()
                 self._head.move_on()
-                yield note("package.imported", offset=offset, package=message.package_id)
-            case Failed(ImportPackage() as attempt, error):
+                for offset, message in zip(offsets, packages, strict=True):
+                    yield note("package.imported", offset=offset, package=message.package_id)
+            case Failed(ImportPackages() as attempt, error):
                 yield from self._head.failed(attempt, error, now)
                 if isinstance(error, RepositoryError):
                     yield from self._find_out(attempt)
@@ -191,7 +192,7 @@ class Importer:
         elif self._book.ledger.offset > before:
             self._head.move_on()
 
-    def _find_out(self, attempt: ImportPackage) -> Iterator[Effect]:
+    def _find_out(self, attempt: ImportPackages) -> Iterator[Effect]:
         self._book.doubt(attempt)
         self._arrival.open = False
         yield self._book.open()

@@ -12,6 +12,10 @@ from callboard.errors import (
     Undecodable,
 )
 
+DEATHS_MIN = 3
+"""A package is given up for the death of its importer only after so many tries, however few retries there are: what
+kills a process once or twice may be an upgrade, an operator, or the machine."""
+
 
 class Verdict(Enum):
     """The four ways to go on."""
@@ -32,9 +36,12 @@ def judge(error: CallboardError, attempts: int, settings: SubscriberSettings) ->
         return Verdict.WAIT
     if isinstance(error, PackageError | SchemaTooNew | Undecodable):
         return Verdict.GIVE_UP if settings.on_undecodable == "dead_letter" else Verdict.BLOCK
-    return Verdict.GIVE_UP if exhausted(attempts, settings) else Verdict.RETRY
+    return Verdict.GIVE_UP if 0 <= settings.max_retries < attempts else Verdict.RETRY
 
 
-def exhausted(attempts: int, settings: SubscriberSettings) -> bool:
-    """Whether no further try is due after so many."""
-    return 0 <= settings.max_retries < attempts
+def died_too_often(attempts: int, settings: SubscriberSettings) -> bool:
+    """Whether no further try is due after so many, of which the last ended with the importer's death.
+
+    A death counts as an attempt, but for a few of them the package need not be to blame.
+    """
+    return settings.max_retries >= 0 and attempts >= max(settings.max_retries + 1, DEATHS_MIN)

@@ -3,7 +3,7 @@ from dataclasses import replace
 import pytest
 
 from callboard.actors.decision import PeerUp
-from callboard.actors.effects import FindBounds, ImportPackage, OpenRepository, SaveLedger
+from callboard.actors.effects import FindBounds, ImportPackages, OpenRepository, SaveLedger
 from callboard.actors.subscriber import roles
 from callboard.errors import LogUnavailable, RepositoryBusy, RepositoryUnavailable, SchemaTooNew
 from callboard.messages.distribution import State
@@ -121,7 +121,7 @@ def test_a_repository_of_a_newer_version_ends_the_agent_at_once() -> None:
 def test_a_repository_that_was_changed_behind_its_back_is_never_gone_on_with(found: Ledger | None) -> None:
     it = ImporterDriver().arrive()
     it.read(package(10))
-    it.fail(ImportPackage, RepositoryUnavailable("folder gone"))
+    it.fail(ImportPackages, RepositoryUnavailable("folder gone"))
     it.done(OpenRepository, found)
     (problem,) = it.sent(AgentProblem)
     assert problem.problem is Problem.REPOSITORY_UNAVAILABLE
@@ -132,7 +132,7 @@ def test_a_repository_that_was_changed_behind_its_back_is_never_gone_on_with(fou
 def test_a_cloned_repository_keeps_its_place_and_becomes_an_instance_of_its_own() -> None:
     it = ImporterDriver().arrive(replace(LEDGER, subscriber="edge-0", clears=(Watermark(publisher="", offset=99),)))
     it.read(package(10))
-    attempt = it.asked(ImportPackage).attempt
+    attempt = it.asked(ImportPackages).attempt
     assert attempt.instance not in ("me", "")
     assert attempt.subscriber == "edge-1"
 
@@ -180,7 +180,7 @@ def test_what_was_cleared_on_one_log_is_not_cleared_on_its_replacement() -> None
     it.save_all()
     it.feed(CommandsRead())
     it.read(package(1))
-    assert it.asked(ImportPackage).offset == 1
+    assert it.asked(ImportPackages).offset == 1
 
 
 @pytest.mark.parametrize("obstacle", [Obstacle.OUT_OF_RANGE, Obstacle.REPLACED])
@@ -189,7 +189,7 @@ def test_a_gap_that_opens_while_reading_is_found_once_the_running_import_has_end
     it.read(package(10))
     it.feed(PackagesUnavailable(start=11, obstacle=obstacle, reason="gone"))
     assert not it.asks(FindBounds)
-    it.done(ImportPackage)
+    it.done(ImportPackages)
     it.find_bounds(first=15, end=50)
     assert it.state()[0] is State.GAP
     assert it.report().offset == 10
@@ -240,12 +240,12 @@ def test_a_clear_given_while_it_was_away_is_heard_before_the_first_import() -> N
     it.feed(Admitted())
     it.find_bounds()
     it.read(package(10), package(11))
-    assert not it.asks(ImportPackage)
+    assert not it.asks(ImportPackages)
     assert it.state() == (State.STARTING, "reads the commands given so far")
     it.feed(clear(10, at=5))
     it.feed(CommandsRead())
     it.save_all()
-    assert it.asked(ImportPackage).offset == 11
+    assert it.asked(ImportPackages).offset == 11
 
 
 def test_a_command_that_is_not_understood_does_not_hold_up_imports() -> None:
@@ -255,5 +255,5 @@ def test_a_command_that_is_not_understood_does_not_hold_up_imports() -> None:
     it.find_bounds()
     it.read(package(10))
     it.feed(CommandsBlocked(offset=7, reason="upgrade"))
-    assert it.asked(ImportPackage).offset == 10
+    assert it.asked(ImportPackages).offset == 10
     assert it.state() == (State.IMPORTING, "command at offset 7: upgrade")

@@ -1,6 +1,6 @@
 from dataclasses import replace
 
-from callboard.actors.effects import ImportPackage, SaveLedger
+from callboard.actors.effects import ImportPackages, SaveLedger
 from callboard.errors import BlobMissing, PackageCorrupt
 from callboard.messages.distribution import Kind, Status
 from callboard.messages.mailbox import CommandsBlocked, StatusesPending, StatusesSent
@@ -11,7 +11,7 @@ def stuck(**settings: object) -> ImporterDriver:
     """An editable subscriber whose head, at offset 10, waits for its next try."""
     it = ImporterDriver(editable=True, **settings).arrive()
     it.read(package(10), package(11), package(12, "other"), package(13))
-    it.fail(ImportPackage, BlobMissing("gone"))
+    it.fail(ImportPackages, BlobMissing("gone"))
     return it
 
 
@@ -20,7 +20,7 @@ def test_a_clear_takes_effect_at_once_on_a_head_that_waits_for_its_retry() -> No
     it.feed(clear(11, at=5))
     saved = it.done(SaveLedger)
     assert (saved.durable, saved.ledger.command_offset) == (True, 5)
-    tried = it.asked(ImportPackage)
+    tried = it.asked(ImportPackages)
     assert tried.offset == 12
     removed = [(status.offset, status.status) for status in tried.attempt.outbox]
     assert removed == [(10, Status.REMOVED), (11, Status.REMOVED)]
@@ -36,9 +36,9 @@ def test_what_was_cleared_is_told_only_once_that_is_stored() -> None:
     it = stuck()
     it.feed(clear(11, at=5))
     it.save_all()
-    assert it.asked(ImportPackage).offset == 12  # its transaction brings the statuses of 10 and 11 along
+    assert it.asked(ImportPackages).offset == 12  # its transaction brings the statuses of 10 and 11 along
     assert it.sent(StatusesPending) == []
-    it.done(ImportPackage)
+    it.done(ImportPackages)
     assert [status.offset for status in it.sent(StatusesPending)[0].statuses] == [10, 11, 12]
 
 
@@ -47,7 +47,7 @@ def test_commands_that_come_twice_while_the_repository_is_busy_take_effect_once(
     it.read(package(10))
     for at in (5, 6, 5):
         it.feed(clear(10 + at, at=at))
-    it.done(ImportPackage)
+    it.done(ImportPackages)
     (saved,) = it.save_all()
     assert saved.ledger.command_offset == 6
 
@@ -64,8 +64,8 @@ def test_a_clear_of_one_publisher_leaves_the_packages_of_others() -> None:
     it = stuck()
     it.feed(clear(13, at=5, publisher="site"))
     it.save_all()
-    assert it.asked(ImportPackage).offset == 12
-    after = it.done(ImportPackage).ledger
+    assert it.asked(ImportPackages).offset == 12
+    after = it.done(ImportPackages).ledger
     it.save_all()
     assert after.imported == 1
     assert it.report().cleared == 3
@@ -78,7 +78,7 @@ def test_a_clear_reaches_packages_that_come_later_and_survives_a_restart() -> No
     again = ImporterDriver(editable=True).arrive(stored)
     again.read(*(package(offset) for offset in range(10, 22)))
     again.save_all()
-    assert again.asked(ImportPackage).offset == 21
+    assert again.asked(ImportPackages).offset == 21
 
 
 def test_a_lower_clear_does_not_take_back_a_higher_one() -> None:
@@ -86,7 +86,7 @@ def test_a_lower_clear_does_not_take_back_a_higher_one() -> None:
     it.feed(clear(12, at=5))
     it.feed(clear(10, at=6))
     it.save_all()
-    assert it.asked(ImportPackage).offset == 13
+    assert it.asked(ImportPackages).offset == 13
 
 
 def test_a_command_heard_twice_takes_effect_once_and_the_position_never_sinks() -> None:
@@ -97,7 +97,7 @@ def test_a_command_heard_twice_takes_effect_once_and_the_position_never_sinks() 
     it.feed(clear(99, at=5))
     assert it.save_all() == []
     assert it.report().command_offset == 6
-    assert it.asked(ImportPackage).offset == 11
+    assert it.asked(ImportPackages).offset == 11
 
 
 def test_a_clear_meant_for_another_log_is_void() -> None:
@@ -112,11 +112,11 @@ def test_a_clear_meant_for_another_log_is_void() -> None:
 def test_a_subscriber_that_is_not_editable_refuses_to_clear() -> None:
     it = ImporterDriver(editable=False).arrive()
     it.read(package(10))
-    it.fail(ImportPackage, BlobMissing("gone"))
+    it.fail(ImportPackages, BlobMissing("gone"))
     it.feed(clear(99, at=5))
     it.save_all()
     assert "command.refused" in it.notes()
-    assert it.asked(ImportPackage).offset == 10
+    assert it.asked(ImportPackages).offset == 10
 
 
 def test_any_command_wakes_a_package_that_waits() -> None:
@@ -124,23 +124,23 @@ def test_any_command_wakes_a_package_that_waits() -> None:
     refused = clear(99, at=5)
     it.feed(replace(refused, command=replace(refused.command, clear=None)))
     it.save_all()
-    assert it.asked(ImportPackage).offset == 10
+    assert it.asked(ImportPackages).offset == 10
 
 
 def test_a_clear_removes_a_blocked_package() -> None:
     it = ImporterDriver(editable=True).arrive()
     it.read(package(10), garbage(11), package(12))
-    it.fail(ImportPackage, PackageCorrupt("damaged"))
+    it.fail(ImportPackages, PackageCorrupt("damaged"))
     it.feed(clear(11, at=5, publisher="site"))
     it.save_all()
-    assert it.asked(ImportPackage).offset == 12
+    assert it.asked(ImportPackages).offset == 12
 
 
 def test_a_clear_that_comes_during_the_import_of_its_package_lets_it_finish() -> None:
     it = ImporterDriver(editable=True).arrive()
     it.read(package(10), package(11))
     it.feed(clear(11, at=5))
-    it.done(ImportPackage)
+    it.done(ImportPackages)
     it.save_all()
     report = it.report()
     assert (report.imported, report.cleared, report.offset) == (1, 1, 11)

@@ -1,7 +1,7 @@
 import pytest
 
 from callboard.actors.decision import Origin, PeerUp, Stopping
-from callboard.actors.effects import FindBounds, ImportPackage, OpenRepository, SaveLedger
+from callboard.actors.effects import FindBounds, ImportPackages, OpenRepository, SaveLedger
 from callboard.actors.subscriber import roles
 from callboard.errors import (
     BlobMissing,
@@ -26,11 +26,11 @@ def importing(**settings: object) -> ImporterDriver:
 def test_packages_are_imported_in_order_one_at_a_time() -> None:
     it = ImporterDriver().arrive()
     it.read(package(10), package(13))
-    first = it.asked(ImportPackage)
+    first = it.asked(ImportPackages)
     assert (first.offset, first.ledger.offset, first.ledger.imported) == (10, 10, 1)
-    it.done(ImportPackage)
-    assert it.asked(ImportPackage).offset == 13
-    it.done(ImportPackage)
+    it.done(ImportPackages)
+    assert it.asked(ImportPackages).offset == 13
+    it.done(ImportPackages)
     assert it.report().offset == 13
     assert it.state()[0] is State.IDLE
 
@@ -38,7 +38,7 @@ def test_packages_are_imported_in_order_one_at_a_time() -> None:
 def test_an_attempt_is_in_the_ledger_that_is_stored_before_it() -> None:
     it = importing()
     for attempt in (1, 2, 3):
-        tried = it.fail(ImportPackage, OOPS).attempt
+        tried = it.fail(ImportPackages, OOPS).attempt
         assert (tried.attempt_offset, tried.attempts) == (10, attempt)
         it.tick("retry")
 
@@ -47,33 +47,33 @@ def test_a_failed_package_is_tried_again_after_ever_longer_waits() -> None:
     it = importing()
     waits = []
     for _ in range(12):
-        it.fail(ImportPackage, OOPS)
-        assert not it.asks(ImportPackage)
+        it.fail(ImportPackages, OOPS)
+        assert not it.asks(ImportPackages)
         waits.append(it.timers["retry"] - it.now.mono_s)
         it.tick("retry")
     assert 0.8 <= waits[0] <= 1.2
     assert 1.6 <= waits[1] <= 2.4
     assert 200 <= waits[-1] <= 300
-    it.fail(ImportPackage, OOPS)
+    it.fail(ImportPackages, OOPS)
     assert it.state() == (State.RETRYING, "attempt 13 failed: not there yet")
     assert it.report().next_try_ns > it.now.wall_ns
 
 
 def test_attempts_start_over_after_a_success() -> None:
     it = importing(max_retries=3)
-    it.fail(ImportPackage, OOPS)
+    it.fail(ImportPackages, OOPS)
     it.tick("retry")
-    assert it.done(ImportPackage).ledger.attempts == 0
+    assert it.done(ImportPackages).ledger.attempts == 0
     it.read(package(11))
-    assert it.asked(ImportPackage).attempt.attempts == 1
+    assert it.asked(ImportPackages).attempt.attempts == 1
 
 
 def test_attempts_start_over_after_giving_up() -> None:
     it = importing(max_retries=3)
     for _ in range(3):
-        it.fail(ImportPackage, OOPS)
+        it.fail(ImportPackages, OOPS)
         it.tick("retry")
-    it.fail(ImportPackage, OOPS)
+    it.fail(ImportPackages, OOPS)
     (given_up,) = it.save_all()
     assert given_up.durable
     assert (given_up.ledger.offset, given_up.ledger.attempts) == (10, 0)
@@ -81,10 +81,10 @@ def test_attempts_start_over_after_giving_up() -> None:
     assert (status.status, status.reason, status.attempts) == (Status.REMOVED_FAILED, "not there yet", 4)
     it.read(package(11))
     for _ in range(2):
-        it.fail(ImportPackage, OOPS)
+        it.fail(ImportPackages, OOPS)
         assert it.state()[0] is State.RETRYING
         it.tick("retry")
-    assert it.done(ImportPackage).ledger.imported == 1
+    assert it.done(ImportPackages).ledger.imported == 1
 
 
 def test_a_package_that_kills_its_importer_is_given_up_after_all_its_attempts() -> None:
@@ -92,12 +92,12 @@ def test_a_package_that_kills_its_importer_is_given_up_after_all_its_attempts() 
     for attempt in (1, 2, 3):
         it = ImporterDriver(max_retries=2).arrive(stored)
         it.read(package(10))
-        stored = it.asked(ImportPackage).attempt  # it is stored, and then the importer dies
+        stored = it.asked(ImportPackages).attempt  # it is stored, and then the importer dies
         assert stored.attempts == attempt
     it = ImporterDriver(max_retries=2).arrive(stored)
     it.read(package(10), package(11))
-    assert it.asked(ImportPackage).offset == 11
-    (status,) = it.asked(ImportPackage).attempt.outbox
+    assert it.asked(ImportPackages).offset == 11
+    (status,) = it.asked(ImportPackages).attempt.outbox
     assert (status.offset, status.status) == (10, Status.REMOVED_FAILED)
     assert status.reason == "the importer died in attempt 3"
 
@@ -105,9 +105,9 @@ def test_a_package_that_kills_its_importer_is_given_up_after_all_its_attempts() 
 def test_without_a_limit_nothing_is_given_up() -> None:
     it = importing(max_retries=-1)
     for _ in range(50):
-        it.fail(ImportPackage, OOPS)
+        it.fail(ImportPackages, OOPS)
         it.tick("retry")
-    assert it.asked(ImportPackage).offset == 10
+    assert it.asked(ImportPackages).offset == 10
 
 
 def test_an_undecodable_package_blocks_and_is_never_skipped() -> None:
@@ -117,17 +117,17 @@ def test_an_undecodable_package_blocks_and_is_never_skipped() -> None:
         assert it.state()[0] is State.BLOCKED
         assert "offset 10 cannot be decoded" in it.state()[1]
         it.tick("retry")
-    assert not it.asks(ImportPackage)
+    assert not it.asks(ImportPackages)
     assert it.report().offset == 9
 
 
 def test_a_corrupt_package_blocks_however_few_retries_there_are_until_it_is_repaired() -> None:
     it = importing(max_retries=0)
     for _ in range(5):
-        it.fail(ImportPackage, PackageCorrupt("wrong digest; restore it"))
+        it.fail(ImportPackages, PackageCorrupt("wrong digest; restore it"))
         assert it.state() == (State.BLOCKED, "wrong digest; restore it")
         it.tick("retry")
-    it.done(ImportPackage)
+    it.done(ImportPackages)
     assert it.state()[0] is State.IDLE
 
 
@@ -142,7 +142,7 @@ def test_by_policy_an_undecodable_package_is_a_dead_letter_with_a_status() -> No
 
 def test_by_policy_a_corrupt_package_is_a_dead_letter_at_once() -> None:
     it = importing(on_undecodable="dead_letter", max_retries=5)
-    it.fail(ImportPackage, PackageCorrupt("wrong digest"))
+    it.fail(ImportPackages, PackageCorrupt("wrong digest"))
     (saved,) = it.save_all()
     assert saved.ledger.outbox[0].reason == "wrong digest"
 
@@ -150,31 +150,31 @@ def test_by_policy_a_corrupt_package_is_a_dead_letter_at_once() -> None:
 def test_an_unavailable_blob_store_does_not_count_against_the_package() -> None:
     it = importing(max_retries=0)
     for _ in range(5):
-        it.fail(ImportPackage, BlobUnavailable("the store is down"))
+        it.fail(ImportPackages, BlobUnavailable("the store is down"))
         assert it.state() == (State.WAITING, "the store is down")
         it.tick("retry")
-        assert it.asked(ImportPackage).attempt.attempts == 1
-    it.done(ImportPackage)
+        assert it.asked(ImportPackages).attempt.attempts == 1
+    it.done(ImportPackages)
     assert it.state()[0] is State.IDLE
 
 
 def test_an_unavailable_repository_does_not_count_against_the_package() -> None:
     it = importing(max_retries=0)
     for _ in range(5):
-        it.fail(ImportPackage, RepositoryUnavailable("disk full"))
+        it.fail(ImportPackages, RepositoryUnavailable("disk full"))
         it.done(OpenRepository, LEDGER)
         assert len(it.save_all()) == 1  # to find out whether it can be written
         assert it.state() == (State.WAITING, "disk full")
         it.tick("retry")
-        assert it.asked(ImportPackage).attempt.attempts == 1
-    it.done(ImportPackage)
+        assert it.asked(ImportPackages).attempt.attempts == 1
+    it.done(ImportPackages)
     assert it.state()[0] is State.IDLE
 
 
 @pytest.mark.parametrize("committed", [True, False])
 def test_after_a_repository_error_the_ledger_there_says_whether_it_was_committed(committed: bool) -> None:
     it = importing(editable=True)
-    tried = it.fail(ImportPackage, RepositoryUnavailable("disk gone"))
+    tried = it.fail(ImportPackages, RepositoryUnavailable("disk gone"))
     it.done(OpenRepository, tried.ledger if committed else tried.attempt)
     it.save_all()
     assert it.report().offset == (10 if committed else 9)
@@ -183,12 +183,12 @@ def test_after_a_repository_error_the_ledger_there_says_whether_it_was_committed
         it.read(package(11))
     else:
         it.tick("retry")
-    assert it.asked(ImportPackage).offset == (11 if committed else 10)
+    assert it.asked(ImportPackages).offset == (11 if committed else 10)
 
 
 def test_a_clear_that_comes_while_the_repository_is_away_is_not_lost() -> None:
     it = importing(editable=True)
-    tried = it.fail(ImportPackage, RepositoryUnavailable("disk gone"))
+    tried = it.fail(ImportPackages, RepositoryUnavailable("disk gone"))
     it.fail(OpenRepository, RepositoryUnavailable("disk gone"))
     it.feed(clear(12, at=5))
     it.tick("open")
@@ -196,12 +196,12 @@ def test_a_clear_that_comes_while_the_repository_is_away_is_not_lost() -> None:
     saved = it.save_all()
     assert (saved[0].ledger.offset, saved[0].ledger.command_offset, saved[0].durable) == (10, 5, True)
     it.read(package(11), package(12), package(13))
-    assert it.asked(ImportPackage).offset == 13
+    assert it.asked(ImportPackages).offset == 13
 
 
 def test_a_repository_that_stays_away_is_opened_again_ever_more_slowly_and_the_state_says_why() -> None:
     it = importing()
-    it.fail(ImportPackage, RepositoryUnavailable("disk gone"))
+    it.fail(ImportPackages, RepositoryUnavailable("disk gone"))
     waits = []
     for _ in range(10):
         it.fail(OpenRepository, RepositoryUnavailable("still gone; mount it"))
@@ -214,13 +214,13 @@ def test_a_repository_that_stays_away_is_opened_again_ever_more_slowly_and_the_s
     it.done(OpenRepository, LEDGER)
     it.save_all()
     it.tick("retry")
-    it.done(ImportPackage)
+    it.done(ImportPackages)
     assert it.state()[0] is State.IDLE
 
 
 def test_a_save_that_fails_is_made_up_for() -> None:
     it = importing(max_retries=0)
-    it.fail(ImportPackage, OOPS)
+    it.fail(ImportPackages, OOPS)
     it.fail(SaveLedger, RepositoryUnavailable("disk full; make room"))
     assert it.state() == (State.WAITING, "disk full; make room")
     it.tick("open")
@@ -233,9 +233,9 @@ def test_a_save_that_fails_is_made_up_for() -> None:
 def test_the_packages_of_others_are_passed_over_by_their_headers_alone() -> None:
     it = ImporterDriver(follows=("site",)).arrive()
     it.read(garbage(10, "other"), package(11, "other"), package(12, "site", Kind.TEST), package(13, "site"))
-    tried = it.asked(ImportPackage)
+    tried = it.asked(ImportPackages)
     assert (tried.offset, tried.attempt.offset) == (13, 12)
-    it.done(ImportPackage)
+    it.done(ImportPackages)
     assert it.report().offset == 13
 
 
@@ -252,12 +252,12 @@ def test_a_position_that_moved_by_passing_over_is_stored_a_little_later() -> Non
 def test_statuses_are_told_only_once_they_are_stored_and_only_once() -> None:
     it = importing(editable=True)
     assert it.sent(StatusesPending) == []
-    it.done(ImportPackage)
+    it.done(ImportPackages)
     (pending,) = it.sent(StatusesPending)
     assert [(status.sequence, status.status) for status in pending.statuses] == [(1, Status.IMPORTED)]
     it.read(package(11))
     it.feed(StatusesSent(sequence=1))  # while the next import is under way
-    it.done(ImportPackage)
+    it.done(ImportPackages)
     assert [status.sequence for status in it.sent(StatusesPending)[-1].statuses] == [2]
     assert [status.sequence for status in it.sent(StatusesPending)[0].statuses] == [1]
     assert len(it.sent(StatusesPending)) == 2
@@ -265,7 +265,7 @@ def test_statuses_are_told_only_once_they_are_stored_and_only_once() -> None:
 
 def test_a_new_bookkeeper_is_told_everything_that_is_not_known_to_be_on_the_log() -> None:
     it = importing(editable=True)
-    it.done(ImportPackage)
+    it.done(ImportPackages)
     it.feed(PeerUp(roles.BOOKKEEPER))
     first, second = it.sent(StatusesPending)
     assert first == second
@@ -273,16 +273,16 @@ def test_a_new_bookkeeper_is_told_everything_that_is_not_known_to_be_on_the_log(
 
 def test_a_status_of_before_the_restart_is_told_again_under_its_number() -> None:
     it = importing(editable=True)
-    committed = it.done(ImportPackage).ledger
+    committed = it.done(ImportPackages).ledger
     again = ImporterDriver(editable=True).arrive(committed)
     assert again.sent(StatusesPending) == it.sent(StatusesPending)
 
 
 def test_a_subscriber_that_is_not_editable_tells_only_of_what_it_gave_up() -> None:
     it = importing(max_retries=0)
-    it.done(ImportPackage)
+    it.done(ImportPackages)
     it.read(package(11))
-    it.fail(ImportPackage, OOPS)
+    it.fail(ImportPackages, OOPS)
     it.save_all()
     (pending,) = it.sent(StatusesPending)
     assert [status.status for status in pending.statuses] == [Status.REMOVED_FAILED]
@@ -292,11 +292,11 @@ def test_a_full_outbox_stops_imports_and_the_state_says_so_until_it_empties() ->
     it = ImporterDriver(editable=True, outbox_max=3).arrive()
     it.read(*(package(offset) for offset in range(10, 20)))
     for _ in range(3):
-        it.done(ImportPackage)
-    assert not it.asks(ImportPackage)
+        it.done(ImportPackages)
+    assert not it.asks(ImportPackages)
     assert it.state() == (State.WAITING, "3 statuses wait for the log")
     it.feed(StatusesSent(sequence=2))
-    assert it.asked(ImportPackage).offset == 13
+    assert it.asked(ImportPackages).offset == 13
     assert it.state()[0] is State.IMPORTING
 
 
@@ -308,11 +308,11 @@ def test_it_says_when_all_is_processed_that_was_on_the_log_when_it_was_asked() -
     it.find_bounds(end=11)
     it.read(package(10))
     assert it.replies() == []
-    it.done(ImportPackage)
+    it.done(ImportPackages)
     assert [origin for origin, _ in it.replies()] == [asker]
     it.find_bounds(end=12)
     it.read(package(11))
-    it.done(ImportPackage)
+    it.done(ImportPackages)
     assert [origin for origin, _ in it.replies()] == [asker, later]
 
 
@@ -337,13 +337,13 @@ def test_more_is_asked_for_only_when_less_than_one_fetch_is_left() -> None:
     it = ImporterDriver(fetch_records=3).arrive()
     it.read(package(10), package(11), package(12))
     assert [wish.start for wish in it.sent(PackagesWanted)] == [10]
-    it.done(ImportPackage)
+    it.done(ImportPackages)
     assert [wish.start for wish in it.sent(PackagesWanted)] == [10, 13]
 
 
 def test_an_error_that_quotes_a_name_that_is_not_utf_8_can_be_stored_and_told() -> None:
     it = importing()
-    it.fail(ImportPackage, CallboardError("cannot write caf\udce9"))
+    it.fail(ImportPackages, CallboardError("cannot write caf\udce9"))
     assert it.report().last_error == "cannot write caf?"
     it.report().last_error.encode()
 
@@ -353,9 +353,9 @@ def test_stopping_finishes_the_running_import_and_begins_no_other() -> None:
     it.read(package(10), package(11))
     it.feed(Stopping())
     assert not it.stopped
-    it.done(ImportPackage)
+    it.done(ImportPackages)
     assert it.stopped
-    assert not it.asks(ImportPackage)
+    assert not it.asks(ImportPackages)
 
 
 def test_stopping_stores_what_is_not_stored_and_says_goodbye() -> None:
@@ -382,6 +382,19 @@ def test_what_stood_in_the_way_is_still_said_by_a_stopped_subscriber() -> None:
 def test_a_repository_that_fails_does_not_hold_up_a_stop() -> None:
     it = importing()
     it.feed(Stopping())
-    it.fail(ImportPackage, RepositoryUnavailable("disk gone"))
+    it.fail(ImportPackages, RepositoryUnavailable("disk gone"))
     it.fail(OpenRepository, RepositoryUnavailable("disk gone"))
     assert it.stopped
+
+
+@pytest.mark.proves("W5")
+def test_the_death_of_the_importer_alone_is_forgiven_twice_however_few_retries_there_are() -> None:
+    stored = LEDGER
+    for attempt in (1, 2, 3):
+        it = ImporterDriver(max_retries=0).arrive(stored)
+        it.read(package(10))
+        stored = it.asked(ImportPackages).attempt
+        assert stored.attempts == attempt
+    it = ImporterDriver(max_retries=0).arrive(stored)
+    it.read(package(10))
+    assert it.save_all()[0].ledger.outbox[0].reason == "the importer died in attempt 3"

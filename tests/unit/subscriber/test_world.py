@@ -8,7 +8,7 @@ import pytest
 from callboard.actors.decision import Perform
 from callboard.actors.effects import (
     FindBounds,
-    ImportPackage,
+    ImportPackages,
     LogRead,
     OpenRepository,
     ReadLog,
@@ -49,9 +49,9 @@ def run(folder: Path, scenario: Callable[[World], Awaitable[None]]) -> None:
     asyncio.run(scene())
 
 
-def importing(**fields: object) -> ImportPackage:
+def importing(**fields: object) -> ImportPackages:
     message = PackageMessage(publisher_instance="i", publisher="site", package_id="p", kind=Kind.ADD, **fields)  # type: ignore[arg-type]
-    return ImportPackage(message, 10, LEDGER, LEDGER)
+    return ImportPackages((message,), (10,), LEDGER, LEDGER)
 
 
 async def raised(world: World, effect: Perform) -> CallboardError:

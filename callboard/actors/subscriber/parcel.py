@@ -1,0 +1,47 @@
+"""A record of the package topic as one subscriber sees it: for it or not, and readable or not."""
+
+from dataclasses import dataclass
+
+from callboard.actors.subscriber.settings import SubscriberSettings
+from callboard.errors import CallboardError, SchemaTooNew, Undecodable
+from callboard.messages.distribution import Kind, PackageMessage
+from callboard.messages.headers import addressed, open_record
+from callboard.messages.record import Record
+
+
+@dataclass(frozen=True, slots=True)
+class Parcel:
+    """What the record holds. Without a message it is foreign, or ``problem`` says why it cannot be read."""
+
+    offset: int
+    record_id: str
+    publisher: str
+    message: PackageMessage | None = None
+    problem: CallboardError | None = None
+
+    @property
+    def foreign(self) -> bool:
+        """Whether it is nothing to this subscriber."""
+        return self.message is None and self.problem is None
+
+
+def parcel(record: Record, settings: SubscriberSettings) -> Parcel:
+    """Headers decide where they can: what is for others is not decoded, so it may be as damaged as it likes."""
+    headers = dict(reversed(record.headers))  # the first of a name counts
+    offset, record_id, publisher = record.offset, headers.get("id", ""), headers.get("publisher", "")
+    followed = not publisher or settings.follows_publisher(publisher)
+    if not followed or not addressed(headers.get("recipients", ""), settings.name):
+        return Parcel(offset, record_id, publisher)
+    try:
+        message = open_record(record, PackageMessage)
+    except (Undecodable, SchemaTooNew) as error:
+        return Parcel(offset, record_id, publisher, problem=error)
+    return Parcel(offset, record_id, message.publisher, message if _concerns(message, settings) else None)
+
+
+def _concerns(message: PackageMessage, settings: SubscriberSettings) -> bool:
+    return (
+        message.kind is not Kind.TEST
+        and settings.follows_publisher(message.publisher)
+        and (not message.recipients or settings.name in message.recipients)
+    )

@@ -1,0 +1,99 @@
+from dataclasses import dataclass, field
+
+import pytest
+
+from callboard.actors.decision import Moment
+from callboard.actors.effects import ImportPackages
+from callboard.actors.subscriber import head
+from callboard.actors.subscriber.gate import Gate, Leave, Wait
+from callboard.errors import BlobMissing
+from callboard.messages.distribution import PackageMessage, State, Status
+from callboard.messages.ledger import Ledger
+from callboard.messages.mailbox import StatusesSent
+from callboard.testing.subscriber_example import ImporterDriver, clear, package
+
+
+@dataclass
+class Barrier:
+    """A gate that answers what it is told to."""
+
+    answer: Wait | Leave | None = None
+    asked: list[int] = field(default_factory=list)
+
+    def judge(self, offset: int, message: PackageMessage, ledger: Ledger, now: Moment) -> Wait | Leave | None:
+        self.asked.append(offset)
+        return self.answer
+
+
+def guarded(monkeypatch: pytest.MonkeyPatch, *barriers: Gate, **settings: object) -> ImporterDriver:
+    monkeypatch.setattr(head, "gates", lambda _: barriers)
+    it = ImporterDriver(**settings).arrive()
+    it.read(package(10))
+    return it
+
+
+@pytest.mark.proves("F86")
+def test_a_package_waits_at_a_closed_gate_and_the_state_says_why(monkeypatch: pytest.MonkeyPatch) -> None:
+    barrier = Barrier(Wait(State.PAUSED, "ann paused it", again_s=5.0))
+    it = guarded(monkeypatch, barrier)
+    assert not it.asks(ImportPackages)
+    assert it.state() == (State.PAUSED, "ann paused it")
+    assert it.timers["gate"] - it.now.mono_s == 5.0
+    barrier.answer = None
+    it.tick("gate")
+    assert it.asked(ImportPackages).offset == 10
+    assert it.state()[0] is State.IMPORTING
+
+
+def test_any_input_opens_a_gate_that_only_an_event_can_open(monkeypatch: pytest.MonkeyPatch) -> None:
+    barrier = Barrier(Wait(State.PAUSED, "ann paused it"))
+    it = guarded(monkeypatch, barrier)
+    assert "gate" not in it.timers
+    barrier.answer = None
+    it.feed(StatusesSent(sequence=0))
+    assert it.asked(ImportPackages).offset == 10
+
+
+@pytest.mark.proves("F86")
+def test_a_gate_may_have_a_package_left_out_with_a_status_that_says_why(monkeypatch: pytest.MonkeyPatch) -> None:
+    it = guarded(monkeypatch, Barrier(Leave(Status.SKIPPED, "the golden one gave it up")))
+    (saved,) = it.save_all()
+    (status,) = saved.ledger.outbox
+    assert (status.offset, status.status, status.reason) == (10, Status.SKIPPED, "the golden one gave it up")
+    assert (saved.ledger.offset, saved.ledger.record_id, saved.ledger.skipped) == (10, "10", 1)
+    assert not it.asks(ImportPackages)
+
+
+def test_the_first_gate_that_answers_counts(monkeypatch: pytest.MonkeyPatch) -> None:
+    open_gate, closed, behind = Barrier(), Barrier(Wait(State.THROTTLED, "slowly")), Barrier()
+    it = guarded(monkeypatch, open_gate, closed, behind)
+    assert it.state() == (State.THROTTLED, "slowly")
+    assert open_gate.asked
+    assert not behind.asked
+
+
+@pytest.mark.proves("F85")
+def test_a_cleared_package_is_not_held_up_by_a_gate(monkeypatch: pytest.MonkeyPatch) -> None:
+    barrier = Barrier(Wait(State.PAUSED, "ann paused it"))
+    it = guarded(monkeypatch, barrier, editable=True)
+    it.feed(clear(10, at=5))
+    saved = it.save_all()
+    assert saved[-1].ledger.outbox[0].status is Status.REMOVED
+    assert it.state()[0] is State.IDLE
+
+
+def test_a_gate_that_closes_during_the_wait_after_a_failure_shows_and_does_not_end_the_wait(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    barrier = Barrier()
+    it = guarded(monkeypatch, barrier)
+    it.fail(ImportPackages, BlobMissing("gone"))
+    barrier.answer = Wait(State.PAUSED, "ann paused it")
+    it.feed(StatusesSent(sequence=0))
+    assert it.state() == (State.PAUSED, "ann paused it")
+    barrier.answer = None
+    it.feed(StatusesSent(sequence=0))
+    assert it.state()[0] is State.RETRYING
+    assert not it.asks(ImportPackages)
+    it.tick("retry")
+    assert it.asks(ImportPackages)
