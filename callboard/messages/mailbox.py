@@ -356,13 +356,12 @@ class VerdictsWanted(Event):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Verdicts(Event):
-    """What the golden subscriber told of packages, by ascending offset, from ``offset`` up to and including ``until``.
+    """What the golden subscriber told of packages from ``offset`` on, by ascending offset; only so many at once.
 
     ``golden`` is its last announcement, if it was heard of; ``problem`` says why the status topic cannot be read.
     """
 
     offset: int
-    until: int
     verdicts: tuple[PackageStatusMessage, ...] = ()
     golden: DiscoveryMessage | None = None
     problem: str = ""

@@ -34,8 +34,8 @@ class CommandKey:
             raise ConfigError("a command key needs a name; write it as NAME=FILE")
         if len(self.secret) < SECRET_BYTES_MIN:
             raise ConfigError(
-                f"command key {self.id!r} has {len(self.secret)} bytes, and needs {SECRET_BYTES_MIN} at least; make one "
-                "with: openssl rand -hex 32"
+                f"command key {self.id!r} has {len(self.secret)} bytes, and needs {SECRET_BYTES_MIN} at least; make "
+                "one with: openssl rand -hex 32"
             )
 
 

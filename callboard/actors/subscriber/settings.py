@@ -4,6 +4,7 @@ from dataclasses import dataclass, field
 from typing import Literal
 
 from callboard.actors.backoff import Backoff
+from callboard.messages.signing import CommandKey
 from callboard.messages.topics import Topics
 
 
@@ -14,6 +15,14 @@ class SubscriberSettings:
     ``follows`` names the publishers whose packages are imported; empty means all. ``max_retries`` below zero
     retries for ever, else a package is given up after ``max_retries + 1`` attempts. ``start`` is where a
     subscriber begins that never was anywhere: an offset is the first one to import.
+
+    With ``golden``, the name of another subscriber, a package waits for that one's verdict on it. With
+    ``command_keys`` only commands are obeyed that are signed with one of them. ``skip_commands`` are offsets of the
+    command topic that are passed over unread.
+
+    With ``standby`` it waits for its name, or its repository, while another one has it. ``place`` differs between two
+    copies of one repository. The limits of readiness are explained in ``Readiness``; ``ready_reason`` is set when it
+    starts again in a service that has found it ready.
     """
 
     name: str
@@ -24,6 +33,9 @@ class SubscriberSettings:
     start: Literal["earliest", "latest"] | int = "earliest"
     on_gap: Literal["fail", "earliest"] = "fail"
     on_undecodable: Literal["block", "dead_letter"] = "block"
+    golden: str = ""
+    command_keys: tuple[CommandKey, ...] = ()
+    skip_commands: tuple[int, ...] = ()
     retry: Backoff = field(default_factory=lambda: Backoff(first_s=1.0, max_s=300.0))
     announce_interval_s: float = 10.0
     claim_ttl_s: float = 30.0
@@ -31,6 +43,12 @@ class SubscriberSettings:
     host: str = ""
     pid: int = 0
     version: str = ""
+    standby: bool = False
+    place: str = ""
+    ready_idle_s: float = 10.0
+    ready_max_age_s: float = 120.0
+    ready_force_s: float = 300.0
+    ready_reason: str = ""
 
     outbox_max: int = 1000
     """Statuses that may wait for the status topic before imports wait too."""

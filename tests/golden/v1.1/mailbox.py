@@ -56,7 +56,6 @@ INSTANCES = (
     VerdictsWanted(offset=42),
     Verdicts(
         offset=42,
-        until=90,
         verdicts=(STATUS,),
         golden=DiscoveryMessage(
             subscriber_instance="0b7f",
