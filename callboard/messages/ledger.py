@@ -24,7 +24,10 @@ class Watermark(Event):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class HeldPackage(Event):
-    """A package set aside: it failed, or it touches what the held package at ``waits_for`` touches."""
+    """A package set aside: it failed, or it touches what the held package at ``waits_for`` touches.
+
+    One that is ``due`` is tried (again), and ``attempts`` is stored before each try.
+    """
 
     offset: int
     publisher: str
@@ -36,6 +39,7 @@ class HeldPackage(Event):
     reason: str = ""
     waits_for: int = -1
     time_ns: int = 0
+    due: bool = False
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -66,7 +70,8 @@ class Ledger(Event):
     commands that are not yet known to be on the log. ``record_id`` is the id of the record at ``offset``, by which
     an older copy of the log is noticed. ``command_ids`` are the last commands obeyed, each as ``ISSUED_NS/ID``, and
     ``command_horizon_ns`` is when the newest was issued of those that are forgotten. ``without_golden`` is the offset of
-    the package to be imported although the golden subscriber's verdict on it is missing.
+    the package to be imported although the golden subscriber's verdict on it is missing. Packages up to ``apart_until``
+    are imported one at a time, because they were tried together and that failed, or was never heard of again.
     """
 
     instance: str
@@ -96,3 +101,4 @@ class Ledger(Event):
     command_ids: tuple[str, ...] = ()
     command_horizon_ns: int = 0
     without_golden: int = -1
+    apart_until: int = -1

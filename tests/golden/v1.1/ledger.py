@@ -14,6 +14,7 @@ HELD = HeldPackage(
     reason="out of space",
     waits_for=38,
     time_ns=1_700_000_000_000_000_006,
+    due=True,
 )
 HOOK = HookDue(
     offset=41,
@@ -58,5 +59,6 @@ INSTANCES = (
         clears=(MARK,),
         command_horizon_ns=1_700_000_000_000_000_005,
         without_golden=42,
+        apart_until=43,
     ),
 )
