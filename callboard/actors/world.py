@@ -42,6 +42,7 @@ class AgentWorld:
         spool: a folder for temporary files; a subscriber's is its own, and there only while it is needed.
         repository: where a subscriber imports to.
         exclude: file name patterns that a publisher leaves out.
+        max_package_bytes: what the files of a package that a publisher builds may have together.
         owned: whether ``close`` closes the log and the blob store too.
     """
 
@@ -53,6 +54,7 @@ class AgentWorld:
         *,
         repository: Repository | None = None,
         exclude: tuple[str, ...] = (),
+        max_package_bytes: int | None = None,
         owned: bool = False,
     ) -> None:
         self._log = log
@@ -60,6 +62,7 @@ class AgentWorld:
         self._spool = spool
         self._repository = repository
         self._exclude = exclude
+        self._max_package_bytes = max_package_bytes
         self._owned = owned
 
     async def perform(self, effect: Perform) -> Any:  # noqa: PLR0911 - one line an effect
@@ -113,7 +116,13 @@ class AgentWorld:
     async def _build(self, request: DistributeRequest) -> PackageMessage:
         source = FolderSource(Path(request.source or "/"), exclude=self._exclude)
         shipment = await build(
-            request.kind, source, request.paths, request.deep_paths, blobs=self._blobs, spool=self._spool
+            request.kind,
+            source,
+            request.paths,
+            request.deep_paths,
+            blobs=self._blobs,
+            spool=self._spool,
+            max_bytes=self._max_package_bytes,
         )
         return PackageMessage(
             publisher_instance="",

@@ -75,6 +75,7 @@ def draft(
     deep_paths: Iterable[str],
     spool: Path,
     blob_threshold: int = BLOB_THRESHOLD,
+    max_bytes: int | None = None,
 ) -> Draft:
     """Read what was asked for and make a package of it. Blocking: call it outside the event loop.
 
@@ -85,9 +86,10 @@ def draft(
         spool: a folder with room for the package; it gets only unnamed files, which the system removes
             even if the process dies.
         blob_threshold: files above this many bytes go to the blob store.
+        max_bytes: what the files may have together; a file is not even read once it is clear that they have more.
 
     Raises:
-        RequestRefused: a path that is missing or wrong, or content that changed while it was read.
+        RequestRefused: a path that is missing or wrong, too much content, or content that changed while it was read.
         RepositoryUnavailable: the spool cannot be written.
     """
     layout = Layout(paths, deep_paths)
@@ -96,13 +98,24 @@ def draft(
             manifest = files.enter_context(TemporaryFile(dir=spool))
             contents = files.enter_context(TemporaryFile(dir=spool))
             writer = _Writer(layout, manifest, contents, blob_threshold)
+            size = 0
             for entry, leading in _requested(source, layout):
-                writer.write(entry, leading)
+                size += entry.size
+                writer.write(entry, leading, read=max_bytes is None or size <= max_bytes)
+            if max_bytes is not None and size > max_bytes:
+                raise _too_large(size, max_bytes)
             drafted = writer.finish()
             files.pop_all()  # they are the draft's now
             return drafted
     except OSError as error:
         raise RepositoryUnavailable(f"cannot spool a package in {spool}: {error}; make room there") from error
+
+
+def _too_large(size: int, max_bytes: int) -> RequestRefused:
+    return RequestRefused(
+        f"the package would have {size / 1e6:.3f} MB of files, more than max_package_mb = {max_bytes / 1e6:g}; ship "
+        "fewer paths at a time, or raise it"
+    )
 
 
 def changed(path: str) -> RequestRefused:
@@ -138,12 +151,12 @@ class _Writer:
         for path in layout.roots:
             self._manifest.write(encode_root(path, path in layout.deep))
 
-    def write(self, entry: Entry, leading: bool) -> None:
+    def write(self, entry: Entry, leading: bool, *, read: bool) -> None:
         form, digest = Form.KEEP if leading else Form.FOLDER, ""
         if leading and entry.kind is not EntryKind.FOLDER:
             raise RequestRefused(f"path {entry.path!r} leads to a requested path but is no folder")
         if entry.kind is EntryKind.FILE:
-            form, digest = self._read(entry)
+            form, digest = self._read(entry) if read else (Form.FILE, "")
         elif entry.kind is EntryKind.LINK:
             form = Form.LINK
         size = entry.size if entry.kind is EntryKind.FILE else 0

@@ -60,6 +60,7 @@ async def build(
     spool: Path,
     inline_max: int = INLINE_MAX,
     blob_threshold: int = BLOB_THRESHOLD,
+    max_bytes: int | None = None,
 ) -> Shipment:
     """Make the content of a package, and put into the blob store what is too large for the record.
 
@@ -74,6 +75,7 @@ async def build(
         spool: a folder for temporary files, on disk.
         inline_max: bytes up to which a package goes into the record.
         blob_threshold: files above this many bytes go to the blob store.
+        max_bytes: what the files of a package may have together.
 
     Raises:
         RequestRefused: the paths or what lies there cannot be shipped.
@@ -86,7 +88,7 @@ async def build(
             return Shipment((), ())
         layout = Layout(paths, deep_paths)
         return Shipment(layout.roots, tuple(sorted(layout.deep)))
-    with await _drafted(source, paths, deep_paths, spool, blob_threshold) as drafted:
+    with await _drafted(source, paths, deep_paths, spool, blob_threshold, max_bytes) as drafted:
         return await _shipped(drafted, blobs, inline_max)
 
 
@@ -124,9 +126,14 @@ async def receive(message: PackageMessage, blobs: BlobStore, spool: Path) -> Asy
 
 
 async def _drafted(
-    source: Source, paths: tuple[str, ...], deep_paths: tuple[str, ...], spool: Path, blob_threshold: int
+    source: Source,
+    paths: tuple[str, ...],
+    deep_paths: tuple[str, ...],
+    spool: Path,
+    blob_threshold: int,
+    max_bytes: int | None,
 ) -> Draft:
-    read = partial(draft, source, paths, deep_paths, spool, blob_threshold)
+    read = partial(draft, source, paths, deep_paths, spool, blob_threshold, max_bytes)
     work = asyncio.get_running_loop().run_in_executor(None, read)
     try:
         return await asyncio.shield(work)

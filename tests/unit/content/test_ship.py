@@ -1,7 +1,9 @@
 """Content out and in: through the record when it is small, through the blob store when it is not."""
 
 import asyncio
+import gc
 import threading
+import tracemalloc
 from dataclasses import asdict
 
 import pytest
@@ -9,7 +11,7 @@ import pytest
 from callboard.backends.blob_stores.folder import FolderBlobStore
 from callboard.backends.repositories.folder.repository import FolderRepository
 from callboard.backends.repositories.folder_source import FolderSource
-from callboard.backends.repository import Delete, Entry, EntryKind
+from callboard.backends.repository import Delete, Entry, EntryKind, Put
 from callboard.content.draft import Draft
 from callboard.content.ship import Shipment, build, receive
 from callboard.errors import BlobMissing, PackageCorrupt, PackageRefused, RepositoryUnavailable, RequestRefused
@@ -266,3 +268,45 @@ def test_a_cancelled_build_gives_its_spool_back(blobs, spool, monkeypatch):
 
     asyncio.run(run())
     assert len(closed) == 1
+
+
+@pytest.mark.proves("F19")
+def test_what_is_too_large_is_refused_with_its_size_and_the_setting_before_anything_is_stored(sample, blobs, spool):
+    tree = sample().file("/big", b"").file("/zoo", b"")
+    tree["/big"] = (EntryKind.FILE, 0o644, b"x" * 3_000_000)
+
+    async def run():
+        paths = {"paths": ["/", "/zoo"], "deep_paths": ["/"], "blobs": blobs, "spool": spool}
+        size = sum(len(content) for kind, _, content in tree.values() if kind is EntryKind.FILE)
+        with pytest.raises(RequestRefused, match=rf"{size / 1e6:.3f} MB of files, more than max_package_mb = 2; "):
+            await build(Kind.ADD, tree, **paths, max_bytes=2_000_000, blob_threshold=10)
+        assert [info async for info in blobs.list()] == []
+        assert (await build(Kind.ADD, tree, **paths, max_bytes=size, blob_threshold=10)).entries
+
+    asyncio.run(run())
+    assert list(spool.iterdir()) == []
+
+
+@pytest.mark.proves("F20", "W35")
+def test_a_package_of_many_megabytes_goes_out_and_comes_in_within_bounded_memory(tmp_path, spool):
+    blobs = FolderBlobStore(tmp_path / "blobs")
+    root = tmp_path / "site"
+    root.mkdir()
+    for number in range(400):  # small enough to travel inside the package
+        (root / f"{number}").write_bytes(bytes([number % 251]) * 60_000)
+    (root / "big").write_bytes(bytes(24 << 20))
+
+    async def run():
+        shipment = await build(Kind.ADD, FolderSource(root), ["/"], ["/"], blobs=blobs, spool=spool)
+        assert shipment.content == b""
+        async with receive(message(Kind.ADD, shipment), blobs, spool) as received:
+            puts = (operation for operation in received.operations() if isinstance(operation, Put))
+            return sum(len(chunk) for put in puts if put.entry.open for chunk in put.entry.open())
+
+    gc.collect()
+    tracemalloc.start()
+    try:
+        assert asyncio.run(run()) == 400 * 60_000 + (24 << 20)
+        assert tracemalloc.get_traced_memory()[1] < 8 << 20
+    finally:
+        tracemalloc.stop()
