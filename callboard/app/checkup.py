@@ -57,7 +57,7 @@ async def examine_backends(settings: BoardSettings, repositories: Mapping[str, s
     checkup = Checkup()
 
     async def log() -> list[Finding]:
-        examination = await _examine_log(settings, clock)
+        examination = await examine_log(settings, clock)
         checkup.kept = examination.kept
         return examination.findings
 
@@ -76,7 +76,8 @@ async def examine_backends(settings: BoardSettings, repositories: Mapping[str, s
     return checkup
 
 
-async def _examine_log(settings: BoardSettings, clock: Clock) -> Examination:
+async def examine_log(settings: BoardSettings, clock: Clock) -> Examination:
+    """What the log says of itself; nothing if it offers nothing. Raises as its methods do."""
     topics = settings.topics
     names = (topics.package, topics.status, topics.discovery, topics.command, topics.event)
     log = open_log(settings.log, settings.base)

@@ -10,8 +10,10 @@ from pathlib import Path
 from typing import Any, TypeVar
 
 from callboard.app.board import Callboard
+from callboard.app.settings import BoardSettings
 from callboard.cli.logs import configure_logging
 from callboard.cli.options import BoardOptions
+from callboard.cli.patience import patiently
 from callboard.config import Config, Loaded
 from callboard.errors import ConfigError, TopicMissing
 
@@ -32,7 +34,16 @@ def on_board(options: BoardOptions, work: Callable[[Callboard], Coroutine[Any, A
         async with open_board(loaded, create=create) as board:
             return await work(board)
 
-    return asyncio.run(working())
+    async def patient() -> R:
+        return await patiently(working(), board_settings(loaded), place(loaded.config.log))
+
+    return asyncio.run(patient())
+
+
+def board_settings(loaded: Loaded) -> BoardSettings:
+    """The settings of the board that the configuration says."""
+    config = loaded.config
+    return BoardSettings(config.log, config.blobs, loaded.base, config.prefix, config.publisher.exclude)
 
 
 def configure_service_logging(options: BoardOptions, config: Config) -> Callable[[], None]:

@@ -1,7 +1,6 @@
 """``callboard doctor``: is everything as it should be, and if not, what to do."""
 
 import asyncio
-import os
 import platform
 import sqlite3
 import time
@@ -15,15 +14,13 @@ from rich.text import Text
 
 from callboard.app.checkup import Checkup, examine_backends
 from callboard.app.fleet_checkup import TopicView, examine_fleet, examine_topics
-from callboard.app.settings import BoardSettings
-from callboard.backends.examination import Finding, Level, problem, problem_of
-from callboard.cli.board import open_board, place, without_password
+from callboard.backends.examination import Finding, Level, problem_of
+from callboard.cli.board import board_settings, open_board, place, without_password
 from callboard.cli.exit_codes import FOUND
 from callboard.cli.logs import configure_logging
 from callboard.cli.options import BoardOptions, Json
 from callboard.cli.output import show, show_json, show_table
-from callboard.config import SECTIONS, Config, Loaded
-from callboard.config.sources import unknown_variables
+from callboard.config import Config, Loaded
 from callboard.errors import CallboardError
 
 STYLES = {Level.OK: "green", Level.ADVICE: "yellow", Level.PROBLEM: "bold red"}
@@ -65,13 +62,8 @@ async def examine(loaded: Loaded) -> Report:
         {"key": ".".join(key), "value": without_password(value) if isinstance(value, str) else value, "origin": origin}
         for key, value, origin in loaded.origins()
     ]
-    board = BoardSettings(config.log, config.blobs, loaded.base, config.prefix, config.publisher.exclude)
     report = Report(settings, versions(), place(config.log))
-    report.checkup = await examine_backends(board, _repositories(config), time.time_ns)
-    for name, meant in unknown_variables(os.environ, SECTIONS).items():
-        if meant:  # others may be of the surroundings, as those of a container's services
-            found = problem(f"variable {name} is not a setting", f"rename it to {meant}, or unset it")
-            report.checkup.add("configuration", found)
+    report.checkup = await examine_backends(board_settings(loaded), _repositories(config), time.time_ns)
     if report.checkup.is_well("log"):  # else the same would be said once more
         try:
             await _examine_board(loaded, report)

@@ -8,11 +8,13 @@ from typing import Any
 
 from pydantic import BaseModel
 
+from callboard.backends.registry import open_log
 from callboard.cli.board import open_board, place
 from callboard.cli.options import BoardOptions
 from callboard.cli.output import show
 from callboard.config import FILE, Config, Loaded
-from callboard.errors import ConfigError
+from callboard.errors import ConfigError, TopicMissing
+from callboard.messages.topics import Topics
 
 HEAD = """\
 # The configuration of callboard. What is commented out is the default, or an example where there is none.
@@ -27,22 +29,41 @@ TAIL = """
 
 
 def init(options: BoardOptions) -> None:
-    """Write callboard.toml with every setting explained, and create the log."""
+    """Write callboard.toml with every setting explained, unless it is there, and create the log."""
     path = options.config or Path(FILE)
     if path.exists():
-        raise ConfigError(f"{path} is there already; edit it, or remove it first")
-    # Only what was said with a flag is written as a setting; it must be good, so it is loaded first.
-    loaded = BoardOptions(None, options.log, options.blobs).load()
-    asyncio.run(_create_log(loaded))
-    text = template({key: value for key, value in (("log", options.log), ("blobs", options.blobs)) if value})
+        loaded = options.load()
+        if asyncio.run(_has_log(loaded)):
+            raise ConfigError(f"{path} is there already, and the log too; edit the file, or remove it first")
+        asyncio.run(_create_log(loaded))
+        show(f"created the log {place(loaded.config.log)}, and left {path} as it is")
+    else:
+        # Only what was said with a flag is written as a setting; it must be good, so it is loaded first.
+        loaded = BoardOptions(None, options.log, options.blobs).load()
+        asyncio.run(_create_log(loaded))
+        _write(path, template({key: value for key, value in (("log", options.log), ("blobs", options.blobs)) if value}))
+        show(f"wrote {path}, and created the log {place(loaded.config.log)}")
+    show("next:  callboard publish ./site                        # ship a folder")
+    show("       callboard run subscriber edge-1 --into ./out    # import it, and whatever comes")
+    show("       callboard status                                # who has what")
+
+
+def _write(path: Path, text: str) -> None:
     try:
         path.write_text(text, encoding="utf-8")
     except OSError as error:
         raise ConfigError(f"{path} cannot be written: {error.strerror}; choose another folder") from error
-    show(f"wrote {path}, and created the log {place(loaded.config.log)}")
-    show("next:  callboard publish ./site                        # ship a folder")
-    show("       callboard run subscriber edge-1 --into ./out    # import it, and whatever comes")
-    show("       callboard status                                # who has what")
+
+
+async def _has_log(loaded: Loaded) -> bool:
+    log = open_log(loaded.config.log, loaded.base)
+    try:
+        await log.bounds(Topics.with_prefix(loaded.config.prefix).package)
+    except (TopicMissing, ConfigError):  # a schema that is not there is one; what else is wrong, its creation tells
+        return False
+    finally:
+        await log.close()
+    return True
 
 
 async def _create_log(loaded: Loaded) -> None:

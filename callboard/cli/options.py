@@ -48,7 +48,8 @@ def board_options(
         str | None, typer.Option(metavar="URL", help="Such as sqlite:///./board.db.", rich_help_panel=PANEL)
     ] = None,
     blobs: Annotated[
-        str | None, typer.Option(metavar="DIR", help="The folder for large content.", rich_help_panel=PANEL)
+        str | None,
+        typer.Option(metavar="PLACE", help="For large content: a folder, or s3://BUCKET.", rich_help_panel=PANEL),
     ] = None,
     verbose: Annotated[
         bool, typer.Option("--verbose", "-v", help="Say on standard error what happens.", rich_help_panel=PANEL)

@@ -43,7 +43,7 @@ class Runtime(StrEnum):
 def subscriber(
     options: BoardOptions,
     name: Annotated[str, typer.Argument(help="Unique on the board.", show_default=False)],
-    into: Annotated[str | None, typer.Option(metavar="PLACE", help="A folder, or sqlite:FILE.")] = None,
+    into: Annotated[str | None, typer.Option(metavar="PLACE", help="A folder, sqlite:FILE, postgresql://...")] = None,
     follow: Annotated[list[str] | None, typer.Option(metavar="PUBLISHER", help="Only this one; repeatable.")] = None,
     editable: Annotated[bool, typer.Option("--editable", help="Its queue may be cleared.")] = False,
     max_retries: Annotated[int | None, typer.Option(min=-1, help="Then give a package up; -1 is never.")] = None,

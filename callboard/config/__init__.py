@@ -14,7 +14,6 @@ from callboard.errors import ConfigError
 
 __all__ = [
     "FILE",
-    "SECTIONS",
     "Config",
     "Key",
     "Loaded",
@@ -24,9 +23,17 @@ __all__ = [
     "SubscriberSection",
     "Value",
     "load",
+    "setting_names",
 ]
 
-SECTIONS = tuple(Config.model_fields)
+
+def setting_names(section: type[BaseModel] = Config, above: str = "") -> Iterator[str]:
+    """Every setting, with dots between section and key; the sections of single subscribers by their heading alone."""
+    for name, field in section.model_fields.items():
+        if isinstance(field.default, BaseModel):
+            yield from setting_names(type(field.default), f"{above}{name}.")
+        else:
+            yield above + name
 
 
 @dataclass(frozen=True, slots=True)
@@ -78,7 +85,8 @@ def load(
         cwd: the current folder, if another than the process's.
 
     Raises:
-        ConfigError: one line for every unknown key and every wrong value, each naming where it was set.
+        ConfigError: one line for every unknown key and every wrong value, each naming where it was set; or a variable
+            that resembles a setting, and is none.
     """
     cwd = cwd or Path.cwd()
     if path is None and (cwd / FILE).is_file():
@@ -87,7 +95,7 @@ def load(
     given: dict[Key, Value] = {}
     if path is not None:
         given |= {value.key: anchored(value, base) for value in from_file(cwd / path)}
-    given |= {value.key: anchored(value, cwd) for value in from_environment(environ or {}, SECTIONS)}
+    given |= {value.key: anchored(value, cwd) for value in from_environment(environ or {}, setting_names())}
     given |= {value.key: anchored(value, cwd) for value in flags if value.value is not None}
     tables = nested(given.values())
     tables.setdefault("log", anchored(Value(("log",), LOG, ""), base).value)

@@ -6,6 +6,7 @@ from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, model_valida
 
 from callboard.backends.log import Retention
 from callboard.backends.repositories.folder_source import EXCLUDED
+from callboard.errors import ConfigError
 
 LOG = "sqlite:///./board.db"
 """The log if nothing else is said: a folder, made with the first package."""
@@ -23,6 +24,11 @@ def _start(value: Any) -> Any:
     if value in ("earliest", "latest") or (type(value) is int and value >= 0):
         return value
     raise ValueError("should be earliest, latest, or an offset of 0 or more")
+
+
+def _alike(name: str) -> str:
+    """The name without what is easily confused."""
+    return name.casefold().replace("-", "_")
 
 
 Names = Annotated[tuple[str, ...], BeforeValidator(_names)]
@@ -46,7 +52,9 @@ class PublisherSection(Section):
 class SubscriberSection(Section):
     """What imports content. ``[subscribers.NAME]`` has the same keys, for one subscriber alone."""
 
-    into: str = Field(default="", description="where content goes: a folder, or sqlite:FILE")
+    into: str = Field(
+        default="", description="where content goes: a folder, sqlite:FILE, or postgresql://...?repository=NAME"
+    )
     follows: Names = Field(default=(), description="publishers whose packages are imported; none named means all")
     editable: bool = Field(default=False, description="whether its queue may be cleared, so that it may differ")
     max_retries: int = Field(default=-1, ge=-1, description="retries before a package is given up; -1 is no limit")
@@ -104,8 +112,14 @@ class LoggingSection(Section):
 class Config(Section):
     """All settings."""
 
-    log: str = Field(default=LOG, description="the log: sqlite:///FOLDER; a fourth slash begins an absolute path")
-    blobs: str = Field(default="", description="the folder for large content; none means `blobs` in the log's")
+    log: str = Field(
+        default=LOG,
+        description="the log: sqlite:///FOLDER (a fourth slash begins an absolute path), postgresql:// or kafka://",
+    )
+    blobs: str = Field(
+        default="",
+        description="where large content goes: a folder, or s3://BUCKET; none means `blobs` in a SQLite log's",
+    )
     prefix: str = Field(default="callboard", description="what the names of the log's topics begin with")
     runtime: Literal["embedded", "processes"] = Field(
         default="embedded", description="where actors run: embedded in one process, or in processes of their own"
@@ -117,5 +131,15 @@ class Config(Section):
     logging: LoggingSection = LoggingSection()
 
     def for_subscriber(self, name: str) -> SubscriberSection:
-        """The settings of one subscriber: its own where it has some, those of all others elsewhere."""
+        """The settings of one subscriber: its own where it has some, those of all others elsewhere.
+
+        Raises:
+            ConfigError: there is a section whose name differs only in case, or in ``-`` and ``_``.
+        """
+        for other in self.subscribers:
+            if other != name and _alike(other) == _alike(name):
+                raise ConfigError(
+                    f"the configuration has settings of subscriber {other!r}, and this is {name!r}; give both the same "
+                    "name (one in a variable is always in small letters)"
+                )
         return self.subscribers.get(name, self.subscriber)

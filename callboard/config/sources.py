@@ -15,6 +15,9 @@ NESTED = "__"
 CONFIG_VARIABLE = "CALLBOARD_CONFIG"
 """Names the configuration file, as ``--config`` does."""
 
+_OF_THE_SURROUNDINGS = re.compile(r"CALLBOARD_(SERVICE_(HOST|PORT(_\w+)?)|PORT(_\d+_(TCP|UDP|SCTP)(_\w+)?)?)")
+"""What Kubernetes and Docker set for a service that is called callboard."""
+
 Key = tuple[str, ...]
 
 _LINE = re.compile(r"\s*(?:(\[[^\[\]]+\])|([\w.\"'-]+)\s*=)")
@@ -43,29 +46,29 @@ def from_file(path: Path) -> Iterator[Value]:
         yield Value(key, value, f"{path.name}{line}")
 
 
-def from_environment(environ: Mapping[str, str], known: Iterable[str]) -> Iterator[Value]:
+def from_environment(environ: Mapping[str, str], names: Iterable[str]) -> Iterator[Value]:
     """The values in ``CALLBOARD_...`` variables; empty ones count as not set.
 
-    Variables of other names are left alone, for a container's surroundings may set some such as
-    ``CALLBOARD_SERVICE_HOST``; ``unknown_variables`` tells them.
+    Variables that resemble no setting are left alone: a container's surroundings set some for every service, such as
+    ``CALLBOARD_SERVICE_HOST`` for one that is called callboard.
+
+    Args:
+        environ: all variables.
+        names: of the settings, with dots between section and key.
+
+    Raises:
+        ConfigError: a variable is no setting, but resembles one.
     """
-    sections = set(known)
+    known = {PREFIX + name.replace(".", NESTED).upper() for name in names}
+    sections = {_key(name)[0] for name in known}
     for name, text in sorted(environ.items()):
         key = _key(name)
-        if text and key and key[0] in sections:
+        if not text or not key or name == CONFIG_VARIABLE or _OF_THE_SURROUNDINGS.fullmatch(name):
+            continue
+        if key[0] in sections:
             yield Value(key, text, name)
-
-
-def unknown_variables(environ: Mapping[str, str], known: Iterable[str]) -> dict[str, str]:
-    """The ``CALLBOARD_...`` variables that are no settings, each with the setting that it may be meant for, if any."""
-    sections = set(known)
-    unknown: dict[str, str] = {}
-    for name in sorted(environ):
-        key = _key(name)
-        if key and key[0] not in sections and name != CONFIG_VARIABLE:
-            meant = suggestion(key[0], sections)
-            unknown[name] = PREFIX + meant.upper() if meant else ""
-    return unknown
+        elif meant := _meant(name, known):
+            raise ConfigError(f"variable {name} is not a setting; did you mean {meant}? Rename it, or unset it")
 
 
 def anchored(value: Value, base: Path) -> Value:
@@ -77,7 +80,7 @@ def anchored(value: Value, base: Path) -> Value:
             return value._replace(value=_anchored_url(value.value, base))
         case ("blobs",) | ("subscriber", "into") | ("subscribers", _, "into"):
             return value._replace(value=_anchored_place(value.value, base))
-        case ("publisher", "source"):
+        case ("publisher", "source") | ("retention", "archive_tip"):
             return value._replace(value=str(base / value.value))
         case _:
             return value
@@ -102,6 +105,12 @@ def nested(values: Iterable[Value]) -> dict[str, Any]:
 def suggestion(name: str, known: Iterable[str]) -> str:
     """The known name that is meant, or the empty string."""
     return next(iter(difflib.get_close_matches(name, list(known), n=1)), "")
+
+
+def _meant(name: str, known: Iterable[str]) -> str:
+    """The variable that is meant, or the empty string; compared without what all of them begin with."""
+    meant = suggestion(name.removeprefix(PREFIX), (each.removeprefix(PREFIX) for each in known))
+    return meant and PREFIX + meant
 
 
 def _key(name: str) -> Key:

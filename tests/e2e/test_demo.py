@@ -41,7 +41,8 @@ def start(source: Path, temporary: Path, *options: str) -> subprocess.Popen[str]
         text=True,
         stdout=subprocess.PIPE,
         stderr=subprocess.PIPE,
-        env={**os.environ, "TMPDIR": str(temporary)},
+        env={name: value for name, value in os.environ.items() if not name.startswith("CALLBOARD_")}
+        | {"TMPDIR": str(temporary)},
         start_new_session=True,
     )
 

@@ -26,6 +26,14 @@ def test_a_configuration_is_never_overwritten(terminal):
     assert (terminal.folder / "callboard.toml").read_text() == before
 
 
+def test_a_configuration_without_its_log_gets_one(terminal):
+    text = 'log = "sqlite:///./other.db"\n'
+    (terminal.folder / "callboard.toml").write_text(text)
+    assert "created the log ./other.db" in terminal.out("init")
+    assert (terminal.folder / "callboard.toml").read_text() == text
+    assert terminal.json("log", "list") == []
+
+
 def test_what_cannot_be_shipped_is_named_and_nothing_is_appended(terminal):
     (terminal.folder / "site" / "out").symlink_to("/etc/passwd")
     assert "site2 does not exist" in terminal.refused("publish", "./site2")

@@ -7,7 +7,6 @@ import pytest
 
 from callboard.cli.init import template
 from callboard.config import Config, Loaded, Value, load
-from callboard.config.sources import unknown_variables
 from callboard.errors import ConfigError
 
 
@@ -139,10 +138,36 @@ def test_a_list_in_the_environment_is_parted_by_commas_and_an_empty_variable_is_
     assert found.retention.above_mb is None
 
 
-def test_variables_of_the_surroundings_are_left_alone_but_told():
-    environ = {"CALLBOARD_SERVICE_HOST": "10.0.0.1", "CALLBOARD_LGO": "x", "CALLBOARD_CONFIG": "y", "PATH": "z"}
-    told = {"CALLBOARD_LGO": "CALLBOARD_LOG", "CALLBOARD_SERVICE_HOST": ""}
-    assert unknown_variables(environ, Config.model_fields) == told
+@pytest.mark.parametrize(
+    ("name", "meant"),
+    [
+        ("CALLBOARD_LGO", "CALLBOARD_LOG"),
+        ("CALLBOARD_SUBSCRIBER_MAX_RETRIES", "CALLBOARD_SUBSCRIBER__MAX_RETRIES"),
+        ("CALLBOARD_SUBSCRIBR__INTO", "CALLBOARD_SUBSCRIBER__INTO"),
+        ("CALLBOARD_LOGGING_LEVEL", "CALLBOARD_LOGGING__LEVEL"),
+    ],
+)
+def test_a_variable_that_resembles_a_setting_is_refused_with_the_one_that_is_meant(tmp_path, name, meant):
+    (problem,) = problems(tmp_path, "", **{name: "x"})
+    assert problem.startswith(f"variable {name} is not a setting; did you mean {meant}?")
+
+
+@pytest.mark.parametrize(
+    "name",
+    ["CALLBOARD_SERVICE_HOST", "CALLBOARD_SERVICE_PORT_HTTP", "CALLBOARD_PORT", "CALLBOARD_PORT_80_TCP_ADDR",
+     "CALLBOARD_CONFIG", "CALLBOARD_HOME"],
+)
+def test_variables_of_the_surroundings_are_left_alone(tmp_path, name):
+    assert {value.origin for value in loaded(tmp_path, "", **{name: "x"}).origins()} == {"default"}
+
+
+def test_settings_of_a_subscriber_whose_name_is_misspelt_are_not_passed_over(tmp_path):
+    found = loaded(tmp_path, CALLBOARD_SUBSCRIBERS__EDGE_1__INTO="out").config
+    assert found.for_subscriber("edge_1").into == str(tmp_path / "out")
+    assert found.for_subscriber("edge-2").into == ""
+    for name in ("edge-1", "Edge_1"):
+        with pytest.raises(ConfigError, match="give both the same name"):
+            found.for_subscriber(name)
 
 
 def test_the_file_that_init_writes_says_every_default_as_it_is(tmp_path):

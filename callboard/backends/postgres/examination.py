@@ -19,6 +19,20 @@ _TABLES = """
            pg_has_role(c.relowner, 'USAGE')
     FROM topics t JOIN pg_class c ON c.oid = to_regclass(format('records_%s', t.id)) WHERE t.name = ANY($1)"""
 
+_KEEPERS = """
+    SELECT t.name, held.pid, coalesce(a.usename, '') AS usename, extract(epoch FROM clock_timestamp() - w.since)
+    FROM topics t
+    JOIN pg_locks held ON held.locktype = 'advisory' AND held.classid = 1128419140 AND held.objid = t.id
+        AND held.database = (SELECT oid FROM pg_database WHERE datname = current_database()) AND held.granted
+    JOIN LATERAL (
+        SELECT min(waitstart) AS since FROM pg_locks w
+        WHERE w.locktype = 'advisory' AND w.classid = held.classid AND w.objid = held.objid
+            AND w.database = held.database AND NOT w.granted) w
+        ON w.since < clock_timestamp() - interval '1 second'
+    LEFT JOIN pg_stat_activity a ON a.pid = held.pid
+    WHERE t.name = ANY($1)"""
+"""Who holds the lock that appends need, while somebody has waited for a second: an append takes milliseconds."""
+
 
 async def examine_server(server: Server, clock: Clock, topics: Sequence[str] = ()) -> list[Finding]:
     """Everything about the server, the schema, and the topics that are there. Raises what asyncpg does."""
@@ -69,6 +83,13 @@ async def _schema(server: Server, connection: Connection, topics: Sequence[str])
         have = f"lacks version {missing[0]} of {newest}" if min(migrations()) < missing[0] else "has no tables yet"
         return [problem(f"schema {server.schema} {have}", fix)]
     found = [ok(f"schema {server.schema} has version {newest}, which this callboard uses")]
+    found += [
+        problem(
+            f"session {process} of user {user!r} holds up appends to topic {topic}, for {seconds:.0f} s by now",
+            f"end its transaction, or it: SELECT pg_terminate_backend({process})",
+        )
+        for topic, process, user, seconds in await connection.fetch(_KEEPERS, list(topics))
+    ]
     rows = await connection.fetch(_TABLES, list(topics))
     if stopped := [name for name, appends, _ in rows if not appends]:
         found.append(problem(f"this user may not append to {', '.join(stopped)}", _grant(owner, server)))

@@ -77,7 +77,12 @@ async def check_schema(server: Server, connection: Connection, create: bool = Fa
     of another version, may be using it.
     """
     missing = await pending(connection)
-    if create and missing == list(migrations()):
+    if missing == list(migrations()):
+        if not create:
+            raise ConfigError(
+                f"{server.name} has no schema {server.schema} yet, or none that this user may see; publish something, "
+                "or run callboard init or callboard migrate"
+            )
         await _migrate(connection, server.schema)
     elif missing:
         raise ConfigError(

@@ -10,10 +10,10 @@ from pathlib import Path
 from typing import ParamSpec, TypeVar
 
 from callboard.backends.examination import Clock, Examination
-from callboard.backends.folder_examination import examine_place
 from callboard.backends.log import READ_BYTES_MAX, READ_RECORDS_MAX, Bounds, Capability, Retention
 from callboard.backends.logs.limits import check_topic_name, closed, is_topic_name, missing
 from callboard.backends.logs.sqlite.append import append_rows, to_rows
+from callboard.backends.logs.sqlite.examination import examine
 from callboard.backends.logs.sqlite.failure import explained
 from callboard.backends.logs.sqlite.retention import PAUSE_S, give_back_slice, remove_slice
 from callboard.backends.logs.sqlite.schema import Files, prepare
@@ -119,9 +119,9 @@ class SqliteLog:
         held = await self._topic(topic)
         return await self._run(held.reader.identity)
 
-    async def examine(self, topics: Sequence[str], clock: Clock) -> Examination:  # noqa: ARG002 - all share a folder
-        """See ``ExaminableLog``; there is no server, and every look at a topic checks its schema."""
-        return Examination(await self._run(examine_place, "log", self._folder))
+    async def examine(self, topics: Sequence[str], clock: Clock) -> Examination:  # noqa: ARG002 - no server, no clock
+        """See ``ExaminableLog``; the schema is checked by every look at a topic."""
+        return Examination(await self._run(examine, self._folder, topics))
 
     async def close(self) -> None:
         """See ``Log``."""

@@ -1,0 +1,59 @@
+"""What ``callboard doctor`` wants to know of a SQLite log: its folder, and who keeps others from appending."""
+
+import time
+from collections.abc import Callable, Sequence
+from pathlib import Path
+
+from callboard.backends.examination import Finding, problem
+from callboard.backends.folder_examination import examine_place
+from callboard.backends.logs.sqlite.schema import Files
+
+LOOKS = 10
+LOOK_S = 0.1
+"""A turn takes milliseconds. Who has it whenever we look, for a second, is stopped or does not give it back."""
+
+_LOCKS = Path("/proc/locks")
+
+
+def examine(folder: Path, topics: Sequence[str]) -> list[Finding]:
+    """Look at the folder, and at the turns to append. Blocks for up to a second."""
+    found = examine_place("log", folder)
+    if keepers := _keepers({topic: Files.of(folder, topic).lock for topic in topics}, time.sleep):
+        found += [
+            problem(
+                f"process {process} keeps the turn to append to topic {topic}, so all others wait",
+                f"look at it: ps {process}; continue it (kill -CONT {process}), or end it",
+            )
+            for topic, process in keepers.items()
+        ]
+    return found
+
+
+def _keepers(locks: dict[str, Path], sleep: Callable[[float], None]) -> dict[str, int]:
+    """The processes that had the lock of a topic at every look."""
+    kept: dict[str, int] = {}
+    for look in range(LOOKS):
+        holders = _holders()
+        now = {topic: holders[inode] for topic, path in locks.items() if (inode := _inode(path)) in holders}
+        kept = now if not look else {topic: process for topic, process in kept.items() if now.get(topic) == process}
+        if not kept:
+            break
+        sleep(LOOK_S)
+    return kept
+
+
+def _holders() -> dict[int, int]:
+    """Who has which file locked, by inode; as the kernel tells it, of this host alone."""
+    try:
+        lines = _LOCKS.read_text().splitlines()
+    except OSError:
+        return {}  # not everywhere may one look
+    rows = (line.split() for line in lines if " FLOCK " in line and "->" not in line)
+    return {int(row[5].rpartition(":")[2]): int(row[4]) for row in rows}
+
+
+def _inode(path: Path) -> int:
+    try:
+        return path.stat().st_ino
+    except OSError:
+        return -1
