@@ -11,7 +11,7 @@ GENERATE := $(BIN)/python callboard/messages/proto/generate.py
 .DELETE_ON_ERROR:
 .NOTPARALLEL: # every target uses the one .venv, and the tools use both cores by themselves
 .SUFFIXES:
-.PHONY: help demo test test-servers lint bench gen check-gen clean
+.PHONY: help demo test test-servers conformance planted-bugs lint bench gen check-gen clean
 
 help: ## List what can be made; ARGS="..." is passed on to the command behind a target.
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "  make %-13s %s\n", $$1, $$2}' $(firstword $(MAKEFILE_LIST))
@@ -24,6 +24,12 @@ test: $(VENV)/.ready-test ## Run all tests that need nothing but Python, for exa
 
 test-servers: $(VENV)/.ready-test ## Run the tests against real Kafka, PostgreSQL and S3 servers; needs Java and Maven.
 	@$(BIN)/python -m pytest -m "kafka or postgres or s3" $(ARGS)
+
+conformance: $(VENV)/.ready-test ## Show every check on every log, blob store and repository; needs Java and Maven.
+	@$(BIN)/python -m callboard.testing.conformance $(ARGS)
+
+planted-bugs: $(VENV)/.ready-test ## Show that the conformance suites catch every bug that was planted in a backend.
+	@$(BIN)/python -m callboard.testing.conformance planted $(ARGS)
 
 lint: $(VENV)/.ready-lint ## Check style, types, layers and that the generated code is up to date.
 	@$(BIN)/ruff check .

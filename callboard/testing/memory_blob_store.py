@@ -1,11 +1,14 @@
 """A blob store in memory: every call done at once. For tests and the simulator."""
 
 import hashlib
+import re
 from collections.abc import AsyncIterator, Callable, Iterable
 from pathlib import Path
 
 from callboard.backends.blob_store import BlobInfo
-from callboard.errors import BlobMissing, PackageCorrupt
+from callboard.errors import BlobMissing, PackageCorrupt, PackageRefused
+
+_DIGEST = re.compile(r"[0-9a-f]{64}")
 
 
 class MemoryBlobStore:
@@ -21,16 +24,18 @@ class MemoryBlobStore:
 
     async def put(self, digest: str, chunks: Iterable[bytes]) -> bool:
         """See ``BlobStore.put``."""
+        if await self.exists(digest):
+            self._blobs[digest] = (self._blobs[digest][0], self._clock())
+            return False
         content = b"".join(chunks)
         if hashlib.sha256(content).hexdigest() != digest:
-            raise PackageCorrupt(f"the content does not have the digest {digest}")
-        created = digest not in self._blobs
+            raise PackageCorrupt(f"the content does not have the digest {digest}; publish it again")
         self._blobs[digest] = (content, self._clock())
-        return created
+        return True
 
     async def fetch(self, digest: str, spool: Path) -> Path:
         """See ``BlobStore.fetch``; always a download."""
-        if digest not in self._blobs:
+        if not await self.exists(digest):
             raise BlobMissing(f"blob {digest} is not in this memory; publish the content again")
         path = spool / digest
         path.write_bytes(self._blobs[digest][0])
@@ -38,11 +43,13 @@ class MemoryBlobStore:
 
     async def exists(self, digest: str) -> bool:
         """See ``BlobStore.exists``."""
+        if not _DIGEST.fullmatch(digest):
+            raise PackageRefused(f"{digest!r} is not a sha-256 in lower-case hexadecimal; correct the package")
         return digest in self._blobs
 
     async def delete(self, digest: str) -> bool:
         """See ``BlobStore.delete``."""
-        return self._blobs.pop(digest, None) is not None
+        return await self.exists(digest) and self._blobs.pop(digest, None) is not None
 
     async def list(self) -> AsyncIterator[BlobInfo]:
         """See ``BlobStore.list``."""

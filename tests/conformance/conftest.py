@@ -3,23 +3,17 @@
 ``pytest -m "not postgres"`` leaves these tests out.
 """
 
-import asyncio
 import os
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack
-from itertools import count
 
 import pytest
 
-from callboard.backends.postgres.server import Server
-from callboard.testing.postgres import INSTALLATIONS, PostgresServer, postgres_server
+from callboard.testing.postgres import INSTALLATIONS, NAMED, PostgresServer, own_schema, postgres_server
 
-NAMED = os.environ.get("CALLBOARD_TEST_POSTGRES", "")
-"""The URL of a database that the tests use as well; they work in schemas of their own and drop them."""
+NAMED_URL = os.environ.get(NAMED, "")
 
-POSTGRES = [f"postgres-{version}" for version in INSTALLATIONS] + ["postgres-named"] * bool(NAMED)
-
-_numbers = count(1)
+POSTGRES = [f"postgres-{version}" for version in INSTALLATIONS] + ["postgres-named"] * bool(NAMED_URL)
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
@@ -46,7 +40,7 @@ def postgres_servers() -> Iterator[Callable[[int], PostgresServer]]:
 def each_postgres(request: pytest.FixtureRequest, postgres_servers: Callable[[int], PostgresServer]) -> str:
     """The URL of a database on each server in turn."""
     name = str(request.param)
-    return NAMED if name == "postgres-named" else postgres_servers(int(name.removeprefix("postgres-"))).url
+    return NAMED_URL if name == "postgres-named" else postgres_servers(int(name.removeprefix("postgres-"))).url
 
 
 @pytest.fixture(scope="session")
@@ -58,23 +52,12 @@ def newest_postgres(postgres_servers: Callable[[int], PostgresServer]) -> Postgr
 @pytest.fixture
 def each_postgres_url(each_postgres: str) -> Iterator[str]:
     """A schema of its own for the test, on each server in turn."""
-    yield from _schema(each_postgres)
+    with own_schema(each_postgres) as url:
+        yield url
 
 
 @pytest.fixture
 def postgres_url(newest_postgres: PostgresServer) -> Iterator[str]:
     """A schema of its own for the test."""
-    yield from _schema(newest_postgres.url)
-
-
-def _schema(url: str) -> Iterator[str]:
-    own = f"{url}{'&' if '?' in url else '?'}schema=test_{os.getpid()}_{next(_numbers)}"
-    yield own
-    asyncio.run(drop_schema(own))
-
-
-async def drop_schema(url: str) -> None:
-    server = Server.of(url)
-    connection = await server.connect()
-    await connection.execute(f"SET client_min_messages = warning; DROP SCHEMA IF EXISTS {server.schema} CASCADE")
-    await connection.close()
+    with own_schema(newest_postgres.url) as url:
+        yield url

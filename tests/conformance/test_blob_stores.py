@@ -5,35 +5,25 @@ import hashlib
 import inspect
 import os
 import resource
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
 
 from callboard.backends.blob_stores.folder import LEFTOVER_AGE_NS, FolderBlobStore
 from callboard.errors import BlobUnavailable
-from callboard.testing.conformance.blob_store import ALL_CHECKS, BlobStoreHarness, Check
+from callboard.testing.conformance.blob_store import ALL_CHECKS, Check, verify
+from callboard.testing.conformance.candidates.blob_stores import NOON_NS, folder_blob_store, memory_blob_store
 
-NOON_NS = 1_800_000_000 * 10**9
 HOUR_NS = 3600 * 10**9
 DIGEST = hashlib.sha256(b"content").hexdigest()
 
 
 @pytest.mark.parametrize("check", ALL_CHECKS, ids=lambda check: check.__name__)
-def test_a_folder_of_blobs_does_what_a_blob_store_does(check: Check, tmp_path: Path) -> None:
-    now = [NOON_NS]
-    (tmp_path / "spool").mkdir()
-
-    def pass_time(nanoseconds: int) -> None:
-        now[0] += nanoseconds
-
-    harness = BlobStoreHarness(
-        make=lambda: FolderBlobStore(tmp_path / "store", lambda: now[0]),
-        spool=tmp_path / "spool",
-        pass_time=pass_time,
-    )
-    asyncio.run(check(harness))
-    assert list(tmp_path.glob("store/tmp/*")) == []
-    assert list(tmp_path.glob("spool/*")) == []
+@pytest.mark.parametrize("store", [folder_blob_store, memory_blob_store])
+def test_a_blob_store_does_what_a_blob_store_does(store: Callable, check: Check) -> None:
+    with store() as harness:
+        assert asyncio.run(verify(check, harness)) == ""
 
 
 def test_every_check_says_what_it_demands() -> None:

@@ -6,40 +6,40 @@ import os
 import tempfile
 import traceback
 from collections.abc import Callable
+from contextlib import AbstractContextManager
+from functools import partial
 from pathlib import Path
 
 import pytest
 
 from callboard.backends.repositories.folder import FolderRepository
-from callboard.backends.repositories.postgres import PostgresRepository
-from callboard.backends.repositories.sqlite import SqliteRepository
-from callboard.backends.repository import Repository
-from callboard.testing.conformance.repository import ALL_CHECKS, Check, RepositoryHarness
-from callboard.testing.memory_repository import MemoryRepository, MemoryStore
+from callboard.testing.conformance.candidates.repositories import (
+    file_repository,
+    memory_repository,
+    postgres_repository,
+)
+from callboard.testing.conformance.repository import ALL_CHECKS, Check, RepositoryHarness, verify
 
 NOBODY = 65534
 
-REPOSITORIES: dict[str, Callable[[Path, MemoryStore], Repository]] = {
-    "folder": lambda path, _: FolderRepository(path / "content"),
-    "sqlite": lambda path, _: SqliteRepository(path / "content.db"),
-    "memory": lambda _, store: MemoryRepository(store),
+REPOSITORIES: dict[str, Callable[[], AbstractContextManager[RepositoryHarness]]] = {
+    "folder": partial(file_repository, "folder:content"),
+    "sqlite": partial(file_repository, "sqlite:content.db"),
+    "memory": memory_repository,
 }
-
-
-def run(check: Check, name: str, path: Path) -> None:
-    store = MemoryStore()
-    asyncio.run(check(RepositoryHarness(lambda: REPOSITORIES[name](path, store))))
 
 
 @pytest.mark.parametrize("check", ALL_CHECKS, ids=lambda check: check.__name__)
 @pytest.mark.parametrize("name", REPOSITORIES)
-def test_a_repository_does_what_a_repository_does(name: str, check: Check, tmp_path: Path) -> None:
-    run(check, name, tmp_path)
+def test_a_repository_does_what_a_repository_does(name: str, check: Check) -> None:
+    with REPOSITORIES[name]() as harness:
+        assert asyncio.run(verify(check, harness)) == ""
 
 
 @pytest.mark.parametrize("check", ALL_CHECKS, ids=lambda check: check.__name__)
-def test_a_postgres_repository_does_what_a_repository_does(check: Check, each_postgres_url: str) -> None:
-    asyncio.run(check(RepositoryHarness(lambda: PostgresRepository(f"{each_postgres_url}&repository=checked"))))
+def test_a_postgres_repository_does_what_a_repository_does(check: Check, each_postgres: str) -> None:
+    with postgres_repository(each_postgres) as harness:
+        assert asyncio.run(verify(check, harness)) == ""
 
 
 @pytest.mark.skipif(os.geteuid() != 0, reason="the other tests have already run as an ordinary user")
@@ -48,7 +48,8 @@ def test_a_folder_repository_needs_no_superuser(check: Check) -> None:
     # Not below tmp_path, which only its owner can reach.
     with tempfile.TemporaryDirectory(dir="/tmp") as path:
         os.chown(path, NOBODY, NOBODY)
-        in_a_child_as_nobody(lambda: run(check, "folder", Path(path)))
+        harness = RepositoryHarness(lambda: FolderRepository(Path(path) / "content"))
+        in_a_child_as_nobody(lambda: asyncio.run(verify(check, harness)))
 
 
 def in_a_child_as_nobody(body: Callable[[], None]) -> None:

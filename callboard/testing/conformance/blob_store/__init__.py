@@ -4,13 +4,14 @@ A check is a function that takes a ``BlobStoreHarness``; it needs no test framew
 
     for check in ALL_CHECKS:
         store, spool = unused_folder(), unused_folder()
-        asyncio.run(check(BlobStoreHarness(make=lambda: MyBlobStore(store), spool=spool)))
+        asyncio.run(verify(check, BlobStoreHarness(make=lambda: MyBlobStore(store), spool=spool)))
 """
 
 from collections.abc import Awaitable, Callable
 
 from callboard.testing.conformance.blob_store import content, retention
 from callboard.testing.conformance.blob_store.harness import BlobStoreHarness
+from callboard.testing.conformance.verdict import verify
 
 Check = Callable[[BlobStoreHarness], Awaitable[None]]
 
@@ -21,4 +22,4 @@ ALL_CHECKS: tuple[Check, ...] = tuple(
 )
 """Every check. That of the clock is passed by a store whose clock cannot be moved."""
 
-__all__ = ["ALL_CHECKS", "BlobStoreHarness", "Check"]
+__all__ = ["ALL_CHECKS", "BlobStoreHarness", "Check", "verify"]

@@ -1,7 +1,8 @@
 """What is put can be fetched, and nothing else."""
 
 import asyncio
-from collections.abc import Iterator
+from collections.abc import Awaitable, Callable, Iterator
+from functools import partial
 
 from callboard.errors import BlobMissing, PackageCorrupt, PackageRefused
 from callboard.testing.conformance.blob_store.harness import BlobStoreHarness, digest_of, listed, opened, put
@@ -98,10 +99,15 @@ async def check_a_name_that_is_no_digest_is_refused(harness: BlobStoreHarness) -
     """It comes from a package, which may ask for anything."""
     async with opened(harness) as store:
         for name in ("", "../../etc/passwd", "A" * 64, "a" * 63, "a" * 65, "/" * 64, "a" * 64 + "\n"):
-            for attempt in (store.put(name, [b""]), store.fetch(name, harness.spool), store.exists(name),
-                            store.delete(name)):  # fmt: skip
+            calls: tuple[Callable[[], Awaitable[object]], ...] = (
+                partial(store.put, name, [b""]),
+                partial(store.fetch, name, harness.spool),
+                partial(store.exists, name),
+                partial(store.delete, name),
+            )
+            for call in calls:
                 try:
-                    await attempt
+                    await call()
                 except PackageRefused:
                     continue
                 raise AssertionError(f"{name!r} was taken for a digest")

@@ -6,7 +6,7 @@ A check is a function that takes a ``LogHarness``; it needs no test framework::
         return MyLog(url)
 
     for check in ALL_CHECKS:
-        asyncio.run(check(LogHarness(open=make, topic=unused_name())))
+        asyncio.run(verify(check, LogHarness(open=make, topic=unused_name())))
 """
 
 from collections.abc import Awaitable, Callable
@@ -17,6 +17,7 @@ from callboard.testing.conformance.log import (
     capabilities,
     close,
     concurrency,
+    crash,
     gaps,
     headers,
     identity,
@@ -25,20 +26,24 @@ from callboard.testing.conformance.log import (
     order,
     out_of_range,
     read,
+    replace,
+    restart,
     retention,
     topics,
     wake_up,
 )
 from callboard.testing.conformance.log.harness import LogHarness
+from callboard.testing.conformance.verdict import verify
 
 Check = Callable[[LogHarness], Awaitable[None]]
 
 _SUBJECTS = (append, read, order, bounds, gaps, headers, large_records, keys, out_of_range, retention,
-             wake_up, concurrency, identity, topics, capabilities, close)  # fmt: skip
+             wake_up, concurrency, identity, topics, capabilities, crash, restart,
+             replace, close)  # fmt: skip
 
 ALL_CHECKS: tuple[Check, ...] = tuple(
     member for subject in _SUBJECTS for name, member in vars(subject).items() if name.startswith("check_")
 )
 """Every check. What a log does not declare is checked for being refused."""
 
-__all__ = ["ALL_CHECKS", "Check", "LogHarness"]
+__all__ = ["ALL_CHECKS", "Check", "LogHarness", "verify"]

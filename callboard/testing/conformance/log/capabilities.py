@@ -1,14 +1,23 @@
-"""Durability and sharing, for logs that declare them; the other capabilities are checked where they belong."""
+"""Durability and sharing, declared or not; the other capabilities are checked where they belong."""
 
 from callboard.backends.log import Capability
-from callboard.testing.conformance.log.harness import LogHarness, fill, new, opened, read_all, texts
+from callboard.errors import CallboardError
+from callboard.testing.conformance.log.harness import (
+    LogHarness,
+    declared,
+    fill,
+    new,
+    opened,
+    read_all,
+    texts,
+    undeclared,
+)
 
 
 async def check_a_durable_log_keeps_everything(harness: LogHarness) -> None:
     """Records, bounds and keys are there when it is opened again, and it goes on above them."""
     async with opened(harness) as log:
-        if Capability.DURABLE not in log.capabilities:
-            return
+        declared(log, Capability.DURABLE)
         keyed = Capability.KEYS in log.capabilities
         await log.append(harness.topic, [new("0", key="k" if keyed else "", headers=(("a", "b"),))])
         await fill(log, harness.topic, 3)
@@ -24,8 +33,7 @@ async def check_a_durable_log_keeps_everything(harness: LogHarness) -> None:
 async def check_a_shared_log_is_one_log(harness: LogHarness) -> None:
     """Handles that are open at once append in turns to one sequence."""
     async with opened(harness) as one:
-        if Capability.SHARED not in one.capabilities:
-            return
+        declared(one, Capability.SHARED)
         async with opened(harness) as other:
             offsets: list[int] = []
             for number in range(10):
@@ -35,3 +43,26 @@ async def check_a_shared_log_is_one_log(harness: LogHarness) -> None:
             expected = [str(number) for number in range(10)]
             assert texts(await read_all(one, harness.topic)) == expected
             assert texts(await read_all(other, harness.topic)) == expected
+
+
+async def check_a_log_that_is_not_durable_does_not_pretend(harness: LogHarness) -> None:
+    """Opened again under the same identity it still has its records: what lost them is another log."""
+    async with opened(harness) as log:
+        undeclared(log, Capability.DURABLE)
+        await fill(log, harness.topic, 3)
+        identity, before = await log.identity(harness.topic), await read_all(log, harness.topic)
+    async with opened(harness) as log:
+        assert await log.identity(harness.topic) != identity or await read_all(log, harness.topic) == before
+
+
+async def check_a_log_that_is_not_shared_does_not_pretend(harness: LogHarness) -> None:
+    """A second handle beside the first is refused, or it is plainly another log: never two logs under one identity."""
+    async with opened(harness) as one:
+        undeclared(one, Capability.SHARED)
+        await fill(one, harness.topic, 3)
+        try:
+            async with opened(harness) as other:
+                if await other.identity(harness.topic) == await one.identity(harness.topic):
+                    assert await read_all(other, harness.topic) == await read_all(one, harness.topic)
+        except CallboardError:
+            return

@@ -7,6 +7,7 @@ from callboard.errors import OffsetOutOfRange
 from callboard.testing.conformance.log.harness import (
     SOON_S,
     LogHarness,
+    declared,
     fill,
     new,
     opened_twice,
@@ -35,32 +36,51 @@ async def check_many_writers_lose_and_repeat_nothing(harness: LogHarness) -> Non
             assert mine == [f"w{number} {step} {part}" for step in range(10) for part in range(2)]
 
 
+async def follow(log: Log, topic: str, start: int, count: int) -> list[str]:
+    """The next so many records, read and waited for as a subscriber does it; fewer if they do not come."""
+    found: list[str] = []
+    while len(found) < count and await log.wait(topic, start, SOON_S):
+        for record in await log.read(topic, start, max_records=7):
+            found.append(record.payload.decode())
+            start = record.offset + 1
+    return found
+
+
 async def check_many_followers_see_everything_once(harness: LogHarness) -> None:
     """While it is written, in order, without holes, and wherever they start."""
-
-    async def follow(log: Log, start: int, count: int) -> list[str]:
-        found: list[str] = []
-        while len(found) < count and await log.wait(harness.topic, start, SOON_S):
-            for record in await log.read(harness.topic, start, max_records=7):
-                found.append(record.payload.decode())
-                start = record.offset + 1
-        return found
-
     async with opened_twice(harness) as (writer, reader):
         offsets = await fill(writer, harness.topic, 20)
         starts = [offsets[number % 20] for number in range(10)]
-        followers = [asyncio.ensure_future(follow(reader, start, 70 - n)) for n, start in enumerate(starts)]
+        followers = [
+            asyncio.ensure_future(follow(reader, harness.topic, start, 70 - skipped))
+            for skipped, start in enumerate(starts)
+        ]
         for number in range(20, 70):
             await writer.append(harness.topic, [new(str(number))])
         for skipped, seen in enumerate(await asyncio.gather(*followers)):
             assert seen == [str(number) for number in range(skipped, 70)]
 
 
+async def check_followers_beside_many_writers_miss_nothing(harness: LogHarness) -> None:
+    """A record never appears below one that was already read, whichever append was begun first."""
+
+    async def write(log: Log, name: int) -> None:
+        for number in range(10):
+            await log.append(harness.topic, [new(f"{name} {number}")])
+
+    async with opened_twice(harness) as (one, other):
+        start = (await one.bounds(harness.topic)).end
+        followers = [asyncio.ensure_future(follow(log, harness.topic, start, 100)) for log in (one, other) * 3]
+        await asyncio.gather(*(write((one, other)[name % 2], name) for name in range(10)))
+        written = texts(await read_all(one, harness.topic))
+        assert len(set(written)) == 100
+        assert await asyncio.gather(*followers) == [written] * 6
+
+
 async def check_readers_beside_a_trim_see_a_suffix_or_an_error(harness: LogHarness) -> None:
     """Never a hole: what is missing is missing at the front, and said."""
     async with opened_twice(harness) as (one, other):
-        if Capability.TRIM not in one.capabilities:
-            return
+        declared(one, Capability.TRIM)
         offsets = await fill(one, harness.topic, 1500)
         trim = asyncio.ensure_future(one.trim(harness.topic, Retention(below_offset=offsets[1200])))
         reads = 0

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from callboard.backends.log import Capability, Log
 from callboard.errors import CallboardError
 from callboard.messages.record import Headers, NewRecord, Record
+from callboard.testing.conformance.verdict import NotDeclared
 
 SOON_S = 10.0
 """The deadline of what must happen: long, for it is only waited out by a log that fails."""
@@ -24,12 +25,18 @@ class LogHarness:
         gap: makes the topic's next offset that much higher, for logs whose offsets can have gaps.
         pass_time: moves the log's clock on by seconds, for logs whose clock can be moved.
         topic: the topic to use; names that begin with it are free as well.
+        url: what ``open_log`` opens in another process, for logs that other processes can open.
+        restart: kills the server behind the log and starts it again, for logs with a server of one's own.
+        replace: puts another, empty topic in the place of this one, for logs where somebody can.
     """
 
     open: Callable[[], Awaitable[Log]]
     gap: Callable[[Log, str, int], Awaitable[None]] | None = None
     pass_time: Callable[[float], None] | None = None
     topic: str = "checked"
+    url: str | None = None
+    restart: Callable[[], Awaitable[None]] | None = None
+    replace: Callable[[Log, str], Awaitable[None]] | None = None
 
 
 @asynccontextmanager
@@ -52,6 +59,19 @@ async def opened_twice(harness: LogHarness) -> AsyncIterator[tuple[Log, Log]]:
                 yield one, other
         else:
             yield one, one
+
+
+def declared(log: Log, *capabilities: Capability) -> None:
+    """Raise ``NotDeclared`` unless the log declares all of them."""
+    for capability in capabilities:
+        if capability not in log.capabilities:
+            raise NotDeclared(str(capability.name))
+
+
+def undeclared(log: Log, capability: Capability) -> None:
+    """Raise ``NotDeclared`` if the log declares it, for there is nothing to be refused then."""
+    if capability in log.capabilities:
+        raise NotDeclared(f"NOT_{capability.name}")
 
 
 def new(text: str | bytes, key: str = "", headers: Headers = ()) -> NewRecord:

@@ -5,20 +5,21 @@ import asyncio
 from callboard.backends.log import Capability, Retention
 from callboard.testing.conformance.log.harness import (
     LogHarness,
+    declared,
     fill,
     new,
     opened,
     opened_twice,
     read_all,
     texts,
+    undeclared,
 )
 
 
 async def check_keys_have_no_effect_unless_declared(harness: LogHarness) -> None:
     """A log without ``KEYS`` appends a record each time, so that nobody relies on what it does not promise."""
     async with opened(harness) as log:
-        if Capability.KEYS in log.capabilities:
-            return
+        undeclared(log, Capability.KEYS)
         for text in ("first", "second"):
             await log.append(harness.topic, [new(text, key="k")])
         assert texts(await read_all(log, harness.topic)) == ["first", "second"]
@@ -27,8 +28,7 @@ async def check_keys_have_no_effect_unless_declared(harness: LogHarness) -> None
 async def check_a_key_is_appended_once(harness: LogHarness) -> None:
     """A second append with the key answers with the first one's offset, whatever its payload."""
     async with opened_twice(harness) as (one, other):
-        if Capability.KEYS not in one.capabilities:
-            return
+        declared(one, Capability.KEYS)
         (first,) = await one.append(harness.topic, [new("first", key="k")])
         assert await one.append(harness.topic, [new("second", key="k")]) == [first]
         assert await other.append(harness.topic, [new("third", key="k")]) == [first]
@@ -38,8 +38,7 @@ async def check_a_key_is_appended_once(harness: LogHarness) -> None:
 async def check_a_retried_batch_is_completed(harness: LogHarness) -> None:
     """Of a batch with keys, only what is missing is written, and each record gets its answer."""
     async with opened(harness) as log:
-        if Capability.KEYS not in log.capabilities:
-            return
+        declared(log, Capability.KEYS)
         (b,) = await log.append(harness.topic, [new("b", key="b")])
         again = await log.append(harness.topic, [new("a", key="a"), new("b", key="b"), new("c", key="c")])
         assert again[1] == b
@@ -49,8 +48,7 @@ async def check_a_retried_batch_is_completed(harness: LogHarness) -> None:
 async def check_a_key_twice_in_a_batch_is_appended_once(harness: LogHarness) -> None:
     """Both are answered with the same offset."""
     async with opened(harness) as log:
-        if Capability.KEYS not in log.capabilities:
-            return
+        declared(log, Capability.KEYS)
         one, other, two = await log.append(harness.topic, [new("1", "k"), new("x"), new("2", "k")])
         assert one == two != other
         assert texts(await read_all(log, harness.topic)) == ["1", "x"]
@@ -67,8 +65,7 @@ async def check_records_without_a_key_are_never_merged(harness: LogHarness) -> N
 async def check_racing_appends_of_a_key_write_one_record(harness: LogHarness) -> None:
     """All callers get its offset."""
     async with opened_twice(harness) as (one, other):
-        if Capability.KEYS not in one.capabilities:
-            return
+        declared(one, Capability.KEYS)
         calls = [log.append(harness.topic, [new("x", key="k")]) for log in (one, other) * 10]
         assert len({offset for (offset,) in await asyncio.gather(*calls)}) == 1
         assert len(await read_all(one, harness.topic)) == 1
@@ -77,8 +74,7 @@ async def check_racing_appends_of_a_key_write_one_record(harness: LogHarness) ->
 async def check_a_key_is_free_again_after_its_record_went(harness: LogHarness) -> None:
     """Keys are kept with the retained records, not for ever."""
     async with opened(harness) as log:
-        if not {Capability.KEYS, Capability.TRIM} <= set(log.capabilities):
-            return
+        declared(log, Capability.KEYS, Capability.TRIM)
         (first,) = await log.append(harness.topic, [new("1", key="k")])
         (second,) = await log.append(harness.topic, [new("2", key="stays")])
         await log.trim(harness.topic, Retention(below_offset=second))
@@ -91,8 +87,7 @@ async def check_keys_of_topics_are_independent(harness: LogHarness) -> None:
     """The same key in another topic is another record."""
     other = f"{harness.topic}-other"
     async with opened(harness) as log:
-        if Capability.KEYS not in log.capabilities:
-            return
+        declared(log, Capability.KEYS)
         await log.ensure(other)
         await fill(log, other, 3)
         await log.append(harness.topic, [new("here", key="k")])

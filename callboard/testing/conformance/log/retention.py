@@ -4,14 +4,23 @@ from dataclasses import replace
 
 from callboard.backends.log import Capability, Retention
 from callboard.errors import NotSupported
-from callboard.testing.conformance.log.harness import LogHarness, fill, opened, raises, read_all, texts
+from callboard.testing.conformance.log.harness import (
+    LogHarness,
+    declared,
+    fill,
+    opened,
+    raises,
+    read_all,
+    texts,
+    undeclared,
+)
+from callboard.testing.conformance.verdict import given
 
 
 async def check_trim_is_refused_unless_declared(harness: LogHarness) -> None:
     """A log without ``TRIM`` raises ``NotSupported`` and keeps everything."""
     async with opened(harness) as log:
-        if Capability.TRIM in log.capabilities:
-            return
+        undeclared(log, Capability.TRIM)
         await fill(log, harness.topic, 3)
         with raises(NotSupported):
             await log.trim(harness.topic, Retention(below_offset=2))
@@ -21,8 +30,7 @@ async def check_trim_is_refused_unless_declared(harness: LogHarness) -> None:
 async def check_trim_removes_below_an_offset(harness: LogHarness) -> None:
     """And answers with the new first offset."""
     async with opened(harness) as log:
-        if Capability.TRIM not in log.capabilities:
-            return
+        declared(log, Capability.TRIM)
         offsets = await fill(log, harness.topic, 10)
         assert await log.trim(harness.topic, Retention(below_offset=offsets[4])) == offsets[4]
         assert (await log.bounds(harness.topic)).first == offsets[4]
@@ -32,8 +40,7 @@ async def check_trim_removes_below_an_offset(harness: LogHarness) -> None:
 async def check_an_emptied_topic_keeps_its_end(harness: LogHarness) -> None:
     """Offsets are never given twice."""
     async with opened(harness) as log:
-        if Capability.TRIM not in log.capabilities:
-            return
+        declared(log, Capability.TRIM)
         offsets = await fill(log, harness.topic, 10)
         end = (await log.bounds(harness.topic)).end
         assert await log.trim(harness.topic, Retention(below_offset=offsets[-1] + 1000)) == end
@@ -45,8 +52,7 @@ async def check_an_emptied_topic_keeps_its_end(harness: LogHarness) -> None:
 async def check_a_trimmed_topic_keeps_its_end_when_opened_again(harness: LogHarness) -> None:
     """A durable log remembers the offsets it gave out even when no record is left."""
     async with opened(harness) as log:
-        if not {Capability.TRIM, Capability.DURABLE} <= set(log.capabilities):
-            return
+        declared(log, Capability.TRIM, Capability.DURABLE)
         await fill(log, harness.topic, 10)
         bounds = await log.bounds(harness.topic)
         await log.trim(harness.topic, Retention(below_offset=bounds.end))
@@ -57,8 +63,7 @@ async def check_a_trimmed_topic_keeps_its_end_when_opened_again(harness: LogHarn
 async def check_trim_by_bytes_is_refused_unless_declared(harness: LogHarness) -> None:
     """A log without ``TRIM_BYTES`` raises ``NotSupported`` and keeps everything, whatever else may go."""
     async with opened(harness) as log:
-        if Capability.TRIM_BYTES in log.capabilities:
-            return
+        undeclared(log, Capability.TRIM_BYTES)
         offsets = await fill(log, harness.topic, 3)
         with raises(NotSupported):
             await log.trim(harness.topic, Retention(below_offset=offsets[1], above_bytes=1))
@@ -68,8 +73,7 @@ async def check_trim_by_bytes_is_refused_unless_declared(harness: LogHarness) ->
 async def check_trim_keeps_what_fits_into_the_bytes(harness: LogHarness) -> None:
     """The newest records stay."""
     async with opened(harness) as log:
-        if Capability.TRIM_BYTES not in log.capabilities:
-            return
+        declared(log, Capability.TRIM_BYTES)
         await fill(log, harness.topic, 10, size=1000)
         await log.trim(harness.topic, Retention(above_bytes=3500))
         assert texts(await read_all(log, harness.topic)) == ["7", "8", "9"]
@@ -80,12 +84,12 @@ async def check_trim_keeps_what_fits_into_the_bytes(harness: LogHarness) -> None
 async def check_trim_removes_what_is_too_old(harness: LogHarness) -> None:
     """By the records' own times."""
     async with opened(harness) as log:
-        if Capability.TRIM not in log.capabilities or harness.pass_time is None:
-            return
+        declared(log, Capability.TRIM)
+        pass_time = given(harness.pass_time, "CLOCK")
         await fill(log, harness.topic, 3)
-        harness.pass_time(60)
+        pass_time(60)
         younger = await fill(log, harness.topic, 2)
-        harness.pass_time(10)
+        pass_time(10)
         assert await log.trim(harness.topic, Retention(older_than_s=30)) == younger[0]
         assert [record.offset for record in await read_all(log, harness.topic)] == younger
 
@@ -93,8 +97,7 @@ async def check_trim_removes_what_is_too_old(harness: LogHarness) -> None:
 async def check_one_limit_is_enough(harness: LogHarness) -> None:
     """A record goes as soon as any limit allows it."""
     async with opened(harness) as log:
-        if Capability.TRIM not in log.capabilities:
-            return
+        declared(log, Capability.TRIM)
         offsets = await fill(log, harness.topic, 10, size=1000)
         retention = Retention(below_offset=offsets[2], older_than_s=3600)
         assert await log.trim(harness.topic, retention) == offsets[2]
@@ -102,11 +105,23 @@ async def check_one_limit_is_enough(harness: LogHarness) -> None:
             assert await log.trim(harness.topic, replace(retention, above_bytes=5000)) == offsets[5]
 
 
+async def check_nothing_goes_from_where_everything_is_kept(harness: LogHarness) -> None:
+    """Whatever the limits allow; and what is kept from below the first record removes nothing."""
+    async with opened(harness) as log:
+        declared(log, Capability.TRIM)
+        offsets = await fill(log, harness.topic, 10, size=1000)
+        everything = Retention(below_offset=offsets[-1] + 1, above_bytes=0)
+        if Capability.TRIM_BYTES not in log.capabilities:
+            everything = replace(everything, above_bytes=None)
+        assert await log.trim(harness.topic, replace(everything, keep_from=offsets[3])) == offsets[3]
+        assert await log.trim(harness.topic, replace(everything, keep_from=offsets[1])) == offsets[3]
+        assert [record.offset for record in await read_all(log, harness.topic)] == offsets[3:]
+
+
 async def check_no_limit_removes_nothing(harness: LogHarness) -> None:
     """A retention that says nothing keeps everything."""
     async with opened(harness) as log:
-        if Capability.TRIM not in log.capabilities:
-            return
+        declared(log, Capability.TRIM)
         offsets = await fill(log, harness.topic, 3)
         assert await log.trim(harness.topic, Retention()) == offsets[0]
         assert len(await read_all(log, harness.topic)) == 3
@@ -115,8 +130,7 @@ async def check_no_limit_removes_nothing(harness: LogHarness) -> None:
 async def check_many_records_are_trimmed(harness: LogHarness) -> None:
     """More than any log removes in one go."""
     async with opened(harness) as log:
-        if Capability.TRIM not in log.capabilities:
-            return
+        declared(log, Capability.TRIM)
         offsets = await fill(log, harness.topic, 2000)
         assert await log.trim(harness.topic, Retention(below_offset=offsets[1700])) == offsets[1700]
         assert len(await read_all(log, harness.topic)) == 300

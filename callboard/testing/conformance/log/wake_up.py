@@ -7,9 +7,13 @@ from callboard.testing.conformance.log.harness import (
     SOON_S,
     LogHarness,
     fill,
+    new,
     opened,
     opened_twice,
 )
+
+PROMPT_S = 5.0
+"""A deadline that a busy machine keeps and a log that sits out its waits does not: it is no measure of latency."""
 
 
 async def check_a_wait_for_what_is_there_returns_at_once(harness: LogHarness) -> None:
@@ -40,6 +44,18 @@ async def check_an_append_wakes_everyone(harness: LogHarness) -> None:
             assert await asyncio.gather(*waits) == [True] * 20
             assert [record.offset for record in await reader.read(harness.topic, end)] == [offset]
             end = offset + 1
+
+
+async def check_a_wake_up_is_prompt(harness: LogHarness) -> None:
+    """An append ends the wait; nobody sits it out, one wake-up after another."""
+    async with opened_twice(harness) as (writer, reader):
+        start = (await reader.bounds(harness.topic)).end
+        for number in range(10):
+            waiting = asyncio.ensure_future(reader.wait(harness.topic, start, 10 * PROMPT_S))
+            await asyncio.sleep(0)
+            (offset,) = await writer.append(harness.topic, [new(str(number))])
+            assert await asyncio.wait_for(waiting, PROMPT_S)
+            start = offset + 1
 
 
 async def check_cancelling_a_wait_leaves_the_others_waiting(harness: LogHarness) -> None:

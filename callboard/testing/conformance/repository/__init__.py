@@ -4,7 +4,7 @@ A check is a function that takes a ``RepositoryHarness``; it needs no test frame
 
     for check in ALL_CHECKS:
         folder = unused_folder()
-        asyncio.run(check(RepositoryHarness(make=lambda: MyRepository(folder))))
+        asyncio.run(verify(check, RepositoryHarness(make=lambda: MyRepository(folder))))
 """
 
 from collections.abc import Awaitable, Callable
@@ -21,6 +21,7 @@ from callboard.testing.conformance.repository import (
     replace,
 )
 from callboard.testing.conformance.repository.harness import RepositoryHarness
+from callboard.testing.conformance.verdict import verify
 
 Check = Callable[[RepositoryHarness], Awaitable[None]]
 
@@ -31,4 +32,4 @@ ALL_CHECKS: tuple[Check, ...] = tuple(
 )
 """Every check."""
 
-__all__ = ["ALL_CHECKS", "Check", "RepositoryHarness"]
+__all__ = ["ALL_CHECKS", "Check", "RepositoryHarness", "verify"]

@@ -2,6 +2,7 @@
 
 from collections.abc import Iterator
 from dataclasses import replace
+from functools import partial
 
 from callboard.backends.repository import Delete, Entry, EntryKind, Operation, Prune, Put, Repository
 from callboard.errors import CallboardError, PackageCorrupt, PackageRefused
@@ -114,9 +115,9 @@ async def check_what_is_never_done_is_refused(harness: RepositoryHarness) -> Non
 async def check_a_repository_that_is_not_open_refuses_changes(harness: RepositoryHarness) -> None:
     """Without ``open`` nobody knows what a crash left."""
     repository: Repository = harness.make()
-    for attempt in (repository.apply([file("/x")], b""), repository.save(b"")):
+    for call in (partial(repository.apply, [file("/x")], b""), partial(repository.save, b"")):
         try:
-            await attempt
+            await call()
         except CallboardError as error:
             if "open()" not in str(error):
                 raise

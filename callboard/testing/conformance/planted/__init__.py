@@ -1,0 +1,78 @@
+"""The suites are tested: backends with one bug each, every one of which some check has to catch."""
+
+import asyncio
+from collections.abc import Awaitable, Callable, Sequence
+from dataclasses import dataclass
+from functools import partial
+from typing import Any, TextIO
+
+from callboard.backends.logs.memory import MemoryLog
+from callboard.testing.conformance import blob_store, log, repository
+from callboard.testing.conformance.candidates import New
+from callboard.testing.conformance.log import concurrency, wake_up
+from callboard.testing.conformance.planted import blob_stores, logs, repositories
+from callboard.testing.conformance.verdict import NotDeclared
+from callboard.testing.memory_blob_store import MemoryBlobStore
+from callboard.testing.memory_repository import MemoryRepository
+
+CHECK_TIMEOUT_S = 6.0
+"""A check that has not passed by then has caught its bug: some make readers wait for ever."""
+
+Check = Callable[[Any], Awaitable[None]]
+
+
+@dataclass(frozen=True, slots=True)
+class Planted:
+    """One suite, the backend in memory that passes it, and that backend with bugs."""
+
+    suite: str
+    checks: Sequence[Check]
+    right: type
+    wrong: Sequence[type]
+    harness: Callable[[Any], Any]
+
+    def new(self, kind: type) -> New[Any]:
+        """Makes harnesses over a backend of this kind."""
+        return partial(self.harness, kind)
+
+
+_WAITING = {concurrency.__name__, wake_up.__name__}
+_LOG_CHECKS = sorted(log.ALL_CHECKS, key=lambda check: check.__module__ in _WAITING)  # quick ones first
+
+PLANTED = (
+    Planted("log", _LOG_CHECKS, MemoryLog, logs.PLANTED, logs.broken_log),
+    Planted("blob store", blob_store.ALL_CHECKS, MemoryBlobStore, blob_stores.PLANTED, blob_stores.broken_blob_store),
+    Planted("repository", repository.ALL_CHECKS, MemoryRepository, repositories.PLANTED,
+            repositories.broken_repository),
+)  # fmt: skip
+
+
+def catching_check(checks: Sequence[Check], new: New[Any]) -> str | None:
+    """The name of the first check that a backend fails; None if it passes all of them."""
+    for check in checks:
+        try:
+            with new() as harness:
+                asyncio.run(asyncio.wait_for(check(harness), CHECK_TIMEOUT_S))
+        except NotDeclared:
+            continue
+        except Exception:  # noqa: BLE001 - whatever it is, it was caught
+            return str(getattr(check, "__name__", check))
+    return None
+
+
+def find_planted_bugs(out: TextIO) -> dict[str, str | None]:
+    """Look for every planted bug, and print which check caught it: None for a bug that escaped."""
+    found: dict[str, str | None] = {}
+    for planted in PLANTED:
+        innocent = catching_check(planted.checks, planted.new(planted.right))
+        if innocent:
+            raise AssertionError(f"{planted.right.__name__} has no planted bug and fails {innocent}")
+        for kind in planted.wrong:
+            name = f"{planted.suite}: {kind.__name__}"
+            found[name] = catching_check(planted.checks, planted.new(kind))
+            verdict = f"caught by {found[name]}" if found[name] else "ESCAPED"
+            out.write(f"{name:<43} {verdict}\n")
+            out.flush()
+    escaped = list(found.values()).count(None)
+    out.write(f"  {len(found) - escaped} of {len(found)} planted bugs caught\n")
+    return found

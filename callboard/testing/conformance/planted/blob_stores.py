@@ -1,0 +1,164 @@
+"""Broken blob stores."""
+
+import asyncio
+import hashlib
+import tempfile
+from collections.abc import AsyncIterator, Callable, Iterable, Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+from callboard.backends.blob_store import BlobInfo
+from callboard.errors import BlobMissing, PackageRefused
+from callboard.testing.conformance.blob_store import BlobStoreHarness
+from callboard.testing.memory_blob_store import MemoryBlobStore
+
+
+class TruncatesABlob(MemoryBlobStore):
+    """Keeps the first megabyte."""
+
+    async def fetch(self, digest: str, spool: Path) -> Path:
+        path = await super().fetch(digest, spool)
+        path.write_bytes(self._blobs[digest][0][: 1 << 20])
+        return path
+
+
+class OverwritesABlob(MemoryBlobStore):
+    """Writes whatever comes over what is there."""
+
+    async def put(self, digest: str, chunks: Iterable[bytes]) -> bool:
+        there = self._blobs.pop(digest, None)
+        await super().put(digest, chunks)
+        return there is None
+
+
+class TrustsTheDigest(MemoryBlobStore):
+    """Stores content without looking whether it is the one that was announced."""
+
+    async def put(self, digest: str, chunks: Iterable[bytes]) -> bool:
+        created = not await self.exists(digest)
+        if created:
+            self._blobs[digest] = (b"".join(chunks), self._clock())
+        return created
+
+
+class StoresHalfOfWhatFailed(MemoryBlobStore):
+    """Stores what came before the error."""
+
+    async def put(self, digest: str, chunks: Iterable[bytes]) -> bool:
+        came: list[bytes] = []
+        if await self.exists(digest):
+            return await super().put(digest, chunks)
+        try:
+            came.extend(iter(chunks))
+        except Exception:
+            self._blobs[digest] = (b"".join(came), self._clock())
+            raise
+        return await super().put(digest, came)
+
+
+class CreatesTwice(MemoryBlobStore):
+    """Looks first and writes later, so that two both create it."""
+
+    async def put(self, digest: str, chunks: Iterable[bytes]) -> bool:
+        created = not await self.exists(digest)
+        await asyncio.sleep(0)
+        await super().put(digest, chunks)
+        return created
+
+
+class DropsEmptyBlobs(MemoryBlobStore):
+    """Takes no content for no blob."""
+
+    async def exists(self, digest: str) -> bool:
+        return await super().exists(digest) and digest != hashlib.sha256(b"").hexdigest()
+
+
+class InventsABlob(MemoryBlobStore):
+    """Answers with an empty file for what is not there."""
+
+    async def fetch(self, digest: str, spool: Path) -> Path:
+        try:
+            return await super().fetch(digest, spool)
+        except BlobMissing:
+            (spool / digest).touch()
+            return spool / digest
+
+
+class TakesAnyName(MemoryBlobStore):
+    """Looks up what is no digest."""
+
+    async def exists(self, digest: str) -> bool:
+        try:
+            return await super().exists(digest)
+        except PackageRefused:
+            return False
+
+
+class HidesABlob(MemoryBlobStore):
+    """Lists all but the last: off by one."""
+
+    async def list(self) -> AsyncIterator[BlobInfo]:
+        found = [blob async for blob in super().list()]
+        for blob in found[: 19 if len(found) > 19 else None]:
+            yield blob
+
+
+class ListsOutOfOrder(MemoryBlobStore):
+    """Lists blobs as they were put."""
+
+    async def list(self) -> AsyncIterator[BlobInfo]:
+        for digest, (content, stored_ns) in tuple(self._blobs.items()):
+            yield BlobInfo(digest, len(content), stored_ns)
+
+
+class ListsWrongSizes(MemoryBlobStore):
+    """Does not know how large its blobs are."""
+
+    async def list(self) -> AsyncIterator[BlobInfo]:
+        async for blob in super().list():
+            yield blob._replace(size=0)
+
+
+class KeepsWhatIsDeleted(MemoryBlobStore):
+    """Says that it deleted a blob."""
+
+    async def delete(self, digest: str) -> bool:
+        return await self.exists(digest)
+
+
+class DeletesTheNeighbour(MemoryBlobStore):
+    """Deletes every blob with the one that is meant."""
+
+    async def delete(self, digest: str) -> bool:
+        deleted = await super().delete(digest)
+        if deleted:
+            self._blobs.clear()
+        return deleted
+
+
+class DoesNotRenew(MemoryBlobStore):
+    """Lets a collector take a blob that was just put again."""
+
+    async def put(self, digest: str, chunks: Iterable[bytes]) -> bool:
+        return not await self.exists(digest) and await super().put(digest, chunks)
+
+
+PLANTED = (
+    TruncatesABlob, OverwritesABlob, TrustsTheDigest, StoresHalfOfWhatFailed, CreatesTwice, DropsEmptyBlobs,
+    InventsABlob, TakesAnyName, HidesABlob, ListsOutOfOrder, ListsWrongSizes, KeepsWhatIsDeleted,
+    DeletesTheNeighbour, DoesNotRenew,
+)  # fmt: skip
+
+
+@contextmanager
+def broken_blob_store(kind: Callable[[Callable[[], int]], MemoryBlobStore]) -> Iterator[BlobStoreHarness]:
+    """A harness for a blob store like this."""
+    now_ns = 10**18
+
+    def pass_time(nanoseconds: int) -> None:
+        nonlocal now_ns
+        now_ns += nanoseconds
+
+    store = kind(lambda: now_ns)
+    with tempfile.TemporaryDirectory(prefix="callboard-spool-") as spool:
+        yield BlobStoreHarness(lambda: store, Path(spool), pass_time)

@@ -1,0 +1,197 @@
+"""Broken repositories."""
+
+from collections.abc import Callable, Iterable, Iterator
+from contextlib import contextmanager, suppress
+from dataclasses import replace
+
+from callboard.backends.repository import Delete, Entry, EntryKind, Keep, Operation, Prune, Put
+from callboard.errors import CallboardError
+from callboard.testing.conformance.repository import RepositoryHarness
+from callboard.testing.memory_repository import MemoryRepository, MemoryStore
+
+
+class ImportsOneByOne(MemoryRepository):
+    """Changes the content before it knows whether the import succeeds."""
+
+    async def apply(self, operations: Iterable[Operation], ledger: bytes) -> None:
+        for operation in operations:
+            await super().apply([operation], self.ledger)
+        await super().apply([], ledger)
+
+
+class MovesOnWithoutTheContent(MemoryRepository):
+    """Stores the new position first, and has it when the content failed."""
+
+    async def apply(self, operations: Iterable[Operation], ledger: bytes) -> None:
+        await self.save(ledger)
+        await super().apply(operations, ledger)
+
+
+class ImportsWithoutMovingOn(MemoryRepository):
+    """Stores the content and leaves the position as it was."""
+
+    async def apply(self, operations: Iterable[Operation], ledger: bytes) -> None:
+        await super().apply(operations, self.ledger)
+
+
+class LosesTheOutbox(MemoryRepository):
+    """Keeps a ledger that was saved without durability in the process alone, with the statuses that are to be sent."""
+
+    def __init__(self, store: MemoryStore | None = None) -> None:
+        super().__init__(store)
+        self._durable = self.store.ledger
+
+    async def apply(self, operations: Iterable[Operation], ledger: bytes) -> None:
+        await super().apply(operations, ledger)
+        self._durable = ledger
+
+    async def save(self, ledger: bytes, durable: bool = True) -> None:
+        await super().save(ledger, durable)
+        self._durable = ledger if durable else self._durable
+
+    async def close(self) -> None:
+        if self.store.holder is self:
+            self.store.ledger = self._durable
+        await super().close()
+
+
+class PrefersADraft(MemoryRepository):
+    """Takes an older saved ledger for newer than that of an import."""
+
+    _draft = b""
+
+    async def save(self, ledger: bytes, durable: bool = True) -> None:
+        await super().save(ledger, durable)
+        self._draft = b"" if durable else ledger
+
+    async def open(self) -> bytes:
+        return self._draft or await super().open()
+
+
+class TakesTwoHolders(MemoryRepository):
+    """Lets two instances write."""
+
+    async def open(self) -> bytes:
+        self.store.crash()
+        return await super().open()
+
+
+class NeedsNoOpening(MemoryRepository):
+    """Takes changes before it knows what a crash left."""
+
+    def _check_open(self) -> None:
+        self.store.holder = self
+
+
+class SwallowsErrors(MemoryRepository):
+    """Says that it imported what it refused."""
+
+    async def apply(self, operations: Iterable[Operation], ledger: bytes) -> None:
+        with suppress(CallboardError):
+            await super().apply(operations, ledger)
+
+
+class _Operates(MemoryRepository):
+    """A place to plant bugs in what is carried out."""
+
+    def spoil(self, operation: Operation) -> Operation:
+        raise AssertionError
+
+    async def apply(self, operations: Iterable[Operation], ledger: bytes) -> None:
+        await super().apply(map(self.spoil, operations), ledger)
+
+
+class TrustsTheDigests(_Operates):
+    """Imports altered content."""
+
+    def spoil(self, operation: Operation) -> Operation:
+        return replace(operation, digest="") if isinstance(operation, Put) else operation
+
+
+class TrustsTheSizes(_Operates):
+    """Stores as much as was announced, whatever came."""
+
+    def spoil(self, operation: Operation) -> Operation:
+        if not isinstance(operation, Put) or operation.entry.size == 0:
+            return operation
+        content = b"".join(operation.entry.open())[: operation.entry.size]
+        return Put(replace(operation.entry, size=len(content), open=lambda: iter((content,))))
+
+
+class ForgetsModes(_Operates):
+    """Gives every file the usual mode."""
+
+    def spoil(self, operation: Operation) -> Operation:
+        if isinstance(operation, Put) and 0 <= operation.entry.mode <= 0o777:
+            return replace(operation, entry=replace(operation.entry, mode=0o644))
+        return operation
+
+
+class DeletesNothing(_Operates):
+    """Leaves what is to go."""
+
+    def spoil(self, operation: Operation) -> Operation:
+        return Keep("/", 0o755) if isinstance(operation, Delete) else operation
+
+
+class PrunesNothing(_Operates):
+    """Leaves what is not named."""
+
+    def spoil(self, operation: Operation) -> Operation:
+        return Keep("/", 0o755) if isinstance(operation, Prune) else operation
+
+
+class PrunesWhatIsKept(_Operates):
+    """Keeps only the first of what is named."""
+
+    def spoil(self, operation: Operation) -> Operation:
+        if isinstance(operation, Prune):
+            return replace(operation, keep=frozenset(sorted(operation.keep)[:1]))
+        return operation
+
+
+class ChangesWhatIsKept(_Operates):
+    """Sets the mode of a folder that was to be left alone."""
+
+    def spoil(self, operation: Operation) -> Operation:
+        if isinstance(operation, Keep):
+            return Put(Entry(operation.path, EntryKind.FOLDER, operation.mode))
+        return operation
+
+
+class _Exports(MemoryRepository):
+    """A place to plant bugs in what is read."""
+
+    def spoil(self, entries: list[Entry]) -> list[Entry]:
+        raise AssertionError
+
+    def entries(self, path: str, deep: bool) -> Iterator[Entry]:
+        return iter(self.spoil(list(super().entries(path, deep))))
+
+
+class ExportsBackwards(_Exports):
+    """Names children before their parents."""
+
+    def spoil(self, entries: list[Entry]) -> list[Entry]:
+        return entries[::-1]
+
+
+class HidesAnEntry(_Exports):
+    """Leaves the last entry out of a long export."""
+
+    def spoil(self, entries: list[Entry]) -> list[Entry]:
+        return entries[:-1] if len(entries) > 3 else entries
+
+
+PLANTED = (
+    ImportsOneByOne, MovesOnWithoutTheContent, ImportsWithoutMovingOn, LosesTheOutbox, PrefersADraft,
+    TakesTwoHolders, NeedsNoOpening, SwallowsErrors, TrustsTheDigests, TrustsTheSizes, ForgetsModes, DeletesNothing,
+    PrunesNothing, PrunesWhatIsKept, ChangesWhatIsKept, ExportsBackwards, HidesAnEntry,
+)  # fmt: skip
+
+
+@contextmanager
+def broken_repository(kind: Callable[[MemoryStore], MemoryRepository]) -> Iterator[RepositoryHarness]:
+    """A harness for a repository like this."""
+    store = MemoryStore()
+    yield RepositoryHarness(lambda: kind(store))
