@@ -1,104 +1,195 @@
 from random import Random
 
-from callboard.actors.decision import Done, Effect, Moment, Origin, Reply, Started
+import pytest
+
+from callboard.actors.decision import Done, Origin
 from callboard.actors.effects import FindBounds, LogRead, ReadLog, TopicBounds
 from callboard.actors.publisher.status_watcher import StatusWatcher, StatusWatcherSettings
-from callboard.messages.distribution import PackageStatusMessage, PingMessage, Status
+from callboard.errors import LogUnavailable
+from callboard.messages.distribution import CommandResultMessage, PackageStatusMessage, PingMessage, Status
 from callboard.messages.event import Event
 from callboard.messages.headers import new_record
 from callboard.messages.mailbox import ErrorCount, ErrorsPage, ErrorsQuery
+from callboard.messages.record import Record
+from callboard.testing.decision_driver import DecisionDriver
 
-NOW = Moment(0, 0.0)
-FIND = FindBounds("s")
+HOUR = 3600 * 10**9
 
 
 def status(
-    offset: int, subscriber: str = "edge", publisher: str = "site", sequence: int = 1, status: Status | None = None
+    offset: int,
+    subscriber: str = "edge",
+    publisher: str = "site",
+    sequence: int = 1,
+    status: Status = Status.REMOVED_FAILED,
+    time_ns: int = 0,
+    instance: str = "i1",
 ) -> PackageStatusMessage:
     return PackageStatusMessage(
-        subscriber_instance="i1", subscriber=subscriber, publisher=publisher, offset=offset, sequence=sequence,
-        status=Status.REMOVED_FAILED if status is None else status,
+        subscriber_instance=instance, subscriber=subscriber, publisher=publisher, offset=offset, sequence=sequence,
+        status=status, time_ns=time_ns,
     )  # fmt: skip
 
 
-def watcher(*history: Event, **bounds: int) -> StatusWatcher:
-    """One that has read these statuses."""
-    it = StatusWatcher(StatusWatcherSettings("s", **bounds), Random(1))
-    assert list(it.receive(Started(), Origin(""), NOW)) == [FIND]
-    deliver(it, *history)
-    return it
+class Board:
+    """A watcher, and the topics that it reads; the record with the number n was written n hours after the epoch."""
 
+    def __init__(self, *history: Event, packages: range = range(1), **bounds: int) -> None:
+        settings = StatusWatcherSettings("s", "p", **bounds)
+        self.driver = DecisionDriver(StatusWatcher(settings, Random(1)))
+        self.topics: dict[str, list[Record]] = {"s": [], "p": []}
+        self.read: list[ReadLog] = []
+        self.first = {"s": 0, "p": packages.start}
+        for number in range(packages.stop):
+            self.write("p", PingMessage(), number)
+        for event in history:
+            self.write("s", event, len(self.topics["s"]))
 
-def deliver(it: StatusWatcher, *history: Event) -> list[Effect]:
-    (read,) = it.receive(Done(FIND, TopicBounds("L1", 0, len(history))), Origin(""), NOW)
-    assert isinstance(read, ReadLog)
-    new = [new_record(event, record_id="r", time_ns=0, producer="test") for event in history]
-    records = tuple(
-        made.at(offset, 0) for offset, made in enumerate(new)
-    )
-    return list(it.receive(Done(read, LogRead("L1", records, len(records))), Origin(""), NOW))
+    def write(self, topic: str, event: Event, hour: int) -> None:
+        new = new_record(event, record_id="r", time_ns=0, producer="test")
+        self.topics[topic].append(new.at(len(self.topics[topic]), hour * HOUR))
 
+    def serve(self) -> None:
+        while effects := [each for each in self.driver.open if isinstance(each, FindBounds) or not self.waits(each)]:
+            (effect,) = effects
+            self.driver.open.remove(effect)
+            self.driver.feed(Done(effect, self.result(effect)))
 
-def ask(it: StatusWatcher, query: ErrorsQuery) -> ErrorsPage:
-    (reply,) = it.receive(query, Origin("gateway", 1), NOW)
-    assert isinstance(reply, Reply)
-    assert isinstance(reply.event, ErrorsPage)
-    return reply.event
+    def waits(self, effect: object) -> bool:
+        assert isinstance(effect, ReadLog)
+        return effect.wait_s > 0 and effect.start == len(self.topics[effect.topic])
+
+    def result(self, effect: object) -> TopicBounds | LogRead:
+        if isinstance(effect, FindBounds):
+            return TopicBounds("L1", self.first[effect.topic], len(self.topics[effect.topic]))
+        assert isinstance(effect, ReadLog)
+        self.read.append(effect)
+        found = tuple(self.topics[effect.topic][effect.start :][: effect.max_records])
+        return LogRead("L1", found, effect.start + len(found))
+
+    def ask(self, query: ErrorsQuery | None = None) -> ErrorsPage:
+        self.driver.feed(query or ErrorsQuery(), Origin("gateway", 1))
+        self.serve()
+        _, page = self.driver.replies()[-1]
+        assert isinstance(page, ErrorsPage)
+        return page
 
 
 def offsets(page: ErrorsPage) -> list[int]:
     return [error.offset for error in page.errors]
 
 
+@pytest.mark.proves("F51", "F52", "F53")
 def test_what_was_given_up_is_in_the_error_queue_of_its_subscriber_and_publisher() -> None:
-    it = watcher(status(3), status(1, "other"), status(2, publisher="news"), status(4, status=Status.IMPORTED))
-    page = ask(it, ErrorsQuery())
+    it = Board(status(3), status(1, "other"), status(2, publisher="news"), status(4, status=Status.IMPORTED))
+    page = it.ask(ErrorsQuery())
     assert offsets(page) == [1, 2, 3]
     assert page.counts == (
         ErrorCount(subscriber="edge", publisher="news", size=1),
         ErrorCount(subscriber="edge", publisher="site", size=1),
         ErrorCount(subscriber="other", publisher="site", size=1),
     )
-    assert offsets(ask(it, ErrorsQuery(subscriber="edge"))) == [2, 3]
-    assert offsets(ask(it, ErrorsQuery(subscriber="edge", publisher="site"))) == [3]
+    assert offsets(it.ask(ErrorsQuery(subscriber="edge"))) == [2, 3]
+    assert offsets(it.ask(ErrorsQuery(subscriber="edge", publisher="site"))) == [3]
 
 
+@pytest.mark.proves("F52", "W18")
 def test_a_status_that_arrives_twice_counts_once() -> None:
-    it = watcher(status(3), status(3), status(3, sequence=8))
-    page = ask(it, ErrorsQuery())
+    it = Board(status(3), status(3), status(3, sequence=8))
+    page = it.ask(ErrorsQuery())
     assert [(error.offset, error.sequence) for error in page.errors] == [(3, 8)]
     assert page.counts[0].size == 1
 
 
-def test_a_package_imported_after_all_leaves_the_error_queue() -> None:
-    it = watcher(status(3), status(3, status=Status.IMPORTED, sequence=2))
-    assert ask(it, ErrorsQuery()) == ErrorsPage(errors=(), counts=())
+@pytest.mark.proves("F52", "W18")
+@pytest.mark.parametrize("failure", [Status.REMOVED_FAILED, Status.HELD, Status.HOOK_FAILED])
+def test_each_kind_of_failure_is_in_the_error_queue(failure: Status) -> None:
+    (count,) = Board(status(3, status=failure)).ask().counts
+    assert (count.size, count.held, count.hooks) == (1, failure is Status.HELD, failure is Status.HOOK_FAILED)
+
+
+@pytest.mark.proves("W18")
+@pytest.mark.parametrize("end", [Status.IMPORTED, Status.SKIPPED, Status.REMOVED, Status.SUPERSEDED])
+def test_a_package_that_is_retried_or_dismissed_leaves_the_error_queue(end: Status) -> None:
+    it = Board(status(3), status(3, status=end, sequence=2))
+    assert it.ask() == ErrorsPage(errors=(), counts=())
+
+
+@pytest.mark.proves("W13", "W18")
+def test_the_last_status_by_sequence_holds_when_older_ones_arrive_again() -> None:
+    failed, imported = status(3, sequence=4), status(3, status=Status.IMPORTED, sequence=9, time_ns=5)
+    assert Board(failed, imported, failed).ask().errors == ()
+    assert Board(status(3, sequence=4), status(3, sequence=9, time_ns=5), status(3, sequence=4)).ask().errors == (
+        status(3, sequence=9, time_ns=5),
+    )
+
+
+def test_another_instance_and_a_restored_repository_count_their_statuses_from_the_start_again() -> None:
+    failed = status(3, sequence=9, time_ns=5)
+    assert Board(failed, status(3, status=Status.IMPORTED, sequence=1, instance="i2")).ask().errors == ()
+    assert Board(failed, status(3, status=Status.IMPORTED, sequence=1, time_ns=6)).ask().errors == ()
+
+
+@pytest.mark.proves("W18")
+@pytest.mark.parametrize("name", ["a", "x-error", "-error", "e" * 100])
+def test_a_subscriber_of_any_name_has_its_error_queue(name: str) -> None:
+    it = Board(status(3, name), status(4, "other"))
+    assert offsets(it.ask(ErrorsQuery(subscriber=name))) == [3]
 
 
 def test_errors_are_shown_oldest_first_even_after_a_subscriber_was_set_back() -> None:
-    it = watcher(status(5), status(9), status(2))
-    assert offsets(ask(it, ErrorsQuery())) == [2, 5, 9]
+    it = Board(status(5), status(9), status(2))
+    assert offsets(it.ask(ErrorsQuery())) == [2, 5, 9]
 
 
 def test_a_page_skips_and_is_limited() -> None:
-    it = watcher(*map(status, range(10)))
-    page = ask(it, ErrorsQuery(skip=4, limit=3))
+    it = Board(*map(status, range(10)))
+    page = it.ask(ErrorsQuery(skip=4, limit=3))
     assert (offsets(page), page.counts[0].size) == ([4, 5, 6], 10)
 
 
-def test_beyond_its_bound_the_oldest_errors_are_only_counted() -> None:
-    it = watcher(*map(status, range(10)), max_errors=4)
-    page = ask(it, ErrorsQuery())
-    assert (offsets(page), page.counts[0].size) == ([6, 7, 8, 9], 10)
+@pytest.mark.proves("W38")
+def test_beyond_their_bound_the_oldest_errors_of_the_longest_queue_are_only_counted() -> None:
+    it = Board(status(1, "other"), *map(status, range(10)), max_errors=5)
+    page = it.ask()
+    assert offsets(page) == [1, 6, 7, 8, 9]
+    assert [(count.subscriber, count.size, count.dropped) for count in page.counts] == [("edge", 4, 6), ("other", 1, 0)]
+    assert it.driver.notes().count("errors.dropped") == 6
 
 
-def test_a_question_waits_for_the_history() -> None:
-    it = StatusWatcher(StatusWatcherSettings("s"), Random(1))
-    list(it.receive(Started(), Origin(""), NOW))
-    assert list(it.receive(ErrorsQuery(), Origin("gateway", 7), NOW)) == []
-    (reply,) = (effect for effect in deliver(it, status(1)) if isinstance(effect, Reply))
-    assert reply.origin == Origin("gateway", 7)
+@pytest.mark.proves("W39")
+def test_nothing_is_read_before_anybody_asks() -> None:
+    it = Board(status(1))
+    assert it.driver.effects == []
+
+
+@pytest.mark.proves("W39")
+def test_what_was_said_before_the_oldest_package_is_not_read() -> None:
+    it = Board(*map(status, range(1000)), packages=range(900, 910))
+    page = it.ask()
+    assert page.errors[0].offset == 899, "an hour before the oldest package: clocks may differ"
+    assert len([read for read in it.read if read.max_records == 1]) < 15
+    assert min(read.start for read in it.read if read.max_records > 1) == 899
+
+
+def test_without_any_package_all_statuses_are_read() -> None:
+    assert offsets(Board(*map(status, range(30)), packages=range(0)).ask()) == list(range(30))
+
+
+def test_all_statuses_are_read_when_the_start_cannot_be_found() -> None:
+    it = Board(*map(status, range(30)), packages=range(20, 21))
+    it.driver.feed(ErrorsQuery(), Origin("gateway", 7))
+    it.driver.fail(FindBounds, LogUnavailable("away"))
+    it.serve()
+    ((origin, page),) = it.driver.replies()
+    assert isinstance(page, ErrorsPage)
+    assert (origin, offsets(page)) == (Origin("gateway", 7), list(range(30)))
 
 
 def test_what_is_no_status_is_passed_over() -> None:
-    assert offsets(ask(watcher(PingMessage(), status(1)), ErrorsQuery())) == [1]
+    result = CommandResultMessage(
+        subscriber_instance="i1", subscriber="edge", command_id="c", command_offset=1, accepted=True
+    )
+    it = Board(PingMessage(), result, status(1))
+    assert offsets(it.ask()) == [1]
+    assert it.driver.notes() == ["status.ignored"]

@@ -1,0 +1,94 @@
+"""The error queues: packages that a subscriber gave up, set aside, or imported without finishing their hooks."""
+
+from collections import OrderedDict
+from dataclasses import dataclass, field
+
+from callboard.messages.distribution import PackageStatusMessage, Status
+
+FAILURES = frozenset({Status.REMOVED_FAILED, Status.HELD, Status.HOOK_FAILED})
+"""What puts a package into an error queue; any other status takes it out."""
+
+SETTLED_MAX = 10_000
+"""How many packages are remembered that left an error queue, so that a repeated record does not bring them back."""
+
+Name = tuple[str, str]
+"""Subscriber and publisher."""
+
+
+@dataclass(slots=True)
+class ErrorQueue:
+    """The failures of one subscriber with packages of one publisher, by ascending offset."""
+
+    errors: dict[int, PackageStatusMessage] = field(default_factory=dict)
+    dropped: int = 0
+    """Failures older than these that memory had no room for."""
+
+    def add(self, status: PackageStatusMessage) -> None:
+        """Take in a failure. One at an offset that is here already takes its place."""
+        late = bool(self.errors) and status.offset < next(reversed(self.errors))
+        self.errors[status.offset] = status
+        if late:  # rare: a subscriber that was set back, or a package that was set aside for long
+            self.errors = dict(sorted(self.errors.items()))
+
+    def drop(self, count: int) -> None:
+        """Forget the oldest, but count them."""
+        for offset in list(self.errors)[:count]:
+            del self.errors[offset]
+        self.dropped += count
+
+    def of(self, status: Status) -> int:
+        """How many of the failures are of this kind."""
+        return sum(error.status is status for error in self.errors.values())
+
+
+class ErrorQueues:
+    """All error queues, ``most`` failures altogether. The last status of a package at a subscriber holds."""
+
+    def __init__(self, most: int) -> None:
+        self.by_name: dict[Name, ErrorQueue] = {}
+        self._most = most
+        self._size = 0
+        self._settled: OrderedDict[tuple[str, str, int], PackageStatusMessage] = OrderedDict()
+
+    def take(self, status: PackageStatusMessage) -> int:
+        """Take in a status; how many failures were dropped to make room for it."""
+        name = (status.subscriber, status.publisher)
+        queue = self.by_name.get(name)
+        known = queue.errors.get(status.offset) if queue else None
+        if _repeats(known or self._settled.get((*name, status.offset)), status):
+            return 0
+        if status.status in FAILURES:
+            self._settled.pop((*name, status.offset), None)
+            self.by_name.setdefault(name, ErrorQueue()).add(status)
+            self._size += known is None
+            return self._make_room() if self._size > self._most else 0
+        if queue and known:
+            self._settle(name, queue, status)
+        return 0
+
+    def _settle(self, name: Name, queue: ErrorQueue, status: PackageStatusMessage) -> None:
+        del queue.errors[status.offset]
+        self._size -= 1
+        if not queue.errors and not queue.dropped:
+            del self.by_name[name]
+        self._settled[*name, status.offset] = status
+        if len(self._settled) > SETTLED_MAX:
+            self._settled.popitem(last=False)
+
+    def _make_room(self) -> int:
+        """Drop the oldest sixteenth of the longest queue: one long history of failures must not hide the others."""
+        longest = max(self.by_name.values(), key=lambda queue: len(queue.errors))
+        count = max(len(longest.errors) // 16, 1)
+        longest.drop(count)
+        self._size -= count
+        return count
+
+
+def _repeats(known: PackageStatusMessage | None, status: PackageStatusMessage) -> bool:
+    """Whether it was sent before the one that is known, and arrives again.
+
+    The sequence alone does not tell: it starts over when a repository is restored from a back-up.
+    """
+    if known is None or known.subscriber_instance != status.subscriber_instance:
+        return False
+    return status.sequence < known.sequence and status.time_ns <= known.time_ns
