@@ -29,6 +29,7 @@ from callboard.app.opening import (
     subscriber_spool,
 )
 from callboard.app.publisher import Publisher
+from callboard.app.retention_gate import GatePolicy, RetentionGate, trim
 from callboard.app.settings import BoardSettings
 from callboard.app.status import board_status
 from callboard.app.subscriber import Subscriber, SubscriberOptions
@@ -276,11 +277,17 @@ class Callboard:
 
     # The log.
 
-    async def trim(self, retention: Retention) -> dict[str, int]:
-        """Remove what the retention allows from every topic; the new first offset of each."""
-        topics = self.settings.topics
-        names = (topics.package, topics.status, topics.discovery, topics.command)
-        return {name: await self.log.trim(name, retention) for name in names}
+    def retention_gate(self, policy: GatePolicy) -> RetentionGate:
+        """What keeps packages on the log that somebody needs. To be used again: it remembers what it has read."""
+        return RetentionGate(policy, self.settings.topics)
+
+    async def trim(self, retention: Retention, gate: RetentionGate | None = None) -> dict[str, int]:
+        """Remove from every topic what the retention allows and the gate does not hold; the new first offset of each.
+
+        Raises ``RequestRefused`` when the gate cannot tell what is needed.
+        """
+        kept = await gate.keep_from(self.log, time.time_ns()) if gate is not None else {}
+        return await trim(self.log, self.settings.topics, retention, kept)
 
 
 def _checked(what: str, name: str) -> str:

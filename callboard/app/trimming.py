@@ -1,8 +1,9 @@
-"""What a retention would remove, found without removing it."""
+"""What a retention would remove, and who would miss it, found without removing it."""
 
-from collections.abc import AsyncIterator
-from dataclasses import dataclass
+from collections.abc import AsyncIterator, Mapping, Sequence
+from dataclasses import dataclass, replace
 
+from callboard.app.retention_gate import Need, statuses_from
 from callboard.backends.log import Log, Retention
 from callboard.backends.logs.limits import record_bytes
 from callboard.errors import OffsetOutOfRange
@@ -11,12 +12,37 @@ from callboard.messages.record import Record
 
 @dataclass(frozen=True, slots=True)
 class Removal:
-    """What goes from a topic: how many records and bytes, and which offset is the first to stay."""
+    """What goes from a topic: how many records and bytes, which offset is the first to stay, and who misses it."""
 
     topic: str
     records: int
     length: int
     first: int
+    missed_by: tuple[Need, ...] = ()
+
+
+async def plan(
+    log: Log, package: str, status: str, wanted: Mapping[str, Retention], needs: Sequence[Need], now_ns: int
+) -> list[tuple[Removal, Retention]]:
+    """What each topic would lose by the retention that is wanted for it, and the retention that removes just this.
+
+    Args:
+        log: open.
+        package: the topic of packages, which is among the wanted.
+        status: the topic of statuses, which stay as long as the packages that they speak of.
+        wanted: the retention of each topic.
+        needs: who needs which packages.
+        now_ns: the time.
+    """
+    removal = await preview(log, package, wanted[package], now_ns)
+    missed_by = tuple(need for need in needs if removal.records and need.offset < removal.first)
+    found = [(replace(removal, missed_by=missed_by), wanted[package])]
+    for topic in [topic for topic in wanted if topic != package]:
+        retention = wanted[topic]
+        if topic == status:
+            retention = replace(retention, keep_from=await statuses_from(log, package, status, removal.first))
+        found.append((await preview(log, topic, retention, now_ns), retention))
+    return found
 
 
 async def preview(log: Log, topic: str, retention: Retention, now_ns: int) -> Removal:
@@ -37,6 +63,8 @@ async def preview(log: Log, topic: str, retention: Retention, now_ns: int) -> Re
 def _goes(record: Record, retention: Retention, from_here: int, now_ns: int) -> bool:
     """Whether one of the limits allows to remove the oldest record; it and all newer ones have ``from_here`` bytes."""
     below, age_s, above = retention.below_offset, retention.older_than_s, retention.above_bytes
+    if retention.keep_from is not None and record.offset >= retention.keep_from:
+        return False
     return (
         (below is not None and record.offset < below)
         or (age_s is not None and record.time_ns < now_ns - int(age_s * 1e9))

@@ -19,6 +19,7 @@ from callboard.cli import (
     run_publisher,
     run_subscriber,
     status,
+    trim,
 )
 from callboard.cli.options import BoardOptions, with_board_options
 
@@ -59,6 +60,6 @@ app.command()(with_board_options(clear.clear))
 app.add_typer(logs, name="log", help="Look at the log, or remove what is old from it.")
 logs.command("list")(with_board_options(log.list_records))
 logs.command()(with_board_options(log.show))
-logs.command()(with_board_options(log.trim))
+logs.command()(with_board_options(trim.trim))
 app.command()(with_board_options(doctor.doctor))
 app.command()(with_board_options(migrate.migrate))

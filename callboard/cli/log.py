@@ -1,4 +1,4 @@
-"""``callboard log``: what is on the log, and the removal of what is old."""
+"""``callboard log list`` and ``log show``: what is on the log."""
 
 import json as json_module
 import tempfile
@@ -15,14 +15,10 @@ from rich.text import Text
 from callboard.app.board import Callboard
 from callboard.app.log_records import LoggedRecord, newest_start, record_data, records
 from callboard.app.opening import open_board_blobs
-from callboard.app.trimming import Removal, preview
-from callboard.backends.log import Retention
 from callboard.cli import output
 from callboard.cli.board import on_board
-from callboard.cli.clear import confirm
-from callboard.cli.options import BoardOptions, Json, Limit, Yes
-from callboard.cli.output import age, count, size
-from callboard.errors import ConfigError
+from callboard.cli.options import BoardOptions, Json, Limit
+from callboard.cli.output import age, size
 
 
 class Topic(StrEnum):
@@ -114,69 +110,6 @@ def show(
                 for entry in entries
             ),
         )
-
-
-def trim(
-    options: BoardOptions,
-    older_than_days: Annotated[float | None, typer.Option(min=0, help="Records older than so many days.")] = None,
-    above_mb: Annotated[float | None, typer.Option(min=0, help="What a topic has above so many MB.")] = None,
-    below: Annotated[int | None, typer.Option(metavar="OFFSET", help="Packages below this offset.")] = None,
-    dry_run: Annotated[bool, typer.Option("--dry-run", help="Only say what would go.")] = False,
-    yes: Yes = False,
-    json: Json = False,
-) -> None:
-    """Remove the oldest records: by the limits given, else by [retention] of the configuration."""
-    every = Retention(
-        older_than_s=None if older_than_days is None else older_than_days * 86_400,
-        above_bytes=None if above_mb is None else int(above_mb * 1e6),
-    )
-    if every == Retention() and below is None:
-        configured = options.load().config.retention.limits()
-        if configured is None:
-            raise ConfigError(
-                "nothing says what may go; say --older-than-days, --above-mb or --below, or set [retention]"
-            )
-        every = configured
-
-    async def work(board: Callboard) -> list[Removal]:
-        wanted = _wanted(board, every, below)
-        plan = [await preview(board.log, topic, retention, time.time_ns()) for topic, retention in wanted.items()]
-        if not dry_run and any(removal.records for removal in plan):
-            if not yes:
-                await _ask(board, plan)
-            for topic, retention in wanted.items():
-                await board.log.trim(topic, retention)
-        return plan
-
-    plan = on_board(options, work)
-    if json:
-        output.show_json([asdict(removal) for removal in plan])
-        return
-    for removal in plan:
-        verb = "would lose" if dry_run else "lost"
-        output.show(f"{removal.topic} {verb} {count(removal.records, 'record')}, {size(removal.length)}")
-
-
-def _wanted(board: Callboard, every: Retention, below: int | None) -> dict[str, Retention]:
-    """What is to be removed from each topic; an offset is one of the package topic."""
-    names = [Topic.PACKAGE, Topic.STATUS, Topic.DISCOVERY, Topic.COMMAND] if every != Retention() else [Topic.PACKAGE]
-    wanted = {topic.on(board): every for topic in names}
-    package = Topic.PACKAGE.on(board)
-    wanted[package] = Retention(below, every.older_than_s, every.above_bytes)
-    return wanted
-
-
-async def _ask(board: Callboard, plan: list[Removal]) -> None:
-    packages = plan[0]
-    losing = [
-        row.name
-        for row in (await board.status()).subscribers
-        if packages.records and row.liveness != "gone" and row.offset + 1 < packages.first
-    ]
-    what = ", ".join(f"{count(removal.records, 'record')} of {removal.topic}" for removal in plan if removal.records)
-    if losing:
-        output.say(f"these have not processed all of it, and will be at a gap: {', '.join(losing)}")
-    confirm(f"remove {what}?")
 
 
 def _lines(data: Mapping[str, Any]) -> list[str]:

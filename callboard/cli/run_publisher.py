@@ -12,10 +12,11 @@ from callboard.app.board import Callboard
 from callboard.cli.board import configure_service_logging, open_board, place
 from callboard.cli.options import BoardOptions
 from callboard.cli.requests import answer_requests
+from callboard.cli.retention import retention_gate
 from callboard.cli.service import first_of, stop_signals
 from callboard.cli.watching import watch
 from callboard.config import Loaded, RetentionSection, Value
-from callboard.errors import ConfigError, LogError
+from callboard.errors import ConfigError, LogError, RequestRefused
 
 RETENTION_S = 600.0
 """How often the retention is applied: it need not be exact, and removing holds the log's writers up a little."""
@@ -70,11 +71,12 @@ async def _run(options: BoardOptions, loaded: Loaded, watch_s: float | None, *, 
 async def _retain(board: Callboard, section: RetentionSection) -> None:
     """Apply the retention now and every ten minutes, for ever."""
     retention = section.limits()
+    gate = retention_gate(board, section)
     while retention is not None:
+        line = structlog.get_logger()
         try:
-            line = structlog.get_logger()
-            line.info("log.trimmed", **await board.trim(retention))
-        except LogError as error:
+            line.info("log.trimmed", **await board.trim(retention, gate))
+        except (LogError, RequestRefused) as error:
             line.warning("log.not_trimmed", reason=str(error))
         await asyncio.sleep(RETENTION_S)
     await asyncio.Event().wait()

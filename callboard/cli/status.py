@@ -1,22 +1,34 @@
 """``callboard status``: who has what, who has not, and why not."""
 
+from dataclasses import asdict
+
+from callboard.app.board import Callboard
+from callboard.app.outlook import Outlook
 from callboard.app.views import BoardStatus, SubscriberStatus, to_data
 from callboard.cli.board import on_board
 from callboard.cli.options import BoardOptions, Json
 from callboard.cli.output import age, count, say, show, show_json, show_table, state_text
+from callboard.cli.retention import outlooks, warn
 
 
 def status(options: BoardOptions, json: Json = False) -> None:
     """Show every subscriber: its state, how far behind it is, and why."""
-    view = on_board(options, lambda board: board.status())
+
+    async def work(board: Callboard) -> tuple[BoardStatus, list[Outlook]]:
+        view = await board.status()
+        return view, await outlooks(board, options.load().config.retention, view.subscribers)
+
+    view, left = on_board(options, work)
     if json:
-        show_json(to_data(view))
+        show_json(to_data(view) | {"outlook": [asdict(each) for each in left]})
     elif view.subscribers:
         _show(view)
     else:
         show("no subscriber was ever heard of; start one with `callboard run subscriber NAME --into DIR`")
     if view.problem and not json:
         say(f"warning: {view.problem}")
+    if not json:
+        warn(options.load().config.retention, left)
 
 
 def _show(view: BoardStatus) -> None:

@@ -87,6 +87,19 @@ class RetentionSection(Section):
     above_mb: float | None = Field(
         default=None, gt=0, examples=[1000.0], description="a topic's oldest records above so many MB"
     )
+    gate: Literal["none", "subscribers", "archive"] = Field(
+        default="none", description="what is kept nevertheless: what a subscriber needs, or it or the archive"
+    )
+    gate_gone_days: float | None = Field(
+        default=None, gt=0, examples=[7.0], description="a subscriber silent for so long needs nothing; else forget it"
+    )
+    archive_tip: str = Field(default="", description="the file that says how far the archive is, for that gate")
+
+    @model_validator(mode="after")
+    def _an_archive_says_how_far_it_is(self) -> Self:
+        if self.gate == "archive" and not self.archive_tip:
+            raise ValueError('gate is "archive", but archive_tip does not name the file that says how far it is')
+        return self
 
     def limits(self) -> Retention | None:
         """The same in the units of the log; None if nothing is set."""

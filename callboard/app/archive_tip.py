@@ -1,0 +1,47 @@
+"""How far the archive has come: a small file that whoever copies the log away keeps, and the retention reads."""
+
+import json
+import os
+from dataclasses import asdict, dataclass
+from pathlib import Path
+
+from callboard.errors import RequestRefused
+
+
+@dataclass(frozen=True, slots=True)
+class ArchiveTip:
+    """Everything up to and including ``offset`` of the package topic with the identity ``log_id`` is archived."""
+
+    log_id: str
+    offset: int
+
+
+def write_tip(path: Path, tip: ArchiveTip) -> None:
+    """Say that the archive is there. To be called after what it tells of is durable. Raises ``OSError``."""
+    draft = path.with_name(path.name + ".new")
+    with draft.open("w", encoding="utf-8") as file:
+        file.write(json.dumps(asdict(tip)) + "\n")
+        file.flush()
+        os.fsync(file.fileno())
+    draft.replace(path)
+
+
+def read_tip(path: Path, log_id: str) -> ArchiveTip:
+    """Where the archive of this log is.
+
+    Raises ``RequestRefused`` where that cannot be told: then nothing may be removed for being archived.
+    """
+    try:
+        tip = ArchiveTip(**json.loads(path.read_text(encoding="utf-8")))
+    except OSError as error:
+        raise RequestRefused(
+            f"how far the archive is cannot be read from {path}: {error.strerror}; start what archives the log, or "
+            'set retention.gate = "subscribers"'
+        ) from error
+    except (ValueError, TypeError) as error:
+        raise RequestRefused(f"{path} does not say how far the archive is: {error}; have it written again") from error
+    if not isinstance(tip.offset, int) or tip.log_id != log_id:
+        raise RequestRefused(
+            f"{path} tells of another log, {str(tip.log_id)[:8]}, than this one, {log_id[:8]}; archive this one as well"
+        )
+    return tip

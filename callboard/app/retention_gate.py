@@ -1,0 +1,159 @@
+"""What a retention must not remove: what a subscriber, or the archive, still needs."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Literal
+
+from callboard.app.archive_tip import read_tip
+from callboard.app.roll_call import LastWord, RollCall
+from callboard.backends.log import Log, Retention
+from callboard.errors import OffsetOutOfRange, RequestRefused, SchemaTooNew, Undecodable
+from callboard.messages.distribution import CommandMessage
+from callboard.messages.headers import open_record
+from callboard.messages.topics import Topics
+
+SKEW_NS = 3600 * 10**9
+"""The clocks of those that append may differ by so much before a status counts as older than its package."""
+
+ARCHIVE = "the archive"
+"""How what is archived is named among those that need something."""
+
+
+@dataclass(frozen=True, slots=True)
+class GatePolicy:
+    """Who counts.
+
+    ``subscribers`` keeps what one of them has not processed, or has set aside; ``archive`` keeps that and what is not
+    archived, by the file ``archive_tip``. A subscriber counts until it is forgotten, or silent for ``gone_days``.
+    """
+
+    kind: Literal["none", "subscribers", "archive"] = "none"
+    gone_days: float | None = None
+    archive_tip: Path | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Need:
+    """Somebody needs the packages from ``offset`` on."""
+
+    name: str
+    offset: int
+
+
+class RetentionGate:
+    """Tells from which offset on each topic must be kept. Reads the discovery topic once, then only what is new."""
+
+    def __init__(self, policy: GatePolicy, topics: Topics) -> None:
+        self._policy = policy
+        self._topics = topics
+        self._roll = RollCall(topics.discovery)
+
+    @property
+    def is_open(self) -> bool:
+        """Whether everything may go that the limits let go."""
+        return self._policy.kind == "none"
+
+    async def needs(self, log: Log, now_ns: int) -> list[Need]:
+        """Who needs packages from which offset on, the one that needs the oldest first; all that are on the log count.
+
+        Raises ``RequestRefused`` when it cannot be told.
+        """
+        members = await self._counted(log, now_ns)
+        topic = self._topics.package
+        first, log_id = (await log.bounds(topic)).first, await log.identity(topic)
+        found = [Need(name, _needed(word, first, log_id)) for name, word in members.items()]
+        if self._policy.kind == "archive":
+            if self._policy.archive_tip is None:
+                raise RequestRefused('retention.gate = "archive" needs retention.archive_tip; name the file')
+            found.append(Need(ARCHIVE, read_tip(self._policy.archive_tip, log_id).offset + 1))
+        return sorted(found, key=lambda need: (need.offset, need.name))
+
+    async def keep_from(self, log: Log, now_ns: int) -> dict[str, int]:
+        """The first offset of each topic that must stay. Topics that nobody needs anything of are not named."""
+        if self.is_open:
+            return {}
+        needs = await self.needs(log, now_ns)
+        kept = {self._topics.package: needs[0].offset} if needs else {}
+        members = await self._counted(log, now_ns)
+        if members:
+            kept[self._topics.discovery] = min(word.offset for word in members.values())
+        pending = await _first_pending(log, self._topics.command, members)
+        return kept if pending is None else kept | {self._topics.command: pending}
+
+    async def _counted(self, log: Log, now_ns: int) -> dict[str, LastWord]:
+        await self._roll.catch_up(log)
+        if self._roll.problem:
+            raise RequestRefused(
+                f"who needs what cannot be told, for {self._roll.problem}; upgrade callboard, or trim by hand, with "
+                "--force"
+            )
+        days = self._policy.gone_days
+        since_ns = now_ns - int(days * 86_400e9) if days is not None else 0
+        return {name: word for name, word in self._roll.members.items() if word.heard.seen_ns >= since_ns}
+
+
+async def trim(log: Log, topics: Topics, retention: Retention, kept: Mapping[str, int]) -> dict[str, int]:
+    """Remove from every topic what the retention allows and nobody needs; the new first offset of each.
+
+    The packages go first. A status stays as long as there may be a package that it speaks of, for error queues and
+    staged subscribers live on it.
+    """
+    async def trimmed(topic: str, keep_from: int | None) -> int:
+        return await log.trim(topic, replace(retention, keep_from=keep_from))
+
+    first = await trimmed(topics.package, kept.get(topics.package))
+    statuses = await statuses_from(log, topics.package, topics.status, first)
+    return {
+        topics.package: first,
+        topics.status: await trimmed(topics.status, statuses),
+        topics.discovery: await trimmed(topics.discovery, kept.get(topics.discovery)),
+        topics.command: await trimmed(topics.command, kept.get(topics.command)),
+    }
+
+
+def _needed(word: LastWord, first: int, log_id: str) -> int:
+    """The first offset that the subscriber needs. One that is not placed on this log may yet want all of it."""
+    said = word.announcement
+    if said.log_id != log_id:
+        return first
+    needed = said.offset + 1 if said.held_offset < 0 else min(said.held_offset, said.offset + 1)
+    return max(needed, first)
+
+
+async def _first_pending(log: Log, topic: str, members: Mapping[str, LastWord]) -> int | None:
+    """The first command that its subscriber has not obeyed yet; None if there is none."""
+    start, end = await log.bounds(topic)
+    while start < end and (found := await log.read(topic, start)):
+        for record in found:
+            try:
+                command = open_record(record, CommandMessage)
+            except (SchemaTooNew, Undecodable):
+                continue  # its subscriber says that it cannot read it, and goes by the next one
+            word = members.get(command.subscriber)
+            if word is not None and word.announcement.command_offset < record.offset:
+                return record.offset
+        start = found[-1].offset + 1
+    return None
+
+
+async def statuses_from(log: Log, package: str, status: str, first: int) -> int | None:
+    """The first status that may speak of a package from ``first`` on; None when no package is left."""
+    try:
+        oldest = await log.read(package, first, 1)
+    except OffsetOutOfRange:  # somebody else removed more
+        return (await log.bounds(status)).first
+    return await first_since(log, status, oldest[0].time_ns - SKEW_NS) if oldest else None
+
+
+async def first_since(log: Log, topic: str, time_ns: int) -> int:
+    """The first offset of a record that is not older, found by halving: times rise, but for clocks that differ."""
+    low, high = await log.bounds(topic)
+    while low < high:
+        middle = (low + high) // 2
+        found = await log.read(topic, middle, 1)
+        if not found or found[0].time_ns >= time_ns:
+            high = middle
+        else:
+            low = found[0].offset + 1
+    return low

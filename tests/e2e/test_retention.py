@@ -1,0 +1,70 @@
+"""The retention at the command line: who is warned of, who is waited for, and what happens to those who are passed."""
+
+import json
+
+import pytest
+
+from tests.e2e.conftest import Terminal
+
+
+def with_retention(terminal: Terminal, text: str) -> None:
+    (terminal.folder / "callboard.toml").write_text(f"[retention]\n{text}\n")
+
+
+def stopped_at_the_first_package(terminal: Terminal, packages: int = 3) -> list[int]:
+    """A subscriber that has the first package, and was stopped before the others; their offsets."""
+    first = terminal.json("publish", "./site")["offset"]
+    terminal.run("run", "subscriber", "edge-1", "--into", "./out", "--until-caught-up")
+    return [first, *(terminal.json("publish", "./site")["offset"] for _ in range(packages - 1))]
+
+
+@pytest.mark.proves("W3", "W27")
+def test_trimming_past_a_stopped_subscriber_is_refused_by_the_gate_and_a_gap_when_it_is_forced(terminal):
+    offsets = stopped_at_the_first_package(terminal)
+    with_retention(terminal, 'gate = "subscribers"')
+    plan = terminal.json("log", "trim", "--below", str(offsets[2]), "--dry-run")
+    assert plan[0]["missed_by"] == [{"name": "edge-1", "offset": offsets[1]}]
+    assert "missed by edge-1" in terminal.out("log", "trim", "--below", str(offsets[2]), "--dry-run")
+    said = terminal.refused("log", "trim", "--below", str(offsets[2]), "--yes")
+    assert f"edge-1 (from offset {offsets[1]})" in said
+    assert f"--below {offsets[1]}" in said
+    terminal.run("log", "trim", "--below", str(offsets[1]), "--yes")
+    assert [record["offset"] for record in terminal.json("log", "list")] == offsets[1:]
+
+    terminal.run("log", "trim", "--below", str(offsets[2]), "--force", "--yes")
+    done = terminal.run("run", "subscriber", "edge-1", "--into", "./out", "--until-caught-up", code=1)
+    assert f"packages {offsets[1]} to {offsets[1]} were trimmed" in done.stderr
+
+
+@pytest.mark.proves("W27")
+def test_a_publisher_trims_no_further_than_its_slowest_subscriber(terminal):
+    offsets = stopped_at_the_first_package(terminal)
+    with_retention(terminal, 'above_mb = 0.000001\ngate = "subscribers"')
+    process = terminal.start("run", "publisher", "site")
+    for line in process.stderr:
+        if "log.trimmed" in line:
+            assert json.loads(line)["callboard.package"] == offsets[1]
+            break
+    terminal.run("run", "subscriber", "edge-1", "--into", "./out", "--until-caught-up")
+
+
+@pytest.mark.proves("W27")
+def test_the_status_warns_of_a_subscriber_that_is_about_to_fall_out_of_retention(terminal):
+    stopped_at_the_first_package(terminal)
+    with_retention(terminal, "older_than_days = 30")
+    assert "falls out" not in terminal.run("status").stderr
+    with_retention(terminal, "older_than_days = 0.0000001")
+    assert "edge-1 falls out of retention in about 0 s" in terminal.run("status").stderr
+    with_retention(terminal, "above_mb = 0.0001")
+    [outlook] = terminal.json("status")["outlook"]
+    assert (outlook["subscriber"], outlook["soon"]) == ("edge-1", True)
+    terminal.run("run", "subscriber", "edge-1", "--into", "./out", "--until-caught-up")
+    assert terminal.json("status")["outlook"] == []
+
+
+def test_the_gate_of_an_archive_needs_to_know_how_far_the_archive_is(terminal):
+    offsets = stopped_at_the_first_package(terminal)
+    with_retention(terminal, 'gate = "archive"')
+    assert "archive_tip" in terminal.refused("status")
+    with_retention(terminal, 'gate = "archive"\narchive_tip = "tip.json"')
+    assert "start what archives the log" in terminal.refused("log", "trim", "--below", str(offsets[1]), "--yes")
