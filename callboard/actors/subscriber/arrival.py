@@ -5,7 +5,7 @@ from random import Random
 
 from callboard.actors.agent import GATEWAY
 from callboard.actors.backoff import Backoff
-from callboard.actors.decision import After, Effect, Send, note
+from callboard.actors.decision import After, Effect, Moment, Send, note
 from callboard.actors.effects import TopicBounds
 from callboard.actors.subscriber import bookkeeping, position
 from callboard.actors.subscriber.book import Book
@@ -18,6 +18,8 @@ from callboard.messages.mailbox import AgentProblem, Problem
 FIRST_TRIES = 10
 """At a repository that was never open: the importer's predecessor may need a moment to let go of it."""
 FIRST_AGAIN_S = 0.3
+STANDBY_S = 1.0
+"""Between tries to open a repository that another process holds, for one that stands by."""
 AGAIN = Backoff(first_s=0.5, max_s=30.0)
 """Between tries to open a repository again that failed while it was in use."""
 
@@ -40,6 +42,7 @@ class Arrival:
         """The repository can be used."""
         self.admitted = False
         """The announcer was granted the subscriber's name."""
+        self._until_ms = 0
         self.placed = False
         """The position was compared with the log; if it changed, that is in the book."""
 
@@ -47,6 +50,19 @@ class Arrival:
     def complete(self) -> bool:
         """Whether packages can be asked for, once what is urgent is stored."""
         return self.open and self.admitted and self.placed
+
+    # The name.
+
+    def admit(self, until_ms: int) -> None:
+        """The name is ours up to this moment of the monotonic clock; 0 is without end."""
+        self.admitted, self._until_ms = True, until_ms
+
+    def lapse(self, now: Moment) -> None:
+        """Let the name go when its time is over. An importer that was suspended finds out here, before it does anything
+        else, that another one may have the name by now.
+        """
+        if self._until_ms and now.mono_s * 1000 >= self._until_ms:
+            self.admitted = False
 
     # The repository.
 
@@ -56,7 +72,7 @@ class Arrival:
         self.open = True
         if not self.known:
             self.known = True
-            self._failures = 0
+            self.written()
             instance = f"{self._rng.getrandbits(128):032x}"
             book.adopt(stored, bookkeeping.adopt(stored, self._settings.name, instance))
         elif not book.learn(stored):
@@ -76,7 +92,10 @@ class Arrival:
         """The repository could not be opened, or written: wait, then open it (again)."""
         self.open = False
         self._failures += 1
-        if not self.known and (self._failures >= FIRST_TRIES or not isinstance(error, RepositoryError)):
+        if not self.known and self._settings.standby and isinstance(error, RepositoryBusy):
+            self._condition.repository = f"stands by: {bookkeeping.text(error)}"
+            yield After(OPEN, STANDBY_S)
+        elif not self.known and (self._failures >= FIRST_TRIES or not isinstance(error, RepositoryError)):
             yield Send(GATEWAY, AgentProblem(problem=_problem(error), reason=bookkeeping.text(error)))
         elif not self.known:
             yield After(OPEN, FIRST_AGAIN_S)

@@ -11,27 +11,56 @@ LOOKBACK = 8192
 """How many offsets before its own claim a subscriber looks at. The holder is found if it has announced itself in
 there, and others have not done so in vain just before: at one announcement a second, enough for 100 subscribers."""
 
+INTERVALS = 3
+"""A claim outlives so many of the holder's announcements that are late or lost, however rarely it announces itself."""
 
-def holder(name: str, records: Iterable[Record], ttl_s: float) -> DiscoveryMessage | None:
-    """The last word of the instance that holds the name at the end of these records of the discovery topic.
 
-    A free name goes to the first instance that announces itself. It keeps the name until it says that it has
-    stopped, or is silent for longer than ``ttl_s`` seconds by the log's times; what others announce under the name
-    meanwhile gives them nothing. So of two that start at once exactly one gets it, and nobody can take it from an
-    instance that starts again in time.
+def lifetime_s(announcement: DiscoveryMessage, ttl_s: float) -> float:
+    """How long a claim holds after this announcement, by the times of the log."""
+    return max(ttl_s, INTERVALS * announcement.announce_interval_ms / 1000)
+
+
+def same(one: DiscoveryMessage, other: DiscoveryMessage) -> bool:
+    """Whether both are of the same subscriber, which may have started again.
+
+    A copied repository brings the instance along, but it is in another place. In one place there is only one at a
+    time, for a repository is locked while it is open.
     """
-    held: DiscoveryMessage | None = None
-    heard_ns = 0
-    for record in records:
-        message = _announcement(record)
-        if message is None or message.subscriber != name:
-            continue
-        if held is not None and record.time_ns - heard_ns > ttl_s * 1e9:
+    return one.subscriber_instance == other.subscriber_instance and one.place == other.place
+
+
+class Holder:
+    """Who holds a name after the announcements so far.
+
+    A free name goes to the first that announces itself. It keeps the name until it says that it has stopped, or is
+    silent for longer than its claim lives by the log's times; what others announce under the name meanwhile gives
+    them nothing. So of two that start at once exactly one gets it, and nobody can take it from a subscriber that starts
+    again in time.
+    """
+
+    def __init__(self, name: str, ttl_s: float) -> None:
+        self._name = name
+        self._ttl_s = ttl_s
+        self._heard_ns = 0
+        self.last: DiscoveryMessage | None = None
+        """The holder's last word, while there is a holder."""
+
+    def fold(self, records: Iterable[Record]) -> DiscoveryMessage | None:
+        """Take in what follows on the discovery topic; returns the last word of whoever holds the name then."""
+        for record in records:
+            message = _announcement(record)
+            if message is not None and message.subscriber == self._name:
+                self._hear(message, record.time_ns)
+        return self.last
+
+    def _hear(self, message: DiscoveryMessage, time_ns: int) -> None:
+        held = self.last
+        if held is not None and time_ns - self._heard_ns > lifetime_s(held, self._ttl_s) * 1e9:
             held = None
-        if held is None or held.subscriber_instance == message.subscriber_instance:
+        if held is None or same(held, message):
             held = None if message.state is State.STOPPED else message
-            heard_ns = record.time_ns
-    return held
+            self._heard_ns = time_ns
+        self.last = held
 
 
 def _announcement(record: Record) -> DiscoveryMessage | None:

@@ -119,8 +119,8 @@ class Importer:
 
     def _hear(self, message: Input) -> Iterator[Effect]:
         match message:
-            case Admitted():
-                self._arrival.admitted = True
+            case Admitted(until_ms=until_ms):
+                self._arrival.admit(until_ms)
             case PackagesRead():
                 self._backlog.read(message)
                 self._condition.unreadable = ""
@@ -222,6 +222,7 @@ class Importer:
     # Going on: what the state allows, whatever the input was.
 
     def _go_on(self, now: Moment) -> Iterator[Effect]:
+        self._arrival.lapse(now)
         if not self._book.busy:
             yield from self._use_repository(now)
         if not self._looking and LOOK not in self._timers and (self._caught_up.curious or self._wants_place()):

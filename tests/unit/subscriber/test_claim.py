@@ -1,4 +1,4 @@
-from callboard.actors.subscriber.claim import holder
+from callboard.actors.subscriber.claim import Holder
 from callboard.messages.distribution import DiscoveryMessage, State
 from callboard.messages.headers import new_record
 from callboard.messages.record import NewRecord, Record
@@ -12,7 +12,7 @@ def said(offset: int, instance: str, at_s: float, state: State = State.IDLE) -> 
 
 
 def held_by(*records: Record) -> str:
-    found: DiscoveryMessage | None = holder(NAME, records, ttl_s=30)
+    found: DiscoveryMessage | None = Holder(NAME, ttl_s=30).fold(records)
     return found.subscriber_instance if found else ""
 
 
@@ -47,4 +47,4 @@ def test_a_claim_that_was_refused_and_taken_back_gives_nothing() -> None:
 
 def test_records_of_others_and_those_that_nobody_understands_mean_nothing() -> None:
     assert held_by(garbage(1), NewRecord(payload=b"\xff", headers=(("type", "1"),)).at(2, 0)) == ""
-    assert holder("edge-2", [said(1, "a", 0)], 30) is None
+    assert Holder("edge-2", 30).fold([said(1, "a", 0)]) is None
