@@ -44,6 +44,14 @@ class BlobStore(Protocol):
         """Remove the blob; True if it was there."""
         ...
 
+    async def delete_unless_renewed(self, digest: str, since_ns: int) -> bool:
+        """Remove the blob unless its ``stored_ns`` is ``since_ns`` or later; True if it was there and was removed.
+
+        For a collector that judged by a list, which is old by now. A put at the same time either renews the blob
+        first, and then it stays, or finds it gone, and stores it anew.
+        """
+        ...
+
     def list(self) -> AsyncIterator[BlobInfo]:
         """Every blob, in the order of the digests."""
         ...

@@ -51,6 +51,10 @@ class MemoryBlobStore:
         """See ``BlobStore.delete``."""
         return await self.exists(digest) and self._blobs.pop(digest, None) is not None
 
+    async def delete_unless_renewed(self, digest: str, since_ns: int) -> bool:
+        """See ``BlobStore.delete_unless_renewed``."""
+        return await self.exists(digest) and self._blobs[digest][1] < since_ns and await self.delete(digest)
+
     async def list(self) -> AsyncIterator[BlobInfo]:
         """See ``BlobStore.list``."""
         for digest, (content, stored_ns) in sorted(self._blobs.items()):

@@ -1,14 +1,15 @@
 """Blobs as the files of a folder, which may be shared by several hosts."""
 
 import asyncio
+import fcntl
 import hashlib
 import os
 import re
 import tempfile
 import time
-from collections.abc import AsyncIterator, Callable, Iterable, Sequence
+from collections.abc import AsyncIterator, Callable, Iterable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import AbstractContextManager, suppress
+from contextlib import AbstractContextManager, contextmanager, suppress
 from pathlib import Path
 from typing import ParamSpec, TypeVar
 
@@ -29,6 +30,7 @@ LEFTOVER_AGE_NS = 24 * 3600 * 10**9
 
 _DIGEST = re.compile(r"[0-9a-f]{64}")
 _TEMPORARY = "tmp"
+_LOCK = ".lock"
 
 
 class FolderBlobStore:
@@ -63,6 +65,10 @@ class FolderBlobStore:
     async def delete(self, digest: str) -> bool:
         """See ``BlobStore.delete``."""
         return await self._call(self._delete, self._path(digest))
+
+    async def delete_unless_renewed(self, digest: str, since_ns: int) -> bool:
+        """See ``BlobStore.delete_unless_renewed``."""
+        return await self._call(self._delete_unless_renewed, self._path(digest), since_ns)
 
     async def list(self) -> AsyncIterator[BlobInfo]:
         """See ``BlobStore.list``."""
@@ -125,7 +131,9 @@ class FolderBlobStore:
     def _renew(self, path: Path) -> bool:
         """Renew ``stored_ns`` of a blob that is there, and make sure it stays: its writer may have died."""
         try:
-            os.utime(path, ns=(self._clock(), self._clock()))
+            path.stat()  # most puts are of something new, and need no turn
+            with self._turn(fcntl.LOCK_SH):
+                os.utime(path, ns=(self._clock(), self._clock()))
             descriptor = os.open(path, os.O_RDONLY | os.O_CLOEXEC)
         except FileNotFoundError:
             return False
@@ -168,6 +176,29 @@ class FolderBlobStore:
             except FileNotFoundError:
                 return False
             return True
+
+    def _delete_unless_renewed(self, path: Path, since_ns: int) -> bool:
+        with self._own_errors():
+            try:
+                path.stat()
+                with self._turn(fcntl.LOCK_EX):
+                    if path.stat().st_mtime_ns >= since_ns:
+                        return False
+                    path.unlink()
+            except FileNotFoundError:
+                return False
+            return True
+
+    @contextmanager
+    def _turn(self, operation: int) -> Iterator[None]:
+        """Renewals do not disturb one another, but none comes between a collector's look at a blob and its removal."""
+        access = os.O_RDWR if operation == fcntl.LOCK_EX else os.O_RDONLY  # NFS wants it so
+        descriptor = os.open(self._root / _LOCK, access | os.O_CREAT | os.O_CLOEXEC, 0o644)
+        try:
+            fcntl.flock(descriptor, operation)
+            yield
+        finally:
+            os.close(descriptor)
 
     def _path(self, digest: str) -> Path:
         if not _DIGEST.fullmatch(digest):

@@ -115,3 +115,22 @@ def test_other_objects_are_neither_listed_nor_in_the_way(moto: S3Server, new_buc
 
     bucket = new_bucket(moto)
     asyncio.run(body())
+
+
+def test_a_collector_spares_what_was_renewed_since_it_looked(s3: S3Server, new_bucket: Callable) -> None:
+    async def body() -> None:
+        blobs = S3BlobStore(url)
+        for content in CONTENTS[:2]:
+            await blobs.put(digest_of(content), [content])
+        one, other = map(digest_of, CONTENTS[:2])
+        before = {blob.digest: blob.stored_ns async for blob in blobs.list()}
+        young = await renewed(blobs, CONTENTS[0], max(before.values()))
+        assert not await blobs.delete_unless_renewed(one, young.stored_ns)
+        assert await blobs.delete_unless_renewed(other, young.stored_ns)
+        assert not await blobs.delete_unless_renewed(other, young.stored_ns)
+        assert [blob.digest async for blob in blobs.list()] == [one]
+        assert await blobs.put(other, [CONTENTS[1]]) is True
+        await blobs.close()
+
+    url = s3.url(new_bucket(s3), "collected")
+    asyncio.run(body())

@@ -2,6 +2,7 @@
 
 import asyncio
 from collections.abc import AsyncIterator, Iterable, Sequence
+from datetime import datetime
 from pathlib import Path
 from typing import Any
 
@@ -73,12 +74,27 @@ class S3BlobStore:
                 await s3.call("delete_object", Key=each)
             return there
 
+    async def delete_unless_renewed(self, digest: str, since_ns: int) -> bool:
+        """See ``BlobStore.delete_unless_renewed``.
+
+        S3 cannot remove an object on the condition that another has not been written. What is left is the time between
+        the last look at the marker of renewals and the removal, which is that of one request.
+        """
+        key = self._bucket.blob_key(digest)
+        async with self._connection as s3:
+            stored = [await _stored_ns(s3, each) for each in (key, key + RENEWED)]
+            if stored[0] is None or max(each or 0 for each in stored) >= since_ns:
+                return False
+            for each in (key, key + RENEWED):
+                await s3.call("delete_object", Key=each)
+            return True
+
     async def list(self) -> AsyncIterator[BlobInfo]:
         """See ``BlobStore.list``."""
         blob: BlobInfo | None = None
         async for item in self._objects():
             if digest := self._bucket.digest(item["Key"].removesuffix(RENEWED)):
-                stored_ns = int(item["LastModified"].timestamp()) * 10**9
+                stored_ns = _nanoseconds(item["LastModified"])
                 if not item["Key"].endswith(RENEWED):
                     if blob is not None:
                         yield blob
@@ -111,11 +127,20 @@ class S3BlobStore:
 
 
 async def _is_there(s3: Connection, key: str) -> bool:
+    return await _stored_ns(s3, key) is not None
+
+
+async def _stored_ns(s3: Connection, key: str) -> int | None:
+    """When the object was written; None if it is not there."""
     try:
-        await s3.call("head_object", *MISSING, Key=key)
+        found = await s3.call("head_object", *MISSING, Key=key)
     except Declined:
-        return False
-    return True
+        return None
+    return _nanoseconds(found["LastModified"])
+
+
+def _nanoseconds(time: datetime) -> int:
+    return int(time.timestamp()) * 10**9
 
 
 async def _renew(s3: Connection, key: str) -> bool:

@@ -60,6 +60,24 @@ async def check_a_put_renews_the_time_of_a_blob(harness: BlobStoreHarness) -> No
         assert after[digest_of(b"other")] == before[digest_of(b"other")]
 
 
+async def check_a_collector_spares_what_was_renewed_since_it_looked(harness: BlobStoreHarness) -> None:
+    """And removes what was not: once, and it can be put again."""
+    pass_time = given(harness.pass_time, "CLOCK")
+    async with opened(harness) as store:
+        for content in (b"renewed", b"forgotten"):
+            await put(store, content)
+        assert not await store.delete_unless_renewed(digest_of(b"never put"), 2**62)
+        pass_time(3600 * 10**9)
+        await put(store, b"renewed")
+        stored = {blob.digest: blob.stored_ns async for blob in store.list()}
+        since_ns = stored[digest_of(b"renewed")]
+        assert not await store.delete_unless_renewed(digest_of(b"renewed"), since_ns)
+        assert await store.delete_unless_renewed(digest_of(b"forgotten"), since_ns)
+        assert not await store.delete_unless_renewed(digest_of(b"forgotten"), since_ns)
+        assert await listed(store) == [digest_of(b"renewed")]
+        assert await put(store, b"forgotten") is True
+
+
 async def check_closing_is_idempotent(harness: BlobStoreHarness) -> None:
     """Also while a put is running, which comes to its end."""
     store = harness.make()
