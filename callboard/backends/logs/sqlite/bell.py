@@ -1,5 +1,6 @@
 """Wakes the processes that follow a topic: a small file that writers touch after each commit."""
 
+import errno
 import os
 from pathlib import Path
 
@@ -12,7 +13,12 @@ class Bell:
 
     def __init__(self, path: Path) -> None:
         self.path = path
-        self._fd = os.open(path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o666)
+        try:
+            self._fd = os.open(path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o666)
+        except OSError as error:
+            if error.errno not in (errno.EROFS, errno.EACCES):
+                raise
+            self._fd = os.open(path, os.O_RDONLY | os.O_CLOEXEC)  # enough for those who only read
 
     def ring(self, offset: int) -> None:
         """Tell those who watch that ``offset`` was appended."""

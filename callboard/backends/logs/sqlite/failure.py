@@ -22,7 +22,7 @@ _SYSTEM_ADVICE = {
     errno.ENOSPC: "the disk is full: free some space",
     errno.EDQUOT: "the disk quota is used up: free some space",
     errno.EACCES: "access was denied: check the owner and mode of the file and its folder",
-    errno.EROFS: "the file system is mounted read-only",
+    errno.EROFS: "the file system is mounted read-only, which is enough for looking only: mount it for writing",
     errno.EMFILE: "this process has too many open files: raise ulimit -n",
 }
 

@@ -91,12 +91,21 @@ def open_writable(files: Files, bell: Bell, *, create: bool = False) -> sqlite3.
 def open_readable(files: Files) -> sqlite3.Connection:
     """A read-only connection, which never checkpoints.
 
+    Where nothing can be written, a file at rest is read as it is: SQLite wants to make files of its own beside it.
+
     Raises ``TopicMissing``, ``SchemaTooNew``, or ``ConfigError`` for a file that is something else.
     """
     check_exists(files)
     db = _connect(files.database, "ro")
     try:
-        version = int(db.execute("PRAGMA user_version").fetchone()[0])
+        try:
+            version = _version(db)
+        except sqlite3.OperationalError:
+            if not _rests_unwritable(files):
+                raise
+            db.close()
+            db = _connect(files.database, "ro&immutable=1")
+            version = _version(db)
         if version > VERSION:
             raise SchemaTooNew(
                 f"{files.database} has schema {version} and this callboard knows {VERSION}; upgrade callboard"
@@ -148,6 +157,16 @@ def _connect(path: Path, mode: str) -> sqlite3.Connection:
     # isolation_level=None: transactions are begun and ended in so many words, on every Python alike
     uri = f"{path.absolute().as_uri()}?mode={mode}"
     return sqlite3.connect(uri, uri=True, timeout=BUSY_S, isolation_level=None, check_same_thread=False)
+
+
+def _version(db: sqlite3.Connection) -> int:
+    return int(db.execute("PRAGMA user_version").fetchone()[0])
+
+
+def _rests_unwritable(files: Files) -> bool:
+    """Whether nobody has the file open to write, and its folder cannot be written: a mount or a copy to look at."""
+    log = files.database.with_name(f"{files.database.name}-wal")
+    return not os.access(files.database.parent, os.W_OK) and not (log.exists() and log.stat().st_size)
 
 
 def _is_new(files: Files) -> bool:
