@@ -132,7 +132,10 @@ class Callboard(Twin[board.Callboard]):
 
     status = waiting(board.Callboard.status)
     queue = waiting(board.Callboard.queue)
+    queue_entry = waiting(board.Callboard.queue_entry)
+    farm = waiting(board.Callboard.farm)
     errors = waiting(board.Callboard.errors)
+    forget_subscriber = waiting(board.Callboard.forget_subscriber)
     clear = waiting(board.Callboard.clear)
     trim = waiting(board.Callboard.trim)
 

@@ -12,7 +12,7 @@ from functools import partial
 from importlib.metadata import version
 from pathlib import Path
 from types import TracebackType
-from typing import Self, Unpack
+from typing import Any, Self, Unpack
 
 from callboard.actors import publisher, subscriber
 from callboard.actors.agent import Agent, AgentSpec, World
@@ -20,7 +20,8 @@ from callboard.actors.publisher import PublisherSettings
 from callboard.actors.runtime import Runtime, start_agent
 from callboard.actors.subscriber import SubscriberSettings
 from callboard.actors.world import AgentWorld
-from callboard.app import clearing, queues
+from callboard.app import clearing, forgetting, queues
+from callboard.app.log_records import record_data
 from callboard.app.opening import (
     open_board_blobs,
     open_board_log,
@@ -34,7 +35,7 @@ from callboard.app.settings import BoardSettings
 from callboard.app.status import board_status
 from callboard.app.subscriber import Subscriber, SubscriberOptions
 from callboard.app.user import current_user
-from callboard.app.views import BoardStatus, Cleared, ErrorsView, QueueView
+from callboard.app.views import BoardStatus, Cleared, ErrorsView, PublisherStatus, QueueView
 from callboard.backends.blob_store import BlobStore
 from callboard.backends.log import Log, Retention
 from callboard.backends.repositories import open_repository
@@ -227,14 +228,64 @@ class Callboard:
             LogUnavailable: the log cannot be read.
         """
         agent = await self.viewer()
-        return await queues.queue(agent, subscriber, publisher, skip, limit, time.time_ns(), timeout_s)
+        topic = self.settings.topics.package
+        return await queues.queue(agent, topic, subscriber, publisher, skip, limit, time.time_ns(), timeout_s)
+
+    async def queue_entry(self, entry: str) -> dict[str, Any]:
+        """The package with this id in any queue, such as ``callboard.package@17``: headers, message, and what is in it.
+
+        Raises:
+            RequestRefused: the id is not one of this board's packages.
+            OffsetOutOfRange: the log does not have the package, or no longer.
+        """
+        topic = self.settings.topics.package
+        offset = queues.entry_offset(topic, entry)
+        log = self.log
+        assert self._blobs is not None
+        with tempfile.TemporaryDirectory(prefix="callboard-entry-") as spool:
+            return await record_data(log, self._blobs, topic, offset, Path(spool))
+
+    async def farm(self, publisher: str = "", *, timeout_s: float = ANSWER_S) -> tuple[PublisherStatus, ...]:
+        """How far the slowest subscribers are: of this publisher, or of each."""
+        known = (await self.status(timeout_s)).publishers
+        return tuple(each for each in known if publisher in ("", each.name))
 
     async def errors(
         self, subscriber: str = "", publisher: str = "", *, skip: int = 0, limit: int = 100, timeout_s: float = ANSWER_S
     ) -> ErrorsView:
         """A page of the packages that subscribers gave up on; of all subscribers and publishers if none is given."""
         agent = await self.viewer()
-        return await queues.errors(agent, subscriber, publisher, skip, limit, time.time_ns(), timeout_s)
+        topic = self.settings.topics.package
+        first = (await self.log.bounds(topic)).first
+        return await queues.errors(
+            agent, topic, first, subscriber, publisher, skip, limit, time.time_ns(), timeout_s
+        )
+
+    async def forget_subscriber(
+        self, subscriber: str, *, reason: str = "", author: str = "", timeout_s: float = ANSWER_S
+    ) -> None:
+        """Take a subscriber that never comes back out of every view. Its next announcement undoes that.
+
+        Args:
+            subscriber: it must not be live.
+            reason: for the record.
+            author: for the record; the user of this process if not given.
+            timeout_s: how long to wait for an answer.
+
+        Raises:
+            RequestRefused: no such subscriber, or one that is live.
+            LogUnavailable: it could not be appended.
+        """
+        await forgetting.forget(
+            await self.viewer(),
+            self.log,
+            self.settings.topics.discovery,
+            subscriber,
+            reason=reason,
+            author=author or current_user(),
+            now_ns=time.time_ns(),
+            timeout_s=timeout_s,
+        )
 
     async def clear(
         self,

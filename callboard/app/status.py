@@ -1,26 +1,43 @@
 """Who has what, who has not, and why not: put together from the fleet, its queues and its errors."""
 
+from collections.abc import Iterable
+from dataclasses import replace
+
 from callboard.actors.agent import Agent
 from callboard.actors.publisher import roles
+from callboard.actors.publisher.following import counts
+from callboard.app.farm import publisher_status
+from callboard.app.remedies import troubles
 from callboard.app.views import BoardStatus, SubscriberStatus
 from callboard.errors import RequestRefused
+from callboard.messages.distribution import State
 from callboard.messages.mailbox import (
+    ErrorCount,
     ErrorsPage,
     ErrorsQuery,
     FleetQuery,
     FleetView,
+    Liveness,
     Member,
     QueueSize,
     Sizes,
     SizesQuery,
 )
 
+BLOCKED_ATTEMPTS = 3
+"""A head that failed so often makes its queue ``blocked``: a passing error should alarm nobody."""
 
-async def members(agent: Agent, timeout_s: float) -> tuple[Member, ...]:
+
+async def fleet(agent: Agent, timeout_s: float) -> FleetView:
     """Every subscriber ever heard of."""
     view = await agent.ask(roles.FLEET, FleetQuery(), timeout_s)
     assert isinstance(view, FleetView)
-    return view.members
+    return view
+
+
+async def members(agent: Agent, timeout_s: float) -> tuple[Member, ...]:
+    """Every subscriber ever heard of."""
+    return (await fleet(agent, timeout_s)).members
 
 
 async def member(agent: Agent, subscriber: str, timeout_s: float) -> Member:
@@ -38,26 +55,32 @@ def followed(member: Member) -> tuple[str, ...]:
     return member.announcement.configuration.follows or ("",)
 
 
+async def sizes(agent: Agent, wanted: Iterable[QueueSize], timeout_s: float) -> Sizes:
+    """The sizes of these queues, in their order; none at all when there is a ``problem``."""
+    found = await agent.ask(roles.QUEUE_CACHE, SizesQuery(queues=tuple(wanted)), timeout_s)
+    assert isinstance(found, Sizes)
+    return found
+
+
 async def board_status(agent: Agent, now_ns: int, timeout_s: float) -> BoardStatus:
     """The whole board at this moment."""
-    fleet = await members(agent, timeout_s)
-    wanted = tuple(
+    view = await fleet(agent, timeout_s)
+    wanted = [
         QueueSize(publisher=publisher, after=member.announcement.offset)
-        for member in fleet
+        for member in view.members
         for publisher in followed(member)
-    )
-    sizes = await agent.ask(roles.QUEUE_CACHE, SizesQuery(queues=wanted), timeout_s)
+    ]
+    found = await sizes(agent, wanted, timeout_s)
     errors = await agent.ask(roles.STATUS_WATCHER, ErrorsQuery(limit=0), timeout_s)
-    assert isinstance(sizes, Sizes)
     assert isinstance(errors, ErrorsPage)
-    answers = iter(sizes.queues)
+    answers = iter(found.queues)
     rows = []
-    for member in fleet:
-        queues = [next(answers, None) for _ in followed(member)]
+    for member in view.members:
+        queues = [next(answers) for _ in followed(member)] if found.queues and not found.problem else []
         name = member.announcement.subscriber
-        failed = sum(count.size for count in errors.counts if count.subscriber == name)
-        rows.append(_row(member, [queue for queue in queues if queue is not None], failed, now_ns))
-    return BoardStatus(tuple(rows), sizes.publishers, sizes.problem)
+        rows.append(_row(member, queues, [count for count in errors.counts if count.subscriber == name], now_ns))
+    publishers, problem = await publisher_status(agent, rows, found.publishers, now_ns, timeout_s)
+    return BoardStatus(tuple(rows), publishers, found.problem or problem, tuple(_notes(view)))
 
 
 def age_s(then_ns: int, now_ns: int) -> float:
@@ -65,31 +88,68 @@ def age_s(then_ns: int, now_ns: int) -> float:
     return max(0.0, (now_ns - then_ns) / 1e9) if then_ns else 0.0
 
 
-def _row(member: Member, queues: list[QueueSize], errors: int, now_ns: int) -> SubscriberStatus:
+def queue_state(member: Member, size: int) -> str:
+    """``idle``, ``running`` or ``blocked``; a queue whose size is not known is not idle."""
     said = member.announcement
-    known = bool(queues)
-    return SubscriberStatus(
+    if size == 0:
+        return "idle"
+    stuck = said.state in (State.BLOCKED, State.GAP)
+    return "blocked" if stuck or said.attempts >= BLOCKED_ATTEMPTS else "running"
+
+
+def _notes(view: FleetView) -> Iterable[str]:
+    if view.unread:
+        yield (
+            f"the oldest {view.unread} announcements were not read yet: subscribers that have been silent for long "
+            "may be missing; ask again in a moment"
+        )
+    if view.dropped:
+        yield f"{view.dropped} subscribers that were not heard of for longest are missing: memory has no room for them"
+
+
+def _row(member: Member, queues: list[QueueSize], errors: list[ErrorCount], now_ns: int) -> SubscriberStatus:
+    said, configuration = member.announcement, member.announcement.configuration
+    size = sum(queue.size for queue in queues) if queues else -1
+    running = member.liveness is Liveness.LIVE and said.import_started_ns > 0
+    row = SubscriberStatus(
         name=said.subscriber,
         liveness=member.liveness.name.lower(),
         state=said.state.name.lower(),
         reason=said.reason,
+        queue=queue_state(member, size),
         offset=said.offset,
-        lag_packages=sum(queue.size for queue in queues) if known else -1,
+        lag_packages=size,
+        lag_bytes=sum(queue.length for queue in queues) if queues else -1,
         lag_s=max((age_s(queue.oldest_ns, now_ns) for queue in queues), default=-1.0),
         attempts=said.attempts,
         last_error=said.last_error,
         next_try_s=max(0.0, (said.next_try_ns - now_ns) / 1e9) if said.next_try_ns else 0.0,
         seen_s=age_s(member.seen_ns, now_ns),
         since_s=age_s(said.since_ns, now_ns),
-        errors=errors,
+        errors=sum(count.size for count in errors),
+        errors_dropped=sum(count.dropped for count in errors),
+        held=sum(count.held for count in errors),
+        hooks=sum(count.hooks for count in errors),
         imported=said.imported,
+        superseded=said.superseded,
+        skipped=said.skipped,
         cleared=said.cleared,
-        editable=said.configuration.editable,
-        max_retries=said.configuration.max_retries,
-        follows=said.configuration.follows,
-        repository=said.configuration.repository,
+        ready=said.ready,
+        ready_reason=said.ready_reason,
+        head_offset=said.head_offset,
+        head_package=said.head_package,
+        importing_s=age_s(said.import_started_ns, now_ns) if running else 0.0,
+        throttle_per_min=said.throttle_per_min,
+        editable=configuration.editable,
+        max_retries=configuration.max_retries,
+        on_give_up=configuration.on_give_up,
+        golden=configuration.golden,
+        follows=configuration.follows,
+        counts=counts(member),
+        repository=configuration.repository,
         instance=said.subscriber_instance,
         host=said.host,
         pid=said.pid,
         version=said.version,
     )
+    return replace(row, troubles=troubles(row))

@@ -19,25 +19,39 @@ class Package:
 
 @dataclass(frozen=True, slots=True)
 class QueuedPackage:
-    """A package in a queue. ``age_s`` is how long ago it was appended; ``problem`` says why it cannot be decoded."""
+    """A package in a queue. ``age_s`` is how long ago it was appended; ``problem`` says why it cannot be decoded.
 
+    ``entry`` finds it again, see ``Callboard.queue_entry``. Only the head of the queue can have ``attempts``, and the
+    ``error`` of the last one.
+    """
+
+    entry: str
+    topic: str
     offset: int
+    time_ns: int
     id: str
     kind: str
     publisher: str
     paths: tuple[str, ...]
     length: int
     age_s: float
+    deep_paths: tuple[str, ...] = ()
     user: str = ""
     problem: str = ""
+    attempts: int = 0
+    error: str = ""
 
 
 @dataclass(frozen=True, slots=True)
 class QueueView:
-    """The packages that a subscriber has not processed: how many, how old the oldest, and one page of them."""
+    """The packages that a subscriber has not processed: how many, how old the oldest, and one page of them.
+
+    ``state`` is ``idle``, ``running`` or ``blocked``, as ``SubscriberStatus.queue``.
+    """
 
     subscriber: str
     publisher: str
+    state: str
     size: int
     length: int
     oldest_s: float
@@ -45,19 +59,42 @@ class QueueView:
 
 
 @dataclass(frozen=True, slots=True)
+class Remedy:
+    """A command that can be typed, and what it does."""
+
+    command: str
+    does: str
+
+
+@dataclass(frozen=True, slots=True)
+class Trouble:
+    """Why a subscriber does not move or what it left behind, in words, and what can be done about it."""
+
+    what: str
+    remedies: tuple[Remedy, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
 class SubscriberStatus:
     """Who has what, who has not, and why not.
 
-    ``lag_packages`` and ``lag_s`` are the size and the age of the queue; -1 when they cannot be told. ``offset`` is the
-    last processed one. ``seen_s`` is how long ago it was last heard of, ``next_try_s`` in how long it tries again.
+    ``lag_packages``, ``lag_bytes`` and ``lag_s`` are the size and the age of the queue; -1 when they cannot be told.
+    ``queue`` is ``idle`` (empty), ``blocked`` (its head fails again and again, or cannot be imported) or ``running``.
+    ``offset`` is the last processed one, ``head_offset`` the one being imported or waited for, -1 for none.
+    ``seen_s`` is how long ago it was last heard of, ``next_try_s`` in how long it tries again, ``importing_s`` how
+    long the import at the head takes by now. ``errors`` counts its error queue, the ``held`` ones and those with
+    failed ``hooks`` included; ``errors_dropped`` further ones that memory has no room for. ``counts`` tells whether
+    anybody waits for it.
     """
 
     name: str
     liveness: str
     state: str
     reason: str
+    queue: str
     offset: int
     lag_packages: int
+    lag_bytes: int
     lag_s: float
     attempts: int
     last_error: str
@@ -65,46 +102,108 @@ class SubscriberStatus:
     seen_s: float
     since_s: float
     errors: int
+    errors_dropped: int
+    held: int
+    hooks: int
     imported: int
+    superseded: int
+    skipped: int
     cleared: int
+    ready: bool
+    ready_reason: str
+    head_offset: int
+    head_package: str
+    importing_s: float
+    throttle_per_min: int
     editable: bool
     max_retries: int
+    on_give_up: str
+    golden: str
     follows: tuple[str, ...]
+    counts: bool
     repository: str
     instance: str
     host: str
     pid: int
     version: str
+    troubles: tuple[Trouble, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class FarmQueue:
+    """What a whole cohort of subscribers has not processed: the queue of its straggler.
+
+    ``name`` is ``persisted`` (the slowest editable subscriber) or ``published`` (the slowest of all). ``members`` were
+    compared. ``state`` is that of the straggler's queue.
+    """
+
+    name: str
+    publisher: str
+    size: int
+    length: int
+    oldest_s: float
+    straggler: str
+    offset: int
+    state: str
+    attempts: int
+    last_error: str
+    members: int
+
+
+@dataclass(frozen=True, slots=True)
+class PublisherStatus:
+    """A publisher with packages or subscribers.
+
+    ``state`` is ``idle`` when every subscriber that counts has everything, ``blocked`` when the queue of one is, else
+    ``running``. A farm queue is missing where nobody counts; ``left_out`` are those that do not: stopped or gone.
+    """
+
+    name: str
+    state: str
+    persisted: FarmQueue | None
+    published: FarmQueue | None
+    left_out: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
 class BoardStatus:
-    """The whole board at one moment."""
+    """The whole board at one moment. ``notes`` say what is not in it, and why; ``problem`` what went wrong."""
 
     subscribers: tuple[SubscriberStatus, ...]
-    publishers: tuple[str, ...]
+    publishers: tuple[PublisherStatus, ...]
     problem: str = ""
+    notes: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
 class FailedPackage:
-    """A package in an error queue."""
+    """A package in an error queue. ``status`` is ``given_up``, ``held`` (set aside) or ``hook_failed`` (imported).
+
+    ``expired`` tells that the log has it no longer, so that it cannot be tried again. ``entry`` finds it on the log.
+    """
 
     subscriber: str
     publisher: str
+    entry: str
     offset: int
     id: str
+    status: str
     attempts: int
     reason: str
     age_s: float
+    expired: bool
 
 
 @dataclass(frozen=True, slots=True)
 class ErrorsView:
-    """One page of error queues, and how many packages are in them altogether."""
+    """One page of error queues, and how many packages are in them altogether.
+
+    ``dropped`` counts older failures that memory has no room for; their statuses are on the log.
+    """
 
     size: int
     errors: tuple[FailedPackage, ...]
+    dropped: int = 0
 
 
 @dataclass(frozen=True, slots=True)

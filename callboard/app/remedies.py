@@ -1,0 +1,88 @@
+"""What stands in a subscriber's way, in words, and the commands that help."""
+
+from collections.abc import Iterator
+
+from callboard.app.views import Remedy, SubscriberStatus, Trouble
+
+
+def troubles(row: SubscriberStatus) -> tuple[Trouble, ...]:
+    """All that is worth saying of a subscriber beside its figures; nothing for one that is well."""
+    return tuple(trouble for source in (_absence, _state, _errors) for trouble in source(row))
+
+
+def _absence(row: SubscriberStatus) -> Iterator[Trouble]:
+    last = f"was {row.state} when last heard of" + (f": {row.reason}" if row.reason else "")
+    where = f"process {row.pid} on {row.host or 'an unknown host'}"
+    match row.liveness:
+        case "silent":
+            yield Trouble(f"{last}; look for {where}, and at the network between it and the log")
+        case "gone":
+            yield Trouble(
+                f"{last}; it ran as {where}, and nothing waits for it any more",
+                (Remedy(f"callboard forget {row.name} --reason TEXT", "if it never comes back"),),
+            )
+        case "stopped" if row.lag_packages > 0:
+            yield Trouble(
+                row.reason or "said goodbye with packages before it; nothing waits for it",
+                (
+                    Remedy(f"callboard run subscriber {row.name} --into {row.repository or 'PLACE'}", "goes on"),
+                    Remedy(f"callboard forget {row.name} --reason TEXT", "if it never comes back"),
+                ),
+            )
+
+
+def _state(row: SubscriberStatus) -> Iterator[Trouble]:
+    if row.liveness != "live":
+        return
+    retry = Remedy(f"callboard retry {row.name}", "tries it again now")
+    skip = Remedy(f"callboard skip {row.name} --reason TEXT", "passes it over for good")
+    match row.state:
+        case "blocked":
+            yield Trouble(f"{_head(row)} cannot be imported: {row.reason}", (retry, skip))
+        case "retrying":
+            yield Trouble(f"{_head(row)}: {row.reason or row.last_error}", (retry, skip))
+        case "gap":
+            yield Trouble(
+                row.reason,
+                (
+                    Remedy("callboard publish SOURCE", "puts everything on the log again"),
+                    Remedy(f"callboard run subscriber {row.name} --on-gap earliest", "then goes on with what is there"),
+                ),
+            )
+        case "staged":
+            yield Trouble(
+                row.reason or f"{_head(row)} waits for the verdict of {row.golden}",
+                (
+                    Remedy(f"callboard queue {row.golden}", "what the golden one is at"),
+                    Remedy(f"callboard retry {row.name} --without-golden", "imports this one package all the same"),
+                ),
+            )
+        case "paused":
+            yield Trouble(row.reason or "was told to pause", (Remedy(f"callboard resume {row.name}", "goes on"),))
+        case "throttled":
+            yield Trouble(
+                row.reason or f"imports {row.throttle_per_min} packages a minute at most",
+                (Remedy(f"callboard throttle {row.name} 0", "lifts the limit"),),
+            )
+        case "waiting":
+            yield Trouble(f"{row.reason}; goes on by itself when it can")
+        case "importing" if row.attempts or row.reason:
+            yield Trouble(f"{_head(row)}: {row.reason or row.last_error}")
+        case _ if row.reason and row.state == "idle":
+            yield Trouble(row.reason)
+
+
+def _errors(row: SubscriberStatus) -> Iterator[Trouble]:
+    given_up = row.errors - row.held - row.hooks
+    counted = ((given_up, "given up"), (row.held, "held back"), (row.hooks, "imported, but with a hook that failed"))
+    if parts := [f"{number} {what}" for number, what in counted if number]:
+        yield Trouble(
+            f"packages {', '.join(parts)}",
+            (Remedy(f"callboard errors {row.name}", "shows them, and how to retry or dismiss them"),),
+        )
+    if row.errors_dropped:
+        yield Trouble(f"{row.errors_dropped} older failures are on the log, but memory has no room for them")
+
+
+def _head(row: SubscriberStatus) -> str:
+    return f"package {row.head_offset}" if row.head_offset >= 0 else "the package at the head"
