@@ -1,0 +1,36 @@
+"""What becomes of one package, and how that changes the ledger."""
+
+from typing import NamedTuple
+
+from callboard.actors.subscriber import bookkeeping, clearing
+from callboard.actors.subscriber.parcel import Parcel
+from callboard.actors.subscriber.settings import SubscriberSettings
+from callboard.messages.distribution import Status
+from callboard.messages.ledger import Ledger
+
+
+class Outcome(NamedTuple):
+    """The package and its status; None for one that is not for this subscriber."""
+
+    parcel: Parcel
+    status: Status | None
+    reason: str = ""
+
+
+def unneeded(parcel: Parcel, ledger: Ledger) -> Outcome | None:
+    """What becomes of a package that is not for this subscriber, or was cleared, whatever else is the matter with it."""
+    if parcel.foreign:
+        return Outcome(parcel, None)
+    mark = clearing.mark(ledger, parcel.publisher, parcel.offset)
+    return Outcome(parcel, Status.REMOVED, clearing.why(mark)) if mark is not None else None
+
+
+def recorded(ledger: Ledger, outcome: Outcome, settings: SubscriberSettings, now_ns: int) -> Ledger:
+    """The ledger once this has come true."""
+    parcel, status, reason = outcome
+    if status is None:
+        return bookkeeping.passed(ledger, parcel.offset, parcel.record_id)
+    if status is Status.REMOVED and (mark := clearing.mark(ledger, parcel.publisher, parcel.offset)) is not None:
+        ledger = clearing.counted(ledger, mark)
+    publish = settings.editable or status not in bookkeeping.EDITABLE_ONLY
+    return bookkeeping.finished(ledger, parcel, status, publish=publish, now_ns=now_ns, reason=reason)
