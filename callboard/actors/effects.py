@@ -61,6 +61,16 @@ class BuildPackage(Perform):
 
 
 @dataclass(frozen=True, slots=True)
+class CollectBlobs(Perform):
+    """Result ``Collection``: the blobs that no record of these topics refers to are removed, with so much grace."""
+
+    package: str
+    status: str
+    grace_s: float
+    now_ns: int
+
+
+@dataclass(frozen=True, slots=True)
 class OpenRepository(Perform):
     """Result ``Ledger``, or None for a repository never written."""
 

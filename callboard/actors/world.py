@@ -12,6 +12,7 @@ from callboard.actors.decision import Perform
 from callboard.actors.effects import (
     Append,
     BuildPackage,
+    CollectBlobs,
     FindBounds,
     ImportPackages,
     LogRead,
@@ -25,6 +26,7 @@ from callboard.backends.disk import disk_errors
 from callboard.backends.log import Log
 from callboard.backends.repositories.folder_source import FolderSource
 from callboard.backends.repository import Repository
+from callboard.content.collection import collect
 from callboard.content.ship import build, receive
 from callboard.errors import BlobUnavailable, RepositoryUnavailable, Undecodable
 from callboard.messages import codec
@@ -76,6 +78,10 @@ class AgentWorld:
                 return tuple(await self._log.append(topic, records))
             case BuildPackage(request=request):
                 return await self._build(request)
+            case CollectBlobs(package, status, grace_s, now_ns):
+                return await collect(
+                    self._log, self._blobs, package=package, status=status, grace_s=grace_s, now_ns=now_ns, delete=True
+                )
             case OpenRepository():
                 return await self._open_repository()
             case SaveLedger(ledger=ledger, durable=durable):

@@ -4,6 +4,7 @@ from dataclasses import dataclass
 
 from callboard.actors.agent import ActorSpec
 from callboard.actors.publisher import roles
+from callboard.actors.publisher.blob_janitor import BlobJanitor, BlobJanitorSettings
 from callboard.actors.publisher.command_sender import CommandSender, CommandSenderSettings
 from callboard.actors.publisher.distributor import Distributor, DistributorSettings
 from callboard.actors.publisher.fleet import Fleet, FleetSettings
@@ -28,6 +29,8 @@ class PublisherSettings:
     instance: str
     topics: Topics
     max_entries: int = MAX_ENTRIES
+    blob_grace_s: float = 0.0
+    """How long a blob is spared by the janitor; none means that there is no janitor."""
 
     @property
     def producer(self) -> str:
@@ -39,7 +42,10 @@ def actors(settings: PublisherSettings) -> tuple[ActorSpec, ...]:
     """What a publisher agent is made of."""
     topics, producer = settings.topics, settings.producer
     distributor = DistributorSettings(topics.package, settings.name, settings.instance, producer)
+    janitor = BlobJanitorSettings(topics.package, topics.status, settings.blob_grace_s)
+    janitors = (ActorSpec(roles.BLOB_JANITOR, BlobJanitor, janitor),) if settings.blob_grace_s else ()
     return (
+        *janitors,
         ActorSpec(roles.DISTRIBUTOR, Distributor, distributor),
         ActorSpec(roles.TAIL_POLLER, TailPoller, TailPollerSettings(topics.package)),
         ActorSpec(roles.HEAD_POLLER, HeadPoller, HeadPollerSettings(topics.package)),
