@@ -1,6 +1,6 @@
 """The actors of a publisher agent."""
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 from callboard.actors.agent import ActorSpec
 from callboard.actors.publisher import roles
@@ -9,9 +9,11 @@ from callboard.actors.publisher.command_sender import CommandSender, CommandSend
 from callboard.actors.publisher.distributor import Distributor, DistributorSettings
 from callboard.actors.publisher.fleet import Fleet, FleetSettings
 from callboard.actors.publisher.head_poller import HeadPoller, HeadPollerSettings
+from callboard.actors.publisher.notifier import Notifier, NotifierSettings
 from callboard.actors.publisher.queue_cache import MAX_ENTRIES, QueueCache, QueueCacheSettings
 from callboard.actors.publisher.status_watcher import StatusWatcher, StatusWatcherSettings
 from callboard.actors.publisher.tail_poller import TailPoller, TailPollerSettings
+from callboard.actors.publisher.throttle import ThrottleSettings
 from callboard.messages.topics import Topics
 
 __all__ = ["PublisherSettings", "actors"]
@@ -22,7 +24,8 @@ class PublisherSettings:
     """The settings of a publisher agent.
 
     ``name`` is the publisher's, and ``instance`` tells this one from others of the same name.
-    ``max_entries`` bounds the packages that the queue cache holds, about 27 bytes each.
+    ``max_entries`` bounds the packages that the queue cache holds, about 27 bytes each. ``throttle`` says whose backlog
+    holds requests up, ``events`` which kinds of events are written.
     """
 
     name: str
@@ -31,6 +34,8 @@ class PublisherSettings:
     max_entries: int = MAX_ENTRIES
     blob_grace_s: float = 0.0
     """How long a blob is spared by the janitor; none means that there is no janitor."""
+    throttle: ThrottleSettings = field(default_factory=ThrottleSettings)
+    events: tuple[str, ...] = ()
 
     @property
     def producer(self) -> str:
@@ -41,7 +46,8 @@ class PublisherSettings:
 def actors(settings: PublisherSettings) -> tuple[ActorSpec, ...]:
     """What a publisher agent is made of."""
     topics, producer = settings.topics, settings.producer
-    distributor = DistributorSettings(topics.package, settings.name, settings.instance, producer)
+    distributor = DistributorSettings(topics.package, settings.name, settings.instance, producer, settings.throttle)
+    notifier = NotifierSettings(topics, settings.name, producer, settings.events)
     janitor = BlobJanitorSettings(topics.package, topics.status, settings.blob_grace_s)
     janitors = (ActorSpec(roles.BLOB_JANITOR, BlobJanitor, janitor),) if settings.blob_grace_s else ()
     return (
@@ -53,4 +59,5 @@ def actors(settings: PublisherSettings) -> tuple[ActorSpec, ...]:
         ActorSpec(roles.FLEET, Fleet, FleetSettings(topics.discovery)),
         ActorSpec(roles.STATUS_WATCHER, StatusWatcher, StatusWatcherSettings(topics.status, topics.package)),
         ActorSpec(roles.COMMAND_SENDER, CommandSender, CommandSenderSettings(topics.command, producer)),
+        ActorSpec(roles.NOTIFIER, Notifier, notifier),
     )

@@ -1,7 +1,7 @@
 """Which subscribers a publisher has, and for which of them it waits."""
 
 from callboard.messages.distribution import DiscoveryMessage
-from callboard.messages.mailbox import Liveness, Member
+from callboard.messages.mailbox import FleetView, Liveness, Member
 
 
 def follows(said: DiscoveryMessage, publisher: str) -> bool:
@@ -15,3 +15,19 @@ def counts(member: Member) -> bool:
     One that said goodbye, was not heard of for so long that it is gone, or was forgotten, holds nothing up.
     """
     return member.liveness in (Liveness.LIVE, Liveness.SILENT)
+
+
+def slowest(view: FleetView, publisher: str, log_id: str) -> int:
+    """The offset that all of the publisher's subscribers that count are past, -1 if there is none, also for nobody:
+    what nobody is there to get has not been distributed.
+
+    A subscriber that speaks of another incarnation of the log has nothing of this one yet.
+    """
+    return min(
+        (
+            member.announcement.offset if member.announcement.log_id == log_id else -1
+            for member in view.members
+            if counts(member) and follows(member.announcement, publisher)
+        ),
+        default=-1,
+    )
