@@ -6,7 +6,7 @@ from typing import Self, TypeVar
 
 from callboard.errors import SchemaTooNew, Undecodable
 from callboard.messages import codec, json_codec
-from callboard.messages.distribution import PackageDistributedMessage, PackageMessage
+from callboard.messages.distribution import CommandMessage, PackageDistributedMessage, PackageMessage
 from callboard.messages.event import Event
 from callboard.messages.record import Headers, NewRecord, Record
 
@@ -105,11 +105,13 @@ def new_record(
     """The event as a record for the log.
 
     ``time_ns`` is nanoseconds since the epoch; see ``NewRecord`` for ``key`` and ``RecordHeaders`` for the
-    rest. A package brings its publisher, kind and recipients with it.
+    rest. A package brings its publisher, kind and recipients with it, a command its subscriber as the recipient.
     """
     kind = recipients = ""
     if isinstance(event, PackageMessage):
         publisher, kind, recipients = event.publisher, event.kind.name, _address(event.recipients)
+    elif isinstance(event, CommandMessage):
+        recipients = _address((event.subscriber,))
     headers = RecordHeaders(
         type=type(event).__name__,
         id=record_id,

@@ -41,8 +41,8 @@ LEDGER = Ledger(instance="me", subscriber=NAME, log_id=LOG, positioned=True, off
 
 
 def settings(**others: Any) -> SubscriberSettings:
-    """Those of the example, but for the given ones."""
-    return SubscriberSettings(name=NAME, topics=TOPICS, **others)
+    """Those of the example, but for the given ones: packages come one at a time unless it is asked for more."""
+    return SubscriberSettings(name=NAME, topics=TOPICS, **({"batch_packages": 1} | others))
 
 
 def as_read(new: NewRecord, offset: int, time_ns: int = 0) -> Record:
@@ -102,6 +102,13 @@ class ImporterDriver(DecisionDriver):
     def find_bounds(self, first: int = 1, end: int = 100, log_id: str = LOG) -> None:
         """Say where the package log begins and ends."""
         self.done(FindBounds, TopicBounds(log_id, first, end))
+
+    def order(self, *orders: CommandReceived, end: int = 100) -> None:
+        """Give orders, and say where the package log ends if that is asked for."""
+        for order in orders:
+            self.feed(order)
+        if self.asks(FindBounds):
+            self.find_bounds(end=end)
 
     def save_all(self) -> list[SaveLedger]:
         """Store the ledger as often as that is asked for."""

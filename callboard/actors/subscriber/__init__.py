@@ -5,6 +5,7 @@ from callboard.actors.subscriber import roles
 from callboard.actors.subscriber.announcer import Announcer
 from callboard.actors.subscriber.bookkeeper import Bookkeeper
 from callboard.actors.subscriber.command_handler import CommandHandler
+from callboard.actors.subscriber.golden_watcher import GoldenWatcher
 from callboard.actors.subscriber.importer import Importer
 from callboard.actors.subscriber.package_poller import PackagePoller
 from callboard.actors.subscriber.settings import SubscriberSettings
@@ -20,4 +21,5 @@ def actors(settings: SubscriberSettings) -> tuple[ActorSpec, ...]:
         ActorSpec(roles.COMMAND_HANDLER, CommandHandler, settings),
         ActorSpec(roles.PACKAGE_POLLER, PackagePoller, settings),
         ActorSpec(roles.IMPORTER, Importer, settings),
+        *([ActorSpec(roles.GOLDEN_WATCHER, GoldenWatcher, settings)] if settings.golden else []),
     )

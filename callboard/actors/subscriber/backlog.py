@@ -1,6 +1,7 @@
 """The records an importer holds: fetched ahead, bounded, in the order of the log."""
 
 from collections import deque
+from collections.abc import Iterator
 
 from callboard.messages.mailbox import PackagesRead, PackagesWanted
 from callboard.messages.record import Record
@@ -53,6 +54,10 @@ class Backlog:
     def head(self) -> Record | None:
         """The next record to process."""
         return self._records[0] if self._records else None
+
+    def __iter__(self) -> Iterator[Record]:
+        """The records, from the head on."""
+        return iter(self._records)
 
     def drop(self, offset: int) -> None:
         """Everything up to and including ``offset`` is processed."""

@@ -4,8 +4,8 @@ from collections.abc import Callable
 
 from callboard.actors.effects import ImportPackages, OpenRepository, SaveLedger
 from callboard.actors.subscriber import bookkeeping
-from callboard.messages.distribution import PackageStatusMessage
 from callboard.messages.ledger import Ledger
+from callboard.messages.mailbox import StatusesPending
 
 Change = Callable[[Ledger], Ledger]
 
@@ -115,6 +115,6 @@ class Book:
         for change, urgent in changes:
             self.write(change(self.ledger), urgent=urgent)
 
-    def statuses(self, above: int) -> tuple[PackageStatusMessage, ...]:
-        """Those of the outbox that may be told and have a sequence number above this one."""
+    def pending(self, above: int) -> StatusesPending:
+        """The statuses and results that may be told and have a sequence number above this one."""
         return bookkeeping.tellable(self.ledger, self.stored, above)

@@ -1,4 +1,4 @@
-"""The bookkeeper: brings the statuses from the ledger's outbox to the status topic."""
+"""The bookkeeper: brings the statuses, and the results of commands, from the ledger to the status topic."""
 
 from collections.abc import Iterable, Iterator
 from random import Random
@@ -21,9 +21,12 @@ from callboard.actors.decision import (
 from callboard.actors.effects import Append
 from callboard.actors.subscriber.roles import IMPORTER
 from callboard.actors.subscriber.settings import SubscriberSettings
-from callboard.messages.distribution import PackageStatusMessage
+from callboard.messages.distribution import CommandResultMessage, PackageStatusMessage
 from callboard.messages.headers import new_record
 from callboard.messages.mailbox import StatusesPending, StatusesSent
+from callboard.messages.record import NewRecord
+
+Line = PackageStatusMessage | CommandResultMessage
 
 RETRY = Backoff(first_s=0.2, max_s=10.0)
 BATCH_MAX = 200
@@ -48,8 +51,8 @@ class Bookkeeper:
     def __init__(self, settings: SubscriberSettings, rng: Random) -> None:
         self._settings = settings
         self._rng = rng
-        self._pending: tuple[PackageStatusMessage, ...] = ()
-        self._appending: tuple[PackageStatusMessage, ...] = ()
+        self._pending: tuple[Line, ...] = ()
+        self._appending: tuple[Line, ...] = ()
         self._failures = 0
         self._resting = False
         self._stopping = False
@@ -59,11 +62,12 @@ class Bookkeeper:
         """Handle one input."""
         match message:
             case StatusesPending():
-                self._pending, self._last = message.statuses, message.last
+                lines: tuple[Line, ...] = (*message.statuses, *message.results)
+                self._pending, self._last = tuple(sorted(lines, key=lambda line: line.sequence)), message.last
                 yield from self._append(now)
             case Done(effect=Append()):
                 sent, self._appending, self._failures = self._appending[-1].sequence, (), 0
-                self._pending = tuple(status for status in self._pending if status.sequence > sent)
+                self._pending = tuple(line for line in self._pending if line.sequence > sent)
                 yield Send(IMPORTER, StatusesSent(sequence=sent))
                 self._resting = True
                 yield After("rested", REST_S)
@@ -93,16 +97,17 @@ class Bookkeeper:
         if self._resting and len(self._pending) < BATCH_MAX and not self._stopping:
             return
         self._appending = self._pending[:BATCH_MAX]
-        records = tuple(
-            new_record(
-                status,
-                record_id=(key := f"{status.subscriber_instance}/{status.sequence}"),
-                key=key,
-                time_ns=now.wall_ns,
-                producer=f"{status.subscriber}/{status.subscriber_instance}",
-                cause=status.package_id,
-                publisher=status.publisher,
-            )
-            for status in self._appending
-        )
+        records = tuple(_record(line, now) for line in self._appending)
         yield Append(self._settings.topics.status, records)
+
+
+def _record(line: Line, now: Moment) -> NewRecord:
+    return new_record(
+        line,
+        record_id=(key := f"{line.subscriber_instance}/{line.sequence}"),
+        key=key,
+        time_ns=now.wall_ns,
+        producer=f"{line.subscriber}/{line.subscriber_instance}",
+        cause=line.package_id if isinstance(line, PackageStatusMessage) else line.command_id,
+        publisher=line.publisher if isinstance(line, PackageStatusMessage) else "",
+    )

@@ -7,8 +7,8 @@ from dataclasses import replace
 
 from callboard.actors.subscriber.parcel import Parcel
 from callboard.messages.distribution import PackageStatusMessage, Status
-from callboard.messages.ledger import Ledger, Watermark
-from callboard.messages.mailbox import CommandReceived
+from callboard.messages.ledger import Ledger
+from callboard.messages.mailbox import StatusesPending
 
 ERROR_TEXT_MAX = 2000
 """Characters of an error that are kept and announced."""
@@ -41,13 +41,23 @@ def adopt(ledger: Ledger | None, subscriber: str, new_instance: str) -> Ledger:
         clears=(),
         command_log_id="",
         command_offset=-1,
+        command_ids=(),
+        command_horizon_ns=0,
+        paused_by="",
+        pause_reason="",
+        throttle_per_min=0,
+        without_golden=-1,
         next_sequence=1,
         outbox=(),
+        results=(),
     )
 
 
 def positioned(ledger: Ledger, log_id: str, last: int) -> Ledger:
-    """Begin after the offset ``last`` of this log. What was cleared on another one means nothing on it."""
+    """Begin after the offset ``last`` of this log. What was cleared on another one means nothing on it, and neither on
+    an older copy, which is told by the position having to go back.
+    """
+    same = ledger.log_id == log_id and last >= ledger.offset
     return replace(
         ledger,
         log_id=log_id,
@@ -56,7 +66,11 @@ def positioned(ledger: Ledger, log_id: str, last: int) -> Ledger:
         attempt_offset=-1,
         attempts=0,
         last_error="",
-        clears=ledger.clears if ledger.log_id == log_id else (),
+        record_id=ledger.record_id if last == ledger.offset and same else "",
+        clears=ledger.clears if same else (),
+        held=ledger.held if same else (),
+        apart_until=-1,
+        without_golden=ledger.without_golden if same else -1,
     )
 
 
@@ -64,6 +78,13 @@ def attempting(ledger: Ledger, offset: int) -> Ledger:
     """One more try at the package at ``offset``; to be stored before the try."""
     attempts = ledger.attempts + 1 if ledger.attempt_offset == offset else 1
     return replace(ledger, attempt_offset=offset, attempts=attempts)
+
+
+def attempting_together(ledger: Ledger, last: int) -> Ledger:
+    """A try at everything up to the offset ``last``; to be stored before the try. It counts against none of them, and is
+    not repeated unless it succeeds: see ``Batch``.
+    """
+    return replace(ledger, apart_until=last)
 
 
 def not_counted(ledger: Ledger, error: object) -> Ledger:
@@ -88,7 +109,7 @@ def finished(
     that is given no other.
     """
     offset, message = parcel.offset, parcel.message
-    tried = ledger.attempts if ledger.attempt_offset == offset else 0
+    tried = ledger.attempts if ledger.attempt_offset == offset else int(status is Status.IMPORTED)
     after = replace(
         ledger,
         offset=offset,
@@ -119,39 +140,20 @@ def finished(
 
 
 def statuses_sent(ledger: Ledger, sequence: int) -> Ledger:
-    """The statuses up to this sequence number are on the log."""
-    return replace(ledger, outbox=tuple(line for line in ledger.outbox if line.sequence > sequence))
+    """The statuses and results up to this sequence number are on the log."""
+    return replace(
+        ledger,
+        outbox=tuple(line for line in ledger.outbox if line.sequence > sequence),
+        results=tuple(line for line in ledger.results if line.sequence > sequence),
+    )
 
 
-def tellable(ledger: Ledger, stored: Ledger | None, above: int) -> tuple[PackageStatusMessage, ...]:
-    """The statuses to be told, above a sequence number: those of the outbox that are stored. One that is not
-    would, after a crash, be told before it happens, under a number that may then go to another one.
+def tellable(ledger: Ledger, stored: Ledger | None, above: int) -> StatusesPending:
+    """What is to be told, above a sequence number: the statuses and results that are stored. One that is not would,
+    after a crash, be told before it happens, under a number that may then go to another one.
     """
     below = stored.next_sequence if stored is not None and stored.instance == ledger.instance else 0
-    return tuple(line for line in ledger.outbox if above < line.sequence < below)
-
-
-def clearing(ledger: Ledger, publisher: str, offset: int) -> Ledger:
-    """Raise the publisher's watermark; it never sinks. No publisher means all of them."""
-    offset = max(offset, watermark(ledger, publisher))
-    others = tuple(mark for mark in ledger.clears if mark.publisher != publisher)
-    return replace(ledger, clears=(*others, Watermark(publisher=publisher, offset=offset)))
-
-
-def watermark(ledger: Ledger, publisher: str) -> int:
-    """Packages of the publisher up to this offset are cleared; -1 for none."""
-    return max((mark.offset for mark in ledger.clears if mark.publisher in ("", publisher)), default=-1)
-
-
-def commanded(ledger: Ledger, message: CommandReceived, cleared: int) -> Ledger:
-    """The command has taken effect: its publisher's packages up to the offset ``cleared`` count as done."""
-    if heard(ledger, message.log_id, message.offset):
-        return ledger
-    if cleared >= 0:
-        ledger = clearing(ledger, message.command.publisher, cleared)
-    return replace(ledger, command_log_id=message.log_id, command_offset=message.offset)
-
-
-def heard(ledger: Ledger, log_id: str, offset: int) -> bool:
-    """Whether that command has taken effect already."""
-    return ledger.command_log_id == log_id and offset <= ledger.command_offset
+    return StatusesPending(
+        statuses=tuple(line for line in ledger.outbox if above < line.sequence < below),
+        results=tuple(line for line in ledger.results if above < line.sequence < below),
+    )

@@ -7,10 +7,16 @@ from callboard.actors.decision import Effect, Input, Moment, Origin, PeerUp, Sen
 from callboard.actors.follower import Delivered, Follower, from_offset
 from callboard.actors.subscriber.roles import IMPORTER
 from callboard.actors.subscriber.settings import SubscriberSettings
-from callboard.errors import SchemaTooNew, Undecodable
+from callboard.errors import CallboardError, SchemaTooNew, Undecodable
 from callboard.messages.distribution import CommandMessage
-from callboard.messages.headers import open_record
-from callboard.messages.mailbox import CommandReceived, CommandsBlocked, CommandsRead, CommandsWanted
+from callboard.messages.headers import addressed, open_record
+from callboard.messages.mailbox import (
+    CommandPassedOver,
+    CommandReceived,
+    CommandsBlocked,
+    CommandsRead,
+    CommandsWanted,
+)
 from callboard.messages.record import Record
 
 
@@ -18,11 +24,12 @@ class CommandHandler:
     """Follows the command topic from the last order that took effect.
 
     Receives: CommandsWanted (importer).
-    Sends: CommandReceived, CommandsRead, CommandsBlocked (importer).
+    Sends: CommandReceived, CommandPassedOver, CommandsRead, CommandsBlocked (importer).
     Stores: nothing; the position is in the importer's ledger.
     Timers: the follower's.
     Gives up when: a command cannot be understood; it is reported and nothing behind it is obeyed, until a version
-        that knows it is started.
+        that knows it is started, or ``skip_commands`` names its offset. With ``command_keys`` it is passed over at
+        once: what cannot be read is not signed, and whoever can write to the topic could block it with anything.
     """
 
     def __init__(self, settings: SubscriberSettings, rng: Random) -> None:
@@ -54,12 +61,17 @@ class CommandHandler:
         news, effects = follower.handle(message)
         if isinstance(news, Delivered):
             for record in news.records:
+                if not addressed(record.header("recipients"), self._settings.name):
+                    continue
                 try:
                     yield from self._heed(record, follower.log_id)
                 except (Undecodable, SchemaTooNew) as error:
+                    if self._may_pass_over(record.offset):
+                        passed = CommandPassedOver(log_id=follower.log_id, offset=record.offset, reason=str(error))
+                        yield Send(IMPORTER, passed)
+                        continue
                     self._follower = None
-                    yield note("command.undecodable", level="error", offset=record.offset, reason=str(error))
-                    yield Send(IMPORTER, CommandsBlocked(offset=record.offset, reason=str(error)))
+                    yield from self._block(record.offset, error)
                     return
         if follower.caught_up and not self._caught_up:
             self._caught_up = True
@@ -70,4 +82,18 @@ class CommandHandler:
         command = open_record(record, CommandMessage)
         instance = self._wanted.subscriber_instance if self._wanted else ""
         if command.subscriber == self._settings.name and command.subscriber_instance in ("", instance):
-            yield Send(IMPORTER, CommandReceived(log_id=log_id, offset=record.offset, command=command))
+            yield Send(
+                IMPORTER,
+                CommandReceived(log_id=log_id, offset=record.offset, command=command, time_ns=record.time_ns),
+            )
+
+    def _may_pass_over(self, offset: int) -> bool:
+        return offset in self._settings.skip_commands or bool(self._settings.command_keys)
+
+    def _block(self, offset: int, error: CallboardError) -> Iterator[Effect]:
+        reason = (
+            f"no command from offset {offset} of the command topic on is obeyed: {error}; if upgrading does not help, "
+            f"start it with --skip-command {offset} to pass over this one"
+        )
+        yield note("command.undecodable", level="error", offset=offset, reason=str(error))
+        yield Send(IMPORTER, CommandsBlocked(offset=offset, reason=reason))

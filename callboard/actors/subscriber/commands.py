@@ -1,9 +1,15 @@
-"""The commands to a subscriber: from where they are read on, and why one may be refused."""
+"""The commands to a subscriber as its ledger has them: which were heard, and what they came to."""
 
-from callboard.actors.subscriber.settings import SubscriberSettings
-from callboard.messages.distribution import CommandMessage
+from dataclasses import replace
+
+from callboard.actors.subscriber import clearing
+from callboard.actors.subscriber.authority import remembered
+from callboard.messages.distribution import CommandResultMessage
 from callboard.messages.ledger import Ledger
-from callboard.messages.mailbox import CommandsWanted
+from callboard.messages.mailbox import CommandPassedOver, CommandReceived, CommandsWanted
+
+RESULTS_MAX = 1000
+"""Results that may wait for the status topic before commands wait too."""
 
 
 def wanted(ledger: Ledger) -> CommandsWanted:
@@ -13,12 +19,57 @@ def wanted(ledger: Ledger) -> CommandsWanted:
     )
 
 
-def refusal(command: CommandMessage, settings: SubscriberSettings, ledger: Ledger) -> str:
-    """Why the command has no effect here; empty if it has."""
-    if command.clear is None:
-        return "this version knows no such command"
-    if not settings.editable:
-        return "this subscriber is not editable"
-    if command.log_id not in ("", ledger.log_id):
-        return "it is meant for another package log"
-    return ""
+def heard(ledger: Ledger, log_id: str, offset: int) -> bool:
+    """Whether that command has taken effect already."""
+    return ledger.command_log_id == log_id and offset <= ledger.command_offset
+
+
+def taken(ledger: Ledger, message: CommandReceived | CommandPassedOver) -> Ledger:
+    """The command is dealt with, one way or another."""
+    return replace(ledger, command_log_id=message.log_id, command_offset=message.offset)
+
+
+def obeyed(ledger: Ledger, message: CommandReceived) -> Ledger:
+    """The command has taken effect, which it does not do again."""
+    ids, horizon_ns = remembered(ledger, message)
+    return taken(replace(ledger, command_ids=ids, command_horizon_ns=horizon_ns), message)
+
+
+def answered(
+    ledger: Ledger, command_id: str, command_offset: int, now_ns: int, *, accepted: bool, packages: int, reason: str
+) -> Ledger:
+    """What the command came to is to be told. A command without an id has nobody who waits for that."""
+    if not command_id:
+        return ledger
+    result = CommandResultMessage(
+        subscriber_instance=ledger.instance,
+        subscriber=ledger.subscriber,
+        command_id=command_id,
+        command_offset=command_offset,
+        accepted=accepted,
+        packages=packages,
+        reason=reason,
+        offset=ledger.offset,
+        sequence=ledger.next_sequence,
+        time_ns=now_ns,
+    )
+    return replace(ledger, results=(*ledger.results, result), next_sequence=ledger.next_sequence + 1)
+
+
+def cleared(ledger: Ledger, now_ns: int) -> Ledger:
+    """Clears that the position is past are answered with their count, and forgotten."""
+    done = clearing.passed(ledger)
+    if not done:
+        return ledger
+    ledger = replace(ledger, clears=tuple(mark for mark in ledger.clears if mark not in done))
+    for mark in done:
+        ledger = answered(
+            ledger,
+            mark.command_id,
+            mark.command_offset,
+            now_ns,
+            accepted=True,
+            packages=mark.packages,
+            reason=f"cleared up to offset {mark.offset}",
+        )
+    return ledger

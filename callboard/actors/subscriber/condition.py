@@ -4,6 +4,8 @@ from dataclasses import dataclass
 
 from callboard.actors.decision import Moment
 from callboard.actors.subscriber.gate import Wait
+from callboard.actors.subscriber.hooks_due import trouble
+from callboard.actors.subscriber.pacing import paused
 from callboard.messages.distribution import State
 from callboard.messages.ledger import Ledger
 
@@ -25,6 +27,7 @@ class Condition:
     failure: str = ""
     kind: State = State.RETRYING
     next_try_ns: int = 0
+    slow: str = ""
     state: State = State.STARTING
     reason: str = "waits for its name"
     since_ns: int = 0
@@ -54,7 +57,8 @@ class Condition:
     def observe(self, ledger: Ledger, *, starting: str, working: bool, now: Moment) -> bool:
         """Work out the state; True if it changed. ``starting`` says what is done before the first import."""
         state, reason = self._work_out(ledger, starting=starting, working=working)
-        return self.enter(state, "; ".join(text for text in (reason, self.commands) if text), now)
+        texts = (reason, self.slow, trouble(ledger), self.commands)
+        return self.enter(state, "; ".join(text for text in texts if text), now)
 
     def _work_out(self, ledger: Ledger, *, starting: str, working: bool) -> tuple[State, str]:
         if self.gap:
@@ -63,8 +67,8 @@ class Condition:
             return State.WAITING, waits
         if starting:
             return State.STARTING, starting
-        if self.gate:
-            return self.gate.state, self.gate.reason
+        if self.gate or ledger.paused_by:
+            return (self.gate.state, self.gate.reason) if self.gate else (State.PAUSED, paused(ledger))
         if self.failure:
             attempt = f"attempt {ledger.attempts} failed: " if self.kind is State.RETRYING else ""
             return self.kind, attempt + self.failure

@@ -1,9 +1,14 @@
 """The gates of a subscriber, in the order in which they are asked."""
 
 from callboard.actors.subscriber.gate import Gate
-from callboard.actors.subscriber.settings import SubscriberSettings
+from callboard.actors.subscriber.golden import GoldenGate
+from callboard.actors.subscriber.hooks_due import Room
+from callboard.actors.subscriber.pacing import PauseGate, ThrottleGate
 
 
-def gates(settings: SubscriberSettings) -> tuple[Gate, ...]:  # noqa: ARG001 - no gate yet depends on a setting
-    """Every condition that a package has to pass, beyond being for this subscriber and not being cleared."""
-    return ()
+def gates(golden: GoldenGate | None) -> tuple[Gate, ...]:
+    """Every condition that a package has to pass, beyond being for this subscriber and not being cleared.
+
+    The one that counts what passes is the last, so that nothing is counted that another one holds up.
+    """
+    return (PauseGate(), *([golden] if golden else []), Room(), ThrottleGate())

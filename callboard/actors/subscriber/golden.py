@@ -30,7 +30,8 @@ class GoldenGate:
         self._subscriber = subscriber
         self._known = Verdicts(offset=-1)
         self._verdicts: dict[int, PackageStatusMessage] = {}
-        self._wanted = self._wished = -1
+        self._missing = False  # a package came up without a verdict that decides about it
+        self._wished = -1
         self._since: tuple[int, int] = (-1, 0)  # the package that is waited for, and since when
 
     def judge(self, offset: int, message: PackageMessage, ledger: Ledger, now: Moment) -> Wait | Leave | None:
@@ -39,13 +40,13 @@ class GoldenGate:
             return None
         verdict = self._verdicts.get(offset)
         if verdict is None or verdict.package_id not in ("", message.package_id):
-            self._wanted = offset
+            self._missing = True
             return Wait(State.STAGED, self._explain(offset, message, ledger, now), AGAIN_S)
         if verdict.status in GOOD:
             return None
         reason = f": {verdict.reason}" if verdict.reason else ""
         if verdict.status is Status.HELD:
-            self._wanted = offset
+            self._missing = True
             told = f"{self._golden} has set offset {offset} aside{reason}"
             return Wait(State.STAGED, f"{told}; see to it there: callboard errors {self._golden}", AGAIN_S)
         return Leave(Status.SKIPPED, f"left out by {self._golden} ({verdict.status.name.lower()}){reason}")
@@ -55,12 +56,13 @@ class GoldenGate:
         self._known = verdicts
         self._verdicts = {status.offset: status for status in verdicts.verdicts}
 
-    def wish(self) -> VerdictsWanted | None:
-        """What to ask the golden watcher for, once."""
-        if self._wanted == self._wished:
+    def wish(self, position: int) -> VerdictsWanted | None:
+        """What to ask the golden watcher for, once, if something is missing and all up to ``position`` is done."""
+        missing, self._missing = self._missing, False
+        if not missing or self._wished == position + 1:
             return None
-        self._wished = self._wanted
-        return VerdictsWanted(offset=self._wanted)
+        self._wished = position + 1
+        return VerdictsWanted(offset=self._wished)
 
     def forget_wish(self) -> None:
         """The golden watcher has lost it: ask again."""
@@ -78,7 +80,7 @@ class GoldenGate:
         without = f"callboard retry {self._subscriber} --without-golden"
         if known.problem:
             return f"the status topic cannot be read: {known.problem}"
-        if known.offset != offset:
+        if known.offset != self._wished or not 0 <= known.offset <= offset:
             return "its verdicts are being read"
         if golden is None:
             return f"{name} was never heard of on this log; start it, or import the package all the same: {without}"

@@ -5,17 +5,20 @@ from random import Random
 
 from callboard.actors.decision import After, Effect, Moment, note
 from callboard.actors.effects import ImportPackages
-from callboard.actors.subscriber import bookkeeping
+from callboard.actors.subscriber import bookkeeping, clearing
 from callboard.actors.subscriber.backlog import Backlog
+from callboard.actors.subscriber.batch import Batch
 from callboard.actors.subscriber.book import Book
 from callboard.actors.subscriber.condition import Condition
 from callboard.actors.subscriber.gate import Leave, Wait
 from callboard.actors.subscriber.gates import gates
+from callboard.actors.subscriber.golden import GoldenGate
+from callboard.actors.subscriber.outcome import Outcome, recorded, unneeded
 from callboard.actors.subscriber.parcel import Parcel, parcel
 from callboard.actors.subscriber.settings import SubscriberSettings
 from callboard.actors.subscriber.verdict import Verdict, died_too_often, judge
 from callboard.errors import CallboardError
-from callboard.messages.distribution import PackageMessage, State, Status
+from callboard.messages.distribution import State, Status
 from callboard.messages.ledger import Ledger
 from callboard.messages.record import Record
 
@@ -29,18 +32,24 @@ STATE_OF = {Verdict.WAIT: State.WAITING, Verdict.RETRY: State.RETRYING, Verdict.
 
 
 class Head:
-    """Decides about one package at a time, and writes what became of it into the book."""
+    """Decides about one package after the other, and writes what became of it into the book."""
 
     def __init__(
-        self, settings: SubscriberSettings, rng: Random, book: Book, backlog: Backlog, condition: Condition
+        self,
+        settings: SubscriberSettings,
+        rng: Random,
+        book: Book,
+        backlog: Backlog,
+        condition: Condition,
+        golden: GoldenGate | None = None,
     ) -> None:
         self._settings = settings
         self._rng = rng
         self._book = book
         self._backlog = backlog
         self._condition = condition
-        self._gates = gates(settings)
-        self._parcel: Parcel | None = None  # the record at the head, opened once however often it is looked at
+        self._gates = gates(golden)
+        self._parcels: dict[int, Parcel] = {}  # opened, by offset
         self.tries = 0
         """At this package, by this incarnation; the ledger counts those that count."""
         self.waits = False
@@ -51,15 +60,47 @@ class Head:
     def work(self, now: Moment) -> Iterator[Effect]:
         """Work through the backlog up to the next import, failure, closed gate, or full outbox."""
         self._condition.gate = None
-        offset = -1
-        while not self._book.busy and (record := self._backlog.head) is not None and record.offset != offset:
-            waiting = len(self._book.ledger.outbox)
-            if waiting >= self._settings.outbox_max:
-                self._condition.statuses = f"{waiting} statuses wait for the log"
+        while not self._book.busy and (record := self._backlog.head) is not None:
+            ledger = self._book.ledger
+            if self._outbox_full(ledger):
+                self._condition.statuses = f"{len(ledger.outbox)} statuses wait for the log"
                 return
             self._condition.statuses = ""
-            offset = record.offset
-            yield from self._take(self._opened(record), now)
+            head = self._opened(record)
+            match self._judge(head, ledger, now):
+                case Wait(again_s=again_s) as wait:
+                    self._condition.gate = wait
+                    yield After(GATE, again_s)
+                    return
+                case Outcome(_, status, reason):
+                    self.leave(head, status, now, reason)
+                case _ if self.waits:
+                    return
+                case CallboardError() as problem:
+                    yield from self._carry_out(judge(problem, 0, self._settings), head, problem, now)
+                case None:
+                    yield from self._attempt(head, now)
+
+    def settle(self, now: Moment) -> Parcel | None:
+        """Pass over what needs no import whoever is asked; what is at the head then, if that was read already."""
+        while (record := self._backlog.head) is not None:
+            head = self._opened(record)
+            needless = unneeded(head, self._book.ledger)
+            if needless is None:
+                return head
+            self.leave(head, needless.status, now, needless.reason)
+        return None
+
+    @property
+    def reached(self) -> int:
+        """Every record below this offset is processed."""
+        return self._backlog.reached
+
+    def leave(self, head: Parcel, status: Status | None, now: Moment, reason: str = "") -> None:
+        """The package at the head is done with, without being imported."""
+        ledger = recorded(self._book.ledger, Outcome(head, status, reason), self._settings, now.wall_ns)
+        self._book.write(ledger, urgent=status is not None)
+        self.move_on()
 
     def wake(self) -> None:
         """Try again at once."""
@@ -67,65 +108,81 @@ class Head:
 
     def move_on(self) -> None:
         """This package is done with."""
-        self._backlog.drop(self._book.ledger.offset)
+        offset = self._book.ledger.offset
+        self._backlog.drop(offset)
+        self._parcels = {at: parcel for at, parcel in self._parcels.items() if at > offset}
         self._condition.recover()
         self.tries = 0
         self.waits = False
 
     def failed(self, tried: ImportPackages, error: CallboardError, now: Moment) -> Iterator[Effect]:
         """The import has failed."""
+        if len(tried.offsets) > 1:
+            self._book.write(tried.attempt)
+            count = len(tried.offsets)
+            yield note("batch.failed", "warning", offset=tried.offset, packages=count, reason=bookkeeping.text(error))
+            return
         verdict = judge(error, tried.attempt.attempts, self._settings)
         blameless = verdict in (Verdict.WAIT, Verdict.BLOCK)
         change = bookkeeping.not_counted if blameless else bookkeeping.failed
         self._book.write(change(tried.attempt, error))
-        head = self._backlog.head
-        assert head is not None
-        assert head.offset == tried.offset
-        yield from self._carry_out(verdict, self._opened(head), error, now)
+        yield from self._carry_out(verdict, self._parcels[tried.offset], error, now)
+
+    def _outbox_full(self, ledger: Ledger) -> bool:
+        return len(ledger.outbox) >= self._settings.outbox_max
 
     def _opened(self, record: Record) -> Parcel:
-        if self._parcel is None or self._parcel.offset != record.offset:
-            self._parcel = parcel(record, self._settings)
-        return self._parcel
+        """Opened once, however often it is looked at."""
+        known = self._parcels.get(record.offset)
+        if known is None:
+            known = self._parcels[record.offset] = parcel(record, self._settings)
+        return known
 
-    def _take(self, head: Parcel, now: Moment) -> Iterator[Effect]:
-        ledger, offset = self._book.ledger, head.offset
-        if head.foreign:
-            self._book.write(bookkeeping.passed(ledger, offset, head.record_id))
-            self.move_on()
-        elif offset <= bookkeeping.watermark(ledger, head.publisher):
-            self._finish(head, Status.REMOVED, now)
-        elif head.problem is not None:
-            if not self.waits:
-                yield from self._carry_out(judge(head.problem, 0, self._settings), head, head.problem, now)
-        elif head.message is not None:
-            yield from self._ask_gates(head, head.message, now)
+    def _judge(self, it: Parcel, ledger: Ledger, now: Moment) -> Outcome | Wait | CallboardError | None:
+        """What becomes of the package, or why it waits, or what is wrong with it; None means that it is to be imported.
 
-    def _ask_gates(self, head: Parcel, message: PackageMessage, now: Moment) -> Iterator[Effect]:
-        """A closed gate shows even while a failed package waits for its next try."""
-        self.publishers.add(message.publisher)
+        A closed gate shows even while a failed package waits for its next try.
+        """
+        if (needless := unneeded(it, ledger)) is not None:
+            return needless
+        if it.message is None:
+            return it.problem
+        self.publishers.add(it.publisher)
+        for gate in self._gates:
+            match gate.judge(it.offset, it.message, ledger, now):
+                case Wait() as wait:
+                    return wait
+                case Leave(status, reason):
+                    return Outcome(it, status, reason)
+        return None
+
+    def _attempt(self, head: Parcel, now: Moment) -> Iterator[Effect]:
         ledger = self._book.ledger
-        answers = (gate.judge(head.offset, message, ledger, now) for gate in self._gates)
-        match next((answer for answer in answers if answer is not None), None):
-            case Leave(status, reason):
-                self._finish(head, status, now, reason)
-                yield note("package.left", offset=head.offset, status=status.name, reason=reason)
-            case Wait(again_s=again_s) as wait:
-                self._condition.gate = wait
-                yield After(GATE, again_s)
-            case None if not self.waits:
-                yield from self._attempt(head, message, now)
-
-    def _attempt(self, head: Parcel, message: PackageMessage, now: Moment) -> Iterator[Effect]:
-        ledger, offset = self._book.ledger, head.offset
-        tried = ledger.attempts if ledger.attempt_offset == offset else 0
+        tried = ledger.attempts if ledger.attempt_offset == head.offset else 0
         if died_too_often(tried, self._settings):
             before = f"; before that: {ledger.last_error}" if ledger.last_error else ""
             yield from self._give_up(head, f"the importer died in attempt {tried}{before}", now)
             return
-        attempt = bookkeeping.attempting(ledger, offset)
-        after = self._finished(attempt, head, Status.IMPORTED, now)
-        yield self._book.begin(ImportPackages((message,), (offset,), attempt, after))
+        yield self._book.begin(self._gather(now).attempt())
+
+    def _gather(self, now: Moment) -> Batch:
+        """The package at the head, and what can be imported together with it."""
+        batch = Batch(self._book.ledger, self._settings, now.wall_ns)
+        for number, record in enumerate(self._backlog):
+            it = self._opened(record)
+            if number == 0:
+                batch.put(it, Status.IMPORTED)
+                continue
+            if self._outbox_full(batch.ledger) or (it.message is not None and not batch.takes(it.message)):
+                break
+            match self._judge(it, batch.ledger, now):
+                case None:
+                    batch.put(it, Status.IMPORTED)
+                case Outcome(_, status, reason):
+                    batch.put(it, status, reason)
+                case _:
+                    break
+        return batch
 
     def _carry_out(self, verdict: Verdict, head: Parcel, error: CallboardError, now: Moment) -> Iterator[Effect]:
         reason = bookkeeping.text(error)
@@ -143,14 +200,5 @@ class Head:
         yield After(RETRY, delay_s)
 
     def _give_up(self, head: Parcel, reason: str, now: Moment) -> Iterator[Effect]:
-        self._book.write(bookkeeping.failed(self._book.ledger, reason))
-        self._finish(head, Status.REMOVED_FAILED, now)
         yield note("import.given_up", "error", offset=head.offset, reason=reason)
-
-    def _finish(self, head: Parcel, status: Status, now: Moment, reason: str = "") -> None:
-        self._book.write(self._finished(self._book.ledger, head, status, now, reason), urgent=True)
-        self.move_on()
-
-    def _finished(self, ledger: Ledger, head: Parcel, status: Status, now: Moment, reason: str = "") -> Ledger:
-        publish = self._settings.editable or status not in bookkeeping.EDITABLE_ONLY
-        return bookkeeping.finished(ledger, head, status, publish=publish, now_ns=now.wall_ns, reason=reason)
+        self.leave(head, Status.REMOVED_FAILED, now, reason)

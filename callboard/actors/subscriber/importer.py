@@ -20,14 +20,19 @@ from callboard.actors.decision import (
     Tick,
     note,
 )
-from callboard.actors.effects import FindBounds, ImportPackages, OpenRepository, SaveLedger, TopicBounds
+from callboard.actors.effects import FindBounds, ImportPackages, OpenRepository, RunHook, SaveLedger, TopicBounds
 from callboard.actors.subscriber import announcement, bookkeeping, commands, roles
 from callboard.actors.subscriber.arrival import OPEN, Arrival
 from callboard.actors.subscriber.backlog import Backlog
 from callboard.actors.subscriber.book import Book
 from callboard.actors.subscriber.caught_up import CaughtUp
 from callboard.actors.subscriber.condition import Condition
+from callboard.actors.subscriber.failure_log import FailureLog
+from callboard.actors.subscriber.golden import GoldenGate
 from callboard.actors.subscriber.head import RETRY, Head
+from callboard.actors.subscriber.hooks_due import HooksDue
+from callboard.actors.subscriber.orders import Orders
+from callboard.actors.subscriber.progress import Progress
 from callboard.actors.subscriber.settings import SubscriberSettings
 from callboard.errors import RepositoryError
 from callboard.messages.distribution import State
@@ -35,6 +40,7 @@ from callboard.messages.ledger import Ledger
 from callboard.messages.mailbox import (
     Admitted,
     CaughtUpQuery,
+    CommandPassedOver,
     CommandReceived,
     CommandsBlocked,
     CommandsRead,
@@ -45,6 +51,7 @@ from callboard.messages.mailbox import (
     ReportQuery,
     StatusesPending,
     StatusesSent,
+    Verdicts,
 )
 
 LOOK = "look"
@@ -62,10 +69,10 @@ class Importer:
     """Brings the repository forward along the log, strictly in order. How it begins is in ``arrival``.
 
     Receives: Admitted (announcer), PackagesRead / PackagesUnavailable (package_poller), CommandReceived /
-        CommandsRead / CommandsBlocked (command_handler), StatusesSent (bookkeeper), CaughtUpQuery / ReportQuery
-        (gateway).
+        CommandPassedOver / CommandsRead / CommandsBlocked (command_handler), StatusesSent (bookkeeper), Verdicts
+        (golden_watcher), CaughtUpQuery / ReportQuery (gateway).
     Sends: Report (announcer), PackagesWanted (package_poller), CommandsWanted (command_handler),
-        StatusesPending (bookkeeper), AgentProblem (gateway).
+        StatusesPending (bookkeeper), VerdictsWanted (golden_watcher), AgentProblem (gateway).
     Stores: the ledger, in the repository: with each package in one transaction, and before each attempt.
     Timers: "open" the repository again, "look" for the log's bounds again, "retry" a package, "report", "settle".
     Gives up when: a package failed ``max_retries + 1`` times (status REMOVED_FAILED, the queue moves on); the
@@ -79,12 +86,18 @@ class Importer:
         self._arrival = Arrival(settings, rng, self._book, self._condition)
         self._backlog = Backlog(settings.fetch_records, settings.fetch_bytes)
         self._caught_up = CaughtUp()
-        self._head = Head(settings, rng, self._book, self._backlog, self._condition)
+        self._golden = GoldenGate(settings.golden, settings.name) if settings.golden else None
+        self._head = Head(settings, rng, self._book, self._backlog, self._condition, self._golden)
+        self._orders = Orders(settings, self._book, self._head, self._condition)
+        self._hooks = HooksDue(settings, rng, self._book)
+        self._progress = Progress()
+        self._failures = FailureLog(settings)
         self._reported = self._book.ledger
         self._timers: set[str] = set()
         self._mailed = self._told = 0  # the newest status that the bookkeeper was mailed, and that is on the log
         self._introduced = False  # the announcer was told who we are
         self._ordered = False  # every command there was has been heard, so the first import does not overtake a clear
+        self._listening = False  # commands were asked for
         self._looking = self._reading = self._stopping = False
 
     def receive(self, message: Input, origin: Origin, now: Moment) -> Iterable[Effect]:
@@ -97,8 +110,12 @@ class Importer:
             case Failed(FindBounds(), error):
                 self._looking = False
                 self._caught_up.not_found()
+                self._orders.not_found()
                 self._condition.unreadable = bookkeeping.text(error)
                 yield from self._arm(LOOK, LOOK_S)
+            case Done(RunHook()) | Failed(RunHook()):
+                yield from self._hooks.ended(message, now)
+                yield from self._failures.tell(message, self._book.ledger)
             case Done() | Failed():
                 self._book.ended()
                 yield from self._repository_answered(message, now)
@@ -129,13 +146,17 @@ class Importer:
                 if message.obstacle is not Obstacle.UNAVAILABLE:
                     self._arrival.lost()
                     self._reading = False
-            case CommandReceived() if self._reading:  # asked for anew when the reading begins
-                yield from self._obey(message)
-            case CommandsRead() if self._reading:
+            case CommandReceived() | CommandPassedOver() if self._listening:
+                self._orders.hear(message)
+                if self._arrival.known and not self._arrival.open and not self._book.busy:
+                    yield self._book.open()  # whatever the command is, it is worth a try
+            case CommandsRead() if self._listening:
                 self._ordered = True
-            case CommandsBlocked() if self._reading:
+            case CommandsBlocked() if self._listening:
                 self._ordered = True
-                self._condition.commands = f"command at offset {message.offset}: {message.reason}"
+                self._condition.commands = message.reason
+            case Verdicts() if self._golden is not None:
+                self._golden.hear(message)
             case StatusesSent(sequence=sequence):
                 self._told = max(self._told, sequence)
                 self._book.change(lambda ledger: bookkeeping.statuses_sent(ledger, sequence))
@@ -154,8 +175,10 @@ class Importer:
         """A peer is new: tell it what its predecessor knew."""
         if role == roles.ANNOUNCER and self._introduced:
             yield Send(roles.ANNOUNCER, self._report())
-        elif role == roles.COMMAND_HANDLER and self._reading:
-            yield Send(roles.COMMAND_HANDLER, commands.wanted(self._book.ledger))
+        elif role == roles.COMMAND_HANDLER and self._listening:
+            yield from self._listen()
+        elif role == roles.GOLDEN_WATCHER and self._golden is not None:
+            self._golden.forget_wish()
         elif role == roles.BOOKKEEPER:
             self._mailed = self._told
         elif role == roles.PACKAGE_POLLER:
@@ -171,12 +194,15 @@ class Importer:
                 self._book.holds(ledger)
                 self._arrival.written()
             case Done(ImportPackages(packages, offsets, _, ledger)):
+                self._progress.end()
                 self._book.holds(ledger)
                 self._arrival.written()
                 self._head.move_on()
                 for offset, message in zip(offsets, packages, strict=True):
                     yield note("package.imported", offset=offset, package=message.package_id)
             case Failed(ImportPackages() as attempt, error):
+                self._progress.end()
+                yield from self._failures.tell(outcome, self._book.ledger)
                 yield from self._head.failed(attempt, error, now)
                 if isinstance(error, RepositoryError):
                     yield from self._find_out(attempt)
@@ -201,38 +227,35 @@ class Importer:
         self._looking = False
         self._condition.unreadable = ""
         self._caught_up.found(bounds.end)
+        self._progress.end_is(bounds.end)
+        self._orders.found(bounds.end)
         if self._arrival.wants_bounds and not self._book.busy:
             yield from self._arrival.place(bounds)
 
-    def _obey(self, message: CommandReceived) -> Iterator[Effect]:
-        ledger, command = self._book.ledger, message.command
-        if bookkeeping.heard(ledger, message.log_id, message.offset):
-            return
-        problem = commands.refusal(command, self._settings, ledger)
-        cleared = command.clear.offset if command.clear and not problem else -1
-        self._book.change(lambda ledger: bookkeeping.commanded(ledger, message, cleared), urgent=True)
-        self._head.wake()  # whatever the command is
-        yield note(
-            "command.refused" if problem else "command.accepted",
-            command=command.command_id,
-            author=command.author,
-            reason=problem or command.reason,
-        )
+    def _listen(self) -> Iterator[Effect]:
+        self._listening = True
+        self._orders.begin()
+        yield Send(roles.COMMAND_HANDLER, commands.wanted(self._book.ledger))
 
     # Going on: what the state allows, whatever the input was.
 
     def _go_on(self, now: Moment) -> Iterator[Effect]:
         self._arrival.lapse(now)
+        if self._arrival.complete and not self._stopping:
+            yield from self._hooks.start()
         if not self._book.busy:
             yield from self._use_repository(now)
-        if not self._looking and LOOK not in self._timers and (self._caught_up.curious or self._wants_place()):
+        curious = self._caught_up.curious or self._orders.curious or self._wants_place()
+        if curious and not self._looking and LOOK not in self._timers:
             self._looking = True
             self._caught_up.look()
+            self._orders.look()
             yield FindBounds(self._settings.topics.package)
         if self._reading and (wish := self._backlog.wish()) is not None:
             yield Send(roles.PACKAGE_POLLER, wish)
         if self._introduced and not self._stopping:
             working = self._backlog.head is not None
+            self._condition.slow = self._progress.slow(now)
             news = self._condition.observe(self._book.ledger, starting=self._starting(), working=working, now=now)
             if news or self._book.ledger is not self._reported:
                 yield from self._arm(REPORT, REPORT_S)
@@ -257,6 +280,8 @@ class Importer:
     def _use_repository(self, now: Moment) -> Iterator[Effect]:
         if self._arrival.open:
             self._book.catch_up()
+            if not self._stopping:
+                yield from self._orders.carry_out(now)
         if self._stopping:
             yield from self._stop(now)
         elif self._arrival.open and self._book.urgent:
@@ -264,18 +289,28 @@ class Importer:
         elif self._arrival.complete and not self._reading:
             self._reading = True
             self._backlog.begin(self._book.ledger.log_id, self._book.ledger.offset + 1)
-            yield Send(roles.COMMAND_HANDLER, commands.wanted(self._book.ledger))
-        elif self._arrival.complete and self._ordered:
-            yield from self._head.work(now)
+            if not self._listening:
+                yield from self._listen()
+        elif self._arrival.open and self._arrival.admitted and self._condition.gap and not self._listening:
+            yield from self._listen()
+        elif self._arrival.complete and self._ordered and not self._orders.pending:
+            yield from self._hooks.choose(now)
+            for effect in self._head.work(now):
+                yield from self._progress.follow(effect, self._backlog.head, now)
+            if self._golden is not None and (wanted := self._golden.wish(self._book.ledger.offset)) is not None:
+                yield Send(roles.GOLDEN_WATCHER, wanted)
             if self._book.urgent and not self._book.busy:  # packages that needed no import, to be told of
                 yield self._book.save(durable=True)
 
     # Telling.
 
     def _tell(self) -> Iterator[Effect]:
-        if self._mailed <= self._told and (pending := self._book.statuses(above=self._told)):
-            self._mailed = pending[-1].sequence
-            yield Send(roles.BOOKKEEPER, StatusesPending(statuses=pending))
+        if self._mailed <= self._told:
+            pending = self._book.pending(above=self._told)
+            statuses, results = pending.statuses[-1:], pending.results[-1:]
+            if statuses or results:
+                self._mailed = max([line.sequence for line in statuses] + [line.sequence for line in results])
+                yield Send(roles.BOOKKEEPER, pending)
         if self._reading:
             for origin in self._caught_up.answered(self._backlog.reached):
                 yield Send(roles.ANNOUNCER, self._report())  # who asks is going to look
@@ -283,9 +318,10 @@ class Importer:
 
     def _report(self) -> Report:
         self._reported = self._book.ledger
-        return announcement.report(
+        message = announcement.report(
             self._settings, self._reported, self._condition, tries=self._head.tries, publishers=self._head.publishers
         )
+        return self._progress.add_to(message, self._backlog)
 
     def _arm(self, key: str, seconds: float) -> Iterator[Effect]:
         """Start the timer unless it runs."""
@@ -294,10 +330,13 @@ class Importer:
             yield After(key, seconds)
 
     def _stop(self, now: Moment) -> Iterator[Effect]:
+        if self._hooks.running:
+            return
         if self._arrival.open and self._book.dirty:
             yield self._book.save(durable=True)
             return
-        yield Send(roles.BOOKKEEPER, StatusesPending(statuses=self._book.ledger.outbox, last=True))
+        left = self._book.ledger
+        yield Send(roles.BOOKKEEPER, StatusesPending(statuses=left.outbox, results=left.results, last=True))
         if self._introduced:
             self._condition.leave(now)
             yield Send(roles.ANNOUNCER, self._report())

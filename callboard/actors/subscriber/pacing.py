@@ -36,5 +36,6 @@ class ThrottleGate:
         if wait_s > 0:
             reason = f"imports {limit} packages a minute, by command; callboard throttle {ledger.subscriber} 0"
             return Wait(State.THROTTLED, reason, wait_s)
-        self._passed, self._passed_s = offset, now.mono_s
+        if offset != self._passed:
+            self._passed, self._passed_s = offset, now.mono_s
         return None

@@ -223,7 +223,7 @@ def test_a_log_that_is_away_is_named_and_waited_for() -> None:
 def test_commands_are_asked_for_only_when_the_position_is_known_and_from_the_stored_place() -> None:
     it = ImporterDriver(editable=True)
     it.feed(PeerUp(roles.COMMAND_HANDLER))
-    it.feed(clear(50, at=5))  # said to a predecessor; obeyed now, it would be judged by a ledger that is not known
+    it.order(clear(50, at=5))  # said to a predecessor; obeyed now, it would be judged by a ledger that is not known
     it.done(OpenRepository, replace(LEDGER, command_log_id=COMMANDS, command_offset=3))
     it.feed(Admitted())
     assert it.sent(CommandsWanted) == []
@@ -242,7 +242,7 @@ def test_a_clear_given_while_it_was_away_is_heard_before_the_first_import() -> N
     it.read(package(10), package(11))
     assert not it.asks(ImportPackages)
     assert it.state() == (State.STARTING, "reads the commands given so far")
-    it.feed(clear(10, at=5))
+    it.order(clear(10, at=5))
     it.feed(CommandsRead())
     it.save_all()
     assert it.asked(ImportPackages).offset == 11
@@ -254,6 +254,6 @@ def test_a_command_that_is_not_understood_does_not_hold_up_imports() -> None:
     it.feed(Admitted())
     it.find_bounds()
     it.read(package(10))
-    it.feed(CommandsBlocked(offset=7, reason="upgrade"))
+    it.feed(CommandsBlocked(offset=7, reason="no command is obeyed: upgrade"))
     assert it.asked(ImportPackages).offset == 10
-    assert it.state() == (State.IMPORTING, "command at offset 7: upgrade")
+    assert it.state() == (State.IMPORTING, "no command is obeyed: upgrade")

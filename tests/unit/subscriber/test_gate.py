@@ -76,7 +76,7 @@ def test_the_first_gate_that_answers_counts(monkeypatch: pytest.MonkeyPatch) -> 
 def test_a_cleared_package_is_not_held_up_by_a_gate(monkeypatch: pytest.MonkeyPatch) -> None:
     barrier = Barrier(Wait(State.PAUSED, "ann paused it"))
     it = guarded(monkeypatch, barrier, editable=True)
-    it.feed(clear(10, at=5))
+    it.order(clear(10, at=5))
     saved = it.save_all()
     assert saved[-1].ledger.outbox[0].status is Status.REMOVED
     assert it.state()[0] is State.IDLE

@@ -190,7 +190,7 @@ def test_a_clear_that_comes_while_the_repository_is_away_is_not_lost() -> None:
     it = importing(editable=True)
     tried = it.fail(ImportPackages, RepositoryUnavailable("disk gone"))
     it.fail(OpenRepository, RepositoryUnavailable("disk gone"))
-    it.feed(clear(12, at=5))
+    it.order(clear(12, at=5))
     it.tick("open")
     it.done(OpenRepository, tried.ledger)
     saved = it.save_all()

@@ -1,0 +1,259 @@
+"""The orders to a subscriber: carried out one after the other as the log has them, each with a result."""
+
+from collections import deque
+from collections.abc import Iterator
+from dataclasses import dataclass, replace
+
+from callboard.actors.decision import Effect, Moment, note
+from callboard.actors.subscriber import clearing, commands
+from callboard.actors.subscriber.authority import distrust
+from callboard.actors.subscriber.book import Book
+from callboard.actors.subscriber.condition import Condition
+from callboard.actors.subscriber.head import Head
+from callboard.actors.subscriber.pacing import paused
+from callboard.actors.subscriber.parcel import Parcel
+from callboard.actors.subscriber.settings import SubscriberSettings
+from callboard.messages.distribution import CommandMessage, Status
+from callboard.messages.event import Event
+from callboard.messages.ledger import Ledger
+from callboard.messages.mailbox import CommandPassedOver, CommandReceived
+
+PER_MIN_MAX = 1_000_000
+"""Packages a minute: no limit that anybody would feel."""
+
+ORDERS = ("clear", "retry", "skip", "pause", "resume", "throttle")
+
+
+@dataclass(frozen=True, slots=True)
+class Obeyed:
+    """The order has taken effect: the ledger is this one now. ``packages`` is -1 if their count is told later."""
+
+    ledger: Ledger
+    packages: int = 0
+    reason: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Refused:
+    """The order has no effect, for this reason."""
+
+    reason: str
+
+
+class Orders:
+    """Those that were heard and are not carried out yet. The repository must be free when they are."""
+
+    def __init__(self, settings: SubscriberSettings, book: Book, head: Head, condition: Condition) -> None:
+        self._settings = settings
+        self._book = book
+        self._head = head
+        self._condition = condition
+        self._waiting: deque[CommandReceived | CommandPassedOver] = deque()
+        self._end = -1  # of the package log, as it was found after the last order was heard
+        self._looking = False
+
+    def begin(self) -> None:
+        """Forget those that are not carried out: they are heard again."""
+        self._waiting.clear()
+
+    def hear(self, message: CommandReceived | CommandPassedOver) -> None:
+        """An order, or a record that takes the place of one."""
+        self._waiting.append(message)
+        self._end, self._looking = -1, False
+
+    # The end of the package log: an order about offsets that it does not have yet is refused.
+
+    @property
+    def curious(self) -> bool:
+        """Whether the end must be looked up."""
+        return self._end < 0 and not self._looking and bool(self._waiting) and _offset(self._waiting[0]) >= 0
+
+    def look(self) -> None:
+        """The end is being looked up."""
+        self._looking = True
+
+    def found(self, end: int) -> None:
+        """The end is this. What was looked up before the last order was heard tells nothing about that one."""
+        if self._looking:
+            self._end, self._looking = end, False
+
+    def not_found(self) -> None:
+        """It must be looked up again."""
+        self._looking = False
+
+    @property
+    def pending(self) -> bool:
+        """Whether an order is to be carried out before the next import."""
+        return bool(self._waiting)
+
+    # Carrying them out.
+
+    def carry_out(self, now: Moment) -> Iterator[Effect]:
+        """Carry out as many as can be."""
+        self._complete_clears(now)
+        while self._waiting and len(self._book.ledger.results) < commands.RESULTS_MAX:
+            message = self._waiting[0]
+            if not commands.heard(self._book.ledger, message.log_id, message.offset):
+                if isinstance(message, CommandPassedOver):
+                    yield from self._pass_over(message)
+                elif (answer := self._answer(message, now)) is None:
+                    return
+                else:
+                    yield from self._record(message, answer, now)
+            self._waiting.popleft()
+        self._complete_clears(now)
+
+    def _complete_clears(self, now: Moment) -> None:
+        ledger = self._book.ledger
+        done = commands.cleared(ledger, now.wall_ns)
+        if done is not ledger:
+            self._book.write(done, urgent=True)
+
+    def _pass_over(self, message: CommandPassedOver) -> Iterator[Effect]:
+        self._book.write(commands.taken(self._book.ledger, message), urgent=True)
+        yield note("command.passed_over", "error", offset=message.offset, reason=message.reason)
+
+    def _record(self, message: CommandReceived, answer: Obeyed | Refused, now: Moment) -> Iterator[Effect]:
+        command, accepted = message.command, isinstance(answer, Obeyed)
+        packages = answer.packages if isinstance(answer, Obeyed) else 0
+        ledger = (
+            commands.obeyed(answer.ledger, message)
+            if isinstance(answer, Obeyed)
+            else commands.taken(self._book.ledger, message)
+        )
+        if packages >= 0:
+            ledger = commands.answered(
+                ledger,
+                command.command_id,
+                message.offset,
+                now.wall_ns,
+                accepted=accepted,
+                packages=packages,
+                reason=answer.reason,
+            )
+        self._book.write(ledger, urgent=True)
+        yield note(
+            "command.obeyed" if accepted else "command.refused",
+            "info" if accepted else "warning",
+            command=command.command_id,
+            order=_names(command),
+            offset=message.offset,
+            author=command.author,
+            reason=command.reason if accepted else answer.reason,
+        )
+
+    def _answer(self, message: CommandReceived, now: Moment) -> Obeyed | Refused | None:
+        """What becomes of the order; None if that cannot be told yet."""
+        command, ledger = message.command, self._book.ledger
+        names = _names(command)
+        if reason := distrust(message, self._settings, ledger):
+            return Refused(reason)
+        if names not in ORDERS:
+            return Refused(f"{names or 'nothing'!r} is no order that this version knows; upgrade the subscriber")
+        if _offset(message) < 0:
+            return self._retry(command, now) if command.retry else self._pace(command)
+        if self._condition.gap:
+            return Refused(f"the subscriber has lost its place: {self._condition.gap}")
+        return self._about_package(message, _offset(message), now)
+
+    def _about_package(self, message: CommandReceived, offset: int, now: Moment) -> Obeyed | Refused | None:
+        if self._end < 0:
+            return None
+        if offset >= self._end:
+            return Refused(f"offset {offset} is beyond the end of the package log, which is {self._end}")
+        if message.command.clear:
+            return self._clear(message, offset)
+        if message.command.skip:
+            return self._skip(message.command, offset, now)
+        return self._retry(message.command, now)
+
+    def _clear(self, message: CommandReceived, offset: int) -> Obeyed | Refused:
+        ledger = self._book.ledger
+        if not self._settings.editable:
+            return Refused("this subscriber is not editable, and clearing would make it differ; set editable = true")
+        if offset <= ledger.offset:
+            return Refused(f"nothing is left to clear up to offset {offset}: the position is {ledger.offset}")
+        if offset <= clearing.cleared_up_to(ledger, message.command.publisher):
+            return Refused(f"everything up to offset {offset} is being cleared already")
+        self._head.wake()
+        return Obeyed(clearing.marked(ledger, message, offset), packages=-1)
+
+    def _skip(self, command: CommandMessage, offset: int, now: Moment) -> Obeyed | Refused | None:
+        head = self._head.settle(now)
+        if offset <= self._book.ledger.offset:
+            return Refused(f"offset {offset} is processed already, and nothing of it is left to skip")
+        if not self._settings.editable:
+            return Refused("this subscriber is not editable, and skipping would make it differ; set editable = true")
+        if head is None and self._head.reached <= offset:
+            return None  # it is yet to be read
+        if head is None or head.offset != offset:
+            return Refused(_elsewhere(offset, head))
+        reason = f"skipped by {command.author or 'an unknown author'}"
+        self._head.leave(head, Status.SKIPPED, now, f"{reason}: {command.reason}" if command.reason else reason)
+        return Obeyed(self._book.ledger, packages=1)
+
+    def _retry(self, command: CommandMessage, now: Moment) -> Obeyed | Refused | None:
+        assert command.retry is not None
+        offset, without_golden = command.retry.offset, command.retry.without_golden
+        if without_golden and not self._settings.golden:
+            return Refused("this subscriber waits for no golden one")
+        if self._condition.gap:
+            self._condition.gap = ""
+            return Obeyed(self._book.ledger, reason="looks for its place in the log again")
+        head = self._head.settle(now)
+        if head is not None and offset in (-1, head.offset):
+            self._head.wake()
+            ledger = self._book.ledger
+            return Obeyed(replace(ledger, without_golden=head.offset) if without_golden else ledger, packages=1)
+        return self._retry_elsewhere(offset, head)
+
+    def _retry_elsewhere(self, offset: int, head: Parcel | None) -> Refused | None:
+        if offset < 0:
+            return Refused("nothing is at the head of the queue")
+        if offset <= self._book.ledger.offset:
+            return Refused(f"offset {offset} is processed already, and nothing of it is left to retry")
+        return None if head is None and self._head.reached <= offset else Refused(_elsewhere(offset, head))
+
+    def _pace(self, command: CommandMessage) -> Obeyed | Refused:
+        ledger = self._book.ledger
+        self._head.wake()
+        if command.throttle is not None:
+            return self._throttle(command.throttle.packages_per_min)
+        if command.resume is not None:
+            resumed = Obeyed(replace(ledger, paused_by="", pause_reason=""))
+            return resumed if ledger.paused_by else Refused("it is not paused")
+        author = command.author or "an unknown author"
+        pausing = Obeyed(replace(ledger, paused_by=author, pause_reason=command.reason))
+        return Refused(f"it is {paused(ledger)}") if ledger.paused_by else pausing
+
+    def _throttle(self, limit: int) -> Obeyed | Refused:
+        ledger = self._book.ledger
+        if not 0 <= limit <= PER_MIN_MAX:
+            return Refused(f"{limit} packages a minute is no limit; the range is 0 (none) to {PER_MIN_MAX}")
+        if limit == ledger.throttle_per_min:
+            return Refused(f"its limit is {limit} packages a minute already" if limit else "it has no limit to lift")
+        return Obeyed(replace(ledger, throttle_per_min=limit))
+
+
+def _names(command: CommandMessage) -> str:
+    """The order that the command gives; several are none that is known."""
+    return "+".join(
+        name
+        for name in ("clear", "retry", "skip", "pause", "resume", "throttle", "verify")
+        if isinstance(getattr(command, name), Event)
+    )
+
+
+def _offset(message: CommandReceived | CommandPassedOver) -> int:
+    """The offset of the package log that the order is about; -1 for none."""
+    if isinstance(message, CommandPassedOver):
+        return -1
+    command = message.command
+    about = command.clear or command.skip or command.retry
+    return about.offset if about is not None else -1
+
+
+def _elsewhere(offset: int, head: Parcel | None) -> str:
+    if head is None or offset < head.offset:
+        return f"no package for this subscriber is at offset {offset}"
+    return f"offset {offset} is not at the head of the queue, which is offset {head.offset}; wait until it is"

@@ -1,0 +1,135 @@
+"""Packages that are imported together: the same as one after the other, and nobody is blamed for another."""
+
+import pytest
+
+from callboard.actors.effects import ImportPackages, OpenRepository
+from callboard.actors.subscriber.batch import BLOB_BYTES_ASSUMED
+from callboard.errors import BlobMissing, CallboardError, PackageCorrupt, RepositoryUnavailable
+from callboard.messages.distribution import Kind, PackageMessage, State, Status
+from callboard.messages.headers import new_record
+from callboard.messages.ledger import Ledger
+from callboard.messages.record import Record
+from callboard.testing.subscriber_example import LEDGER, ImporterDriver, as_read, garbage, package
+
+
+def batching(stored: Ledger = LEDGER, **settings: object) -> ImporterDriver:
+    return ImporterDriver(**({"batch_packages": 64} | settings)).arrive(stored)
+
+
+def heavy(offset: int, **fields: object) -> Record:
+    message = PackageMessage(
+        publisher_instance="i", publisher="site", package_id=f"p{offset}", kind=Kind.ADD, **fields  # type: ignore[arg-type]
+    )
+    return as_read(new_record(message, record_id=str(offset), time_ns=1, producer="test"), offset)
+
+
+@pytest.mark.proves("W32")
+def test_what_is_at_hand_is_imported_in_one_transaction() -> None:
+    it = batching(editable=True)
+    it.read(*(package(offset) for offset in range(10, 15)))
+    batch = it.done(ImportPackages)
+    assert batch.offsets == (10, 11, 12, 13, 14)
+    assert (batch.ledger.offset, batch.ledger.record_id, batch.ledger.imported) == (14, "14", 5)
+    told = [(line.offset, line.status, line.attempts, line.sequence) for line in batch.ledger.outbox]
+    assert told == [(offset, Status.IMPORTED, 1, offset - 9) for offset in range(10, 15)]
+    assert it.state()[0] is State.IDLE
+
+
+def test_a_package_alone_is_imported_at_once() -> None:
+    it = batching()
+    it.read(package(10))
+    assert it.asked(ImportPackages).offsets == (10,)
+
+
+@pytest.mark.parametrize(
+    ("limit", "records"),
+    [
+        ({"batch_packages": 2}, [package(10), package(11), package(12)]),
+        ({"batch_bytes": 100}, [heavy(10, length=50), heavy(11, length=50), heavy(12, length=1)]),
+        (
+            {"batch_bytes": 2 * BLOB_BYTES_ASSUMED},
+            [heavy(10, blobs=("a",)), heavy(11, blobs=("b",)), heavy(12, blobs=("c",))],
+        ),
+        ({"outbox_max": 2, "editable": True}, [package(10), package(11), package(12)]),
+    ],
+)
+def test_a_batch_is_bounded(limit: dict[str, object], records: list[Record]) -> None:
+    it = batching(**limit)
+    it.read(*records)
+    assert it.done(ImportPackages).offsets == (10, 11)
+
+
+def test_a_package_larger_than_a_batch_is_imported_alone() -> None:
+    it = batching(batch_bytes=100)
+    it.read(heavy(10, length=500), heavy(11, length=1))
+    assert it.done(ImportPackages).offsets == (10,)
+    assert it.done(ImportPackages).offsets == (11,)
+
+
+def test_what_needs_no_import_comes_along() -> None:
+    it = batching(follows=("site",))
+    it.read(package(10), package(11, "other"), package(12), package(13, "other"))
+    batch = it.asked(ImportPackages)
+    assert batch.offsets == (10, 12)
+    assert (batch.ledger.offset, batch.ledger.imported) == (13, 2)
+
+
+def test_what_cannot_be_read_ends_a_batch_and_then_blocks() -> None:
+    it = batching()
+    it.read(package(10), package(11), garbage(12), package(13))
+    assert it.done(ImportPackages).offsets == (10, 11)
+    assert it.state()[0] is State.BLOCKED
+    assert it.report().offset == 11
+
+
+@pytest.mark.parametrize("error", [BlobMissing("gone"), PackageCorrupt("wrong"), CallboardError("oops")])
+def test_of_a_batch_that_fails_the_culprit_is_found_and_it_alone_is_blamed(error: CallboardError) -> None:
+    it = batching(max_retries=0, on_undecodable="dead_letter")
+    it.read(*(package(offset) for offset in range(10, 14)))
+    it.fail(ImportPackages, error)
+    for offset in (10, 11):
+        assert it.done(ImportPackages).offsets == (offset,)
+    culprit = it.fail(ImportPackages, error)
+    assert (culprit.offsets, culprit.attempt.attempts) == ((12,), 1)
+    last = it.done(ImportPackages)
+    assert last.offsets == (13,)
+    assert [(line.offset, line.status) for line in last.ledger.outbox] == [(12, Status.REMOVED_FAILED)]
+
+
+def test_behind_a_batch_that_failed_packages_are_imported_together_again() -> None:
+    it = batching()
+    it.read(package(10), package(11))
+    it.fail(ImportPackages, BlobMissing("gone"))
+    it.read(*(package(offset) for offset in range(12, 15)))
+    assert [it.done(ImportPackages).offsets for _ in range(3)] == [(10,), (11,), (12, 13, 14)]
+
+
+@pytest.mark.proves("W5")
+def test_a_batch_in_which_the_importer_died_is_tried_one_at_a_time_and_nobody_innocent_is_given_up() -> None:
+    stored, given_up, imported = LEDGER, set[int](), set[int]()
+    for _ in range(10):
+        it = batching(stored, max_retries=0)
+        it.read(*(package(offset) for offset in range(stored.offset + 1, 16)))
+        while it.asks(ImportPackages):
+            tried = it.asked(ImportPackages)
+            if 12 in tried.offsets:
+                stored = tried.attempt  # it is stored, and then the importer dies
+                break
+            stored = it.done(ImportPackages).ledger
+            imported |= set(tried.offsets)
+        given_up |= {line.offset for line in stored.outbox}
+        if stored.offset == 15:
+            break
+    assert imported == {10, 11, 13, 14, 15}
+    assert given_up == {12}
+
+
+@pytest.mark.parametrize("committed", [True, False])
+def test_after_a_repository_error_the_ledger_says_whether_the_batch_was_committed(committed: bool) -> None:
+    it = batching()
+    it.read(package(10), package(11))
+    tried = it.fail(ImportPackages, RepositoryUnavailable("disk gone"))
+    it.done(OpenRepository, tried.ledger if committed else tried.attempt)
+    it.save_all()
+    it.read(package(12))
+    assert it.asked(ImportPackages).offsets == ((12,) if committed else (10,))
