@@ -79,6 +79,14 @@ class Strand:
             paused, self._paused = self._paused, []
             yield from paused
 
+    def skip(self, mark: Mark | None) -> Iterable[Effect]:
+        """Leave out what another notifier of this publisher has written meanwhile: everything below its mark."""
+        before = len(self.ready) + len(self.waiting)
+        for found in (self.ready, self.waiting):
+            while mark and found and found[0].mark.log_id == mark.log_id and found[0].mark.offset < mark.offset:
+                found.popleft()
+        return self.go_on() if len(self.ready) + len(self.waiting) < before else ()
+
     def _release(self) -> Iterable[Effect]:
         self.ready += self.waiting
         self.waiting.clear()

@@ -21,7 +21,7 @@ from callboard.actors.decision import (
     note,
 )
 from callboard.actors.effects import Append
-from callboard.actors.publisher.event_marks import MarksSearch
+from callboard.actors.publisher.event_marks import KnownMarks
 from callboard.actors.publisher.event_strand import DistributedStrand, Strand
 from callboard.actors.publisher.following import slowest
 from callboard.actors.publisher.outcome_strand import OutcomeStrand
@@ -62,7 +62,8 @@ class Notifier:
     """Writes the events of one publisher's packages, at least once each, with marks that say how far it has come.
 
     A successor goes on at the newest marks, and without any at the oldest record, so that no range is ever left out;
-    what is told twice carries the same key. Several notifiers of one publisher need not know of each other.
+    what is told twice carries the same key. Of several notifiers of one publisher each leaves out what it sees that
+    another has told, and none relies on the others.
 
     Receives: FleetView (fleet), by which packages are distributed.
     Sends: FleetQuery (fleet).
@@ -75,7 +76,7 @@ class Notifier:
     def __init__(self, settings: NotifierSettings, rng: Random) -> None:
         self._settings = settings
         self._rng = rng
-        self._search = MarksSearch(settings.topics.event, settings.publisher, settings.kinds, rng)
+        self._marks = KnownMarks(settings.topics.event, settings.publisher, settings.kinds, rng)
         self._strands: tuple[Strand, ...] = ()
         self._batch: tuple[NewRecord, ...] = ()  # on its way
         self._resting = False
@@ -90,7 +91,7 @@ class Notifier:
                 yield Stopped()
                 return
             case Started() if self._settings.kinds:
-                yield from self._search.start()
+                yield from self._marks.start()
                 yield After("renew", RENEW_S)
             case Done(Append()):
                 yield from self._written()
@@ -114,16 +115,16 @@ class Notifier:
     def _read(self, message: Input) -> Iterable[Effect]:
         for strand in self._strands:
             yield from strand.handle(message)
-        if self._strands:
-            return
-        yield from self._search.handle(message)
-        if self._search.done:
+        yield from self._marks.handle(message)
+        if not self._strands and self._marks.complete:
             self._strands = tuple(self._strand(kind) for kind in self._settings.kinds)
             for strand in self._strands:
                 yield from strand.start()
+        for strand in self._strands:
+            yield from strand.skip(self._marks.newest.get(strand.kind))
 
     def _strand(self, kind: str) -> Strand:
-        its, mark = self._settings, self._search.found.get(kind)
+        its, mark = self._settings, self._marks.newest.get(kind)
         match kind:
             case "imported" | "failed":
                 return OutcomeStrand(kind, its.topics.status, its.topics.package, its.publisher, mark, self._rng)
