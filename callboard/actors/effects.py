@@ -4,7 +4,7 @@ from dataclasses import dataclass
 
 from callboard.actors.decision import Perform
 from callboard.messages.distribution import PackageMessage
-from callboard.messages.ledger import Ledger
+from callboard.messages.ledger import HookDue, Ledger
 from callboard.messages.mailbox import DistributeRequest
 from callboard.messages.record import NewRecord, Record
 
@@ -87,15 +87,24 @@ class SaveLedger(Perform):
 class ImportPackages(Perform):
     """Result None: ``attempt`` was stored, then in one transaction the packages applied in order and ``ledger`` stored.
 
-    ``attempt`` comes first, so that a package that kills its importer is counted as well.
+    ``attempt`` comes first, so that a package that kills its importer is counted as well. Up to ``parallel`` packages are
+    fetched at the same time.
     """
 
     packages: tuple[PackageMessage, ...]
     offsets: tuple[int, ...]
     attempt: Ledger
     ledger: Ledger
+    parallel: int = 1
 
     @property
     def offset(self) -> int:
         """Of the first package: the only one, unless several are imported together."""
         return self.offsets[0]
+
+
+@dataclass(frozen=True, slots=True)
+class RunHook(Perform):
+    """Result None: the post-import hook was called for this package, ``due.attempts`` being the number of the call."""
+
+    due: HookDue

@@ -2,7 +2,7 @@
 
 import asyncio
 import shutil
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Sequence
 from contextlib import AsyncExitStack, asynccontextmanager
 from dataclasses import asdict
 from pathlib import Path
@@ -18,19 +18,22 @@ from callboard.actors.effects import (
     LogRead,
     OpenRepository,
     ReadLog,
+    RunHook,
     SaveLedger,
     TopicBounds,
 )
+from callboard.actors.hooks import Hook, Hooks
 from callboard.backends.blob_store import BlobStore
 from callboard.backends.disk import disk_errors
 from callboard.backends.log import Log
 from callboard.backends.repositories.folder_source import FolderSource
 from callboard.backends.repository import Repository
 from callboard.content.collection import collect
-from callboard.content.ship import build, receive
+from callboard.content.receive import operations, receive_all
+from callboard.content.ship import build
 from callboard.errors import BlobUnavailable, RepositoryUnavailable, Undecodable
 from callboard.messages import codec
-from callboard.messages.distribution import PackageMessage
+from callboard.messages.distribution import Kind, PackageMessage
 from callboard.messages.ledger import Ledger
 from callboard.messages.mailbox import DistributeRequest
 
@@ -43,6 +46,7 @@ class AgentWorld:
         blobs: likewise.
         spool: a folder for temporary files; a subscriber's is its own, and there only while it is needed.
         repository: where a subscriber imports to.
+        hooks: what a subscriber has called around an import.
         exclude: file name patterns that a publisher leaves out.
         max_package_bytes: what the files of a package that a publisher builds may have together.
         owned: whether ``close`` closes the log and the blob store too.
@@ -55,6 +59,7 @@ class AgentWorld:
         spool: Path,
         *,
         repository: Repository | None = None,
+        hooks: Hooks | None = None,
         exclude: tuple[str, ...] = (),
         max_package_bytes: int | None = None,
         owned: bool = False,
@@ -63,6 +68,7 @@ class AgentWorld:
         self._blobs = blobs
         self._spool = spool
         self._repository = repository
+        self._hooks = hooks
         self._exclude = exclude
         self._max_package_bytes = max_package_bytes
         self._owned = owned
@@ -88,6 +94,8 @@ class AgentWorld:
                 return await self._held().save(codec.encode(ledger), durable)
             case ImportPackages():
                 return await self._import(effect)
+            case RunHook(due=due) if self._hooks is not None:
+                return await self._hooks.call(Hook.AFTER_IMPORT, due, due.offset, due.attempts)
             case _:
                 raise AssertionError(f"nobody carries out {type(effect).__name__}")
 
@@ -161,16 +169,22 @@ class AgentWorld:
     async def _import(self, effect: ImportPackages) -> None:
         repository = self._held()
         await repository.save(codec.encode(effect.attempt), durable=False)
+        if self._hooks is not None:
+            for offset, message in zip(effect.offsets, effect.packages, strict=True):
+                hook = Hook.ON_INVALIDATE if message.kind is Kind.INVALIDATE else Hook.BEFORE_IMPORT
+                await self._hooks.call(hook, message, offset, effect.attempt.attempts)
         # The repository explains its own errors, so whatever is left comes from reading what was fetched.
         with disk_errors(BlobUnavailable, self._spool):
-            (message,) = effect.packages
-            async with self._spooled(message), receive(message, self._blobs, self._spool) as received:
-                await repository.apply(received.operations(), codec.encode(effect.ledger))
+            async with (
+                self._spooled(effect.packages),
+                receive_all(effect.packages, self._blobs, self._spool, effect.parallel) as received,
+            ):
+                await repository.apply(operations(received), codec.encode(effect.ledger))
 
     @asynccontextmanager
-    async def _spooled(self, message: PackageMessage) -> AsyncIterator[None]:
+    async def _spooled(self, messages: Sequence[PackageMessage]) -> AsyncIterator[None]:
         """Have the spool only while something may be downloaded, so that nothing is left whenever the agent ends."""
-        if not message.content_ref and not message.blobs:
+        if not any(message.content_ref or message.blobs for message in messages):
             yield
             return
         with disk_errors(RepositoryUnavailable, self._spool):

@@ -29,7 +29,7 @@ def needed_blobs(message: PackageMessage) -> tuple[str, ...]:
 
 
 def operations(
-    message: PackageMessage, content: Content | None, blobs: Mapping[str, Path]
+    message: PackageMessage, content: Content | None, blobs: Mapping[str, Path], package: Package | None = None
 ) -> Iterator[Operation]:
     """What a repository has to do for a package of any kind. Blocking: consume it outside the event loop.
 
@@ -40,6 +40,7 @@ def operations(
         message: as read from the log.
         content: the bytes of the package, for ADD.
         blobs: a local file for every digest of ``needed_blobs``.
+        package: the content, if it was ``checked`` before.
 
     Raises:
         PackageCorrupt: the content is not what was published.
@@ -47,16 +48,24 @@ def operations(
         SchemaTooNew: it has a newer format.
         BlobMissing: a needed blob is not there.
     """
-    if message.format != FORMAT:
-        raise PackageRefused(f"package format {message.format!r} is unknown; upgrade, or clear the package")
+    _check_format(message)
     if message.kind is Kind.ADD:
-        package = _checked(message, content)
-        yield from package.operations(blobs)
+        yield from (package or checked(message, content)).operations(blobs)
     elif message.kind is Kind.DELETE:
         yield from [Delete(_permitted(path)) for path in message.paths]
 
 
-def _checked(message: PackageMessage, content: Content | None) -> Package:
+def _check_format(message: PackageMessage) -> None:
+    if message.format != FORMAT:
+        raise PackageRefused(f"package format {message.format!r} is unknown; upgrade, or clear the package")
+
+
+def checked(message: PackageMessage, content: Content | None) -> Package:
+    """The content of an ADD, which is what was published, and has the paths that the message says. Blocking.
+
+    Raises as ``operations``.
+    """
+    _check_format(message)
     if content is None:
         raise PackageCorrupt(f"package {message.package_id} adds content but has none; publish it again")
     found = _digest(content)

@@ -11,10 +11,10 @@ from pathlib import Path
 
 from callboard.backends.blob_store import BlobStore
 from callboard.backends.repository import Operation, Source
-from callboard.content.apply import needed_blobs, operations
+from callboard.content.apply import checked, needed_blobs, operations
 from callboard.content.draft import BLOB_THRESHOLD, Draft, LargeFile, changed, draft
 from callboard.content.layout import Layout
-from callboard.content.package import Content
+from callboard.content.package import Content, Package
 from callboard.errors import PackageCorrupt, RepositoryUnavailable
 from callboard.messages.distribution import Kind, PackageMessage
 
@@ -44,10 +44,16 @@ class Received:
     message: PackageMessage
     content: Content | None
     blobs: dict[str, Path]
+    package: Package | None = None
+    """The content once it is checked."""
+
+    def check(self) -> Package:
+        """Check the content of an ADD, if that is not done; raises like ``apply.operations``. Blocking."""
+        return self.package or checked(self.message, self.content)
 
     def operations(self) -> Iterator[Operation]:
         """What the repository has to do; raises like ``apply.operations``. Consume it off the event loop."""
-        return operations(self.message, self.content, self.blobs)
+        return operations(self.message, self.content, self.blobs, self.package)
 
 
 async def build(

@@ -2,7 +2,7 @@
 
 from typing import NamedTuple
 
-from callboard.actors.subscriber import bookkeeping, clearing
+from callboard.actors.subscriber import bookkeeping, clearing, hooks_due
 from callboard.actors.subscriber.parcel import Parcel
 from callboard.actors.subscriber.settings import SubscriberSettings
 from callboard.messages.distribution import Status
@@ -33,4 +33,7 @@ def recorded(ledger: Ledger, outcome: Outcome, settings: SubscriberSettings, now
     if status is Status.REMOVED and (mark := clearing.mark(ledger, parcel.publisher, parcel.offset)) is not None:
         ledger = clearing.counted(ledger, mark)
     publish = settings.editable or status not in bookkeeping.EDITABLE_ONLY
-    return bookkeeping.finished(ledger, parcel, status, publish=publish, now_ns=now_ns, reason=reason)
+    ledger = bookkeeping.finished(ledger, parcel, status, publish=publish, now_ns=now_ns, reason=reason)
+    if status is Status.IMPORTED and parcel.message is not None:
+        ledger = hooks_due.owe(ledger, parcel.offset, parcel.message, settings)
+    return ledger

@@ -4,6 +4,7 @@ from dataclasses import dataclass, field
 from typing import Literal
 
 from callboard.actors.backoff import Backoff
+from callboard.actors.hooks import HookSettings
 from callboard.messages.signing import CommandKey
 from callboard.messages.topics import Topics
 
@@ -43,6 +44,7 @@ class SubscriberSettings:
     host: str = ""
     pid: int = 0
     version: str = ""
+    hooks: HookSettings = HookSettings()
     standby: bool = False
     place: str = ""
     ready_idle_s: float = 10.0
@@ -52,10 +54,17 @@ class SubscriberSettings:
 
     outbox_max: int = 1000
     """Statuses that may wait for the status topic before imports wait too."""
-    fetch_records: int = 100
-    """Records asked for at a time."""
+    fetch_records: int = 128
+    """Records asked for at a time: two batches."""
     fetch_bytes: int = 4 << 20
     """Bytes asked for at a time; up to twice as much is held."""
+    batch_packages: int = 64
+    """Packages imported together at most. The price of a transaction is shared by enough of them, and a batch that fails
+    costs no more than this many imports one at a time."""
+    batch_bytes: int = 8 << 20
+    """Bytes imported together at most, unless one package alone has more."""
+    parallel: int = 4
+    """Packages downloaded and checked at the same time: enough to hide the delay of a blob store."""
 
     def follows_publisher(self, publisher: str) -> bool:
         """Whether packages of this publisher are imported."""

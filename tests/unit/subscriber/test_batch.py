@@ -91,6 +91,7 @@ def test_of_a_batch_that_fails_the_culprit_is_found_and_it_alone_is_blamed(error
         assert it.done(ImportPackages).offsets == (offset,)
     culprit = it.fail(ImportPackages, error)
     assert (culprit.offsets, culprit.attempt.attempts) == ((12,), 1)
+    it.save_all()
     last = it.done(ImportPackages)
     assert last.offsets == (13,)
     assert [(line.offset, line.status) for line in last.ledger.outbox] == [(12, Status.REMOVED_FAILED)]

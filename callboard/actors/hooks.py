@@ -1,0 +1,106 @@
+"""What a service may have called around an import, as data."""
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from enum import StrEnum
+from typing import Protocol
+
+from callboard.messages.distribution import Kind, Pairs
+
+
+class Hook(StrEnum):
+    """When it is called; the names are those of the settings."""
+
+    BEFORE_IMPORT = "before_import"
+    """Before the content of an ADD or DELETE changes. If it fails, the attempt has failed and nothing has changed."""
+    AFTER_IMPORT = "after_import"
+    """After that content is in the repository. If it fails, the content stays, and only the hook is called again."""
+    ON_INVALIDATE = "on_invalidate"
+    """In place of the import of an INVALIDATE. If it fails, the attempt has failed."""
+
+
+@dataclass(frozen=True, slots=True)
+class HookCall:
+    """What a hook is told. The same package may be told of again: after a failure, and after a crash.
+
+    ``subscriber``, ``hook`` and ``offset`` stay the same when that happens, so together they tell a repeated call.
+    ``attempt`` counts from 1. ``into`` is the repository: an absolute path if it is a folder.
+    """
+
+    hook: Hook
+    kind: Kind
+    paths: tuple[str, ...]
+    deep_paths: tuple[str, ...]
+    package_id: str
+    publisher: str
+    offset: int
+    subscriber: str
+    into: str
+    metadata: Pairs
+    attempt: int
+
+
+HookFunction = Callable[[HookCall], object]
+"""Synchronous or asynchronous. It has failed if it raises."""
+
+
+@dataclass(frozen=True, slots=True)
+class HookSettings:
+    """The hooks of a subscriber: each a function, or where one is, as ``module:function``.
+
+    A call that takes longer than ``timeout_s`` has failed. A post-import hook is given up after ``max_retries + 1``
+    calls, below zero never.
+    """
+
+    before_import: HookFunction | str = ""
+    after_import: HookFunction | str = ""
+    on_invalidate: HookFunction | str = ""
+    timeout_s: float = 60.0
+    max_retries: int = 10
+
+    def function(self, hook: Hook) -> HookFunction | str:
+        """What is to be called."""
+        chosen: HookFunction | str = getattr(self, hook.value)
+        return chosen
+
+
+class Hooks(Protocol):
+    """Calls the hooks of one subscriber."""
+
+    async def call(self, hook: Hook, package: "Concerned", offset: int, attempt: int) -> None:
+        """Call this hook, if there is one. Raises ``HookFailed``."""
+        ...
+
+
+class Concerned(Protocol):
+    """What a hook is told about: a package message, or what the ledger keeps of one."""
+
+    @property
+    def kind(self) -> Kind:
+        """What the package asks for."""
+        ...
+
+    @property
+    def paths(self) -> tuple[str, ...]:
+        """The paths it is about."""
+        ...
+
+    @property
+    def deep_paths(self) -> tuple[str, ...]:
+        """Those of them that mean the whole tree."""
+        ...
+
+    @property
+    def package_id(self) -> str:
+        """Its identity."""
+        ...
+
+    @property
+    def publisher(self) -> str:
+        """Who published it."""
+        ...
+
+    @property
+    def metadata(self) -> Pairs:
+        """What the publisher wrote beside it."""
+        ...

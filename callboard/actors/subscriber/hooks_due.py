@@ -1,0 +1,166 @@
+"""The post-import hooks that are due: called one at a time beside the imports, again after a failure, or given up."""
+
+from collections.abc import Iterator
+from dataclasses import replace
+from random import Random
+
+from callboard.actors.decision import After, Done, Effect, Failed, Moment, note
+from callboard.actors.effects import RunHook
+from callboard.actors.hooks import Hook
+from callboard.actors.subscriber import bookkeeping
+from callboard.actors.subscriber.book import Book
+from callboard.actors.subscriber.gate import Wait
+from callboard.actors.subscriber.settings import SubscriberSettings
+from callboard.actors.subscriber.verdict import DEATHS_MIN
+from callboard.messages.distribution import Kind, PackageMessage, PackageStatusMessage, State, Status
+from callboard.messages.ledger import HookDue, Ledger
+
+TIMER = "hook"
+"""Until the next one that failed is due again."""
+
+DUE_MAX = 100
+"""Imports wait while so many are due: they are written with the ledger at each import, and a hook that fails for every
+package is better noticed soon."""
+
+
+def owe(ledger: Ledger, offset: int, message: PackageMessage, settings: SubscriberSettings) -> Ledger:
+    """The ledger after an import, which also says that the hook is due."""
+    if not settings.hooks.after_import or message.kind is Kind.INVALIDATE:
+        return ledger
+    due = HookDue(
+        offset=offset,
+        publisher=message.publisher,
+        package_id=message.package_id,
+        kind=message.kind,
+        paths=message.paths,
+        deep_paths=message.deep_paths,
+        metadata=message.metadata,
+    )
+    return replace(ledger, hooks=(*_others(ledger, offset), due))
+
+
+class Room:
+    """A gate that keeps the hooks that are due from becoming too many."""
+
+    def judge(self, offset: int, message: PackageMessage, ledger: Ledger, now: Moment) -> Wait | None:
+        """Wait while there is no room for another one."""
+        del offset, message, now
+        if len(ledger.hooks) < DUE_MAX:
+            return None
+        return Wait(State.WAITING, f"{len(ledger.hooks)} post-import hooks are due, which is as many as may be")
+
+
+def trouble(ledger: Ledger) -> str:
+    """What the first hook that failed has said; empty if none has."""
+    due = next((due for due in ledger.hooks if due.last_error), None)
+    times = "once" if due is not None and due.attempts == 1 else f"{due.attempts} times" if due is not None else ""
+    return f"the post-import hook of offset {due.offset} failed {times}: {due.last_error}" if due is not None else ""
+
+
+class HooksDue:
+    """Decides which hook is called next. Each call is counted in the ledger before it begins.
+
+    They are called in the order of the log, but one that failed waits for its next try without holding up the others.
+    """
+
+    def __init__(self, settings: SubscriberSettings, rng: Random, book: Book) -> None:
+        self._settings = settings
+        self._rng = rng
+        self._book = book
+        self._counted: HookDue | None = None  # chosen, and waits until its count is stored
+        self._due_s: dict[int, float] = {}
+        self.running: RunHook | None = None
+        """The call that is under way."""
+
+    def choose(self, now: Moment) -> Iterator[Effect]:
+        """Count the next call, while the book is free. What was called last when the importer died waits as if that
+        call had failed.
+        """
+        hooks = self._book.ledger.hooks
+        if self.running or self._counted or not hooks:
+            return
+        self._due_s = {due.offset: self._due_s.get(due.offset, self._first_s(due, now)) for due in hooks}
+        ripe = next((due for due in hooks if self._due_s[due.offset] <= now.mono_s), None)
+        if ripe is None:
+            yield After(TIMER, min(self._due_s.values()) - now.mono_s)
+        elif died_too_often(ripe.attempts, self._settings.hooks.max_retries):
+            reason = ripe.last_error or f"its process ended in call {ripe.attempts}"
+            self._book.write(given_up(self._book.ledger, ripe.offset, reason, now), urgent=True)
+            yield note("hook.given_up", "error", offset=ripe.offset, reason=reason)
+        else:
+            self._counted = replace(ripe, attempts=ripe.attempts + 1)
+            self._book.write(_changed(self._book.ledger, self._counted))
+            yield self._book.save(durable=False)
+
+    def start(self) -> Iterator[Effect]:
+        """Begin the call that was counted, once that is stored."""
+        counted, stored = self._counted, self._book.stored
+        if counted is None or stored is None or self._book.busy:
+            return
+        self._counted = None
+        if counted in stored.hooks:
+            self.running = RunHook(counted)
+            yield self.running
+
+    def ended(self, outcome: Done | Failed, now: Moment) -> Iterator[Effect]:
+        """The call is over."""
+        assert self.running is not None
+        due, self.running = self.running.due, None
+        if isinstance(outcome, Done):
+            self._book.change(lambda ledger: replace(ledger, hooks=_others(ledger, due.offset)))
+            return
+        reason = bookkeeping.text(outcome.error)
+        if 0 <= self._settings.hooks.max_retries < due.attempts:
+            self._book.change(lambda ledger: given_up(ledger, due.offset, reason, now), urgent=True)
+            yield note("hook.given_up", "error", offset=due.offset, reason=reason)
+            return
+        failed = replace(due, last_error=reason)
+        self._book.change(lambda ledger: _changed(ledger, failed))
+        delay_s = self._settings.retry.delay_s(due.attempts, self._rng)
+        self._due_s[due.offset] = now.mono_s + delay_s
+        yield note("hook.failed", "warning", offset=due.offset, attempt=due.attempts, retry_in_s=delay_s, reason=reason)
+
+    def wake(self) -> None:
+        """Call them all again at once."""
+        self._due_s = dict.fromkeys(self._due_s, 0.0)
+
+    def _first_s(self, due: HookDue, now: Moment) -> float:
+        return now.mono_s + (self._settings.retry.delay_s(due.attempts, self._rng) if due.attempts else 0.0)
+
+
+def died_too_often(attempts: int, max_retries: int) -> bool:
+    """Whether no further call is due after so many, of which the last ended with its process; see ``DEATHS_MIN``."""
+    return max_retries >= 0 and attempts >= max(max_retries + 1, DEATHS_MIN)
+
+
+def given_up(ledger: Ledger, offset: int, reason: str, now: Moment) -> Ledger:
+    """The hook is called no more, and the publisher is told: the content is imported, but its hook failed."""
+    due = next((due for due in ledger.hooks if due.offset == offset), None)
+    if due is None:
+        return ledger
+    line = PackageStatusMessage(
+        subscriber_instance=ledger.instance,
+        subscriber=ledger.subscriber,
+        publisher=due.publisher,
+        package_id=due.package_id,
+        offset=offset,
+        status=Status.HOOK_FAILED,
+        reason=f"{Hook.AFTER_IMPORT} hook: {reason}",
+        attempts=due.attempts,
+        sequence=ledger.next_sequence,
+        time_ns=now.wall_ns,
+    )
+    return replace(
+        ledger,
+        hooks=_others(ledger, offset),
+        outbox=(*ledger.outbox, line),
+        next_sequence=ledger.next_sequence + 1,
+    )
+
+
+def _changed(ledger: Ledger, due: HookDue) -> Ledger:
+    return replace(ledger, hooks=tuple(due if other.offset == due.offset else other for other in ledger.hooks))
+
+
+def _others(ledger: Ledger, offset: int) -> tuple[HookDue, ...]:
+    return tuple(due for due in ledger.hooks if due.offset != offset)

@@ -1,0 +1,58 @@
+"""The packages of an import: fetched and checked side by side, carried out in their order."""
+
+import asyncio
+from collections.abc import AsyncIterator, Iterator, Sequence
+from contextlib import AsyncExitStack, asynccontextmanager
+from dataclasses import replace
+from pathlib import Path
+
+from callboard.backends.blob_store import BlobStore
+from callboard.backends.repository import Operation
+from callboard.content.ship import Received, receive
+from callboard.messages.distribution import PackageMessage
+
+
+@asynccontextmanager
+async def receive_all(
+    messages: Sequence[PackageMessage], blobs: BlobStore, spool: Path, parallel: int
+) -> AsyncIterator[tuple[Received, ...]]:
+    """Get everything these packages need; it is there until the context ends. Raises as ``receive``.
+
+    What comes from the blob store is checked while others are on their way; what came with the record is checked when
+    its turn comes. If several fail, the error is that of the first in their order.
+
+    Args:
+        messages: as read from the log.
+        blobs: where large content is.
+        spool: a folder for downloads.
+        parallel: packages that are fetched and checked at the same time.
+    """
+    turns = asyncio.Semaphore(parallel)
+    received = {at: Received(message, message.content or None, {}) for at, message in enumerate(messages)}
+    afar = [at for at, message in enumerate(messages) if message.content_ref or message.blobs]
+    async with AsyncExitStack() as stack:
+        tasks = [asyncio.create_task(_receive(messages[at], blobs, spool, stack, turns)) for at in afar]
+        try:
+            for at, task in zip(afar, tasks, strict=True):
+                received[at] = await task
+        finally:
+            for task in tasks:
+                task.cancel()
+            await asyncio.gather(*tasks, return_exceptions=True)
+        yield tuple(received.values())
+
+
+def operations(received: Sequence[Received]) -> Iterator[Operation]:
+    """What the repository has to do for all of them; raises like ``apply.operations``."""
+    for each in received:
+        yield from each.operations()
+
+
+async def _receive(
+    message: PackageMessage, blobs: BlobStore, spool: Path, stack: AsyncExitStack, turns: asyncio.Semaphore
+) -> Received:
+    async with turns:
+        received = await stack.enter_async_context(receive(message, blobs, spool))
+        if isinstance(received.content, Path):
+            return replace(received, package=await asyncio.to_thread(received.check))
+        return received
