@@ -21,6 +21,7 @@ CallboardError
 ├── PackageError
 │   ├── PackageCorrupt     the bytes are not what was published; restore them or clear the package
 │   └── PackageRefused     the package asks for something that is never done, such as leaving the root
+├── HookFailed             the service's own function failed; see its error
 ├── SchemaTooNew           written by a newer version; upgrade this process
 ├── Undecodable            the bytes are not a message that this version knows
 ├── AgentFailed            the supervisor gave up on an actor; see the reason, restart the agent
@@ -123,6 +124,10 @@ class PackageCorrupt(PackageError):
 
 class PackageRefused(PackageError):
     """The package would write outside the repository, or breaks the format's rules."""
+
+
+class HookFailed(CallboardError):
+    """A hook of the service raised an error, or took too long."""
 
 
 class SchemaTooNew(CallboardError):

@@ -105,6 +105,12 @@ class Subscriber(Twin[subscriber.Subscriber]):
     caught_up = waiting(subscriber.Subscriber.caught_up)
     report = waiting(subscriber.Subscriber.report)
     ended = waiting(subscriber.Subscriber.ended)
+    until_ready = waiting(subscriber.Subscriber.until_ready)
+
+    @property
+    def ready(self) -> bool:
+        """See ``callboard.app.subscriber.Subscriber.ready``."""
+        return self._asynchronous.ready
 
     def __enter__(self) -> Self:
         self.start()

@@ -59,10 +59,11 @@ class Done:
 
 @dataclass(frozen=True, slots=True)
 class Failed:
-    """An effect could not be carried out."""
+    """An effect could not be carried out; ``trace`` is where, for people."""
 
     effect: "Perform"
     error: CallboardError
+    trace: str = ""
 
 
 @dataclass(frozen=True, slots=True)

@@ -21,26 +21,28 @@ from callboard.actors.runtime import Runtime, start_agent
 from callboard.actors.subscriber import SubscriberSettings
 from callboard.actors.world import AgentWorld
 from callboard.app import clearing, forgetting, queues
+from callboard.app.hooks import check as check_hooks
 from callboard.app.log_records import record_data
 from callboard.app.opening import (
     open_board_blobs,
     open_board_log,
     open_publisher_world,
     open_subscriber_world,
-    subscriber_spool,
+    repository_place,
+    subscriber_world,
 )
 from callboard.app.publisher import Publisher
 from callboard.app.retention_gate import GatePolicy, RetentionGate, trim
 from callboard.app.settings import BoardSettings
 from callboard.app.status import board_status
-from callboard.app.subscriber import Subscriber, SubscriberOptions
+from callboard.app.subscriber import DRAIN_S, Subscriber, SubscriberOptions, subscriber_settings
 from callboard.app.user import current_user
 from callboard.app.views import BoardStatus, Cleared, ErrorsView, PublisherStatus, QueueView
 from callboard.backends.blob_store import BlobStore
 from callboard.backends.log import Log, Retention
-from callboard.backends.repositories import open_repository
 from callboard.backends.repositories.folder_source import EXCLUDED
-from callboard.errors import CallboardError, ConfigError
+from callboard.content.collection import GRACE_MIN_S, GRACE_S, Collection, collect
+from callboard.errors import CallboardError, ConfigError, RequestRefused
 
 VIEWER = "viewer"
 """The name of the publisher agent that only looks; it never publishes."""
@@ -63,6 +65,7 @@ class Callboard:
         configure_logging: for ``processes``, called in each of them; a function that can be imported.
         prefix: what the topics' names begin with.
         exclude: patterns of file names that publishers leave out.
+        blob_grace_s: publishers remove blobs that no record needs and that were put so long ago; 0 is never.
     """
 
     def __init__(
@@ -76,9 +79,10 @@ class Callboard:
         configure_logging: Callable[[], None] | None = None,
         prefix: str = "callboard",
         exclude: tuple[str, ...] = EXCLUDED,
+        blob_grace_s: float = 0.0,
     ) -> None:
         folder = (base or Path.cwd()).absolute()
-        self.settings = BoardSettings(log=log, blobs=blobs, base=folder, prefix=prefix, exclude=exclude)
+        self.settings = BoardSettings(log, blobs, folder, prefix, exclude, blob_grace_s)
         self._runtime: Runtime = runtime
         self._create = create
         self._configure_logging = configure_logging
@@ -158,7 +162,9 @@ class Callboard:
         return await self.publisher_agent(next(iter(self._publishers), VIEWER))
 
     async def _start_publisher(self, name: str) -> Agent:
-        settings = PublisherSettings(name=name, instance=self._instance, topics=self.settings.topics)
+        settings = PublisherSettings(
+            name=name, instance=self._instance, topics=self.settings.topics, blob_grace_s=self.settings.blob_grace_s
+        )
         world = partial(open_publisher_world, self.settings)
         return await self._start(AgentSpec(f"publisher {name}", publisher.actors(settings), world), None)
 
@@ -172,22 +178,26 @@ class Callboard:
             into: a folder, or ``sqlite:FILE``.
             **options: see ``SubscriberOptions``.
         """
+        host = socket.gethostname()
         return Subscriber(
             self,
-            SubscriberSettings(
+            subscriber_settings(
+                options,
                 name=_checked("subscriber", name),
                 topics=self.settings.topics,
                 repository=str(into),
-                host=socket.gethostname(),
+                host=host,
                 pid=os.getpid(),
                 version=version("callboard"),
-                **options,
+                place=repository_place(str(into), self.settings.base, host),
             ),
+            options.get("stop_drain_s", DRAIN_S),
         )
 
     async def start_subscriber(self, settings: SubscriberSettings) -> Agent:
         """Start the agent of a subscriber; see ``Subscriber.start``."""
-        world = partial(open_subscriber_world, self.settings, settings.name, settings.repository)
+        check_hooks(settings.hooks, self.settings.base, processes=self._runtime == "processes")
+        world = partial(open_subscriber_world, self.settings, settings)
         spec = AgentSpec(f"subscriber {settings.name}", subscriber.actors(settings), world)
         return await self._start(spec, settings)
 
@@ -208,9 +218,7 @@ class Callboard:
         assert self._blobs is not None
         if settings is None:
             return AgentWorld(self.log, self._blobs, Path(tempfile.gettempdir()), exclude=self.settings.exclude)
-        repository = open_repository(settings.repository, self.settings.base)
-        spool = subscriber_spool(settings.name, settings.repository, self.settings.base)
-        return AgentWorld(self.log, self._blobs, spool, repository=repository)
+        return subscriber_world(self.log, self._blobs, self.settings.base, settings)
 
     # Questions and orders. Reading never writes, and never holds anybody up.
 
@@ -331,6 +339,26 @@ class Callboard:
     def retention_gate(self, policy: GatePolicy) -> RetentionGate:
         """What keeps packages on the log that somebody needs. To be used again: it remembers what it has read."""
         return RetentionGate(policy, self.settings.topics)
+
+    async def collect_blobs(self, *, delete: bool, grace_s: float = GRACE_S) -> Collection:
+        """Find the blobs that no record on this log refers to, and with ``delete`` remove them.
+
+        Nothing but this log may refer to what is in the blob store. Safe beside publishers, as long as none of
+        them takes longer than ``grace_s`` seconds to build a package.
+        """
+        if grace_s < GRACE_MIN_S:
+            raise RequestRefused(f"a grace of {grace_s:g} s is too short; the least is {GRACE_MIN_S:g} s")
+        assert self._blobs is not None
+        topics, now_ns = self.settings.topics, time.time_ns()
+        return await collect(
+            self.log,
+            self._blobs,
+            package=topics.package,
+            status=topics.status,
+            grace_s=grace_s,
+            now_ns=now_ns,
+            delete=delete,
+        )
 
     async def trim(self, retention: Retention, gate: RetentionGate | None = None) -> dict[str, int]:
         """Remove from every topic what the retention allows and the gate does not hold; the new first offset of each.

@@ -5,7 +5,9 @@ import os
 import tempfile
 from pathlib import Path
 
+from callboard.actors.subscriber import SubscriberSettings
 from callboard.actors.world import AgentWorld
+from callboard.app.hooks import HookRunner
 from callboard.app.settings import BoardSettings
 from callboard.backends.blob_store import BlobStore
 from callboard.backends.blob_stores import open_blob_store
@@ -44,12 +46,36 @@ async def open_publisher_world(settings: BoardSettings) -> AgentWorld:
     return AgentWorld(log, blobs, Path(tempfile.gettempdir()), exclude=settings.exclude, owned=True)
 
 
-async def open_subscriber_world(settings: BoardSettings, name: str, repository: str) -> AgentWorld:
-    """The world of a subscriber's actor that runs in a process of its own; only the importer opens the repository."""
+async def open_subscriber_world(settings: BoardSettings, subscriber: SubscriberSettings) -> AgentWorld:
+    """The world of a subscriber's actor that runs in a process of its own."""
+    log, blobs = open_board_log(settings), open_board_blobs(settings)
+    return subscriber_world(log, blobs, settings.base, subscriber, owned=True)
+
+
+def subscriber_world(
+    log: Log, blobs: BlobStore, base: Path, subscriber: SubscriberSettings, *, owned: bool = False
+) -> AgentWorld:
+    """The world of a subscriber, of whose actors only the importer opens the repository."""
     return AgentWorld(
-        open_board_log(settings),
-        open_board_blobs(settings),
-        subscriber_spool(name, repository, settings.base),
-        repository=open_repository(repository, settings.base),
-        owned=True,
+        log,
+        blobs,
+        subscriber_spool(subscriber.name, subscriber.repository, base),
+        repository=open_repository(subscriber.repository, base),
+        hooks=HookRunner(subscriber.hooks, subscriber.name, full_path(subscriber.repository, base), base),
+        owned=owned,
     )
+
+
+def full_path(repository: str, base: Path) -> str:
+    """The repository, by its absolute path if it is a folder."""
+    kind, colon, path = repository.partition(":")
+    named = bool(colon) and "/" not in kind
+    if named and kind != "folder":
+        return repository
+    return str((base / (path if named else repository)).absolute())
+
+
+def repository_place(repository: str, base: Path, host: str) -> str:
+    """What tells two copies of a repository apart. One on a server is the same from every host."""
+    where = repository if "://" in repository else f"{host}\0{(base / repository.rpartition(':')[2]).absolute()}"
+    return hashlib.sha256(where.encode()).hexdigest()[:16]

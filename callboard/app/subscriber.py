@@ -1,19 +1,29 @@
 """A subscriber, as the service that embeds it sees it."""
 
+import asyncio
+from dataclasses import replace
 from types import TracebackType
-from typing import TYPE_CHECKING, Literal, Self, TypedDict
+from typing import TYPE_CHECKING, Any, Literal, Self, TypedDict
 
 from callboard.actors.agent import Agent
 from callboard.actors.backoff import Backoff
+from callboard.actors.hooks import Hook, HookFunction, HookSettings
 from callboard.actors.subscriber import SubscriberSettings, roles
+from callboard.errors import NotAnswered
 from callboard.messages.distribution import DiscoveryMessage
-from callboard.messages.mailbox import AnnouncedQuery, CaughtUpQuery, Report, ReportQuery
+from callboard.messages.mailbox import AnnouncedQuery, CaughtUpQuery, Ready, ReadyQuery, Report, ReportQuery
 
 if TYPE_CHECKING:
     from callboard.app.board import Callboard
 
+HOOK_OPTIONS = (*(str(hook) for hook in Hook), "hook_timeout_s", "hook_max_retries")
+
+
 class SubscriberOptions(TypedDict, total=False):
-    """What a subscriber can be told, with the meaning and the defaults of ``SubscriberSettings``."""
+    """What a subscriber can be told, with the meaning and the defaults of ``SubscriberSettings`` and ``HookSettings``.
+
+    ``stop_drain_s`` is what a running import, or hook, gets to finish when the subscriber is stopped.
+    """
 
     follows: tuple[str, ...]
     editable: bool
@@ -25,20 +35,43 @@ class SubscriberOptions(TypedDict, total=False):
     announce_interval_s: float
     claim_ttl_s: float
     outbox_max: int
+    standby: bool
+    before_import: HookFunction | str
+    after_import: HookFunction | str
+    on_invalidate: HookFunction | str
+    hook_timeout_s: float
+    hook_max_retries: int
+    ready_idle_s: float
+    ready_max_age_s: float
+    ready_force_s: float
+    stop_drain_s: float
 
 
 DRAIN_S = 30.0
 """What a running import gets to finish when the subscriber is stopped."""
+FOREVER_S = 1e9
+"""A question that is answered when it is time: it ends with the agent at the latest."""
+
+
+def subscriber_settings(options: SubscriberOptions, **given: Any) -> SubscriberSettings:
+    """The settings that these options stand for; the hooks among them, which have an object of their own."""
+    plain: dict[str, Any] = dict(options)
+    plain.pop("stop_drain_s", None)
+    named = {name.removeprefix("hook_"): plain.pop(name) for name in HOOK_OPTIONS if name in plain}
+    return SubscriberSettings(**given, **plain, hooks=HookSettings(**named))
 
 
 class Subscriber:
     """Imports packages into its repository from ``start`` to ``stop``, or inside ``async with``."""
 
-    def __init__(self, board: "Callboard", settings: SubscriberSettings) -> None:
+    def __init__(self, board: "Callboard", settings: SubscriberSettings, drain_s: float = DRAIN_S) -> None:
         self.name = settings.name
         self._board = board
         self._settings = settings
+        self._drain_s = drain_s
         self._agent: Agent | None = None
+        self._watch: asyncio.Task[None] | None = None
+        self._ready = ""
 
     async def start(self) -> Agent:
         """Start the agent.
@@ -46,13 +79,18 @@ class Subscriber:
         What stands in its way (the name is taken, the repository is held) is raised by ``caught_up`` and ``ended``.
         """
         if self._agent is None:
-            self._agent = await self._board.start_subscriber(self._settings)
+            self._agent = await self._board.start_subscriber(replace(self._settings, ready_reason=self._ready))
+            self._watch = asyncio.create_task(self._watch_readiness(self._agent))
+            self._watch.add_done_callback(lambda ended: ended.cancelled() or ended.exception())  # told to who waits
         return self._agent
 
-    async def stop(self, drain_s: float = DRAIN_S) -> None:
-        """Finish the running import, for up to ``drain_s`` seconds, say goodbye, and end. Idempotent."""
+    async def stop(self, drain_s: float | None = None) -> None:
+        """Finish the running import, for up to ``drain_s`` seconds, say goodbye, and end. Idempotent.
+
+        ``drain_s`` is ``stop_drain_s`` if not given. What is not finished by then is cancelled, and undone.
+        """
         if self._agent is not None:
-            await self._agent.stop(drain_s)
+            await self._agent.stop(self._drain_s if drain_s is None else drain_s)
             self._board.forget(self._agent)
             self._agent = None
 
@@ -74,6 +112,32 @@ class Subscriber:
         answer = await (await self.start()).ask(roles.IMPORTER, ReportQuery(), timeout_s)
         assert isinstance(answer, Report)
         return answer.announcement
+
+    @property
+    def ready(self) -> bool:
+        """Whether it may serve. Once it may, that stays so, also when it is stopped and started again."""
+        return bool(self._ready)
+
+    async def until_ready(self, timeout_s: float = FOREVER_S) -> str:
+        """Wait until it may serve; which condition made it so: idle, latency, retries or forced.
+
+        Raises:
+            NotAnswered: it may not yet, after ``timeout_s`` seconds, or was stopped.
+            SubscriberTaken: another instance runs under this name.
+            RepositoryBusy: another process has the repository.
+        """
+        await self.start()
+        assert self._watch is not None
+        done, _ = await asyncio.wait({self._watch}, timeout=timeout_s)
+        if not done:
+            raise NotAnswered(f"subscriber {self.name!r} is not ready after {timeout_s:g} s; its report says why")
+        self._watch.result()
+        return self._ready
+
+    async def _watch_readiness(self, agent: Agent) -> None:
+        answer = await agent.ask(roles.ANNOUNCER, ReadyQuery(), FOREVER_S)
+        assert isinstance(answer, Ready)
+        self._ready = answer.reason
 
     async def ended(self) -> None:
         """Wait until the subscriber has ended. Returns after ``stop``; raises what ended it otherwise."""

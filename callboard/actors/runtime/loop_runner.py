@@ -24,7 +24,7 @@ class SharedWorld:
             world = await self._opened()
             return EffectEnded(effect, await world.perform(effect))
         except CallboardError as error:
-            return EffectEnded(effect, error=error)
+            return EffectEnded(effect, error=error, trace=traceback.format_exc())
         except Exception:  # noqa: BLE001  # a bug of the world, which ends the actor that met it
             return EffectEnded(effect, bug=traceback.format_exc())
 

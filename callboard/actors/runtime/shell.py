@@ -234,6 +234,6 @@ class Shell(Actor):  # type: ignore[misc]  # thespian is untyped
         if ended.bug:
             self._crash(ended.bug)
         elif ended.error is not None:
-            self._feed(Failed(ended.effect, ended.error))
+            self._feed(Failed(ended.effect, ended.error, ended.trace))
         else:
             self._feed(Done(ended.effect, ended.result))

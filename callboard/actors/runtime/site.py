@@ -11,11 +11,14 @@ from callboard.errors import CallboardError
 
 @dataclass(frozen=True, slots=True)
 class EffectEnded:
-    """An effect has ended: with a result, with an error for the decision, or with a ``bug`` (a traceback)."""
+    """An effect has ended: with a result, with an error and its ``trace`` for the decision, or with a ``bug`` (a
+    traceback).
+    """
 
     effect: Perform
     result: Any = None
     error: CallboardError | None = None
+    trace: str = ""
     bug: str = ""
 
     def __str__(self) -> str:

@@ -1,0 +1,172 @@
+"""Calls a subscriber's hooks: finds them by name, bounds their time, and keeps them off the event loop."""
+
+import asyncio
+import importlib
+import inspect
+import pickle
+import sys
+import threading
+from collections.abc import Awaitable
+from contextlib import suppress
+from functools import cache, partial
+from operator import attrgetter
+from pathlib import Path
+from typing import Any
+
+from callboard.actors.hooks import Concerned, Hook, HookCall, HookFunction, HookSettings
+from callboard.errors import ConfigError, HookFailed
+
+STUCK_MAX = 4
+"""Threads of calls that took too long and did not end: nobody can end a thread, so after so many no more are begun."""
+
+
+class HookRunner:
+    """The hooks of one subscriber; see ``callboard.actors.hooks.Hooks``.
+
+    An asynchronous hook is awaited on the event loop, any other runs in a thread of its own. One that takes too long is
+    cancelled if it is asynchronous. A thread goes on until the hook returns, or its process ends.
+
+    Args:
+        settings: which functions, and how long they may take.
+        subscriber: the subscriber's name.
+        into: its repository, as a hook is told it.
+        base: a folder where modules are looked for that are not installed.
+    """
+
+    def __init__(self, settings: HookSettings, subscriber: str, into: str, base: Path) -> None:
+        self._settings = settings
+        self._subscriber = subscriber
+        self._into = into
+        self._base = base
+        self._threads: list[threading.Thread] = []
+
+    async def call(self, hook: Hook, package: Concerned, offset: int, attempt: int) -> None:
+        """Call this hook, if there is one. Raises ``HookFailed``."""
+        chosen = self._settings.function(hook)
+        if not chosen:
+            return
+        told = HookCall(
+            hook=hook,
+            kind=package.kind,
+            paths=package.paths,
+            deep_paths=package.deep_paths,
+            package_id=package.package_id,
+            publisher=package.publisher,
+            offset=offset,
+            subscriber=self._subscriber,
+            into=self._into,
+            metadata=package.metadata,
+            attempt=attempt,
+        )
+        title = f"{hook} hook {_name(chosen)}"
+        timeout = asyncio.timeout(self._settings.timeout_s)
+        try:
+            async with timeout:
+                function = find(chosen, self._base) if isinstance(chosen, str) else chosen
+                await self._run(function, told, title)
+        except HookFailed:
+            raise
+        except (Exception, SystemExit) as error:
+            if timeout.expired():
+                raise HookFailed(f"{title} did not end within {self._settings.timeout_s:g} s") from error
+            raise HookFailed(f"{title}: {type(error).__name__}: {error}") from error
+
+    async def _run(self, function: HookFunction, told: HookCall, title: str) -> None:
+        if inspect.iscoroutinefunction(function):
+            result: object = function(told)
+        else:
+            result = await self._in_thread(function, told, title)
+        if isinstance(result, Awaitable):
+            await result
+
+    async def _in_thread(self, function: HookFunction, told: HookCall, title: str) -> object:
+        """A daemon thread: one that never ends must not keep the process from ending."""
+        self._threads = [thread for thread in self._threads if thread.is_alive()]
+        if len(self._threads) >= STUCK_MAX:
+            raise HookFailed(
+                f"{title} is not called, for {STUCK_MAX} calls of hooks that took too long have still not ended; "
+                "start the subscriber again to be rid of them"
+            )
+        loop = asyncio.get_running_loop()
+        ended: asyncio.Future[tuple[object, BaseException | None]] = loop.create_future()
+
+        def run() -> None:
+            outcome: tuple[object, BaseException | None]
+            try:
+                outcome = function(told), None
+            except BaseException as error:  # noqa: BLE001  # such as SystemExit, which would end the thread unnoticed
+                outcome = None, error
+            with suppress(RuntimeError):  # the loop was closed meanwhile
+                loop.call_soon_threadsafe(_settle, ended, outcome)
+
+        thread = threading.Thread(target=run, name=f"hook:{told.hook}", daemon=True)
+        self._threads.append(thread)
+        thread.start()
+        result, error = await ended
+        if error is not None:
+            raise error
+        return result
+
+
+def _settle(future: "asyncio.Future[Any]", outcome: object) -> None:
+    if not future.done():
+        future.set_result(outcome)
+
+
+def check(settings: HookSettings, base: Path, *, processes: bool) -> None:
+    """Look for the hooks before anything is started.
+
+    Raises:
+        ConfigError: one cannot be found, is no function, or cannot be sent to another process.
+    """
+    for hook in Hook:
+        chosen = settings.function(hook)
+        if isinstance(chosen, str):
+            if chosen:
+                find(chosen, base)
+        elif not callable(chosen):
+            raise ConfigError(f"{hook} is {chosen!r}; give it a function, or where one is, as module:function")
+        elif processes and not _can_travel(chosen):
+            raise ConfigError(
+                f"{hook} is {_name(chosen)}, which cannot be sent to another process; define it at the top level of a "
+                'module that can be imported, or use runtime="embedded"'
+            )
+
+
+@cache
+def find(where: str, base: Path) -> HookFunction:
+    """The function at ``module:function``, the module being installed or in the folder ``base``.
+
+    Raises:
+        ConfigError: it cannot be imported, or is not there.
+    """
+    module, colon, name = where.partition(":")
+    if not (module and colon and name):
+        raise ConfigError(f"hook {where!r} should be written as module:function, such as shop.hooks:purge_cache")
+    if str(base) not in sys.path:
+        sys.path.append(str(base))
+    try:
+        found = attrgetter(name)(importlib.import_module(module))
+    except Exception as error:  # the module is the service's own, and may fail in any way
+        raise ConfigError(
+            f"hook {where!r} cannot be imported: {type(error).__name__}: {error}; modules are looked for where Python "
+            f"does and in {base}"
+        ) from error
+    if not callable(found):
+        raise ConfigError(f"hook {where!r} is {found!r}, which is no function")
+    function: HookFunction = found
+    return function
+
+
+def _can_travel(function: HookFunction) -> bool:
+    try:
+        return b"__main__" not in pickle.dumps(function)
+    except (pickle.PicklingError, AttributeError, TypeError):
+        return False
+
+
+def _name(chosen: HookFunction | str) -> str:
+    if isinstance(chosen, str):
+        return chosen
+    function: Any = chosen.func if isinstance(chosen, partial) else chosen
+    return f"{getattr(function, '__module__', '')}:{getattr(function, '__qualname__', function)}"
