@@ -12,7 +12,7 @@ class BoardSettings:
     """Where the log and the blob store are.
 
     ``blobs`` may be empty: a folder beside the log's files, or a temporary one for a log in memory. ``base`` is the
-    folder that relative paths start from.
+    folder that relative paths start from. Publishers collect blobs if there is a ``blob_grace_s``.
     """
 
     log: str
@@ -20,6 +20,7 @@ class BoardSettings:
     base: Path = field(default_factory=Path.cwd)
     prefix: str = "callboard"
     exclude: tuple[str, ...] = EXCLUDED
+    blob_grace_s: float = 0.0
 
     @property
     def topics(self) -> Topics:

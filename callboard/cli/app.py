@@ -6,6 +6,7 @@ from typing import Annotated
 import typer
 
 from callboard.cli import (
+    blobs,
     clear,
     delete,
     demo,
@@ -26,6 +27,7 @@ from callboard.cli.options import BoardOptions, with_board_options
 app = typer.Typer(no_args_is_help=True, pretty_exceptions_enable=False)
 run = typer.Typer(no_args_is_help=True)
 logs = typer.Typer(no_args_is_help=True)
+large = typer.Typer(no_args_is_help=True)
 
 
 def _show_version(wanted: bool) -> None:
@@ -61,5 +63,7 @@ app.add_typer(logs, name="log", help="Look at the log, or remove what is old fro
 logs.command("list")(with_board_options(log.list_records))
 logs.command()(with_board_options(log.show))
 logs.command()(with_board_options(trim.trim))
+app.add_typer(large, name="blobs", help="Look after large content.")
+large.command("collect")(with_board_options(blobs.collect))
 app.command()(with_board_options(doctor.doctor))
 app.command()(with_board_options(migrate.migrate))

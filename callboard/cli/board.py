@@ -67,6 +67,7 @@ async def open_board(
         configure_logging=configure,
         prefix=config.prefix,
         exclude=config.publisher.exclude,
+        blob_grace_s=config.janitor.grace_hours * 3600 if config.janitor.enabled else 0.0,
     )
     try:
         await board.__aenter__()

@@ -6,6 +6,7 @@ from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, model_valida
 
 from callboard.backends.log import Retention
 from callboard.backends.repositories.folder_source import EXCLUDED
+from callboard.content.collection import GRACE_MIN_S, GRACE_S
 from callboard.errors import ConfigError
 
 LOG = "sqlite:///./board.db"
@@ -111,6 +112,15 @@ class RetentionSection(Section):
         )
 
 
+class JanitorSection(Section):
+    """What `run publisher` removes from the blob store, which then nothing but this log may refer to."""
+
+    enabled: bool = Field(default=False, description="remove blobs that no package on the log needs, every 12 hours")
+    grace_hours: float = Field(
+        default=GRACE_S / 3600, ge=GRACE_MIN_S / 3600, description="what was put so recently is spared"
+    )
+
+
 class LoggingSection(Section):
     """What the program says about itself, on standard error."""
 
@@ -141,6 +151,7 @@ class Config(Section):
     subscriber: SubscriberSection = SubscriberSection()
     subscribers: dict[str, SubscriberSection] = {}
     retention: RetentionSection = RetentionSection()
+    janitor: JanitorSection = JanitorSection()
     logging: LoggingSection = LoggingSection()
 
     def for_subscriber(self, name: str) -> SubscriberSection:

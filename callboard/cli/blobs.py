@@ -1,0 +1,45 @@
+"""``callboard blobs``: what lies in the blob store, and the removal of what nobody needs."""
+
+from dataclasses import asdict
+from typing import Annotated
+
+import typer
+
+from callboard.app.board import Callboard
+from callboard.cli.board import on_board
+from callboard.cli.clear import confirm
+from callboard.cli.exit_codes import FOUND
+from callboard.cli.options import BoardOptions, Json, Yes
+from callboard.cli.output import count, say, show, show_json, size
+from callboard.content.collection import Collection
+
+
+def collect(
+    options: BoardOptions,
+    delete: Annotated[bool, typer.Option("--delete", help="Remove them; otherwise nothing is changed.")] = False,
+    yes: Yes = False,
+    json: Json = False,
+) -> None:
+    """Find the blobs that no record on the log needs; what was put within janitor.grace_hours is spared."""
+    grace_s = options.load().config.janitor.grace_hours * 3600
+
+    async def work(board: Callboard) -> Collection:
+        if delete and not yes:
+            found = await board.collect_blobs(delete=False, grace_s=grace_s)
+            if found.unused:
+                confirm(
+                    f"nothing but this log uses this blob store; remove {count(found.unused, 'blob')}, "
+                    f"{size(found.unused_bytes)}?"
+                )
+        return await board.collect_blobs(delete=delete, grace_s=grace_s)
+
+    done = on_board(options, work)
+    if json:
+        show_json(asdict(done))
+    else:
+        show(f"{count(done.blobs, 'blob')}, {size(done.length)}; unused {done.unused}, {size(done.unused_bytes)}")
+        if delete:
+            show(f"removed {count(done.removed, 'blob')}, {size(done.removed_bytes)}")
+    if done.problem:
+        say(f"warning: {done.problem}")
+        raise typer.Exit(FOUND)

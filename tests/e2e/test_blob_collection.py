@@ -1,0 +1,27 @@
+"""Unused blobs at the command line."""
+
+import os
+import time
+
+import pytest
+
+
+@pytest.mark.proves("F20", "F22", "F23")
+def test_blobs_that_nothing_needs_any_more_are_told_and_then_removed(terminal):
+    large = terminal.folder / "site" / "large.bin"
+    for content in (b"old", b"new"):
+        large.write_bytes(content * 50_000)
+        package = terminal.json("publish", "./site")
+    blobs = [file for file in (terminal.folder / "board.db" / "blobs").rglob("*") if len(file.name) == 62]
+    assert len(blobs) == 2
+    terminal.run("log", "trim", "--below", str(package["offset"]), "--yes")
+    assert terminal.json("blobs", "collect")["unused"] == 0
+    for file in blobs:
+        os.utime(file, (time.time() - 100_000,) * 2)
+    found = terminal.json("blobs", "collect")
+    assert (found["blobs"], found["unused"], found["unused_bytes"], found["removed"]) == (2, 1, 150_000, 0)
+    assert "remove 1 blob, 150 kB? Nobody is here to ask" in terminal.refused("blobs", "collect", "--delete")
+    assert "removed 1 blob, 150 kB" in terminal.out("blobs", "collect", "--delete", "--yes")
+    assert terminal.json("blobs", "collect", "--delete", "--yes")["removed"] == 0
+    terminal.run("run", "subscriber", "edge-1", "--into", "./out", "--until-caught-up")
+    assert (terminal.folder / "out" / "large.bin").read_bytes() == b"new" * 50_000
