@@ -1,4 +1,7 @@
-"""Offsets are committed in order, whoever rolls back: a tailing reader loses nothing and sees no disorder."""
+"""Offsets are committed in order, whoever rolls back: a tailing reader loses nothing and sees no disorder.
+
+Eight seconds; with ``CALLBOARD_LONG=1`` (``make endurance``) a minute.
+"""
 
 import asyncio
 import os
@@ -6,12 +9,13 @@ import sys
 from asyncio.subprocess import PIPE, Process
 from pathlib import Path
 
+import pytest
+
 from callboard.backends.logs.postgres import PostgresLog
 
 WRITER = Path(__file__).with_name("aborting_writer.py")
 WRITERS = 10
-SECONDS = float(os.environ.get("CALLBOARD_CHAOS_SECONDS", "4"))
-"""How long the writers write; set it higher for a soak."""
+SECONDS = 60.0 if "CALLBOARD_LONG" in os.environ else 8.0
 
 
 async def start(url: str, name: str) -> Process:
@@ -39,6 +43,7 @@ async def tail(log: PostgresLog, writing: asyncio.Future[list[dict[int, str]]]) 
             return found
 
 
+@pytest.mark.timeout(240)
 def test_ten_writers_that_often_roll_back_lose_nothing_and_keep_their_order(postgres_url: str) -> None:
     async def scenario() -> None:
         log = PostgresLog(postgres_url)
@@ -57,5 +62,9 @@ def test_ten_writers_that_often_roll_back_lose_nothing_and_keep_their_order(post
             mine = [int(text.split()[1]) for _, text in found if text.startswith(f"w{number} ")]
             assert mine
             assert mine == sorted(mine)
+        print(  # noqa: T201 - the figures that this is run for
+            f"{len(found)} records of {WRITERS} writers in {SECONDS:.0f} s, 0 lost, 0 out of order; "
+            f"{offsets[-1] - len(found)} offsets given and rolled back"
+        )
 
     asyncio.run(scenario())
