@@ -11,7 +11,7 @@ GENERATE := $(BIN)/python callboard/messages/proto/generate.py
 .DELETE_ON_ERROR:
 .NOTPARALLEL: # every target uses the one .venv, and the tools use both cores by themselves
 .SUFFIXES:
-.PHONY: help demo test test-servers conformance planted-bugs lint bench gen check-gen clean
+.PHONY: help demo test test-servers endurance conformance planted-bugs lint bench gen check-gen clean
 
 help: ## List what can be made; ARGS="..." is passed on to the command behind a target.
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "  make %-13s %s\n", $$1, $$2}' $(firstword $(MAKEFILE_LIST))
@@ -30,6 +30,10 @@ conformance: $(VENV)/.ready-test ## Show every check on every log, blob store an
 
 planted-bugs: $(VENV)/.ready-test ## Show that the conformance suites catch every bug that was planted in a backend.
 	@$(BIN)/python -m callboard.testing.conformance planted $(ARGS)
+
+endurance: $(VENV)/.ready-test ## Have ten processes append for a minute each on PostgreSQL and Kafka, and count what came of it.
+	@CALLBOARD_LONG=1 $(BIN)/python -m pytest -s tests/conformance/postgres/test_append_order.py \
+	  tests/conformance/kafka/test_ten_writers.py $(ARGS)
 
 lint: $(VENV)/.ready-lint ## Check style, types, layers and that the generated code is up to date.
 	@$(BIN)/ruff check .
