@@ -27,10 +27,10 @@ def straggler(rows: Iterable[SubscriberStatus], publisher: str, farm: str) -> tu
 
 
 async def publisher_status(
-    agent: Agent, rows: list[SubscriberStatus], with_packages: Iterable[str], now_ns: int, timeout_s: float
+    agent: Agent, rows: list[SubscriberStatus], heard_of: Iterable[str], now_ns: int, timeout_s: float
 ) -> tuple[tuple[PublisherStatus, ...], str]:
-    """Every publisher that has packages on the log or is followed by name, and what went wrong."""
-    names = sorted({*with_packages, *(name for row in rows for name in row.follows)})
+    """Every publisher that was heard of or is followed by name, and what went wrong."""
+    names = sorted({*heard_of, *(name for row in rows for name in row.follows)})
     wanted = [(name, farm, *straggler(rows, name, farm)) for name in names for farm in (PERSISTED, PUBLISHED)]
     asked = [(name, farm, slowest, members) for name, farm, slowest, members in wanted if slowest is not None]
     query = SizesQuery(queues=tuple(QueueSize(publisher=name, after=slowest.offset) for name, _, slowest, _ in asked))

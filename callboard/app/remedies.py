@@ -10,6 +10,13 @@ def troubles(row: SubscriberStatus) -> tuple[Trouble, ...]:
     return tuple(trouble for source in (_absence, _state, _errors) for trouble in source(row))
 
 
+def why(row: SubscriberStatus) -> str:
+    """The same in a line, with the commands."""
+    told = [trouble.what for trouble in row.troubles]
+    told += [f"`{remedy.command}` {remedy.does}" for trouble in row.troubles for remedy in trouble.remedies]
+    return "; ".join(told)
+
+
 def _absence(row: SubscriberStatus) -> Iterator[Trouble]:
     last = f"was {row.state} when last heard of" + (f": {row.reason}" if row.reason else "")
     where = f"process {row.pid} on {row.host or 'an unknown host'}"
@@ -74,10 +81,10 @@ def _state(row: SubscriberStatus) -> Iterator[Trouble]:
 
 def _errors(row: SubscriberStatus) -> Iterator[Trouble]:
     given_up = row.errors - row.held - row.hooks
-    counted = ((given_up, "given up"), (row.held, "held back"), (row.hooks, "imported, but with a hook that failed"))
+    counted = ((given_up, "given up"), (row.held, "held back"), (row.hooks, "imported but for a hook that failed"))
     if parts := [f"{number} {what}" for number, what in counted if number]:
         yield Trouble(
-            f"packages {', '.join(parts)}",
+            f"of its packages, {', '.join(parts)}",
             (Remedy(f"callboard errors {row.name}", "shows them, and how to retry or dismiss them"),),
         )
     if row.errors_dropped:

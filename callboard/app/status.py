@@ -79,7 +79,8 @@ async def board_status(agent: Agent, now_ns: int, timeout_s: float) -> BoardStat
         queues = [next(answers) for _ in followed(member)] if found.queues and not found.problem else []
         name = member.announcement.subscriber
         rows.append(_row(member, queues, [count for count in errors.counts if count.subscriber == name], now_ns))
-    publishers, problem = await publisher_status(agent, rows, found.publishers, now_ns, timeout_s)
+    named = {*found.publishers, *(state.publisher for member in view.members for state in member.announcement.states)}
+    publishers, problem = await publisher_status(agent, rows, named, now_ns, timeout_s)
     return BoardStatus(tuple(rows), publishers, found.problem or problem, tuple(_notes(view)))
 
 

@@ -14,7 +14,11 @@ STYLES = {
     "idle": "green",
     "importing": "green",
     "starting": "cyan",
+    "running": "green",
     "waiting": "yellow",
+    "paused": "yellow",
+    "staged": "yellow",
+    "throttled": "yellow",
     "retrying": "yellow",
     "silent": "yellow",
     "blocked": "bold red",
@@ -47,14 +51,19 @@ def say(text: str) -> None:
 
 
 def show_table(columns: Iterable[str], rows: Iterable[Iterable[str | Text]]) -> None:
-    """Print a table. Long texts wrap; a column in ``<...>`` is for numbers."""
-    table = Table(box=None, pad_edge=False, padding=(0, 2, 0, 0), header_style="bold")
+    """Print a table; see ``table``."""
+    out().print(table(columns, rows))
+
+
+def table(columns: Iterable[str], rows: Iterable[Iterable[str | Text]]) -> Table:
+    """A table. Long texts wrap; a column in ``<...>`` is for numbers."""
+    made = Table(box=None, pad_edge=False, padding=(0, 2, 0, 0), header_style="bold")
     for name in columns:
         number = name.startswith("<")
-        table.add_column(name.strip("<>"), justify="right" if number else "left", no_wrap=number, overflow="fold")
+        made.add_column(name.strip("<>"), justify="right" if number else "left", no_wrap=number, overflow="fold")
     for row in rows:
-        table.add_row(*(cell if isinstance(cell, Text) else Text(cell) for cell in row))
-    out().print(table)
+        made.add_row(*(cell if isinstance(cell, Text) else Text(cell) for cell in row))
+    return made
 
 
 def state_text(state: str) -> Text:

@@ -8,12 +8,12 @@ import typer
 
 from callboard.app.board import Callboard
 from callboard.app.publisher import Publisher
+from callboard.app.remedies import why
 from callboard.app.views import Package, SubscriberStatus, to_data
 from callboard.cli.board import on_board
 from callboard.cli.exit_codes import FOUND
 from callboard.cli.options import BoardOptions, Json
 from callboard.cli.output import count, say, show, show_json, size
-from callboard.cli.status import why
 from callboard.cli.waiting import wait_for_fleet
 
 Name = Annotated[str, typer.Option("--publisher", metavar="NAME", help="Else the one that callboard.toml names.")]

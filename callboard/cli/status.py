@@ -1,67 +1,54 @@
-"""``callboard status``: who has what, who has not, and why not."""
+"""``callboard status``: who has what, who has not, why not, and what can be done."""
 
+import asyncio
 from dataclasses import asdict
+from typing import Annotated
+
+import typer
+from rich.live import Live
 
 from callboard.app.board import Callboard
 from callboard.app.outlook import Outlook
-from callboard.app.views import BoardStatus, SubscriberStatus, to_data
+from callboard.app.views import BoardStatus, to_data
 from callboard.cli.board import on_board
 from callboard.cli.options import BoardOptions, Json
-from callboard.cli.output import age, count, say, show, show_json, show_table, state_text
+from callboard.cli.output import out, say, show_json
 from callboard.cli.retention import outlooks, warn
+from callboard.cli.status_screen import draw
+from callboard.errors import ConfigError
+
+REFRESH_S = 1.0
+"""Subscribers announce a change at most once a second."""
 
 
-def status(options: BoardOptions, json: Json = False) -> None:
-    """Show every subscriber: its state, how far behind it is, and why."""
+def status(
+    options: BoardOptions,
+    watch: Annotated[bool, typer.Option("--watch", help="Refresh until Ctrl-C; needs a terminal.")] = False,
+    json: Json = False,
+) -> None:
+    """Show every subscriber and publisher: state, how far behind, why, and what can be done about it."""
+    if watch and (json or not out().is_terminal):
+        raise ConfigError("--watch draws on a terminal; leave it out, and call again for a newer answer")
+    section = options.load().config.retention
 
-    async def work(board: Callboard) -> tuple[BoardStatus, list[Outlook]]:
+    async def look(board: Callboard) -> tuple[BoardStatus, list[Outlook]]:
         view = await board.status()
-        return view, await outlooks(board, options.load().config.retention, view.subscribers)
+        return view, await outlooks(board, section, view.subscribers)
 
-    view, left = on_board(options, work)
+    async def watching(board: Callboard) -> None:
+        with Live(console=out(), auto_refresh=False) as live:
+            while True:
+                live.update(draw(*await look(board)), refresh=True)
+                await asyncio.sleep(REFRESH_S)
+
+    if watch:
+        on_board(options, watching)
+        return
+    view, left = on_board(options, look)
     if json:
         show_json(to_data(view) | {"outlook": [asdict(each) for each in left]})
-    elif view.subscribers:
-        _show(view)
-    else:
-        show("no subscriber was ever heard of; start one with `callboard run subscriber NAME --into DIR`")
-    if view.problem and not json:
+        return
+    out().print(draw(view, left))
+    if view.problem:
         say(f"warning: {view.problem}")
-    if not json:
-        warn(options.load().config.retention, left)
-
-
-def _show(view: BoardStatus) -> None:
-    columns = ("SUBSCRIBER", "STATE", "<LAG>", "BEHIND", "<OFFSET>", "<ERRORS>", "SEEN")
-    show_table(
-        columns,
-        (
-            (
-                row.name,
-                state_text(row.state if row.liveness == "live" else row.liveness),
-                str(row.lag_packages) if row.lag_packages >= 0 else "?",
-                age(row.lag_s) if row.lag_packages else "",
-                str(row.offset) if row.offset >= 0 else "",
-                str(row.errors or ""),
-                age(row.seen_s),
-            )
-            for row in view.subscribers
-        ),
-    )
-    for row in view.subscribers:  # below the table, where there is room for sentences
-        if text := why(row):
-            show(f"\n{row.name}: {text}")
-
-
-def why(row: SubscriberStatus) -> str:
-    """Why the subscriber does not move, and what happens next or can be done."""
-    said = [row.reason or row.last_error if row.lag_packages or row.state in ("blocked", "gap") else ""]
-    if row.liveness in ("silent", "gone"):
-        said.insert(0, f"was {row.state} when last heard of")
-    elif row.state == "retrying":
-        said.append(f"next try in {age(row.next_try_s)}")
-    elif row.state == "blocked" and row.editable:
-        said.append(f"or pass it over: callboard clear {row.name} --first 1")
-    if row.errors:
-        said.append(f"{count(row.errors, 'package')} given up: callboard errors {row.name}")
-    return "; ".join(text for text in said if text)
+    warn(section, left)

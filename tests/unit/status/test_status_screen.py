@@ -1,0 +1,119 @@
+"""The whole story of a fleet with every kind of trouble, on one screen."""
+
+import io
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+import typer
+from rich.console import Console
+
+from callboard.app.outlook import Outlook
+from callboard.app.remedies import troubles
+from callboard.app.views import BoardStatus, to_data
+from callboard.cli.app import app
+from callboard.cli.status_screen import draw
+from callboard.messages.distribution import State, Status
+
+GOLDEN = Path(__file__).with_name("status_screen.txt")
+
+
+def rendered(view: BoardStatus, *left: Outlook, width: int = 100, colours: bool = False) -> str:
+    file = io.StringIO()
+    console = Console(file=file, width=width, force_terminal=colours, no_color=not colours, markup=False, highlight=False)
+    console.print(draw(view, left))
+    return "".join(f"{line.rstrip()}\n" for line in file.getvalue().splitlines())
+
+
+@pytest.fixture
+def troubled(board: Any) -> Any:
+    """One of each kind, and two that are well."""
+    for number in range(10):
+        board.package(path=f"/blog/{number}")
+    board.announce("gone-1", 4, State.IMPORTING, since_s=5)
+    board.pass_time(2 * 3600)
+    board.announce("left-1", 8, State.STOPPED, since_s=5)
+    board.announce("silent-1", 7, State.IMPORTING, since_s=60)
+    for number in range(3):
+        board.package("news", f"/news/{number}", 1_200_000)
+    board.pass_time(240)
+    now = board.now_ns
+    board.announce("edge-1", 13, imported=13)
+    board.announce("edge-2", 13, editable=True, imported=12, superseded=1, ready=True, ready_reason="idle")
+    board.announce(
+        "blocked-1", 5, State.BLOCKED, since_s=230, attempts=1, head_offset=6, head_package="p-6",
+        reason="its content is not what its digest says: expected 5f2c, got 9a81",
+        last_error="its content is not what its digest says: expected 5f2c, got 9a81",
+    )  # fmt: skip
+    board.announce(
+        "golden-1", 8, State.RETRYING, editable=True, since_s=31, attempts=4, head_offset=9, max_retries=9,
+        next_try_ns=now + 14 * 10**9, last_error="[Errno 28] No space left on device",
+        reason="attempt 4 failed: [Errno 28] No space left on device",
+    )  # fmt: skip
+    board.announce("staged-1", 8, State.STAGED, since_s=31, golden="golden-1", head_offset=9)
+    board.announce("slow-1", 11, State.THROTTLED, since_s=12, throttle_per_min=30, head_offset=12)
+    board.announce("paused-1", 10, State.PAUSED, since_s=3000, reason="paused by kim: maintenance of the array")
+    board.announce("holds-1", 13, on_give_up="quarantine", held=2, max_retries=3)
+    board.announce("gap-1", -1, State.GAP, since_s=90, reason="the log begins at 3, and 1 is the next package")
+    board.announce("waits-1", 12, State.WAITING, since_s=8, reason="the repository cannot be opened: disk I/O error")
+    board.tell("holds-1", 2, Status.HELD, "not a directory: /news", attempts=4)
+    board.tell("holds-1", 3, Status.HELD, "not a directory: /news", attempts=4)
+    board.tell("edge-1", 4, Status.REMOVED_FAILED, "file name too long", attempts=1)
+    board.tell("edge-1", 5, Status.HOOK_FAILED, "purge: connection refused", attempts=3)
+    board.pass_time(2)
+    return board
+
+
+@pytest.mark.proves("F42", "F44", "F45", "F55", "F58", "W26", "W29")
+def test_one_screen_tells_the_whole_story(troubled: Any) -> None:
+    assert rendered(troubled.status(), Outlook("blocked-1", 3 * 3600, soon=True)) == GOLDEN.read_text()
+
+
+def test_no_line_is_wider_than_the_terminal_and_no_command_is_broken(troubled: Any) -> None:
+    view = troubled.status()
+    lines = rendered(view).splitlines()
+    assert max(map(len, lines)) <= 100
+    commands = {remedy.command for row in view.subscribers for trouble in row.troubles for remedy in trouble.remedies}
+    shown = {line.strip().partition("  ")[0].removeprefix("$ ") for line in lines if line.strip().startswith("$ ")}
+    assert commands == shown
+
+
+def test_colours_are_only_for_a_terminal(troubled: Any) -> None:
+    view = troubled.status()
+    assert "\x1b[" not in rendered(view)
+    assert "\x1b[1;31mblocked" in rendered(view, colours=True)
+
+
+def test_json_has_all_of_it(troubled: Any) -> None:
+    data = json.loads(json.dumps(to_data(troubled.status())))
+    rows = {row["name"]: row for row in data["subscribers"]}
+    assert rows["golden-1"]["troubles"][0]["remedies"][0]["command"] == "callboard retry golden-1"
+    assert rows["golden-1"]["next_try_s"] == pytest.approx(12, abs=0.5)
+    assert rows["holds-1"]["held"] == 2
+    assert {each["name"] for each in data["publishers"]} == {"news", "site"}
+
+
+def test_a_fleet_that_is_well_has_no_story(board: Any) -> None:
+    board.package()
+    board.announce("edge-1", 1)
+    assert troubles(board.row("edge-1")) == ()
+    assert len(rendered(board.status()).splitlines()) == 5
+
+
+def test_an_empty_board_says_how_to_begin(board: Any) -> None:
+    assert "callboard run subscriber NAME --into DIR" in rendered(board.status())
+
+
+def test_every_remedy_is_a_command_that_there_is(troubled: Any) -> None:
+    group: Any = typer.main.get_command(app)
+    for row in troubled.status().subscribers:
+        for trouble in row.troubles:
+            for remedy in trouble.remedies:
+                words = remedy.command.split()[1:]
+                context = typer.Context(group)
+                command = group
+                while hasattr(command, "commands"):
+                    assert words[0] in command.commands, remedy.command
+                    command = command.commands[words.pop(0)]
+                command.make_context("", words, parent=context)
