@@ -6,7 +6,7 @@ import secrets
 import socket
 import tempfile
 import time
-from collections.abc import Callable
+from collections.abc import AsyncIterator, Callable, Collection
 from dataclasses import replace
 from functools import partial
 from importlib.metadata import version
@@ -20,7 +20,8 @@ from callboard.actors.publisher import PublisherSettings
 from callboard.actors.runtime import Runtime, start_agent
 from callboard.actors.subscriber import SubscriberSettings
 from callboard.actors.world import AgentWorld
-from callboard.app import clearing, forgetting, queues
+from callboard.app import clearing, events, forgetting, queues
+from callboard.app.events import BoardEvent
 from callboard.app.hooks import check as check_hooks
 from callboard.app.log_records import record_data
 from callboard.app.opening import (
@@ -32,6 +33,7 @@ from callboard.app.opening import (
     subscriber_world,
 )
 from callboard.app.publisher import Publisher
+from callboard.app.publishing import Publishing
 from callboard.app.retention_gate import GatePolicy, RetentionGate, trim
 from callboard.app.settings import BoardSettings
 from callboard.app.status import board_status
@@ -66,6 +68,7 @@ class Callboard:
         prefix: what the topics' names begin with.
         exclude: patterns of file names that publishers leave out.
         blob_grace_s: publishers remove blobs that no record needs and that were put so long ago; 0 is never.
+        publishing: how publishers ship, and what they tell of it.
     """
 
     def __init__(
@@ -80,9 +83,10 @@ class Callboard:
         prefix: str = "callboard",
         exclude: tuple[str, ...] = EXCLUDED,
         blob_grace_s: float = 0.0,
+        publishing: Publishing = Publishing(),  # noqa: B008 - frozen
     ) -> None:
         folder = (base or Path.cwd()).absolute()
-        self.settings = BoardSettings(log, blobs, folder, prefix, exclude, blob_grace_s)
+        self.settings = BoardSettings(log, blobs, folder, prefix, exclude, blob_grace_s, publishing)
         self._runtime: Runtime = runtime
         self._create = create
         self._configure_logging = configure_logging
@@ -162,8 +166,14 @@ class Callboard:
         return await self.publisher_agent(next(iter(self._publishers), VIEWER))
 
     async def _start_publisher(self, name: str) -> Agent:
+        publishing = self.settings.publishing
         settings = PublisherSettings(
-            name=name, instance=self._instance, topics=self.settings.topics, blob_grace_s=self.settings.blob_grace_s
+            name=name,
+            instance=self._instance,
+            topics=self.settings.topics,
+            throttle=publishing.throttle,
+            events=() if name == VIEWER else publishing.events,
+            blob_grace_s=self.settings.blob_grace_s,
         )
         world = partial(open_publisher_world, self.settings)
         return await self._start(AgentSpec(f"publisher {name}", publisher.actors(settings), world), None)
@@ -217,8 +227,37 @@ class Callboard:
         """Embedded agents share the board's log and blob store."""
         assert self._blobs is not None
         if settings is None:
-            return AgentWorld(self.log, self._blobs, Path(tempfile.gettempdir()), exclude=self.settings.exclude)
+            return AgentWorld(
+                self.log,
+                self._blobs,
+                Path(tempfile.gettempdir()),
+                exclude=self.settings.exclude,
+                max_package_bytes=self.settings.publishing.max_package_bytes,
+            )
         return subscriber_world(self.log, self._blobs, self.settings.base, settings)
+
+    # Events.
+
+    def events(
+        self, publisher: str = "", kinds: Collection[str] = (), after: int | None = None, *, follow: bool = True
+    ) -> AsyncIterator[BoardEvent]:
+        """What becomes of packages, from whatever process it is told; for ever, unless ``follow`` is false.
+
+        Args:
+            publisher: of this one's packages; of all if not given.
+            kinds: created, queued, distributed, imported, failed; all if not given. Only what ``Publishing.events``
+                names is written.
+            after: the ``position`` of the last event that was seen; -1 begins at the oldest, None with what comes now.
+            follow: whether to wait for more at the end.
+
+        Yields:
+            Each event once, as far as the last ten thousand are concerned; see its ``key``.
+
+        Raises:
+            OffsetOutOfRange: what comes after ``after`` was removed from the log.
+            LogReplaced: the positions belong to another log.
+        """
+        return events.events(self.log, self.settings.topics.event, publisher, kinds, after, follow=follow)
 
     # Questions and orders. Reading never writes, and never holds anybody up.
 

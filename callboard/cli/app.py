@@ -17,6 +17,7 @@ from callboard.cli import (
     migrate,
     publish,
     queue,
+    ready,
     run_publisher,
     run_subscriber,
     status,
@@ -56,6 +57,7 @@ run.command()(with_board_options(run_publisher.publisher))
 app.command()(with_board_options(publish.publish))
 app.command()(with_board_options(delete.delete))
 app.command()(with_board_options(status.status))
+app.command()(with_board_options(ready.ready))
 app.command()(with_board_options(queue.queue))
 app.command()(with_board_options(errors.errors))
 app.command()(with_board_options(clear.clear))

@@ -2,6 +2,7 @@
 
 import asyncio
 from enum import StrEnum
+from pathlib import Path
 from typing import Annotated
 
 import structlog
@@ -13,6 +14,7 @@ from callboard.cli.board import configure_service_logging, open_board, place
 from callboard.cli.exit_codes import FOUND
 from callboard.cli.options import BoardOptions
 from callboard.cli.output import count, say, show
+from callboard.cli.ready_file import ready_file
 from callboard.cli.service import first_of, stop_signals
 from callboard.config import Loaded, SubscriberSection, Value
 from callboard.errors import ConfigError, NotAnswered
@@ -24,6 +26,11 @@ LOOK_S = 1.0
 
 STUCK = {State.BLOCKED: "blocked", State.GAP: "at a gap"}
 """The states that pass only when somebody does something."""
+
+
+BEFORE_HELP = "Called before content changes."
+AFTER_HELP = "Called after content has changed."
+INVALIDATE_HELP = "Called for paths that are invalidated."
 
 
 class OnGap(StrEnum):
@@ -50,6 +57,11 @@ def subscriber(
     start: Annotated[str | None, typer.Option(help="earliest, latest or an offset, if it never ran.")] = None,
     on_gap: Annotated[OnGap | None, typer.Option(help="If its next package was trimmed away.")] = None,
     runtime: Annotated[Runtime | None, typer.Option(help="Where its actors run.")] = None,
+    before_import: Annotated[str | None, typer.Option(metavar="MODULE:FUNCTION", help=BEFORE_HELP)] = None,
+    after_import: Annotated[str | None, typer.Option(metavar="MODULE:FUNCTION", help=AFTER_HELP)] = None,
+    on_invalidate: Annotated[str | None, typer.Option(metavar="MODULE:FUNCTION", help=INVALIDATE_HELP)] = None,
+    standby: Annotated[bool, typer.Option("--standby", help="Wait while another one has the name.")] = False,
+    ready_file: Annotated[Path | None, typer.Option(metavar="FILE", help="There while it may serve.")] = None,
     until_caught_up: Annotated[bool, typer.Option("--until-caught-up", help="End when all there is is done.")] = False,
 ) -> None:
     """Run a subscriber: import every package into its repository until Ctrl-C or SIGTERM."""
@@ -60,17 +72,27 @@ def subscriber(
         "max_retries": ("--max-retries", max_retries),
         "start": ("--start", start),
         "on_gap": ("--on-gap", on_gap),
+        "before_import": ("--before-import", before_import),
+        "after_import": ("--after-import", after_import),
+        "on_invalidate": ("--on-invalidate", on_invalidate),
+        "standby": ("--standby", standby or None),
     }
     flags = [Value(("subscribers", name, key), value, flag) for key, (flag, value) in said.items()]
     loaded = options.load(*flags, Value(("runtime",), runtime, "--runtime"))
     settings = loaded.config.for_subscriber(name)
     if not settings.into:
         raise ConfigError(f"subscriber {name!r} has nowhere to import to; say --into DIR, or set it in [subscriber]")
-    asyncio.run(_run(options, loaded, name, settings, until_caught_up=until_caught_up))
+    asyncio.run(_run(options, loaded, name, settings, ready_path=ready_file, until_caught_up=until_caught_up))
 
 
 async def _run(
-    options: BoardOptions, loaded: Loaded, name: str, settings: SubscriberSection, *, until_caught_up: bool
+    options: BoardOptions,
+    loaded: Loaded,
+    name: str,
+    settings: SubscriberSection,
+    *,
+    ready_path: Path | None,
+    until_caught_up: bool,
 ) -> None:
     configure = configure_service_logging(options, loaded.config)
     with stop_signals() as stop:
@@ -86,8 +108,18 @@ async def _run(
                 on_undecodable=settings.on_undecodable,
                 announce_interval_s=settings.announce_interval_s,
                 retry=Backoff(settings.retry_first_s, settings.retry_max_s),
+                before_import=settings.before_import,
+                after_import=settings.after_import,
+                on_invalidate=settings.on_invalidate,
+                hook_timeout_s=settings.hook_timeout_s,
+                hook_max_retries=settings.hook_max_retries,
+                ready_idle_s=settings.ready_idle_s,
+                ready_max_age_s=settings.ready_max_age_s,
+                ready_force_s=settings.ready_force_s,
+                standby=settings.standby,
+                stop_drain_s=settings.stop_drain_s,
             )
-            async with edge:
+            async with edge, ready_file(edge, ready_path):
                 line = structlog.get_logger().bind(subscriber=name)
                 line.info("subscriber.started", log=place(loaded.config.log), into=place(settings.into))
                 goal = _caught_up(edge) if until_caught_up else edge.ended()

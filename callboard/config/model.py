@@ -69,6 +69,22 @@ class SubscriberSection(Section):
     announce_interval_s: float = Field(default=10.0, ge=0.5, le=300, description="seconds between announcements")
     retry_first_s: float = Field(default=1.0, gt=0, le=3600, description="seconds to the first retry; then doubled")
     retry_max_s: float = Field(default=300.0, gt=0, le=86400, description="seconds between two retries, at most")
+    before_import: str = Field(default="", description="called before content changes, as module:function")
+    after_import: str = Field(default="", description="called after content has changed, as module:function")
+    on_invalidate: str = Field(default="", description="called for paths that are invalidated, as module:function")
+    hook_timeout_s: float = Field(default=60.0, gt=0, le=86400, description="a call that takes longer has failed")
+    hook_max_retries: int = Field(
+        default=10, ge=-1, description="retries before an after_import call is given up; -1 is no limit"
+    )
+    ready_idle_s: float = Field(default=10.0, ge=0, le=3600, description="ready if nothing came for so long")
+    ready_max_age_s: float = Field(
+        default=120.0, ge=0, le=86400, description="ready if it imports a package that is younger than so many seconds"
+    )
+    ready_force_s: float = Field(default=300.0, ge=0, le=86400, description="ready so long after the start in any case")
+    standby: bool = Field(default=False, description="wait while another one has the name or the repository")
+    stop_drain_s: float = Field(
+        default=30.0, ge=0, le=3600, description="what a running import gets to finish at a stop"
+    )
 
     @model_validator(mode="after")
     def _bounds_are_in_order(self) -> Self:

@@ -44,7 +44,7 @@ class SubscriberSettings:
     host: str = ""
     pid: int = 0
     version: str = ""
-    hooks: HookSettings = HookSettings()
+    hooks: HookSettings = field(default_factory=HookSettings)
     standby: bool = False
     place: str = ""
     ready_idle_s: float = 10.0
@@ -63,6 +63,9 @@ class SubscriberSettings:
     costs no more than this many imports one at a time."""
     batch_bytes: int = 8 << 20
     """Bytes imported together at most, unless one package alone has more."""
+    coalesce: bool = True
+    """Whether a package is left out (SUPERSEDED) of which a later one, imported together with it, leaves nothing. The
+    repository ends up the same, so this is a matter of work saved, and of whether each package is to be seen there."""
     parallel: int = 4
     """Packages downloaded and checked at the same time: enough to hide the delay of a blob store."""
 

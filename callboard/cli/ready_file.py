@@ -1,0 +1,51 @@
+"""The file that is there while a subscriber may serve, for probes that look at nothing else."""
+
+import asyncio
+import os
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+from pathlib import Path
+
+from callboard.app.subscriber import Subscriber
+from callboard.errors import CallboardError, ConfigError
+
+
+@asynccontextmanager
+async def ready_file(edge: Subscriber, path: Path | None) -> AsyncIterator[None]:
+    """Write the file, with the process id in it, once the subscriber is ready, and remove it at the end.
+
+    One that a killed process has left is removed first. Raises ``ConfigError`` if there can be no such file.
+    """
+    if path is None:
+        yield
+        return
+    _remove(path)
+    writing = asyncio.create_task(_write(edge, path))
+    try:
+        yield
+    finally:
+        writing.cancel()
+        await asyncio.gather(writing, return_exceptions=True)
+        _remove(path)
+
+
+async def _write(edge: Subscriber, path: Path) -> None:
+    try:
+        await edge.until_ready()
+    except CallboardError:
+        return  # it ends, and says why
+    _put(path)
+
+
+def _put(path: Path) -> None:
+    path.write_text(f"{os.getpid()}\n")
+
+
+def _remove(path: Path) -> None:
+    try:
+        if not path.parent.is_dir():
+            raise NotADirectoryError(f"{path.parent} is not there")
+        path.unlink(missing_ok=True)
+    except OSError as error:
+        fix = "name a file in a folder that is there"
+        raise ConfigError(f"--ready-file {path} cannot be used ({error}); {fix}") from error
