@@ -1,7 +1,7 @@
 """callboard: distributes content from publishers to fleets of subscribers through one persisted log.
 
-Everything that a service needs is here: ``Callboard``, the ``Package`` it answers with, and the errors. Code without an
-event loop uses ``callboard.sync.Callboard``.
+Everything that a service needs is here: ``Callboard``, how its publishers ship (``Publishing``), the ``Package`` it
+answers with, and the errors. Code without an event loop uses ``callboard.sync.Callboard``.
 """
 
 from importlib import import_module
@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from callboard.app.board import Callboard
+    from callboard.app.publishing import Publishing
     from callboard.app.views import Package
     from callboard.errors import (
         AgentFailed,
@@ -37,6 +38,7 @@ __all__ = [
     "NotAnswered",
     "Package",
     "PackageError",
+    "Publishing",
     "RepositoryBusy",
     "RepositoryError",
     "RequestRefused",
@@ -44,7 +46,11 @@ __all__ = [
     "SubscriberTaken",
 ]
 
-_MODULES = {"Callboard": "callboard.app.board", "Package": "callboard.app.views"}
+_MODULES = {
+    "Callboard": "callboard.app.board",
+    "Package": "callboard.app.views",
+    "Publishing": "callboard.app.publishing",
+}
 """Where the names are that are not errors."""
 
 

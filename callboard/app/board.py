@@ -6,7 +6,7 @@ import secrets
 import socket
 import tempfile
 import time
-from collections.abc import AsyncIterator, Callable, Collection
+from collections.abc import AsyncIterator, Callable, Iterable
 from dataclasses import replace
 from functools import partial
 from importlib.metadata import version
@@ -20,7 +20,8 @@ from callboard.actors.publisher import PublisherSettings
 from callboard.actors.runtime import Runtime, start_agent
 from callboard.actors.subscriber import SubscriberSettings
 from callboard.actors.world import AgentWorld
-from callboard.app import clearing, events, forgetting, queues
+from callboard.app import events, forgetting, queues
+from callboard.app.commanding import Commanding
 from callboard.app.events import BoardEvent
 from callboard.app.hooks import check as check_hooks
 from callboard.app.log_records import record_data
@@ -39,12 +40,13 @@ from callboard.app.settings import BoardSettings
 from callboard.app.status import board_status
 from callboard.app.subscriber import DRAIN_S, Subscriber, SubscriberOptions, subscriber_settings
 from callboard.app.user import current_user
-from callboard.app.views import BoardStatus, Cleared, ErrorsView, PublisherStatus, QueueView
+from callboard.app.views import BoardStatus, ErrorsView, PublisherStatus, QueueView
 from callboard.backends.blob_store import BlobStore
 from callboard.backends.log import Log, Retention
 from callboard.backends.repositories.folder_source import EXCLUDED
-from callboard.content.collection import GRACE_MIN_S, GRACE_S, Collection, collect
+from callboard.content.collection import GRACE_MIN_S, GRACE_S, BlobCollection, collect
 from callboard.errors import CallboardError, ConfigError, RequestRefused
+from callboard.messages.signing import CommandKey
 
 VIEWER = "viewer"
 """The name of the publisher agent that only looks; it never publishes."""
@@ -53,7 +55,7 @@ ANSWER_S = 30.0
 """How long a question about the board may take."""
 
 
-class Callboard:
+class Callboard(Commanding):
     """One log with everything on it: its publishers, its subscribers, and what can be said about them.
 
     An asynchronous context manager. ``callboard.sync.Callboard`` is the same for code without an event loop.
@@ -67,6 +69,7 @@ class Callboard:
         configure_logging: for ``processes``, called in each of them; a function that can be imported.
         prefix: what the topics' names begin with.
         exclude: patterns of file names that publishers leave out.
+        command_key: signs the orders to subscribers, for those that demand it.
         blob_grace_s: publishers remove blobs that no record needs and that were put so long ago; 0 is never.
         publishing: how publishers ship, and what they tell of it.
     """
@@ -82,11 +85,13 @@ class Callboard:
         configure_logging: Callable[[], None] | None = None,
         prefix: str = "callboard",
         exclude: tuple[str, ...] = EXCLUDED,
+        command_key: CommandKey | None = None,
         blob_grace_s: float = 0.0,
         publishing: Publishing = Publishing(),  # noqa: B008 - frozen
     ) -> None:
         folder = (base or Path.cwd()).absolute()
         self.settings = BoardSettings(log, blobs, folder, prefix, exclude, blob_grace_s, publishing)
+        self.command_key = command_key
         self._runtime: Runtime = runtime
         self._create = create
         self._configure_logging = configure_logging
@@ -239,7 +244,7 @@ class Callboard:
     # Events.
 
     def events(
-        self, publisher: str = "", kinds: Collection[str] = (), after: int | None = None, *, follow: bool = True
+        self, publisher: str = "", kinds: Iterable[str] = (), after: int | None = None, *, follow: bool = True
     ) -> AsyncIterator[BoardEvent]:
         """What becomes of packages, from whatever process it is told; for ever, unless ``follow`` is false.
 
@@ -257,7 +262,7 @@ class Callboard:
             OffsetOutOfRange: what comes after ``after`` was removed from the log.
             LogReplaced: the positions belong to another log.
         """
-        return events.events(self.log, self.settings.topics.event, publisher, kinds, after, follow=follow)
+        return events.events(self.log, self.settings.topics.event, publisher, frozenset(kinds), after, follow=follow)
 
     # Questions and orders. Reading never writes, and never holds anybody up.
 
@@ -334,52 +339,13 @@ class Callboard:
             timeout_s=timeout_s,
         )
 
-    async def clear(
-        self,
-        subscriber: str,
-        publisher: str = "",
-        *,
-        up_to: int | None = None,
-        first: int | None = None,
-        reason: str = "",
-        author: str = "",
-        timeout_s: float = ANSWER_S,
-    ) -> Cleared:
-        """Have the subscriber treat queued packages as done, without importing them.
-
-        Args:
-            subscriber: it must be editable, for otherwise it would silently differ from the others.
-            publisher: only this one's packages; all if not given.
-            up_to: the last offset to clear.
-            first: how many packages to clear from the head; without both, the whole queue as it is now.
-            reason: for the record.
-            author: for the record; the user of this process if not given.
-            timeout_s: how long to wait until the subscriber has obeyed; the command stands in any case.
-
-        Raises:
-            RequestRefused: no such subscriber, not an editable one, or nothing to clear.
-            LogUnavailable: the command could not be appended.
-        """
-        return await clearing.clear(
-            await self.viewer(),
-            subscriber,
-            publisher,
-            up_to=up_to,
-            first=first,
-            reason=reason,
-            author=author or current_user(),
-            log_id=await self.log.identity(self.settings.topics.package),
-            timeout_s=timeout_s,
-            clock=time.monotonic,
-        )
-
     # The log.
 
     def retention_gate(self, policy: GatePolicy) -> RetentionGate:
         """What keeps packages on the log that somebody needs. To be used again: it remembers what it has read."""
         return RetentionGate(policy, self.settings.topics)
 
-    async def collect_blobs(self, *, delete: bool, grace_s: float = GRACE_S) -> Collection:
+    async def collect_blobs(self, *, delete: bool, grace_s: float = GRACE_S) -> BlobCollection:
         """Find the blobs that no record on this log refers to, and with ``delete`` remove them.
 
         Nothing but this log may refer to what is in the blob store. Safe beside publishers, as long as none of

@@ -43,7 +43,14 @@ def subscriber_spool(name: str, repository: str, base: Path) -> Path:
 async def open_publisher_world(settings: BoardSettings) -> AgentWorld:
     """The world of a publisher's actor that runs in a process of its own."""
     log, blobs = open_board_log(settings), open_board_blobs(settings)
-    return AgentWorld(log, blobs, Path(tempfile.gettempdir()), exclude=settings.exclude, owned=True)
+    return AgentWorld(
+        log,
+        blobs,
+        Path(tempfile.gettempdir()),
+        exclude=settings.exclude,
+        max_package_bytes=settings.publishing.max_package_bytes,
+        owned=True,
+    )
 
 
 async def open_subscriber_world(settings: BoardSettings, subscriber: SubscriberSettings) -> AgentWorld:

@@ -1,12 +1,13 @@
 """A publisher, as the service that embeds it sees it."""
 
 import secrets
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, TypedDict, Unpack
 
 from callboard.actors.agent import Agent
 from callboard.actors.publisher import roles
+from callboard.app.publisher_log import LogLine, publisher_log
 from callboard.app.user import current_user
 from callboard.app.views import Package
 from callboard.errors import LogUnavailable, RequestRefused
@@ -18,6 +19,21 @@ if TYPE_CHECKING:
 
 PUBLISH_TIMEOUT_S = 600.0
 """What a request may take, the building of a large package included."""
+
+
+class RequestOptions(TypedDict, total=False):
+    """What every request can say.
+
+    ``request_id``: repeat a request under its id and it is shipped once. ``recipients``: only these subscribers get it;
+    none named means all. ``user``: on whose behalf; the user of this process if not given. ``metadata``: travels with
+    the package. ``timeout_s``: seconds.
+    """
+
+    request_id: str
+    recipients: Iterable[str]
+    user: str
+    metadata: Mapping[str, str]
+    timeout_s: float
 
 
 class Publisher:
@@ -37,9 +53,7 @@ class Publisher:
         paths: Iterable[str] = ("/",),
         *,
         deep: bool = True,
-        request_id: str = "",
-        user: str = "",
-        timeout_s: float = PUBLISH_TIMEOUT_S,
+        **options: Unpack[RequestOptions],
     ) -> Package:
         """Ship what is at ``paths`` of the folder ``source`` as one package, which is imported as a whole.
 
@@ -47,12 +61,10 @@ class Publisher:
             source: a folder; ``paths`` are absolute inside it, such as ``/blog``.
             paths: what to ship.
             deep: whole trees, replacing what subscribers have there; otherwise just these entries.
-            request_id: repeat a request under its id and it is shipped once.
-            user: on whose behalf; the user of this process if not given.
-            timeout_s: seconds.
+            **options: see ``RequestOptions``.
 
         Returns:
-            The package, once it is on the log.
+            The package, once it is on the log, or with the state ``dropped`` if there was nothing in the folder.
 
         Raises:
             RequestRefused: the source or a path cannot be shipped; the message says why.
@@ -61,29 +73,19 @@ class Publisher:
         """
         paths = tuple(paths)
         folder = str(self._board.settings.base / source)
-        return await self._request(
-            Kind.ADD, paths, paths if deep else (), folder, request_id=request_id, user=user, timeout_s=timeout_s
-        )
+        return await self._request(Kind.ADD, paths, paths if deep else (), folder, options)
 
-    async def delete(
-        self, paths: Iterable[str], *, request_id: str = "", user: str = "", timeout_s: float = PUBLISH_TIMEOUT_S
-    ) -> Package:
-        """Have the paths, and everything below them, removed. Arguments and errors as for ``publish``."""
-        return await self._request(
-            Kind.DELETE, tuple(paths), (), "", request_id=request_id, user=user, timeout_s=timeout_s
-        )
+    async def delete(self, paths: Iterable[str], **options: Unpack[RequestOptions]) -> Package:
+        """Have the paths, and everything below them, removed. Options and errors as for ``publish``."""
+        return await self._request(Kind.DELETE, tuple(paths), (), "", options)
 
-    async def invalidate(
-        self, paths: Iterable[str], *, request_id: str = "", user: str = "", timeout_s: float = PUBLISH_TIMEOUT_S
-    ) -> Package:
-        """Tell subscribers that the paths changed, in order with content. Arguments and errors as for ``publish``."""
-        return await self._request(
-            Kind.INVALIDATE, tuple(paths), (), "", request_id=request_id, user=user, timeout_s=timeout_s
-        )
+    async def invalidate(self, paths: Iterable[str], **options: Unpack[RequestOptions]) -> Package:
+        """Tell subscribers that the paths changed, in order with content. Options and errors as for ``publish``."""
+        return await self._request(Kind.INVALIDATE, tuple(paths), (), "", options)
 
-    async def test(self, *, timeout_s: float = PUBLISH_TIMEOUT_S) -> Package:
-        """Append a package that does nothing."""
-        return await self._request(Kind.TEST, (), (), "", request_id="", user="", timeout_s=timeout_s)
+    async def test(self, **options: Unpack[RequestOptions]) -> Package:
+        """Append a package that does nothing. Options and errors as for ``publish``."""
+        return await self._request(Kind.TEST, (), (), "", options)
 
     async def packages(self, timeout_s: float = 60.0) -> int:
         """How many packages of this publisher the log holds. Raises ``LogUnavailable``, ``NotAnswered``."""
@@ -95,29 +97,30 @@ class Publisher:
             raise LogUnavailable(sizes.problem)
         return sizes.queues[0].size
 
+    async def log(self, limit: int = 1000) -> list[LogLine]:
+        """The newest lines of this publisher's log, oldest first: what subscribers reported, and what all of them have.
+
+        Raises ``LogUnavailable``.
+        """
+        return await publisher_log(self._board.log, self._board.settings.topics, self.name, limit)
+
     async def _request(
-        self,
-        kind: Kind,
-        paths: tuple[str, ...],
-        deep_paths: tuple[str, ...],
-        source: str,
-        *,
-        request_id: str,
-        user: str,
-        timeout_s: float,
+        self, kind: Kind, paths: tuple[str, ...], deep_paths: tuple[str, ...], source: str, options: RequestOptions
     ) -> Package:
         request = DistributeRequest(
-            request_id=request_id or secrets.token_hex(16),
+            request_id=options.get("request_id") or secrets.token_hex(16),
             kind=kind,
             paths=paths,
             deep_paths=deep_paths,
             source=source,
-            user=user or current_user(),
+            user=options.get("user") or current_user(),
+            metadata=tuple(sorted(options.get("metadata", {}).items())),
+            recipients=tuple(sorted(set(options.get("recipients", ())))),
         )
         agent = await self.start()
-        answer = await agent.ask(roles.DISTRIBUTOR, request, timeout_s)
+        answer = await agent.ask(roles.DISTRIBUTOR, request, options.get("timeout_s", PUBLISH_TIMEOUT_S))
         assert isinstance(answer, DistributeResponse)
-        if not answer.accepted:
+        if not answer.accepted and not answer.dropped:
             error = LogUnavailable if answer.retry else RequestRefused
             raise error(answer.reason)
         return Package(
@@ -128,4 +131,8 @@ class Publisher:
             paths=paths,
             length=answer.length,
             entries=answer.entries,
+            state="dropped" if answer.dropped else "accepted",
+            reason=answer.reason,
+            throttled_s=answer.throttled_ms / 1000,
+            throttled_by=answer.throttled_by,
         )

@@ -3,6 +3,7 @@
 from dataclasses import dataclass, field
 from pathlib import Path
 
+from callboard.app.publishing import Publishing
 from callboard.backends.repositories.folder_source import EXCLUDED
 from callboard.messages.topics import Topics
 
@@ -21,6 +22,7 @@ class BoardSettings:
     prefix: str = "callboard"
     exclude: tuple[str, ...] = EXCLUDED
     blob_grace_s: float = 0.0
+    publishing: Publishing = field(default_factory=Publishing)
 
     @property
     def topics(self) -> Topics:

@@ -1,12 +1,15 @@
 """What a board answers: plain frozen data, ready to be shown or turned into JSON."""
 
 from dataclasses import asdict, dataclass
-from typing import Any
+from typing import Any, Literal
 
 
 @dataclass(frozen=True, slots=True)
 class Package:
-    """A package on the log."""
+    """A package on the log, or, with the ``state`` ``dropped``, none: there was nothing to ship, as ``reason`` says.
+
+    ``throttled_s`` is how many seconds the request was held up by the backlog of the subscriber ``throttled_by``.
+    """
 
     id: str
     offset: int
@@ -15,6 +18,10 @@ class Package:
     paths: tuple[str, ...]
     length: int
     entries: int = 0
+    state: Literal["accepted", "dropped"] = "accepted"
+    reason: str = ""
+    throttled_s: float = 0.0
+    throttled_by: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -207,14 +214,21 @@ class ErrorsView:
 
 
 @dataclass(frozen=True, slots=True)
-class Cleared:
-    """What became of a clear command. ``packages`` is -1 while the subscriber has not obeyed it yet."""
+class CommandResult:
+    """What an order came to.
+
+    ``accepted`` is None, and ``packages`` -1, while the subscriber has not answered; the order stands. ``offset`` is
+    what it is about, -1 for none; ``packages`` counts those that were removed, skipped or released.
+    """
 
     command_id: str
+    order: str
     subscriber: str
     publisher: str
-    up_to: int
+    offset: int
+    accepted: bool | None
     packages: int
+    reason: str
 
 
 PATHS_SHOWN = 5

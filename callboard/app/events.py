@@ -1,0 +1,114 @@
+"""The events of packages, for a service that acts on them: the event topic, followed."""
+
+import asyncio
+from collections import OrderedDict
+from collections.abc import AsyncIterator
+from dataclasses import dataclass
+
+from callboard.backends.log import READ_RECORDS_MAX, Log
+from callboard.errors import LogReplaced, LogUnavailable, SchemaTooNew, Undecodable
+from callboard.logger import get_logger
+from callboard.messages.package_event import PackageEvent, open_event
+from callboard.messages.record import Record
+
+WAIT_S = 10.0
+"""How long to wait for more at once; then follows the next wait."""
+RETRY_S = 1.0
+REPEATS_MAX = 10_000
+"""Keys remembered: an event is repeated soon, by a notifier that goes on where another died, or never."""
+
+
+@dataclass(frozen=True, slots=True)
+class BoardEvent:
+    """Something that became of a package. ``position`` is where it is on the event topic: go on ``after`` it.
+
+    ``kind`` is one of created, queued, distributed, imported, failed. ``offset`` is that of the package, ``time_ns``
+    when it happened. ``key`` is the same however often the event is told. The last four are about ``imported`` and
+    ``failed``.
+    """
+
+    position: int
+    kind: str
+    publisher: str
+    package_id: str
+    offset: int
+    key: str
+    time_ns: int
+    request: str
+    paths: tuple[str, ...]
+    deep_paths: tuple[str, ...]
+    more_paths: int
+    user: str
+    length: int
+    subscriber: str
+    outcome: str
+    reason: str
+    attempts: int
+
+
+async def events(
+    log: Log, topic: str, publisher: str, kinds: frozenset[str], after: int | None, *, follow: bool
+) -> AsyncIterator[BoardEvent]:
+    """The events, each once; see ``Callboard.events``."""
+    identity = await log.identity(topic)
+    first, end = await log.bounds(topic)
+    start = end if after is None else first if after < 0 else after + 1
+    told = OrderedDict[str, None]()
+    while True:
+        try:
+            found = await log.read(topic, start, READ_RECORDS_MAX)
+            if not found and not follow:
+                return
+            if not found:
+                await log.wait(topic, start, WAIT_S)
+            if await log.identity(topic) != identity:
+                raise LogReplaced(f"topic {topic!r} is another one now; begin again at its oldest event, after=-1")
+        except LogUnavailable as error:
+            if not follow:
+                raise
+            get_logger().warning("events.not_read", reason=str(error))
+            await asyncio.sleep(RETRY_S)
+            continue
+        for record in found:
+            start = record.offset + 1
+            event = _opened(record)
+            if event is None or event.dedup_key in told or (publisher and event.publisher != publisher):
+                continue
+            if event.dedup_key:
+                told[event.dedup_key] = None
+            if len(told) > REPEATS_MAX:
+                told.popitem(last=False)
+            if not kinds or event.kind in kinds:
+                yield board_event(record.offset, event)
+
+
+def board_event(position: int, event: PackageEvent) -> BoardEvent:
+    """The event as it is shown."""
+    return BoardEvent(
+        position=position,
+        kind=event.kind,
+        publisher=event.publisher,
+        package_id=event.package_id,
+        offset=event.offset,
+        key=event.dedup_key,
+        time_ns=event.time_ns,
+        request=event.request,
+        paths=event.paths,
+        deep_paths=event.deep_paths,
+        more_paths=event.more_paths,
+        user=event.user,
+        length=event.length,
+        subscriber=event.subscriber,
+        outcome=event.outcome.lower(),
+        reason=event.reason,
+        attempts=event.attempts,
+    )
+
+
+def _opened(record: Record) -> PackageEvent | None:
+    try:
+        event = open_event(record)
+    except (Undecodable, SchemaTooNew) as error:
+        get_logger().warning("event.ignored", offset=record.offset, reason=str(error))
+        return None
+    return event if isinstance(event, PackageEvent) else None

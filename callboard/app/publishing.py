@@ -1,0 +1,50 @@
+"""How publishers of a board ship, and what they tell of it."""
+
+from dataclasses import dataclass
+from typing import Literal
+
+from callboard.actors.publisher.throttle import ThrottleSettings
+from callboard.errors import ConfigError
+from callboard.messages.package_event import KINDS
+
+EVENTS = ("distributed", "failed")
+"""Told unless something else is said: one record a package, and one for each that did not get through, however many
+subscribers there are. ``imported`` would be one for every package and editable subscriber."""
+
+
+@dataclass(frozen=True, slots=True)
+class Publishing:
+    """What all publishers of a board have in common.
+
+    Args:
+        max_package_mb: what the files of a package may have together; None is no limit.
+        throttle_by: whose backlog holds requests up: that of ``none``, of the ``editable`` subscribers, or of ``all``.
+        throttle_for: subscribers whose backlog does so in any case.
+        throttle_at: packages of backlog up to which nothing is held up.
+        throttle_max_s: seconds that a request is held up from twice as many packages on.
+        events: which kinds are written to the event topic; see ``docs/events.md``.
+
+    Raises:
+        ConfigError: an unknown kind of event.
+    """
+
+    max_package_mb: float | None = None
+    throttle_by: Literal["none", "editable", "all"] = "none"
+    throttle_for: tuple[str, ...] = ()
+    throttle_at: int = 1000
+    throttle_max_s: float = 20.0
+    events: tuple[str, ...] = EVENTS
+
+    def __post_init__(self) -> None:
+        if strangers := sorted(set(self.events).difference(KINDS)):
+            raise ConfigError(f"there are no events {strangers[0]!r}; choose among {', '.join(KINDS)}")
+
+    @property
+    def throttle(self) -> ThrottleSettings:
+        """The part of it for the distributor."""
+        return ThrottleSettings(self.throttle_by, self.throttle_for, self.throttle_at, self.throttle_max_s)
+
+    @property
+    def max_package_bytes(self) -> int | None:
+        """The limit in bytes."""
+        return None if self.max_package_mb is None else int(self.max_package_mb * 1e6)
