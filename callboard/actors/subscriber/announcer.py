@@ -249,6 +249,7 @@ class Announcer:
         before, settings = self._tenure.holder, self._settings
         if before is not None and before.ready and (before.host, before.pid) == (settings.host, settings.pid):
             self._readiness.reason = self._readiness.reason or before.ready_reason
+            self._report = self._report and self._dressed(self._report)
 
     def _withdraw(self, now: Moment) -> Iterator[Effect]:
         """Take the claim back, so that nobody waits for it to run out. If the holder is a copy of us, the word would be

@@ -1,59 +1,14 @@
 from dataclasses import replace
-from random import Random
-from typing import Any
 
 from callboard.actors.decision import Origin, PeerUp, Stopping
-from callboard.actors.effects import Append, FindBounds, LogRead, ReadLog, TopicBounds
+from callboard.actors.effects import Append, FindBounds, ReadLog, TopicBounds
 from callboard.actors.subscriber import roles
-from callboard.actors.subscriber.announcer import Announcer
 from callboard.actors.subscriber.claim import LOOKBACK
 from callboard.errors import LogUnavailable
-from callboard.messages.distribution import DiscoveryMessage, State
-from callboard.messages.headers import new_record, open_record
+from callboard.messages.distribution import State
 from callboard.messages.mailbox import Admitted, AgentProblem, AnnouncedQuery, Problem, Report
-from callboard.messages.record import Record
-from callboard.testing.decision_driver import DecisionDriver
-from callboard.testing.subscriber_example import announcement, as_read, settings
-
-
-class AnnouncerDriver(DecisionDriver):
-    """An announcer, and the discovery topic it appends to."""
-
-    def __init__(self, **others: Any) -> None:
-        super().__init__(Announcer(settings(host="here", pid=7, version="1", **others), Random(1)))
-        self.topic: list[Record] = []
-
-    def hear(self, **others: Any) -> None:
-        self.feed(Report(announcement=announcement(**others)))
-
-    def others_say(self, instance: str, **others: Any) -> None:
-        message = announcement(instance, **others)
-        self._put(new_record(message, record_id="x", time_ns=1, producer=instance))
-
-    def append(self) -> DiscoveryMessage:
-        """Carry out the append."""
-        (new,) = self.asked(Append).records
-        self._put(new)
-        self.done(Append, (self.topic[-1].offset,))
-        return open_record(self.topic[-1], DiscoveryMessage)
-
-    def look(self) -> None:
-        """Carry out the search for a rival."""
-        self.done(FindBounds, TopicBounds("d", 1, len(self.topic) + 1))
-        while self.asks(ReadLog):
-            read = self.asked(ReadLog)
-            found = tuple(self.topic[read.start - 1 : read.start - 1 + read.max_records])
-            self.done(ReadLog, LogRead("d", found, found[-1].offset + 1 if found else read.start))
-
-    def admitted(self) -> "AnnouncerDriver":
-        self.hear()
-        self.append()
-        self.look()
-        assert self.sent(Admitted)
-        return self
-
-    def _put(self, new: Any) -> None:
-        self.topic.append(as_read(new, len(self.topic) + 1, self.now.wall_ns))
+from callboard.testing.announcer_driver import AnnouncerDriver
+from callboard.testing.subscriber_example import announcement
 
 
 def test_it_claims_the_name_with_its_first_announcement_and_then_admits_the_importer() -> None:
@@ -190,7 +145,7 @@ def test_being_suspended_in_the_middle_of_an_append_is_noticed_too() -> None:
     it = AnnouncerDriver().admitted()
     it.tick("announce")
     (new,) = it.asked(Append).records
-    it._put(new)  # it is on the log, and then the process is suspended before it hears so
+    it.put(new)  # it is on the log, and then the process is suspended before it hears so
     it.pass_time(35)
     it.others_say("successor", state=State.IDLE)
     it.done(Append, (2,))

@@ -1,0 +1,68 @@
+"""An announcer for tests, with the discovery topic that it appends to and reads."""
+
+from random import Random
+from typing import Any
+
+from callboard.actors.effects import Append, FindBounds, LogRead, ReadLog, TopicBounds
+from callboard.actors.subscriber.announcer import Announcer
+from callboard.messages.distribution import DiscoveryMessage
+from callboard.messages.headers import new_record, open_record
+from callboard.messages.mailbox import Admitted, Report
+from callboard.messages.record import NewRecord, Record
+from callboard.testing.decision_driver import DecisionDriver
+from callboard.testing.subscriber_example import announcement, as_read, settings
+
+
+class AnnouncerDriver(DecisionDriver):
+    """An announcer of the example; see ``DecisionDriver``."""
+
+    def __init__(self, **others: Any) -> None:
+        given = {"host": "here", "pid": 7, "version": "1"} | others
+        super().__init__(Announcer(settings(**given), Random(1)))  # noqa: S311  # reproducible, not secret
+        self.topic: list[Record] = []
+
+    def hear(self, **others: Any) -> None:
+        """The importer reports."""
+        self.feed(Report(announcement=announcement(**others)))
+
+    def others_say(self, instance: str, **others: Any) -> None:
+        """Another instance announces itself."""
+        self.put(new_record(announcement(instance, **others), record_id="x", time_ns=1, producer=instance))
+
+    def append(self) -> DiscoveryMessage:
+        """Carry out the append."""
+        (new,) = self.asked(Append).records
+        self.put(new)
+        self.done(Append, (self.topic[-1].offset,))
+        return open_record(self.topic[-1], DiscoveryMessage)
+
+    def look(self) -> None:
+        """Carry out the search for a rival, and read on as far as the topic goes."""
+        if self.asks(FindBounds):
+            self.done(FindBounds, TopicBounds("d", 1, len(self.topic) + 1))
+        while self.asks(ReadLog) and (read := self.asked(ReadLog)).start <= len(self.topic):
+            found = tuple(self.topic[read.start - 1 : read.start - 1 + read.max_records])
+            self.done(ReadLog, LogRead("d", found, found[-1].offset + 1))
+
+    def look_in_vain(self) -> None:
+        """Nobody says anything for as long as one look waits."""
+        read = self.asked(ReadLog)
+        self.pass_time(read.wait_s)
+        self.done(ReadLog, LogRead("d", (), read.start))
+
+    def claim(self, **others: Any) -> "AnnouncerDriver":
+        """Claim the name, and look who had it."""
+        self.hear(**others)
+        self.append()
+        self.look()
+        return self
+
+    def admitted(self) -> "AnnouncerDriver":
+        """Claim the name, and get it."""
+        self.claim()
+        assert self.sent(Admitted)
+        return self
+
+    def put(self, new: NewRecord) -> None:
+        """Somebody appends this to the topic."""
+        self.topic.append(as_read(new, len(self.topic) + 1, self.now.wall_ns))

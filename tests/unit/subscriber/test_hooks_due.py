@@ -1,0 +1,207 @@
+"""A hook after the import is an outcome of its own: it neither undoes the import nor holds up the queue."""
+
+from dataclasses import replace
+from typing import Any
+
+import pytest
+
+from callboard.actors.backoff import Backoff
+from callboard.actors.decision import Failed, Stopping
+from callboard.actors.effects import ImportPackages, RunHook, SaveLedger
+from callboard.actors.hooks import HookSettings
+from callboard.actors.subscriber.hooks_due import DUE_MAX
+from callboard.errors import HookFailed, LogUnavailable
+from callboard.messages.distribution import Kind, LogMessage, State, Status
+from callboard.messages.ledger import HookDue, Ledger
+from callboard.messages.mailbox import StatusesPending, StatusesSent
+from callboard.testing.subscriber_example import LEDGER, ImporterDriver, package
+
+BOOM = HookFailed("after_import hook shop:purge: OSError: the cache is away")
+STEADY = Backoff(first_s=1.0, max_s=1.0)
+
+
+def due(offset: int, attempts: int = 0, error: str = "") -> HookDue:
+    return HookDue(
+        offset=offset, publisher="site", package_id=f"p{offset}", kind=Kind.ADD, attempts=attempts, last_error=error
+    )
+
+
+class HookDriver(ImporterDriver):
+    """An importer with a hook after imports, which imports one package at a time."""
+
+    def __init__(self, **others: Any) -> None:
+        hooks = HookSettings(after_import="shop:purge", max_retries=others.pop("hook_max_retries", 2))
+        super().__init__(hooks=hooks, retry=STEADY, batch_packages=1, **others)
+
+    def import_next(self) -> Ledger:
+        """Carry out the import that is asked for."""
+        return self.done(ImportPackages).ledger
+
+    def begin_hook(self) -> RunHook:
+        """Store the count of the next call, and have it begun."""
+        while not self.asks(RunHook):
+            self.done(SaveLedger)
+        return self.asked(RunHook)
+
+    def statuses(self) -> list[tuple[int, Status]]:
+        """What the publisher is told, in the order of the sequence numbers."""
+        lines = {line.sequence: line for pending in self.sent(StatusesPending) for line in pending.statuses}
+        return [(lines[number].offset, lines[number].status) for number in sorted(lines)]
+
+
+@pytest.mark.proves("F88", "W6")
+def test_a_hook_is_due_in_the_very_transaction_that_imports_its_package() -> None:
+    it = HookDriver().arrive()
+    it.read(package(10))
+    ledger = it.import_next()
+    assert (ledger.offset, [hook.offset for hook in ledger.hooks]) == (10, [10])
+
+
+@pytest.mark.proves("W6")
+def test_a_failed_hook_leaves_the_package_imported_and_the_queue_moves_on() -> None:
+    it = HookDriver(editable=True).arrive()
+    it.read(package(10), package(11))
+    it.import_next()
+    it.begin_hook()
+    it.fail(RunHook, BOOM)
+    it.save_all()
+    assert it.import_next().offset == 11
+    report = it.report()
+    assert (report.offset, report.attempts, report.hooks) == (11, 0, 2)
+    assert "the post-import hook of offset 10 failed once: after_import hook shop:purge" in report.reason
+    assert it.statuses()[0] == (10, Status.IMPORTED)
+
+
+@pytest.mark.proves("W6")
+def test_a_hook_is_called_again_and_given_up_under_a_status_of_its_own() -> None:
+    it = HookDriver(editable=True).arrive()
+    it.read(package(10))
+    it.import_next()
+    for attempt in (1, 2, 3):
+        assert it.begin_hook().due.attempts == attempt
+        it.fail(RunHook, BOOM)
+        it.save_all()
+        it.feed(StatusesSent(sequence=1))
+        if attempt < 3:
+            it.tick("hook")
+    it.save_all()
+    assert it.statuses() == [(10, Status.IMPORTED), (10, Status.HOOK_FAILED)]
+    assert it.report().hooks == 0
+    assert it.report().imported == 1
+
+
+def test_a_hook_that_succeeds_is_due_no_more() -> None:
+    it = HookDriver().arrive()
+    it.read(package(10))
+    it.import_next()
+    it.begin_hook()
+    it.done(RunHook)
+    assert it.report().hooks == 0
+    assert it.statuses() == []
+
+
+def test_imports_go_on_while_a_hook_runs() -> None:
+    it = HookDriver().arrive()
+    it.read(package(10), package(11))
+    it.import_next()
+    it.begin_hook()
+    assert it.import_next().offset == 11
+    assert it.asks(RunHook)
+
+
+def test_one_that_failed_does_not_hold_up_the_hooks_behind_it() -> None:
+    it = HookDriver().arrive()
+    it.read(package(10), package(11))
+    it.import_next()
+    it.begin_hook()
+    it.import_next()
+    it.fail(RunHook, BOOM)
+    assert it.begin_hook().due.offset == 11
+
+
+@pytest.mark.proves("W5")
+def test_the_call_is_counted_before_it_begins() -> None:
+    it = HookDriver().arrive()
+    it.read(package(10))
+    it.import_next()
+    assert not it.asks(RunHook)
+    (counted,) = it.asked(SaveLedger).ledger.hooks
+    assert counted.attempts == 1
+    it.done(SaveLedger)
+    assert it.asks(RunHook)
+
+
+@pytest.mark.proves("W6")
+def test_a_hook_that_was_due_when_the_importer_died_is_called_by_the_next_one() -> None:
+    it = HookDriver().arrive(replace(LEDGER, hooks=(due(9),)))
+    assert it.begin_hook().due == due(9, attempts=1)
+
+
+def test_a_hook_that_ended_its_process_waits_before_it_is_called_again_and_ends_after_its_bound() -> None:
+    it = HookDriver().arrive(replace(LEDGER, hooks=(due(9, attempts=2),)))
+    assert not it.asks(SaveLedger)
+    it.tick("hook")
+    assert it.begin_hook().due.attempts == 3
+    successor = HookDriver().arrive(replace(LEDGER, hooks=(due(9, attempts=3),)))
+    successor.tick("hook")
+    successor.save_all()
+    (line,) = successor.sent(StatusesPending)[-1].statuses
+    assert (line.status, line.attempts) == (Status.HOOK_FAILED, 3)
+    assert line.reason == "after_import hook: its process ended in call 3"
+
+
+def test_imports_wait_visibly_while_too_many_hooks_are_due() -> None:
+    many = tuple(due(offset, attempts=1, error="the cache is away") for offset in range(DUE_MAX))
+    it = HookDriver(hook_max_retries=-1).arrive(replace(LEDGER, offset=DUE_MAX, hooks=many), end=1000)
+    it.read(package(DUE_MAX + 1))
+    assert not it.asks(ImportPackages)
+    state, reason = it.state()
+    assert state is State.WAITING
+    assert reason.startswith(f"{DUE_MAX} post-import hooks are due")
+    assert "the cache is away" in reason
+    it.tick("hook")
+    it.begin_hook()
+    it.done(RunHook)
+    it.save_all()
+    assert it.import_next().offset == DUE_MAX + 1
+
+
+def test_without_a_hook_nothing_is_due_and_an_invalidation_never_is() -> None:
+    it = ImporterDriver().arrive()
+    it.read(package(10))
+    assert it.done(ImportPackages).ledger.hooks == ()
+    other = HookDriver().arrive()
+    other.read(package(10, kind=Kind.INVALIDATE))
+    ledger = other.import_next()
+    assert (ledger.offset, ledger.imported, ledger.hooks) == (10, 1, ())
+
+
+def test_a_stop_waits_for_the_hook_that_runs() -> None:
+    it = HookDriver().arrive()
+    it.read(package(10))
+    it.import_next()
+    it.begin_hook()
+    it.feed(Stopping())
+    it.save_all()
+    assert not it.stopped
+    it.done(RunHook)
+    it.save_all()
+    assert it.stopped
+
+
+@pytest.mark.proves("F91", "W36")
+def test_an_error_is_told_with_its_trace_when_it_is_new_and_not_at_each_attempt() -> None:
+    it = HookDriver().arrive()
+    it.read(package(10))
+    for error in (LogUnavailable("down"), LogUnavailable("down"), HookFailed("before_import hook: no")):
+        effect = it.asked(ImportPackages)
+        it.open.remove(effect)
+        it.feed(Failed(effect, error, f"Traceback of {error}"))
+        it.tick("retry")
+        it.save_all()
+    lines = it.sent(LogMessage)
+    assert [(line.stacktrace, line.publisher) for line in lines] == [
+        ("Traceback of down", "site"),
+        ("Traceback of before_import hook: no", "site"),
+    ]
+    assert lines[0].message == "import of the package at offset 10 failed: down"

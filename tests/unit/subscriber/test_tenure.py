@@ -1,0 +1,204 @@
+"""One active instance of a subscriber: who has the name, who waits for it, and who must not go on."""
+
+import pytest
+
+from callboard.actors.decision import Origin
+from callboard.actors.effects import Append, ImportPackages, OpenRepository, ReadLog
+from callboard.errors import LogUnavailable, OffsetOutOfRange, RepositoryBusy
+from callboard.messages.distribution import LogMessage, State
+from callboard.messages.headers import open_record
+from callboard.messages.mailbox import Admitted, AgentProblem, Ready, ReadyQuery
+from callboard.testing.announcer_driver import AnnouncerDriver
+from callboard.testing.subscriber_example import ImporterDriver, as_read, package
+
+
+def test_the_name_is_ours_up_to_thirty_seconds_after_the_beginning_of_the_last_announcement() -> None:
+    it = AnnouncerDriver().admitted()
+    it.tick("announce")
+    it.pass_time(3)
+    it.append()
+    assert it.sent(Admitted)[-1].until_ms == (100 + 10 + 30) * 1000
+
+
+def test_one_that_announces_itself_rarely_keeps_its_name_between_two_words() -> None:
+    it = AnnouncerDriver(announce_interval_s=300.0)
+    it.claim(announce_interval_ms=300_000)
+    assert it.sent(Admitted)[-1].until_ms == (100 + 900) * 1000
+    it.pass_time(250)
+    rival = AnnouncerDriver()
+    rival.topic, rival.now = it.topic, it.now
+    rival.claim(instance="rival")
+    assert rival.sent(Admitted) == []
+
+
+@pytest.mark.proves("F94")
+def test_one_that_stands_by_takes_over_when_the_holder_says_goodbye() -> None:
+    it = AnnouncerDriver(standby=True)
+    it.others_say("holder", state=State.IDLE)
+    it.claim()
+    assert (it.sent(Admitted), it.sent(AgentProblem)) == ([], [])
+    it.look_in_vain()
+    assert not it.asks(Append), "it says nothing while it stands by"
+    it.others_say("holder", state=State.STOPPED)
+    it.look()
+    it.append()
+    it.look()
+    assert it.sent(Admitted)
+
+
+@pytest.mark.proves("F94")
+def test_one_that_stands_by_takes_over_when_the_holder_is_silent_for_too_long() -> None:
+    it = AnnouncerDriver(standby=True)
+    it.others_say("holder", state=State.IMPORTING)
+    it.claim()
+    for second in range(0, 40, 2):
+        if second == 20:
+            it.others_say("holder", state=State.IMPORTING)
+            it.look()
+        assert not it.asks(Append)
+        it.look_in_vain()
+    while not it.asks(Append):
+        it.look_in_vain()
+    it.append()
+    it.look()
+    assert it.sent(Admitted)
+    assert it.now.mono_s > 100 + 20 + 30
+
+
+def test_of_two_that_stand_by_one_takes_over_and_the_other_goes_on_standing_by() -> None:
+    one, other = AnnouncerDriver(standby=True), AnnouncerDriver(standby=True)
+    other.topic = one.topic
+    one.others_say("holder", state=State.IDLE)
+    one.claim(instance="one")
+    other.claim(instance="other")
+    one.others_say("holder", state=State.STOPPED)
+    one.look()
+    other.look()
+    other.append()
+    one.append()
+    one.look()
+    other.look()
+    assert (len(one.sent(Admitted)), len(other.sent(Admitted))) == (0, 1)
+    assert one.asks(ReadLog)
+
+
+def test_silence_while_the_log_cannot_be_read_is_not_the_holders() -> None:
+    it = AnnouncerDriver(standby=True)
+    it.others_say("holder", state=State.IDLE)
+    it.claim()
+    it.pass_time(60)
+    it.fail(ReadLog, LogUnavailable("down"))
+    it.tick("again")
+    it.look_in_vain()
+    assert not it.asks(Append)
+
+
+def test_one_that_stands_by_and_falls_out_of_the_log_claims_anew() -> None:
+    it = AnnouncerDriver(standby=True)
+    it.others_say("holder", state=State.IDLE)
+    it.claim()
+    it.fail(ReadLog, OffsetOutOfRange("discovery", 2, 5, 9))
+    assert it.asks(Append)
+
+
+@pytest.mark.proves("F94")
+def test_a_copy_of_the_repository_on_another_host_is_refused_while_the_original_speaks() -> None:
+    it = AnnouncerDriver(place="copy")
+    it.others_say("me", state=State.IDLE, place="original", host="there")
+    it.claim()
+    assert it.sent(Admitted) == []
+    it.others_say("me", state=State.IDLE, place="original", host="there")
+    it.look()
+    (problem,) = it.sent(AgentProblem)
+    assert "already runs as instance me on there" in problem.reason
+    assert not it.asks(Append), "its goodbye would be taken for the original's"
+
+
+def test_a_repository_that_moved_gets_its_name_once_its_former_self_has_fallen_silent() -> None:
+    it = AnnouncerDriver(place="new home")
+    it.others_say("me", state=State.IDLE, place="old home")
+    it.claim()
+    while not it.asks(Append):
+        it.look_in_vain()
+    it.append()
+    it.look()
+    assert it.sent(Admitted)
+
+
+def test_a_subscriber_that_starts_again_in_its_place_has_its_name_at_once() -> None:
+    it = AnnouncerDriver(place="home", pid=8)
+    it.others_say("me", state=State.IMPORTING, place="home", pid=7)
+    it.claim()
+    assert it.sent(Admitted)
+
+
+@pytest.mark.proves("W9", "F94")
+def test_an_importer_that_was_suspended_imports_nothing_before_it_has_its_name_again() -> None:
+    it = ImporterDriver(batch_packages=1).arrive()
+    it.feed(Admitted(until_ms=130_000))
+    it.read(package(10), package(11), package(12))
+    it.pass_time(40)
+    it.done(ImportPackages)
+    it.save_all()
+    assert not it.asks(ImportPackages)
+    assert it.state() == (State.STARTING, "waits for its name")
+    it.feed(Admitted(until_ms=170_000))
+    assert it.asked(ImportPackages).offset == 11
+
+
+def test_an_announcer_that_finds_itself_replaced_tells_its_importer_to_stop_at_once() -> None:
+    it = AnnouncerDriver(standby=True).admitted()
+    it.pass_time(35)
+    it.others_say("successor", state=State.IDLE)
+    it.tick("announce")
+    it.append()
+    it.look()
+    assert it.sent(Admitted)[-1].until_ms <= it.now.mono_s * 1000
+    assert it.asks(ReadLog), "it stands by again"
+
+
+def test_one_that_stands_by_waits_for_a_repository_that_another_process_holds() -> None:
+    it = ImporterDriver(standby=True)
+    for _ in range(20):
+        it.fail(OpenRepository, RepositoryBusy("process 7 has it"))
+        assert it.sent(AgentProblem) == []
+        assert it.report().reason == "waits for its name"
+        it.tick("open")
+    it.arrive()
+    assert it.state() == (State.IDLE, "")
+
+
+def test_whoever_asks_for_readiness_is_told_once_it_is_so_and_it_is_announced() -> None:
+    it = AnnouncerDriver().admitted()
+    it.feed(ReadyQuery(), Origin("gateway", 3))
+    assert it.replies() == []
+    it.tick("ready")
+    assert it.replies() == [(Origin("gateway", 3), Ready(reason="forced"))]
+    said = it.append()
+    assert (said.ready, said.ready_reason) == (True, "forced")
+    it.feed(ReadyQuery(), Origin("gateway", 4))
+    assert it.replies()[-1] == (Origin("gateway", 4), Ready(reason="forced"))
+
+
+@pytest.mark.proves("F93")
+def test_a_new_announcer_of_the_same_process_is_as_ready_as_the_former_one() -> None:
+    it = AnnouncerDriver()
+    it.others_say("me", state=State.IMPORTING, host="here", pid=7, ready=True, ready_reason="latency")
+    it.claim()
+    it.tick("soon")
+    assert it.append().ready_reason == "latency"
+    other = AnnouncerDriver(pid=8)
+    other.others_say("me", state=State.IMPORTING, host="here", pid=7, ready=True, ready_reason="latency")
+    other.claim()
+    other.tick("announce")
+    assert not other.append().ready
+
+
+def test_a_line_for_the_publishers_log_is_appended_and_may_be_lost() -> None:
+    it = AnnouncerDriver().admitted()
+    line = LogMessage(publisher="site", subscriber_instance="me", subscriber="edge-1", message="import failed")
+    it.feed(line)
+    (record,) = it.asked(Append).records
+    assert open_record(as_read(record, 7), LogMessage) == line
+    it.fail(Append, LogUnavailable("down"))
+    assert "again" not in it.timers
