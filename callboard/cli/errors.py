@@ -1,13 +1,16 @@
-"""``callboard errors``: the packages that subscribers gave up on."""
+"""``callboard errors``: the packages that subscribers gave up on, set aside, or could not finish."""
 
 from typing import Annotated
 
 import typer
+from rich.text import Text
 
-from callboard.app.views import to_data
+from callboard.app.views import ErrorsView, FailedPackage, to_data
 from callboard.cli.board import on_board
 from callboard.cli.options import BoardOptions, Json, Limit, PublisherName, Skip
 from callboard.cli.output import age, count, show, show_json, show_table
+
+STATUSES = {"given_up": "given up", "held": "held", "hook_failed": "hook failed"}
 
 
 def errors(
@@ -18,18 +21,44 @@ def errors(
     limit: Limit = 20,
     json: Json = False,
 ) -> None:
-    """Show the packages that subscribers gave up on, and why."""
+    """Show the packages that subscribers gave up on, hold back, or could not finish, why, and what can be done."""
     view = on_board(options, lambda board: board.errors(subscriber, publisher, skip=skip, limit=limit))
     if json:
         show_json(to_data(view))
         return
-    show(f"{count(view.size, 'package')} given up" if view.size else "no package was given up")
+    show(f"{count(view.size, 'package')} in error queues" if view.size else "no package is in an error queue")
+    if view.dropped:
+        show(f"and {view.dropped} older ones that memory has no room for: see `callboard log list --topic status`")
     if view.errors:
-        columns = ("SUBSCRIBER", "PUBLISHER", "<OFFSET>", "<TRIES>", "AGE", "REASON")
         show_table(
-            columns,
+            ("SUBSCRIBER", "PUBLISHER", "<OFFSET>", "STATUS", "<TRIES>", "AGE", "REASON"),
             (
-                (row.subscriber, row.publisher, str(row.offset), str(row.attempts), age(row.age_s), row.reason)
+                (
+                    row.subscriber,
+                    row.publisher,
+                    str(row.offset),
+                    Text("expired", "dim") if row.expired else STATUSES[row.status],
+                    str(row.attempts),
+                    age(row.age_s),
+                    row.reason,
+                )
                 for row in view.errors
             ),
         )
+        _advise(view)
+
+
+def _advise(view: ErrorsView) -> None:
+    example = next((row for row in view.errors if not row.expired), None)
+    lines = [(_dismissal(example or view.errors[0]), "leaves it as it is")]
+    if example:
+        what = "calls its hook again" if example.status == "hook_failed" else "tries it again"
+        lines = [(f"callboard retry {example.subscriber} {example.offset}", what), *lines]
+    show("")
+    show_table(("FOR EXAMPLE", ""), ((f"$ {command}", does) for command, does in lines))
+    if any(row.expired for row in view.errors):
+        show("expired: the log has the package no longer, so it cannot be tried again; publish its paths anew")
+
+
+def _dismissal(row: FailedPackage) -> str:
+    return f"callboard skip {row.subscriber} {row.offset} --reason TEXT"

@@ -1,32 +1,73 @@
-"""``callboard queue``: what a subscriber has not processed yet."""
+"""``callboard queue``: what a subscriber, or a farm, has not processed yet."""
 
+from enum import StrEnum
 from typing import Annotated
 
 import typer
 
-from callboard.app.views import shortened, to_data
+from callboard.app import farm as farms
+from callboard.app.board import Callboard
+from callboard.app.views import FarmQueue, PublisherStatus, QueueView, shortened, to_data
 from callboard.cli.board import on_board
 from callboard.cli.options import BoardOptions, Json, Limit, PublisherName, Skip
 from callboard.cli.output import age, count, show, show_json, show_table, size
+from callboard.errors import RequestRefused
+
+
+class Farm(StrEnum):
+    """The queues of a whole farm."""
+
+    PERSISTED = farms.PERSISTED
+    PUBLISHED = farms.PUBLISHED
 
 
 def queue(
     options: BoardOptions,
-    subscriber: Annotated[str, typer.Argument(metavar="NAME", help="The subscriber.")],
+    subscriber: Annotated[str, typer.Argument(metavar="[NAME]", help="The subscriber.", show_default=False)] = "",
+    farm: Annotated[
+        Farm | None,
+        typer.Option(help="Of the slowest editable subscriber (persisted), or of the slowest of all (published)."),
+    ] = None,
     publisher: PublisherName = "",
     skip: Skip = 0,
     limit: Limit = 20,
     json: Json = False,
 ) -> None:
-    """Show the packages that a subscriber has not processed yet, oldest first."""
-    view = on_board(options, lambda board: board.queue(subscriber, publisher, skip=skip, limit=limit))
+    """Show the packages that a subscriber, or the slowest one of a farm, has not processed yet, oldest first."""
+    if bool(subscriber) == bool(farm):
+        raise RequestRefused("say whose queue: the NAME of a subscriber, or --farm persisted or --farm published")
+
+    async def work(board: Callboard) -> tuple[FarmQueue | None, QueueView]:
+        slowest = _farm_queue(await board.farm(publisher), farm, publisher) if farm else None
+        name, of = (slowest.straggler, slowest.publisher) if slowest else (subscriber, publisher)
+        return slowest, await board.queue(name, of, skip=skip, limit=limit)
+
+    slowest, view = on_board(options, work)
     if json:
-        show_json(to_data(view))
+        show_json(to_data(view) | ({"farm": to_data(slowest)} if slowest else {}))
         return
+    if slowest:
+        show(f"{slowest.name}, {slowest.publisher}: the slowest of {slowest.members} is {slowest.straggler}")
+    _show(view)
+
+
+def _farm_queue(known: tuple[PublisherStatus, ...], farm: Farm, publisher: str) -> FarmQueue:
+    """The one that was asked for. Raises ``RequestRefused`` if there are several, or none."""
+    found = [each.persisted if farm is Farm.PERSISTED else each.published for each in known]
+    queues = [each for each in found if each is not None]
+    if len(queues) > 1:
+        raise RequestRefused(f"say of which publisher: --publisher {' or '.join(each.publisher for each in queues)}")
+    if not queues:
+        whom = f"publisher {publisher!r}" if publisher else "any publisher"
+        raise RequestRefused(f"no subscriber of {whom} counts for the farm queue {farm.value}; see `callboard status`")
+    return queues[0]
+
+
+def _show(view: QueueView) -> None:
     if not view.size:
-        show(f"the queue of {subscriber} is empty")
+        show(f"the queue of {view.subscriber} is empty")
         return
-    show(f"{count(view.size, 'package')} ({size(view.length)}), the oldest {age(view.oldest_s)} old")
+    show(f"{count(view.size, 'package')} ({size(view.length)}), the oldest {age(view.oldest_s)} old, {view.state}")
     columns = ("<OFFSET>", "KIND", "PUBLISHER", "<SIZE>", "AGE", "PATHS")
     show_table(
         columns,
@@ -42,3 +83,6 @@ def queue(
             for package in view.packages
         ),
     )
+    for package in view.packages:
+        if package.attempts:
+            show(f"\npackage {package.offset}, the head: {count(package.attempts, 'attempt')}; {package.error}")

@@ -34,11 +34,15 @@ from callboard.errors import (
 )
 from callboard.messages.distribution import Kind, PackageMessage
 from callboard.messages.mailbox import DistributeRequest, DistributeResponse
+from callboard.messages.publisher_mail import Counter, Counters, CountersQuery
 
 PASSING = (LogUnavailable, BlobUnavailable, RepositoryUnavailable)
 """What may be over by the next try."""
 EMPTY = "empty request: there is nothing in this folder; to remove what subscribers have, delete its paths"
 STOPPING = "the publisher is stopping; ask again, with the same request id, once it is back"
+
+COUNTED = ("requests_accepted_total", "requests_refused_total", "requests_throttled_total")
+"""What is counted for metrics, since the start."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -76,6 +80,7 @@ class Distributor:
         self._waiting = Admission(settings.throttle, settings.publisher)
         self._answers: OrderedDict[str, DistributeResponse] = OrderedDict()
         self._batch = Batch(settings.topic, settings.producer, settings.max_attempts, rng)  # the first jobs
+        self._counted = dict.fromkeys(COUNTED, 0)
         self._stopping = False
 
     def receive(self, message: Input, origin: Origin, now: Moment) -> Iterable[Effect]:
@@ -100,6 +105,9 @@ class Distributor:
                 yield from self._not_appended(error)
             case Tick("append"):
                 yield self._batch.append(now)
+            case CountersQuery():
+                counters = tuple(Counter(name=name, value=value) for name, value in self._counted.items())
+                yield Reply(origin, Counters(counters=counters))
             case Stopping():
                 self._stopping = True
                 for job in self._waiting.drain():
@@ -166,6 +174,9 @@ class Distributor:
                 throttled_ms=job.throttled_ms,
                 throttled_by=job.throttled_by,
             )
+            self._count("accepted")
+            if job.throttled_ms:
+                self._count("throttled")
             self._answers[answer.request_id] = answer
             if len(self._answers) > self._settings.max_answers:
                 self._answers.popitem(last=False)
@@ -185,6 +196,9 @@ class Distributor:
                 passing = isinstance(error, PASSING)
                 yield from self._refuse(job, f"{error}{advice if passing else ''}", retry=passing)
 
+    def _count(self, what: str) -> None:
+        self._counted[f"requests_{what}_total"] += 1
+
     def _finish(self) -> list[Job]:
         jobs = self._batch.finish()
         for job in jobs:
@@ -193,6 +207,7 @@ class Distributor:
 
     def _refuse(self, job: Job, reason: str, *, retry: bool = False) -> Iterable[Effect]:
         name = job.request.request_id
+        self._count("refused")
         yield note("request.refused", "warning", request_id=name, reason=reason)
         answer = DistributeResponse(
             request_id=name,

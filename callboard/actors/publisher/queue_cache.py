@@ -24,6 +24,7 @@ from callboard.actors.publisher.pages import Pages, Range
 from callboard.actors.publisher.queries import Query, reach, refusal
 from callboard.actors.publisher.roles import HEAD_POLLER, TAIL_POLLER
 from callboard.messages.mailbox import PackagesSeen, QueueQuery, RangeDone, RangeWanted, Sizes, SizesQuery
+from callboard.messages.publisher_mail import Counter, Counters, CountersQuery
 
 MAX_ENTRIES = 5_000_000
 """Packages in memory: 135 MB at most, and more history than a subscriber should ever have before it."""
@@ -60,6 +61,7 @@ class QueueCache:
         self._pages = Pages(settings.details_max)
         self._waiting: dict[Origin, Query] = {}  # for the coverage to reach them
         self._asked: RangeWanted | None = None  # the coverage's wish as told to the head poller
+        self._fetches = 0
 
     def receive(self, message: Input, origin: Origin, now: Moment) -> Iterable[Effect]:
         """Handle one input."""
@@ -77,12 +79,23 @@ class QueueCache:
                 yield from self._done(message)
             case QueueQuery() | SizesQuery():
                 yield from self._ask(origin, message)
+            case CountersQuery():
+                yield Reply(origin, self._counters())
             case PeerUp(role) if role == HEAD_POLLER:
                 self._asked = None
                 yield from self._serve()
                 yield from map(self._want, self._pages.ranges)
             case Stopping():
                 yield Stopped()
+
+    def _counters(self) -> Counters:
+        entries = len(self._coverage.index) if self._coverage.index is not None else 0
+        return Counters(
+            counters=(
+                Counter(name="queue_cache_entries", value=entries),
+                Counter(name="queue_cache_fetches_total", value=self._fetches),
+            )
+        )
 
     def _seen(self, seen: PackagesSeen) -> Iterable[Effect]:
         if self._coverage.add(seen):
@@ -119,6 +132,7 @@ class QueueCache:
         if self._waiting:
             coverage.reach(min(map(reach, self._waiting.values())))
         if coverage.wanted and coverage.wanted is not self._asked:
+            self._fetches += 1
             yield Send(HEAD_POLLER, coverage.wanted)
         self._asked = coverage.wanted
 

@@ -1,5 +1,6 @@
 """A board in virtual time: real events on a log in memory, and a real publisher agent that looks at them."""
 
+import socket
 from collections.abc import Callable, Iterator
 from dataclasses import replace
 from pathlib import Path
@@ -156,3 +157,11 @@ def board(tmp_path: Path) -> Iterator[Board]:
     it = Board(tmp_path)
     yield it
     it.close()
+
+
+@pytest.fixture
+def unused_port() -> int:
+    """A port that nobody listens on."""
+    with socket.socket() as probe:
+        probe.bind(("127.0.0.1", 0))
+        return int(probe.getsockname()[1])

@@ -1,0 +1,67 @@
+"""``callboard metrics``: the status as figures for Prometheus."""
+
+import asyncio
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+
+from callboard.app.board import Callboard
+from callboard.app.metrics import CONTENT_TYPE
+from callboard.cli.board import on_board
+from callboard.cli.options import BoardOptions
+from callboard.errors import CallboardError
+
+REQUEST_S = 10.0
+"""How long a request may take to arrive, so that a connection that says nothing is not kept."""
+HEADERS_MAX = 100
+
+
+def metrics(options: BoardOptions) -> None:
+    """Print the figures of the board in the text format of Prometheus, such as for a node exporter's textfile."""
+    print(on_board(options, lambda board: board.metrics()), end="")  # noqa: T201  # lines, not results for people
+
+
+@asynccontextmanager
+async def metrics_server(board: Callboard, port: int) -> AsyncIterator[None]:
+    """Answer every GET of ``/metrics`` on this port of the loopback interface; on none if the port is 0."""
+
+    async def serve(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        try:
+            async with asyncio.timeout(REQUEST_S):
+                line = await _request_line(reader)
+            writer.write(await _answer(board, line))
+            await writer.drain()
+        except (TimeoutError, ValueError, ConnectionError):
+            pass  # whoever it was, it does not speak HTTP, or is gone
+        finally:
+            writer.close()
+
+    if not port:
+        yield
+        return
+    server = await asyncio.start_server(serve, "127.0.0.1", port)
+    async with server:
+        yield
+
+
+async def _request_line(reader: asyncio.StreamReader) -> bytes:
+    """The first line of a request, once all its headers have arrived."""
+    line = await reader.readline()
+    for _ in range(HEADERS_MAX):
+        if not (await reader.readline()).strip():
+            break
+    return line
+
+
+async def _answer(board: Callboard, line: bytes) -> bytes:
+    if line.split()[:2] != [b"GET", b"/metrics"]:
+        return _response("404 Not Found", "only GET /metrics is here\n")
+    try:
+        return _response("200 OK", await board.metrics())
+    except CallboardError as error:
+        return _response("503 Service Unavailable", f"{error}\n")
+
+
+def _response(status: str, text: str) -> bytes:
+    body = text.encode()
+    head = (f"HTTP/1.1 {status}", f"Content-Type: {CONTENT_TYPE}", f"Content-Length: {len(body)}", "Connection: close")
+    return "\r\n".join((*head, "", "")).encode() + body

@@ -1,0 +1,116 @@
+"""The figures for Prometheus."""
+
+import asyncio
+import re
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from callboard.app.board import Callboard
+from callboard.app.metrics import counters, exposition
+from callboard.backends.log import Bounds
+from callboard.cli.metrics import metrics_server
+from callboard.messages.distribution import State, Status
+
+SAMPLE = re.compile(r'callboard_[a-z_]+(\{([a-z]+="([^"\\]|\\.)*",?)+\})? -?[0-9.]+')
+
+
+def figures(text: str) -> dict[str, str]:
+    lines = [line for line in text.splitlines() if not line.startswith("#")]
+    return {name: value for name, _, value in (line.rpartition(" ") for line in lines)}
+
+
+@pytest.fixture
+def text(board: Any) -> str:
+    board.package(length=100)
+    board.pass_time(40)
+    board.package(length=10)
+    board.pass_time(2)
+    board.announce(
+        'the "edge"', 0, State.RETRYING, attempts=3, imported=7, cleared=1, skipped=2, superseded=4, editable=True,
+        import_started_ns=board.now_ns - 1_500_000_000, ready=True,
+    )  # fmt: skip
+    board.tell('the "edge"', 1, Status.HELD)
+    found = exposition(board.status(), {"callboard.package": Bounds(1, 3)}, {"site": {"requests_accepted_total": 5}})
+    assert isinstance(found, str)
+    return found
+
+
+@pytest.mark.proves("F98", "F99", "W20", "W29")
+def test_every_figure_has_its_labels_and_its_unit(text: str) -> None:
+    found = figures(text)
+    edge = 'subscriber="the \\"edge\\""'
+    assert found[f"callboard_subscriber_lag_packages{{{edge}}}"] == "2"
+    assert found[f"callboard_subscriber_lag_bytes{{{edge}}}"] == "110"
+    assert float(found[f"callboard_subscriber_lag_seconds{{{edge}}}"]) == pytest.approx(42, abs=0.5)
+    assert float(found[f"callboard_subscriber_importing_seconds{{{edge}}}"]) == pytest.approx(1.5, abs=0.5)
+    assert found[f"callboard_subscriber_attempts{{{edge}}}"] == "3"
+    assert found[f"callboard_subscriber_ready{{{edge}}}"] == "1"
+    assert found[f'callboard_subscriber_state{{{edge},state="retrying"}}'] == "1"
+    assert found[f'callboard_subscriber_state{{{edge},state="idle"}}'] == "0"
+    assert found[f'callboard_subscriber_queue{{{edge},state="blocked"}}'] == "1"
+    assert found[f'callboard_subscriber_errors{{{edge},status="held"}}'] == "1"
+    assert found[f'callboard_subscriber_packages_total{{{edge},status="superseded"}}'] == "4"
+    assert found['callboard_farm_packages{publisher="site",farm="persisted"}'] == "2"
+    assert found['callboard_publisher_state{publisher="site",state="blocked"}'] == "1"
+    assert found['callboard_topic_end_offset{topic="callboard.package"}'] == "3"
+    assert found['callboard_requests_accepted_total{publisher="site"}'] == "5"
+
+
+@pytest.mark.proves("F99")
+def test_the_text_is_what_prometheus_reads(text: str) -> None:
+    families = []
+    for line in text.splitlines():
+        if line.startswith("# HELP "):
+            families.append(line.split()[2])
+        elif line.startswith("# TYPE "):
+            assert line.split()[2:] in ([families[-1], "gauge"], [families[-1], "counter"])
+        else:
+            assert SAMPLE.fullmatch(line), line
+            assert re.split("[{ ]", line)[0] == families[-1]
+    assert len(families) == len(set(families)), "each family stands in one place"
+    assert text.endswith("\n")
+
+
+def test_no_label_is_a_package(text: str) -> None:
+    assert set(re.findall(r'([a-z]+)="', text)) == {"subscriber", "publisher", "state", "status", "topic", "farm"}
+
+
+@pytest.mark.proves("F98")
+def test_the_actors_of_a_publisher_tell_what_they_counted(board: Any) -> None:
+    for _ in range(30):
+        board.package()
+    board.announce("edge-1", 0)
+    board.start()
+    board.status()
+    found = board.ask(lambda agent: counters(agent, 10))
+    assert found["queue_cache_entries"] == 30
+    assert found["queue_cache_fetches_total"] == 1
+    assert found["requests_accepted_total"] == 0
+
+
+async def fetch(port: int, request: bytes) -> bytes:
+    reader, writer = await asyncio.open_connection("127.0.0.1", port)
+    writer.write(request)
+    answer = await reader.read()
+    writer.close()
+    await writer.wait_closed()
+    return answer
+
+
+@pytest.mark.proves("F99")
+def test_a_publisher_serves_its_figures_on_the_loopback_interface(tmp_path: Path, unused_port: int) -> None:
+    async def work() -> tuple[bytes, bytes]:
+        async with Callboard("memory:") as board:
+            await board.publisher("site").test()
+            async with metrics_server(board, unused_port):
+                return (
+                    await fetch(unused_port, b"GET /metrics HTTP/1.1\r\nHost: x\r\n\r\n"),
+                    await fetch(unused_port, b"GET / HTTP/1.1\r\n\r\n"),
+                )
+
+    figures_answer, other = asyncio.run(work())
+    assert figures_answer.startswith(b"HTTP/1.1 200 OK\r\n")
+    assert b'callboard_requests_accepted_total{publisher="site"} 1\n' in figures_answer
+    assert other.startswith(b"HTTP/1.1 404 ")
