@@ -58,6 +58,8 @@ class Retention:
 class Log(Protocol):
     """What every log does. Implementations are in ``logs/``; ``callboard.testing.conformance`` decides.
 
+    A log may also tell ``callboard doctor`` how it is: see ``ExaminableLog`` in ``examination.py``.
+
     Every method may raise ``LogUnavailable``, after which the same call may be tried again, and
     ``TopicMissing`` for a topic that was never ensured.
     """

@@ -50,7 +50,8 @@ def explained(
         if code in _TO_FIX:
             raise ConfigError(f"{server.name}, schema {server.schema}: {_said(error)}; {_TO_FIX[code]}") from error
         if code in _TO_WAIT_FOR or code.startswith(_TRANSIENT):
-            advice = _TO_WAIT_FOR.get(code, "see the server's own log")
+            full = "No space left" in str(error)  # said with other codes too, such as that of a crash
+            advice = _TO_WAIT_FOR.get("53100" if full else code, "see the server's own log")
             raise unavailable(f"{server.name}: {_said(error)}; {advice}. {consequence}") from error
         raise
     except (OSError, asyncpg.InterfaceError, asyncpg.InternalClientError) as error:

@@ -91,7 +91,7 @@ def test_settings_that_lose_order_or_records_are_problems(kafka: str) -> None:
 def test_a_permission_that_is_lacking_is_told_with_the_command() -> None:
     everything = sum(1 << bit for bit in (3, 4, 5, 6, 8, 10))
     assert not list(_permissions("package", everything))
-    ((found),) = _permissions("package", everything & ~(1 << 4) & ~(1 << 6))
+    (found,) = _permissions("package", everything & ~(1 << 4) & ~(1 << 6))
     assert found.what == "this user lacks WRITE, DELETE on topic 'package'"
     assert found.fix == "kafka-acls.sh --add --topic package --operation WRITE --operation DELETE"
 

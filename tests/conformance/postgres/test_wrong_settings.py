@@ -95,9 +95,10 @@ def test_a_user_without_permission_is_told_what_to_grant(postgres_url: str, newe
     asyncio.run(scenario())
 
 
-def test_a_full_disk_is_said_and_waited_for(postgres_url: str) -> None:
-    full = """CREATE FUNCTION full_disk() RETURNS trigger LANGUAGE plpgsql AS
-              $$ BEGIN RAISE 'could not extend file: No space left on device' USING ERRCODE = 'disk_full'; END $$"""
+@pytest.mark.parametrize("code", ["disk_full", "crash_shutdown"])
+def test_a_full_disk_is_said_and_waited_for(postgres_url: str, code: str) -> None:
+    full = f"""CREATE FUNCTION full_disk() RETURNS trigger LANGUAGE plpgsql AS
+              $$ BEGIN RAISE 'could not extend file: No space left on device' USING ERRCODE = '{code}'; END $$"""
     trigger = "CREATE TRIGGER full_disk BEFORE INSERT ON records_1 FOR EACH ROW EXECUTE FUNCTION full_disk()"
 
     async def scenario() -> None:
