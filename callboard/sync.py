@@ -138,6 +138,7 @@ class Callboard(Twin[board.Callboard]):
 
     status = waiting(board.Callboard.status)
     queue = waiting(board.Callboard.queue)
+    metrics = waiting(board.Callboard.metrics)
     queue_entry = waiting(board.Callboard.queue_entry)
     farm = waiting(board.Callboard.farm)
     errors = waiting(board.Callboard.errors)

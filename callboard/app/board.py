@@ -20,7 +20,7 @@ from callboard.actors.publisher import PublisherSettings
 from callboard.actors.runtime import Runtime, start_agent
 from callboard.actors.subscriber import SubscriberSettings
 from callboard.actors.world import AgentWorld
-from callboard.app import events, forgetting, queues
+from callboard.app import events, forgetting, metrics, queues
 from callboard.app.commanding import Commanding
 from callboard.app.events import BoardEvent
 from callboard.app.hooks import check as check_hooks
@@ -252,7 +252,8 @@ class Callboard(Commanding):
             publisher: of this one's packages; of all if not given.
             kinds: created, queued, distributed, imported, failed; all if not given. Only what ``Publishing.events``
                 names is written.
-            after: the ``position`` of the last event that was seen; -1 begins at the oldest, None with what comes now.
+            after: the ``position`` of the last event that was seen; -1 begins at the oldest. Without it begins with what
+                comes from now on, or if nothing is waited for, some way back from the newest.
             follow: whether to wait for more at the end.
 
         Yields:
@@ -282,6 +283,19 @@ class Callboard(Commanding):
         agent = await self.viewer()
         topic = self.settings.topics.package
         return await queues.queue(agent, topic, subscriber, publisher, skip, limit, time.time_ns(), timeout_s)
+
+    async def metrics(self, timeout_s: float = ANSWER_S) -> str:
+        """The status as figures, in the text format of Prometheus."""
+        status = await self.status(timeout_s)
+        topics = self.settings.topics
+        names = (topics.package, topics.status, topics.discovery, topics.command)
+        bounds = {name: await self.log.bounds(name) for name in names}
+        counted = {
+            name: await metrics.counters(await starting, timeout_s)
+            for name, starting in self._publishers.items()
+            if name != VIEWER
+        }
+        return metrics.exposition(status, bounds, counted)
 
     async def queue_entry(self, entry: str) -> dict[str, Any]:
         """The package with this id in any queue, such as ``callboard.package@17``: headers, message, and what is in it.

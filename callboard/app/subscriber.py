@@ -9,9 +9,10 @@ from callboard.actors.agent import Agent
 from callboard.actors.backoff import Backoff
 from callboard.actors.hooks import Hook, HookFunction, HookSettings
 from callboard.actors.subscriber import SubscriberSettings, roles
-from callboard.errors import NotAnswered
+from callboard.errors import ConfigError, NotAnswered
 from callboard.messages.distribution import DiscoveryMessage
 from callboard.messages.mailbox import AnnouncedQuery, CaughtUpQuery, Ready, ReadyQuery, Report, ReportQuery
+from callboard.messages.signing import CommandKey
 
 if TYPE_CHECKING:
     from callboard.app.board import Callboard
@@ -31,6 +32,9 @@ class SubscriberOptions(TypedDict, total=False):
     start: Literal["earliest", "latest"] | int
     on_gap: Literal["fail", "earliest"]
     on_undecodable: Literal["block", "dead_letter"]
+    golden: str
+    command_keys: tuple[CommandKey, ...]
+    skip_commands: tuple[int, ...]
     retry: Backoff
     announce_interval_s: float
     claim_ttl_s: float
@@ -55,6 +59,9 @@ FOREVER_S = 1e9
 
 def subscriber_settings(options: SubscriberOptions, **given: Any) -> SubscriberSettings:
     """The settings that these options stand for; the hooks among them, which have an object of their own."""
+    name, golden = given["name"], options.get("golden", "")
+    if golden == name:
+        raise ConfigError(f"subscriber {name!r} cannot wait for its own verdicts; set golden to another one, or none")
     plain: dict[str, Any] = dict(options)
     plain.pop("stop_drain_s", None)
     named = {name.removeprefix("hook_"): plain.pop(name) for name in HOOK_OPTIONS if name in plain}

@@ -8,19 +8,26 @@ import typer
 from callboard.cli import (
     blobs,
     clear,
+    command,
     delete,
     demo,
     doctor,
     errors,
+    events,
+    forget,
     init,
+    invalidate,
     log,
+    metrics,
     migrate,
     publish,
+    publisher_log,
     queue,
     ready,
     run_publisher,
     run_subscriber,
     status,
+    test,
     trim,
 )
 from callboard.cli.options import BoardOptions, with_board_options
@@ -56,11 +63,22 @@ run.command()(with_board_options(run_subscriber.subscriber))
 run.command()(with_board_options(run_publisher.publisher))
 app.command()(with_board_options(publish.publish))
 app.command()(with_board_options(delete.delete))
+app.command()(with_board_options(invalidate.invalidate))
+app.command()(with_board_options(test.test))
 app.command()(with_board_options(status.status))
 app.command()(with_board_options(ready.ready))
 app.command()(with_board_options(queue.queue))
 app.command()(with_board_options(errors.errors))
+app.command()(with_board_options(events.events))
+app.command("publisher-log")(with_board_options(publisher_log.publisher_log))
 app.command()(with_board_options(clear.clear))
+app.command()(with_board_options(command.retry))
+app.command()(with_board_options(command.skip))
+app.command()(with_board_options(command.pause))
+app.command()(with_board_options(command.resume))
+app.command()(with_board_options(command.throttle))
+app.command()(with_board_options(forget.forget))
+app.command()(with_board_options(metrics.metrics))
 app.add_typer(logs, name="log", help="Look at the log, or remove what is old from it.")
 logs.command("list")(with_board_options(log.list_records))
 logs.command()(with_board_options(log.show))

@@ -10,11 +10,13 @@ from pathlib import Path
 from typing import Any, TypeVar
 
 from callboard.app.board import Callboard
+from callboard.app.command_keys import read_command_key
+from callboard.app.publishing import Publishing
 from callboard.app.settings import BoardSettings
 from callboard.cli.logs import configure_logging
 from callboard.cli.options import BoardOptions
 from callboard.cli.patience import patiently
-from callboard.config import Config, Loaded
+from callboard.config import Config, Loaded, PublisherSection
 from callboard.errors import ConfigError, TopicMissing
 
 R = TypeVar("R")
@@ -67,6 +69,8 @@ async def open_board(
         configure_logging=configure,
         prefix=config.prefix,
         exclude=config.publisher.exclude,
+        command_key=read_command_key(config.command_key) if config.command_key else None,
+        publishing=_publishing(config.publisher, service=configure is not None),
         blob_grace_s=config.janitor.grace_hours * 3600 if config.janitor.enabled else 0.0,
     )
     try:
@@ -77,6 +81,18 @@ async def open_board(
         yield board
     finally:
         await board.close()
+
+
+def _publishing(section: PublisherSection, *, service: bool) -> Publishing:
+    """How publishers ship. A short command leaves telling of events to those that run on."""
+    return Publishing(
+        max_package_mb=section.max_package_mb,
+        throttle_by=section.throttle_by,
+        throttle_for=section.throttle_for,
+        throttle_at=section.throttle_at,
+        throttle_max_s=section.throttle_max_s,
+        events=section.events if service else (),
+    )
 
 
 def no_log(config: Config) -> ConfigError:

@@ -9,6 +9,7 @@ import structlog
 import typer
 
 from callboard.actors.backoff import Backoff
+from callboard.app.command_keys import read_command_key
 from callboard.app.subscriber import Subscriber
 from callboard.cli.board import configure_service_logging, open_board, place
 from callboard.cli.exit_codes import FOUND
@@ -56,6 +57,10 @@ def subscriber(
     max_retries: Annotated[int | None, typer.Option(min=-1, help="Then give a package up; -1 is never.")] = None,
     start: Annotated[str | None, typer.Option(help="earliest, latest or an offset, if it never ran.")] = None,
     on_gap: Annotated[OnGap | None, typer.Option(help="If its next package was trimmed away.")] = None,
+    golden: Annotated[str | None, typer.Option(metavar="NAME", help="Wait for this one's verdicts.")] = None,
+    skip_command: Annotated[
+        list[int] | None, typer.Option(metavar="OFFSET", help="Pass over this unreadable command; repeatable.")
+    ] = None,
     runtime: Annotated[Runtime | None, typer.Option(help="Where its actors run.")] = None,
     before_import: Annotated[str | None, typer.Option(metavar="MODULE:FUNCTION", help=BEFORE_HELP)] = None,
     after_import: Annotated[str | None, typer.Option(metavar="MODULE:FUNCTION", help=AFTER_HELP)] = None,
@@ -72,6 +77,8 @@ def subscriber(
         "max_retries": ("--max-retries", max_retries),
         "start": ("--start", start),
         "on_gap": ("--on-gap", on_gap),
+        "golden": ("--golden", golden),
+        "skip_commands": ("--skip-command", tuple(skip_command) if skip_command else None),
         "before_import": ("--before-import", before_import),
         "after_import": ("--after-import", after_import),
         "on_invalidate": ("--on-invalidate", on_invalidate),
@@ -106,6 +113,9 @@ async def _run(
                 start=settings.start,
                 on_gap=settings.on_gap,
                 on_undecodable=settings.on_undecodable,
+                golden=settings.golden,
+                command_keys=tuple(map(read_command_key, settings.command_keys)),
+                skip_commands=settings.skip_commands,
                 announce_interval_s=settings.announce_interval_s,
                 retry=Backoff(settings.retry_first_s, settings.retry_max_s),
                 before_import=settings.before_import,

@@ -2,10 +2,11 @@
 
 from typing import Annotated, Any, Literal, Self
 
-from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, model_validator
+from pydantic import AfterValidator, BaseModel, BeforeValidator, ConfigDict, Field, model_validator
 
 from callboard.backends.log import Retention
 from callboard.backends.repositories.folder_source import EXCLUDED
+from callboard.messages.package_event import EVENTS, KINDS
 from callboard.content.collection import GRACE_MIN_S, GRACE_S
 from callboard.errors import ConfigError
 
@@ -33,6 +34,16 @@ def _alike(name: str) -> str:
 
 
 Names = Annotated[tuple[str, ...], BeforeValidator(_names)]
+Offset = Annotated[int, Field(ge=0)]
+Offsets = Annotated[tuple[Offset, ...], BeforeValidator(_names)]
+def _kinds(names: tuple[str, ...]) -> tuple[str, ...]:
+    """Kinds of events."""
+    if strangers := sorted(set(names).difference(KINDS)):
+        raise ValueError(f"{strangers[0]!r} is no event; choose among {', '.join(KINDS)}")
+    return names
+
+
+Kinds = Annotated[Names, AfterValidator(_kinds)]
 Start = Annotated[Literal["earliest", "latest"] | int, BeforeValidator(_start)]
 
 
@@ -48,6 +59,20 @@ class PublisherSection(Section):
     name: str = Field(default="main", description="the name that subscribers follow")
     source: str = Field(default="", description="the folder that `run publisher` watches, or takes requests for")
     exclude: Names = Field(default=EXCLUDED, description="names that are never shipped, as patterns")
+    max_package_mb: float | None = Field(
+        default=None, gt=0, examples=[500.0], description="what the files of one package may have together"
+    )
+    throttle_by: Literal["none", "editable", "all"] = Field(
+        default="none", description="whose backlog holds requests up: that of none, of editable subscribers, or of all"
+    )
+    throttle_for: Names = Field(default=(), description="subscribers whose backlog does so in any case")
+    throttle_at: int = Field(default=1000, ge=1, description="packages of backlog up to which nothing is held up")
+    throttle_max_s: float = Field(
+        default=20.0, gt=0, le=300, description="seconds that a request is held up from twice as many packages on"
+    )
+    events: Kinds = Field(
+        default=EVENTS, description="what `run publisher` tells: created, queued, distributed, imported, failed"
+    )
 
 
 class SubscriberSection(Section):
@@ -58,6 +83,11 @@ class SubscriberSection(Section):
     )
     follows: Names = Field(default=(), description="publishers whose packages are imported; none named means all")
     editable: bool = Field(default=False, description="whether its queue may be cleared, so that it may differ")
+    golden: str = Field(default="", description="the subscriber whose verdict on a package is waited for; none is none")
+    command_keys: Names = Field(
+        default=(), description="obey only commands signed with one of these: NAME=FILE, the secret being in the file"
+    )
+    skip_commands: Offsets = Field(default=(), description="offsets of unreadable commands, which are passed over")
     max_retries: int = Field(default=-1, ge=-1, description="retries before a package is given up; -1 is no limit")
     start: Start = Field(default="earliest", description="where a new one begins: earliest, latest, or an offset")
     on_gap: Literal["fail", "earliest"] = Field(
@@ -160,6 +190,7 @@ class Config(Section):
         description="where large content goes: a folder, or s3://BUCKET; none means `blobs` in a SQLite log's",
     )
     prefix: str = Field(default="callboard", description="what the names of the log's topics begin with")
+    command_key: str = Field(default="", description="signs the commands given here: NAME=FILE, see command_keys")
     runtime: Literal["embedded", "processes"] = Field(
         default="embedded", description="where actors run: embedded in one process, or in processes of their own"
     )

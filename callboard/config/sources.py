@@ -73,6 +73,8 @@ def from_environment(environ: Mapping[str, str], names: Iterable[str]) -> Iterat
 
 def anchored(value: Value, base: Path) -> Value:
     """The value; if it is a path, made absolute from the folder that it was written for."""
+    if value.key[-1] in ("command_key", "command_keys"):
+        return value._replace(value=_anchored_keys(value.value, base))
     if not isinstance(value.value, str) or not value.value:
         return value
     match value.key:
@@ -144,6 +146,16 @@ def _lines(text: str) -> dict[Key, int]:
 def _path(tables: Mapping[str, Any]) -> Key:
     """The one key of tables that hold nothing else."""
     return next(((name, *_path(below)) for name, below in tables.items()), ())
+
+
+def _anchored_keys(keys: Any, base: Path) -> Any:
+    """Each as ``NAME=FILE``; one text may hold several, with commas."""
+    if isinstance(keys, str):
+        return ",".join(_anchored_keys(keys.split(","), base)) if keys else keys
+    if not isinstance(keys, list):
+        return keys
+    parts = [key.strip().partition("=") if isinstance(key, str) else (key, "", "") for key in keys]
+    return [f"{name}={base / file}" if file else name for name, _, file in parts]
 
 
 def _anchored_url(url: str, base: Path) -> str:

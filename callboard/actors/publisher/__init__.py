@@ -58,6 +58,6 @@ def actors(settings: PublisherSettings) -> tuple[ActorSpec, ...]:
         ActorSpec(roles.QUEUE_CACHE, QueueCache, QueueCacheSettings(settings.max_entries)),
         ActorSpec(roles.FLEET, Fleet, FleetSettings(topics.discovery)),
         ActorSpec(roles.STATUS_WATCHER, StatusWatcher, StatusWatcherSettings(topics.status, topics.package)),
-        ActorSpec(roles.COMMAND_SENDER, CommandSender, CommandSenderSettings(topics.command, producer)),
+        ActorSpec(roles.COMMAND_SENDER, CommandSender, CommandSenderSettings(topics.command, producer, topics.status)),
         ActorSpec(roles.NOTIFIER, Notifier, notifier),
     )

@@ -1,4 +1,4 @@
-"""Puts orders to subscribers on the log."""
+"""Puts orders to subscribers on the log, and hears what they came to."""
 
 from collections.abc import Iterable
 from dataclasses import dataclass, field
@@ -20,22 +20,35 @@ from callboard.actors.decision import (
     note,
 )
 from callboard.actors.effects import Append
-from callboard.errors import CallboardError, LogUnavailable
-from callboard.messages.distribution import CommandMessage
-from callboard.messages.headers import new_record
+from callboard.actors.follower import Delivered, Follower, last
+from callboard.errors import CallboardError, LogUnavailable, SchemaTooNew, Undecodable
+from callboard.messages.distribution import CommandMessage, CommandResultMessage
+from callboard.messages.headers import new_record, open_record
 from callboard.messages.mailbox import CommandRequest, CommandSent
+from callboard.messages.publisher_mail import CommandResultQuery
+from callboard.messages.record import Record
 
 RETRY = Backoff(first_s=0.1, max_s=5.0)
+
+RESULTS_BACK = 2000
+"""Statuses before the present end of their topic that may hold a result already: those of the moment in which a command
+is sent, or in which this actor is started again."""
 
 
 @dataclass(frozen=True, slots=True)
 class CommandSenderSettings:
-    """``topic`` is the command topic. Bounds: tries to append, and commands on their way at once."""
+    """The command topic, and the status topic with the results.
+
+    Bounds: tries to append, commands on their way at once, results that are remembered, and questions for others.
+    """
 
     topic: str
     producer: str
+    status_topic: str
     max_attempts: int = 8
     max_in_progress: int = 1000
+    max_results: int = 1000
+    max_waiting: int = 1000
 
 
 @dataclass(slots=True)
@@ -50,10 +63,11 @@ class Sending:
 class CommandSender:
     """Appends commands, each under its own id, so that one that is sent again is on the log once.
 
-    Receives: CommandRequest; the same command again while it is on its way is appended once.
-    Sends: CommandSent, to whoever asked.
-    Stores: commands on the log.
-    Timers: one per command id, the back-off while the log is unavailable, 0.1 to 5 s.
+    Receives: CommandRequest; the same command again while it is on its way is appended once. CommandResultQuery,
+        answered when the subscriber has told, be it never.
+    Sends: CommandSent and CommandResultMessage, to whoever asked.
+    Stores: commands on the log; the last results in memory. The status topic is not read before the first command.
+    Timers: one per command id, the back-off while the log is unavailable, and the follower's, 0.1 to 5 s.
     Gives up: on a command after ``max_attempts`` tries, or when the log refuses it; ``problem`` says so.
     """
 
@@ -61,13 +75,20 @@ class CommandSender:
         self._settings = settings
         self._rng = rng
         self._sending: dict[str, Sending] = {}
+        self._follower: Follower | None = None
+        self._results: dict[str, CommandResultMessage] = {}
+        self._waiting: dict[Origin, str] = {}
         self._stopping = False
 
     def receive(self, message: Input, origin: Origin, now: Moment) -> Iterable[Effect]:
         """Handle one input."""
         match message:
             case CommandRequest(command=command):
+                yield from self._listen()
                 yield from self._request(command, origin, now)
+            case CommandResultQuery(command_id=command_id):
+                yield from self._listen()
+                yield from self._expect(command_id, origin)
             case Done(Append() as effect, (int() as offset,)):
                 yield from self._finish(CommandSent(command_id=effect.records[0].key, offset=offset))
             case Failed(Append() as effect, error):
@@ -76,6 +97,8 @@ class CommandSender:
                 yield self._append(self._sending[command_id].command, now)
             case Stopping():
                 self._stopping = True
+            case _ if self._follower is not None:
+                yield from self._hear(self._follower, message)
         if self._stopping and not self._sending:
             yield Stopped()
 
@@ -87,6 +110,45 @@ class CommandSender:
         else:
             self._sending[command.command_id] = Sending(command, {origin})
             yield self._append(command, now)
+
+    # Results.
+
+    def _listen(self) -> Iterable[Effect]:
+        if self._follower is None:
+            self._follower = Follower(self._settings.status_topic, last(RESULTS_BACK), self._rng)
+            yield from self._follower.start()
+
+    def _expect(self, command_id: str, origin: Origin) -> Iterable[Effect]:
+        if result := self._results.get(command_id):
+            yield Reply(origin, result)
+        elif len(self._waiting) < self._settings.max_waiting:
+            self._waiting[origin] = command_id
+        else:
+            yield note("question.dropped", "warning", waiting=len(self._waiting))
+
+    def _hear(self, follower: Follower, message: Input) -> Iterable[Effect]:
+        news, effects = follower.handle(message)
+        if isinstance(news, Delivered):
+            for record in news.records:
+                if record.header("type") == "CommandResultMessage":
+                    yield from self._take(record)
+        yield from effects
+
+    def _take(self, record: Record) -> Iterable[Effect]:
+        try:
+            result = open_record(record, CommandResultMessage)
+        except (SchemaTooNew, Undecodable) as error:
+            yield note("result.ignored", "warning", offset=record.offset, reason=str(error))
+            return
+        self._results[result.command_id] = result
+        if len(self._results) > self._settings.max_results:
+            del self._results[next(iter(self._results))]
+        askers = [asker for asker, command_id in self._waiting.items() if command_id == result.command_id]
+        for asker in askers:
+            del self._waiting[asker]
+            yield Reply(asker, result)
+
+    # Commands.
 
     def _problem(self, command: CommandMessage) -> str:
         if self._stopping:

@@ -16,7 +16,7 @@ CLEAR = CommandMessage(
 
 
 def sender(**bounds: int) -> CommandSender:
-    return CommandSender(CommandSenderSettings("command", "site/i1", **bounds), Random(1))
+    return CommandSender(CommandSenderSettings("command", "site/i1", "status", **bounds), Random(1))
 
 
 def tell(it: CommandSender, message: Input, asker: int = 0) -> list[Effect]:
