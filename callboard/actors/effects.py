@@ -62,7 +62,7 @@ class BuildPackage(Perform):
 
 @dataclass(frozen=True, slots=True)
 class CollectBlobs(Perform):
-    """Result ``Collection``: the blobs that no record of these topics refers to are removed, with so much grace."""
+    """Result ``BlobCollection``: the blobs that no record of these topics refers to are removed, with so much grace."""
 
     package: str
     status: str
@@ -101,6 +101,11 @@ class ImportPackages(Perform):
     def offset(self) -> int:
         """Of the first package: the only one, unless several are imported together."""
         return self.offsets[0]
+
+    @property
+    def alone(self) -> bool:
+        """Whether the attempt is at one package, to which it counts."""
+        return self.attempt.attempt_offset == self.offset
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,7 +1,9 @@
 """A run of packages from the head of the queue, imported together, and the ledger if all of it succeeds."""
 
+from collections.abc import Mapping
+
 from callboard.actors.effects import ImportPackages
-from callboard.actors.subscriber import bookkeeping
+from callboard.actors.subscriber import bookkeeping, coalescing
 from callboard.actors.subscriber.outcome import Outcome, recorded
 from callboard.actors.subscriber.parcel import Parcel
 from callboard.actors.subscriber.settings import SubscriberSettings
@@ -51,14 +53,27 @@ class Batch:
         return room and len(self._packages) < settings.batch_packages
 
     def attempt(self) -> ImportPackages:
-        """Import what is to be imported."""
-        offsets, messages = zip(*self._packages, strict=True)
+        """Import what is to be imported, but for packages of which a later one would leave nothing."""
+        last = self._packages[-1][0]
         attempt = (
-            bookkeeping.attempting(self._before, offsets[0])
-            if len(offsets) == 1
-            else bookkeeping.attempting_together(self._before, offsets[-1])
+            bookkeeping.attempting(self._before, last)
+            if len(self._packages) == 1
+            else bookkeeping.attempting_together(self._before, last)
         )
+        superseded = coalescing.superseded(self._packages) if self._settings.coalesce else {}
+        if superseded:
+            self._leave_out(superseded)
+        offsets, messages = zip(*self._packages, strict=True)
         return ImportPackages(messages, offsets, attempt, self.ledger, self._settings.parallel)
+
+    def _leave_out(self, superseded: Mapping[int, int]) -> None:
+        self._packages = [(offset, message) for offset, message in self._packages if offset not in superseded]
+        self.ledger = self._before
+        for outcome in self._outcomes:
+            successor = superseded.get(outcome.parcel.offset)
+            if successor is not None:
+                outcome = Outcome(outcome.parcel, Status.SUPERSEDED, f"replaced by offset {successor}")  # noqa: PLW2901
+            self.ledger = recorded(self.ledger, outcome, self._settings, self._now_ns)
 
 
 def weight(message: PackageMessage) -> int:

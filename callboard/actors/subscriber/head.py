@@ -5,7 +5,7 @@ from random import Random
 
 from callboard.actors.decision import After, Effect, Moment, note
 from callboard.actors.effects import ImportPackages
-from callboard.actors.subscriber import bookkeeping, clearing
+from callboard.actors.subscriber import bookkeeping
 from callboard.actors.subscriber.backlog import Backlog
 from callboard.actors.subscriber.batch import Batch
 from callboard.actors.subscriber.book import Book
@@ -117,7 +117,7 @@ class Head:
 
     def failed(self, tried: ImportPackages, error: CallboardError, now: Moment) -> Iterator[Effect]:
         """The import has failed."""
-        if len(tried.offsets) > 1:
+        if not tried.alone:
             self._book.write(tried.attempt)
             count = len(tried.offsets)
             yield note("batch.failed", "warning", offset=tried.offset, packages=count, reason=bookkeeping.text(error))

@@ -18,7 +18,7 @@ class Outcome(NamedTuple):
 
 
 def unneeded(parcel: Parcel, ledger: Ledger) -> Outcome | None:
-    """What becomes of a package that is not for this subscriber, or was cleared, whatever else is the matter with it."""
+    """What becomes of a package that is foreign, or was cleared, whatever else is the matter with it."""
     if parcel.foreign:
         return Outcome(parcel, None)
     mark = clearing.mark(ledger, parcel.publisher, parcel.offset)

@@ -18,7 +18,7 @@ def batching(stored: Ledger = LEDGER, **settings: object) -> ImporterDriver:
 
 def heavy(offset: int, **fields: object) -> Record:
     message = PackageMessage(
-        publisher_instance="i", publisher="site", package_id=f"p{offset}", kind=Kind.ADD, **fields  # type: ignore[arg-type]
+        publisher_instance="i", publisher="site", package_id=f"p{offset}", **({"kind": Kind.ADD} | fields)  # type: ignore[arg-type]
     )
     return as_read(new_record(message, record_id=str(offset), time_ns=1, producer="test"), offset)
 
@@ -134,3 +134,35 @@ def test_after_a_repository_error_the_ledger_says_whether_the_batch_was_committe
     it.save_all()
     it.read(package(12))
     assert it.asked(ImportPackages).offsets == ((12,) if committed else (10,))
+
+
+def deletion(offset: int, path: str) -> Record:
+    return heavy(offset, paths=(path,), kind=Kind.DELETE)
+
+
+@pytest.mark.proves("W40")
+def test_a_package_of_which_a_later_one_leaves_nothing_is_left_out_and_told_so() -> None:
+    it = batching(editable=True)
+    it.read(deletion(10, "/a/x"), deletion(11, "/b"), deletion(12, "/a"))
+    batch = it.done(ImportPackages)
+    assert batch.offsets == (11, 12)
+    assert (batch.ledger.offset, batch.ledger.imported, batch.ledger.superseded) == (12, 2, 1)
+    told = [(line.offset, line.status, line.reason) for line in batch.ledger.outbox]
+    assert told[0] == (10, Status.SUPERSEDED, "replaced by offset 12")
+    assert [status for _, status, _ in told[1:]] == [Status.IMPORTED] * 2
+    assert it.state()[0] is State.IDLE
+
+
+def test_if_the_rest_fails_nothing_was_left_out() -> None:
+    it = batching()
+    it.read(deletion(10, "/a"), deletion(11, "/a"))
+    assert it.fail(ImportPackages, BlobMissing("gone")).offsets == (11,)
+    assert it.done(ImportPackages).offsets == (10,)
+    assert it.done(ImportPackages).offsets == (11,)
+    assert it.report().superseded == 0
+
+
+def test_every_package_is_imported_if_nothing_is_to_be_left_out() -> None:
+    it = batching(coalesce=False)
+    it.read(deletion(10, "/a"), deletion(11, "/a"))
+    assert it.done(ImportPackages).offsets == (10, 11)

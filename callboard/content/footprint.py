@@ -1,0 +1,93 @@
+"""What a package changes, by its paths: enough to say when a later one leaves nothing of it."""
+
+import io
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field
+
+from callboard.backends.paths import with_parents
+from callboard.content.apply import FORMAT
+from callboard.content.layout import leading_folders
+from callboard.content.manifest import Form, Header, ManifestEntry, read_roots
+from callboard.errors import PackageError, SchemaTooNew
+from callboard.messages.distribution import Kind, PackageMessage
+
+
+@dataclass(frozen=True, slots=True)
+class Footprint:
+    """Three kinds of paths, and the folders that merely lead to them.
+
+    ``trees`` are made or removed with everything below them. ``nodes`` are folders that are made, whatever is in them.
+    ``unsure`` are one or the other. ``leading`` folders are made with this mode (None: one that is not known) where
+    they are missing. A package that removes ``/`` removes all but the root itself, so it ``spares_root``.
+    """
+
+    trees: frozenset[str] = frozenset()
+    nodes: frozenset[str] = frozenset()
+    unsure: frozenset[str] = frozenset()
+    leading: Mapping[str, int | None] = field(default_factory=dict)
+    spares_root: bool = False
+
+    def covers(self, path: str) -> bool:
+        """Whether everything at and below the path is, after this package, as it says."""
+        return not self.trees.isdisjoint(with_parents([path])) and not (path == "/" and self.spares_root)
+
+
+def footprint(message: PackageMessage) -> Footprint:
+    """That of a package. What lies in the blob store is not fetched for this: then less is known."""
+    if message.format != FORMAT or message.kind not in (Kind.ADD, Kind.DELETE):
+        return Footprint()
+    if message.kind is Kind.DELETE:
+        return Footprint(trees=frozenset(message.paths), spares_root=True)
+    if message.content:
+        try:
+            return _of_content(message.content)
+        except (PackageError, SchemaTooNew):
+            pass  # whoever imports it will say what is wrong with it
+    deep = frozenset(message.deep_paths)
+    unsure = frozenset(message.paths) - deep
+    leading = {folder for path in message.paths for folder in leading_folders(path)}
+    return Footprint(trees=deep, unsure=unsure, leading=dict.fromkeys(leading - deep - unsure))
+
+
+def supersedes(later: Footprint, earlier: Footprint, between: Iterable[Footprint]) -> bool:
+    """Whether the repository ends up the same if the earlier package is left out.
+
+    Whatever it does must be done over again by the later one. For a folder that leads to its paths that is so if the
+    later one would make it in the same way, unless one between them makes it in another way, which then stays.
+    """
+    whole = earlier.trees | earlier.unsure
+    if not whole and not earlier.nodes:
+        return False  # it changes nothing here, so it is about something else
+    if not all(_covered(later, earlier, path) for path in whole):
+        return False
+    if not all(path in later.nodes or later.covers(path) for path in earlier.nodes):
+        return False
+    left = {
+        folder: mode
+        for folder, mode in earlier.leading.items()
+        if folder not in later.nodes and not later.covers(folder)
+    }
+    if any(mode is None or later.leading.get(folder) != mode for folder, mode in left.items()):
+        return False
+    if not left:
+        return True
+    return all(other.leading.get(folder, mode) == mode for other in between for folder, mode in left.items())
+
+
+def _covered(later: Footprint, earlier: Footprint, path: str) -> bool:
+    return later.covers(path) or (path == "/" and earlier.spares_root and "/" in later.trees)
+
+
+def _of_content(content: bytes) -> Footprint:
+    with io.BytesIO(content) as file:
+        header = Header.read(file)
+        roots = dict(read_roots(file, header.roots))
+        leading: dict[str, int | None] = {}
+        nodes = set()
+        for _ in range(header.entries):
+            entry = ManifestEntry.read(file)
+            if entry.form is Form.KEEP:
+                leading[entry.path] = entry.mode
+            elif entry.form is Form.FOLDER and not roots.get(entry.path, True):
+                nodes.add(entry.path)
+    return Footprint(trees=frozenset(roots) - nodes, nodes=frozenset(nodes), leading=leading)
