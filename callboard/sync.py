@@ -8,13 +8,14 @@ The asynchronous board runs on an event loop in a thread of its own, so all of t
 
 import asyncio
 import threading
-from collections.abc import Callable, Coroutine
+from collections.abc import AsyncIterator, Callable, Coroutine, Iterable, Iterator
 from functools import wraps
 from pathlib import Path
 from types import TracebackType
 from typing import Any, Concatenate, Generic, ParamSpec, Self, TypeVar, Unpack
 
 from callboard.app import board, publisher, subscriber
+from callboard.app.events import BoardEvent
 from callboard.app.subscriber import SubscriberOptions
 from callboard.errors import ConfigError
 
@@ -95,6 +96,7 @@ class Publisher(Twin[publisher.Publisher]):
     invalidate = waiting(publisher.Publisher.invalidate)
     test = waiting(publisher.Publisher.test)
     packages = waiting(publisher.Publisher.packages)
+    log = waiting(publisher.Publisher.log)
 
 
 class Subscriber(Twin[subscriber.Subscriber]):
@@ -145,6 +147,19 @@ class Callboard(Twin[board.Callboard]):
     forget_subscriber = waiting(board.Callboard.forget_subscriber)
     clear = waiting(board.Callboard.clear)
     trim = waiting(board.Callboard.trim)
+    resend = waiting(board.Callboard.resend)
+    collect_blobs = waiting(board.Callboard.collect_blobs)
+
+    def events(
+        self, publisher: str = "", kinds: Iterable[str] = (), after: int | None = None, *, follow: bool = True
+    ) -> Iterator[BoardEvent]:
+        """See ``callboard.Callboard.events``. Waits in the thread that iterates."""
+        told = self._asynchronous.events(publisher, kinds, after, follow=follow)
+        try:
+            while (event := self._loop.run(_next(told))) is not None:
+                yield event
+        finally:
+            self._loop.run(told.aclose())
 
     def __enter__(self) -> Self:
         self._loop.start()
@@ -162,3 +177,7 @@ class Callboard(Twin[board.Callboard]):
             self._loop.run(self._asynchronous.close())
         finally:
             self._loop.close()
+
+
+async def _next(told: AsyncIterator[BoardEvent]) -> BoardEvent | None:
+    return await anext(told, None)

@@ -2,7 +2,7 @@
 
 import asyncio
 from collections import OrderedDict
-from collections.abc import AsyncIterator
+from collections.abc import AsyncGenerator
 from dataclasses import dataclass
 
 from callboard.backends.log import READ_RECORDS_MAX, Log
@@ -14,6 +14,8 @@ from callboard.messages.record import Record
 WAIT_S = 10.0
 """How long to wait for more at once; then follows the next wait."""
 RETRY_S = 1.0
+NEWEST_MAX = 50_000
+"""Offsets at the end of the topic that are looked at for the newest events."""
 REPEATS_MAX = 10_000
 """Keys remembered: an event is repeated soon, by a notifier that goes on where another died, or never."""
 
@@ -48,11 +50,13 @@ class BoardEvent:
 
 async def events(
     log: Log, topic: str, publisher: str, kinds: frozenset[str], after: int | None, *, follow: bool
-) -> AsyncIterator[BoardEvent]:
+) -> AsyncGenerator[BoardEvent, None]:
     """The events, each once; see ``Callboard.events``."""
     identity = await log.identity(topic)
     first, end = await log.bounds(topic)
-    start = end if after is None else first if after < 0 else after + 1
+    start = first if after is not None and after < 0 else (after or 0) + 1
+    if after is None:
+        start = end if follow else max(first, end - NEWEST_MAX)
     told = OrderedDict[str, None]()
     while True:
         try:

@@ -5,12 +5,7 @@ from typing import Literal
 
 from callboard.actors.publisher.throttle import ThrottleSettings
 from callboard.errors import ConfigError
-from callboard.messages.package_event import KINDS
-
-EVENTS = ("distributed", "failed")
-"""Told unless something else is said: one record a package, and one for each that did not get through, however many
-subscribers there are. ``imported`` would be one for every package and editable subscriber."""
-
+from callboard.messages.package_event import EVENTS, KINDS
 
 @dataclass(frozen=True, slots=True)
 class Publishing:

@@ -7,7 +7,7 @@ import typer
 from callboard.app.publisher import Publisher
 from callboard.app.views import Package
 from callboard.cli.options import BoardOptions, Json
-from callboard.cli.publish import Name, RequestId, Wait, ship
+from callboard.cli.requesting import Name, Recipients, RequestId, Wait, ship
 
 
 def delete(
@@ -15,12 +15,13 @@ def delete(
     paths: Annotated[list[str], typer.Argument(help="Such as /blog/old.html.", show_default=False)],
     publisher: Name = "",
     request_id: RequestId = "",
+    recipients: Recipients = None,
     wait: Wait = None,
     json: Json = False,
 ) -> None:
     """Have paths, and everything below them, removed from the subscribers."""
 
     async def request(of: Publisher) -> Package:
-        return await of.delete(paths, request_id=request_id)
+        return await of.delete(paths, request_id=request_id, recipients=recipients or ())
 
-    ship(options, publisher, request, wait, json=json, create=False)
+    ship(options, publisher, request, wait, json=json)

@@ -18,7 +18,8 @@ from callboard.errors import (
 OK = 0
 """Done."""
 FOUND = 1
-"""Ran, and found what it looks for: ``doctor`` a problem, ``clear`` and ``--wait`` that it takes longer."""
+"""Ran, and found what it looks for: ``doctor`` a problem, ``publish`` nothing to ship, ``clear`` and ``--wait`` that it
+takes longer."""
 USAGE = 2
 """The command, the configuration or the request is wrong; the message says how to put it right."""
 TAKEN = 3

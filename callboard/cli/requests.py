@@ -10,7 +10,7 @@ from typing import Any, Literal
 
 from pydantic import BaseModel, ConfigDict, ValidationError
 
-from callboard.app.publisher import Publisher
+from callboard.app.publisher import Publisher, RequestOptions
 from callboard.app.views import Package, to_data
 from callboard.errors import CallboardError, LogUnavailable, NotAnswered, RequestRefused
 
@@ -30,6 +30,8 @@ class Request(BaseModel):
     request_id: str = ""
     source: str = ""
     user: str = ""
+    recipients: list[str] = []
+    metadata: dict[str, str] = {}
 
 
 async def answer_requests(publisher: Publisher, source: str) -> None:
@@ -50,7 +52,7 @@ async def answer(publisher: Publisher, source: str, line: bytes) -> dict[str, An
     except CallboardError as error:
         retry = isinstance(error, LogUnavailable | NotAnswered)
         return {"request_id": request_id, "accepted": False, "reason": str(error), "retry": retry}
-    return {"request_id": request_id, "accepted": True, **to_data(package)}
+    return {"request_id": request_id, "accepted": package.state == "accepted", **to_data(package)}
 
 
 def _parsed(line: bytes) -> Request:
@@ -64,20 +66,25 @@ def _parsed(line: bytes) -> Request:
 
 
 async def _carried_out(publisher: Publisher, source: str, request: Request) -> Package:
-    request_id, user = request.request_id, request.user
+    options: RequestOptions = {
+        "request_id": request.request_id,
+        "user": request.user,
+        "recipients": request.recipients,
+        "metadata": request.metadata,
+    }
     match request.kind:
         case "add":
             folder = request.source or source
             if not folder:
                 raise RequestRefused("an add needs a source; name one, or start the publisher with --from DIR")
             paths = request.paths or ("/",)
-            return await publisher.publish(folder, paths, deep=request.deep, request_id=request_id, user=user)
+            return await publisher.publish(folder, paths, deep=request.deep, **options)
         case "delete":
-            return await publisher.delete(request.paths, request_id=request_id, user=user)
+            return await publisher.delete(request.paths, **options)
         case "invalidate":
-            return await publisher.invalidate(request.paths, request_id=request_id, user=user)
+            return await publisher.invalidate(request.paths, **options)
         case _:
-            return await publisher.test()
+            return await publisher.test(**options)
 
 
 async def _lines() -> AsyncIterator[bytes]:

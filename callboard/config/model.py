@@ -6,9 +6,9 @@ from pydantic import AfterValidator, BaseModel, BeforeValidator, ConfigDict, Fie
 
 from callboard.backends.log import Retention
 from callboard.backends.repositories.folder_source import EXCLUDED
-from callboard.messages.package_event import EVENTS, KINDS
 from callboard.content.collection import GRACE_MIN_S, GRACE_S
 from callboard.errors import ConfigError
+from callboard.messages.package_event import EVENTS, KINDS
 
 LOG = "sqlite:///./board.db"
 """The log if nothing else is said: a folder, made with the first package."""

@@ -20,6 +20,10 @@ KINDS = ("created", "queued", "distributed", "imported", "failed")
 """``created``: the publisher has built the package. ``queued``: the log has it, and with it every queue.
 ``distributed``: every subscriber that counts is past it. ``imported`` and ``failed``: at one subscriber."""
 
+EVENTS = ("distributed", "failed")
+"""Told unless something else is said: one record a package, however many subscribers there are, and one for each that
+did not get through. ``imported`` is one for every package and editable subscriber."""
+
 DISTRIBUTED = "PackageDistributedMessage"
 OTHER = "PackageEvent"
 MARKS = "EventMarks"

@@ -1,0 +1,27 @@
+"""``callboard invalidate``: say that paths changed."""
+
+from typing import Annotated
+
+import typer
+
+from callboard.app.publisher import Publisher
+from callboard.app.views import Package
+from callboard.cli.options import BoardOptions, Json
+from callboard.cli.requesting import Name, Recipients, RequestId, Wait, ship
+
+
+def invalidate(
+    options: BoardOptions,
+    paths: Annotated[list[str], typer.Argument(help="Such as /blog.", show_default=False)],
+    publisher: Name = "",
+    request_id: RequestId = "",
+    recipients: Recipients = None,
+    wait: Wait = None,
+    json: Json = False,
+) -> None:
+    """Tell subscribers that paths changed, in order with content, for what they do then: their repositories stay."""
+
+    async def request(of: Publisher) -> Package:
+        return await of.invalidate(paths, request_id=request_id, recipients=recipients or ())
+
+    ship(options, publisher, request, wait, json=json)

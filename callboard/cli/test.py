@@ -1,0 +1,22 @@
+"""``callboard test``: try the way."""
+
+from callboard.app.publisher import Publisher
+from callboard.app.views import Package
+from callboard.cli.options import BoardOptions, Json
+from callboard.cli.requesting import Name, Recipients, RequestId, Wait, ship
+
+
+def send_test(
+    options: BoardOptions,
+    publisher: Name = "",
+    request_id: RequestId = "",
+    recipients: Recipients = None,
+    wait: Wait = None,
+    json: Json = False,
+) -> None:
+    """Append a package that does nothing; with --wait, see that all live subscribers get past it."""
+
+    async def request(of: Publisher) -> Package:
+        return await of.test(request_id=request_id, recipients=recipients or ())
+
+    ship(options, publisher, request, wait, json=json)
