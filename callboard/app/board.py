@@ -6,7 +6,7 @@ import secrets
 import socket
 import tempfile
 import time
-from collections.abc import AsyncIterator, Callable, Iterable
+from collections.abc import AsyncGenerator, Callable, Iterable
 from dataclasses import replace
 from functools import partial
 from importlib.metadata import version
@@ -22,6 +22,7 @@ from callboard.actors.subscriber import SubscriberSettings
 from callboard.actors.world import AgentWorld
 from callboard.app import events, forgetting, metrics, queues
 from callboard.app.commanding import Commanding
+from callboard.app.content_care import ContentCare
 from callboard.app.events import BoardEvent
 from callboard.app.hooks import check as check_hooks
 from callboard.app.log_records import record_data
@@ -35,7 +36,6 @@ from callboard.app.opening import (
 )
 from callboard.app.publisher import Publisher
 from callboard.app.publishing import Publishing
-from callboard.app.retention_gate import GatePolicy, RetentionGate, trim
 from callboard.app.settings import BoardSettings
 from callboard.app.status import board_status
 from callboard.app.subscriber import DRAIN_S, Subscriber, SubscriberOptions, subscriber_settings
@@ -44,7 +44,6 @@ from callboard.app.views import BoardStatus, ErrorsView, PublisherStatus, QueueV
 from callboard.backends.blob_store import BlobStore
 from callboard.backends.log import Log, Retention
 from callboard.backends.repositories.folder_source import EXCLUDED
-from callboard.content.collection import GRACE_MIN_S, GRACE_S, BlobCollection, collect
 from callboard.errors import CallboardError, ConfigError, RequestRefused
 from callboard.messages.signing import CommandKey
 
@@ -55,7 +54,7 @@ ANSWER_S = 30.0
 """How long a question about the board may take."""
 
 
-class Callboard(Commanding):
+class Callboard(Commanding, ContentCare):
     """One log with everything on it: its publishers, its subscribers, and what can be said about them.
 
     An asynchronous context manager. ``callboard.sync.Callboard`` is the same for code without an event loop.
@@ -141,6 +140,13 @@ class Callboard(Commanding):
         self._log = self._blobs = None
         if self._temporary is not None:
             self._temporary.cleanup()
+
+    @property
+    def blobs(self) -> BlobStore:
+        """The open blob store."""
+        if self._blobs is None:
+            raise ConfigError("the board is not open; use it inside `async with Callboard(...) as board:`")
+        return self._blobs
 
     @property
     def log(self) -> Log:
@@ -245,7 +251,7 @@ class Callboard(Commanding):
 
     def events(
         self, publisher: str = "", kinds: Iterable[str] = (), after: int | None = None, *, follow: bool = True
-    ) -> AsyncIterator[BoardEvent]:
+    ) -> AsyncGenerator[BoardEvent, None]:
         """What becomes of packages, from whatever process it is told; for ever, unless ``follow`` is false.
 
         Args:
@@ -352,40 +358,6 @@ class Callboard(Commanding):
             now_ns=time.time_ns(),
             timeout_s=timeout_s,
         )
-
-    # The log.
-
-    def retention_gate(self, policy: GatePolicy) -> RetentionGate:
-        """What keeps packages on the log that somebody needs. To be used again: it remembers what it has read."""
-        return RetentionGate(policy, self.settings.topics)
-
-    async def collect_blobs(self, *, delete: bool, grace_s: float = GRACE_S) -> BlobCollection:
-        """Find the blobs that no record on this log refers to, and with ``delete`` remove them.
-
-        Nothing but this log may refer to what is in the blob store. Safe beside publishers, as long as none of
-        them takes longer than ``grace_s`` seconds to build a package.
-        """
-        if grace_s < GRACE_MIN_S:
-            raise RequestRefused(f"a grace of {grace_s:g} s is too short; the least is {GRACE_MIN_S:g} s")
-        assert self._blobs is not None
-        topics, now_ns = self.settings.topics, time.time_ns()
-        return await collect(
-            self.log,
-            self._blobs,
-            package=topics.package,
-            status=topics.status,
-            grace_s=grace_s,
-            now_ns=now_ns,
-            delete=delete,
-        )
-
-    async def trim(self, retention: Retention, gate: RetentionGate | None = None) -> dict[str, int]:
-        """Remove from every topic what the retention allows and the gate does not hold; the new first offset of each.
-
-        Raises ``RequestRefused`` when the gate cannot tell what is needed.
-        """
-        kept = await gate.keep_from(self.log, time.time_ns()) if gate is not None else {}
-        return await trim(self.log, self.settings.topics, retention, kept)
 
 
 def _checked(what: str, name: str) -> str:
