@@ -24,6 +24,7 @@ from callboard.cli import (
     publisher_log,
     queue,
     ready,
+    resend,
     run_publisher,
     run_subscriber,
     status,
@@ -64,7 +65,7 @@ run.command()(with_board_options(run_publisher.publisher))
 app.command()(with_board_options(publish.publish))
 app.command()(with_board_options(delete.delete))
 app.command()(with_board_options(invalidate.invalidate))
-app.command()(with_board_options(test.test))
+app.command("test")(with_board_options(test.send_test))
 app.command()(with_board_options(status.status))
 app.command()(with_board_options(ready.ready))
 app.command()(with_board_options(queue.queue))
@@ -81,7 +82,10 @@ app.command()(with_board_options(forget.forget))
 app.command()(with_board_options(metrics.metrics))
 app.add_typer(logs, name="log", help="Look at the log, or remove what is old from it.")
 logs.command("list")(with_board_options(log.list_records))
+logs.command()(with_board_options(log.grep))
 logs.command()(with_board_options(log.show))
+logs.command()(with_board_options(log.export))
+logs.command()(with_board_options(resend.resend))
 logs.command()(with_board_options(trim.trim))
 app.add_typer(large, name="blobs", help="Look after large content.")
 large.command("collect")(with_board_options(blobs.collect))
