@@ -174,7 +174,7 @@ def test_the_file_that_init_writes_says_every_default_as_it_is(tmp_path):
     text = template({"log": "sqlite:///./x.db"})
     assert tomllib.loads(text)["log"] == "sqlite:///./x.db"
     lines = (line.removeprefix("# ") for line in text.splitlines() if " = " in line or line.startswith(("[", "# [")))
-    without_default = ("older_than_days", "above_mb", "gate_gone_days")
+    without_default = ("max_package_mb", "older_than_days", "above_mb", "gate_gone_days")
     settings = "\n".join(line for line in lines if not line.startswith(without_default))
     found = loaded(tmp_path, settings).config.model_dump(exclude={"subscribers"})
     default = load(None, {}, [Value(("log",), "sqlite:///./x.db", "--log")], cwd=tmp_path / "elsewhere").config
