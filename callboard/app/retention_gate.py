@@ -109,6 +109,7 @@ async def trim(log: Log, topics: Topics, retention: Retention, kept: Mapping[str
         topics.status: await trimmed(topics.status, statuses),
         topics.discovery: await trimmed(topics.discovery, kept.get(topics.discovery)),
         topics.command: await trimmed(topics.command, kept.get(topics.command)),
+        topics.event: await trimmed(topics.event, None),
     }
 
 
