@@ -12,31 +12,34 @@ from callboard.backends.blob_store import BlobStore
 from callboard.backends.log import READ_RECORDS_MAX, Log
 from callboard.backends.logs.limits import record_bytes
 from callboard.content.manifest import Header, ManifestEntry, read_roots
-from callboard.errors import BlobError, OffsetOutOfRange, PackageError, SchemaTooNew, Undecodable
+from callboard.errors import BlobError, CallboardError, OffsetOutOfRange, PackageError, SchemaTooNew, Undecodable
 from callboard.messages.distribution import (
     CommandMessage,
+    CommandResultMessage,
     DiscoveryMessage,
+    ForgottenMessage,
     Kind,
     LogMessage,
-    PackageDistributedMessage,
     PackageMessage,
     PackageStatusMessage,
     PingMessage,
 )
 from callboard.messages.event import Event
 from callboard.messages.headers import open_record
+from callboard.messages.package_event import TYPES, EventMarks, PackageEvent, open_event
 from callboard.messages.record import Record
 
 EVENTS = (
     PackageMessage,
     PackageStatusMessage,
+    CommandResultMessage,
     DiscoveryMessage,
+    ForgottenMessage,
     CommandMessage,
     PingMessage,
     LogMessage,
-    PackageDistributedMessage,
 )
-"""Whatever may be on a topic."""
+"""Whatever may be on a topic, but the event topic."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -55,7 +58,7 @@ async def records(log: Log, topic: str, start: int, limit: int) -> AsyncIterator
     """The records from ``start`` on, ``limit`` at most. Raises ``OffsetOutOfRange`` as the log does."""
     while limit > 0 and (found := await log.read(topic, start, min(limit, READ_RECORDS_MAX))):
         for record in found:
-            yield _in_a_line(record)
+            yield in_a_line(record, opened(record))
         start, limit = found[-1].offset + 1, limit - len(found)
 
 
@@ -65,28 +68,45 @@ async def newest_start(log: Log, topic: str, count: int) -> int:
     return max(first, end - count)
 
 
+async def record_at(log: Log, topic: str, offset: int) -> Record:
+    """The record. Raises ``OffsetOutOfRange`` if there is none at this offset."""
+    found = await log.read(topic, offset, 1)
+    if not found or found[0].offset != offset:
+        first, end = await log.bounds(topic)
+        raise OffsetOutOfRange(topic, offset, first, end)
+    return found[0]
+
+
+def opened(record: Record) -> Event | CallboardError:
+    """What is in the record, or why that cannot be told."""
+    try:
+        return open_event(record) if record.header("type") in TYPES else open_record(record, EVENTS)
+    except (Undecodable, SchemaTooNew) as error:
+        return error
+
+
+def plain_record(topic: str, record: Record, event: Event | CallboardError) -> dict[str, Any]:
+    """A record as plain data: headers, and the message or the problem; content by its length."""
+    data: dict[str, Any] = {
+        "topic": topic,
+        "offset": record.offset,
+        "time_ns": record.time_ns,
+        "length": record_bytes(record),
+        "headers": dict(record.headers),
+    }
+    if isinstance(event, CallboardError):
+        return data | {"problem": str(event)}
+    return data | {"message": _plain({name: value for name, value in asdict(event).items() if name != "unknown"})}
+
+
 async def record_data(log: Log, blobs: BlobStore, topic: str, offset: int, spool: Path) -> dict[str, Any]:
     """All of one record, as plain data: headers, message, and the entries of a package.
 
     Raises ``OffsetOutOfRange`` if there is no record at this offset.
     """
-    found = await log.read(topic, offset, 1)
-    if not found or found[0].offset != offset:
-        first, end = await log.bounds(topic)
-        raise OffsetOutOfRange(topic, offset, first, end)
-    record = found[0]
-    data: dict[str, Any] = {
-        "topic": topic,
-        "offset": offset,
-        "time_ns": record.time_ns,
-        "length": record_bytes(record),
-        "headers": dict(record.headers),
-    }
-    try:
-        event = open_record(record, EVENTS)
-    except (Undecodable, SchemaTooNew) as error:
-        return data | {"problem": str(error)}
-    data["message"] = _plain({name: value for name, value in asdict(event).items() if name != "unknown"})
+    record = await record_at(log, topic, offset)
+    event = opened(record)
+    data = plain_record(topic, record, event)
     if isinstance(event, PackageMessage) and event.kind is Kind.ADD:
         try:
             data["entries"] = await _entries(event, blobs, spool)
@@ -95,33 +115,51 @@ async def record_data(log: Log, blobs: BlobStore, topic: str, offset: int, spool
     return data
 
 
-def _in_a_line(record: Record) -> LoggedRecord:
-    kind = record.header("type")
-    try:
-        about = _about(open_record(record, EVENTS))
-    except (Undecodable, SchemaTooNew) as error:
-        return LoggedRecord(record.offset, record.time_ns, kind, record_bytes(record), "", str(error))
-    return LoggedRecord(record.offset, record.time_ns, kind, record_bytes(record), about)
+def in_a_line(record: Record, event: Event | CallboardError) -> LoggedRecord:
+    """The record, in a line for people."""
+    kind, length = record.header("type"), record_bytes(record)
+    if isinstance(event, CallboardError):
+        return LoggedRecord(record.offset, record.time_ns, kind, length, "", str(event))
+    return LoggedRecord(record.offset, record.time_ns, kind, length, _about(event))
 
 
 def _about(event: Event) -> str:  # noqa: PLR0911 - one line a message
     match event:
         case PackageMessage():
-            return f"{event.publisher}: {event.kind.name} {shortened(event.paths)}"
+            only = f" for {', '.join(event.recipients)} alone" if event.recipients else ""
+            return f"{event.publisher}: {event.kind.name} {shortened(event.paths)}{only}"
         case PackageStatusMessage():
             reason = f": {event.reason}" if event.reason else ""
             return f"{event.subscriber}: {event.status.name} {event.offset}{reason}"
         case DiscoveryMessage():
             return f"{event.subscriber}: {event.state.name} at {event.offset} {event.reason}".rstrip()
-        case CommandMessage(clear=clear):
-            order = f"clear up to {clear.offset}" if clear else "a command that this version does not know"
-            return f"{event.author} to {event.subscriber}: {order} {event.reason}".rstrip()
+        case CommandMessage():
+            return f"{event.author} to {event.subscriber}: {_order(event)} {event.reason}".rstrip()
+        case CommandResultMessage():
+            outcome = "obeyed" if event.accepted else "refused"
+            return f"{event.subscriber}: {outcome} the command at {event.command_offset} {event.reason}".rstrip()
+        case ForgottenMessage():
+            return f"{event.author} forgets {event.subscriber} {event.reason}".rstrip()
         case LogMessage():
             return f"{event.subscriber}: {event.message}"
-        case PackageDistributedMessage():
-            return f"{event.publisher}: everybody has {event.offset}"
+        case PackageEvent(subscriber=""):
+            return f"{event.publisher}: {event.offset} is {event.kind}"
+        case PackageEvent():
+            return f"{event.publisher}: {event.offset} {event.kind} at {event.subscriber} {event.reason}".rstrip()
+        case EventMarks():
+            return f"{event.publisher}: " + ", ".join(f"{mark.kind} below {mark.offset}" for mark in event.marks)
         case _:
             return ""
+
+
+def _order(command: CommandMessage) -> str:
+    """What is asked for: the name of the order, and at which offset if that matters."""
+    for name in ("clear", "retry", "skip", "pause", "resume", "throttle", "verify"):
+        order = getattr(command, name)
+        if order is not None:
+            offset = getattr(order, "offset", -1)
+            return f"{name} {'up to ' if name == 'clear' else ''}{offset}" if offset >= 0 else name
+    return "a command that this version does not know"
 
 
 async def _entries(package: PackageMessage, blobs: BlobStore, spool: Path) -> list[dict[str, Any]]:

@@ -11,7 +11,7 @@ from callboard.cli.clear import confirm
 from callboard.cli.exit_codes import FOUND
 from callboard.cli.options import BoardOptions, Json, Yes
 from callboard.cli.output import count, say, show, show_json, size
-from callboard.content.collection import Collection
+from callboard.content.collection import BlobCollection
 
 
 def collect(
@@ -23,7 +23,7 @@ def collect(
     """Find the blobs that no record on the log needs; what was put within janitor.grace_hours is spared."""
     grace_s = options.load().config.janitor.grace_hours * 3600
 
-    async def work(board: Callboard) -> Collection:
+    async def work(board: Callboard) -> BlobCollection:
         if delete and not yes:
             found = await board.collect_blobs(delete=False, grace_s=grace_s)
             if found.unused:

@@ -42,7 +42,7 @@ OF_STATUS = (PackageStatusMessage, PingMessage, CommandResultMessage)
 
 
 @dataclass(frozen=True, slots=True)
-class Collection:
+class BlobCollection:
     """What was found and done.
 
     ``unused`` blobs with ``unused_bytes`` are referred to by nothing; ``removed`` of them are gone. With a ``problem``
@@ -68,7 +68,7 @@ async def collect(
     now_ns: int,
     delete: bool,
     batch: int = BATCH_BLOBS,
-) -> Collection:
+) -> BlobCollection:
     """Find the unused blobs, and with ``delete`` remove them.
 
     Args:
@@ -81,7 +81,7 @@ async def collect(
         delete: otherwise nothing is changed.
         batch: how many candidates are looked at together.
     """
-    done = Collection()
+    done = BlobCollection()
     since_ns = now_ns - int(grace_s * 1e9)
     candidates: dict[bytes, int] = {}
     async for blob in blobs.list():
@@ -148,8 +148,8 @@ async def _retained(log: Log, topic: str) -> AsyncIterator[Record]:
 
 
 async def _sweep(
-    blobs: BlobStore, unused: dict[bytes, int], since_ns: int, done: Collection, *, delete: bool
-) -> Collection:
+    blobs: BlobStore, unused: dict[bytes, int], since_ns: int, done: BlobCollection, *, delete: bool
+) -> BlobCollection:
     if done.problem:
         return done
     removed = [digest for digest in unused if delete and await blobs.delete_unless_renewed(digest.hex(), since_ns)]

@@ -20,7 +20,7 @@ from callboard.actors.decision import (
     note,
 )
 from callboard.actors.effects import CollectBlobs
-from callboard.content.collection import GRACE_S, Collection
+from callboard.content.collection import GRACE_S, BlobCollection
 
 INTERVAL_S = 12 * 3600.0
 """Between two collections; each reads the whole log."""
@@ -68,7 +68,7 @@ class BlobJanitor:
                 yield After(COLLECT, self._rng.uniform(*FIRST_S))
             case Tick(key) if key == COLLECT:
                 yield CollectBlobs(its.package, its.status, its.grace_s, now.wall_ns)
-            case Done(CollectBlobs(), Collection() as done):
+            case Done(CollectBlobs(), BlobCollection() as done):
                 self._failures = 0
                 yield _line(done)
                 yield After(COLLECT, its.interval_s)
@@ -80,7 +80,7 @@ class BlobJanitor:
                 yield Stopped()
 
 
-def _line(done: Collection) -> Effect:
+def _line(done: BlobCollection) -> Effect:
     if done.problem:
         return note("blobs.not_collected", "warning", reason=done.problem, removed=done.removed)
     return note(

@@ -10,7 +10,7 @@ from callboard.backends.blob_store import BlobInfo
 from callboard.backends.blob_stores.folder import FolderBlobStore
 from callboard.backends.log import Retention
 from callboard.backends.logs.memory import MemoryLog
-from callboard.content.collection import GRACE_S, Collection, collect
+from callboard.content.collection import GRACE_S, BlobCollection, collect
 from callboard.messages.distribution import CommandResultMessage, Kind, PackageMessage
 from callboard.messages.event import Event
 from callboard.messages.headers import new_record
@@ -81,7 +81,7 @@ class Board:
         record = new_record(event, record_id=f"r-{self.now_ns}", time_ns=self.now_ns, producer="test")
         return (await self.log.append(topic, [record]))[0]
 
-    async def collect(self, **options) -> Collection:
+    async def collect(self, **options) -> BlobCollection:
         settings = {"grace_s": GRACE_S, "now_ns": self.now_ns, "delete": True} | options
         return await collect(self.log, self.blobs, package=PACKAGE, status=STATUS, **settings)
 
@@ -137,8 +137,8 @@ def test_what_no_retained_record_refers_to_is_removed(on_board):
     on_board(scenario)
 
 
-def all_removed(found: Collection) -> Collection:
-    return Collection(
+def all_removed(found: BlobCollection) -> BlobCollection:
+    return BlobCollection(
         found.blobs, found.length, found.unused, found.unused_bytes, removed=2, removed_bytes=found.unused_bytes
     )
 

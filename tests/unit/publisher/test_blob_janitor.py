@@ -12,7 +12,7 @@ from callboard.actors.publisher.blob_janitor import (
     BlobJanitor,
     BlobJanitorSettings,
 )
-from callboard.content.collection import Collection
+from callboard.content.collection import BlobCollection
 from callboard.errors import BlobUnavailable
 from callboard.messages.topics import Topics
 from callboard.testing.decision_driver import DecisionDriver
@@ -35,7 +35,7 @@ def test_publishers_that_start_together_do_not_all_collect_at_once():
 def test_a_run_is_followed_by_the_next_after_the_interval():
     driver = janitor()
     driver.tick(COLLECT)
-    collection = driver.done(CollectBlobs, Collection(blobs=5, removed=2))
+    collection = driver.done(CollectBlobs, BlobCollection(blobs=5, removed=2))
     assert collection.now_ns == driver.now.wall_ns
     assert driver.notes() == ["blobs.collected"]
     assert due_s(driver) == INTERVAL_S
@@ -44,7 +44,7 @@ def test_a_run_is_followed_by_the_next_after_the_interval():
 def test_a_run_that_removes_nothing_for_a_record_that_cannot_be_read_says_so():
     driver = janitor()
     driver.tick(COLLECT)
-    driver.done(CollectBlobs, Collection(problem="offset 7"))
+    driver.done(CollectBlobs, BlobCollection(problem="offset 7"))
     assert [(line.event, line.level) for line in driver.effects if isinstance(line, Note)] == [
         ("blobs.not_collected", "warning")
     ]

@@ -1,0 +1,22 @@
+"""Moments as people say them: how long ago, or a date and time."""
+
+import re
+from datetime import datetime
+
+from callboard.errors import RequestRefused
+
+_AGE = re.compile(r"(\d+(?:\.\d+)?) ?(s|min|h|d)")
+_SECONDS = {"s": 1, "min": 60, "h": 3600, "d": 86_400}
+
+
+def moment_ns(text: str, now_ns: int) -> int:
+    """The moment that ``2h`` (ago) or ``2026-01-31T12:00`` (of this host's time zone, unless it names one) means.
+
+    Raises ``RequestRefused`` for anything else.
+    """
+    if match := _AGE.fullmatch(text):
+        return now_ns - int(float(match[1]) * _SECONDS[match[2]] * 1e9)
+    try:
+        return int(datetime.fromisoformat(text).timestamp() * 1e9)
+    except (ValueError, OverflowError):
+        raise RequestRefused(f"{text!r} is no time; write an age as 30min, 2h or 3d, or 2026-01-31T12:00") from None

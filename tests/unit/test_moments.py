@@ -1,0 +1,26 @@
+"""How people say when."""
+
+from datetime import datetime
+
+import pytest
+
+from callboard.cli.moments import moment_ns
+from callboard.errors import RequestRefused
+
+NOW_NS = 1_800_000_000 * 10**9
+
+
+@pytest.mark.parametrize(("text", "ago_s"), [("30s", 30), ("2min", 120), ("1.5h", 5400), ("3 d", 259_200)])
+def test_an_age_counts_back_from_now(text, ago_s):
+    assert moment_ns(text, NOW_NS) == NOW_NS - ago_s * 10**9
+
+
+@pytest.mark.parametrize("text", ["2026-01-31", "2026-01-31T12:00", "2026-01-31T12:00+02:00"])
+def test_a_date_is_taken_as_it_is(text):
+    assert moment_ns(text, NOW_NS) == int(datetime.fromisoformat(text).timestamp() * 1e9)
+
+
+@pytest.mark.parametrize("text", ["", "soon", "3 weeks", "-2h", "2026-13-01"])
+def test_anything_else_is_refused_with_what_to_write(text):
+    with pytest.raises(RequestRefused, match="write an age"):
+        moment_ns(text, NOW_NS)
