@@ -172,7 +172,8 @@ class AgentWorld:
         if self._hooks is not None:
             for offset, message in zip(effect.offsets, effect.packages, strict=True):
                 hook = Hook.ON_INVALIDATE if message.kind is Kind.INVALIDATE else Hook.BEFORE_IMPORT
-                await self._hooks.call(hook, message, offset, effect.attempt.attempts)
+                alone = effect.attempt.attempt_offset == offset  # tries together count against none of them
+                await self._hooks.call(hook, message, offset, effect.attempt.attempts if alone else 1)
         # The repository explains its own errors, so whatever is left comes from reading what was fetched.
         with disk_errors(BlobUnavailable, self._spool):
             async with (

@@ -28,7 +28,7 @@ class FailureLog:
 
     def tell(self, outcome: Done | Failed, ledger: Ledger) -> Iterator[Effect]:
         """The import or hook has ended so."""
-        if isinstance(outcome, Done):
+        if isinstance(outcome, Done) or _together(outcome.effect):
             return
         what, offset, publisher = _about(outcome)
         if self._about != (what, offset):
@@ -46,6 +46,11 @@ class FailureLog:
             stacktrace=outcome.trace[-TRACE_TEXT_MAX:].encode(errors="replace").decode(),
         )
         yield Send(roles.ANNOUNCER, line)
+
+
+def _together(effect: object) -> bool:
+    """Whether several packages were tried: then each will be tried alone, and tells its own error."""
+    return isinstance(effect, ImportPackages) and len(effect.offsets) > 1
 
 
 def _about(outcome: Failed) -> tuple[str, int, str]:
