@@ -42,7 +42,7 @@ class Board:
         self.log_id = ""
 
     async def fill(self) -> None:
-        for topic in (TOPICS.package, TOPICS.status, TOPICS.discovery, TOPICS.command):
+        for topic in (TOPICS.package, TOPICS.status, TOPICS.discovery, TOPICS.command, TOPICS.event):
             await self.log.ensure(topic)
         self.log_id = await self.log.identity(TOPICS.package)
         for number in range(1, 11):
