@@ -10,6 +10,7 @@ from callboard.actors.subscriber.importer import Importer
 from callboard.messages.distribution import (
     ClearCommand,
     CommandMessage,
+    CommandResultMessage,
     DiscoveryMessage,
     Kind,
     PackageMessage,
@@ -26,6 +27,8 @@ from callboard.messages.mailbox import (
     PackagesWanted,
     Report,
     ReportQuery,
+    StatusesPending,
+    StatusesSent,
 )
 from callboard.messages.record import NewRecord, Record, pack_headers
 from callboard.messages.topics import Topics
@@ -64,17 +67,14 @@ def garbage(offset: int, publisher: str = "site") -> Record:
 
 def clear(offset: int, at: int, publisher: str = "", log_id: str = LOG) -> CommandReceived:
     """The command, at offset ``at`` of the command topic, to clear packages up to ``offset``."""
-    command = CommandMessage(
-        subscriber_instance="",
-        subscriber=NAME,
-        clear=ClearCommand(offset=offset),
-        publisher=publisher,
-        command_id=f"c{at}",
-        author="ann",
-        reason="because",
-        log_id=log_id,
-    )
-    return CommandReceived(log_id=COMMANDS, offset=at, command=command)
+    return command(at, clear=ClearCommand(offset=offset), publisher=publisher, log_id=log_id)
+
+
+def command(at: int, **fields: Any) -> CommandReceived:
+    """A command at offset ``at`` of the command topic."""
+    usual = {"command_id": f"c{at}", "author": "ann", "reason": "because", "log_id": LOG}
+    message = CommandMessage(subscriber_instance="", subscriber=NAME, **(usual | fields))
+    return CommandReceived(log_id=COMMANDS, offset=at, command=message)
 
 
 def announcement(instance: str = "me", **others: Any) -> DiscoveryMessage:
@@ -107,7 +107,7 @@ class ImporterDriver(DecisionDriver):
         """Give orders, and say where the package log ends if that is asked for."""
         for order in orders:
             self.feed(order)
-        if self.asks(FindBounds):
+        while self.asks(FindBounds):
             self.find_bounds(end=end)
 
     def save_all(self) -> list[SaveLedger]:
@@ -122,6 +122,20 @@ class ImporterDriver(DecisionDriver):
         wish = self.sent(PackagesWanted)[-1]
         read = PackagesRead(log_id=wish.log_id, start=wish.start, next=records[-1].offset + 1, records=records)
         self.feed(read)
+
+    def results(self) -> dict[str, CommandResultMessage]:
+        """What commands came to, as the bookkeeper was told last, by their ids."""
+        told = [result for pending in self.sent(StatusesPending) for result in pending.results]
+        return {result.command_id: result for result in told}
+
+    def sends_all(self) -> None:
+        """Say that everything that the bookkeeper was told is on the log, as often as it is told more."""
+        told = 0
+        while (pending := self.sent(StatusesPending)) and told < len(pending):
+            told = len(pending)
+            lines = pending[-1].statuses + pending[-1].results
+            self.feed(StatusesSent(sequence=max(line.sequence for line in lines)))
+            self.save_all()
 
     def report(self) -> DiscoveryMessage:
         """What it says of itself."""

@@ -11,7 +11,7 @@ import pytest
 from callboard.backends.logs.memory import MemoryLog
 from callboard.testing.conformance import __main__ as program
 from callboard.testing.conformance.candidates import Candidate, without_server
-from callboard.testing.conformance.candidates.logs import memory_log
+from callboard.testing.conformance.candidates.memory_log import memory_log
 from callboard.testing.conformance.log import LogHarness, headers, keys, restart
 from callboard.testing.conformance.matrix import Matrix
 from callboard.testing.conformance.planted.logs import DropsHeaders, broken_log

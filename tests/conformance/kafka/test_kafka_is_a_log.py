@@ -7,7 +7,8 @@ import pytest
 
 from callboard.backends.tail import SharedTail
 from callboard.testing.conformance.candidates.kafka import kafka_log, kafka_mock_log
-from callboard.testing.conformance.candidates.logs import itself, kafka_candidate
+from callboard.testing.conformance.candidates.logs import kafka_candidate
+from callboard.testing.conformance.candidates.memory_log import itself
 from callboard.testing.conformance.log import ALL_CHECKS, Check, restart, verify
 from callboard.testing.kafka import SERVERS
 

@@ -89,7 +89,7 @@ class PostgresLog:
         while not self._closed:
             ring = held.appended.next_ring()  # before the look: what comes between the two is not missed
             try:
-                if await self._look(topic, reader.newest) >= start:
+                if await self._look(topic, reader.holds, start):
                     return True
             except LogUnavailable:
                 if not self._closed:

@@ -34,9 +34,10 @@ async def read(
     return records_of(map(tuple, rows))
 
 
-async def newest(db: Connection, topic_id: int) -> int:
-    """The newest retained offset; -1 if there is none."""
-    return await db.fetchval(_NEWEST.format(id=topic_id)) or -1
+async def holds(db: Connection, topic_id: int, start: int) -> bool:
+    """Whether there is a record with an offset of at least ``start``."""
+    newest = await db.fetchval(_NEWEST.format(id=topic_id))
+    return newest is not None and newest >= start
 
 
 async def bounds(db: Connection, topic_id: int) -> Bounds:

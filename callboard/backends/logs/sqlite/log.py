@@ -90,7 +90,7 @@ class SqliteLog:
         while not self._closed:
             ring = held.appended.next_ring()  # before the look: what comes between the two is not missed
             try:
-                if await self._run(held.reader.newest) >= start:
+                if await self._run(held.reader.holds, start):
                     return True
             except LogUnavailable:
                 if not self._closed:

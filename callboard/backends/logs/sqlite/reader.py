@@ -59,10 +59,11 @@ class Reader:
                     raise OffsetOutOfRange(self._files.topic, start, first, end)
         return records_of(found)
 
-    def newest(self) -> int:
-        """The newest retained offset; 0 if there is none."""
+    def holds(self, start: int) -> bool:
+        """Whether there is a record with an offset of at least ``start``."""
         with self._look() as db:
-            return db.execute(_NEWEST).fetchone()[0] or 0
+            newest = db.execute(_NEWEST).fetchone()[0]
+            return newest is not None and newest >= start
 
     def bounds(self) -> Bounds:
         """See ``Log.bounds``."""

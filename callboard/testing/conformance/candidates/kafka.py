@@ -11,7 +11,8 @@ from aiokafka.admin import AIOKafkaAdminClient
 from callboard.backends.log import Log
 from callboard.backends.logs.kafka.address import parse_address
 from callboard.backends.logs.kafka.log import KafkaLog
-from callboard.testing.conformance.candidates.logs import Around, Clock, Restart, itself
+from callboard.testing.conformance.candidates.logs import Restart
+from callboard.testing.conformance.candidates.memory_log import Around, Clock, itself
 from callboard.testing.conformance.log import LogHarness
 from callboard.testing.kafka import mock_kafka_log as open_mock
 
@@ -19,10 +20,14 @@ AGO_NS = 200 * 10**9
 """Brokers refuse records from the future, so these clocks begin in the past."""
 
 
+def _clock() -> Clock:
+    return Clock(time.time_ns() // 10**6 * 10**6 - AGO_NS)  # in whole milliseconds, as Kafka keeps them
+
+
 @contextmanager
 def kafka_log(servers: str, restart: Restart = None, around: Around = itself) -> Iterator[LogHarness]:
     """A harness for a topic of its own on the broker at ``servers``."""
-    clock = Clock(time.time_ns() - AGO_NS)
+    clock = _clock()
     url = f"kafka://{servers}"
 
     async def make() -> Log:
@@ -52,7 +57,7 @@ def kafka_mock_log(servers: str) -> Iterator[LogHarness]:
     """A harness for the mock. It shows what was rolled back, so it has no gaps; and the settings that another process,
     which did not create the topic, would ask for are not to be had.
     """
-    clock = Clock(time.time_ns() - AGO_NS)
+    clock = _clock()
 
     async def make() -> Log:
         return open_mock(servers, clock)

@@ -2,6 +2,7 @@
 
 import asyncio
 
+from callboard.backends.log import Capability, Retention
 from callboard.testing.conformance.log.harness import (
     NOT_YET_S,
     SOON_S,
@@ -30,6 +31,18 @@ async def check_a_wait_ends_with_its_timeout(harness: LogHarness) -> None:
         end = (await log.bounds(harness.topic)).end
         assert not await log.wait(harness.topic, end, 0)
         assert not await log.wait(harness.topic, end, NOT_YET_S)
+
+
+async def check_an_empty_topic_wakes_nobody(harness: LogHarness) -> None:
+    """From whatever offset one waits, also when there were records once."""
+    async with opened(harness) as log:
+        for start in (-1, 0, (await log.bounds(harness.topic)).first):
+            assert not await log.wait(harness.topic, start, 0)
+        if Capability.TRIM in log.capabilities:
+            offsets = await fill(log, harness.topic, 3)
+            await log.trim(harness.topic, Retention(below_offset=offsets[-1] + 1))
+            for start in (-1, 0, *offsets):
+                assert not await log.wait(harness.topic, start, 0)
 
 
 async def check_an_append_wakes_everyone(harness: LogHarness) -> None:

@@ -8,6 +8,7 @@ from callboard.backends.log import READ_BYTES_MAX, READ_RECORDS_MAX, Bounds, Cap
 from callboard.backends.logs.memory import MemoryLog
 from callboard.errors import OffsetOutOfRange, TopicMissing
 from callboard.messages.record import NewRecord, Record, pack_headers
+from callboard.testing.conformance.candidates.memory_log import Clock
 from callboard.testing.conformance.log import LogHarness
 
 
@@ -403,15 +404,16 @@ PLANTED = (
 
 
 @contextmanager
-def broken_log(kind: Callable[[], MemoryLog]) -> Iterator[LogHarness]:
+def broken_log(kind: Callable[[Callable[[], int]], MemoryLog]) -> Iterator[LogHarness]:
     """A harness for a log like this."""
+    clock = Clock()
 
     async def make() -> Log:
-        return kind()
+        return kind(clock)
 
     async def replace(log: Log, topic: str) -> None:
         assert isinstance(log, MemoryLog)
         del log._topics[topic]
         await log.ensure(topic)
 
-    yield LogHarness(open=make, replace=replace)
+    yield LogHarness(open=make, pass_time=clock.pass_time, replace=replace)

@@ -1,0 +1,58 @@
+"""The log in memory, which can be had everywhere."""
+
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+
+from callboard.backends.log import Log
+from callboard.backends.logs.memory import MemoryLog
+from callboard.backends.tail import SharedTail
+from callboard.testing.conformance.log import LogHarness
+
+Around = Callable[[Log], Log]
+"""What the suite sees of a log: itself, or for example a ``SharedTail`` over it."""
+
+NOON_NS = 1_800_000_000 * 10**9
+
+
+def itself(log: Log) -> Log:
+    """See ``Around``."""
+    return log
+
+
+class Clock:
+    """A clock that moves when it is told to."""
+
+    def __init__(self, now_ns: int = NOON_NS) -> None:
+        self.now_ns = now_ns
+
+    def __call__(self) -> int:
+        """The time in nanoseconds."""
+        return self.now_ns
+
+    def pass_time(self, seconds: float) -> None:
+        """Move on."""
+        self.now_ns += int(seconds * 10**9)
+
+
+@contextmanager
+def memory_log(around: Around = itself) -> Iterator[LogHarness]:
+    """A harness for the log in memory."""
+    clock = Clock()
+
+    async def make() -> Log:
+        return around(MemoryLog(clock))
+
+    async def gap(log: Log, topic: str, count: int) -> None:
+        _in_memory(log)._topics[topic].end += count  # noqa: SLF001 - no call leaves a gap
+
+    async def replace(log: Log, topic: str) -> None:
+        del _in_memory(log)._topics[topic]  # noqa: SLF001 - no call removes a topic
+        await log.ensure(topic)
+
+    yield LogHarness(open=make, gap=gap, pass_time=clock.pass_time, replace=replace)
+
+
+def _in_memory(log: Log) -> MemoryLog:
+    below = log._log if isinstance(log, SharedTail) else log  # noqa: SLF001 - only tests want to get below it
+    assert isinstance(below, MemoryLog)
+    return below
