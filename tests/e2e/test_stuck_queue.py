@@ -32,7 +32,7 @@ def test_a_damaged_package_blocks_its_queue_and_is_cleared_by_an_operator(termin
 
     assert "--yes" in terminal.refused("clear", "edge-1", "--first", "1")
     cleared = terminal.json("clear", "edge-1", "--first", "1", "--yes", "--reason", "damaged on disk")
-    assert (cleared["packages"], cleared["up_to"]) == (1, damaged)
+    assert (cleared["packages"], cleared["offset"]) == (1, damaged)
     terminal.until("edge-1", lambda row: row["state"] == "idle" and row["lag_packages"] == 0)
     assert (terminal.folder / "out" / "blog" / "a.html").exists()
     assert not (terminal.folder / "out" / "index.html").exists()

@@ -83,7 +83,7 @@ class Head:
 
     def settle(self, now: Moment) -> Parcel | None:
         """Pass over what needs no import whoever is asked; what is at the head then, if that was read already."""
-        while (record := self._backlog.head) is not None:
+        while not self._outbox_full(self._book.ledger) and (record := self._backlog.head) is not None:
             head = self._opened(record)
             needless = unneeded(head, self._book.ledger)
             if needless is None:

@@ -66,7 +66,8 @@ class Orders:
     @property
     def curious(self) -> bool:
         """Whether the end must be looked up."""
-        return self._end < 0 and not self._looking and bool(self._waiting) and _offset(self._waiting[0]) >= 0
+        about_packages = any(_offset(message) >= 0 for message in self._waiting)
+        return self._end < 0 and not self._looking and about_packages
 
     def look(self) -> None:
         """The end is being looked up."""
@@ -104,10 +105,12 @@ class Orders:
         self._complete_clears(now)
 
     def _complete_clears(self, now: Moment) -> None:
-        ledger = self._book.ledger
-        done = commands.cleared(ledger, now.wall_ns)
-        if done is not ledger:
-            self._book.write(done, urgent=True)
+        """Before the next import, however long that takes: somebody waits for the count."""
+        if self._book.ledger.clears:
+            self._head.settle(now)
+            done = commands.cleared(self._book.ledger, now.wall_ns)
+            if done is not self._book.ledger:
+                self._book.write(done, urgent=True)
 
     def _pass_over(self, message: CommandPassedOver) -> Iterator[Effect]:
         self._book.write(commands.taken(self._book.ledger, message), urgent=True)

@@ -196,6 +196,7 @@ def test_a_clear_that_comes_while_the_repository_is_away_is_not_lost() -> None:
     saved = it.save_all()
     assert (saved[0].ledger.offset, saved[0].ledger.command_offset, saved[0].durable) == (10, 5, True)
     it.read(package(11), package(12), package(13))
+    it.save_all()
     assert it.asked(ImportPackages).offset == 13
 
 

@@ -1,0 +1,386 @@
+"""What becomes of commands: in the order of their log, once, also after a restart, and each with a result."""
+
+from dataclasses import replace
+
+import pytest
+
+from callboard.actors.effects import ImportPackages, OpenRepository, SaveLedger
+from callboard.errors import BlobMissing, RepositoryUnavailable
+from callboard.messages.distribution import (
+    ClearCommand,
+    PauseCommand,
+    ResumeCommand,
+    RetryCommand,
+    SkipCommand,
+    State,
+    Status,
+    ThrottleCommand,
+    VerifyCommand,
+)
+from callboard.messages.ledger import Ledger
+from callboard.messages.mailbox import Admitted, CommandPassedOver, CommandsRead, CommandsWanted, StatusesPending
+from callboard.testing.subscriber_example import COMMANDS, LEDGER, ImporterDriver, clear, command, package
+
+PAUSE = {"pause": PauseCommand()}
+RESUME = {"resume": ResumeCommand()}
+
+
+def skip(offset: int) -> dict[str, SkipCommand]:
+    return {"skip": SkipCommand(offset=offset)}
+
+
+def retry(offset: int = -1) -> dict[str, RetryCommand]:
+    return {"retry": RetryCommand(offset=offset)}
+
+
+def throttle(limit: int) -> dict[str, ThrottleCommand]:
+    return {"throttle": ThrottleCommand(packages_per_min=limit)}
+
+
+def stuck(*, editable: bool = True, **settings: object) -> ImporterDriver:
+    """A subscriber whose head, at offset 10, waits for its next try."""
+    it = ImporterDriver(editable=editable, **settings).arrive()
+    it.read(package(10), package(11), package(12, "other"), package(13))
+    while it.asks(ImportPackages):  # together, then one at a time
+        it.fail(ImportPackages, BlobMissing("gone"))
+    return it
+
+
+def obey(it: ImporterDriver, *orders: object, end: int = 100) -> list[Ledger]:
+    it.order(*orders, end=end)  # type: ignore[arg-type]
+    return [saved.ledger for saved in it.save_all()]
+
+
+def told(it: ImporterDriver) -> dict[str, tuple[bool, int, str]]:
+    it.sends_all()
+    return {name: (result.accepted, result.packages, result.reason) for name, result in it.results().items()}
+
+
+def statuses(it: ImporterDriver) -> list[tuple[int, Status, str]]:
+    lines = {line.sequence: line for pending in it.sent(StatusesPending) for line in pending.statuses}
+    return [(line.offset, line.status, line.reason) for line in lines.values()]
+
+
+# Clear.
+
+
+@pytest.mark.proves("F48", "F84", "W11")
+def test_a_clear_is_answered_with_its_count_once_it_is_complete() -> None:
+    it = stuck()
+    stored = obey(it, clear(12, at=5))[-1]
+    assert (stored.clears, stored.offset) == ((), 12)
+    assert told(it)["c5"] == (True, 3, "cleared up to offset 12")
+    assert it.asked(ImportPackages).offset == 13
+
+
+@pytest.mark.proves("F85")
+def test_a_cleared_package_is_removed_with_author_and_reason_whatever_gate_is_closed() -> None:
+    it = stuck(golden="edge-0")
+    obey(it, command(4, **PAUSE), clear(10, at=5))
+    told(it)
+    assert (10, Status.REMOVED, "cleared by ann: because") in statuses(it)
+    assert it.state()[0] is State.PAUSED
+
+
+@pytest.mark.proves("W11")
+def test_a_clear_beyond_the_end_of_the_log_is_refused_and_harms_no_package_of_the_future() -> None:
+    it = stuck()
+    ledger = obey(it, clear(14, at=5), end=14)[-1]
+    assert ledger.clears == ()
+    assert told(it)["c5"] == (False, 0, "offset 14 is beyond the end of the package log, which is 14")
+    obey(it, clear(13, at=6), end=14)
+    assert told(it)["c6"][:2] == (True, 4)
+
+
+@pytest.mark.proves("W11")
+def test_a_clear_that_is_done_is_forgotten_so_it_cannot_reach_what_comes_in_its_place() -> None:
+    it = stuck()
+    ledger = obey(it, clear(13, at=5))[-1]
+    older = ImporterDriver(editable=True, on_gap="earliest").arrive(ledger, first=1, end=9)  # an older copy of the log
+    older.read(package(1))
+    assert older.asked(ImportPackages).offset == 1
+
+
+@pytest.mark.proves("W11")
+def test_a_clear_that_is_not_done_is_void_once_an_older_copy_of_the_log_is_in_place() -> None:
+    it = stuck()
+    ledger = obey(it, clear(50, at=5))[-1]
+    assert len(ledger.clears) == 1
+    older = ImporterDriver(editable=True, on_gap="earliest").arrive(ledger, first=1, end=9)
+    older.read(package(1))
+    assert older.asked(ImportPackages).offset == 1
+
+
+def test_a_clear_of_what_is_processed_or_being_cleared_is_refused() -> None:
+    it = stuck()
+    obey(it, clear(9, at=4), clear(30, at=5), clear(20, at=6), clear(20, at=7, publisher="site"))
+    results = told(it)
+    assert results["c4"] == (False, 0, "nothing is left to clear up to offset 9: the position is 9")
+    assert results["c6"] == results["c7"] == (False, 0, "everything up to offset 20 is being cleared already")
+
+
+def test_two_clears_each_count_what_they_removed() -> None:
+    it = stuck()
+    obey(it, clear(11, at=5, publisher="site"), clear(12, at=6))
+    results = told(it)
+    assert results["c5"][:2] == (True, 2)
+    assert results["c6"][:2] == (True, 1)
+
+
+@pytest.mark.proves("F50")
+@pytest.mark.parametrize("order", [{"clear": ClearCommand(offset=10)}, skip(10)])
+def test_a_subscriber_that_is_not_editable_refuses_what_would_make_it_differ(order: dict[str, object]) -> None:
+    it = stuck(editable=False)
+    obey(it, command(5, **order))
+    accepted, packages, reason = told(it)["c5"]
+    assert (accepted, packages) == (False, 0)
+    assert "not editable" in reason
+    assert it.report().offset == 9
+
+
+@pytest.mark.parametrize("order", [retry(), PAUSE, throttle(5)])
+def test_a_subscriber_that_is_not_editable_obeys_what_does_not(order: dict[str, object]) -> None:
+    it = stuck(editable=False)
+    obey(it, command(5, **order))
+    assert told(it)["c5"][0] is True
+
+
+@pytest.mark.proves("W10")
+def test_a_clear_of_one_publisher_does_not_remove_the_packages_of_another() -> None:
+    it = stuck()
+    obey(it, clear(13, at=5, publisher="site"))
+    assert it.asked(ImportPackages).offset == 12
+    assert told(it) == {}  # not complete
+    it.done(ImportPackages)
+    it.save_all()
+    assert told(it)["c5"][:2] == (True, 3)
+
+
+# Skip.
+
+
+@pytest.mark.proves("F49")
+def test_a_skip_passes_over_the_package_at_the_head_and_no_other() -> None:
+    it = stuck()
+    obey(it, command(5, **skip(10)))
+    assert it.asked(ImportPackages).offset == 11
+    assert (10, Status.SKIPPED, "skipped by ann: because") in statuses(it)
+    assert told(it)["c5"][:2] == (True, 1)
+    assert it.report().skipped == 1
+
+
+def test_a_skip_of_what_is_not_at_the_head_is_refused() -> None:
+    it = stuck()
+    obey(it, command(5, **skip(12)), command(6, **skip(9)), command(7, **skip(99)))
+    results = told(it)
+    assert results["c5"] == (
+        False, 0, "offset 12 is not at the head of the queue, which is offset 10; wait until it is",
+    )  # fmt: skip
+    assert "processed already" in results["c6"][2]
+    assert results["c7"][2].startswith("offset 99 is not at the head")
+
+
+def test_a_skip_given_while_it_was_away_takes_effect_before_the_first_import() -> None:
+    it = ImporterDriver(editable=True)
+    it.done(OpenRepository, LEDGER)
+    it.save_all()
+    it.feed(Admitted())
+    it.find_bounds()
+    it.save_all()
+    it.order(command(5, **skip(10)))
+    it.feed(CommandsRead())
+    it.read(package(10), package(11))
+    it.save_all()
+    assert it.asked(ImportPackages).offset == 11
+
+
+# Retry.
+
+
+@pytest.mark.proves("F79", "W23")
+def test_a_retry_wakes_a_head_that_waits_at_once() -> None:
+    it = stuck()
+    assert not it.asks(ImportPackages)
+    obey(it, command(5, **retry()))
+    assert it.asked(ImportPackages).offset == 10
+    assert told(it)["c5"][:2] == (True, 1)
+
+
+@pytest.mark.proves("W23")
+def test_any_order_opens_a_repository_that_is_waited_for_at_once() -> None:
+    it = ImporterDriver(editable=True).arrive()
+    it.read(package(10))
+    it.fail(ImportPackages, RepositoryUnavailable("disk full"))
+    it.fail(OpenRepository, RepositoryUnavailable("disk full"))
+    assert not it.asks(OpenRepository)
+    it.order(command(5, **retry()))
+    it.done(OpenRepository, LEDGER)
+    it.save_all()
+    assert it.asked(ImportPackages).offset == 10
+
+
+def test_a_retry_of_an_empty_queue_is_refused() -> None:
+    it = ImporterDriver().arrive()
+    obey(it, command(5, **retry()))
+    assert told(it)["c5"] == (False, 0, "nothing is at the head of the queue")
+
+
+def test_a_retry_at_a_gap_looks_for_the_place_again() -> None:
+    it = ImporterDriver()
+    it.done(OpenRepository, LEDGER)
+    it.feed(Admitted())
+    it.find_bounds(first=50)
+    assert it.state()[0] is State.GAP
+    assert len(it.sent(CommandsWanted)) == 1
+    it.feed(command(5, **retry()))
+    it.save_all()
+    it.find_bounds(first=5)
+    assert it.state()[0] is not State.GAP
+
+
+# Pause, resume, throttle.
+
+
+def test_a_pause_holds_imports_up_until_it_is_resumed_also_after_a_restart() -> None:
+    it = stuck()
+    stored = obey(it, command(5, **PAUSE))[-1]
+    assert it.state() == (State.PAUSED, "paused by ann: because; callboard resume edge-1")
+    again = ImporterDriver(editable=True).arrive(stored)
+    again.read(package(10))
+    assert not again.asks(ImportPackages)
+    assert again.state()[0] is State.PAUSED
+    obey(again, command(6, **RESUME))
+    assert again.asked(ImportPackages).offset == 10
+
+
+def test_a_pause_shows_with_an_empty_queue_too() -> None:
+    it = ImporterDriver().arrive()
+    obey(it, command(5, pause=PauseCommand(), author="", reason=""))
+    assert it.state() == (State.PAUSED, "paused by an unknown author; callboard resume edge-1")
+
+
+def test_pauses_and_resumes_count_in_the_order_of_the_log() -> None:
+    it = stuck()
+    obey(it, command(5, **RESUME), command(6, **PAUSE), command(7, **PAUSE), command(8, **RESUME))
+    results = told(it)
+    assert [results[name][0] for name in ("c5", "c6", "c7", "c8")] == [False, True, False, True]
+    assert it.state()[0] is not State.PAUSED
+
+
+def test_a_throttle_spaces_imports_and_survives_a_restart() -> None:
+    it = ImporterDriver(batch_packages=1).arrive()
+    stored = obey(it, command(5, **throttle(6)))[-1]
+    assert stored.throttle_per_min == 6
+    again = ImporterDriver().arrive(stored)
+    again.read(package(10), package(11))
+    again.done(ImportPackages)
+    assert not again.asks(ImportPackages)
+    assert again.state()[0] is State.THROTTLED
+    again.tick("gate")
+    assert again.asked(ImportPackages).offset == 11
+    assert again.now.mono_s == pytest.approx(110.0)
+
+
+@pytest.mark.parametrize(
+    ("order", "reason"),
+    [(throttle(-1), "no limit"), (throttle(0), "no limit to lift"), (throttle(10**9), "the range")],
+)
+def test_a_throttle_that_makes_no_sense_is_refused(order: dict[str, object], reason: str) -> None:
+    it = stuck()
+    obey(it, command(5, **order))
+    assert told(it)["c5"][0] is False
+    assert reason in told(it)["c5"][2]
+
+
+# Conflicts, repetitions, restarts.
+
+
+def test_of_orders_in_conflict_the_one_that_is_first_on_the_log_counts() -> None:
+    it = stuck()
+    obey(it, command(4, **skip(10)), clear(10, at=5), command(6, **retry(10)))
+    results = told(it)
+    assert [results[name][0] for name in ("c4", "c5", "c6")] == [True, False, False]
+    it = stuck()
+    obey(it, clear(10, at=4), command(5, **skip(10)), command(6, **retry(10)))
+    results = told(it)
+    assert [results[name][0] for name in ("c4", "c5", "c6")] == [True, False, False]
+    assert (it.report().cleared, it.report().skipped) == (1, 0)
+
+
+def test_a_command_that_is_on_the_log_twice_takes_effect_once_and_says_so() -> None:
+    it = stuck()
+    obey(it, command(5, **PAUSE), command(6, **RESUME), command(7, command_id="c5", **PAUSE))
+    assert it.state()[0] is not State.PAUSED
+    assert told(it)["c5"] == (False, 0, "it was obeyed before; give the order anew, under another id")
+
+
+def test_a_command_is_not_obeyed_again_after_a_restart() -> None:
+    it = stuck()
+    stored = obey(it, command(5, **PAUSE), command(6, **RESUME))[-1]
+    again = ImporterDriver(editable=True).arrive(stored)
+    assert again.sent(CommandsWanted)[-1].offset == 6
+    obey(again, command(5, **PAUSE))
+    assert again.state()[0] is not State.PAUSED
+
+
+def test_a_result_is_told_only_once_the_order_is_stored_and_until_it_is_on_the_log() -> None:
+    it = stuck()
+    it.order(command(5, **PAUSE))
+    assert it.results() == {}
+    stored = it.done(SaveLedger).ledger
+    assert it.results()["c5"].accepted
+    again = ImporterDriver(editable=True).arrive(stored)
+    assert again.results() == it.results()
+    again.sends_all()
+    assert again.save_all() == []
+    again.tick("settle")
+    assert again.done(SaveLedger).ledger.results == ()
+
+
+def test_commands_that_are_heard_while_the_repository_is_busy_wait_for_it() -> None:
+    it = ImporterDriver(editable=True).arrive()
+    it.read(package(10))
+    obey(it, command(5, **PAUSE), clear(20, at=6))
+    assert it.results() == {}
+    it.done(ImportPackages)
+    assert it.save_all()[0].ledger.command_offset == 6
+
+
+@pytest.mark.parametrize(
+    ("fields", "reason"),
+    [
+        ({}, "'nothing' is no order"),
+        ({"verify": VerifyCommand()}, "'verify' is no order"),
+        ({**PAUSE, **RESUME}, "'pause+resume' is no order"),
+        ({**PAUSE, "log_id": "another"}, "another package log"),
+        (retry(99), "is beyond the end"),
+    ],
+)
+def test_an_order_that_cannot_be_obeyed_is_refused_with_the_reason(fields: dict[str, object], reason: str) -> None:
+    it = stuck()
+    ledger = obey(it, command(5, **fields), end=50)[-1]
+    assert ledger.command_offset == 5
+    assert "command.refused" in it.notes()
+    assert reason in told(it)["c5"][2]
+
+
+def test_a_record_that_is_passed_over_counts_as_heard() -> None:
+    it = stuck()
+    ledger = obey(it, CommandPassedOver(log_id=COMMANDS, offset=7, reason="damaged"))[-1]
+    assert (ledger.command_offset, ledger.results) == (7, ())
+    assert "command.passed_over" in it.notes()
+
+
+def test_a_command_without_an_id_is_obeyed_and_told_to_nobody() -> None:
+    it = stuck()
+    obey(it, command(5, command_id="", **PAUSE))
+    assert it.state()[0] is State.PAUSED
+    assert told(it) == {}
+
+
+def test_the_ids_that_are_remembered_are_bounded() -> None:
+    it = stuck()
+    orders = [command(at, **(PAUSE if at % 2 else RESUME)) for at in range(5, 305)]
+    ledger = obey(it, *orders)[-1]
+    assert len(ledger.command_ids) <= 64
+    assert replace(ledger, command_ids=()).command_offset == 304
