@@ -42,9 +42,9 @@ from callboard.app.subscriber import DRAIN_S, Subscriber, SubscriberOptions, sub
 from callboard.app.user import current_user
 from callboard.app.views import BoardStatus, ErrorsView, PublisherStatus, QueueView
 from callboard.backends.blob_store import BlobStore
-from callboard.backends.log import Log, Retention
+from callboard.backends.log import Log
 from callboard.backends.repositories.folder_source import EXCLUDED
-from callboard.errors import CallboardError, ConfigError, RequestRefused
+from callboard.errors import CallboardError, ConfigError
 from callboard.messages.signing import CommandKey
 
 VIEWER = "viewer"
