@@ -86,6 +86,14 @@ class Columns:
         self.totals = array("q", [total + shift for total in older.totals]) + self.totals
         self.below = older.below + shift
 
+    def cut(self, offset: int) -> "Columns":
+        """Take out the entries with a smaller offset. Linear: cut off many at a time."""
+        older, count = Columns(), self.view(offset - 1).start
+        older.offsets, older.times, older.totals = self.offsets[:count], self.times[:count], self.totals[:count]
+        older.below = self.below
+        self.drop_below(offset)
+        return older
+
     def drop_below(self, offset: int) -> None:
         """Forget the entries with a smaller offset. Linear in what stays: drop many at a time."""
         count = self.view(offset - 1).start

@@ -1,26 +1,34 @@
 """Which part of the log the queue cache knows. It grows with the log, and towards older packages on demand."""
 
+from callboard.actors.publisher.older_blocks import Block, Figures, OlderBlocks, joined
 from callboard.actors.publisher.package_index import PackageIndex
-from callboard.messages.mailbox import PackagesSeen, RangeDone, RangeWanted
+from callboard.messages.mailbox import PackagesSeen, QueueSize, RangeDone, RangeWanted
 
 SLACK = 16
 """One part in so many of the bound is evicted at a time, or overstepped while reading: moving arrays costs."""
 
 
 class Coverage:
-    """The index of a contiguous range up to the newest package, and the piece below it that is being read.
+    """The index of a contiguous range up to the newest package, and what lies before it, in blocks.
 
-    At most ``max_entries`` packages are kept, the newest ones, with 1/16 more while older ones are read.
-    Once more than 15/16 of the bound is filled nothing older is read, so that reading and evicting cannot
-    chase each other; ``full`` then tells that queues may reach below what is known.
+    At most ``max_entries`` packages are in the index, the newest ones, with 1/16 more while older ones are read, and
+    a quarter more in the columns of the blocks used last. Of all other blocks only figures are held, so a queue may
+    reach back as far as the log does: its size is exact, and what it needs of a block is read on demand.
     """
 
     def __init__(self, max_entries: int) -> None:
         self.index: PackageIndex | None = None
         """None until the tail poller's anchor came."""
         self.wanted: RangeWanted | None = None
-        """The range that is being read, up to the start of the index."""
-        self._older: PackageIndex | None = None
+        """The range that is being read to know more of the log."""
+        self.loading: RangeWanted | None = None
+        """The block that is being read for its columns."""
+        self.older = OlderBlocks()
+        self._reading: PackageIndex | None = None
+        self._read: list[Block] = []  # what memory had no room for of what is being read
+        self._stop = 0  # the end of what is being read
+        self._gap = False  # it lies between the blocks and the index, not before both
+        self._block: tuple[Block, PackageIndex] | None = None  # whose columns are being read
         self._max_entries = max_entries
         self._slack = max_entries // SLACK
 
@@ -30,9 +38,39 @@ class Coverage:
         return "" if self.index is None else self.index.log_id
 
     @property
-    def full(self) -> bool:
-        """Whether memory forbids to reach further back."""
-        return self.index is not None and len(self.index) >= self._max_entries - self._slack
+    def start(self) -> int:
+        """From where on everything is known."""
+        assert self.index is not None
+        return self.older.start if self.older.blocks and not self._gap else self.index.start
+
+    @property
+    def publishers(self) -> tuple[str, ...]:
+        """Those that have packages in here, sorted."""
+        assert self.index is not None
+        return tuple(sorted({*self.index.publishers, *self.older.publishers}))
+
+    # Answers. None means that a block has to be read first; then it is wanted.
+
+    def size(self, publisher: str, after: int) -> QueueSize | None:
+        """The figures of the queue of a publisher (empty: of all) after an offset that lies within what is known."""
+        assert self.index is not None
+        older = self.older.figures(publisher, after) if after + 1 < self.index.start else Figures()
+        if older is None:
+            self._load()
+            return None
+        return joined((older, Figures.of(self.index, publisher, after))).to_size(publisher, after)
+
+    def page(self, publisher: str, after: int, skip: int, limit: int) -> tuple[int, ...] | None:
+        """``limit`` offsets of that queue after the first ``skip``."""
+        assert self.index is not None
+        older = self.older.page(publisher, after, skip, limit) if after + 1 < self.index.start else ((), skip)
+        if older is None:
+            self._load()
+            return None
+        offsets, skip = older
+        return (*offsets, *self.index.queue(publisher, after).page(skip, limit - len(offsets)))
+
+    # What is seen and read.
 
     def add(self, seen: PackagesSeen) -> bool:
         """Take in what the tail poller saw. Answers whether it is from another log, so that all else is void."""
@@ -40,57 +78,66 @@ class Coverage:
         replaced = index is not None and index.log_id != seen.log_id
         if index is None or replaced:
             self.index = index = PackageIndex(seen.log_id, seen.start)
+            self.older.clear()
             self._stop_reading()
+            self._stop_loading()
         elif seen.start > index.stop:
             # The tail poller was restarted and missed some: keep what is known and read what lies between.
-            self._older, self.index = index, PackageIndex(seen.log_id, seen.start)
-            index = self.index
+            if self._gap:
+                self.older.clear()
+            self._stop_reading()
+            self._reading, self._gap, self._stop = index, True, seen.start
+            self.index = index = PackageIndex(seen.log_id, seen.start)
             self.resume()
         index.add(seen)
         if len(index) > self._max_entries:
-            index.evict(self._max_entries - self._slack)
-            self._stop_reading()
+            if self._gap:
+                self.older.clear()
+                self._stop_reading()
+            self.older.after([Block.of(index.cut(len(index) - self._max_entries + self._slack))])
         return replaced
 
     def reach(self, offset: int) -> None:
-        """Begin to read what lies between ``offset`` and the index, unless something is being read."""
-        if self._older is None and self.index is not None:
-            self._older = PackageIndex(self.index.log_id, offset)
+        """Begin to read what lies between ``offset`` and what is known, unless something is being read."""
+        if self._reading is None and self.index is not None:
+            self._stop = self.start
+            far_enough = max(self._stop - max(self._slack, 1), 0) if self.older.blocks else offset
+            self._reading = PackageIndex(self.index.log_id, min(offset, far_enough))
             self.resume()
 
     def resume(self) -> None:
         """Want what is still missing of the range that is being read."""
-        if self._older is not None and self.index is not None:
-            stop = self.index.start
-            self.wanted = RangeWanted(log_id=self.index.log_id, start=self._older.stop, stop=stop)
+        if self._reading is not None:
+            self.wanted = RangeWanted(log_id=self._reading.log_id, start=self._reading.stop, stop=self._stop)
 
     def fill(self, seen: PackagesSeen) -> None:
-        """Take in what the head poller read, if it continues the range that is being read."""
-        older, index = self._older, self.index
-        if older is None or index is None or seen.log_id != index.log_id:
-            return
-        if older.start <= seen.start <= older.stop and seen.stop <= index.start:
-            older.add(seen)
-            room = max(self._max_entries - len(index), 0)
-            if len(older) > room + self._slack:
-                older.evict(room)
+        """Take in what the head poller read, where it continues something that is being read."""
+        reading = self._reading
+        if reading is not None and _continues(reading, seen, self._stop):
+            reading.add(seen)
+            if len(reading) > self._room + self._slack:
+                self._read.append(Block.of(reading.cut(len(reading) - self._room)))
+        if self._block is not None and _continues(self._block[1], seen, self._block[0].stop):
+            self._block[1].add(seen)
 
     def finish(self, done: RangeDone) -> bool:
-        """The head poller is done with a range. Answers whether it is the one being read and is given up."""
-        older, index, wanted = self._older, self.index, self.wanted
-        if older is None or index is None or wanted is None:
+        """The head poller is done with a range. Answers whether it is one being read and is given up."""
+        if (wanted := self.loading) and (done.start, done.stop) == (wanted.start, wanted.stop):
+            return self._loaded(done)
+        reading, index, wanted = self._reading, self.index, self.wanted
+        if reading is None or index is None or wanted is None:
             return False
         if (done.start, done.stop) != (wanted.start, wanted.stop):
             return False
         if done.problem:
+            if self._gap:
+                self.older.clear()
             self._stop_reading()
             return True
-        if older.stop < index.start:
+        if reading.stop < self._stop:
             self.resume()  # some piece got lost on the way
         else:
-            older.evict(max(self._max_entries - len(index), 0))
-            index.prepend(older)
-            self._stop_reading()
+            self._join(reading, index)
         return False
 
     def trim(self, first: int) -> None:
@@ -99,8 +146,56 @@ class Coverage:
             return
         start = self.index.start
         self.index.trim(first)
+        if self.older.trim(first):
+            self._stop_loading()
+            if not self._gap:
+                self._stop_reading()
         if self.index.start != start:
+            self.older.clear()
             self._stop_reading()
 
+    @property
+    def _room(self) -> int:
+        """So many of the packages being read have room in the index; the others become blocks."""
+        assert self.index is not None
+        if self.older.blocks and not self._gap:
+            return 0
+        return max(self._max_entries - len(self.index), 0)
+
+    def _join(self, reading: PackageIndex, index: PackageIndex) -> None:
+        if len(reading) > self._room or (self.older.blocks and not self._gap):
+            self._read.append(Block.of(reading.cut(len(reading) - self._room)))
+        if self._gap:
+            self.older.after(self._read)
+        else:
+            self.older.before(self._read)
+        if reading.stop == index.start:
+            index.prepend(reading)
+        self._stop_reading()
+
     def _stop_reading(self) -> None:
-        self._older = self.wanted = None
+        self._reading = self.wanted = None
+        self._gap, self._read = False, []
+
+    def _load(self) -> None:
+        """Have the block read that an answer lacks, unless one is being read already."""
+        if self.loading is None and (block := self.older.missing) is not None:
+            self._block = (block, PackageIndex(self.log_id, block.start))
+            self.loading = RangeWanted(log_id=self.log_id, start=block.start, stop=block.stop)
+
+    def _loaded(self, done: RangeDone) -> bool:
+        assert self._block is not None
+        block, index = self._block
+        self._stop_loading()
+        if done.problem:
+            return True
+        if index.stop == block.stop:  # otherwise a piece got lost, and whoever needs it asks again
+            self.older.load(block, index)
+        return False
+
+    def _stop_loading(self) -> None:
+        self._block = self.loading = None
+
+
+def _continues(index: PackageIndex, seen: PackagesSeen, stop: int) -> bool:
+    return seen.log_id == index.log_id and index.start <= seen.start <= index.stop and seen.stop <= stop

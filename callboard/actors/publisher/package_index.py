@@ -112,14 +112,20 @@ class PackageIndex:
         if first >= self.start:
             self.start = 0
 
-    def evict(self, most: int) -> None:
-        """Forget the oldest packages so that only ``most`` stay; the covered range shrinks accordingly."""
-        excess = len(self) - most
-        if excess > 0:
-            (self.start,) = self.queue("", -1).page(excess, 1) or (self.stop,)
-            self._drop_below(self.start)
+    def cut(self, count: int) -> "PackageIndex":
+        """Take out the oldest ``count`` packages, as an index that ends where this one now starts."""
+        older = PackageIndex(self.log_id, self.start)
+        (self.start,) = self.queue("", -1).page(count, 1) or (self.stop,)
+        older.stop = self.start
+        older.columns = _filled({name: columns.cut(self.start) for name, columns in self.columns.items()})
+        self.columns = _filled(self.columns)
+        return older
 
     def _drop_below(self, offset: int) -> None:
         for columns in self.columns.values():
             columns.drop_below(offset)
-        self.columns = {name: columns for name, columns in self.columns.items() if columns}
+        self.columns = _filled(self.columns)
+
+
+def _filled(columns: dict[str, Columns]) -> dict[str, Columns]:
+    return {name: each for name, each in columns.items() if each}

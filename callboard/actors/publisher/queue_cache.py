@@ -19,7 +19,6 @@ from callboard.actors.decision import (
     Tick,
 )
 from callboard.actors.publisher.coverage import Coverage
-from callboard.actors.publisher.package_index import PackageIndex
 from callboard.actors.publisher.pages import Pages, Range
 from callboard.actors.publisher.queries import Query, reach, refusal
 from callboard.actors.publisher.roles import HEAD_POLLER, TAIL_POLLER
@@ -27,7 +26,7 @@ from callboard.messages.mailbox import PackagesSeen, QueueQuery, RangeDone, Rang
 from callboard.messages.publisher_mail import Counter, Counters, CountersQuery
 
 MAX_ENTRIES = 5_000_000
-"""Packages in memory: 135 MB at most, and more history than a subscriber should ever have before it."""
+"""Packages in memory: 135 MB, and a third more at most. Of older ones only figures are kept; see ``Coverage``."""
 
 RETENTION_CHECK_S = 60.0
 """How old the knowledge may be of what the log no longer holds; until then sizes may count such packages."""
@@ -50,9 +49,10 @@ class QueueCache:
 
     Receives: PackagesSeen (tail_poller, head_poller), RangeDone (head_poller), QueueQuery, SizesQuery.
     Sends: RangeWanted (head_poller): for older packages, once however many ask, and for details of pages.
-    Stores: in memory, bounded: columns of the newest packages, details of shown ones, questions that wait.
+    Stores: in memory, bounded: columns of the newest packages and of older ones used last, details of shown ones,
+        questions that wait.
     Timers: "retention", every 60 s: asks by an empty range where the log begins now.
-    Gives up: on a question, with a ``problem``, when too many wait, a read failed, or memory does not reach.
+    Gives up: on a question, with a ``problem``, when too many wait, or a read failed.
     """
 
     def __init__(self, settings: QueueCacheSettings, rng: Random) -> None:
@@ -60,7 +60,7 @@ class QueueCache:
         self._coverage = Coverage(settings.max_entries)
         self._pages = Pages(settings.details_max)
         self._waiting: dict[Origin, Query] = {}  # for the coverage to reach them
-        self._asked: RangeWanted | None = None  # the coverage's wish as told to the head poller
+        self._asked: list[RangeWanted] = []  # the coverage's wishes as told to the head poller
         self._fetches = 0
 
     def receive(self, message: Input, origin: Origin, now: Moment) -> Iterable[Effect]:
@@ -82,14 +82,15 @@ class QueueCache:
             case CountersQuery():
                 yield Reply(origin, self._counters())
             case PeerUp(role) if role == HEAD_POLLER:
-                self._asked = None
+                self._asked = []
                 yield from self._serve()
                 yield from map(self._want, self._pages.ranges)
             case Stopping():
                 yield Stopped()
 
     def _counters(self) -> Counters:
-        entries = len(self._coverage.index) if self._coverage.index is not None else 0
+        index = self._coverage.index
+        entries = len(index) + self._coverage.older.held if index is not None else 0
         return Counters(
             counters=(
                 Counter(name="queue_cache_entries", value=entries),
@@ -122,29 +123,37 @@ class QueueCache:
 
     def _serve(self) -> Iterable[Effect]:
         """Answer what can be answered; have read what the rest needs."""
-        coverage, index = self._coverage, self._coverage.index
-        if index is None:
+        coverage = self._coverage
+        if coverage.index is None:
             return
         for origin, query in list(self._waiting.items()):
-            if coverage.full or reach(query) >= index.start:
+            if reach(query) >= coverage.start and (answered := list(self._answer(origin, query))):
                 del self._waiting[origin]
-                yield from self._answer(origin, query, index)
-        if self._waiting:
-            coverage.reach(min(map(reach, self._waiting.values())))
-        if coverage.wanted and coverage.wanted is not self._asked:
-            self._fetches += 1
-            yield Send(HEAD_POLLER, coverage.wanted)
-        self._asked = coverage.wanted
+                yield from answered
+        if beyond := [reach(query) for query in self._waiting.values() if reach(query) < coverage.start]:
+            coverage.reach(min(beyond))
+        wishes = [wish for wish in (coverage.wanted, coverage.loading) if wish is not None]
+        for wish in wishes:
+            if not any(wish is asked for asked in self._asked):
+                self._fetches += 1
+                yield Send(HEAD_POLLER, wish)
+        self._asked = wishes
 
-    def _answer(self, origin: Origin, query: Query, index: PackageIndex) -> Iterable[Effect]:
-        problem = _too_small(index) if reach(query) < index.start else ""
+    def _answer(self, origin: Origin, query: Query) -> Iterable[Effect]:
+        """The answer; nothing while it needs something to be read."""
+        coverage = self._coverage
         if isinstance(query, SizesQuery):
-            sizes = tuple(index.size(queue.publisher, queue.after) for queue in query.queues)
-            yield Reply(origin, Sizes(queues=sizes, publishers=index.publishers, problem=problem))
+            sizes = [coverage.size(queue.publisher, queue.after) for queue in query.queues]
+            known = tuple(size for size in sizes if size is not None)
+            if len(known) == len(sizes):
+                yield Reply(origin, Sizes(queues=known, publishers=coverage.publishers))
             return
-        queue = index.queue(query.publisher, query.after)
-        offsets = queue.page(max(query.skip, 0), min(max(query.limit, 0), PAGE_MAX))
-        page = self._pages.open(origin, index.size(query.publisher, query.after), offsets, problem)
+        size = coverage.size(query.publisher, query.after)
+        limit = min(max(query.limit, 0), PAGE_MAX)
+        offsets = coverage.page(query.publisher, query.after, max(query.skip, 0), limit)
+        if size is None or offsets is None:
+            return
+        page = self._pages.open(origin, size, offsets, "")
         if page.ranges:
             yield from map(self._want, sorted(page.ranges))
         else:
@@ -153,10 +162,3 @@ class QueueCache:
     def _want(self, wanted: Range) -> Send:
         start, stop = wanted
         return Send(HEAD_POLLER, RangeWanted(log_id=self._coverage.log_id, start=start, stop=stop))
-
-
-def _too_small(index: PackageIndex) -> str:
-    return (
-        f"this queue begins before offset {index.start}, the oldest of the {len(index)} newest packages that memory "
-        "holds, so it is longer than said; raise max_entries of the queue cache"
-    )

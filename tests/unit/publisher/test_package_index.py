@@ -20,11 +20,14 @@ def test_a_far_page_holds_what_lies_behind_those_skipped_whatever_their_publishe
     assert queue.page(334, 5) == ()
 
 
-def test_evicting_keeps_the_newest_and_shrinks_the_range() -> None:
+def test_cutting_off_the_oldest_gives_two_ranges_that_join_again() -> None:
     it = index(0, 100)
-    it.evict(30)
+    older = it.cut(70)
     assert (len(it), it.start, it.stop, it.queue("", -1).page(0, 1)) == (30, 70, 100, (70,))
-    it.evict(0)
+    assert (len(older), older.start, older.stop, older.size("a", 9).length) == (70, 0, 70, 30)
+    it.prepend(older)
+    assert it.size("b", -1) == index(0, 100).size("b", -1)
+    it.cut(100)
     assert (len(it), it.start, it.publishers) == (0, 100, ())
 
 

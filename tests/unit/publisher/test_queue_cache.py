@@ -30,6 +30,7 @@ from callboard.messages.mailbox import (
     Sizes,
     SizesQuery,
 )
+from callboard.messages.publisher_mail import Counters, CountersQuery
 
 NOW = Moment(0, 0.0)
 TAIL, HEAD = Origin("tail_poller"), Origin("head_poller")
@@ -302,26 +303,94 @@ def test_too_many_waiting_questions_are_refused_not_forgotten() -> None:
     assert "ask again later" in sizes_of(tell(it, SizesQuery(queues=()), asker(3))).problem
 
 
-def test_a_queue_longer_than_memory_is_answered_as_far_as_known_with_a_problem() -> None:
-    it = cache(max_entries=32)
-    tell(it, seen(0, 40), TAIL)
-    page = page_of(tell(it, QueueQuery(after=-1), asker()))
-    assert page.queue.size == 30
-    assert "before offset 10" in page.problem
-    assert page_of(tell(it, QueueQuery(after=9), asker())).problem == ""
+def serve(it: QueueCache, effects: list[Effect], log: range) -> tuple[list[Effect], list[tuple[int, int]]]:
+    """Read for the cache whatever it wants; its other answers, and the ranges that were read."""
+    other, ranges = [], []
+    while effects:
+        effect = effects.pop(0)
+        if not isinstance(effect, Send) or not isinstance(effect.event, RangeWanted):
+            other.append(effect)
+            continue
+        start, stop = effect.event.start, effect.event.stop
+        ranges.append((start, stop))
+        for piece in range(start, stop, 10):
+            end = min(piece + 10, stop)
+            effects += tell(it, seen(piece, end, [package(n) for n in range(piece, end) if n in log]), HEAD)
+        effects += tell(it, done(start, stop, first=log.start), HEAD)
+    return other, ranges
 
 
-def test_reading_back_stops_at_the_bound_of_memory_and_keeps_the_newest() -> None:
-    it = cache(max_entries=32)
-    tell(it, seen(100, 110), TAIL)
-    tell(it, SizesQuery(queues=(QueueSize(publisher="site", after=-1),)), asker())
-    for start in range(0, 100, 10):
-        tell(it, seen(start, start + 10), HEAD)
-    sizes = sizes_of(tell(it, done(0, 100), HEAD))
-    assert sizes.queues == (QueueSize(publisher="site", after=-1, size=32, length=320, oldest_ns=7800, newest=109),)
-    assert "before offset 78" in sizes.problem
-    again = sizes_of(tell(it, SizesQuery(queues=(QueueSize(publisher="site", after=0),)), asker()))
-    assert again.queues[0].size == 32, "nothing is read again"
+def entries(it: QueueCache) -> int:
+    (reply,) = tell(it, CountersQuery(), asker())
+    assert isinstance(reply, Reply)
+    assert isinstance(reply.event, Counters)
+    return {counter.name: counter.value for counter in reply.event.counters}["queue_cache_entries"]
+
+
+@pytest.mark.proves("F31", "F40", "W24", "W37", "W38")
+def test_a_queue_that_reaches_far_beyond_memory_is_exact_and_memory_stays_bounded() -> None:
+    it, log = cache(max_entries=64, details_max=5), range(2000)
+    tell(it, seen(1990, 2000), TAIL)
+    for after in (-1, 700, 1500, 1989, 3, 701):
+        replies, _ = serve(it, tell(it, QueueQuery(after=after, publisher="site", skip=2, limit=3), asker()), log)
+        page = page_of(replies)
+        assert page.problem == ""
+        assert page.queue == size_after(after, 1999 - after)
+        assert [shown.offset for shown in page.packages] == [after + 3, after + 4, after + 5]
+        assert entries(it) <= 64 * 17 // 16 + 64 // 4 + 64
+
+
+@pytest.mark.proves("F32", "F33", "W37")
+def test_the_far_past_is_read_once_and_later_only_what_is_needed_of_it() -> None:
+    it, log = cache(max_entries=64, details_max=5), range(2000)
+    tell(it, seen(2000, 2000), TAIL)
+    far = SizesQuery(queues=tuple(QueueSize(publisher="site", after=after) for after in range(-1, 1900, 100)))
+    replies, ranges = serve(it, tell(it, far, asker()), log)
+    assert sizes_of(replies).queues == tuple(size_after(after, 1999 - after) for after in range(-1, 1900, 100))
+    assert ranges[0] == (0, 2000)
+    assert all(stop - start < 64 for start, stop in ranges[1:])
+    replies, ranges = serve(it, tell(it, far, asker()), log)
+    assert sizes_of(replies).queues[0].size == 2000
+    assert ranges == [], "where subscribers stick is remembered"
+
+
+def test_what_falls_out_of_memory_while_the_log_grows_stays_exactly_counted() -> None:
+    it, log = cache(max_entries=64), range(1000)
+    for start in range(0, 1000, 7):
+        tell(it, seen(start, min(start + 7, 1000)), TAIL)
+    replies, ranges = serve(it, tell(it, SizesQuery(queues=(QueueSize(publisher="site", after=-1),)), asker()), log)
+    assert sizes_of(replies).queues == (size_after(-1, 1000),)
+    assert ranges == []
+
+
+@pytest.mark.proves("F40", "W38")
+def test_what_the_log_trims_of_the_far_past_leaves_the_queues() -> None:
+    it = cache(max_entries=64)
+    for start in range(0, 1000, 10):
+        tell(it, seen(start, start + 10), TAIL)
+    tell(it, done(1000, 1000, first=333), HEAD)
+    for after in (-1, 100, 400):
+        query = SizesQuery(queues=(QueueSize(publisher="site", after=after),))
+        replies, _ = serve(it, tell(it, query, asker()), range(333, 1000))
+        first = max(after + 1, 333)
+        assert sizes_of(replies).queues == (
+            QueueSize(
+                publisher="site", after=after, size=1000 - first, length=10 * (1000 - first), oldest_ns=100 * first,
+                newest=999,
+            ),
+        )  # fmt: skip
+
+
+@pytest.mark.proves("F31")
+def test_a_block_that_cannot_be_read_is_a_problem_of_those_who_need_it() -> None:
+    it = cache(max_entries=64)
+    for start in range(0, 1000, 10):
+        tell(it, seen(start, start + 10), TAIL)
+    (wish,) = tell(it, SizesQuery(queues=(QueueSize(publisher="site", after=100),)), asker())
+    assert isinstance(wish, Send)
+    assert isinstance(wish.event, RangeWanted)
+    effects = tell(it, done(wish.event.start, wish.event.stop, first=-1, problem="down"), HEAD)
+    assert sizes_of(effects).problem == "down"
 
 
 def test_it_stops_at_once() -> None:
