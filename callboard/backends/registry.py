@@ -1,16 +1,13 @@
 """From a URL to a log."""
 
 from collections.abc import Callable
-from importlib.metadata import entry_points
 from pathlib import Path
 
 from callboard.backends.log import Log
 from callboard.backends.logs.memory import MemoryLog
 from callboard.backends.logs.sqlite import SqliteLog
+from callboard.backends.offered import LOGS, offered
 from callboard.errors import ConfigError
-
-ENTRY_POINTS = "callboard.logs"
-"""The entry point group in which a package offers a log: the name is the scheme, the object an ``Opener``."""
 
 Opener = Callable[[str, Path], Log]
 """Makes a log from a URL and the folder that relative paths start from, without touching anything yet."""
@@ -35,11 +32,11 @@ def open_log(url: str, base: Path) -> Log:
         raise ConfigError(f"{url!r} is not the URL of a log; write for instance sqlite:///./board.db")
     if scheme in _OPENERS:
         return _OPENERS[scheme](url, base)
-    offered = {entry.name: entry for entry in entry_points(group=ENTRY_POINTS)}
-    if scheme in offered:
-        opener: Opener = offered[scheme].load()
+    others = offered(LOGS)
+    if scheme in others:
+        opener: Opener = others[scheme].load()
         return opener(url, base)
-    known = ", ".join(sorted({*_OPENERS, *offered}))
+    known = ", ".join(sorted({*_OPENERS, *others}))
     raise ConfigError(f"no log is known for {scheme!r} in {url!r}; use one of {known}")
 
 

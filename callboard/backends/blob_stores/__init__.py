@@ -4,6 +4,7 @@ from pathlib import Path
 
 from callboard.backends.blob_store import BlobStore
 from callboard.backends.blob_stores.folder import FolderBlobStore
+from callboard.backends.offered import BLOB_STORES, offered
 from callboard.errors import ConfigError
 
 
@@ -11,7 +12,8 @@ def open_blob_store(url: str, base: Path) -> BlobStore:
     """The blob store that ``url`` names; nothing is opened or created yet.
 
     Args:
-        url: ``folder:PATH``, a path alone, or ``s3://BUCKET/PREFIX``; see ``S3BlobStore`` for its options.
+        url: ``folder:PATH``, a path alone, or ``s3://BUCKET/PREFIX``; see ``S3BlobStore`` for its options,
+            or a scheme that an installed package offers.
         base: the folder from which relative paths count.
 
     Raises:
@@ -25,6 +27,9 @@ def open_blob_store(url: str, base: Path) -> BlobStore:
         from callboard.backends.blob_stores.s3 import S3BlobStore
 
         return S3BlobStore(url)
+    if kind != "folder" and kind in (others := offered(BLOB_STORES)):
+        store: BlobStore = others[kind].load()(url, base)
+        return store
     if kind != "folder":
         raise ConfigError(f"unknown kind of blob store {url!r}; write folder:PATH, a path alone or s3://BUCKET/PREFIX")
     if not path:

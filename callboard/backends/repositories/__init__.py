@@ -2,6 +2,7 @@
 
 from pathlib import Path
 
+from callboard.backends.offered import REPOSITORIES, offered
 from callboard.backends.repository import Repository
 from callboard.errors import ConfigError
 
@@ -14,7 +15,8 @@ def open_repository(where: str, base: Path) -> Repository:
 
     Args:
         where: ``folder:PATH``, ``sqlite:PATH``, ``postgresql://user@host/database?repository=NAME``, or a path
-            alone: one that ends in .db or .sqlite is a SQLite file, any other a folder.
+            alone: one that ends in .db or .sqlite is a SQLite file, any other a folder; or a scheme that an
+            installed package offers.
         base: the folder from which relative paths count.
 
     Raises:
@@ -38,4 +40,7 @@ def open_repository(where: str, base: Path) -> Repository:
         from callboard.backends.repositories.postgres import PostgresRepository
 
         return PostgresRepository(where)
+    if kind in (others := offered(REPOSITORIES)):
+        repository: Repository = others[kind].load()(where, base)
+        return repository
     raise ConfigError(f"unknown kind of repository {kind!r}; {_KINDS}")
