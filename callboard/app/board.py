@@ -42,7 +42,7 @@ from callboard.app.subscriber import DRAIN_S, Subscriber, SubscriberOptions, sub
 from callboard.app.user import current_user
 from callboard.app.views import BoardStatus, ErrorsView, PublisherStatus, QueueView
 from callboard.backends.blob_store import BlobStore
-from callboard.backends.log import Log
+from callboard.backends.log import Capability, Log
 from callboard.backends.repositories.folder_source import EXCLUDED
 from callboard.errors import CallboardError, ConfigError
 from callboard.messages.signing import CommandKey
@@ -182,6 +182,7 @@ class Callboard(Commanding, ContentCare):
             name=name,
             instance=self._instance,
             topics=self.settings.topics,
+            keys=Capability.KEYS in self.log.capabilities,
             throttle=publishing.throttle,
             events=() if name == VIEWER else publishing.events,
             blob_grace_s=self.settings.blob_grace_s,
@@ -258,8 +259,8 @@ class Callboard(Commanding, ContentCare):
             publisher: of this one's packages; of all if not given.
             kinds: created, queued, distributed, imported, failed; all if not given. Only what ``Publishing.events``
                 names is written.
-            after: the ``position`` of the last event that was seen; -1 begins at the oldest. Without it begins with what
-                comes from now on, or if nothing is waited for, some way back from the newest.
+            after: the ``position`` of the last event that was seen; -1 begins at the oldest. Without it begins with
+                what comes from now on, or if nothing is waited for, some way back from the newest.
             follow: whether to wait for more at the end.
 
         Yields:

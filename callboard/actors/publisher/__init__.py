@@ -25,7 +25,7 @@ class PublisherSettings:
 
     ``name`` is the publisher's, and ``instance`` tells this one from others of the same name.
     ``max_entries`` bounds the packages that the queue cache holds, about 27 bytes each. ``throttle`` says whose backlog
-    holds requests up, ``events`` which kinds of events are written.
+    holds requests up, ``events`` which kinds of events are written. Without ``keys`` the log takes a record twice.
     """
 
     name: str
@@ -34,6 +34,7 @@ class PublisherSettings:
     max_entries: int = MAX_ENTRIES
     blob_grace_s: float = 0.0
     """How long a blob is spared by the janitor; none means that there is no janitor."""
+    keys: bool = True
     throttle: ThrottleSettings = field(default_factory=ThrottleSettings)
     events: tuple[str, ...] = ()
 
@@ -46,7 +47,9 @@ class PublisherSettings:
 def actors(settings: PublisherSettings) -> tuple[ActorSpec, ...]:
     """What a publisher agent is made of."""
     topics, producer = settings.topics, settings.producer
-    distributor = DistributorSettings(topics.package, settings.name, settings.instance, producer, settings.throttle)
+    distributor = DistributorSettings(
+        topics.package, settings.name, settings.instance, producer, keys=settings.keys, throttle=settings.throttle
+    )
     notifier = NotifierSettings(topics, settings.name, producer, settings.events)
     janitor = BlobJanitorSettings(topics.package, topics.status, settings.blob_grace_s)
     janitors = (ActorSpec(roles.BLOB_JANITOR, BlobJanitor, janitor),) if settings.blob_grace_s else ()

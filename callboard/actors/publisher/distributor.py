@@ -15,6 +15,7 @@ from callboard.actors.decision import (
     Moment,
     Origin,
     Reply,
+    Started,
     Stopped,
     Stopping,
     Tick,
@@ -22,6 +23,7 @@ from callboard.actors.decision import (
 )
 from callboard.actors.effects import Append, BuildPackage
 from callboard.actors.publisher.admission import Admission
+from callboard.actors.publisher.answers import Answers
 from callboard.actors.publisher.batch import Batch, Job
 from callboard.actors.publisher.request import check_request, is_empty, package_of, with_identity
 from callboard.actors.publisher.throttle import ThrottleSettings
@@ -49,12 +51,14 @@ COUNTED = ("requests_accepted_total", "requests_refused_total", "requests_thrott
 class DistributorSettings:
     """Who publishes, to which package topic, and whose backlog holds it up. Bounds: packages being built or waiting for
     their turn on the log, requests waiting behind them, tries to append, and answers remembered for who asks twice.
+    Without ``keys`` the log takes the same record twice, so the newest packages are looked through first.
     """
 
     topic: str
     publisher: str
     instance: str
     producer: str
+    keys: bool = True
     throttle: ThrottleSettings = field(default_factory=ThrottleSettings)
     max_in_progress: int = 8
     max_waiting: int = 1000
@@ -78,7 +82,8 @@ class Distributor:
         self._settings = settings
         self._jobs: OrderedDict[str, Job] = OrderedDict()  # in progress, by request id
         self._waiting = Admission(settings.throttle, settings.publisher)
-        self._answers: OrderedDict[str, DistributeResponse] = OrderedDict()
+        its = settings
+        self._answers = Answers(its.topic, its.publisher, its.max_answers, rng, recall=not its.keys)
         self._batch = Batch(settings.topic, settings.producer, settings.max_attempts, rng)  # the first jobs
         self._counted = dict.fromkeys(COUNTED, 0)
         self._stopping = False
@@ -86,19 +91,12 @@ class Distributor:
     def receive(self, message: Input, origin: Origin, now: Moment) -> Iterable[Effect]:
         """Handle one input."""
         match message:
+            case Started():
+                yield from self._answers.start()
             case DistributeRequest():
                 yield from self._request(message, origin, now)
-            case Done(BuildPackage(request), PackageMessage() as package):
-                its = self._settings
-                package = with_identity(package, request, its.publisher, its.instance)
-                job = self._jobs[request.request_id]
-                if is_empty(package):
-                    job.refusal, job.dropped = EMPTY, True
-                else:
-                    job.package = package
-            case Failed(BuildPackage(request), error):
-                job = self._jobs[request.request_id]
-                job.refusal, job.passing = str(error), isinstance(error, PASSING)
+            case Done(BuildPackage()) | Failed(BuildPackage()):
+                self._built(message)
             case Done(Append(), offsets):
                 yield from self._appended(offsets)
             case Failed(Append(), error):
@@ -114,11 +112,12 @@ class Distributor:
                     yield from self._refuse(job, STOPPING, retry=True)
             case _:
                 yield from self._waiting.handle(message, now)
+                yield from self._answers.handle(message)
         yield from self._go_on(now)
 
     def _request(self, request: DistributeRequest, origin: Origin, now: Moment) -> Iterable[Effect]:
         name = request.request_id
-        if answer := self._answers.get(name):
+        if answer := self._answers.find(name):
             yield Reply(origin, answer)
         elif job := self._jobs.get(name) or self._waiting.find(name):
             job.origins.add(origin)
@@ -132,6 +131,19 @@ class Distributor:
             else:
                 yield from self._waiting.add(Job(request, {origin}), now)
 
+    def _built(self, message: Done | Failed) -> None:
+        its = self._settings
+        match message:
+            case Done(BuildPackage(request), PackageMessage() as package):
+                job = self._jobs[request.request_id]
+                if is_empty(package):
+                    job.refusal, job.dropped = EMPTY, True
+                else:
+                    job.package = with_identity(package, request, its.publisher, its.instance)
+            case Failed(BuildPackage(request), error):
+                job = self._jobs[request.request_id]
+                job.refusal, job.passing = str(error), isinstance(error, PASSING)
+
     def _busy(self) -> str:
         if self._stopping:
             return STOPPING
@@ -144,10 +156,16 @@ class Distributor:
         while not self._batch.jobs and self._jobs and (job := next(iter(self._jobs.values()))).refusal:
             del self._jobs[job.request.request_id]
             yield from self._refuse(job, job.refusal, retry=job.passing)
-        free = self._settings.max_in_progress - len(self._jobs)
+        if self._answers.problem:
+            for job in self._waiting.drain():
+                yield from self._refuse(job, self._answers.problem, retry=True)
+        free = self._settings.max_in_progress - len(self._jobs) if self._answers.complete else 0
         for admitted in self._waiting.admit(free, len(self._jobs), now):
             if isinstance(admitted, After):
                 yield admitted
+                continue
+            if answer := self._answers.find(admitted.request.request_id):
+                yield from (Reply(origin, answer) for origin in sorted(admitted.origins))
                 continue
             self._jobs[admitted.request.request_id] = admitted
             if admitted.request.kind is Kind.ADD:
@@ -177,9 +195,7 @@ class Distributor:
             self._count("accepted")
             if job.throttled_ms:
                 self._count("throttled")
-            self._answers[answer.request_id] = answer
-            if len(self._answers) > self._settings.max_answers:
-                self._answers.popitem(last=False)
+            self._answers.remember(answer)
             yield note(
                 "package.appended", request_id=answer.request_id, offset=offset, length=answer.length,
                 throttled_ms=answer.throttled_ms, throttled_by=answer.throttled_by,

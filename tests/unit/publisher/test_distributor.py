@@ -4,13 +4,27 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from callboard.actors.decision import After, Done, Effect, Failed, Input, Moment, Origin, Reply, Stopped, Stopping, Tick
-from callboard.actors.effects import Append, BuildPackage
+from callboard.actors.decision import (
+    After,
+    Done,
+    Effect,
+    Failed,
+    Input,
+    Moment,
+    Origin,
+    Reply,
+    Started,
+    Stopped,
+    Stopping,
+    Tick,
+)
+from callboard.actors.effects import Append, BuildPackage, FindBounds, LogRead, ReadLog, TopicBounds
 from callboard.actors.publisher.distributor import Distributor, DistributorSettings
 from callboard.errors import BlobUnavailable, LogUnavailable, RecordTooLarge, RequestRefused
 from callboard.messages.distribution import Kind, PackageMessage
-from callboard.messages.headers import open_record
+from callboard.messages.headers import new_record, open_record
 from callboard.messages.mailbox import DistributeRequest, DistributeResponse
+from callboard.messages.record import Record
 
 NOW = Moment(1000, 0.0)
 
@@ -293,3 +307,61 @@ def test_a_refusal_says_whether_the_same_request_can_be_sent_again() -> None:
     tell(it, request, 2)
     final = tell(it, Failed(BuildPackage(request), RequestRefused("no such path")))
     assert not answers(final)[2].retry
+
+
+def recalling() -> tuple[Distributor, list[Effect]]:
+    """A distributor on a log that knows no keys, and what it asks first."""
+    it = Distributor(DistributorSettings("p", "site", "i1", "site/i1", keys=False), Random(1))
+    return it, list(it.receive(Started(), Origin(""), NOW))
+
+
+def read_of(effects: list[Effect]) -> ReadLog:
+    (read,) = (effect for effect in effects if isinstance(effect, ReadLog))
+    return read
+
+
+def on_the_log(name: str, offset: int, publisher: str = "site") -> Record:
+    package = PackageMessage(
+        publisher_instance="other", publisher=publisher, package_id=f"package of {name}", kind=Kind.DELETE,
+        paths=("/a",), request_id=name, length=9, entries=3,
+    )  # fmt: skip
+    return new_record(package, record_id=package.package_id, time_ns=0, producer="x", cause=name).at(offset, 0)
+
+
+@pytest.mark.proves("W8")
+def test_on_a_log_without_keys_a_request_from_before_the_restart_is_recognised() -> None:
+    it, effects = recalling()
+    assert effects == [FindBounds("p")]
+    assert tell(it, delete("r1"), 1) == [], "it waits until the log was looked at"
+    assert tell(it, delete("r2"), 2) == []
+    read = read_of(list(it.receive(Done(FindBounds("p"), TopicBounds("L", 0, 3)), Origin(""), NOW)))
+    records = (on_the_log("r1", 0), on_the_log("r2", 1, publisher="shop"), on_the_log("r0", 2))
+    effects = list(it.receive(Done(read, LogRead("L", records, 3)), Origin(""), NOW))
+    (answer,) = answers(effects).values()
+    assert (answer.accepted, answer.offset, answer.package_id, answer.length, answer.entries) == (
+        True, 0, "package of r1", 9, 3,
+    )  # fmt: skip
+    assert requests_in(append_in(effects)) == ["r2"], "that was another publisher's"
+
+
+@pytest.mark.proves("W8")
+def test_on_a_log_without_keys_a_request_that_another_process_shipped_is_recognised() -> None:
+    it, _ = recalling()
+    read = read_of(list(it.receive(Done(FindBounds("p"), TopicBounds("L", 0, 0)), Origin(""), NOW)))
+    list(it.receive(Done(read, LogRead("L", (on_the_log("r1", 0),), 1)), Origin(""), NOW))
+    assert answers(tell(it, delete("r1"), 1))[1].offset == 0
+
+
+def test_a_log_without_keys_that_cannot_be_read_refuses_with_advice_instead_of_shipping_blindly() -> None:
+    it, _ = recalling()
+    tell(it, delete("r1"), 1)
+    answer = None
+    for _ in range(10):
+        effects = list(it.receive(Failed(FindBounds("p"), LogUnavailable("down")), Origin(""), NOW))
+        if found := answers(effects):
+            answer = found[1]
+            break
+        (wait,) = (effect for effect in effects if isinstance(effect, After))
+        list(it.receive(Tick(wait.key), Origin(""), NOW))
+    assert answer is not None
+    assert (answer.accepted, answer.retry, answer.reason) == (False, True, "down")

@@ -37,7 +37,7 @@ class Stage:
 
     def __init__(self, *members: Member, backlog: int = 0, **throttle: object) -> None:
         settings = ThrottleSettings(**({"by": "editable"} | throttle))  # type: ignore[arg-type]
-        it = Distributor(DistributorSettings("p", "site", "i", "site/i", settings), Random(1))
+        it = Distributor(DistributorSettings("p", "site", "i", "site/i", throttle=settings), Random(1))
         self.it = DecisionDriver(it)
         self.members, self.backlog = members, backlog
         self.offset = 0

@@ -1,0 +1,86 @@
+"""What requests came to, for those that are made again."""
+
+from collections import OrderedDict
+from collections.abc import Iterable
+from random import Random
+
+from callboard.actors.decision import Effect, Input
+from callboard.actors.follower import Delivered, Follower, Unavailable, last
+from callboard.errors import SchemaTooNew, Undecodable
+from callboard.messages.distribution import PackageMessage
+from callboard.messages.headers import open_record
+from callboard.messages.mailbox import DistributeResponse
+from callboard.messages.record import Record
+
+LOOK_BACK = 1000
+"""So many of the newest offsets are read for requests that came to packages: a request is made again soon, or never."""
+
+PATIENCE = 5
+"""So many times in a row the log may fail before those who wait for it are told."""
+
+
+class Answers:
+    """The newest answers, ``most`` of them. A log that knows keys knows the older ones.
+
+    With ``recall``, for a log that does not, what is on the log comes first: packages of this publisher from before a
+    restart, or from another process. Two processes that are asked the same at the same moment still ship it twice.
+    """
+
+    def __init__(self, topic: str, publisher: str, most: int, rng: Random, *, recall: bool) -> None:
+        self.problem = ""
+        """Why what is on the log cannot be told."""
+        self._publisher = publisher
+        self._most = most
+        self._answers: OrderedDict[str, DistributeResponse] = OrderedDict()
+        self._follower = Follower(topic, last(LOOK_BACK), rng) if recall else None
+
+    @property
+    def complete(self) -> bool:
+        """Whether everything is known that is to be known before a request is carried out."""
+        return self._follower is None or self._follower.caught_up
+
+    def start(self) -> Iterable[Effect]:
+        """The effects that begin it."""
+        return self._follower.start() if self._follower else ()
+
+    def handle(self, message: Input) -> Iterable[Effect]:
+        """Take in what was read."""
+        if self._follower is None:
+            return ()
+        news, effects = self._follower.handle(message)
+        match news:
+            case Unavailable(reason, attempt):
+                self.problem = reason if attempt >= PATIENCE else ""
+            case Delivered(records=records):
+                self.problem = ""
+                for record in records:
+                    self._recall(record)
+        return effects
+
+    def find(self, request_id: str) -> DistributeResponse | None:
+        """The answer to this request, if it is known."""
+        return self._answers.get(request_id)
+
+    def remember(self, answer: DistributeResponse) -> None:
+        """Keep it; the oldest goes."""
+        self._answers[answer.request_id] = answer
+        if len(self._answers) > self._most:
+            self._answers.popitem(last=False)
+
+    def _recall(self, record: Record) -> None:
+        if record.header("publisher") != self._publisher or record.header("cause") in self._answers:
+            return
+        try:
+            package = open_record(record, PackageMessage)
+        except (Undecodable, SchemaTooNew):
+            return  # a newer version's; whether it is the same request cannot be told
+        if package.request_id:
+            answer = DistributeResponse(
+                request_id=package.request_id,
+                accepted=True,
+                package_id=package.package_id,
+                offset=record.offset,
+                length=package.length,
+                entries=package.entries,
+            )
+            self.remember(answer)
