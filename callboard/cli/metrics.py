@@ -8,7 +8,7 @@ from callboard.app.board import Callboard
 from callboard.app.metrics import CONTENT_TYPE
 from callboard.cli.board import on_board
 from callboard.cli.options import BoardOptions
-from callboard.errors import CallboardError
+from callboard.errors import CallboardError, ConfigError
 
 REQUEST_S = 10.0
 """How long a request may take to arrive, so that a connection that says nothing is not kept."""
@@ -22,7 +22,10 @@ def metrics(options: BoardOptions) -> None:
 
 @asynccontextmanager
 async def metrics_server(board: Callboard, port: int) -> AsyncIterator[None]:
-    """Answer every GET of ``/metrics`` on this port of the loopback interface; on none if the port is 0."""
+    """Answer every GET of ``/metrics`` on this port of the loopback interface.
+
+    Raises ``ConfigError`` if the port cannot be had.
+    """
 
     async def serve(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
         try:
@@ -35,12 +38,18 @@ async def metrics_server(board: Callboard, port: int) -> AsyncIterator[None]:
         finally:
             writer.close()
 
-    if not port:
-        yield
-        return
-    server = await asyncio.start_server(serve, "127.0.0.1", port)
+    try:
+        server = await asyncio.start_server(serve, "127.0.0.1", port)
+    except OSError as error:
+        raise ConfigError(f"metrics cannot be served on port {port}: {error}; choose another one") from error
     async with server:
         yield
+
+
+async def serve_metrics(board: Callboard, port: int) -> None:
+    """The same, for ever."""
+    async with metrics_server(board, port):
+        await asyncio.Event().wait()
 
 
 async def _request_line(reader: asyncio.StreamReader) -> bytes:

@@ -10,6 +10,7 @@ import typer
 
 from callboard.app.board import Callboard
 from callboard.cli.board import configure_service_logging, open_board, place
+from callboard.cli.metrics import serve_metrics
 from callboard.cli.options import BoardOptions
 from callboard.cli.requests import answer_requests
 from callboard.cli.retention import retention_gate
@@ -31,6 +32,9 @@ def publisher(
         float | None,
         typer.Option("--watch", metavar="SECONDS", min=0.1, help="Look so often for changes, and ship them."),
     ] = None,
+    metrics_port: Annotated[
+        int, typer.Option(metavar="PORT", min=0, max=65535, help="Serve /metrics here, to this host alone; 0 is off.")
+    ] = 0,
 ) -> None:
     """Run a publisher: keep its views warm and the log within its retention, and ship what is asked for or changed.
 
@@ -47,10 +51,12 @@ def publisher(
     loaded = options.load(*flags)
     if watch_s and not loaded.config.publisher.source:
         raise ConfigError("there is nothing to watch; say --from DIR, or set source in [publisher]")
-    asyncio.run(_run(options, loaded, watch_s, requests=bool(requests)))
+    asyncio.run(_run(options, loaded, watch_s, metrics_port, requests=bool(requests)))
 
 
-async def _run(options: BoardOptions, loaded: Loaded, watch_s: float | None, *, requests: bool) -> None:
+async def _run(
+    options: BoardOptions, loaded: Loaded, watch_s: float | None, metrics_port: int, *, requests: bool
+) -> None:
     config = loaded.config
     configure = configure_service_logging(options, config)
     with stop_signals() as stop:
@@ -63,6 +69,8 @@ async def _run(options: BoardOptions, loaded: Loaded, watch_s: float | None, *, 
                 works.append(answer_requests(own, config.publisher.source))
             if watch_s:
                 works.append(watch(own, Path(config.publisher.source), config.publisher.exclude, watch_s))
+            if metrics_port:
+                works.append(serve_metrics(board, metrics_port))
             line.info("publisher.started", log=place(config.log))
             await first_of(*works)
         line.info("publisher.stopped")
