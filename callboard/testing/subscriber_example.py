@@ -53,9 +53,9 @@ def as_read(new: NewRecord, offset: int, time_ns: int = 0) -> Record:
     return new.at(offset, time_ns)
 
 
-def package(offset: int, publisher: str = "site", kind: Kind = Kind.ADD) -> Record:
+def package(offset: int, publisher: str = "site", kind: Kind = Kind.ADD, **fields: Any) -> Record:
     """A package that a decision can read, and nobody can import."""
-    message = PackageMessage(publisher_instance="i", publisher=publisher, package_id=f"p{offset}", kind=kind)
+    message = PackageMessage(publisher_instance="i", publisher=publisher, package_id=f"p{offset}", kind=kind, **fields)
     return as_read(new_record(message, record_id=str(offset), time_ns=1, producer="test"), offset)
 
 

@@ -1,12 +1,13 @@
 from random import Random
 
 from callboard.actors.decision import After, Done, Effect, Failed, Input, Moment, Origin, Reply, Stopped, Stopping, Tick
-from callboard.actors.effects import Append
+from callboard.actors.effects import Append, LogRead, TopicBounds
 from callboard.actors.publisher.command_sender import CommandSender, CommandSenderSettings
 from callboard.errors import LogUnavailable, RecordTooLarge
-from callboard.messages.distribution import ClearCommand, CommandMessage
-from callboard.messages.headers import open_record
+from callboard.messages.distribution import ClearCommand, CommandMessage, CommandResultMessage
+from callboard.messages.headers import new_record, open_record
 from callboard.messages.mailbox import CommandRequest, CommandSent
+from callboard.messages.publisher_mail import CommandResultQuery
 from callboard.messages.record import Record, pack_headers
 
 NOW = Moment(1000, 0.0)
@@ -90,3 +91,35 @@ def test_on_stop_the_commands_on_their_way_are_finished_and_new_ones_refused() -
     (reply,) = tell(it, CommandRequest(command=other), 2)
     assert isinstance(reply, Reply)
     assert tell(it, Done(append, (9,)))[-1] == Stopped()
+
+
+def result(command_id: str, at: int) -> Record:
+    message = CommandResultMessage(
+        subscriber_instance="i", subscriber="edge", command_id=command_id, command_offset=1, accepted=True
+    )
+    return new_record(message, record_id=command_id, time_ns=1, producer="edge/i").at(at, 0)
+
+
+def listening(it: CommandSender, *results: Record, asker: int = 7) -> list[Reply]:
+    """Have somebody ask for the result of c1, and let the sender read these."""
+    effects = list(it.receive(CommandResultQuery(command_id="c1"), Origin("gateway", asker), NOW))
+    (find,) = effects
+    (read,) = it.receive(Done(find, TopicBounds("L", 0, len(results))), Origin(""), NOW)
+    told = it.receive(Done(read, LogRead("L", results, len(results))), Origin(""), NOW)
+    return [effect for effect in told if isinstance(effect, Reply)]
+
+
+def test_who_asks_what_a_command_came_to_is_answered_when_the_subscriber_has_told() -> None:
+    it = sender()
+    (reply,) = listening(it, result("c0", 0), result("c1", 1))
+    assert reply.origin == Origin("gateway", 7)
+    assert isinstance(reply.event, CommandResultMessage)
+    assert reply.event.command_id == "c1"
+    assert len(list(it.receive(CommandResultQuery(command_id="c1"), Origin("gateway", 8), NOW))) == 1
+
+
+def test_the_results_that_are_remembered_are_bounded() -> None:
+    it = sender(max_results=2)
+    listening(it, *(result(f"c{number}", number) for number in range(5)))
+    assert [isinstance(effect, Reply) for effect in it.receive(
+        CommandResultQuery(command_id="c0"), Origin("gateway", 9), NOW)] == []

@@ -5,7 +5,7 @@ from callboard.actors.decision import Stopping
 from callboard.actors.effects import Append
 from callboard.actors.subscriber.bookkeeper import Bookkeeper
 from callboard.errors import LogUnavailable
-from callboard.messages.distribution import PackageStatusMessage, Status
+from callboard.messages.distribution import CommandResultMessage, PackageStatusMessage, Status
 from callboard.messages.mailbox import StatusesPending, StatusesSent
 from callboard.testing.decision_driver import DecisionDriver
 from callboard.testing.subscriber_example import settings
@@ -45,6 +45,17 @@ def test_statuses_are_appended_together_under_keys_that_make_repeats_harmless() 
     assert keys(it.done(Append)) == ["me/1", "me/2", "me/3"]
     assert sent(it) == [3]
     assert not it.asks(Append)
+
+
+def test_results_of_commands_go_with_the_statuses_in_the_order_of_their_sequence() -> None:
+    it = bookkeeper()
+    result = CommandResultMessage(
+        subscriber_instance="me", subscriber="edge-1", command_id="c", command_offset=1, accepted=True, sequence=2
+    )
+    lines = pending(1, 3).statuses
+    it.feed(StatusesPending(statuses=(lines[0], lines[2]), results=(result,)))
+    assert keys(it.done(Append)) == ["me/1", "me/2", "me/3"]
+    assert sent(it) == [3]
 
 
 def test_many_statuses_go_in_batches() -> None:

@@ -1,13 +1,22 @@
 from random import Random
 
+import pytest
+
 from callboard.actors.decision import PeerUp, Stopping
 from callboard.actors.effects import FindBounds, LogRead, ReadLog, TopicBounds
 from callboard.actors.subscriber import roles
 from callboard.actors.subscriber.command_handler import CommandHandler
 from callboard.messages.distribution import CommandMessage
 from callboard.messages.headers import new_record
-from callboard.messages.mailbox import CommandReceived, CommandsBlocked, CommandsRead, CommandsWanted
+from callboard.messages.mailbox import (
+    CommandPassedOver,
+    CommandReceived,
+    CommandsBlocked,
+    CommandsRead,
+    CommandsWanted,
+)
 from callboard.messages.record import Record, pack_headers
+from callboard.messages.signing import CommandKey
 from callboard.testing.decision_driver import DecisionDriver
 from callboard.testing.subscriber_example import COMMANDS, NAME, as_read, settings
 
@@ -86,3 +95,34 @@ def test_it_stops_at_once() -> None:
     it = handler()
     it.feed(Stopping())
     assert it.stopped
+
+
+HEADERS = (("type", "CommandMessage"), ("version", "1.0"))
+DAMAGED = Record(offset=7, time_ns=0, payload=b"\xff", header_block=pack_headers(HEADERS))
+
+
+@pytest.mark.proves("W30")
+@pytest.mark.parametrize("others", [{"skip_commands": (7,)}, {"command_keys": (CommandKey("ops", b"0" * 16),)}])
+def test_an_unreadable_command_is_passed_over_when_told_to_or_when_only_signed_ones_count(others) -> None:
+    it = DecisionDriver(CommandHandler(settings(**others), Random(1)))
+    it.feed(CommandsWanted(subscriber_instance="me", log_id=COMMANDS, offset=4))
+    it.done(FindBounds, TopicBounds(COMMANDS, 1, 20))
+    found(it, command(6), DAMAGED, command(8))
+    assert heard(it) == [6, 8]
+    (passed,) = it.sent(CommandPassedOver)
+    assert (passed.log_id, passed.offset) == (COMMANDS, 7)
+    assert it.sent(CommandsBlocked) == []
+
+
+def test_the_reason_of_a_block_says_how_to_get_out_of_it() -> None:
+    it = handler()
+    found(it, DAMAGED)
+    assert "--skip-command 7" in it.sent(CommandsBlocked)[0].reason
+
+
+def test_an_unreadable_command_to_another_subscriber_is_none_of_its_business() -> None:
+    it = handler()
+    headers = (("type", "CommandMessage"), ("version", "9.0"), ("recipients", "edge-2"))
+    foreign = Record(offset=7, time_ns=0, payload=b"\xff", header_block=pack_headers(headers))
+    found(it, foreign, command(8))
+    assert heard(it) == [8]

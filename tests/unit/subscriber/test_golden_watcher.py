@@ -1,0 +1,187 @@
+"""The golden watcher: the last word on each package, from the end of the status topic, in bounded memory."""
+
+from random import Random
+
+import pytest
+
+from callboard.actors.decision import Done, Failed, Perform, Stopping
+from callboard.actors.effects import FindBounds, LogRead, ReadLog, TopicBounds
+from callboard.actors.subscriber.golden_watcher import GoldenWatcher
+from callboard.actors.subscriber.verdict_table import VerdictTable
+from callboard.errors import LogUnavailable
+from callboard.messages.distribution import (
+    CommandResultMessage,
+    DiscoveryMessage,
+    PackageStatusMessage,
+    State,
+    Status,
+    SubscriberConfiguration,
+)
+from callboard.messages.event import Event
+from callboard.messages.headers import new_record
+from callboard.messages.mailbox import Verdicts, VerdictsWanted
+from callboard.messages.record import Record
+from callboard.testing.decision_driver import DecisionDriver
+from callboard.testing.subscriber_example import TOPICS, settings
+
+GOLDEN = "edge-0"
+
+
+def told(
+    offset: int, sequence: int = 1, status: Status = Status.IMPORTED, subscriber: str = GOLDEN, instance: str = "g"
+) -> PackageStatusMessage:
+    return PackageStatusMessage(
+        subscriber_instance=instance, subscriber=subscriber, publisher="site", offset=offset, status=status,
+        sequence=sequence,
+    )  # fmt: skip
+
+
+def said(state: State = State.IDLE, subscriber: str = GOLDEN, instance: str = "g", offset: int = 3) -> DiscoveryMessage:
+    configuration = SubscriberConfiguration(editable=True, max_retries=-1)
+    return DiscoveryMessage(
+        subscriber_instance=instance, subscriber=subscriber, configuration=configuration, state=state, offset=offset
+    )
+
+
+def record(event: Event, at: int) -> Record:
+    producer = f"{event.subscriber}/{event.subscriber_instance}"  # type: ignore[attr-defined]
+    return new_record(event, record_id=str(at), time_ns=1, producer=producer).at(at, 0)
+
+
+class Watching(DecisionDriver):
+    """A watcher, and the two topics that it reads."""
+
+    def __init__(self, *statuses: Event, most: int = 100, announcements: tuple[Event, ...] = ()) -> None:
+        super().__init__(GoldenWatcher(settings(golden=GOLDEN), Random(1), most))
+        self.statuses, self.announcements = list(statuses), list(announcements)
+
+    def want(self, offset: int) -> Verdicts:
+        """Ask for verdicts from there on; what is answered once both topics are read."""
+        self.feed(VerdictsWanted(offset=offset))
+        return self.read()
+
+    def read(self) -> Verdicts:
+        """Let it read whatever it wants of the topics, to their ends."""
+        for _ in range(20):
+            for effect in [*self.open]:
+                self._answer(effect)
+        return self.sent(Verdicts)[-1]
+
+    def _answer(self, effect: Perform) -> None:
+        events = self.statuses if getattr(effect, "topic", "") == TOPICS.status else self.announcements
+        if isinstance(effect, FindBounds):
+            self.open.remove(effect)
+            self.feed(Done(effect, TopicBounds("t", 0, len(events))))
+        elif isinstance(effect, ReadLog) and (effect.start < len(events) or effect.wait_s == 0):
+            self.open.remove(effect)
+            records = tuple(record(events[at], at) for at in range(effect.start, len(events)))
+            self.feed(Done(effect, LogRead("t", records, len(events))))
+
+
+def offsets(verdicts: Verdicts) -> list[int]:
+    return [status.offset for status in verdicts.verdicts]
+
+
+@pytest.mark.proves("F87")
+def test_it_tells_the_golden_subscribers_verdicts_and_nobody_elses() -> None:
+    result = CommandResultMessage(
+        subscriber_instance="g", subscriber=GOLDEN, command_id="c", command_offset=1, accepted=True
+    )
+    it = Watching(told(4), told(5, subscriber="edge-1"), result, told(6, 2), announcements=(said(offset=6),))
+    verdicts = it.want(5)
+    assert offsets(verdicts) == [6]
+    assert verdicts.golden is not None
+    assert verdicts.golden.offset == 6
+
+
+def test_it_says_nothing_before_both_topics_are_read_to_their_ends() -> None:
+    it = Watching(told(4))
+    it.feed(VerdictsWanted(offset=4))
+    assert it.sent(Verdicts) == []
+    it.read()
+    assert len(it.sent(Verdicts)) == 1
+
+
+@pytest.mark.proves("W13")
+def test_of_several_verdicts_the_one_with_the_highest_sequence_holds_in_whatever_order_they_come() -> None:
+    it = Watching(told(4, 9, Status.IMPORTED), told(4, 7, Status.REMOVED_FAILED))
+    assert [status.status for status in it.want(4).verdicts] == [Status.IMPORTED]
+    it.statuses.append(told(4, 12, Status.REMOVED))
+    assert [status.status for status in it.read().verdicts] == [Status.REMOVED]
+
+
+def test_a_golden_subscriber_that_began_anew_has_the_last_word() -> None:
+    it = Watching(told(4, 90, Status.IMPORTED), told(4, 1, Status.REMOVED_FAILED, instance="new"))
+    assert [status.status for status in it.want(4).verdicts] == [Status.REMOVED_FAILED]
+
+
+def test_news_of_the_package_that_is_waited_for_comes_by_itself() -> None:
+    it = Watching()
+    it.want(4)
+    it.statuses.append(told(4))
+    assert offsets(it.read()) == [4]
+    it.announcements.append(said(State.BLOCKED))
+    answer = it.read()
+    assert answer.golden is not None
+    assert answer.golden.state is State.BLOCKED
+
+
+def test_what_is_behind_the_position_is_forgotten() -> None:
+    it = Watching(*(told(offset, offset) for offset in range(50)))
+    it.want(40)
+    decision = it.decision
+    assert isinstance(decision, GoldenWatcher)
+    assert len(decision._table) == 10
+
+
+def test_verdicts_that_memory_has_no_room_for_are_read_again_when_their_turn_comes() -> None:
+    it = Watching(*(told(offset, offset + 1) for offset in range(1000)), most=100)
+    seen = []
+    for offset in range(0, 1000, 50):
+        seen += offsets(it.want(offset))[:50]
+        decision = it.decision
+        assert isinstance(decision, GoldenWatcher)
+        assert len(decision._table) <= 100
+    assert seen == list(range(1000))
+
+
+@pytest.mark.proves("W13")
+def test_a_later_word_on_a_package_counts_even_if_many_came_between() -> None:
+    statuses = [told(5, 1, Status.REMOVED_FAILED), *(told(offset, offset) for offset in range(6, 500)), told(5, 600)]
+    verdicts = Watching(*statuses, most=10).want(5)
+    assert verdicts.verdicts[0].status is Status.IMPORTED
+
+
+def test_an_instance_that_is_refused_the_name_does_not_speak_for_the_golden_one() -> None:
+    it = Watching(announcements=(said(State.IMPORTING), said(State.STOPPED, instance="rival")))
+    answer = it.want(4)
+    assert answer.golden is not None
+    assert answer.golden.state is State.IMPORTING
+
+
+def test_a_topic_that_cannot_be_read_is_told_and_read_again() -> None:
+    it = Watching()
+    it.feed(VerdictsWanted(offset=4))
+    (find,) = [effect for effect in it.open if effect == FindBounds(TOPICS.status)]
+    it.open.remove(find)
+    it.feed(Failed(find, LogUnavailable("no route")))
+    assert it.sent(Verdicts)[-1].problem == "no route"
+    it.statuses.append(told(4))
+    it.tick(f"follow {TOPICS.status}")
+    assert (offsets(it.read()), it.sent(Verdicts)[-1].problem) == ([4], "")
+
+
+def test_it_stops_at_once() -> None:
+    it = Watching()
+    it.want(4)
+    it.feed(Stopping())
+    assert it.stopped
+
+
+def test_a_table_that_starts_over_keeps_nothing() -> None:
+    table = VerdictTable(2)
+    for offset in range(5):
+        table.add(told(offset), offset)
+    assert (len(table), table.cut, table.again_at) == (2, 2, 2)
+    table.start_over()
+    assert (len(table), table.cut, table.again_at) == (0, -1, -1)
