@@ -1,0 +1,273 @@
+"""Requests and events as a service sees them, on a board."""
+
+import asyncio
+import time
+from collections import Counter
+from collections.abc import Coroutine
+from contextlib import aclosing
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from callboard import Callboard, ConfigError, Publishing, RequestRefused
+from callboard.app.events import BoardEvent
+from callboard.errors import OffsetOutOfRange
+from callboard.messages.distribution import (
+    DiscoveryMessage,
+    LogMessage,
+    PackageMessage,
+    State,
+    SubscriberConfiguration,
+)
+from callboard.messages.event import Event
+from callboard.messages.headers import new_record, open_record
+from callboard.messages.package_event import KINDS
+
+DEADLINE_S = 30.0
+ALL = Publishing(events=KINDS)
+
+
+@pytest.fixture
+def site(tmp_path: Path) -> Path:
+    (tmp_path / "site").mkdir()
+    (tmp_path / "site" / "a.txt").write_text("one")
+    return tmp_path / "site"
+
+
+def run(work: Coroutine[Any, Any, None]) -> None:
+    async def limited() -> None:
+        async with asyncio.timeout(DEADLINE_S):
+            await work
+
+    asyncio.run(limited())
+
+
+async def append(board: Callboard, topic: str, event: Event, **headers: str) -> None:
+    record = new_record(event, record_id=str(time.monotonic_ns()), time_ns=time.time_ns(), producer="test", **headers)
+    await board.log.append(topic, [record])
+
+
+async def announce(board: Callboard, name: str, offset: int, *, editable: bool = True) -> None:
+    """A subscriber that says this, and nothing more."""
+    topics = board.settings.topics
+    configuration = SubscriberConfiguration(editable=editable, max_retries=-1)
+    said = DiscoveryMessage(
+        subscriber_instance="s", subscriber=name, configuration=configuration, state=State.BLOCKED, offset=offset,
+        log_id=await board.log.identity(topics.package),
+    )  # fmt: skip
+    await append(board, topics.discovery, said)
+
+
+async def packages(board: Callboard) -> list[PackageMessage]:
+    topic = board.settings.topics.package
+    first, _ = await board.log.bounds(topic)
+    return [open_record(record, PackageMessage) for record in await board.log.read(topic, first)]
+
+
+async def take(board: Callboard, count: int, **how: Any) -> list[BoardEvent]:
+    """So many events."""
+    found: list[BoardEvent] = []
+    async with aclosing(board.events(**how)) as events:
+        async for event in events:
+            found.append(event)
+            if len(found) == count:
+                break
+    return found
+
+
+@pytest.mark.proves("F11", "F12", "F15", "F25", "F26")
+def test_every_kind_of_request_travels_with_its_user_its_metadata_and_its_recipients(
+    tmp_path: Path, site: Path
+) -> None:
+    async def work() -> None:
+        async with Callboard("memory:", base=tmp_path) as board:
+            of = board.publisher("site")
+            options: Any = {"user": "ann", "metadata": {"ticket": "7"}, "recipients": ["edge-1"]}
+            answers = [
+                await of.publish("./site", **options),
+                await of.delete(["/a.txt"], **options),
+                await of.invalidate(["/b"], **options),
+                await of.test(**options),
+            ]
+            found = await packages(board)
+            assert [package.kind.name for package in found] == ["ADD", "DELETE", "INVALIDATE", "TEST"]
+            assert [package.package_id for package in found] == [answer.id for answer in answers]
+            for package in found:
+                assert (package.user, package.metadata, package.recipients) == ("ann", (("ticket", "7"),), ("edge-1",))
+            for refused in (of.delete([]), of.invalidate([]), of.publish("./site", [])):
+                with pytest.raises(RequestRefused, match="no paths; name at least one"):
+                    await refused
+
+    run(work())
+
+
+def test_a_package_reaches_only_its_recipients(tmp_path: Path, site: Path) -> None:
+    async def work() -> None:
+        async with Callboard("memory:", base=tmp_path) as board:
+            await board.publisher("site").publish("./site", recipients=["edge-1"])
+            for name in ("edge-1", "edge-2"):
+                async with board.subscriber(name, into=f"./{name}") as edge:
+                    await edge.caught_up()
+        assert (tmp_path / "edge-1" / "a.txt").exists()
+        assert not (tmp_path / "edge-2" / "a.txt").exists()
+
+    run(work())
+
+
+@pytest.mark.proves("F13", "F16")
+def test_an_empty_folder_is_dropped_and_what_subscribers_have_stays(tmp_path: Path, site: Path) -> None:
+    async def work() -> None:
+        async with Callboard("memory:", base=tmp_path) as board:
+            (tmp_path / "unmounted").mkdir()
+            package = await board.publisher("site").publish("./unmounted")
+            assert (package.state, package.offset) == ("dropped", -1)
+            assert "delete its paths" in package.reason
+            assert await packages(board) == []
+
+    run(work())
+
+
+@pytest.mark.proves("F19")
+def test_a_package_above_the_limit_is_refused_with_its_size_and_the_name_of_the_setting(
+    tmp_path: Path, site: Path
+) -> None:
+    async def work() -> None:
+        async with Callboard("memory:", base=tmp_path, publishing=Publishing(max_package_mb=0.1)) as board:
+            (site / "big").write_bytes(bytes(150_000))
+            with pytest.raises(RequestRefused, match=r"0\.150 MB of files, more than max_package_mb = 0\.1"):
+                await board.publisher().publish("./site")
+            assert (await board.publisher().publish("./site", ["/a.txt"])).state == "accepted"
+
+    run(work())
+
+
+@pytest.mark.proves("W8")
+def test_a_request_made_again_after_a_restart_is_shipped_once(tmp_path: Path, site: Path) -> None:
+    async def work() -> None:
+        offsets = []
+        for _ in range(2):
+            async with Callboard("sqlite:///./board.db", base=tmp_path) as board:
+                offsets.append((await board.publisher("site").publish("./site", request_id="r-1")).offset)
+                assert len(await packages(board)) == 1
+        assert offsets[0] == offsets[1]
+
+    run(work())
+
+
+@pytest.mark.proves("F68", "W8")
+def test_two_processes_may_publish_under_one_name(tmp_path: Path, site: Path) -> None:
+    """Two boards, as two processes have them. The order is the log's; what both are asked is shipped once."""
+
+    async def work() -> None:
+        async with (
+            Callboard("sqlite:///./board.db", base=tmp_path, publishing=ALL) as one,
+            Callboard("sqlite:///./board.db", base=tmp_path, publishing=ALL) as two,
+        ):
+            await asyncio.gather(
+                *(board.publisher("site").test(request_id=f"r-{n}") for n in range(5) for board in (one, two)),
+                *(board.publisher("site").test() for board in (one, two)),
+            )
+            found = await packages(one)
+            requests = Counter(package.request_id for package in found if package.request_id.startswith("r-"))
+            assert requests == {f"r-{n}": 1 for n in range(5)}
+            assert len(found) == 7
+            await announce(one, "edge", (await one.log.bounds(one.settings.topics.package)).end - 1)
+            told = await take(two, 21, after=-1)
+            assert Counter(event.kind for event in told) == {"created": 7, "queued": 7, "distributed": 7}
+            assert len({event.key for event in told}) == 21
+
+    run(work())
+
+
+@pytest.mark.proves("F17", "W31")
+def test_a_backlog_holds_requests_up_and_the_answer_says_how_long_and_by_whom(tmp_path: Path) -> None:
+    publishing = Publishing(throttle_by="editable", throttle_at=2, throttle_max_s=0.2)
+
+    async def work() -> None:
+        async with Callboard("memory:", base=tmp_path, publishing=publishing) as board:
+            await announce(board, "free", -1, editable=False)
+            answers = [await board.publisher("site").delete(["/a"]) for _ in range(5)]
+            assert [answer.throttled_s for answer in answers] == [0.0] * 5
+            await announce(board, "slow", -1)
+            answer = answers[0]
+            while not answer.throttled_by:  # a measurement holds for a second
+                answer, other = await asyncio.gather(
+                    board.publisher("site").delete(["/a"]), board.publisher("shop").test()
+                )
+                assert other.throttled_by == "", "nobody else waits"
+            assert (answer.throttled_by, answer.throttled_s) == ("slow", 0.2)
+
+    run(work())
+
+
+@pytest.mark.proves("F66", "F92")
+def test_a_service_follows_events_and_goes_on_after_the_last_one_that_it_has_seen(tmp_path: Path, site: Path) -> None:
+    async def work() -> None:
+        async with (
+            Callboard("memory:", base=tmp_path, publishing=ALL) as board,
+            board.subscriber("edge-1", into="./out", editable=True) as edge,
+        ):
+            coming = asyncio.ensure_future(take(board, 4))
+            await asyncio.sleep(0)
+            package = await board.publisher("site").publish("./site")
+            await edge.caught_up()
+            told = await coming
+            assert {event.kind for event in told} == {"created", "queued", "imported", "distributed"}
+            assert all((event.package_id, event.paths) == (package.id, ("/",)) for event in told)
+            await board.publisher("shop").delete(["/a.txt"])
+            later = await take(board, 1, after=told[-1].position, kinds=["distributed"], publisher="shop")
+            assert [event.request for event in later] == ["DELETE"]
+            assert [event async for event in board.events(after=-1, kinds=["imported"], follow=False)] != []
+            with pytest.raises(OffsetOutOfRange):
+                await take(board, 1, after=10**6)
+
+    run(work())
+
+
+def test_an_unknown_kind_of_event_is_refused() -> None:
+    with pytest.raises(ConfigError, match="no events 'arrived'; choose among created"):
+        Publishing(events=("arrived",))
+
+
+@pytest.mark.proves("F95")
+def test_a_process_that_only_subscribes_or_looks_runs_nothing_of_a_publisher_and_writes_no_events(
+    tmp_path: Path, site: Path
+) -> None:
+    async def work() -> None:
+        async with Callboard("memory:", base=tmp_path, publishing=ALL) as board:
+            async with board.subscriber("edge-1", into="./out") as edge:
+                await edge.caught_up()
+                roles = {actor.role for actor in (await edge.start()).actors()}
+                assert not roles & {"distributor", "notifier", "fleet", "queue_cache", "tail_poller"}
+                await board.status()
+            first, end = await board.log.bounds(board.settings.topics.event)
+            assert first == end
+
+    run(work())
+
+
+@pytest.mark.proves("F66")
+def test_a_publishers_log_has_what_subscribers_reported_of_its_packages(tmp_path: Path) -> None:
+    async def work() -> None:
+        async with Callboard("memory:", base=tmp_path) as board:
+            topic = board.settings.topics.discovery
+            for publisher, message, trace in (
+                ("site", "attempt 1: disk full", "Traceback: ..."), ("shop", "not ours", ""), ("site", "fine now", ""),
+            ):  # fmt: skip
+                said = LogMessage(
+                    publisher=publisher, subscriber_instance="s", subscriber="edge-1", message=message, stacktrace=trace
+                )
+                await append(board, topic, said)
+            package = await board.publisher("site").delete(["/a"])
+            await announce(board, "edge-1", package.offset)
+            await take(board, 1, after=-1)
+            lines = await board.publisher("site").log()
+            assert [(line.level, line.subscriber, line.message) for line in lines[:2]] == [
+                ("warning", "edge-1", "attempt 1: disk full"), ("info", "edge-1", "fine now"),
+            ]  # fmt: skip
+            assert lines[0].details == "Traceback: ..."
+            assert lines[2].message == f"all subscribers have package {package.id} at offset {package.offset}: /a"
+            assert await board.publisher("site").log(1) == lines[2:]
+
+    run(work())
