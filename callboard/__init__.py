@@ -8,6 +8,7 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
+    from callboard.actors.hooks import HookCall
     from callboard.app.board import Callboard
     from callboard.app.publishing import Publishing
     from callboard.app.views import Package
@@ -33,6 +34,7 @@ __all__ = [
     "Callboard",
     "CallboardError",
     "ConfigError",
+    "HookCall",
     "LogError",
     "LogUnavailable",
     "NotAnswered",
@@ -48,6 +50,7 @@ __all__ = [
 
 _MODULES = {
     "Callboard": "callboard.app.board",
+    "HookCall": "callboard.actors.hooks",
     "Package": "callboard.app.views",
     "Publishing": "callboard.app.publishing",
 }
