@@ -27,6 +27,7 @@ from callboard.cli import (
     resend,
     run_publisher,
     run_subscriber,
+    seed,
     status,
     test,
     trim,
@@ -87,6 +88,8 @@ logs.command()(with_board_options(log.show))
 logs.command()(with_board_options(log.export))
 logs.command()(with_board_options(resend.resend))
 logs.command()(with_board_options(trim.trim))
+app.command()(with_board_options(seed.seed))
+app.command()(with_board_options(seed.snapshot))
 app.add_typer(large, name="blobs", help="Look after large content.")
 large.command("collect")(with_board_options(blobs.collect))
 app.command()(with_board_options(doctor.doctor))

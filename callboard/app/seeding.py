@@ -1,0 +1,120 @@
+"""A new subscriber that begins with the content of another: a copy of its repository, or a snapshot of it."""
+
+import asyncio
+import secrets
+import tempfile
+from collections.abc import AsyncIterator, Iterable
+from contextlib import asynccontextmanager
+from dataclasses import dataclass
+from pathlib import Path
+
+from callboard.actors.effects import TopicBounds
+from callboard.actors.subscriber import bookkeeping, position
+from callboard.backends.log import Log
+from callboard.backends.repositories import open_repository
+from callboard.backends.repository import Operation, Put, Repository
+from callboard.content.package import open_package
+from callboard.content.snapshot import read_snapshot, write_snapshot
+from callboard.errors import RepositoryUnavailable, RequestRefused, Undecodable
+from callboard.messages import codec
+from callboard.messages.ledger import Ledger
+
+
+@dataclass(frozen=True, slots=True)
+class Seeded:
+    """A repository that was filled: with the content that ``origin`` had after the package at ``offset``."""
+
+    subscriber: str
+    into: str
+    origin: str
+    offset: int
+
+
+@dataclass(frozen=True, slots=True)
+class SnapshotTaken:
+    """A snapshot: the content that the subscriber ``origin`` has after the package at ``offset``."""
+
+    file: str
+    origin: str
+    offset: int
+    length: int
+
+
+async def take_snapshot(repository: str, target: Path, base: Path, now_ns: int) -> SnapshotTaken:
+    """Write a snapshot of a repository whose subscriber does not run."""
+    async with _origin(repository, base) as (source, stored):
+        ledger = _ledger(repository, stored)
+        taken = await asyncio.to_thread(write_snapshot, source, stored, target, now_ns)
+        return SnapshotTaken(str(target), ledger.subscriber, ledger.offset, taken.length)
+
+
+async def seed_from_repository(log: Log, topic: str, name: str, into: str, origin: str, base: Path) -> Seeded:
+    """Copy content and position of a repository whose subscriber does not run, of whatever kind the two are."""
+    async with _origin(origin, base) as (source, stored):
+        ledger = _ledger(origin, stored)
+        await _check_position(log, topic, ledger)
+        entries = await asyncio.to_thread(lambda: list(source.entries("/", deep=True)))
+        await _fill(into, base, map(Put, entries), name, ledger)
+        return Seeded(name, into, ledger.subscriber, ledger.offset)
+
+
+async def seed_from_snapshot(log: Log, topic: str, name: str, into: str, snapshot: Path, base: Path) -> Seeded:
+    """Begin with what is in a snapshot."""
+    with tempfile.TemporaryDirectory(prefix="callboard-seed-") as spool:
+        package = Path(spool) / "package"
+        taken = await asyncio.to_thread(read_snapshot, snapshot, package)
+        ledger = _ledger(str(snapshot), taken.ledger)
+        await _check_position(log, topic, ledger)
+        content = await asyncio.to_thread(open_package, package)
+        await _fill(into, base, content.operations({}), name, ledger)
+        return Seeded(name, into, ledger.subscriber, ledger.offset)
+
+
+@asynccontextmanager
+async def _held(repository: str, base: Path) -> AsyncIterator[tuple[Repository, bytes]]:
+    """The repository and its ledger. Nobody else has it meanwhile; ``RepositoryBusy`` while a subscriber runs."""
+    held = open_repository(repository, base)
+    try:
+        yield held, await held.open()
+    finally:
+        await held.close()
+
+
+@asynccontextmanager
+async def _origin(repository: str, base: Path) -> AsyncIterator[tuple[Repository, bytes]]:
+    """The same of one that must be there; opening it would create it."""
+    await asyncio.to_thread(lambda: list(open_repository(repository, base).entries("/", deep=False)))
+    async with _held(repository, base) as found:
+        yield found
+
+
+async def _fill(into: str, base: Path, operations: Iterable[Operation], name: str, ledger: Ledger) -> None:
+    """Content and ledger in one transaction: it is seeded, or empty. Only an empty repository is taken."""
+    async with _held(into, base) as (repository, stored):
+        if stored or await asyncio.to_thread(lambda: len(list(repository.entries("/", deep=True)))) > 1:
+            raise RequestRefused(f"{into} is not empty; choose a new repository, or empty this one")
+        adopted = bookkeeping.adopt(ledger, name, secrets.token_hex(16))
+        await repository.apply(operations, codec.encode(adopted))
+
+
+def _ledger(where: str, stored: bytes) -> Ledger:
+    try:
+        ledger = codec.decode(Ledger, stored) if stored else None
+    except Undecodable as error:
+        raise RepositoryUnavailable(f"the ledger of {where} is none that this version can read; upgrade it") from error
+    if ledger is None or not ledger.positioned:
+        raise RequestRefused(f"no subscriber ever imported into {where}, so it has no position; choose another origin")
+    return ledger
+
+
+async def _check_position(log: Log, topic: str, ledger: Ledger) -> None:
+    """Raise ``RequestRefused`` unless the log has what comes behind the ledger's position."""
+    log_id = await log.identity(topic)
+    bounds = await log.bounds(topic)
+    first = min(ledger.offset + 1, *(package.offset for package in ledger.held), bounds.end)
+    if problem := position.gap(ledger, TopicBounds(log_id, bounds.first, bounds.end)):
+        raise RequestRefused(f"the content is too old for this log: {problem}")
+    if first < bounds.first:
+        raise RequestRefused(
+            f"package {first}, which was set aside, is trimmed from the log; seed from another subscriber"
+        )

@@ -1,0 +1,132 @@
+"""A snapshot of a repository as one file: all of its content, and the ledger that belongs to it.
+
+The file begins with a package that adds the whole tree, inline, as ``manifest`` describes. Behind it follow::
+
+    n bytes    JSON, UTF-8: format (1), ledger (base64), length (of the package), taken_ns
+    u32        n, big-endian
+    32 bytes   sha-256 of all bytes before it
+    4 bytes    magic "CBSN"
+"""
+
+import base64
+import hashlib
+import json
+import os
+import struct
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+from typing import BinaryIO
+
+from callboard.backends.blob_store import CHUNK_BYTES
+from callboard.backends.disk import disk_errors, sync_folder
+from callboard.backends.repository import Source
+from callboard.content.draft import draft
+from callboard.errors import PackageCorrupt, RepositoryUnavailable, RequestRefused, SchemaTooNew
+
+MAGIC = b"CBSN"
+FORMAT = 1
+"""Raised with every change that an older version would misread."""
+
+_TAIL = struct.Struct(">I32s4s")
+_ALL_INLINE = 1 << 62
+"""No file is large enough to be left to a blob store: a snapshot stands for itself."""
+
+
+@dataclass(frozen=True, slots=True)
+class Snapshot:
+    """What is behind the package in a snapshot: ``length`` is the package's, in bytes."""
+
+    ledger: bytes
+    length: int
+    taken_ns: int
+
+
+def write_snapshot(source: Source, ledger: bytes, target: Path, taken_ns: int) -> Snapshot:
+    """Write a snapshot of a source that does not change meanwhile. Blocking. The file is there when it is complete.
+
+    Raises ``RequestRefused`` for a file that is there already and for content that cannot be shipped, and
+    ``RepositoryUnavailable`` when the file cannot be written.
+    """
+    if target.exists():
+        raise RequestRefused(f"{target} is there already; choose a new file")
+    part = target.with_name(target.name + ".part")
+    try:
+        with (
+            draft(source, ("/",), ("/",), target.parent, _ALL_INLINE) as drafted,
+            disk_errors(RepositoryUnavailable, target),
+            part.open("wb") as file,
+        ):
+            snapshot = Snapshot(ledger, drafted.length, taken_ns)
+            sha = hashlib.sha256()
+            for chunk in (*drafted.stream(), _encoded(snapshot)):
+                sha.update(chunk)
+                file.write(chunk)
+            file.write(_TAIL.pack(len(_encoded(snapshot)), sha.digest(), MAGIC))
+            file.flush()
+            os.fsync(file.fileno())
+            part.rename(target)
+            sync_folder(target.parent)
+            return snapshot
+    finally:
+        part.unlink(missing_ok=True)
+
+
+def read_snapshot(path: Path, package: Path) -> Snapshot:
+    """Check a snapshot from its first byte to its last, and put the package that is in it into a file of its own.
+
+    Raises ``RequestRefused`` for what is no snapshot, ``PackageCorrupt`` for a damaged one.
+    """
+    with disk_errors(RepositoryUnavailable, path), path.open("rb") as file:
+        size = file.seek(0, os.SEEK_END)
+        if size < _TAIL.size:
+            raise _no_snapshot(path)
+        file.seek(size - _TAIL.size)
+        length, digest, magic = _TAIL.unpack(file.read(_TAIL.size))
+        body = size - _TAIL.size
+        if magic != MAGIC or length > body:
+            raise _no_snapshot(path)
+        if _digest(file, body) != digest:
+            raise PackageCorrupt(f"{path} is damaged; copy it again, or take another snapshot")
+        file.seek(body - length)
+        snapshot = _decoded(path, file.read(length))
+        with disk_errors(RepositoryUnavailable, package), package.open("wb") as copy:
+            for chunk in _chunks(file, snapshot.length):
+                copy.write(chunk)
+        return snapshot
+
+
+def _encoded(snapshot: Snapshot) -> bytes:
+    data = {
+        "format": FORMAT,
+        "ledger": base64.b64encode(snapshot.ledger).decode(),
+        "length": snapshot.length,
+        "taken_ns": snapshot.taken_ns,
+    }
+    return json.dumps(data).encode()
+
+
+def _decoded(path: Path, text: bytes) -> Snapshot:
+    data = json.loads(text)  # the digest is right, so this is what was written
+    if data["format"] > FORMAT:
+        raise SchemaTooNew(f"{path} has format {data['format']} and this version knows {FORMAT}; upgrade callboard")
+    return Snapshot(base64.b64decode(data["ledger"]), data["length"], data["taken_ns"])
+
+
+def _digest(file: BinaryIO, length: int) -> bytes:
+    sha = hashlib.sha256()
+    for chunk in _chunks(file, length):
+        sha.update(chunk)
+    return sha.digest()
+
+
+def _chunks(file: BinaryIO, length: int) -> Iterator[bytes]:
+    """The first bytes of the file."""
+    file.seek(0)
+    while length and (chunk := file.read(min(length, CHUNK_BYTES))):
+        length -= len(chunk)
+        yield chunk
+
+
+def _no_snapshot(path: Path) -> RequestRefused:
+    return RequestRefused(f"{path} is no snapshot; take one with `callboard snapshot`")

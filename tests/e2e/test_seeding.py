@@ -1,0 +1,83 @@
+"""A new subscriber begins with the content of another, and imports only what came after it."""
+
+import shutil
+from pathlib import Path
+
+import pytest
+
+
+def tree(folder: Path) -> dict[str, bytes]:
+    return {
+        path.relative_to(folder).as_posix(): path.read_bytes() if path.is_file() else b""
+        for path in folder.rglob("*")
+        if ".callboard" not in path.parts
+    }
+
+
+@pytest.fixture
+def imported(terminal):
+    """A board whose subscriber edge-1 has two packages, and on whose log is a third."""
+    (terminal.folder / "site" / "large.bin").write_bytes(b"large" * 50_000)
+    terminal.run("publish", "./site")
+    terminal.run("delete", "/blog/a.html")
+    terminal.run("run", "subscriber", "edge-1", "--into", "./out-1", "--until-caught-up")
+    (terminal.folder / "site" / "index.html").write_text("changed")
+    return [1, 2, terminal.json("publish", "./site", "/index.html")["offset"]]
+
+
+def came_by_the_tail_alone(terminal, imported, into: str) -> None:
+    """The new subscriber imports one package, not three, and has what the others have."""
+    said = terminal.out("run", "subscriber", "edge-2", "--into", into, "--until-caught-up")
+    row = terminal.until("edge-2", lambda row: row["offset"] == imported[2])
+    assert row["imported"] == 3, said  # two of these are its origin's
+    terminal.run("run", "subscriber", "edge-1", "--into", "./out-1", "--until-caught-up")
+    rows = {row["name"]: row for row in terminal.json("status")["subscribers"]}
+    assert rows["edge-1"]["instance"] != rows["edge-2"]["instance"]
+
+
+@pytest.mark.proves("F70", "F71")
+@pytest.mark.parametrize("into", ["./out-2", "sqlite:out-2.db"])
+def test_a_clone_of_a_repository_carries_its_position(terminal, imported, into):
+    seeded = terminal.json("seed", "edge-2", "--into", into, "--from-repository", "./out-1")
+    assert (seeded["origin"], seeded["offset"]) == ("edge-1", imported[1])
+    if into == "./out-2":
+        assert tree(terminal.folder / "out-2") == tree(terminal.folder / "out-1")
+    terminal.run("log", "trim", "--below", str(imported[2]), "--yes")
+    came_by_the_tail_alone(terminal, imported, into)
+    assert "is not empty" in terminal.refused("seed", "edge-3", "--into", into, "--from-repository", "./out-1")
+
+
+@pytest.mark.proves("F70", "F71")
+def test_a_snapshot_seeds_a_subscriber_when_the_log_has_only_the_tail(terminal, imported):
+    (terminal.folder / "callboard.toml").write_text('[subscribers.edge-1]\ninto = "./out-1"\n')
+    assert terminal.json("snapshot", "edge-1", "--to", "edge.snapshot")["offset"] == imported[1]
+    assert "choose a new file" in terminal.refused("snapshot", "./out-1", "--to", "edge.snapshot")
+    terminal.run("log", "trim", "--below", str(imported[2]), "--yes")
+    terminal.run("seed", "edge-2", "--into", "./out-2", "--from", "edge.snapshot")
+    assert tree(terminal.folder / "out-2") == tree(terminal.folder / "out-1")
+    came_by_the_tail_alone(terminal, imported, "./out-2")
+    assert tree(terminal.folder / "out-2") == tree(terminal.folder / "out-1")
+
+
+@pytest.mark.proves("F70", "F71", "W3")
+def test_content_that_is_too_old_for_the_log_seeds_nobody(terminal, imported):
+    terminal.run("snapshot", "./out-1", "--to", "edge.snapshot")
+    terminal.run("log", "trim", "--below", str(imported[2] + 1), "--yes")
+    for origin in (("--from", "edge.snapshot"), ("--from-repository", "./out-1")):
+        said = terminal.refused("seed", "edge-2", "--into", "./out-2", *origin)
+        assert f"packages {imported[2]} to {imported[2]} were trimmed" in said
+    shutil.rmtree(terminal.folder / "board.db")
+    terminal.run("publish", "./site")
+    assert "log was replaced" in terminal.refused("seed", "edge-2", "--into", "./out-2", "--from", "edge.snapshot")
+    assert not (terminal.folder / "out-2").exists()
+
+
+def test_a_repository_in_use_and_one_that_is_not_there_seed_nobody(terminal, imported):
+    terminal.start("run", "subscriber", "edge-1", "--into", "./out-1")
+    terminal.until("edge-1", lambda row: row["offset"] == imported[2])
+    terminal.refused("snapshot", "./out-1", "--to", "edge.snapshot", code=3)
+    terminal.refused("seed", "edge-2", "--into", "./out-2", "--from-repository", "./out-1", code=3)
+    assert "does not exist" in terminal.refused("snapshot", "./nowhere", "--to", "edge.snapshot")
+    assert "no position" in terminal.refused("snapshot", "./site", "--to", "edge.snapshot")
+    assert "say what to begin with" in terminal.refused("seed", "edge-2", "--into", "./out-2")
+    assert not any((terminal.folder / name).exists() for name in ("out-2", "edge.snapshot", "nowhere"))
