@@ -4,8 +4,9 @@ from collections import OrderedDict
 from collections.abc import Iterable
 from random import Random
 
-from callboard.actors.decision import Effect, Input
-from callboard.actors.follower import Delivered, Follower, Unavailable, last
+from callboard.actors.decision import Done, Effect, Input
+from callboard.actors.effects import FindBounds
+from callboard.actors.follower import Delivered, Follower, Replaced, Unavailable, last
 from callboard.errors import SchemaTooNew, Undecodable
 from callboard.messages.distribution import PackageMessage
 from callboard.messages.headers import open_record
@@ -17,6 +18,10 @@ LOOK_BACK = 1000
 
 PATIENCE = 5
 """So many times in a row the log may fail before those who wait for it are told."""
+
+
+class FindEnd(FindBounds):
+    """Where the topic ends after an append that may have failed; not to be taken for what the follower asks."""
 
 
 class Answers:
@@ -33,6 +38,8 @@ class Answers:
         self._most = most
         self._answers: OrderedDict[str, DistributeResponse] = OrderedDict()
         self._follower = Follower(topic, last(LOOK_BACK), rng) if recall else None
+        self._find_end = FindEnd(topic)
+        self._end: int | None = None  # what is below it is to be read before an append is repeated
 
     @property
     def complete(self) -> bool:
@@ -47,8 +54,13 @@ class Answers:
         """Take in what was read."""
         if self._follower is None:
             return ()
+        if isinstance(message, Done) and message.effect == self._find_end:
+            self._end = message.result.end
+            return ()
         news, effects = self._follower.handle(message)
         match news:
+            case Replaced():
+                self._end = 0 if self._end is not None else None
             case Unavailable(reason, attempt):
                 self.problem = reason if attempt >= PATIENCE else ""
             case Delivered(records=records):
@@ -56,6 +68,18 @@ class Answers:
                 for record in records:
                     self._recall(record)
         return effects
+
+    def catch_up(self) -> Iterable[Effect]:
+        """Read what is on the log by now; ``caught_up`` tells when."""
+        self._end = None
+        return (self._find_end,)
+
+    def caught_up(self) -> bool:
+        """Whether it is all read, told once."""
+        if self._follower is None or self._end is None or self._follower.position < self._end:
+            return False
+        self._end = None
+        return True
 
     def find(self, request_id: str) -> DistributeResponse | None:
         """The answer to this request, if it is known."""

@@ -23,7 +23,7 @@ from callboard.actors.decision import (
 )
 from callboard.actors.effects import Append, BuildPackage
 from callboard.actors.publisher.admission import Admission
-from callboard.actors.publisher.answers import Answers
+from callboard.actors.publisher.answers import Answers, FindEnd
 from callboard.actors.publisher.batch import Batch, Job
 from callboard.actors.publisher.request import check_request, is_empty, package_of, with_identity
 from callboard.actors.publisher.throttle import ThrottleSettings
@@ -102,7 +102,9 @@ class Distributor:
             case Failed(Append(), error):
                 yield from self._not_appended(error)
             case Tick("append"):
-                yield self._batch.append(now)
+                yield from (self._batch.append(now),) if self._settings.keys else self._answers.catch_up()
+            case Failed(FindEnd(), error):
+                yield from self._not_appended(error)
             case CountersQuery():
                 counters = tuple(Counter(name=name, value=value) for name, value in self._counted.items())
                 yield Reply(origin, Counters(counters=counters))
@@ -153,6 +155,8 @@ class Distributor:
 
     def _go_on(self, now: Moment) -> Iterable[Effect]:
         """Refuse, build and append what the order allows."""
+        if self._answers.caught_up():
+            yield from self._append_the_rest(now)
         while not self._batch.jobs and self._jobs and (job := next(iter(self._jobs.values()))).refusal:
             del self._jobs[job.request.request_id]
             yield from self._refuse(job, job.refusal, retry=job.passing)
@@ -214,6 +218,19 @@ class Distributor:
 
     def _count(self, what: str) -> None:
         self._counted[f"requests_{what}_total"] += 1
+
+    def _append_the_rest(self, now: Moment) -> Iterable[Effect]:
+        """Append once more what did not get to the log by the last try."""
+        found = [(job, self._answers.find(job.request.request_id)) for job in self._batch.jobs]
+        for job, answer in found:
+            if answer is not None:
+                del self._jobs[job.request.request_id]
+                yield from (Reply(origin, answer) for origin in sorted(job.origins))
+        self._batch.jobs = [job for job, answer in found if answer is None]
+        if self._batch.jobs:
+            yield self._batch.append(now)
+        else:
+            self._batch.finish()
 
     def _finish(self) -> list[Job]:
         jobs = self._batch.finish()

@@ -19,6 +19,7 @@ from callboard.actors.decision import (
     Tick,
 )
 from callboard.actors.effects import Append, BuildPackage, FindBounds, LogRead, ReadLog, TopicBounds
+from callboard.actors.publisher.answers import FindEnd
 from callboard.actors.publisher.distributor import Distributor, DistributorSettings
 from callboard.errors import BlobUnavailable, LogUnavailable, RecordTooLarge, RequestRefused
 from callboard.messages.distribution import Kind, PackageMessage
@@ -365,3 +366,24 @@ def test_a_log_without_keys_that_cannot_be_read_refuses_with_advice_instead_of_s
         list(it.receive(Tick(wait.key), Origin(""), NOW))
     assert answer is not None
     assert (answer.accepted, answer.retry, answer.reason) == (False, True, "down")
+
+
+@pytest.mark.proves("W8")
+@pytest.mark.parametrize("landed", [True, False])
+def test_on_a_log_without_keys_an_append_that_failed_is_repeated_only_if_it_did_not_get_there(landed: bool) -> None:
+    it, _ = recalling()
+    read = read_of(list(it.receive(Done(FindBounds("p"), TopicBounds("L", 0, 0)), Origin(""), NOW)))
+    append = append_in(tell(it, delete("r1"), 1))
+    (wait,) = tell(it, Failed(append, LogUnavailable("no answer")))
+    assert isinstance(wait, After)
+    (find,) = it.receive(Tick(wait.key), Origin(""), NOW)
+    assert isinstance(find, FindEnd)
+    effects = list(it.receive(Done(find, TopicBounds("L", 0, 1)), Origin(""), NOW))
+    assert effects == [], "what was appended meanwhile is to be read first"
+    record = on_the_log("r1" if landed else "another", 0)
+    effects = list(it.receive(Done(read, LogRead("L", (record,), 1)), Origin(""), NOW))
+    if landed:
+        assert answers(effects)[1].offset == 0
+        assert not any(isinstance(effect, Append) for effect in effects)
+    else:
+        assert requests_in(append_in(effects)) == ["r1"]
