@@ -41,13 +41,14 @@ def _absence(row: SubscriberStatus) -> Iterator[Trouble]:
 def _state(row: SubscriberStatus) -> Iterator[Trouble]:
     if row.liveness != "live":
         return
-    retry = Remedy(f"callboard retry {row.name}", "tries it again now")
-    skip = Remedy(f"callboard skip {row.name} --reason TEXT", "passes it over for good")
+    head = [Remedy(f"callboard retry {row.name}", "tries it again now")]
+    if row.editable:
+        head.append(Remedy(f"callboard skip {row.name} --reason TEXT", "passes it over for good"))
     match row.state:
         case "blocked":
-            yield Trouble(f"{_head(row)} cannot be imported: {row.reason}", (retry, skip))
+            yield Trouble(f"{_head(row)} cannot be imported: {row.reason}", tuple(head))
         case "retrying":
-            yield Trouble(f"{_head(row)}: {row.reason or row.last_error}", (retry, skip))
+            yield Trouble(f"{_head(row)}: {row.reason or row.last_error}", tuple(head))
         case "gap":
             yield Trouble(
                 row.reason,

@@ -1,5 +1,6 @@
 """``callboard errors``: the packages that subscribers gave up on, set aside, or could not finish."""
 
+from collections.abc import Iterator
 from typing import Annotated
 
 import typer
@@ -49,16 +50,21 @@ def errors(
 
 
 def _advise(view: ErrorsView) -> None:
-    example = next((row for row in view.errors if not row.expired), None)
-    lines = [(_dismissal(example or view.errors[0]), "leaves it as it is")]
-    if example:
-        what = "calls its hook again" if example.status == "hook_failed" else "tries it again"
-        lines = [(f"callboard retry {example.subscriber} {example.offset}", what), *lines]
-    show("")
-    show_table(("FOR EXAMPLE", ""), ((f"$ {command}", does) for command, does in lines))
+    """What can be done, by the example of the first one of each kind."""
+    examples = {row.status: row for row in reversed(view.errors) if not row.expired}
+    commands = [line for row in examples.values() for line in _commands(row)]
+    if commands:
+        show("")
+        show_table(("FOR EXAMPLE", ""), ((f"$ {command}", does) for command, does in commands))
     if any(row.expired for row in view.errors):
-        show("expired: the log has the package no longer, so it cannot be tried again; publish its paths anew")
+        show("\nexpired: the log has the package no longer, so it cannot be tried again; publish its paths anew")
 
 
-def _dismissal(row: FailedPackage) -> str:
-    return f"callboard skip {row.subscriber} {row.offset} --reason TEXT"
+def _commands(row: FailedPackage) -> Iterator[tuple[str, str]]:
+    yield f"callboard log show {row.entry}", "shows the package"
+    what = "calls its hooks again" if row.status == "hook_failed" else "tries it again"
+    yield f"callboard retry {row.subscriber} {row.offset}", what
+    if row.status == "held":
+        yield f"callboard skip {row.subscriber} {row.offset} --reason TEXT", "passes it over for good"
+    if row.status == "given_up":
+        yield f"callboard log resend {row.offset} --to {row.subscriber}", "ships it once more, to this subscriber"

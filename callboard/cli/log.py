@@ -19,6 +19,7 @@ from callboard.app.log_export import export_content, export_records
 from callboard.app.log_records import record_data
 from callboard.app.log_search import Found, RecordFilter, newest, oldest
 from callboard.app.opening import open_board_blobs
+from callboard.app.queues import entry_offset
 from callboard.cli import output
 from callboard.cli.board import on_board
 from callboard.cli.moments import moment_ns
@@ -92,17 +93,21 @@ def grep(
 
 def show(
     options: BoardOptions,
-    offset: Annotated[int, typer.Argument(help="Of the record.", show_default=False)],
+    offset: Annotated[
+        str, typer.Argument(metavar="OFFSET", help="Of the record, or TOPIC@OFFSET as in a queue.", show_default=False)
+    ],
     topic: TopicOption = Topic.PACKAGE,
     json: Json = False,
 ) -> None:
     """Show one record: headers, message, and what is in a package."""
 
     async def work(board: Callboard) -> dict[str, Any]:
+        name = topic.on(board)
+        place = int(offset) if offset.isascii() and offset.isdigit() else entry_offset(name, offset)
         blobs = open_board_blobs(board.settings)
         try:
             with tempfile.TemporaryDirectory(prefix="callboard-show-") as spool:
-                return await record_data(board.log, blobs, topic.on(board), offset, Path(spool))
+                return await record_data(board.log, blobs, name, place, Path(spool))
         finally:
             await blobs.close()
 

@@ -3,6 +3,8 @@
 import sqlite3
 from contextlib import closing
 
+import pytest
+
 
 def flip_a_bit(database, marker: bytes) -> None:
     """Damage the content of the one record that holds the marker."""
@@ -27,8 +29,13 @@ def test_a_damaged_package_blocks_its_queue_and_is_cleared_by_an_operator(termin
     assert blocked["reason"]
     assert blocked["lag_packages"] == 2
     shown = terminal.out("status")
-    assert "blocked" in shown
-    assert "callboard clear edge-1" in " ".join(shown.split())
+    assert "edge-1 is blocked" in shown
+    assert "$ callboard skip edge-1" in shown
+    assert "blocked" in terminal.out("queue", "--farm", "persisted")
+    head = terminal.json("queue", "edge-1")["packages"][0]
+    assert (head["offset"], head["attempts"] > 0, bool(head["error"])) == (damaged, True, True)
+    assert terminal.json("log", "show", head["entry"])["offset"] == damaged
+    assert "no entry of a queue" in terminal.refused("log", "show", "nonsense@7")
 
     assert "--yes" in terminal.refused("clear", "edge-1", "--first", "1")
     cleared = terminal.json("clear", "edge-1", "--first", "1", "--yes", "--reason", "damaged on disk")
@@ -39,6 +46,7 @@ def test_a_damaged_package_blocks_its_queue_and_is_cleared_by_an_operator(termin
     assert "damaged on disk" in terminal.out("log", "list", "--topic", "command")
 
 
+@pytest.mark.proves("F51", "F52", "W18")
 def test_a_package_that_is_given_up_is_in_the_error_queue(terminal):
     (terminal.folder / "callboard.toml").write_text('[subscribers.edge-1]\non_undecodable = "dead_letter"\n')
     terminal.run("publish", "./site")
@@ -48,7 +56,21 @@ def test_a_package_that_is_given_up_is_in_the_error_queue(terminal):
     errors = terminal.json("errors", "edge-1")
     assert errors["size"] == 1
     assert errors["errors"][0]["reason"]
-    assert "edge-1" in terminal.out("errors")
+    offset = errors["errors"][0]["offset"]
+    assert f"$ callboard retry edge-1 {offset}" in terminal.out("errors")
+    assert 'callboard_subscriber_errors{subscriber="edge-1",status="given_up"} 1\n' in terminal.out("metrics")
+    assert "live" in terminal.refused("forget", "edge-1")
+
+
+@pytest.mark.proves("W26", "W38")
+def test_a_subscriber_that_stopped_is_known_until_it_is_forgotten(terminal):
+    terminal.run("publish", "./site")
+    terminal.run("run", "subscriber", "edge-1", "--into", "./out", "--until-caught-up")
+    (row,) = terminal.json("status")["subscribers"]
+    assert (row["liveness"], row["counts"]) == ("stopped", False)
+    terminal.run("forget", "edge-1", "--reason", "scaled down")
+    assert terminal.json("status")["subscribers"] == []
+    assert "ever heard of" in terminal.refused("forget", "edge-1")
 
 
 def test_a_queue_of_a_subscriber_that_is_not_editable_is_not_cleared(terminal):

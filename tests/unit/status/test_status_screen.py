@@ -42,7 +42,7 @@ def troubled(board: Any) -> Any:
     board.announce("edge-1", 13, imported=13)
     board.announce("edge-2", 13, editable=True, imported=12, superseded=1, ready=True, ready_reason="idle")
     board.announce(
-        "blocked-1", 5, State.BLOCKED, since_s=230, attempts=1, head_offset=6, head_package="p-6",
+        "blocked-1", 5, State.BLOCKED, editable=True, since_s=230, attempts=1, head_offset=6, head_package="p-6",
         reason="its content is not what its digest says: expected 5f2c, got 9a81",
         last_error="its content is not what its digest says: expected 5f2c, got 9a81",
     )  # fmt: skip
@@ -103,6 +103,13 @@ def test_a_fleet_that_is_well_has_no_story(board: Any) -> None:
 
 def test_an_empty_board_says_how_to_begin(board: Any) -> None:
     assert "callboard run subscriber NAME --into DIR" in rendered(board.status())
+
+
+def test_nobody_is_told_to_skip_at_a_subscriber_that_refuses_it(board: Any) -> None:
+    board.package()
+    for editable in (True, False):
+        board.announce("edge-1", 0, State.RETRYING, editable=editable, attempts=1, reason="no space")
+        assert ("callboard skip edge-1" in rendered(board.status())) is editable
 
 
 def test_every_remedy_is_a_command_that_there_is(troubled: Any) -> None:
