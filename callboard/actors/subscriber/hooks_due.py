@@ -68,7 +68,7 @@ class HooksDue:
         self._rng = rng
         self._book = book
         self._counted: HookDue | None = None  # chosen, and waits until its count is stored
-        self._due_s: dict[int, float] = {}
+        self._due_s: dict[tuple[int, int], float] = {}  # by offset and calls so far
         self.running: RunHook | None = None
         """The call that is under way."""
 
@@ -79,8 +79,8 @@ class HooksDue:
         hooks = self._book.ledger.hooks
         if self.running or self._counted or not hooks:
             return
-        self._due_s = {due.offset: self._due_s.get(due.offset, self._first_s(due, now)) for due in hooks}
-        ripe = next((due for due in hooks if self._due_s[due.offset] <= now.mono_s), None)
+        self._due_s = {_key(due): self._due_s.get(_key(due), self._first_s(due, now)) for due in hooks}
+        ripe = next((due for due in hooks if self._due_s[_key(due)] <= now.mono_s), None)
         if ripe is None:
             yield After(TIMER, min(self._due_s.values()) - now.mono_s)
         elif died_too_often(ripe.attempts, self._settings.hooks.max_retries):
@@ -117,12 +117,8 @@ class HooksDue:
         failed = replace(due, last_error=reason)
         self._book.change(lambda ledger: _changed(ledger, failed))
         delay_s = self._settings.retry.delay_s(due.attempts, self._rng)
-        self._due_s[due.offset] = now.mono_s + delay_s
+        self._due_s[_key(due)] = now.mono_s + delay_s
         yield note("hook.failed", "warning", offset=due.offset, attempt=due.attempts, retry_in_s=delay_s, reason=reason)
-
-    def wake(self) -> None:
-        """Call them all again at once."""
-        self._due_s = dict.fromkeys(self._due_s, 0.0)
 
     def _first_s(self, due: HookDue, now: Moment) -> float:
         return now.mono_s + (self._settings.retry.delay_s(due.attempts, self._rng) if due.attempts else 0.0)
@@ -131,6 +127,12 @@ class HooksDue:
 def died_too_often(attempts: int, max_retries: int) -> bool:
     """Whether no further call is due after so many, of which the last ended with its process; see ``DEATHS_MIN``."""
     return max_retries >= 0 and attempts >= max(max_retries + 1, DEATHS_MIN)
+
+
+def retried(ledger: Ledger, offset: int) -> Ledger | None:
+    """The hook of this package is called again at once, as often as if it never had been; None if none is due."""
+    due = next((due for due in ledger.hooks if due.offset == offset), None)
+    return _changed(ledger, replace(due, attempts=0)) if due is not None else None
 
 
 def given_up(ledger: Ledger, offset: int, reason: str, now: Moment) -> Ledger:
@@ -156,6 +158,10 @@ def given_up(ledger: Ledger, offset: int, reason: str, now: Moment) -> Ledger:
         outbox=(*ledger.outbox, line),
         next_sequence=ledger.next_sequence + 1,
     )
+
+
+def _key(due: HookDue) -> tuple[int, int]:
+    return due.offset, due.attempts
 
 
 def _changed(ledger: Ledger, due: HookDue) -> Ledger:

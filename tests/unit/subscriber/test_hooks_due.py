@@ -11,10 +11,10 @@ from callboard.actors.effects import ImportPackages, RunHook, SaveLedger
 from callboard.actors.hooks import HookSettings
 from callboard.actors.subscriber.hooks_due import DUE_MAX
 from callboard.errors import HookFailed, LogUnavailable
-from callboard.messages.distribution import Kind, LogMessage, State, Status
+from callboard.messages.distribution import Kind, LogMessage, RetryCommand, State, Status
 from callboard.messages.ledger import HookDue, Ledger
 from callboard.messages.mailbox import StatusesPending, StatusesSent
-from callboard.testing.subscriber_example import LEDGER, ImporterDriver, package
+from callboard.testing.subscriber_example import LEDGER, ImporterDriver, command, package
 
 BOOM = HookFailed("after_import hook shop:purge: OSError: the cache is away")
 STEADY = Backoff(first_s=1.0, max_s=1.0)
@@ -205,3 +205,10 @@ def test_an_error_is_told_with_its_trace_when_it_is_new_and_not_at_each_attempt(
         ("Traceback of before_import hook: no", "site"),
     ]
     assert lines[0].message == "import of the package at offset 10 failed: down"
+
+
+def test_a_hook_that_waits_is_called_at_once_when_that_is_commanded() -> None:
+    it = HookDriver().arrive(replace(LEDGER, hooks=(due(9, attempts=2, error="no cache"),)))
+    assert not it.asks(SaveLedger)
+    it.order(command(1, retry=RetryCommand(offset=9)))
+    assert it.begin_hook().due == due(9, attempts=1, error="no cache")
