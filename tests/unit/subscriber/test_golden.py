@@ -19,7 +19,9 @@ from callboard.testing.subscriber_example import LOG, ImporterDriver, command, p
 GOLDEN = "edge-0"
 
 
-def verdict(offset: int, status: Status = Status.IMPORTED, reason: str = "", package_id: str = "") -> PackageStatusMessage:
+def verdict(
+    offset: int, status: Status = Status.IMPORTED, reason: str = "", package_id: str = ""
+) -> PackageStatusMessage:
     return PackageStatusMessage(
         subscriber_instance="g", subscriber=GOLDEN, publisher="site", offset=offset, status=status, reason=reason,
         package_id=package_id or f"p{offset}",

@@ -1,0 +1,54 @@
+"""Orders as an operator types them, to a subscriber whose actors are processes of their own."""
+
+import json
+
+
+def test_an_operator_pauses_skips_retries_and_resumes_a_subscriber_in_processes(terminal):
+    terminal.run("publish", "./site")
+    terminal.start("run", "subscriber", "edge-1", "--into", "./out", "--editable", "--runtime", "processes")
+    terminal.until("edge-1", lambda row: row["state"] == "idle" and row["imported"] == 1)
+
+    shown = terminal.out("pause", "edge-1", "--reason", "maintenance", "--author", "ann")
+    assert "edge-1 is paused" in shown
+    again = terminal.run("pause", "edge-1", code=2)
+    assert "refused by edge-1: it is paused by ann: maintenance" in again.stderr
+    offset = terminal.json("publish", "./site", "/blog")["offset"]
+    row = terminal.until("edge-1", lambda row: row["state"] == "paused" and row["lag_packages"] == 1)
+    assert row["reason"] == "paused by ann: maintenance; callboard resume edge-1"
+
+    skipped = terminal.json("skip", "edge-1", str(offset), "--reason", "not now")
+    assert (skipped["accepted"], skipped["packages"], skipped["offset"]) == (True, 1, offset)
+    refused = json.loads(terminal.run("retry", "edge-1", "--json", code=2).stdout)
+    assert (refused["accepted"], refused["reason"]) == (False, "nothing is at the head of the queue")
+    assert terminal.json("throttle", "edge-1", "600")["accepted"] is True
+    assert terminal.json("resume", "edge-1")["accepted"] is True
+    terminal.until("edge-1", lambda row: row["state"] == "idle" and row["offset"] == offset)
+    assert "skipped by" in terminal.out("log", "list", "--topic", "status")
+
+
+def test_an_order_to_a_subscriber_that_nobody_knows_or_that_is_away(terminal):
+    terminal.run("publish", "./site")
+    assert "no subscriber 'edge-9' was ever heard of" in terminal.refused("pause", "edge-9")
+    assert "it is told when it comes" in terminal.run("pause", "edge-9", "--force", code=1).stderr
+    terminal.run("run", "subscriber", "edge-1", "--into", "./out", "--until-caught-up")
+    assert "edge-1 is stopped" in terminal.run("pause", "edge-1", code=1).stderr
+    terminal.start("run", "subscriber", "edge-1", "--into", "./out")
+    terminal.until("edge-1", lambda row: row["state"] == "paused" and row["liveness"] == "live")
+
+
+def test_orders_are_signed_with_the_key_that_the_configuration_names(terminal):
+    (terminal.folder / "ops.key").write_text("0123456789abcdef0123456789abcdef\n")
+    keys = 'command_key = "ops=./ops.key"\n[subscriber]\ninto = "./out"\ncommand_keys = ["ops=./ops.key"]\n'
+    (terminal.folder / "callboard.toml").write_text(keys)
+    terminal.run("publish", "./site")
+    terminal.start("run", "subscriber", "edge-1")
+    terminal.until("edge-1", lambda row: row["imported"] == 1)
+    assert terminal.json("pause", "edge-1")["accepted"] is True
+    stranger = terminal.run("resume", "edge-1", "--log", "sqlite:///./board.db", code=2, CALLBOARD_COMMAND_KEY="x=./no")
+    assert "the file of command key 'x' cannot be read" in stranger.stderr
+    (terminal.folder / "other.toml").write_text('log = "sqlite:///./board.db"\n')
+    unsigned = terminal.run("resume", "edge-1", "--config", "other.toml", code=2)
+    assert "it is not signed" in unsigned.stderr
+    for words in (("doctor",), ("status",), ("log", "list", "--topic", "command")):
+        shown = terminal.run(*words)
+        assert "0123456789abcdef" not in shown.stdout + shown.stderr
