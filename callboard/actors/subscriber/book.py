@@ -86,7 +86,7 @@ class Book:
         former, doubt, self._doubt = self.stored, self._doubt, None
         if former is not None and not self._continues(former, stored):
             return False
-        if stored is not None and doubt is not None and stored.offset >= doubt.offset:
+        if stored is not None and doubt is not None and stored == doubt.ledger:
             self.holds(stored)
         else:
             self.stored = stored

@@ -81,10 +81,15 @@ def attempting(ledger: Ledger, offset: int) -> Ledger:
 
 
 def attempting_together(ledger: Ledger, last: int) -> Ledger:
-    """A try at everything up to the offset ``last``; to be stored before the try. It counts against none of them, and is
-    not repeated unless it succeeds: see ``Batch``.
+    """A try at everything up to the offset ``last``; to be stored before the try. It counts against none of them. If it
+    does not succeed it is not repeated: see ``Batch``.
     """
     return replace(ledger, apart_until=last)
+
+
+def retried(ledger: Ledger) -> Ledger:
+    """The package at the head has all its attempts again."""
+    return replace(ledger, attempt_offset=-1, attempts=0)
 
 
 def not_counted(ledger: Ledger, error: object) -> Ledger:
@@ -105,8 +110,8 @@ def passed(ledger: Ledger, offset: int, record_id: str) -> Ledger:
 def finished(
     ledger: Ledger, parcel: Parcel, status: Status, *, publish: bool, now_ns: int, reason: str = ""
 ) -> Ledger:
-    """The package is done with; ``publish`` says whether the publisher is told. The last error is the reason of a failure
-    that is given no other.
+    """The package is done with; ``publish`` says whether the publisher is told. A failure that is given no other reason
+    has the last error.
     """
     offset, message = parcel.offset, parcel.message
     tried = ledger.attempts if ledger.attempt_offset == offset else int(status is Status.IMPORTED)
@@ -124,19 +129,43 @@ def finished(
     )
     if not publish:
         return after
-    line = PackageStatusMessage(
-        subscriber_instance=ledger.instance,
-        subscriber=ledger.subscriber,
+    return told(
+        after,
         publisher=parcel.publisher,
         package_id=message.package_id if message else "",
         offset=offset,
         status=status,
         reason=reason or (ledger.last_error if status is Status.REMOVED_FAILED else ""),
         attempts=tried,
+        now_ns=now_ns,
+    )
+
+
+def told(
+    ledger: Ledger,
+    *,
+    publisher: str,
+    package_id: str,
+    offset: int,
+    status: Status,
+    reason: str,
+    attempts: int,
+    now_ns: int,
+) -> Ledger:
+    """This status is to be told."""
+    line = PackageStatusMessage(
+        subscriber_instance=ledger.instance,
+        subscriber=ledger.subscriber,
+        publisher=publisher,
+        package_id=package_id,
+        offset=offset,
+        status=status,
+        reason=reason,
+        attempts=attempts,
         sequence=ledger.next_sequence,
         time_ns=now_ns,
     )
-    return replace(after, outbox=(*ledger.outbox, line), next_sequence=ledger.next_sequence + 1)
+    return replace(ledger, outbox=(*ledger.outbox, line), next_sequence=ledger.next_sequence + 1)
 
 
 def statuses_sent(ledger: Ledger, sequence: int) -> Ledger:

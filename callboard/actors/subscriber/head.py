@@ -5,7 +5,7 @@ from random import Random
 
 from callboard.actors.decision import After, Effect, Moment, note
 from callboard.actors.effects import ImportPackages
-from callboard.actors.subscriber import bookkeeping
+from callboard.actors.subscriber import bookkeeping, quarantine
 from callboard.actors.subscriber.backlog import Backlog
 from callboard.actors.subscriber.batch import Batch
 from callboard.actors.subscriber.book import Book
@@ -17,8 +17,9 @@ from callboard.actors.subscriber.outcome import Outcome, recorded, unneeded
 from callboard.actors.subscriber.parcel import Parcel, parcel
 from callboard.actors.subscriber.settings import SubscriberSettings
 from callboard.actors.subscriber.verdict import Verdict, died_too_often, judge
+from callboard.content.footprint import Footprint, footprint
 from callboard.errors import CallboardError
-from callboard.messages.distribution import State, Status
+from callboard.messages.distribution import PackageMessage, State, Status
 from callboard.messages.ledger import Ledger
 from callboard.messages.record import Record
 
@@ -48,8 +49,10 @@ class Head:
         self._book = book
         self._backlog = backlog
         self._condition = condition
-        self._gates = gates(golden)
+        self.gates = gates(golden)
+        """What a package has to pass."""
         self._parcels: dict[int, Parcel] = {}  # opened, by offset
+        self._held = quarantine.HeldPaths(())
         self.tries = 0
         """At this package, by this incarnation; the ledger counts those that count."""
         self.waits = False
@@ -148,13 +151,27 @@ class Head:
         if it.message is None:
             return it.problem
         self.publishers.add(it.publisher)
-        for gate in self._gates:
+        for gate in self.gates:
             match gate.judge(it.offset, it.message, ledger, now):
                 case Wait() as wait:
                     return wait
                 case Leave(status, reason):
                     return Outcome(it, status, reason)
-        return None
+        return self._set_aside(it, it.message, ledger)
+
+    def _set_aside(self, it: Parcel, message: PackageMessage, ledger: Ledger) -> Outcome | Wait | None:
+        """A package that touches what is held must not overtake it, unless it leaves nothing of it."""
+        if not ledger.held:
+            return None
+        if self._held.held is not ledger.held:
+            self._held = quarantine.HeldPaths(ledger.held)
+        touched = self._held.touched_by(message)
+        after = footprint(message) if touched else Footprint()
+        if all(quarantine.replaces(after, each) for each in touched):
+            return None
+        if problem := quarantine.no_room(ledger, message):
+            return Wait(State.BLOCKED, problem)
+        return Outcome(it, Status.HELD, f"waits for offset {touched[-1].offset}, which is set aside")
 
     def _attempt(self, head: Parcel, now: Moment) -> Iterator[Effect]:
         ledger = self._book.ledger
@@ -201,4 +218,18 @@ class Head:
 
     def _give_up(self, head: Parcel, reason: str, now: Moment) -> Iterator[Effect]:
         yield note("import.given_up", "error", offset=head.offset, reason=reason)
-        self.leave(head, Status.REMOVED_FAILED, now, reason)
+        policy, message = self._settings.on_give_up, head.message
+        if policy == "skip" or message is None:
+            self.leave(head, Status.REMOVED_FAILED, now, reason)
+            return
+        if policy == "block":
+            problem = "it is not tried again until it is commanded to; callboard retry, skip or clear it"
+        else:
+            problem = quarantine.no_room(self._book.ledger, message)
+        if not problem:
+            self.leave(head, Status.HELD, now, reason)
+            return
+        self.waits = True
+        self._book.write(bookkeeping.failed(self._book.ledger, reason))
+        self._condition.fail(f"given up: {reason}; {problem}", State.BLOCKED, 0)
+        yield After(RETRY, -1)

@@ -20,7 +20,15 @@ from callboard.actors.decision import (
     Tick,
     note,
 )
-from callboard.actors.effects import FindBounds, ImportPackages, OpenRepository, RunHook, SaveLedger, TopicBounds
+from callboard.actors.effects import (
+    FindBounds,
+    ImportPackages,
+    OpenRepository,
+    ReadLog,
+    RunHook,
+    SaveLedger,
+    TopicBounds,
+)
 from callboard.actors.subscriber import announcement, bookkeeping, commands, roles
 from callboard.actors.subscriber.arrival import OPEN, Arrival
 from callboard.actors.subscriber.backlog import Backlog
@@ -33,6 +41,8 @@ from callboard.actors.subscriber.head import RETRY, Head
 from callboard.actors.subscriber.hooks_due import HooksDue
 from callboard.actors.subscriber.orders import Orders
 from callboard.actors.subscriber.progress import Progress
+from callboard.actors.subscriber.recall import Recall
+from callboard.actors.subscriber.retrial import Retrial
 from callboard.actors.subscriber.settings import SubscriberSettings
 from callboard.errors import RepositoryError
 from callboard.messages.distribution import State
@@ -88,7 +98,10 @@ class Importer:
         self._caught_up = CaughtUp()
         self._golden = GoldenGate(settings.golden, settings.name) if settings.golden else None
         self._head = Head(settings, rng, self._book, self._backlog, self._condition, self._golden)
-        self._orders = Orders(settings, self._book, self._head, self._condition)
+        gates = [gate for gate in self._head.gates if gate is not self._golden]  # whose verdict came before it was held
+        self._retrial = Retrial(settings, rng, self._book, gates)
+        self._recall = Recall(settings)
+        self._orders = Orders(settings, self._book, self._head, self._condition, self._retrial, self._recall)
         self._hooks = HooksDue(settings, rng, self._book)
         self._progress = Progress()
         self._failures = FailureLog(settings)
@@ -105,20 +118,8 @@ class Importer:
         match message:
             case Started():
                 yield self._book.open()
-            case Done(FindBounds(), bounds):
-                yield from self._found(bounds)
-            case Failed(FindBounds(), error):
-                self._looking = False
-                self._caught_up.not_found()
-                self._orders.not_found()
-                self._condition.unreadable = bookkeeping.text(error)
-                yield from self._arm(LOOK, LOOK_S)
-            case Done(RunHook()) | Failed(RunHook()):
-                yield from self._hooks.ended(message, now)
-                yield from self._failures.tell(message, self._book.ledger)
             case Done() | Failed():
-                self._book.ended()
-                yield from self._repository_answered(message, now)
+                yield from self._ended(message, now)
             case Tick(key):
                 self._timers.discard(key)
                 yield from self._tick(key)
@@ -133,6 +134,29 @@ class Importer:
             case _:
                 yield from self._hear(message)
         yield from self._go_on(now)
+
+    def _ended(self, outcome: Done | Failed, now: Moment) -> Iterator[Effect]:
+        """An effect was carried out, or not."""
+        match outcome:
+            case Done(FindBounds(), bounds):
+                yield from self._found(bounds)
+            case Failed(FindBounds(), error):
+                self._looking = False
+                self._caught_up.not_found()
+                self._orders.not_found()
+                self._condition.unreadable = bookkeeping.text(error)
+                yield from self._arm(LOOK, LOOK_S)
+            case Done(ReadLog() as effect) | Failed(ReadLog() as effect):
+                if self._retrial.owns(effect):
+                    yield from self._retrial.read(outcome, now)
+                elif effect is self._recall.reading:
+                    self._recall.read(outcome, self._book.ledger)
+            case Done(RunHook()) | Failed(RunHook()):
+                yield from self._hooks.ended(outcome, now)
+                yield from self._failures.tell(outcome, self._book.ledger)
+            case _:
+                self._book.ended()
+                yield from self._repository_answered(outcome, now)
 
     def _hear(self, message: Input) -> Iterator[Effect]:
         match message:
@@ -193,17 +217,23 @@ class Importer:
             case Done(SaveLedger(ledger)):
                 self._book.holds(ledger)
                 self._arrival.written()
-            case Done(ImportPackages(packages, offsets, _, ledger)):
+            case Done(ImportPackages(packages, offsets, _, ledger) as attempt):
                 self._progress.end()
                 self._book.holds(ledger)
                 self._arrival.written()
-                self._head.move_on()
-                for offset, message in zip(offsets, packages, strict=True):
-                    yield note("package.imported", offset=offset, package=message.package_id)
+                if self._retrial.owns(attempt):
+                    self._retrial.imported()
+                else:
+                    self._head.move_on()
+                first, last = packages[0].package_id, offsets[-1]
+                yield note("package.imported", offset=offsets[0], package=first, packages=len(offsets), last=last)
             case Failed(ImportPackages() as attempt, error):
                 self._progress.end()
                 yield from self._failures.tell(outcome, self._book.ledger)
-                yield from self._head.failed(attempt, error, now)
+                if self._retrial.owns(attempt):
+                    yield from self._retrial.failed(attempt, error, now)
+                else:
+                    yield from self._head.failed(attempt, error, now)
                 if isinstance(error, RepositoryError):
                     yield from self._find_out(attempt)
             case Failed(_, error):
@@ -245,6 +275,8 @@ class Importer:
             yield from self._hooks.start()
         if not self._book.busy:
             yield from self._use_repository(now)
+        if (read := self._recall.wish()) is not None:
+            yield read
         curious = self._caught_up.curious or self._orders.curious or self._wants_place()
         if curious and not self._looking and LOOK not in self._timers:
             self._looking = True
@@ -295,6 +327,8 @@ class Importer:
             yield from self._listen()
         elif self._arrival.complete and self._ordered and not self._orders.pending:
             yield from self._hooks.choose(now)
+            if not self._book.busy:
+                yield from self._retrial.work(now)
             for effect in self._head.work(now):
                 yield from self._progress.follow(effect, self._backlog.head, now)
             if self._golden is not None and (wanted := self._golden.wish(self._book.ledger.offset)) is not None:

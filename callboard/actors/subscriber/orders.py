@@ -5,13 +5,15 @@ from collections.abc import Iterator
 from dataclasses import dataclass, replace
 
 from callboard.actors.decision import Effect, Moment, note
-from callboard.actors.subscriber import clearing, commands
+from callboard.actors.subscriber import bookkeeping, clearing, commands, hooks_due, quarantine
 from callboard.actors.subscriber.authority import distrust
 from callboard.actors.subscriber.book import Book
 from callboard.actors.subscriber.condition import Condition
 from callboard.actors.subscriber.head import Head
 from callboard.actors.subscriber.pacing import paused
 from callboard.actors.subscriber.parcel import Parcel
+from callboard.actors.subscriber.recall import Recall
+from callboard.actors.subscriber.retrial import Retrial
 from callboard.actors.subscriber.settings import SubscriberSettings
 from callboard.messages.distribution import CommandMessage, Status
 from callboard.messages.event import Event
@@ -43,11 +45,21 @@ class Refused:
 class Orders:
     """Those that were heard and are not carried out yet. The repository must be free when they are."""
 
-    def __init__(self, settings: SubscriberSettings, book: Book, head: Head, condition: Condition) -> None:
+    def __init__(
+        self,
+        settings: SubscriberSettings,
+        book: Book,
+        head: Head,
+        condition: Condition,
+        retrial: Retrial,
+        recall: Recall,
+    ) -> None:
         self._settings = settings
         self._book = book
         self._head = head
         self._condition = condition
+        self._retrial = retrial
+        self._recall = recall
         self._waiting: deque[CommandReceived | CommandPassedOver] = deque()
         self._end = -1  # of the package log, as it was found after the last order was heard
         self._looking = False
@@ -165,34 +177,46 @@ class Orders:
         if offset >= self._end:
             return Refused(f"offset {offset} is beyond the end of the package log, which is {self._end}")
         if message.command.clear:
-            return self._clear(message, offset)
+            return self._clear(message, offset, now)
         if message.command.skip:
             return self._skip(message.command, offset, now)
         return self._retry(message.command, now)
 
-    def _clear(self, message: CommandReceived, offset: int) -> Obeyed | Refused:
+    def _clear(self, message: CommandReceived, offset: int, now: Moment) -> Obeyed | Refused:
         ledger = self._book.ledger
         if not self._settings.editable:
             return Refused("this subscriber is not editable, and clearing would make it differ; set editable = true")
-        if offset <= ledger.offset:
+        held = quarantine.clearable(ledger, message.command.publisher, offset)
+        if offset <= ledger.offset and not held:
             return Refused(f"nothing is left to clear up to offset {offset}: the position is {ledger.offset}")
-        if offset <= clearing.cleared_up_to(ledger, message.command.publisher):
+        if offset <= clearing.cleared_up_to(ledger, message.command.publisher) and not held:
             return Refused(f"everything up to offset {offset} is being cleared already")
         self._head.wake()
-        return Obeyed(clearing.marked(ledger, message, offset), packages=-1)
+        marked = clearing.marked(ledger, message, offset)
+        mark = marked.clears[-1]
+        ahead = offset > ledger.offset
+        ledger = clearing.counted(marked, mark, len(held)) if ahead else ledger
+        ledger = quarantine.cleared(ledger, mark.publisher, offset, clearing.why(mark), now.wall_ns)
+        return Obeyed(ledger, packages=-1 if ahead else len(held))
 
     def _skip(self, command: CommandMessage, offset: int, now: Moment) -> Obeyed | Refused | None:
         head = self._head.settle(now)
-        if offset <= self._book.ledger.offset:
+        held = quarantine.find(self._book.ledger, offset)
+        if offset <= self._book.ledger.offset and held is None:
             return Refused(f"offset {offset} is processed already, and nothing of it is left to skip")
         if not self._settings.editable:
             return Refused("this subscriber is not editable, and skipping would make it differ; set editable = true")
+        reason = f"skipped by {command.author or 'an unknown author'}"
+        reason = f"{reason}: {command.reason}" if command.reason else reason
+        if held is not None:
+            self._retrial.wake()
+            after = quarantine.ended(self._book.ledger, offset, Status.SKIPPED, reason, now.wall_ns)
+            return Obeyed(after, packages=1)
         if head is None and self._head.reached <= offset:
             return None  # it is yet to be read
         if head is None or head.offset != offset:
             return Refused(_elsewhere(offset, head))
-        reason = f"skipped by {command.author or 'an unknown author'}"
-        self._head.leave(head, Status.SKIPPED, now, f"{reason}: {command.reason}" if command.reason else reason)
+        self._head.leave(head, Status.SKIPPED, now, reason)
         return Obeyed(self._book.ledger, packages=1)
 
     def _retry(self, command: CommandMessage, now: Moment) -> Obeyed | Refused | None:
@@ -206,15 +230,36 @@ class Orders:
         head = self._head.settle(now)
         if head is not None and offset in (-1, head.offset):
             self._head.wake()
-            ledger = self._book.ledger
+            ledger = bookkeeping.retried(self._book.ledger)
             return Obeyed(replace(ledger, without_golden=head.offset) if without_golden else ledger, packages=1)
+        if 0 <= offset <= self._book.ledger.offset:
+            return self._retry_passed(offset, now)
         return self._retry_elsewhere(offset, head)
+
+    def _retry_passed(self, offset: int, now: Moment) -> Obeyed | Refused | None:
+        """One that is held, or whose hook is due, or that was given up."""
+        ledger = self._book.ledger
+        self._retrial.wake()
+        if (held := quarantine.find(ledger, offset)) is not None:
+            if held.waits_for >= 0:
+                return Refused(f"offset {offset} waits for offset {held.waits_for}; retry or skip that one first")
+            return Obeyed(quarantine.retried(ledger, offset), packages=1)
+        if (changed := hooks_due.retried(ledger, offset)) is not None:
+            return Obeyed(changed, packages=1, reason="its post-import hook is called again")
+        found = self._recall.ask(offset, ledger)
+        return None if found is None else self._recalled(found, offset, now)
+
+    def _recalled(self, found: Parcel | str, offset: int, now: Moment) -> Obeyed | Refused:
+        ledger = self._book.ledger
+        if isinstance(found, str) or found.message is None:
+            return Refused(f"offset {offset} cannot be tried again: {found}")
+        if problem := quarantine.no_room(ledger, found.message):
+            return Refused(problem)
+        return Obeyed(quarantine.recalled(ledger, offset, found.message, now.wall_ns), packages=1)
 
     def _retry_elsewhere(self, offset: int, head: Parcel | None) -> Refused | None:
         if offset < 0:
             return Refused("nothing is at the head of the queue")
-        if offset <= self._book.ledger.offset:
-            return Refused(f"offset {offset} is processed already, and nothing of it is left to retry")
         return None if head is None and self._head.reached <= offset else Refused(_elsewhere(offset, head))
 
     def _pace(self, command: CommandMessage) -> Obeyed | Refused:

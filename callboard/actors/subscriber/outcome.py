@@ -2,7 +2,7 @@
 
 from typing import NamedTuple
 
-from callboard.actors.subscriber import bookkeeping, clearing, hooks_due
+from callboard.actors.subscriber import bookkeeping, clearing, hooks_due, quarantine
 from callboard.actors.subscriber.parcel import Parcel
 from callboard.actors.subscriber.settings import SubscriberSettings
 from callboard.messages.distribution import Status
@@ -32,8 +32,15 @@ def recorded(ledger: Ledger, outcome: Outcome, settings: SubscriberSettings, now
         return bookkeeping.passed(ledger, parcel.offset, parcel.record_id)
     if status is Status.REMOVED and (mark := clearing.mark(ledger, parcel.publisher, parcel.offset)) is not None:
         ledger = clearing.counted(ledger, mark)
+    attempts = ledger.attempts if ledger.attempt_offset == parcel.offset else 0
     publish = settings.editable or status not in bookkeeping.EDITABLE_ONLY
     ledger = bookkeeping.finished(ledger, parcel, status, publish=publish, now_ns=now_ns, reason=reason)
-    if status is Status.IMPORTED and parcel.message is not None:
+    if parcel.message is None:
+        return ledger
+    if status is Status.HELD:
+        ledger = quarantine.hold(ledger, parcel.offset, parcel.message, attempts, reason, now_ns)
+    elif status is Status.IMPORTED:
         ledger = hooks_due.owe(ledger, parcel.offset, parcel.message, settings)
+        replaced = quarantine.HeldPaths(ledger.held).touched_by(parcel.message) if ledger.held else ()
+        ledger = quarantine.superseded(ledger, replaced, parcel.offset, now_ns)
     return ledger

@@ -17,6 +17,8 @@ class SubscriberSettings:
     retries for ever, else a package is given up after ``max_retries + 1`` attempts. ``start`` is where a
     subscriber begins that never was anywhere: an offset is the first one to import.
 
+    A package that is given up is left out, set aside with all that touches its paths, or blocks: ``on_give_up``.
+
     With ``golden``, the name of another subscriber, a package waits for that one's verdict on it. With
     ``command_keys`` only commands are obeyed that are signed with one of them. ``skip_commands`` are offsets of the
     command topic that are passed over unread.
@@ -34,6 +36,7 @@ class SubscriberSettings:
     start: Literal["earliest", "latest"] | int = "earliest"
     on_gap: Literal["fail", "earliest"] = "fail"
     on_undecodable: Literal["block", "dead_letter"] = "block"
+    on_give_up: Literal["skip", "quarantine", "block"] = "skip"
     golden: str = ""
     command_keys: tuple[CommandKey, ...] = ()
     skip_commands: tuple[int, ...] = ()
@@ -59,8 +62,8 @@ class SubscriberSettings:
     fetch_bytes: int = 4 << 20
     """Bytes asked for at a time; up to twice as much is held."""
     batch_packages: int = 64
-    """Packages imported together at most. The price of a transaction is shared by enough of them, and a batch that fails
-    costs no more than this many imports one at a time."""
+    """Packages imported together at most. Enough of them share the price of a transaction, and a batch that fails costs
+    no more than this many imports one at a time."""
     batch_bytes: int = 8 << 20
     """Bytes imported together at most, unless one package alone has more."""
     coalesce: bool = True

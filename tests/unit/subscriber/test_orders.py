@@ -297,11 +297,11 @@ def test_a_throttle_that_makes_no_sense_is_refused(order: dict[str, object], rea
 
 def test_of_orders_in_conflict_the_one_that_is_first_on_the_log_counts() -> None:
     it = stuck()
-    obey(it, command(4, **skip(10)), clear(10, at=5), command(6, **retry(10)))
+    obey(it, command(4, **skip(10)), clear(10, at=5), command(6, **skip(10)))
     results = told(it)
     assert [results[name][0] for name in ("c4", "c5", "c6")] == [True, False, False]
     it = stuck()
-    obey(it, clear(10, at=4), command(5, **skip(10)), command(6, **retry(10)))
+    obey(it, clear(10, at=4), command(5, **skip(10)), command(6, **skip(10)))
     results = told(it)
     assert [results[name][0] for name in ("c4", "c5", "c6")] == [True, False, False]
     assert (it.report().cleared, it.report().skipped) == (1, 0)
