@@ -86,7 +86,7 @@ def _errors(row: SubscriberStatus) -> Iterator[Trouble]:
     if parts := [f"{number} {what}" for number, what in counted if number]:
         yield Trouble(
             f"of its packages, {', '.join(parts)}",
-            (Remedy(f"callboard errors {row.name}", "shows them, and how to retry or dismiss them"),),
+            (Remedy(f"callboard errors {row.name}", "shows them, and what can be done"),),
         )
     if row.errors_dropped:
         yield Trouble(f"{row.errors_dropped} older failures are on the log, but memory has no room for them")

@@ -87,14 +87,13 @@ def test_only_the_newest_part_of_a_long_topic_is_read() -> None:
     assert stage.read.start == 7
 
 
+@pytest.mark.proves("F64", "W26")
 def test_a_question_waits_for_the_history() -> None:
     stage = Stage()
     assert stage.tell(FleetQuery(), START_S, question=5) == [FIND]
     effects = stage.begin((announcement("edge"), START_S))
     (reply,) = (effect for effect in effects if isinstance(effect, Reply))
     assert reply.origin.question == 5
-
-
 def test_what_was_announced_before_the_question_is_in_the_answer() -> None:
     stage = Stage()
     stage.begin((announcement("edge"), START_S))
@@ -109,14 +108,13 @@ def test_what_was_announced_before_the_question_is_in_the_answer() -> None:
     assert [member.liveness for member in reply.event.members] == [Liveness.STOPPED]
 
 
+@pytest.mark.proves("F60", "F64")
 def test_a_log_that_fails_does_not_hold_up_the_answer() -> None:
     stage = Stage()
     stage.begin((announcement("edge"), START_S))
     stage.tell(FleetQuery(), START_S, question=5)
     (reply,) = stage.tell(Failed(FIND, LogUnavailable("away")), START_S)
     assert isinstance(reply, Reply)
-
-
 def test_the_view_is_sorted_by_name_and_has_the_newest_announcement_of_each() -> None:
     stage = Stage()
     stage.begin((announcement("b"), 99), (announcement("a"), 99), (announcement("b", state=State.IMPORTING), 99))
@@ -128,6 +126,10 @@ def test_the_view_is_sorted_by_name_and_has_the_newest_announcement_of_each() ->
     assert reply.event.members[1].seen_ns == at(99).wall_ns
 
 
+@pytest.mark.proves("F63")
+
+
+@pytest.mark.proves("F63", "W26")
 @pytest.mark.parametrize(
     ("silence_s", "interval_s", "liveness"),
     [
@@ -146,8 +148,6 @@ def test_a_subscriber_falls_silent_then_gone_but_never_vanishes(
     stage.begin()
     stage.deliver((announcement("edge", interval_s=interval_s), 0), now_s=200)
     assert stage.view(200.0 + silence_s) == {"edge": ("i1", liveness)}
-
-
 def test_live_announcements_count_from_when_they_are_read_whatever_the_other_clock_says() -> None:
     stage = Stage()
     stage.begin()

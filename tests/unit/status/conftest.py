@@ -88,7 +88,14 @@ class Board:
         return self.write(TOPICS.package, message)
 
     def announce(
-        self, name: str, offset: int, state: State = State.IDLE, *, editable: bool = False, since_s: float = 0, **said: Any
+        self,
+        name: str,
+        offset: int,
+        state: State = State.IDLE,
+        *,
+        editable: bool = False,
+        since_s: float = 0,
+        **said: Any,
     ) -> None:
         configuration = SubscriberConfiguration(
             editable=editable, max_retries=said.pop("max_retries", -1), follows=said.pop("follows", ()),
@@ -96,8 +103,8 @@ class Board:
         )  # fmt: skip
         message = DiscoveryMessage(
             subscriber_instance=f"instance of {name}", subscriber=name, configuration=configuration, state=state,
-            states=(SubscriberState(publisher="site", offset=offset),), offset=offset, log_id="L1", host="web-7", pid=4711, version="0.1.0", time_ns=self.now_ns,
-            since_ns=self.now_ns - int(since_s * 1e9),
+            states=(SubscriberState(publisher="site", offset=offset),), offset=offset, log_id="L1", host="web-7",
+            pid=4711, version="0.1.0", time_ns=self.now_ns, since_ns=self.now_ns - int(since_s * 1e9),
         )  # fmt: skip
         message = replace(message, **said)
         self.write(TOPICS.discovery, message, f"{name}/{message.subscriber_instance}")

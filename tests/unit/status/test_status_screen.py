@@ -21,7 +21,7 @@ GOLDEN = Path(__file__).with_name("status_screen.txt")
 
 def rendered(view: BoardStatus, *left: Outlook, width: int = 100, colours: bool = False) -> str:
     file = io.StringIO()
-    console = Console(file=file, width=width, force_terminal=colours, no_color=not colours, markup=False, highlight=False)
+    console = Console(file=file, width=width, force_terminal=colours, no_color=not colours, markup=False)
     console.print(draw(view, left))
     return "".join(f"{line.rstrip()}\n" for line in file.getvalue().splitlines())
 
