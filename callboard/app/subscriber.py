@@ -29,6 +29,9 @@ class SubscriberOptions(TypedDict, total=False):
     follows: tuple[str, ...]
     editable: bool
     max_retries: int
+    on_give_up: Literal["skip", "quarantine", "block"]
+    coalesce: bool
+    parallel: int
     start: Literal["earliest", "latest"] | int
     on_gap: Literal["fail", "earliest"]
     on_undecodable: Literal["block", "dead_letter"]
@@ -77,6 +80,7 @@ class Subscriber:
         self._settings = settings
         self._drain_s = drain_s
         self._agent: Agent | None = None
+        self._starting = asyncio.Lock()
         self._watch: asyncio.Task[None] | None = None
         self._ready = ""
 
@@ -85,11 +89,12 @@ class Subscriber:
 
         What stands in its way (the name is taken, the repository is held) is raised by ``caught_up`` and ``ended``.
         """
-        if self._agent is None:
-            self._agent = await self._board.start_subscriber(replace(self._settings, ready_reason=self._ready))
-            self._watch = asyncio.create_task(self._watch_readiness(self._agent))
-            self._watch.add_done_callback(lambda ended: ended.cancelled() or ended.exception())  # told to who waits
-        return self._agent
+        async with self._starting:  # several may ask at once
+            if self._agent is None:
+                self._agent = await self._board.start_subscriber(replace(self._settings, ready_reason=self._ready))
+                self._watch = asyncio.create_task(self._watch_readiness(self._agent))
+                self._watch.add_done_callback(lambda ended: ended.cancelled() or ended.exception())  # for who waits
+            return self._agent
 
     async def stop(self, drain_s: float | None = None) -> None:
         """Finish the running import, for up to ``drain_s`` seconds, say goodbye, and end. Idempotent.

@@ -89,6 +89,14 @@ class SubscriberSection(Section):
     )
     skip_commands: Offsets = Field(default=(), description="offsets of unreadable commands, which are passed over")
     max_retries: int = Field(default=-1, ge=-1, description="retries before a package is given up; -1 is no limit")
+    on_give_up: Literal["skip", "quarantine", "block"] = Field(
+        default="skip",
+        description="then: skip (to the error queue), quarantine (set it aside with what touches its paths), or block",
+    )
+    coalesce: bool = Field(
+        default=True, description="leave a package out of which a later one, imported with it, leaves nothing"
+    )
+    parallel: int = Field(default=4, ge=1, le=64, description="packages that are downloaded at the same time")
     start: Start = Field(default="earliest", description="where a new one begins: earliest, latest, or an offset")
     on_gap: Literal["fail", "earliest"] = Field(
         default="fail", description="if the next package was trimmed away: fail (and wait), or go on at the earliest"

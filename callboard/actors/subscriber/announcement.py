@@ -31,6 +31,7 @@ def report(
             follows=settings.follows,
             repository=settings.repository,
             golden=settings.golden,
+            on_give_up=settings.on_give_up,
         ),
         state=condition.state,
         reason=condition.reason,
