@@ -71,17 +71,16 @@ class Admission:
             yield self._waiting.popitem(last=False)[1]
 
     def _next(self, now: Moment) -> Job | None:
-        for job in self._waiting.values():
-            if not self._throttle.active or job.request.kind is Kind.TEST:
-                return job
-            if job.measured and job.due_s <= now.mono_s:
-                return job
-            break
-        return next((job for job in self._waiting.values() if job.request.kind is Kind.TEST), None)
+        """The first that may go. None is due before those it came after, so the order stays."""
+        return next((job for job in self._waiting.values() if self._may_go(job, now)), None)
+
+    def _may_go(self, job: Job, now: Moment) -> bool:
+        free = not self._throttle.active or job.request.kind is Kind.TEST
+        return free or (job.measured and job.due_s <= now.mono_s)
 
     def _measure(self, in_progress: int) -> None:
         for ahead, job in enumerate(self._waiting.values()):
-            if not job.measured:
+            if not job.measured and job.request.kind is not Kind.TEST:
                 delay = self._throttle.delay(job.request.recipients, in_progress + ahead)
                 self._last = max(self._last, (job.received_s + delay.seconds, delay.subscriber))
                 job.measured = True

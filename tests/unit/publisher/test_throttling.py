@@ -142,6 +142,7 @@ def test_a_request_that_is_held_up_blocks_neither_its_repetition_nor_a_test_nor_
     assert [answer.request_id for answer in stage.answers()] == ["1", "1"]
     stage.ask("333", Kind.TEST)
     assert stage.append() == ["333"]
+    assert stage.answers()[-1].throttled_by == ""
     stage.it.tick("admit")
     assert stage.append() == ["22"]
 
