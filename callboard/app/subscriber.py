@@ -99,8 +99,8 @@ class Subscriber:
     async def stop(self, drain_s: float | None = None) -> None:
         """Finish the running import, for up to ``drain_s`` seconds, say goodbye, and end. Idempotent.
 
-        ``drain_s`` is ``stop_drain_s`` if not given. What is not finished by then is cancelled; a transaction that has begun
-        ends one way or the other before the repository is let go.
+        ``drain_s`` is ``stop_drain_s`` if not given. What is not finished by then is cancelled; a transaction that has
+        begun ends one way or the other before the repository is let go.
         """
         if self._agent is not None:
             await self._agent.stop(self._drain_s if drain_s is None else drain_s)

@@ -29,6 +29,18 @@ def wait(call):
 """
 """A hook that takes until it is told to go on."""
 
+HANGING = """
+import os, time
+from pathlib import Path
+
+def hang_once(call):
+    file = Path(call.into).parent / f"{call.attempt}.new"
+    file.write_text(str(os.getpid()))
+    file.rename(file.with_suffix(""))
+    time.sleep(3600 if call.attempt == 1 else 0)
+"""
+"""A hook that never ends at its first call."""
+
 EDGE = """
 import asyncio, sys
 from callboard import Callboard
@@ -49,6 +61,10 @@ def until(condition: Callable[[], Any]) -> None:
     while not condition():
         assert time.monotonic() < deadline, "it never came about"
         time.sleep(0.02)
+
+
+def runs(pid: str) -> bool:
+    return Path("/proc", pid).exists()
 
 
 def publish(terminal: Any, name: str) -> None:
@@ -108,6 +124,27 @@ def test_a_quick_stop_and_start_never_leaves_two_imports_running(tmp_path: Path)
     finally:
         release.set()
     assert attempts == [1, 2]
+
+
+@pytest.mark.proves("W9", "F75")
+def test_a_quick_stop_and_start_of_processes_never_leaves_two_imports_running(tmp_path: Path) -> None:
+    (tmp_path / "site").mkdir()
+    (tmp_path / "site" / "a").write_text("a")
+    (tmp_path / "quick_hooks.py").write_text(HANGING)
+
+    async def play() -> None:
+        async with Callboard("sqlite:///./board", base=tmp_path, runtime="processes") as board:
+            await board.publisher("site").publish(tmp_path / "site")
+            edge = board.subscriber("edge-1", "./out", before_import="quick_hooks:hang_once", stop_drain_s=0.0)
+            await edge.start()
+            await asyncio.to_thread(until, (tmp_path / "1").exists)
+            await edge.stop()
+            assert not runs((tmp_path / "1").read_text()), "the importer is gone, and its import too"
+            await edge.caught_up()
+            assert (await edge.report()).imported == 1
+
+    asyncio.run(play())
+    assert (tmp_path / "2").exists()
 
 
 @pytest.mark.proves("F94")

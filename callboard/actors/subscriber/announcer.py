@@ -135,7 +135,9 @@ class Announcer:
         said = self._said
         if self._append is not None:
             return False
-        return self._tenure.watching or said is None or (said.state is State.STOPPED and said is self._report)
+        if self._tenure.watching or self._tenure.refusal or said is None:
+            return True
+        return said.state is State.STOPPED and said is self._report
 
     def _check_readiness(self, now: Moment) -> Iterator[Effect]:
         became, wait_s = self._readiness.check(now), self._readiness.wait_s(now)
