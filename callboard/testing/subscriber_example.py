@@ -4,7 +4,7 @@ from random import Random
 from typing import Any
 
 from callboard.actors.decision import Origin
-from callboard.actors.effects import FindBounds, OpenRepository, SaveLedger, TopicBounds
+from callboard.actors.effects import FindBounds, LogRead, OpenRepository, ReadLog, SaveLedger, TopicBounds
 from callboard.actors.subscriber import SubscriberSettings
 from callboard.actors.subscriber.importer import Importer
 from callboard.messages.distribution import (
@@ -95,9 +95,16 @@ class ImporterDriver(DecisionDriver):
         self.save_all()
         self.feed(Admitted())
         self.find_bounds(first, end)
+        self.find_place()
         self.save_all()
         self.feed(CommandsRead())
         return self
+
+    def find_place(self) -> None:
+        """Find the record at the position to be the one that was processed, if that is asked for."""
+        if self.asks(ReadLog):
+            offset = self.asked(ReadLog).start
+            self.done(ReadLog, LogRead(LOG, (package(offset),), offset + 1))
 
     def find_bounds(self, first: int = 1, end: int = 100, log_id: str = LOG) -> None:
         """Say where the package log begins and ends."""

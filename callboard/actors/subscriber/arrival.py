@@ -5,8 +5,8 @@ from random import Random
 
 from callboard.actors.agent import GATEWAY
 from callboard.actors.backoff import Backoff
-from callboard.actors.decision import After, Effect, Moment, Send, note
-from callboard.actors.effects import TopicBounds
+from callboard.actors.decision import After, Done, Effect, Failed, Moment, Send, note
+from callboard.actors.effects import ReadLog, TopicBounds
 from callboard.actors.subscriber import bookkeeping, position
 from callboard.actors.subscriber.book import Book
 from callboard.actors.subscriber.condition import Condition
@@ -43,6 +43,8 @@ class Arrival:
         self.admitted = False
         """The announcer was granted the subscriber's name."""
         self._until_ms = 0
+        self._comparing: ReadLog | None = None
+        self._bounds: TopicBounds | None = None  # with which the record is compared that is being read
         self.placed = False
         """The position was compared with the log; if it changed, that is in the book."""
 
@@ -110,12 +112,37 @@ class Arrival:
     @property
     def wants_bounds(self) -> bool:
         """Whether the next thing is to look at the log."""
-        return self.open and self.admitted and not self.placed and not self._condition.gap
+        wanted = self.open and self.admitted and not self.placed and not self._condition.gap
+        return wanted and self._comparing is None
 
     def place(self, bounds: TopicBounds) -> Iterator[Effect]:
-        """Take the position in a log with these bounds, or keep it, or say why it does not fit."""
+        """Take the position in a log with these bounds, or keep it, or say why it does not fit. Before it is kept, the
+        record there is compared with the one that was processed.
+        """
         ledger = self._book.ledger
         problem = position.gap(ledger, bounds) if ledger.positioned else ""
+        if ledger.positioned and not problem and ledger.record_id and ledger.offset >= bounds.first:
+            self._bounds = bounds
+            self._comparing = ReadLog(self._settings.topics.package, ledger.offset, max_records=1)
+            yield self._comparing
+            return
+        yield from self._settle(problem, bounds)
+
+    def owns(self, effect: ReadLog) -> bool:
+        """Whether this is its own doing."""
+        return effect is self._comparing
+
+    def compared(self, outcome: Done | Failed) -> Iterator[Effect]:
+        """The log has told what is at the position, or could not, and is looked at anew."""
+        self._comparing = None
+        if self._book.busy:
+            return
+        if isinstance(outcome, Done) and self._bounds is not None and outcome.result.log_id == self._bounds.log_id:
+            records = outcome.result.records
+            yield from self._settle(position.other_copy(self._book.ledger, next(iter(records), None)), self._bounds)
+
+    def _settle(self, problem: str, bounds: TopicBounds) -> Iterator[Effect]:
+        ledger = self._book.ledger
         if problem and self._settings.on_gap == "fail":
             self._condition.gap = problem
             yield note("gap.found", "error", reason=problem)

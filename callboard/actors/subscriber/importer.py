@@ -147,7 +147,9 @@ class Importer:
                 self._condition.unreadable = bookkeeping.text(error)
                 yield from self._arm(LOOK, LOOK_S)
             case Done(ReadLog() as effect) | Failed(ReadLog() as effect):
-                if self._retrial.owns(effect):
+                if self._arrival.owns(effect):
+                    yield from self._compared(outcome)
+                elif self._retrial.owns(effect):
                     yield from self._retrial.read(outcome, now)
                 elif effect is self._recall.reading:
                     self._recall.read(outcome, self._book.ledger)
@@ -261,6 +263,12 @@ class Importer:
         self._orders.found(bounds.end)
         if self._arrival.wants_bounds and not self._book.busy:
             yield from self._arrival.place(bounds)
+
+    def _compared(self, outcome: Done | Failed) -> Iterator[Effect]:
+        yield from self._arrival.compared(outcome)
+        if isinstance(outcome, Failed):
+            self._condition.unreadable = bookkeeping.text(outcome.error)
+            yield from self._arm(LOOK, LOOK_S)
 
     def _listen(self) -> Iterator[Effect]:
         self._listening = True

@@ -3,6 +3,7 @@
 from callboard.actors.effects import TopicBounds
 from callboard.actors.subscriber.settings import SubscriberSettings
 from callboard.messages.ledger import Ledger
+from callboard.messages.record import Record
 
 
 def first_start(settings: SubscriberSettings, bounds: TopicBounds) -> int:
@@ -12,6 +13,19 @@ def first_start(settings: SubscriberSettings, bounds: TopicBounds) -> int:
     if settings.start == "latest":
         return bounds.end
     return min(max(settings.start, bounds.first), bounds.end)
+
+
+def other_copy(ledger: Ledger, found: Record | None) -> str:
+    """Why the record at the stored position is not the one that was processed; empty if it is. A log that lost its end
+    and went on has the same identity, and may have grown past the position again.
+    """
+    if found is not None and found.offset == ledger.offset and found.header("id") == ledger.record_id:
+        return ""
+    what = "is another one than" if found is not None and found.offset == ledger.offset else "is missing that"
+    return (
+        f"the record at offset {ledger.offset} {what} was processed here: an older or other copy of the log was put in "
+        'place; restore the right one, or start with on_gap = "earliest" to import what this one holds'
+    )
 
 
 def gap(ledger: Ledger, bounds: TopicBounds) -> str:

@@ -1,9 +1,10 @@
 from dataclasses import replace
+from typing import Any
 
 import pytest
 
 from callboard.actors.decision import PeerUp
-from callboard.actors.effects import FindBounds, ImportPackages, OpenRepository, SaveLedger
+from callboard.actors.effects import FindBounds, ImportPackages, LogRead, OpenRepository, ReadLog, SaveLedger
 from callboard.actors.subscriber import roles
 from callboard.errors import LogUnavailable, RepositoryBusy, RepositoryUnavailable, SchemaTooNew
 from callboard.messages.distribution import State
@@ -20,6 +21,7 @@ from callboard.messages.mailbox import (
     Problem,
     Report,
 )
+from callboard.messages.record import Record
 from callboard.testing.subscriber_example import COMMANDS, LEDGER, LOG, ImporterDriver, clear, package
 
 
@@ -257,3 +259,58 @@ def test_a_command_that_is_not_understood_does_not_hold_up_imports() -> None:
     it.feed(CommandsBlocked(offset=7, reason="no command is obeyed: upgrade"))
     assert it.asked(ImportPackages).offset == 10
     assert it.state() == (State.IMPORTING, "no command is obeyed: upgrade")
+
+
+KNOWN = replace(LEDGER, record_id="9")
+
+
+def compared(*records: Record, **settings: Any) -> ImporterDriver:
+    """A subscriber that has processed the record "9" at offset 9, and finds these from there on."""
+    it = ImporterDriver(**settings)
+    it.done(OpenRepository, KNOWN)
+    it.feed(Admitted())
+    it.find_bounds(first=1, end=50)
+    assert it.asked(ReadLog).start == 9
+    it.done(ReadLog, LogRead(LOG, records, 10))
+    return it
+
+
+def test_the_record_at_the_position_is_the_one_that_was_processed() -> None:
+    it = compared(package(9))
+    assert [wish.start for wish in it.sent(PackagesWanted)] == [10]
+
+
+@pytest.mark.parametrize("found", [package(8), package(10)])
+def test_another_copy_of_the_log_that_has_grown_past_the_position_is_a_gap(found: Record) -> None:
+    there = replace(found, offset=9) if found.offset == 8 else found
+    it = compared(there)
+    state, reason = it.state()
+    assert state is State.GAP
+    assert "an older or other copy of the log was put in place" in reason
+    assert it.sent(PackagesWanted) == []
+
+
+def test_another_copy_of_the_log_is_imported_from_its_start_if_that_is_the_policy() -> None:
+    it = compared(replace(package(8), offset=9), on_gap="earliest")
+    (saved,) = it.save_all()
+    assert (saved.ledger.offset, saved.ledger.record_id) == (0, "")
+    assert it.sent(PackagesWanted)[-1].start == 1
+
+
+def test_a_position_that_cannot_be_compared_now_is_compared_later() -> None:
+    it = ImporterDriver()
+    it.done(OpenRepository, KNOWN)
+    it.feed(Admitted())
+    it.find_bounds(first=1, end=50)
+    it.fail(ReadLog, LogUnavailable("no route"))
+    assert it.state() == (State.WAITING, "no route")
+    it.tick("look")
+    it.find_bounds(first=1, end=50)
+    it.done(ReadLog, LogRead(LOG, (package(9),), 10))
+    assert it.sent(PackagesWanted)[-1].start == 10
+
+
+def test_the_id_of_the_record_is_stored_with_the_position() -> None:
+    it = ImporterDriver().arrive()
+    it.read(package(10))
+    assert it.done(ImportPackages).ledger.record_id == "10"
