@@ -1,0 +1,153 @@
+"""Trying a package again that was given up long ago: only if nothing has touched its paths since."""
+
+import pytest
+
+from callboard.actors.effects import ImportPackages, LogRead, ReadLog, SaveLedger
+from callboard.actors.subscriber.recall import RECALL_MAX
+from callboard.errors import BlobMissing, CallboardError, OffsetOutOfRange
+from callboard.messages.distribution import Kind, RetryCommand, Status
+from callboard.messages.ledger import Ledger
+from callboard.messages.mailbox import StatusesPending
+from callboard.messages.record import Record
+from callboard.testing.subscriber_example import LEDGER, LOG, ImporterDriver, command, garbage, package
+
+
+def about(offset: int, *paths: str, kind: Kind = Kind.DELETE) -> Record:
+    return package(offset, kind=kind, paths=paths)
+
+
+GIVEN_UP = about(10, "/a/b")
+
+
+def past_10(offset: int = 13, **settings: object) -> ImporterDriver:
+    """A subscriber that has gone on after it gave up the package at offset 10, and is asked to try it again."""
+    stored = Ledger(instance="me", subscriber="edge-1", log_id=LOG, positioned=True, offset=offset)
+    it = ImporterDriver(editable=True, **({"max_retries": 0} | settings)).arrive(stored, end=100_000)
+    it.order(command(5, retry=RetryCommand(offset=10)), end=100_000)
+    it.save_all()
+    return it
+
+
+def reads(it: ImporterDriver, *records: Record, log_id: str = LOG) -> int:
+    return it.done(ReadLog, LogRead(log_id, records, records[-1].offset + 1)).start
+
+
+def answer(it: ImporterDriver) -> tuple[bool, str]:
+    it.save_all()
+    it.sends_all()
+    result = it.results()["c5"]
+    return result.accepted, result.reason
+
+
+@pytest.mark.proves("W18", "W23")
+def test_it_is_imported_if_nothing_has_touched_its_paths() -> None:
+    it = past_10()
+    others = about(11, "/a/c"), about(12, "/a/b", kind=Kind.INVALIDATE), package(13, "other", paths=("/x",))
+    assert reads(it, GIVEN_UP, *others) == 10
+    assert answer(it) == (True, "")
+    assert reads(it, GIVEN_UP) == 10
+    assert it.done(ImportPackages).offsets == (10,)
+    last = it.sent(StatusesPending)[-1].statuses[-1]
+    assert (last.offset, last.status) == (10, Status.IMPORTED)
+    assert (it.report().offset, it.report().held) == (13, 0)
+
+
+@pytest.mark.proves("W18")
+@pytest.mark.parametrize("path", ["/a/b", "/a", "/", "/a/b/c"])
+def test_it_is_refused_if_a_later_package_touched_its_paths(path: str) -> None:
+    it = past_10()
+    reads(it, GIVEN_UP, about(11, "/c"), about(12, path))
+    touched = "offset 12 touched its paths after it; publish it again"
+    assert answer(it) == (False, f"offset 10 cannot be tried again: {touched}")
+    assert not it.asks(ReadLog)
+    assert it.report().held == 0
+
+
+def test_everything_up_to_the_position_is_read_before_the_answer_and_no_import_overtakes_it() -> None:
+    it = past_10()
+    it.read(about(14, "/a/b/c"))
+    assert reads(it, GIVEN_UP) == 10
+    assert reads(it, about(11, "/c")) == 11
+    assert not it.asks(ImportPackages)
+    assert reads(it, about(12, "/c"), about(13, "/c"), about(14, "/a/b")) == 12
+    assert answer(it)[0]
+    reads(it, GIVEN_UP)
+    assert it.done(ImportPackages).offsets == (10,)
+    it.save_all()
+    reads(it, about(14, "/a/b/c"))
+    assert it.done(ImportPackages).offsets == (14,)
+
+
+@pytest.mark.parametrize(
+    ("records", "reason"),
+    [
+        ([about(11, "/c")], "is no longer in the log; publish it again"),
+        ([garbage(10)], "cannot be decoded"),
+        ([GIVEN_UP, garbage(11)], "what offset 11 did after it cannot be read"),
+        ([package(10, kind=Kind.TEST)], "it is not for this subscriber"),
+    ],
+)
+def test_what_is_not_there_or_not_readable_is_refused(records: list[Record], reason: str) -> None:
+    it = past_10()
+    reads(it, *records)
+    accepted, why = answer(it)
+    assert not accepted
+    assert reason in why
+
+
+@pytest.mark.parametrize("error", [OffsetOutOfRange("t", 10, 12, 20), CallboardError("log down")])
+def test_a_log_that_does_not_have_it_or_fails_is_an_answer(error: CallboardError) -> None:
+    it = past_10()
+    it.fail(ReadLog, error)
+    assert not answer(it)[0]
+
+
+def test_another_log_is_not_read_for_it() -> None:
+    it = past_10()
+    reads(it, GIVEN_UP, log_id="log-2")
+    assert answer(it) == (False, "offset 10 cannot be tried again: the package log was replaced; publish it again")
+
+
+def test_too_much_that_came_after_it_is_not_read() -> None:
+    it = past_10(offset=11 + RECALL_MAX)
+    assert not it.asks(ReadLog)
+    assert answer(it)[1].endswith(f"more than {RECALL_MAX} packages came after it; publish it again")
+
+
+def test_one_that_fails_again_is_given_up_again_and_those_that_waited_for_it_go_on() -> None:
+    it = past_10(max_retries=1)
+    reads(it, GIVEN_UP, about(11, "/c"), about(12, "/c"), about(13, "/c"))
+    it.save_all()
+    reads(it, GIVEN_UP)
+    it.fail(ImportPackages, BlobMissing("gone"))
+    it.read(about(14, "/a/b/c"))
+    it.save_all()
+    assert it.report().held == 2
+    it.tick("retrial")
+    it.fail(ImportPackages, BlobMissing("gone"))
+    assert it.done(SaveLedger).ledger.outbox[-1].status is Status.REMOVED_FAILED
+    reads(it, about(14, "/a/b/c"))
+    assert it.done(ImportPackages).offsets == (14,)
+    assert it.report().held == 0
+
+
+def test_a_later_package_that_leaves_nothing_of_it_is_imported_in_its_place() -> None:
+    it = past_10()
+    reads(it, GIVEN_UP, about(11, "/c"), about(12, "/c"), about(13, "/c"))
+    it.save_all()
+    it.read(about(14, "/a/b"))
+    done = it.done(ImportPackages)
+    assert (done.offsets, done.ledger.held) == ((14,), ())
+    reads(it, GIVEN_UP)
+    assert not it.asks(ImportPackages)
+
+
+def test_it_is_still_due_after_the_death_of_the_importer() -> None:
+    it = past_10()
+    reads(it, GIVEN_UP, about(11, "/c"), about(12, "/c"), about(13, "/c"))
+    it.save_all()
+    stored = [effect.ledger for effect in it.effects if isinstance(effect, SaveLedger)][-1]
+    assert stored.offset > LEDGER.offset
+    again = ImporterDriver(max_retries=0).arrive(stored)
+    assert reads(again, GIVEN_UP) == 10
+    assert again.done(ImportPackages).offsets == (10,)
