@@ -2,6 +2,7 @@
 
 from collections import deque
 from collections.abc import Iterable
+from dataclasses import replace
 from random import Random
 from typing import NamedTuple
 
@@ -109,10 +110,11 @@ class Strand:
 class DistributedStrand(Strand):
     """The event ``distributed``: due when the slowest subscriber that counts is past the package."""
 
-    def passed(self, offset: int, log_id: str) -> Iterable[Effect]:
+    def passed(self, offset: int, log_id: str, now_ns: int) -> Iterable[Effect]:
         """Everybody is past the packages up to this offset, at this moment: a new one may begin further back."""
         while self.waiting and self.log_id == log_id and self.waiting[0].mark.offset <= offset:
-            self.ready.append(self.waiting.popleft())
+            found = self.waiting.popleft()
+            self.ready.append(found._replace(event=replace(found.event, time_ns=now_ns)))
         return self.go_on()
 
     def _release(self) -> Iterable[Effect]:

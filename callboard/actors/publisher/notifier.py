@@ -33,7 +33,7 @@ from callboard.messages.record import NewRecord
 from callboard.messages.topics import Topics
 
 BATCH_RECORDS = 500
-BATCH_BYTES = 800_000
+BATCH_BYTES = 600_000
 """Of events in one append; the smallest log takes 1 MB at once."""
 
 PACE_S = 0.5
@@ -107,7 +107,7 @@ class Notifier:
                 self._renew = True
                 yield After("renew", RENEW_S)
             case FleetView():
-                yield from self._look_at(message)
+                yield from self._look_at(message, now)
             case _:
                 yield from self._read(message)
         yield from self._go_on(now)
@@ -133,10 +133,11 @@ class Notifier:
             case _:
                 return Strand(kind, its.topics.package, its.publisher, mark, self._rng)
 
-    def _look_at(self, view: FleetView) -> Iterable[Effect]:
+    def _look_at(self, view: FleetView, now: Moment) -> Iterable[Effect]:
         for strand in self._strands:
             if isinstance(strand, DistributedStrand):
-                yield from strand.passed(slowest(view, strand.publisher, strand.log_id), strand.log_id)
+                offset = slowest(view, strand.publisher, strand.log_id)
+                yield from strand.passed(offset, strand.log_id, now.wall_ns)
 
     def _go_on(self, now: Moment) -> Iterable[Effect]:
         distributed = (strand for strand in self._strands if isinstance(strand, DistributedStrand))

@@ -23,8 +23,8 @@ OUTCOMES = {
 
 READ_AHEAD = 100
 """Packages read at once: statuses come in about the order of the packages."""
-KNOWN_MAX = 10_000
-"""Packages remembered for the next statuses, those of other subscribers; a few hundred bytes each."""
+KNOWN_MAX = 1000
+"""Packages remembered for the next statuses, those of other subscribers; some hundred bytes each, 40 kB at most."""
 RETRY = Backoff(first_s=0.1, max_s=5.0)
 
 

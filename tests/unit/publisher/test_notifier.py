@@ -91,6 +91,7 @@ def test_every_kind_of_event_is_told_with_what_belongs_to_it(notifier_stage: typ
     stage = notifier_stage()
     stage.publish("other", publisher="shop")
     offset = stage.publish("p1", paths=("/a", "/b"))
+    stage.it.pass_time(1)
     stage.tell(offset, "p1", "edge-1", 1)
     stage.tell(offset, "p1", "edge-2", 1, Status.REMOVED_FAILED)
     stage.tell(offset, "p1", "edge-3", 1, Status.HELD)
@@ -105,6 +106,7 @@ def test_every_kind_of_event_is_told_with_what_belongs_to_it(notifier_stage: typ
     assert all((event.paths, event.request, event.length) == (("/a", "/b"), "ADD", 7) for event in events)
     told = {event.kind: event for event in events}
     assert (told["created"].time_ns, told["queued"].time_ns) == (5, stage.topics["t.package"][offset].time_ns)
+    assert told["distributed"].time_ns > told["queued"].time_ns
     assert [(e.subscriber, e.outcome, e.reason) for e in events if e.kind in ("imported", "failed")] == [
         ("edge-1", "IMPORTED", ""), ("edge-2", "REMOVED_FAILED", "disk full"), ("edge-3", "HELD", "disk full"),
     ]  # fmt: skip
