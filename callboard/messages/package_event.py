@@ -31,8 +31,8 @@ TYPES = (DISTRIBUTED, OTHER, MARKS)
 """The types of the records on the topic ``event``."""
 
 PATHS_MAX = 20_000
-"""Characters of paths in an event, of each sort; further ones are only counted. So it always fits a record, and a thousand
-of them fit into memory."""
+"""Characters of paths in an event, of each sort; further ones are only counted. So it always fits a record, and a
+thousand of them fit into memory."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
