@@ -1,42 +1,110 @@
 """What the log itself says about who imported what: lost packages, and packages applied twice."""
 
 from collections import defaultdict
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 from callboard.app.board import Callboard
-from callboard.messages.distribution import Kind, PackageStatusMessage, Status
+from callboard.backends.paths import with_parents
+from callboard.messages.distribution import (
+    CommandMessage,
+    CommandResultMessage,
+    Kind,
+    PackageMessage,
+    PackageStatusMessage,
+    Status,
+)
 from callboard.messages.headers import open_record
 from callboard.messages.record import Record
+
+Paths = frozenset[str]
+LEFT_OUT_BY_ORDER = (Status.REMOVED, Status.SKIPPED)
 
 
 @dataclass(frozen=True, slots=True)
 class Count:
-    """Over all subscribers: packages on the log, packages that someone did not import, imports done twice."""
+    """Over all subscribers.
+
+    ``lost``: packages that someone neither imported nor was ordered to leave out, nor replaced by a later one that it
+    did import. ``twice``: imports done again. The others say why fewer were imported than published.
+    """
 
     packages: int
     lost: int
     twice: int
+    replaced: int
+    ordered_out: int
+
+
+@dataclass(slots=True)
+class Account:
+    """Of one subscriber: what it says of each package, by offset, and how many it was ordered to leave out."""
+
+    last: dict[int, PackageStatusMessage] = field(default_factory=dict)
+    imports: dict[int, set[tuple[str, int]]] = field(default_factory=lambda: defaultdict(set))
+    ordered_out: int = 0
+
+    def add(self, status: PackageStatusMessage) -> None:
+        """One more word of its. A status has the number that its transaction gave it, so a status sent twice is told
+        from a package imported twice, and the highest number holds.
+        """
+        if status.status is Status.HOOK_FAILED:
+            return  # of what came after the import
+        known = self.last.get(status.offset)
+        if known is None or known.sequence < status.sequence:
+            self.last[status.offset] = status
+        if status.status is Status.IMPORTED:
+            self.imports[status.offset].add((status.subscriber_instance, status.sequence))
+
+    def ended_as(self, offset: int, *statuses: Status) -> bool:
+        """Whether the last word on the package is one of these."""
+        return offset in self.last and self.last[offset].status in statuses
+
+    def lost(self, packages: dict[int, Paths]) -> int:
+        """How many of these packages, given with their paths, are not accounted for."""
+        left_out = sum(self.ended_as(offset, *LEFT_OUT_BY_ORDER) for offset in packages)
+        unexplained = max(0, left_out - self.ordered_out)
+        wanting = (offset for offset in packages if not self.ended_as(offset, Status.IMPORTED, *LEFT_OUT_BY_ORDER))
+        return unexplained + sum(not self._replaced(offset, packages) for offset in wanting)
+
+    def _replaced(self, offset: int, packages: dict[int, Paths]) -> bool:
+        """Whether it says so, and did import a later package about all the same paths."""
+        if not self.ended_as(offset, Status.SUPERSEDED):
+            return False
+        later = (packages[other] for other in self.imports if other > offset and other in packages)
+        return any(all(with_parents([path]) & paths for path in packages[offset]) for paths in later)
 
 
 async def count(board: Callboard, subscribers: list[str]) -> Count:
-    """Compare the package topic with the status topic.
-
-    A status has the number that its transaction gave it, so a status sent twice is told from a package imported twice.
-    """
+    """Compare the package topic with what the status topic says of it."""
     topics = board.settings.topics
     packages = {
-        record.offset for record in await _everything(board, topics.package) if record.header("kind") != Kind.TEST.name
+        record.offset: frozenset(open_record(record, PackageMessage).paths)
+        for record in await _everything(board, topics.package)
+        if record.header("kind") != Kind.TEST.name
     }
-    imports: dict[str, dict[int, set[int]]] = {name: defaultdict(set) for name in subscribers}
+    leaving_out = {
+        command.command_id
+        for record in await _everything(board, topics.command)
+        if (command := open_record(record, CommandMessage)).clear or command.skip
+    }
+    accounts = {name: Account() for name in subscribers}
     for record in await _everything(board, topics.status):
-        status = open_record(record, PackageStatusMessage)
-        if status.status is Status.IMPORTED and status.subscriber in imports:
-            imports[status.subscriber][status.offset].add(status.sequence)
+        said = open_record(record, (PackageStatusMessage, CommandResultMessage))
+        if isinstance(said, PackageStatusMessage) and said.subscriber in accounts:
+            accounts[said.subscriber].add(said)
+        elif isinstance(said, CommandResultMessage) and said.subscriber in accounts and said.accepted:
+            accounts[said.subscriber].ordered_out += said.packages * (said.command_id in leaving_out)
     return Count(
         packages=len(packages),
-        lost=sum(len(packages - done.keys()) for done in imports.values()),
-        twice=sum(len(numbers) - 1 for done in imports.values() for numbers in done.values()),
+        lost=sum(account.lost(packages) for account in accounts.values()),
+        twice=sum(len(times) - 1 for account in accounts.values() for times in account.imports.values()),
+        replaced=_ended(accounts, packages, Status.SUPERSEDED),
+        ordered_out=_ended(accounts, packages, *LEFT_OUT_BY_ORDER),
     )
+
+
+def _ended(accounts: dict[str, Account], packages: dict[int, Paths], *statuses: Status) -> int:
+    return sum(account.ended_as(offset, *statuses) for account in accounts.values() for offset in packages)
 
 
 async def _everything(board: Callboard, topic: str) -> list[Record]:
