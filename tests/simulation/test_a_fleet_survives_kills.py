@@ -11,6 +11,7 @@ from contextlib import suppress
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from random import Random
+from typing import Any
 
 import pytest
 from structlog.testing import capture_logs
@@ -18,11 +19,15 @@ from structlog.testing import capture_logs
 from callboard.actors import publisher, subscriber
 from callboard.actors.agent import ActorSpec, Agent, AgentSpec, World
 from callboard.actors.backoff import Backoff
+from callboard.actors.decision import Perform
+from callboard.actors.effects import ImportPackages
 from callboard.actors.publisher import PublisherSettings
 from callboard.actors.runtime import Simulation
 from callboard.actors.runtime.supervision import Limits
 from callboard.actors.subscriber import SubscriberSettings
 from callboard.actors.world import AgentWorld
+from callboard.backends.blob_store import BlobStore
+from callboard.backends.log import Log
 from callboard.backends.logs.memory import MemoryLog
 from callboard.backends.repository import EntryKind, Operation
 from callboard.content.ship import build
@@ -34,6 +39,7 @@ from callboard.messages.distribution import (
     Kind,
     PackageMessage,
     PackageStatusMessage,
+    SkipCommand,
     Status,
 )
 from callboard.messages.headers import new_record, open_record
@@ -68,15 +74,29 @@ class Sent:
 
 
 class WatchedRepository(MemoryRepository):
-    """Writes down the offset of every commit, in their order."""
+    """Writes down the packages of every commit, in their order."""
 
     def __init__(self, store: MemoryStore, commits: list[int]) -> None:
         super().__init__(store)
         self._commits = commits
+        self.importing: tuple[int, ...] = ()
 
     async def apply(self, operations: Iterable[Operation], ledger: bytes) -> None:
         await super().apply(operations, ledger)
-        self._commits.append(codec.decode(Ledger, ledger).offset)
+        self._commits += self.importing
+
+
+class WatchedWorld(AgentWorld):
+    """Tells its repository which packages come."""
+
+    def __init__(self, log: Log, blobs: BlobStore, spool: Path, watched: WatchedRepository, faults: Faults) -> None:
+        super().__init__(log, blobs, spool, repository=FaultyRepository(watched, faults))
+        self._watched = watched
+
+    async def perform(self, effect: Perform) -> Any:
+        if isinstance(effect, ImportPackages):
+            self._watched.importing = effect.offsets
+        return await super().perform(effect)
 
 
 @dataclass
@@ -91,6 +111,11 @@ class Edge:
     @property
     def ledger(self) -> Ledger:
         return codec.decode(Ledger, self.store.ledger) if self.store.ledger else Ledger(instance="")
+
+    def busy(self, end: int) -> bool:
+        """Whether it is not through, or has not said so."""
+        ledger = self.ledger
+        return ledger.offset < end - 1 or bool(ledger.outbox) or any(package.due for package in ledger.held)
 
     @property
     def files(self) -> dict[str, Node]:
@@ -108,7 +133,7 @@ class Fleet:
         self.blobs = MemoryBlobStore(lambda: simulation.clock.now().wall_ns)
         self.faults = Faults(self.rng)
         self.faulty_log = FaultyLog(self.log, self.faults, keys=self.rng.random() < 0.5)
-        self.damage = 0.05
+        self.damage = 0.1
         self.sent: dict[int, Sent] = {}
         self.source = MemoryRepository()
         for folder in ("/site", "/shop"):
@@ -118,6 +143,7 @@ class Fleet:
             self.edge("edge-0", editable=True),
             self.edge("edge-1", editable=False),
             self.edge("edge-2", editable=True, follows=("site",)),
+            self.edge("edge-3", editable=True, on_give_up="quarantine"),
         ]
 
     def edge(self, name: str, **settings: object) -> Edge:
@@ -129,6 +155,7 @@ class Fleet:
                 retry=Backoff(first_s=0.2, max_s=2.0),
                 fetch_records=self.rng.choice([1, 3, 100]),
                 outbox_max=self.rng.choice([2, 1000]),
+                batch_packages=self.rng.choice([1, 3, 64]),
                 **settings,  # type: ignore[arg-type]
             )
         )
@@ -141,7 +168,7 @@ class Fleet:
         await self.start_publishers()
         for edge in self.edges:
             await self.start(edge)
-        await asyncio.gather(self.publish(), self.kill(), self.restart(), self.clear())
+        await asyncio.gather(self.publish(), self.kill(), self.restart(), self.clear(), self.skip())
         self.faults.active = False
         await self.settle()
         for agent, _ in self.agents():
@@ -155,9 +182,8 @@ class Fleet:
 
     async def start(self, edge: Edge) -> None:
         async def world() -> World:
-            repository = FaultyRepository(WatchedRepository(edge.store, edge.commits), self.faults)
-            spool = self.tmp_path / edge.settings.name
-            return AgentWorld(self.faulty_log, self.blobs, spool, repository=repository)
+            watched = WatchedRepository(edge.store, edge.commits)
+            return WatchedWorld(self.faulty_log, self.blobs, self.tmp_path / edge.settings.name, watched, self.faults)
 
         spec = AgentSpec(edge.settings.name, subscriber.actors(edge.settings), world)
         edge.agent = await self.simulation.start(spec, LIMITS)
@@ -207,18 +233,26 @@ class Fleet:
     async def clear(self) -> None:
         """Clear what edge-0 may still have to import of one publisher."""
         await asyncio.sleep(self.rng.uniform(0, CHAOS_S))
-        end = (await self.log.bounds(TOPICS.package)).end
-        command = CommandMessage(
-            subscriber_instance="", subscriber="edge-0", clear=ClearCommand(offset=end), publisher="shop"
-        )
-        record = new_record(command, record_id="c", time_ns=1, producer="fleet")
+        last = (await self.log.bounds(TOPICS.package)).end - 1
+        await self.command("edge-0", publisher="shop", clear=ClearCommand(offset=max(0, last)))
+
+    async def skip(self) -> None:
+        """Skip one of the packages that edge-3 has set aside, again and again."""
+        for _ in range(3):
+            await asyncio.sleep(self.rng.uniform(0, CHAOS_S / 2))
+            if held := self.edges[3].ledger.held:
+                await self.command("edge-3", skip=SkipCommand(offset=self.rng.choice(held).offset))
+
+    async def command(self, subscriber: str, **order: Any) -> None:
+        message = CommandMessage(subscriber_instance="", subscriber=subscriber, **order)
+        record = new_record(message, record_id="c", time_ns=1, producer="fleet")
         await self.log.append(TOPICS.command, [record])
 
     async def settle(self) -> None:
         """Wait until everybody is through, and has said so."""
         end = (await self.log.bounds(TOPICS.package)).end
         async with asyncio.timeout(CALM_S):
-            while any(edge.ledger.offset < end - 1 or edge.ledger.outbox for edge in self.edges):  # noqa: ASYNC110
+            while any(edge.busy(end) for edge in self.edges):  # noqa: ASYNC110
                 await asyncio.sleep(0.1)
 
     # Looking at it.
@@ -231,9 +265,10 @@ class Fleet:
             if status.subscriber == name:
                 first = told.setdefault((status.subscriber_instance, status.sequence), status)
                 assert (first.offset, first.status) == (status.offset, status.status)
-        offsets = Counter(status.offset for status in told.values())
+        lines = sorted(told.values(), key=lambda status: status.sequence)
+        offsets = Counter(status.offset for status in lines if status.status is not Status.HELD)
         assert not offsets or max(offsets.values()) == 1, f"{name} told twice of one package: {offsets}"
-        return {status.offset: status.status for status in told.values()}
+        return {status.offset: status.status for status in lines}
 
     async def check(self, edge: Edge) -> None:
         name = edge.settings.name
@@ -242,13 +277,37 @@ class Fleet:
         told = await self.statuses(name)
         removed = {offset for offset, status in told.items() if status is Status.REMOVED}
         failed = {offset for offset, status in told.items() if status is Status.REMOVED_FAILED}
-        assert edge.commits == sorted(set(edge.commits)), f"{name} did not commit each package once and in order"
-        assert set(edge.commits) == concerned - removed - failed
-        assert failed == damaged - removed
-        assert set(told) == (concerned if edge.settings.editable else damaged)
+        skipped = {offset for offset, status in told.items() if status is Status.SKIPPED}
+        held = {package.offset for package in edge.ledger.held}
+        superseded = concerned - set(edge.commits) - removed - failed - held - skipped
+        for path in {sent.path for sent in self.sent.values()}:
+            commits = [offset for offset in edge.commits if self.sent[offset].path == path]
+            assert commits == sorted(set(commits)), f"{name} did not commit each package once and in order"
+        assert set(edge.commits) <= concerned - removed - failed - held - skipped
+        assert damaged - removed - superseded - skipped == (failed or held & damaged)
+        if edge.settings.editable:
+            assert {offset for offset, status in told.items() if status is Status.SUPERSEDED} == superseded
+        assert set(told) == (concerned if edge.settings.editable else failed)
         assert all(name == "edge-0" and self.sent[offset].publisher == "shop" for offset in removed)
-        assert (edge.ledger.imported, edge.ledger.cleared) == (len(edge.commits), len(removed))
-        assert {path: node.content for path, node in edge.files.items()} == self.fold(edge.commits)
+        counts = edge.ledger.imported, edge.ledger.cleared, edge.ledger.superseded
+        assert counts == (len(edge.commits), len(removed), len(superseded))
+        files = {path: node.content for path, node in edge.files.items()}
+        assert files == self.fold(edge.commits)
+        if edge.settings.on_give_up == "quarantine":
+            self.check_held(edge, held, skipped)
+        else:
+            assert edge.commits == sorted(edge.commits)
+            assert files == self.fold(sorted(concerned - removed - failed)), "leaving out changed the outcome"
+
+    def check_held(self, edge: Edge, held: set[int], skipped: set[int]) -> None:
+        """Only what failed is held, or what would overtake it; and nothing did."""
+        assert not edge.ledger.held or edge.ledger.held[0].waits_for < 0
+        assert not any(package.due for package in edge.ledger.held)
+        assert edge.ledger.skipped == len(skipped)
+        for offset in held:
+            before = {self.sent[other].path for other in held if other < offset}
+            assert self.sent[offset].damaged or self.sent[offset].path in before
+            assert all(self.sent[later].path != self.sent[offset].path for later in edge.commits if later > offset)
 
     def fold(self, offsets: Iterable[int]) -> dict[str, bytes]:
         tree: dict[str, bytes | None] = {}
