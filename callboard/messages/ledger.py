@@ -61,6 +61,15 @@ class HookDue(Event):
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class GivenUp(Event):
+    """A package that was given up for good, and is in an error queue until it is dismissed."""
+
+    offset: int
+    publisher: str = ""
+    package_id: str = ""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Ledger(Event):
     """One subscriber's memory.
 
@@ -69,9 +78,10 @@ class Ledger(Event):
     that kills its importer is counted too. ``outbox`` and ``results`` hold the statuses and the results of
     commands that are not yet known to be on the log. ``record_id`` is the id of the record at ``offset``, by which
     an older copy of the log is noticed. ``command_ids`` are the last commands obeyed, each as ``ISSUED_NS/ID``, and
-    ``command_horizon_ns`` is when the newest was issued of those that are forgotten. ``without_golden`` is the offset of
-    the package to be imported although the golden subscriber's verdict on it is missing. Packages up to ``apart_until``
-    are imported one at a time, because they were tried together and that failed, or was never heard of again.
+    ``command_horizon_ns`` is when the newest was issued of those that are forgotten. ``without_golden`` is the offset
+    of the package to be imported although the golden subscriber's verdict on it is missing. Packages up to
+    ``apart_until`` are imported one at a time, because they were tried together and that failed, or was never heard of
+    again. ``given_up`` are the last packages that were, as far as nobody has dismissed them.
     """
 
     instance: str
@@ -102,3 +112,4 @@ class Ledger(Event):
     command_horizon_ns: int = 0
     without_golden: int = -1
     apart_until: int = -1
+    given_up: tuple[GivenUp, ...] = ()

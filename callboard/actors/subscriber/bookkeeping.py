@@ -7,12 +7,15 @@ from dataclasses import replace
 
 from callboard.actors.subscriber.parcel import Parcel
 from callboard.messages.distribution import PackageStatusMessage, Status
-from callboard.messages.ledger import Ledger
+from callboard.messages.ledger import GivenUp, Ledger
 from callboard.messages.mailbox import StatusesPending
 
 ERROR_TEXT_MAX = 2000
 """Characters of an error that are kept and announced."""
 
+
+GIVEN_UP_MAX = 100
+"""Given up packages that are remembered; they are written with every import. Older ones cannot be dismissed."""
 
 EDITABLE_ONLY = (Status.IMPORTED, Status.SUPERSEDED, Status.REMOVED)
 """What only an editable subscriber tells of; the others any."""
@@ -50,6 +53,7 @@ def adopt(ledger: Ledger | None, subscriber: str, new_instance: str) -> Ledger:
         next_sequence=1,
         outbox=(),
         results=(),
+        given_up=(),
     )
 
 
@@ -71,6 +75,7 @@ def positioned(ledger: Ledger, log_id: str, last: int) -> Ledger:
         held=ledger.held if same else (),
         apart_until=-1,
         without_golden=ledger.without_golden if same else -1,
+        given_up=ledger.given_up if same else (),
     )
 
 
@@ -165,7 +170,30 @@ def told(
         sequence=ledger.next_sequence,
         time_ns=now_ns,
     )
-    return replace(ledger, outbox=(*ledger.outbox, line), next_sequence=ledger.next_sequence + 1)
+    given_up = tuple(each for each in ledger.given_up if each.offset != offset)
+    if status is Status.REMOVED_FAILED:
+        lost = GivenUp(offset=offset, publisher=publisher, package_id=package_id)
+        given_up = (*given_up, lost)[-GIVEN_UP_MAX:]
+    return replace(
+        ledger, outbox=(*ledger.outbox, line), next_sequence=ledger.next_sequence + 1, given_up=given_up
+    )
+
+
+def dismissed(ledger: Ledger, offset: int, reason: str, now_ns: int) -> Ledger | None:
+    """A package that was given up leaves the error queue, and nothing else changes; None if it is not remembered."""
+    lost = next((each for each in ledger.given_up if each.offset == offset), None)
+    if lost is None:
+        return None
+    return told(
+        ledger,
+        publisher=lost.publisher,
+        package_id=lost.package_id,
+        offset=offset,
+        status=Status.REMOVED,
+        reason=reason,
+        attempts=0,
+        now_ns=now_ns,
+    )
 
 
 def statuses_sent(ledger: Ledger, sequence: int) -> Ledger:

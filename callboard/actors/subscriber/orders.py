@@ -202,12 +202,14 @@ class Orders:
     def _skip(self, command: CommandMessage, offset: int, now: Moment) -> Obeyed | Refused | None:
         head = self._head.settle(now)
         held = quarantine.find(self._book.ledger, offset)
+        who = f"by {command.author or 'an unknown author'}" + (f": {command.reason}" if command.reason else "")
         if offset <= self._book.ledger.offset and held is None:
-            return Refused(f"offset {offset} is processed already, and nothing of it is left to skip")
+            dismissed = bookkeeping.dismissed(self._book.ledger, offset, f"dismissed {who}", now.wall_ns)
+            passed = f"offset {offset} is processed already, and nothing of it is left to skip"
+            return Refused(passed) if dismissed is None else Obeyed(dismissed, packages=1)
         if not self._settings.editable:
             return Refused("this subscriber is not editable, and skipping would make it differ; set editable = true")
-        reason = f"skipped by {command.author or 'an unknown author'}"
-        reason = f"{reason}: {command.reason}" if command.reason else reason
+        reason = f"skipped {who}"
         if held is not None:
             self._retrial.wake()
             after = quarantine.ended(self._book.ledger, offset, Status.SKIPPED, reason, now.wall_ns)

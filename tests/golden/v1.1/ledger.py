@@ -1,7 +1,7 @@
 """What the bytes beside this file stand for: what version 1.1 added to ledger.py. Written once, never changed."""
 
 from callboard.messages.distribution import CommandResultMessage, Kind
-from callboard.messages.ledger import HeldPackage, HookDue, Ledger, Watermark
+from callboard.messages.ledger import GivenUp, HeldPackage, HookDue, Ledger, Watermark
 
 HELD = HeldPackage(
     offset=40,
@@ -32,7 +32,10 @@ MARK = Watermark(
     publisher="site", offset=50, author="ada", reason="superseded", command_id="c-4", command_offset=8, packages=3
 )
 
+LOST = GivenUp(offset=37, publisher="site", package_id="p-15")
+
 INSTANCES = (
+    LOST,
     HELD,
     HOOK,
     MARK,
@@ -60,5 +63,6 @@ INSTANCES = (
         command_horizon_ns=1_700_000_000_000_000_005,
         without_golden=42,
         apart_until=43,
+        given_up=(LOST,),
     ),
 )

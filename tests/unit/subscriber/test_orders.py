@@ -19,7 +19,7 @@ from callboard.messages.distribution import (
 )
 from callboard.messages.ledger import Ledger
 from callboard.messages.mailbox import Admitted, CommandPassedOver, CommandsRead, CommandsWanted, StatusesPending
-from callboard.testing.subscriber_example import COMMANDS, LEDGER, ImporterDriver, clear, command, package
+from callboard.testing.subscriber_example import COMMANDS, LEDGER, ImporterDriver, clear, command, garbage, package
 
 PAUSE = {"pause": PauseCommand()}
 RESUME = {"resume": ResumeCommand()}
@@ -384,3 +384,22 @@ def test_the_ids_that_are_remembered_are_bounded() -> None:
     ledger = obey(it, *orders)[-1]
     assert len(ledger.command_ids) <= 64
     assert replace(ledger, command_ids=()).command_offset == 304
+
+
+# What was given up.
+
+
+@pytest.mark.proves("W18")
+@pytest.mark.parametrize("editable", [True, False])
+def test_a_package_that_was_given_up_is_dismissed_by_a_skip_whoever_is_editable(editable: bool) -> None:
+    it = ImporterDriver(editable=editable, on_undecodable="dead_letter").arrive()
+    it.read(garbage(10), package(11))
+    it.done(ImportPackages)
+    obey(it, command(5, **skip(10)), command(6, **skip(10)))
+    results = told(it)
+    assert results["c5"][:2] == (True, 1)
+    assert results["c6"] == (False, 0, "offset 10 is processed already, and nothing of it is left to skip")
+    mine = [(status, reason) for offset, status, reason in statuses(it) if offset == 10]
+    assert [status for status, _ in mine] == [Status.REMOVED_FAILED, Status.REMOVED]
+    assert mine[1][1] == "dismissed by ann: because"
+    assert it.report().cleared == 0
