@@ -6,7 +6,12 @@ from typing import Self, TypeVar
 
 from callboard.errors import SchemaTooNew, Undecodable
 from callboard.messages import codec, json_codec
-from callboard.messages.distribution import CommandMessage, PackageDistributedMessage, PackageMessage
+from callboard.messages.distribution import (
+    CommandMessage,
+    PackageDistributedMessage,
+    PackageMessage,
+    PackageStatusMessage,
+)
 from callboard.messages.event import Event
 from callboard.messages.record import Headers, NewRecord, Record
 
@@ -40,8 +45,8 @@ class RecordHeaders:
 
     ``type`` is the message's name, ``id`` is unique to the record and ``cause`` is the id of the record or
     request that led to it. ``time_ns`` is by the producer's clock, since the epoch. ``traceparent`` is as
-    the W3C defines it. With ``publisher``, ``kind`` (the name of a ``Kind``) and ``recipients`` (see ``addressed``) a
-    reader can skip a foreign package without decoding it.
+    the W3C defines it. With ``publisher``, ``kind`` (of a package the name of its ``Kind``, of a status that of its
+    ``Status``) and ``recipients`` (see ``addressed``) a reader can skip what does not concern it without decoding it.
     """
 
     type: str
@@ -105,11 +110,14 @@ def new_record(
     """The event as a record for the log.
 
     ``time_ns`` is nanoseconds since the epoch; see ``NewRecord`` for ``key`` and ``RecordHeaders`` for the
-    rest. A package brings its publisher, kind and recipients with it, a command its subscriber as the recipient.
+    rest. A package brings its publisher, kind and recipients with it, a command its subscriber as the recipient,
+    a status its kind.
     """
     kind = recipients = ""
     if isinstance(event, PackageMessage):
         publisher, kind, recipients = event.publisher, event.kind.name, _address(event.recipients)
+    elif isinstance(event, PackageStatusMessage):
+        kind = event.status.name
     elif isinstance(event, CommandMessage):
         recipients = _address((event.subscriber,))
     headers = RecordHeaders(

@@ -11,6 +11,9 @@ FAILURES = frozenset({Status.REMOVED_FAILED, Status.HELD, Status.HOOK_FAILED})
 SETTLED_MAX = 10_000
 """How many packages are remembered that left an error queue, so that a repeated record does not bring them back."""
 
+SUCCESSES = frozenset(status.name for status in Status if status not in FAILURES)
+"""As the header ``kind`` of a status has them."""
+
 Name = tuple[str, str]
 """Subscriber and publisher."""
 
@@ -48,7 +51,12 @@ class ErrorQueues:
         self.by_name: dict[Name, ErrorQueue] = {}
         self._most = most
         self._size = 0
+        self._subscribers: set[str] = set()  # who has failed at anything so far
         self._settled: OrderedDict[tuple[str, str, int], PackageStatusMessage] = OrderedDict()
+
+    def concerned(self, kind: str, producer: str) -> bool:
+        """Whether a status with these headers can change anything: most tell of an import at one who failed nothing."""
+        return kind not in SUCCESSES or producer.partition("/")[0] in self._subscribers
 
     def take(self, status: PackageStatusMessage) -> int:
         """Take in a status; how many failures were dropped to make room for it."""
@@ -59,6 +67,7 @@ class ErrorQueues:
             return 0
         if status.status in FAILURES:
             self._settled.pop((*name, status.offset), None)
+            self._subscribers.add(status.subscriber)
             self.by_name.setdefault(name, ErrorQueue()).add(status)
             self._size += known is None
             return self._make_room() if self._size > self._most else 0

@@ -89,6 +89,9 @@ class StatusWatcher:
         yield from effects
 
     def _fold(self, record: Record) -> Iterable[Effect]:
+        headers = dict(record.headers)
+        if not self._queues.concerned(headers.get("kind", ""), headers.get("producer", "")):
+            return
         try:
             status = open_record(record, (PackageStatusMessage, CommandResultMessage))
         except (SchemaTooNew, Undecodable) as error:

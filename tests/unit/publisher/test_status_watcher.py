@@ -4,11 +4,12 @@ import pytest
 
 from callboard.actors.decision import Done, Origin
 from callboard.actors.effects import FindBounds, LogRead, ReadLog, TopicBounds
+from callboard.actors.publisher import status_watcher
 from callboard.actors.publisher.status_watcher import StatusWatcher, StatusWatcherSettings
 from callboard.errors import LogUnavailable
 from callboard.messages.distribution import CommandResultMessage, PackageStatusMessage, PingMessage, Status
 from callboard.messages.event import Event
-from callboard.messages.headers import new_record
+from callboard.messages.headers import new_record, open_record
 from callboard.messages.mailbox import ErrorCount, ErrorsPage, ErrorsQuery
 from callboard.messages.record import Record
 from callboard.testing.decision_driver import DecisionDriver
@@ -46,7 +47,8 @@ class Board:
             self.write("s", event, len(self.topics["s"]))
 
     def write(self, topic: str, event: Event, hour: int) -> None:
-        new = new_record(event, record_id="r", time_ns=0, producer="test")
+        name = getattr(event, "subscriber", "test")
+        new = new_record(event, record_id="r", time_ns=0, producer=f"{name}/i1")
         self.topics[topic].append(new.at(len(self.topics[topic]), hour * HOUR))
 
     def serve(self) -> None:
@@ -193,3 +195,18 @@ def test_what_is_no_status_is_passed_over() -> None:
     it = Board(PingMessage(), result, status(1))
     assert offsets(it.ask()) == [1]
     assert it.driver.notes() == ["status.ignored"]
+
+
+@pytest.mark.proves("W39")
+def test_imports_of_subscribers_that_failed_at_nothing_are_not_even_decoded(monkeypatch: pytest.MonkeyPatch) -> None:
+    opened: list[int] = []
+
+    def counting(record: Record, expected: object) -> PackageStatusMessage:
+        opened.append(record.offset)
+        return open_record(record, PackageStatusMessage)
+
+    monkeypatch.setattr(status_watcher, "open_record", counting)
+    imports = [status(offset, "well", status=Status.IMPORTED) for offset in range(50)]
+    failures = [status(3, "edge"), status(4, "edge", status=Status.IMPORTED)]
+    assert offsets(Board(*imports, *failures, *imports).ask()) == [3]
+    assert opened == [50, 51]

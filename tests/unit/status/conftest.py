@@ -114,7 +114,7 @@ class Board:
             subscriber_instance=f"instance of {name}", subscriber=name, publisher="site", offset=offset, status=status,
             reason=reason, time_ns=self.now_ns, sequence=self._written, **said,
         )  # fmt: skip
-        self.write(TOPICS.status, message)
+        self.write(TOPICS.status, message, f"{name}/{message.subscriber_instance}")
 
     def forget(self, name: str) -> None:
         self.write(TOPICS.discovery, ForgottenMessage(subscriber=name))
