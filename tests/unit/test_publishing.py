@@ -10,7 +10,7 @@ from typing import Any
 
 import pytest
 
-from callboard import Callboard, ConfigError, Publishing, RequestRefused
+from callboard import Callboard, ConfigError, Publishing, RequestRefused, sync
 from callboard.app.events import BoardEvent
 from callboard.errors import OffsetOutOfRange
 from callboard.messages.distribution import (
@@ -269,5 +269,25 @@ def test_a_publishers_log_has_what_subscribers_reported_of_its_packages(tmp_path
             assert lines[0].details == "Traceback: ..."
             assert lines[2].message == f"all subscribers have package {package.id} at offset {package.offset}: /a"
             assert await board.publisher("site").log(1) == lines[2:]
+
+    run(work())
+
+
+def test_code_without_an_event_loop_iterates_over_events(tmp_path: Path, site: Path) -> None:
+    with sync.Callboard("memory:", base=tmp_path, publishing=Publishing(events=("created",))) as board:
+        package = board.publisher("site").publish("./site")
+        told = next(iter(board.events(after=-1)))
+        assert (told.kind, told.package_id) == ("created", package.id)
+        assert [event.kind for event in board.events(after=-1, follow=False)] == ["created"]
+        assert board.publisher("site").log() == []
+
+
+def test_events_are_told_by_a_publisher_whose_actors_are_processes(tmp_path: Path, site: Path) -> None:
+    async def work() -> None:
+        publishing = Publishing(events=("queued",), throttle_by="all")
+        async with Callboard("sqlite:///./b", base=tmp_path, runtime="processes", publishing=publishing) as board:
+            package = await board.publisher("site").publish("./site")
+            (event,) = await take(board, 1, after=-1)
+            assert (event.kind, event.package_id) == ("queued", package.id)
 
     run(work())
