@@ -67,4 +67,5 @@ def _commands(row: FailedPackage) -> Iterator[tuple[str, str]]:
     if row.status == "held":
         yield f"callboard skip {row.subscriber} {row.offset} --reason TEXT", "passes it over for good"
     if row.status == "given_up":
+        yield f"callboard skip {row.subscriber} {row.offset} --reason TEXT", "dismisses it: it stays as it is"
         yield f"callboard log resend {row.offset} --to {row.subscriber}", "ships it once more, to this subscriber"
