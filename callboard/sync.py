@@ -148,6 +148,7 @@ class Callboard(Twin[board.Callboard]):
     clear = waiting(board.Callboard.clear)
     trim = waiting(board.Callboard.trim)
     resend = waiting(board.Callboard.resend)
+    explain = waiting(board.Callboard.explain)
     collect_blobs = waiting(board.Callboard.collect_blobs)
 
     def events(

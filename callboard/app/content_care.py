@@ -3,13 +3,18 @@
 import time
 from abc import ABC, abstractmethod
 
+from callboard.actors.agent import Agent
+from callboard.app.commanding import ANSWER_S
+from callboard.app.explaining import Explanation, explain
 from callboard.app.resending import resend
 from callboard.app.retention_gate import GatePolicy, RetentionGate, trim
 from callboard.app.settings import BoardSettings
+from callboard.app.status import member
 from callboard.app.user import current_user
 from callboard.app.views import Package
 from callboard.backends.blob_store import BlobStore
 from callboard.backends.log import Log, Retention
+from callboard.backends.paths import check_path
 from callboard.content.collection import GRACE_MIN_S, GRACE_S, BlobCollection, collect
 from callboard.errors import RequestRefused
 
@@ -24,10 +29,23 @@ class ContentCare(ABC):
     def log(self) -> Log:
         """The open log."""
 
+    @abstractmethod
+    async def viewer(self) -> Agent:
+        """An agent that can be asked about the board."""
+
     @property
     @abstractmethod
     def blobs(self) -> BlobStore:
         """The open blob store."""
+
+    async def explain(self, subscriber: str, path: str, *, timeout_s: float = ANSWER_S) -> Explanation:
+        """Which package brought the path to the subscriber, or took it away, and what became of the newer ones.
+
+        Raises ``RequestRefused`` for a subscriber that was never heard of, and for what is no path.
+        """
+        topics = self.settings.topics
+        said = (await member(await self.viewer(), subscriber, timeout_s)).announcement
+        return await explain(self.log, self.blobs, topics.package, topics.status, said, check_path(path))
 
     def retention_gate(self, policy: GatePolicy) -> RetentionGate:
         """What keeps packages on the log that somebody needs. To be used again: it remembers what it has read."""

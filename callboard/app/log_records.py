@@ -1,6 +1,5 @@
 """The records of the log, decoded for people."""
 
-import io
 from collections.abc import AsyncIterator
 from dataclasses import asdict, dataclass
 from enum import Enum
@@ -12,6 +11,8 @@ from callboard.backends.blob_store import BlobStore
 from callboard.backends.log import READ_RECORDS_MAX, Log
 from callboard.backends.logs.limits import record_bytes
 from callboard.content.manifest import Header, ManifestEntry, read_roots
+from callboard.content.package import Content
+from callboard.content.package import opened as opened_content
 from callboard.errors import BlobError, CallboardError, OffsetOutOfRange, PackageError, SchemaTooNew, Undecodable
 from callboard.messages.distribution import (
     CommandMessage,
@@ -109,7 +110,7 @@ async def record_data(log: Log, blobs: BlobStore, topic: str, offset: int, spool
     data = plain_record(topic, record, event)
     if isinstance(event, PackageMessage) and event.kind is Kind.ADD:
         try:
-            data["entries"] = await _entries(event, blobs, spool)
+            data["entries"] = [_plain(asdict(entry)) for entry in await entries_of(event, blobs, spool)]
         except (PackageError, BlobError, SchemaTooNew) as error:
             data["problem"] = str(error)
     return data
@@ -162,16 +163,13 @@ def _order(command: CommandMessage) -> str:
     return "a command that this version does not know"
 
 
-async def _entries(package: PackageMessage, blobs: BlobStore, spool: Path) -> list[dict[str, Any]]:
-    """The entries as the package's manifest has them."""
-    content = package.content
-    if package.content_ref:
-        path = await blobs.fetch(package.content_ref, spool)
-        content = path.read_bytes()
-    file = io.BytesIO(content)
-    header = Header.read(file)
-    list(read_roots(file, header.roots))
-    return [_plain(asdict(ManifestEntry.read(file))) for _ in range(header.entries)]
+async def entries_of(package: PackageMessage, blobs: BlobStore, spool: Path) -> list[ManifestEntry]:
+    """The entries as the package's manifest has them; a large package is fetched into ``spool``."""
+    content: Content = await blobs.fetch(package.content_ref, spool) if package.content_ref else package.content
+    with opened_content(content) as file:
+        header = Header.read(file)
+        list(read_roots(file, header.roots))
+        return [ManifestEntry.read(file) for _ in range(header.entries)]
 
 
 def _plain(value: Any) -> Any:

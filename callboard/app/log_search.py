@@ -71,7 +71,7 @@ async def newest(log: Log, topic: str, wanted: RecordFilter, limit: int, before:
         if looked_at >= SCAN_MAX:
             return Found(tuple(reversed(found)), looked_at, end)
         start = max(low, end - WINDOW_OFFSETS)
-        window = [record async for record in _between(log, topic, start, end)]
+        window = [record async for record in between(log, topic, start, end)]
         looked_at, end = looked_at + len(window), start
         for record in reversed(window):
             event = opened(record)
@@ -85,7 +85,7 @@ async def oldest(log: Log, topic: str, wanted: RecordFilter, limit: int, start: 
     found: list[LoggedRecord] = []
     looked_at = 0
     end = (await _range(log, topic, wanted))[1]
-    async for record in _between(log, topic, start, max(start, end), strict=True):
+    async for record in between(log, topic, start, max(start, end), strict=True):
         if len(found) >= limit:
             break
         if looked_at >= SCAN_MAX:
@@ -100,7 +100,7 @@ async def oldest(log: Log, topic: str, wanted: RecordFilter, limit: int, start: 
 async def matching(log: Log, topic: str, wanted: RecordFilter) -> AsyncIterator[tuple[Record, Event | CallboardError]]:
     """Every record that is wanted, oldest first."""
     low, end = await _range(log, topic, wanted)
-    async for record in _between(log, topic, low, end):
+    async for record in between(log, topic, low, end):
         event = opened(record)
         if wanted.admits(record, event):
             yield record, event
@@ -116,7 +116,7 @@ async def _range(log: Log, topic: str, wanted: RecordFilter) -> tuple[int, int]:
     return low, end
 
 
-async def _between(log: Log, topic: str, start: int, end: int, *, strict: bool = False) -> AsyncIterator[Record]:
+async def between(log: Log, topic: str, start: int, end: int, *, strict: bool = False) -> AsyncIterator[Record]:
     """The records in ``[start, end)`` that are still there; with ``strict`` the first of them must be."""
     while start < end or strict:
         try:

@@ -42,16 +42,18 @@ class SnapshotTaken:
 
 async def take_snapshot(repository: str, target: Path, base: Path, now_ns: int) -> SnapshotTaken:
     """Write a snapshot of a repository whose subscriber does not run."""
-    async with _origin(repository, base) as (source, stored):
-        ledger = _ledger(repository, stored)
+    await origin_of(repository, base)
+    async with held(repository, base) as (source, stored):
+        ledger = ledger_of(repository, stored)
         taken = await asyncio.to_thread(write_snapshot, source, stored, target, now_ns)
         return SnapshotTaken(str(target), ledger.subscriber, ledger.offset, taken.length)
 
 
 async def seed_from_repository(log: Log, topic: str, name: str, into: str, origin: str, base: Path) -> Seeded:
     """Copy content and position of a repository whose subscriber does not run, of whatever kind the two are."""
-    async with _origin(origin, base) as (source, stored):
-        ledger = _ledger(origin, stored)
+    await origin_of(origin, base)
+    async with held(origin, base) as (source, stored):
+        ledger = ledger_of(origin, stored)
         await _check_position(log, topic, ledger)
         entries = await asyncio.to_thread(lambda: list(source.entries("/", deep=True)))
         await _fill(into, base, map(Put, entries), name, ledger)
@@ -63,7 +65,7 @@ async def seed_from_snapshot(log: Log, topic: str, name: str, into: str, snapsho
     with tempfile.TemporaryDirectory(prefix="callboard-seed-") as spool:
         package = Path(spool) / "package"
         taken = await asyncio.to_thread(read_snapshot, snapshot, package)
-        ledger = _ledger(str(snapshot), taken.ledger)
+        ledger = ledger_of(str(snapshot), taken.ledger)
         await _check_position(log, topic, ledger)
         content = await asyncio.to_thread(open_package, package)
         await _fill(into, base, content.operations({}), name, ledger)
@@ -71,33 +73,31 @@ async def seed_from_snapshot(log: Log, topic: str, name: str, into: str, snapsho
 
 
 @asynccontextmanager
-async def _held(repository: str, base: Path) -> AsyncIterator[tuple[Repository, bytes]]:
+async def held(repository: str, base: Path) -> AsyncIterator[tuple[Repository, bytes]]:
     """The repository and its ledger. Nobody else has it meanwhile; ``RepositoryBusy`` while a subscriber runs."""
-    held = open_repository(repository, base)
+    opened = open_repository(repository, base)
     try:
-        yield held, await held.open()
+        yield opened, await opened.open()
     finally:
-        await held.close()
+        await opened.close()
 
 
-@asynccontextmanager
-async def _origin(repository: str, base: Path) -> AsyncIterator[tuple[Repository, bytes]]:
-    """The same of one that must be there; opening it would create it."""
+async def origin_of(repository: str, base: Path) -> None:
+    """Raise ``RequestRefused`` unless the repository is there: to open it would create it."""
     await asyncio.to_thread(lambda: list(open_repository(repository, base).entries("/", deep=False)))
-    async with _held(repository, base) as found:
-        yield found
 
 
 async def _fill(into: str, base: Path, operations: Iterable[Operation], name: str, ledger: Ledger) -> None:
     """Content and ledger in one transaction: it is seeded, or empty. Only an empty repository is taken."""
-    async with _held(into, base) as (repository, stored):
+    async with held(into, base) as (repository, stored):
         if stored or await asyncio.to_thread(lambda: len(list(repository.entries("/", deep=True)))) > 1:
             raise RequestRefused(f"{into} is not empty; choose a new repository, or empty this one")
         adopted = bookkeeping.adopt(ledger, name, secrets.token_hex(16))
         await repository.apply(operations, codec.encode(adopted))
 
 
-def _ledger(where: str, stored: bytes) -> Ledger:
+def ledger_of(where: str, stored: bytes) -> Ledger:
+    """The ledger, which must be that of a subscriber with a position."""
     try:
         ledger = codec.decode(Ledger, stored) if stored else None
     except Undecodable as error:

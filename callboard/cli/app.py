@@ -14,6 +14,7 @@ from callboard.cli import (
     doctor,
     errors,
     events,
+    explain,
     forget,
     init,
     invalidate,
@@ -25,6 +26,7 @@ from callboard.cli import (
     queue,
     ready,
     resend,
+    reset,
     run_publisher,
     run_subscriber,
     seed,
@@ -88,8 +90,10 @@ logs.command()(with_board_options(log.show))
 logs.command()(with_board_options(log.export))
 logs.command()(with_board_options(resend.resend))
 logs.command()(with_board_options(trim.trim))
+app.command()(with_board_options(explain.explain))
 app.command()(with_board_options(seed.seed))
 app.command()(with_board_options(seed.snapshot))
+app.command()(with_board_options(reset.reset))
 app.add_typer(large, name="blobs", help="Look after large content.")
 large.command("collect")(with_board_options(blobs.collect))
 app.command()(with_board_options(doctor.doctor))

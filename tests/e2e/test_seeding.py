@@ -81,3 +81,17 @@ def test_a_repository_in_use_and_one_that_is_not_there_seed_nobody(terminal, imp
     assert "no position" in terminal.refused("snapshot", "./site", "--to", "edge.snapshot")
     assert "say what to begin with" in terminal.refused("seed", "edge-2", "--into", "./out-2")
     assert not any((terminal.folder / name).exists() for name in ("out-2", "edge.snapshot", "nowhere"))
+
+
+@pytest.mark.proves("F97")
+def test_a_position_is_reset_by_hand_and_the_content_stays(terminal, imported):
+    assert "Nobody is here to ask" in terminal.refused("reset", "./out-1")
+    assert terminal.json("reset", "./out-1", "--to", str(imported[1]), "--yes")["before"] == imported[1]
+    assert (terminal.folder / "out-1" / "index.html").exists()
+    assert "holds [" in terminal.refused("reset", "./out-1", "--to", "99", "--yes")
+    terminal.run("run", "subscriber", "edge-1", "--into", "./out-1", "--until-caught-up")
+    assert terminal.until("edge-1", lambda row: row["offset"] == imported[2])["imported"] == 2
+    terminal.run("reset", "./out-1", "--yes")
+    terminal.run("run", "subscriber", "edge-1", "--into", "./out-1", "--until-caught-up")
+    assert terminal.until("edge-1", lambda row: row["offset"] == imported[2])["imported"] == 3
+    assert "does not exist" in terminal.refused("reset", "./nowhere", "--yes")

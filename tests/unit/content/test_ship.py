@@ -29,6 +29,7 @@ async def delivered(tree, sent, blobs, spool):
         return await asyncio.to_thread(tree.apply, received.operations())
 
 
+@pytest.mark.proves("F20")
 @pytest.mark.parametrize("inline_max", [0, 10_000])
 @pytest.mark.parametrize("threshold", [0, 5, 10_000])
 def test_what_is_built_is_received(sample, new_tree, blobs, spool, inline_max, threshold):
@@ -139,6 +140,7 @@ def everything(root):
     ]
 
 
+@pytest.mark.proves("F21")
 def test_paths_and_digests_count_towards_what_fits_in_the_record(new_tree, blobs, spool):
     tree = new_tree()
     for number in range(40):
