@@ -45,6 +45,7 @@ class NotifierStage:
         self.first: dict[str, int] = defaultdict(int)
         self.log_ids: dict[str, str] = defaultdict(lambda: "L1")
         self.members: dict[str, Member] = {}
+        self.unread = 0
         self.unavailable: set[type[Perform]] = set()
         self.appends = 0
         self.steps = 0
@@ -138,7 +139,8 @@ class NotifierStage:
         if asked > self.answered:
             self.answered = asked
             self._step()
-            self.it.feed(FleetView(members=tuple(self.members.values())), Origin("fleet"))
+            view = FleetView(members=tuple(self.members.values()), unread=self.unread)
+            self.it.feed(view, Origin("fleet"))
             return True
         for effect in self.it.open:
             result = self._result(effect)

@@ -63,6 +63,19 @@ def test_a_fleet_that_was_empty_for_a_while_costs_no_event(notifier_stage: type[
     assert stage.told("distributed") == [0, 1, 2]
 
 
+@pytest.mark.proves("F67")
+def test_nothing_is_distributed_by_a_view_in_which_somebody_may_be_missing(notifier_stage: type[Stage]) -> None:
+    stage = notifier_stage(("distributed",))
+    stage.publish("p0")
+    stage.announce("fast", 0)
+    stage.unread = 7
+    stage.run()
+    assert stage.told("distributed") == []
+    stage.unread = 0
+    stage.run()
+    assert stage.told("distributed") == [0]
+
+
 @pytest.mark.proves("F65")
 @pytest.mark.parametrize(
     ("slow", "told"),
