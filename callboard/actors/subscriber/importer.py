@@ -84,10 +84,11 @@ class Importer:
     Sends: Report, LogMessage (announcer), PackagesWanted (package_poller), CommandsWanted (command_handler),
         StatusesPending (bookkeeper), VerdictsWanted (golden_watcher), AgentProblem (gateway).
     Stores: the ledger, in the repository: with each package in one transaction, and before each attempt.
-    Timers: "open" the repository again, "look" for the log's bounds again, "retry" a package, "report", "settle", call a
-        "hook" again, say that an import is "slow".
-    Gives up when: a package failed ``max_retries + 1`` times (status REMOVED_FAILED, the queue moves on), or its hook did
-        so after the import (HOOK_FAILED); the repository cannot be opened at the start, or is another one after an error.
+    Timers: "open" the repository again, "look" for the log's bounds again, "retry" a package, ask a "gate" again,
+        "report", "settle", call a "hook" again, say that an import is "slow".
+    Gives up when: a package failed ``max_retries + 1`` times (status REMOVED_FAILED, the queue moves on), or its hook
+        did so after the import (HOOK_FAILED); the repository cannot be opened at the start, or is another one after an
+        error.
     """
 
     def __init__(self, settings: SubscriberSettings, rng: Random) -> None:
