@@ -52,3 +52,17 @@ def test_orders_are_signed_with_the_key_that_the_configuration_names(terminal):
     for words in (("doctor",), ("status",), ("log", "list", "--topic", "command")):
         shown = terminal.run(*words)
         assert "0123456789abcdef" not in shown.stdout + shown.stderr
+
+
+def test_a_staged_subscriber_in_processes_waits_for_the_golden_one(terminal):
+    first = terminal.json("publish", "./site")["offset"]
+    terminal.start("run", "subscriber", "edge-1", "--into", "./out", "--golden", "edge-0", "--runtime", "processes")
+    row = terminal.until("edge-1", lambda row: row["state"] == "staged" and "never heard of" in row["reason"])
+    assert f"waits for edge-0's verdict on offset {first}" in row["reason"]
+    terminal.run("run", "subscriber", "edge-0", "--into", "./golden", "--editable", "--until-caught-up")
+    terminal.until("edge-1", lambda row: row["imported"] == 1)
+    second = terminal.json("publish", "./site", "/blog")["offset"]
+    row = terminal.until("edge-1", lambda row: row["state"] == "staged" and f"offset {second}" in row["reason"])
+    assert f"edge-0 is stopped at offset {first}" in row["reason"]
+    assert terminal.json("retry", "edge-1", "--without-golden")["packages"] == 1
+    terminal.until("edge-1", lambda row: row["imported"] == 2 and row["state"] == "idle")

@@ -289,6 +289,16 @@ def test_a_subscriber_that_is_not_editable_tells_only_of_what_it_gave_up() -> No
     assert [status.status for status in pending.statuses] == [Status.REMOVED_FAILED]
 
 
+@pytest.mark.proves("F82", "W12")
+def test_imports_go_on_while_many_statuses_wait_for_their_topic() -> None:
+    it = ImporterDriver(editable=True).arrive()
+    it.read(*(package(offset) for offset in range(10, 60)))
+    for _ in range(50):
+        it.done(ImportPackages)
+    assert it.report().imported == 50
+    assert it.state()[0] is State.IDLE
+
+
 def test_a_full_outbox_stops_imports_and_the_state_says_so_until_it_empties() -> None:
     it = ImporterDriver(editable=True, outbox_max=3).arrive()
     it.read(*(package(offset) for offset in range(10, 20)))
