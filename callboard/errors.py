@@ -18,6 +18,10 @@ CallboardError
 ├── RepositoryError
 │   ├── RepositoryBusy     another process holds this repository
 │   └── RepositoryUnavailable   disk full, no permission, ...: repair, then it goes on by itself
+├── ArchiveError
+│   ├── ArchiveHole        records were trimmed before they were archived; find them elsewhere, or accept the hole
+│   ├── ArchiveBusy        another process was faster; leave it to that one
+│   └── ArchiveDamaged     a part is missing or altered; restore the archive from a copy
 ├── PackageError
 │   ├── PackageCorrupt     the bytes are not what was published; restore them or clear the package
 │   └── PackageRefused     the package asks for something that is never done, such as leaving the root
@@ -112,6 +116,22 @@ class RepositoryBusy(RepositoryError):
 
 class RepositoryUnavailable(RepositoryError):
     """The repository cannot be written just now: disk full, no permission, ..."""
+
+
+class ArchiveError(CallboardError):
+    """The archive could not do what was asked."""
+
+
+class ArchiveHole(ArchiveError):
+    """Records that the archive should have are on no log any more."""
+
+
+class ArchiveBusy(ArchiveError):
+    """Another process writes to this archive."""
+
+
+class ArchiveDamaged(ArchiveError):
+    """A manifest or a segment of the archive is missing, or is not what was written."""
 
 
 class PackageError(CallboardError):

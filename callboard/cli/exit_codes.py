@@ -1,6 +1,8 @@
 """What the exit code of a command says."""
 
 from callboard.errors import (
+    ArchiveBusy,
+    ArchiveHole,
     BlobError,
     CallboardError,
     ConfigError,
@@ -36,6 +38,8 @@ INTERRUPTED = 130
 _CODES: tuple[tuple[type[CallboardError], int], ...] = (
     (SubscriberTaken, TAKEN),
     (RepositoryBusy, TAKEN),
+    (ArchiveBusy, TAKEN),
+    (ArchiveHole, USAGE),
     (SchemaTooNew, TOO_NEW),
     (ConfigError, USAGE),
     (RequestRefused, USAGE),

@@ -9,6 +9,7 @@ from operator import attrgetter
 
 from callboard.backends.log import READ_BYTES_MAX, READ_RECORDS_MAX, Bounds, Capability, Retention
 from callboard.backends.logs.limits import check_sizes, check_topic_name, closed, missing, record_bytes
+from callboard.backends.restorable import Key, Returned, are_behind
 from callboard.backends.wake_up import WakeUp
 from callboard.errors import OffsetOutOfRange
 from callboard.messages.record import NewRecord, Record
@@ -41,6 +42,13 @@ class _Topic:
             self.keys[new.key] = offset
             self.key_of[offset] = new.key
         return offset
+
+    def put_back(self, record: Record, key: Key | None) -> None:
+        self.records.append(record)
+        self.end = record.offset + 1
+        if isinstance(key, str):
+            self.keys[key] = record.offset
+            self.key_of[record.offset] = key
 
     def drop(self, count: int) -> None:
         for record in self.records[:count]:
@@ -122,6 +130,25 @@ class MemoryLog:
     async def identity(self, topic: str) -> str:
         """See ``Log``."""
         return self._topic(topic).identity
+
+    async def keys(self, topic: str, start: int, stop: int) -> dict[int, Key]:
+        """See ``Restorable``."""
+        return {offset: key for offset, key in self._topic(topic).key_of.items() if start <= offset < stop}
+
+    async def put_back(self, topic: str, records: Sequence[Returned]) -> bool:
+        """See ``Restorable``."""
+        held = self._topic(topic)
+        if not are_behind(records, held.end):
+            return False
+        for record, key in records:
+            held.put_back(record, key)
+        held.appended.ring()
+        return True
+
+    async def complete(self, topic: str, identity: str, first: int, end: int) -> None:  # noqa: ARG002 - it has a record
+        """See ``Restorable``."""
+        held = self._topic(topic)
+        held.identity, held.end = identity or held.identity, max(held.end, end)
 
     async def close(self) -> None:
         """See ``Log``; the records are gone."""

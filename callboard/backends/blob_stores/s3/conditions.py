@@ -28,7 +28,7 @@ class Conditions:
         """What to add to a write so that it only creates: nothing, where the server would ignore it."""
         async with self._asking:
             if self._parameters is None:
-                honoured = await _honoured(s3)
+                honoured = await declines_to_overwrite(s3)
                 self._parameters = IF_ABSENT if honoured else {}
                 if not honoured:
                     get_logger(bucket=str(s3.bucket)).warning(
@@ -38,7 +38,7 @@ class Conditions:
             return self._parameters
 
 
-async def _honoured(s3: Connection) -> bool:
+async def declines_to_overwrite(s3: Connection) -> bool:
     """Two writes of one object: the second must be declined. The object stays, so that next time one is enough."""
     for _ in range(2):
         try:

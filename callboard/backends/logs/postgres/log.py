@@ -10,7 +10,7 @@ from typing import Concatenate, ParamSpec, TypeVar
 from callboard.backends.examination import Clock, Examination
 from callboard.backends.log import READ_BYTES_MAX, READ_RECORDS_MAX, Bounds, Capability, Retention
 from callboard.backends.logs.limits import check_topic_name, closed, is_topic_name, missing
-from callboard.backends.logs.postgres import reader, retention
+from callboard.backends.logs.postgres import reader, restore, retention
 from callboard.backends.logs.postgres.append import Row, append_rows, to_rows
 from callboard.backends.logs.postgres.connections import Connections
 from callboard.backends.logs.postgres.listener import Listener
@@ -19,6 +19,7 @@ from callboard.backends.postgres import asyncpg
 from callboard.backends.postgres.examination import examine_server
 from callboard.backends.postgres.failure import UNKNOWN_OUTCOME, explained
 from callboard.backends.postgres.server import Connection, Server
+from callboard.backends.restorable import Key, Returned
 from callboard.errors import ConfigError, LogReplaced, LogUnavailable
 from callboard.messages.record import NewRecord, Record
 
@@ -119,6 +120,18 @@ class PostgresLog:
         if row is None:
             raise missing(topic)
         return str(row[1])
+
+    async def keys(self, topic: str, start: int, stop: int) -> dict[int, Key]:
+        """See ``Restorable``."""
+        return await self._look(topic, restore.keys, start, stop)
+
+    async def put_back(self, topic: str, records: Sequence[Returned]) -> bool:
+        """See ``Restorable``."""
+        return await self._look(topic, restore.put_back, records)
+
+    async def complete(self, topic: str, identity: str, first: int, end: int) -> None:
+        """See ``Restorable``."""
+        await self._look(topic, restore.complete, identity, first, end)
 
     async def examine(self, topics: Sequence[str], clock: Clock) -> Examination:
         """See ``ExaminableLog``. Looks at a schema that is missing, older or newer as well."""

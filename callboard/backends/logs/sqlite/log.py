@@ -11,13 +11,15 @@ from typing import ParamSpec, TypeVar
 
 from callboard.backends.examination import Clock, Examination
 from callboard.backends.log import READ_BYTES_MAX, READ_RECORDS_MAX, Bounds, Capability, Retention
-from callboard.backends.logs.limits import check_topic_name, closed, is_topic_name, missing
+from callboard.backends.logs.limits import check_topic_name, closed, is_topic_name, missing, record_bytes
+from callboard.backends.logs.sqlite import restore
 from callboard.backends.logs.sqlite.append import append_rows, to_rows
 from callboard.backends.logs.sqlite.examination import examine
 from callboard.backends.logs.sqlite.failure import explained
 from callboard.backends.logs.sqlite.retention import PAUSE_S, give_back_slice, remove_slice
 from callboard.backends.logs.sqlite.schema import Files, prepare
 from callboard.backends.logs.sqlite.topic import Topic
+from callboard.backends.restorable import Key, Returned
 from callboard.errors import ConfigError, LogUnavailable
 from callboard.messages.record import NewRecord, Record
 
@@ -118,6 +120,22 @@ class SqliteLog:
         """See ``Log``."""
         held = await self._topic(topic)
         return await self._run(held.reader.identity)
+
+    async def keys(self, topic: str, start: int, stop: int) -> dict[int, Key]:
+        """See ``Restorable``."""
+        held = await self._topic(topic)
+        return await self._run(held.reader.keys, start, stop)
+
+    async def put_back(self, topic: str, records: Sequence[Returned]) -> bool:
+        """See ``Restorable``."""
+        held = await self._topic(topic)
+        size = sum(record_bytes(returned.record) for returned in records)
+        return await held.writer().submit(partial(restore.put_back, records=records), size)
+
+    async def complete(self, topic: str, identity: str, first: int, end: int) -> None:  # noqa: ARG002 - it has a record
+        """See ``Restorable``."""
+        held = await self._topic(topic)
+        await held.writer().submit(partial(restore.complete, identity=identity, end=end))
 
     async def examine(self, topics: Sequence[str], clock: Clock) -> Examination:  # noqa: ARG002 - no server, no clock
         """See ``ExaminableLog``; the schema is checked by every look at a topic."""

@@ -9,6 +9,7 @@ from callboard.backends.log import Bounds, Retention
 from callboard.backends.logs.limits import closed
 from callboard.backends.logs.sqlite.bell import Bell
 from callboard.backends.logs.sqlite.failure import explained
+from callboard.backends.logs.sqlite.restore import keys
 from callboard.backends.logs.sqlite.retention import lowest_staying
 from callboard.backends.logs.sqlite.schema import (
     Files,
@@ -19,6 +20,7 @@ from callboard.backends.logs.sqlite.schema import (
     prepare,
     replaced,
 )
+from callboard.backends.restorable import Key
 from callboard.errors import OffsetOutOfRange
 from callboard.messages.record import Record, records_of
 
@@ -79,6 +81,11 @@ class Reader:
         """See ``Log.identity``."""
         with self._look() as db:
             return identity(db)
+
+    def keys(self, start: int, stop: int) -> dict[int, Key]:
+        """See ``Restorable.keys``."""
+        with self._look() as db:
+            return keys(db, start, stop)
 
     def close(self) -> None:
         """Close the connections, those in use when their look ends; idempotent."""

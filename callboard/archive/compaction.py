@@ -1,0 +1,117 @@
+"""Rewrites the small segments of a topic into large ones, as a new generation that takes the place of the manifests.
+
+One file decides: until the generation is there, readers see the manifests; from then on, its files. What it replaced
+stays for a day, for those who have begun to read it.
+"""
+
+import asyncio
+import tempfile
+from collections.abc import AsyncIterator, Callable, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+from callboard.archive import layout
+from callboard.archive.manifest import Generation, Segment, encode
+from callboard.archive.reader import ArchiveReader
+from callboard.archive.segment import SEGMENT_BYTES, SEGMENT_RECORDS, SegmentWriter
+from callboard.archive.store import ArchiveStore
+from callboard.archive.topic_archive import TopicArchive, load
+from callboard.archive.vacuum import ORPHAN_AGE_NS
+from callboard.errors import ArchiveBusy
+
+
+@dataclass(frozen=True, slots=True)
+class Compacted:
+    """A generation: so many files of a topic became so many; ``generation`` is 0 if there was nothing to do."""
+
+    topic: str
+    generation: int
+    files_before: int
+    files: int
+    rows: int
+
+
+async def compact(
+    store: ArchiveStore,
+    topic: str,
+    clock: Callable[[], int],
+    unique: Callable[[], str],
+    *,
+    segment_bytes: int = SEGMENT_BYTES,
+) -> Compacted:
+    """Rewrite files that are smaller than half of ``segment_bytes`` and have such neighbours.
+
+    Raises:
+        ArchiveBusy: another process compacts this topic.
+        ArchiveDamaged: a file is missing or altered; nothing is changed.
+    """
+    found = await load(store, topic)
+    runs = _runs(found.files, segment_bytes // 2) if found else []
+    if found is None or all(len(run) == 1 for run in runs):
+        files = len(found.files) if found else 0
+        return Compacted(topic, 0, files, files, found.rows if found else 0)
+    begun_ns = clock()
+    files_now: list[Segment] = []
+    for run in runs:
+        if len(run) == 1:
+            files_now += run
+        else:
+            files_now += [file async for file in _rewrite(store, found, run, unique, segment_bytes)]
+    assert sum(file.rows for file in files_now) == found.rows, "records were lost or doubled by the compaction"
+    if clock() - begun_ns > ORPHAN_AGE_NS // 2:
+        raise ArchiveBusy(f"topic {topic!r} took too long to compact, its new files may be vacuumed; run it again")
+    generation = Generation(
+        topic=topic,
+        number=found.generation + 1,
+        log_id=found.tip.log_id,
+        first=found.first,
+        last=found.tip.last,
+        previous=found.digest,
+        files=tuple(files_now),
+        holes=found.holes,
+        time_ns=clock(),
+    )
+    name, content = layout.generation(topic, generation.number), encode(generation)
+    if not await store.put_new(name, content) and await store.get(name) != content:
+        raise ArchiveBusy(f"another process compacted topic {topic!r} in {store.place} meanwhile; leave it to that one")
+    return Compacted(topic, generation.number, len(found.files), len(files_now), found.rows)
+
+
+def _runs(files: Sequence[Segment], large: int) -> list[list[Segment]]:
+    """The files in their order; small ones that are neighbours together, each large one alone."""
+    runs: list[list[Segment]] = []
+    for file in files:
+        small = file.length < large and file.rows < SEGMENT_RECORDS // 2
+        if small and runs and runs[-1][-1].length < large and runs[-1][-1].rows < SEGMENT_RECORDS // 2:
+            runs[-1].append(file)
+        else:
+            runs.append([file])
+    return runs
+
+
+async def _rewrite(
+    store: ArchiveStore, found: TopicArchive, run: Sequence[Segment], unique: Callable[[], str], segment_bytes: int
+) -> AsyncIterator[Segment]:
+    """The same rows in new files, which are in the store."""
+    reader = ArchiveReader(store)
+    with tempfile.TemporaryDirectory(prefix="callboard-archive-") as spool:
+        writer = SegmentWriter(Path(spool) / "segment.parquet")
+        try:
+            for old in run:
+                async for batch in reader.segment(old):
+                    await asyncio.to_thread(writer.add, batch)
+                    if writer.length >= segment_bytes or writer.rows >= SEGMENT_RECORDS:
+                        yield await _put(store, found.topic, writer, unique)
+                        writer = SegmentWriter(writer.path)
+            if writer.rows:
+                yield await _put(store, found.topic, writer, unique)
+        finally:
+            writer.abandon()
+
+
+async def _put(store: ArchiveStore, topic: str, writer: SegmentWriter, unique: Callable[[], str]) -> Segment:
+    name = layout.segment(topic, writer.first, unique())
+    segment = await asyncio.to_thread(writer.finish, name)
+    await store.put_new(name, writer.path)
+    writer.path.unlink()
+    return segment

@@ -1,0 +1,150 @@
+"""What an archive says of itself: manifests, each of a range of offsets, and generations, the results of compactions.
+
+Both are JSON, written once and never changed. A manifest carries the digest of the one before it, so that a range that
+was removed, altered or put in from elsewhere is found out.
+"""
+
+import hashlib
+import json
+from dataclasses import asdict, dataclass, field
+from typing import Any, TypeVar
+
+from pydantic import TypeAdapter, ValidationError
+
+from callboard.archive import layout
+from callboard.errors import ArchiveDamaged, SchemaTooNew
+
+FORMAT = 1
+"""Of manifests, generations and segments. A reader takes this one and older ones."""
+
+T = TypeVar("T")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Segment:
+    """A Parquet file: records with offsets from ``first`` to ``last``, both among them, in order."""
+
+    name: str
+    first: int
+    last: int
+    rows: int
+    length: int
+    sha256: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Link:
+    """A manifest, by where its range ends and the digest of its bytes."""
+
+    next: int
+    sha256: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Hole:
+    """Offsets from ``first`` up to ``next`` were trimmed from the log before they were archived; that was accepted."""
+
+    first: int
+    next: int
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Manifest:
+    """The topic's records with offsets of at least ``first`` and below ``next``; all of them, unless it is a hole.
+
+    ``log_id`` is the identity of the topic they were read from, ``vector`` where the other topics ended when they were,
+    ``previous`` the manifest before it, whose ``next`` is this one's ``first``; the first of a topic has none.
+    """
+
+    topic: str
+    log_id: str
+    first: int
+    next: int
+    previous: Link | None
+    files: tuple[Segment, ...]
+    vector: dict[str, int]
+    time_ns: int
+    hole: bool = False
+    format: int = FORMAT
+
+    @property
+    def holes(self) -> tuple[Hole, ...]:
+        """The range, if it is a hole."""
+        return (Hole(first=self.first, next=self.next),) if self.hole else ()
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Generation:
+    """The same records as those of all manifests up to ``last``, in other files. It takes their place.
+
+    ``previous`` is the digest of the generation before it, empty for the first.
+    """
+
+    topic: str
+    number: int
+    log_id: str
+    first: int
+    last: Link
+    previous: str
+    files: tuple[Segment, ...]
+    time_ns: int
+    holes: tuple[Hole, ...] = field(default=())
+    format: int = FORMAT
+
+
+def encode(document: Manifest | Generation) -> bytes:
+    """The bytes of a manifest or a generation."""
+    return json.dumps(asdict(document), indent=1).encode() + b"\n"
+
+
+def digest(content: bytes) -> str:
+    """What the next document says of this one."""
+    return hashlib.sha256(content).hexdigest()
+
+
+def decode_manifest(name: str, content: bytes) -> Manifest:
+    """The manifest. Raises ``ArchiveDamaged`` and ``SchemaTooNew``."""
+    found = _decode(_MANIFEST, name, content)
+    if name != layout.manifest(found.topic, found.first) or not _in_order(found.first, found.next, found.files):
+        raise _damaged(name, "its ranges contradict one another")
+    return found
+
+
+def decode_generation(name: str, content: bytes) -> Generation:
+    """The generation. Raises ``ArchiveDamaged`` and ``SchemaTooNew``."""
+    found = _decode(_GENERATION, name, content)
+    if name != layout.generation(found.topic, found.number) or not _in_order(
+        found.first, found.last.next, found.files
+    ):
+        raise _damaged(name, "its ranges contradict one another")
+    return found
+
+
+_MANIFEST = TypeAdapter(Manifest)
+_GENERATION = TypeAdapter(Generation)
+
+
+def _decode(adapter: TypeAdapter[T], name: str, content: bytes) -> T:
+    try:
+        plain: Any = json.loads(content)
+        if isinstance(plain, dict) and isinstance(plain.get("format"), int) and plain["format"] > FORMAT:
+            raise SchemaTooNew(f"{name} is of format {plain['format']} and this callboard knows {FORMAT}; upgrade it")
+        return adapter.validate_json(content, strict=True)
+    except ValidationError as error:
+        raise _damaged(name, f"{error.error_count()} of its fields are not as they should be") from error
+    except ValueError as error:
+        raise _damaged(name, str(error)) from error
+
+
+def _in_order(first: int, following: int, files: tuple[Segment, ...]) -> bool:
+    """Whether the files are inside the range, one after the other."""
+    at = first
+    for file in files:
+        if not (at <= file.first <= file.last < following and layout.SEGMENT.fullmatch(file.name)):
+            return False
+        at = file.last + 1
+    return 0 <= first <= following
+
+
+def _damaged(name: str, why: str) -> ArchiveDamaged:
+    return ArchiveDamaged(f"{name} is damaged: {why}; restore the archive from a copy")

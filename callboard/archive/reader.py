@@ -1,0 +1,173 @@
+"""Reads an archive: records in order, of files that are checked before they are used."""
+
+import asyncio
+import hashlib
+import tempfile
+from collections.abc import AsyncIterator
+from itertools import pairwise
+from pathlib import Path
+from types import TracebackType
+from typing import Any, Self
+
+import pyarrow as pa
+import pyarrow.compute as pc
+import pyarrow.parquet as pq
+
+from callboard.archive.manifest import Segment
+from callboard.archive.store import ArchiveStore, open_archive
+from callboard.archive.topic_archive import TopicArchive, load
+from callboard.backends.restorable import Key, Returned
+from callboard.errors import ArchiveDamaged, ArchiveHole, BlobMissing, OffsetOutOfRange
+from callboard.messages.record import Record, records_of
+
+BATCH_ROWS = 10_000
+"""Rows that are made into records at a time, while others wait."""
+
+
+class ArchiveReader:
+    """Reads the topics of an archive. To be used in ``async with``, or closed.
+
+    Args:
+        place: a folder or ``s3://BUCKET/PREFIX``; or a store, which it then owns.
+        base: the folder from which relative paths count; the current one if not given.
+    """
+
+    def __init__(self, place: str | ArchiveStore, base: Path | None = None) -> None:
+        self._store = open_archive(place, base or Path.cwd()) if isinstance(place, str) else place
+
+    async def __aenter__(self) -> Self:
+        return self
+
+    async def __aexit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        await self.close()
+
+    async def close(self) -> None:
+        """Release everything; idempotent."""
+        await self._store.close()
+
+    async def topic(self, topic: str) -> TopicArchive | None:
+        """What there is of the topic at this moment; None if nothing. Raises ``ArchiveDamaged``."""
+        return await load(self._store, topic)
+
+    async def read(self, topic: str, start: int | None = None, stop: int | None = None) -> AsyncIterator[Record]:
+        """The records with offsets of at least ``start`` and below ``stop``, in order; all if neither is given.
+
+        Raises:
+            OffsetOutOfRange: the archive does not reach that far, or begins later.
+            ArchiveHole: an accepted hole is in this range.
+            ArchiveDamaged: a file is missing or altered.
+        """
+        async for batch in self.batches(topic, start, stop):
+            for record in _records(batch):
+                yield record
+
+    async def read_with_keys(
+        self, topic: str, start: int | None = None, stop: int | None = None
+    ) -> AsyncIterator[list[Returned]]:
+        """The records as lists, each with its key. Raises as ``read``."""
+        async for batch in self.batches(topic, start, stop):
+            texts, digests = batch.column("key").to_pylist(), batch.column("key_sha256").to_pylist()
+            keys: list[Key | None] = [text or known for text, known in zip(texts, digests, strict=True)]
+            yield [Returned(record, key) for record, key in zip(_records(batch), keys, strict=True)]
+
+    async def batches(
+        self, topic: str, start: int | None = None, stop: int | None = None, pinned: TopicArchive | None = None
+    ) -> AsyncIterator[pa.RecordBatch]:
+        """The same rows as Arrow batches with the columns of ``segment.SCHEMA``. Raises as ``read``.
+
+        ``pinned`` is what an earlier look at the topic found, to read again just that.
+        """
+        found = pinned or await self.topic(topic)
+        if found is None:
+            raise ArchiveDamaged(f"{self._store.place} has nothing of topic {topic!r}; correct its name, or archive it")
+        start, stop = found.first if start is None else start, found.next if stop is None else stop
+        if not found.first <= start <= stop <= found.next:
+            raise OffsetOutOfRange(topic, start if stop <= found.next else stop, found.first, found.next)
+        for hole in found.holes:
+            if hole.first < stop and start < hole.next:
+                raise ArchiveHole(
+                    f"the archive of topic {topic!r} has a hole from {hole.first} up to {hole.next}, which was "
+                    f"accepted; read up to {hole.first}, or from {hole.next} on"
+                )
+        with tempfile.TemporaryDirectory(prefix="callboard-archive-") as spool:
+            for segment in found.files:
+                if segment.first < stop and start <= segment.last:
+                    async for batch in self._rows(segment, start, stop, Path(spool)):
+                        yield batch
+
+    async def segment(self, segment: Segment) -> AsyncIterator[pa.RecordBatch]:
+        """All rows of a segment. Raises ``ArchiveDamaged`` if it is missing or altered."""
+        with tempfile.TemporaryDirectory(prefix="callboard-archive-") as spool:
+            async for batch in self._rows(segment, segment.first, segment.last + 1, Path(spool)):
+                yield batch
+
+    async def check(self, segment: Segment) -> None:
+        """Read the whole segment. Raises ``ArchiveDamaged`` unless it is what the manifest says."""
+        rows, last = 0, segment.first - 1
+        async for batch in self.segment(segment):
+            offsets = batch.column("offset").to_pylist()
+            rows += len(offsets)
+            if any(after <= before for before, after in pairwise((last, *offsets))):
+                raise ArchiveDamaged(f"{segment.name} is not in order; restore the archive from a copy")
+            last = offsets[-1]
+        if (rows, last) != (segment.rows, segment.last):
+            raise ArchiveDamaged(
+                f"{segment.name} has {rows} records up to {last} instead of {segment.rows} up to {segment.last}; "
+                "restore the archive from a copy"
+            )
+
+    async def _rows(self, segment: Segment, start: int, stop: int, spool: Path) -> AsyncIterator[pa.RecordBatch]:
+        path = await self._fetch(segment, spool)
+        file = await asyncio.to_thread(_open, path)
+        try:
+            for group in range(file.num_row_groups):
+                least, most = _range(file, group)
+                if least >= stop or most < start:
+                    continue
+                for batch in await asyncio.to_thread(_read_group, file, group):
+                    if least < start or most >= stop:
+                        offsets = batch.column("offset")
+                        inside = pc.and_(pc.greater_equal(offsets, start), pc.less(offsets, stop))
+                        batch = batch.filter(inside)  # noqa: PLW2901
+                    if batch.num_rows:
+                        yield batch
+        finally:
+            file.close()
+            if path.is_relative_to(spool):
+                path.unlink()
+
+    async def _fetch(self, segment: Segment, spool: Path) -> Path:
+        """The segment as a local file, which has the digest that its manifest says."""
+        try:
+            path = await self._store.fetch(segment.name, spool)
+        except BlobMissing as error:
+            raise ArchiveDamaged(str(error)) from error
+        if await asyncio.to_thread(_sha256, path) != segment.sha256:
+            raise ArchiveDamaged(f"{segment.name} is not what was archived; restore the archive from a copy")
+        return path
+
+
+def _open(path: Path) -> Any:
+    return pq.ParquetFile(path)
+
+
+def _range(file: Any, group: int) -> tuple[int, int]:
+    statistics = file.metadata.row_group(group).column(0).statistics
+    return statistics.min, statistics.max
+
+
+def _read_group(file: Any, group: int) -> list[pa.RecordBatch]:
+    batches: list[pa.RecordBatch] = file.read_row_group(group).to_batches(max_chunksize=BATCH_ROWS)
+    return batches
+
+
+def _records(batch: pa.RecordBatch) -> list[Record]:
+    columns = (batch.column(name).to_pylist() for name in ("offset", "time_ns", "payload", "headers"))
+    return records_of(zip(*columns, strict=True))
+
+
+def _sha256(path: Path) -> str:
+    with path.open("rb") as file:
+        return hashlib.file_digest(file, "sha256").hexdigest()

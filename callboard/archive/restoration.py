@@ -1,0 +1,118 @@
+"""Puts a topic back on a log: the same records under the same offsets.
+
+The log may be killed or the restoration interrupted: what is on the log by then is compared with the archive, and the
+next attempt goes on behind it. Only a log of which nobody else writes anything can be restored into.
+"""
+
+from collections.abc import AsyncIterator
+from dataclasses import dataclass
+
+from callboard.archive import layout
+from callboard.archive.archiver import lineage_note
+from callboard.archive.reader import ArchiveReader
+from callboard.archive.store import ArchiveStore
+from callboard.archive.topic_archive import TopicArchive
+from callboard.backends.log import Log
+from callboard.backends.restorable import Restorable
+from callboard.errors import NotSupported, RequestRefused
+from callboard.messages.record import Record
+
+
+@dataclass(frozen=True, slots=True)
+class Restored:
+    """Records that were put back, up to the offset ``next``; ``left`` are still to come."""
+
+    topic: str
+    next: int
+    rows: int
+    left: int
+
+
+async def restore(
+    store: ArchiveStore, log: Log, topic: str, *, same_identity: bool = False
+) -> AsyncIterator[Restored]:
+    """Put everything back that is archived of the topic, from behind the last accepted hole; a report for each batch.
+
+    Args:
+        store: the archive, open.
+        log: open, and without records.
+        topic: of the log; it is created.
+        same_identity: the log takes the place of the one that was archived, which must be gone for good: subscribers
+            go on where they are. Else it is another log, on which they have no position.
+
+    Raises:
+        NotSupported: the log gives its own offsets.
+        RequestRefused: the log has other records, or somebody appends to it meanwhile.
+        ArchiveDamaged: a file is missing or altered.
+    """
+    if not isinstance(log, Restorable):
+        raise NotSupported(
+            "this log gives offsets itself, so that an archive cannot be restored into it; restore into a log of "
+            "SQLite or PostgreSQL"
+        )
+    await log.ensure(topic)
+    reader = ArchiveReader(store)
+    found = await reader.topic(topic)
+    if found is None or await _is_whole(log, topic, found):
+        return
+    start = await _resume_at(reader, log, topic, found)
+    left = sum(file.rows for file in found.files if file.first >= start)
+    async for returned in reader.read_with_keys(topic, start, found.next):
+        if not await log.put_back(topic, returned):
+            raise RequestRefused(
+                f"somebody else appends to topic {topic!r}, or gave out its offsets before; stop every process of this "
+                "board and restore into an empty log"
+            )
+        left = max(0, left - len(returned))
+        yield Restored(topic, returned[-1].record.offset + 1, len(returned), left)
+    if not same_identity:
+        await store.put_new(layout.lineage(topic, await log.identity(topic)), lineage_note(found.tip))
+    await log.complete(topic, found.tip.log_id if same_identity else "", found.after_holes, found.next)
+
+
+async def _is_whole(log: Log, topic: str, found: TopicArchive) -> bool:
+    """Whether the log is that of the archive, whole."""
+    bounds = await log.bounds(topic)
+    return await log.identity(topic) == found.tip.log_id and bounds.end >= found.next and bounds.first <= found.next
+
+
+async def _resume_at(reader: ArchiveReader, log: Log, topic: str, found: TopicArchive) -> int:
+    """The first offset to put back. Raises ``RequestRefused`` for a log that is no part of the archive."""
+    bounds = await log.bounds(topic)
+    if bounds.first == bounds.end:
+        if bounds.end > found.after_holes and found.rows:
+            raise RequestRefused(
+                f"topic {topic!r} has given out offsets up to {bounds.end} before; restore into an empty log"
+            )
+        return found.after_holes
+    oldest = (await log.read(topic, bounds.first, 1))[0]
+    newest = await _newest_archived(log, topic, min(bounds.end, found.next))
+    for record, start, stop in (
+        (oldest, found.after_holes, oldest.offset + 1),
+        (newest, newest.offset, newest.offset + 1),
+    ):
+        archived = None
+        if start < stop <= found.next:
+            async for each in reader.read(topic, start, stop):
+                archived = each
+                break
+        if archived != record:
+            raise RequestRefused(
+                f"topic {topic!r} has a record at offset {record.offset} that is not from this archive; restore into "
+                "an empty log"
+            )
+    return newest.offset + 1
+
+
+async def _newest_archived(log: Log, topic: str, end: int) -> Record:
+    """The newest record below ``end``, found by halving: offsets have gaps."""
+    low, high = (await log.bounds(topic)).first, end
+    found = (await log.read(topic, low, 1))[0]
+    while low < high:
+        middle = (low + high) // 2
+        records = await log.read(topic, middle, 1)
+        if records and records[0].offset < end:
+            found, low = records[0], records[0].offset + 1
+        else:
+            high = middle
+    return found

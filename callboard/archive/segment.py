@@ -1,0 +1,142 @@
+"""A segment: a Parquet file of records in the order of their offsets."""
+
+import hashlib
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+
+from callboard.archive.manifest import FORMAT, Segment
+from callboard.backends.restorable import Key
+from callboard.messages.record import Record
+
+SEGMENT_BYTES = 128 << 20
+"""A file is closed when it has so many: large enough that opening it costs nothing beside reading it."""
+
+SEGMENT_RECORDS = 4_000_000
+"""Or so many records, however small: a reader that looks for one offset scans no more."""
+
+GROUP_BYTES = 16 << 20
+GROUP_RECORDS = 65_536
+"""A row group is written when it has so much, which is what a writer or a reader holds in memory."""
+
+SCHEMA = pa.schema(
+    [
+        pa.field("offset", pa.int64(), nullable=False),
+        pa.field("time_ns", pa.int64(), nullable=False),
+        pa.field("key", pa.string()),
+        pa.field("key_sha256", pa.binary()),
+        pa.field("headers", pa.binary(), nullable=False),
+        pa.field("payload", pa.binary(), nullable=False),
+        pa.field("type", pa.string()),
+        pa.field("publisher", pa.string()),
+        pa.field("id", pa.string()),
+    ]
+)
+"""``headers`` is the block that ``pack_headers`` makes; what follows the payload repeats some of it for who queries.
+
+``key`` is that of the record, ``key_sha256`` its digest where the log keeps only that; records without a key, or from a
+log that knows none, have neither.
+"""
+
+
+def batch_of(records: Sequence[Record], keys: Mapping[int, Key]) -> pa.RecordBatch:
+    """The records as rows, with their keys by offset."""
+    headers = [dict(reversed(record.headers)) for record in records]  # the first of a name counts
+    found = [keys.get(record.offset) for record in records]
+    columns = [
+        [record.offset for record in records],
+        [record.time_ns for record in records],
+        [key if isinstance(key, str) else None for key in found],
+        [key if isinstance(key, bytes) else None for key in found],
+        [record.header_block for record in records],
+        [record.payload for record in records],
+        *([named.get(name) for named in headers] for name in ("type", "publisher", "id")),
+    ]
+    arrays = [pa.array(column, field.type) for column, field in zip(columns, SCHEMA, strict=True)]
+    return pa.RecordBatch.from_arrays(arrays, schema=SCHEMA)
+
+
+class SegmentWriter:
+    """Writes one segment to a local file. Blocking.
+
+    Args:
+        path: a new file.
+    """
+
+    def __init__(self, path: Path) -> None:
+        self.path = path
+        self.rows = 0
+        self._sink = pa.OSFile(str(path), "wb")
+        self._writer: Any = pq.ParquetWriter(
+            self._sink,
+            SCHEMA,
+            compression="zstd",
+            use_dictionary=["type", "publisher"],
+            column_encoding={"offset": "DELTA_BINARY_PACKED", "time_ns": "DELTA_BINARY_PACKED"},
+            write_statistics=["offset", "time_ns"],
+            store_schema=False,
+        )
+        self._group: list[pa.RecordBatch] = []
+        self._first = self._last = -1
+
+    @property
+    def length(self) -> int:
+        """What the file has by now, without the row group that is being collected."""
+        return int(self._sink.tell())
+
+    def add(self, batch: pa.RecordBatch) -> None:
+        """Add rows, all behind those that are there."""
+        if not batch.num_rows:
+            return
+        first, last = batch.column("offset")[0].as_py(), batch.column("offset")[-1].as_py()
+        assert first > self._last, f"rows from offset {first} on do not follow {self._last}"
+        self._first = first if self._first < 0 else self._first
+        self._last = last
+        self.rows += batch.num_rows
+        self._group.append(batch)
+        if (
+            sum(each.nbytes for each in self._group) >= GROUP_BYTES
+            or sum(each.num_rows for each in self._group) >= GROUP_RECORDS
+        ):
+            self._write_group()
+
+    def finish(self, name: str) -> Segment:
+        """Complete the file; what a manifest says of it under this name. There must be rows."""
+        self._write_group()
+        self._writer.add_key_value_metadata({"callboard.format": str(FORMAT)})
+        self._writer.close()
+        self._sink.close()
+        with self.path.open("rb") as file:
+            digest = hashlib.file_digest(file, "sha256").hexdigest()
+        return Segment(
+            name=name,
+            first=self._first,
+            last=self._last,
+            rows=self.rows,
+            length=self.path.stat().st_size,
+            sha256=digest,
+        )
+
+    def abandon(self) -> None:
+        """Close the file, whatever is in it; idempotent, and harmless after ``finish``."""
+        if not self._sink.closed:
+            self._sink.close()
+
+    @property
+    def first(self) -> int:
+        """The offset of the first row."""
+        return self._first
+
+    @property
+    def last(self) -> int:
+        """The offset of the last row."""
+        return self._last
+
+    def _write_group(self) -> None:
+        if self._group:
+            table = pa.Table.from_batches(self._group)
+            self._writer.write_table(table, row_group_size=table.num_rows)
+            self._group = []

@@ -1,0 +1,79 @@
+"""Where the files of an archive are. They are never changed: the first who writes a name decides what it is."""
+
+from collections.abc import AsyncIterator
+from pathlib import Path
+from typing import NamedTuple, Protocol
+
+from callboard.errors import ConfigError
+
+
+class Stored(NamedTuple):
+    """A file of the archive; ``stored_ns`` is when it was written, by the clock of the store."""
+
+    name: str
+    length: int
+    stored_ns: int
+
+
+class ArchiveStore(Protocol):
+    """A folder or a bucket. Every method may raise ``BlobUnavailable``, after which it may be called again."""
+
+    @property
+    def place(self) -> str:
+        """Where it is, for people."""
+        ...
+
+    async def put_new(self, name: str, content: Path | bytes) -> bool:
+        """Create a file, durable and complete or not at all; False if there is one of this name.
+
+        Raises ``ConfigError`` where that cannot be decided: a later writer would overwrite what an earlier one wrote.
+        """
+        ...
+
+    async def get(self, name: str) -> bytes:
+        """The content of a small file. Raises ``BlobMissing``."""
+        ...
+
+    async def fetch(self, name: str, spool: Path) -> Path:
+        """The content of a large file as a local one: in the folder ``spool`` of the caller, or the store's own.
+
+        Raises ``BlobMissing``.
+        """
+        ...
+
+    def list(self, prefix: str, start: str = "") -> AsyncIterator[Stored]:
+        """The files whose names begin with the prefix, in the order of names, from the name ``start`` on."""
+        ...
+
+    async def delete(self, name: str) -> None:
+        """Remove a file, if there is one."""
+        ...
+
+    async def close(self) -> None:
+        """Release everything; idempotent."""
+        ...
+
+
+def open_archive(place: str, base: Path) -> ArchiveStore:
+    """The store that ``place`` names; nothing is opened or created yet.
+
+    Args:
+        place: a folder, or ``s3://BUCKET/PREFIX`` with the options of a blob store.
+        base: the folder from which relative paths count.
+
+    Raises:
+        ConfigError: it names nothing of the kind.
+        ExtraMissing: S3 needs a package that is not installed.
+    """
+    kind, colon, path = place.partition(":")
+    if not colon or "/" in kind:
+        kind, path = "folder", place
+    if kind == "s3":
+        from callboard.archive.s3_store import S3ArchiveStore
+
+        return S3ArchiveStore(place)
+    if kind != "folder" or not path:
+        raise ConfigError(f"{place!r} is no place for an archive; write a folder, or s3://BUCKET/PREFIX")
+    from callboard.archive.folder_store import FolderArchiveStore
+
+    return FolderArchiveStore(base / path)
