@@ -155,6 +155,9 @@ class Callboard(Twin[board.Callboard]):
     trim = waiting(board.Callboard.trim)
     resend = waiting(board.Callboard.resend)
     explain = waiting(board.Callboard.explain)
+    list_content = waiting(board.Callboard.list_content)
+    verify = waiting(board.Callboard.verify)
+    repair = waiting(board.Callboard.repair)
     collect_blobs = waiting(board.Callboard.collect_blobs)
 
     def events(

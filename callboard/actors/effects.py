@@ -71,6 +71,14 @@ class CollectBlobs(Perform):
 
 
 @dataclass(frozen=True, slots=True)
+class SurveyRepository(Perform):
+    """Result ``Survey``: what the repository holds at and below the paths, for the command at ``command_offset``."""
+
+    command_offset: int
+    paths: tuple[str, ...]
+
+
+@dataclass(frozen=True, slots=True)
 class OpenRepository(Perform):
     """Result ``Ledger``, or None for a repository never written."""
 

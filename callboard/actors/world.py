@@ -20,6 +20,7 @@ from callboard.actors.effects import (
     ReadLog,
     RunHook,
     SaveLedger,
+    SurveyRepository,
     TopicBounds,
 )
 from callboard.actors.hooks import Hook, Hooks
@@ -31,6 +32,7 @@ from callboard.backends.repository import Repository
 from callboard.content.collection import collect
 from callboard.content.receive import operations, receive_all
 from callboard.content.ship import build
+from callboard.content.survey import survey
 from callboard.errors import BlobUnavailable, RepositoryUnavailable, Undecodable
 from callboard.messages import codec
 from callboard.messages.distribution import Kind, PackageMessage
@@ -88,6 +90,8 @@ class AgentWorld:
                 return await collect(
                     self._log, self._blobs, package=package, status=status, grace_s=grace_s, now_ns=now_ns, delete=True
                 )
+            case SurveyRepository(paths=paths):
+                return await survey(self._held(), self._blobs, paths)
             case OpenRepository():
                 return await self._open_repository()
             case SaveLedger(ledger=ledger, durable=durable):

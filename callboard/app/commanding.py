@@ -24,6 +24,7 @@ from callboard.messages.distribution import (
     RetryCommand,
     SkipCommand,
     ThrottleCommand,
+    VerifyCommand,
 )
 from callboard.messages.mailbox import CommandRequest, CommandSent, Liveness, Member, QueuePage
 from callboard.messages.publisher_mail import CommandResultQuery
@@ -194,6 +195,15 @@ class Commanding(ABC):
             raise RequestRefused(f"{packages_per_min} packages a minute is no limit; the least is 0, which is none")
         return await self._order(subscriber, options, throttle=ThrottleCommand(packages_per_min=packages_per_min))
 
+    async def list_content(
+        self, subscriber: str, paths: tuple[str, ...] = (), **options: Unpack[OrderOptions]
+    ) -> CommandResult:
+        """Have the subscriber list what its repository holds at and below these paths, or all of it, between two imports.
+
+        Raises as ``retry``. The result names the list, a blob, and the position that the content belongs to.
+        """
+        return await self._order(subscriber, options, verify=VerifyCommand(paths=paths))
+
     async def _order(self, subscriber: str, options: OrderOptions, **order: Any) -> CommandResult:
         agent, timeout_s = await self.viewer(), options.get("timeout_s", ANSWER_S)
         known = {each.announcement.subscriber: each for each in await members(agent, timeout_s)}
@@ -237,7 +247,7 @@ class Commanding(ABC):
 
 
 def _result(command: CommandMessage, told: CommandResultMessage | None, reason: str) -> CommandResult:
-    order = next(name for name in ("clear", "retry", "skip", "pause", "resume", "throttle") if getattr(command, name))
+    order = next(name for name in ("clear", "retry", "skip", "pause", "resume", "throttle", "verify") if getattr(command, name))
     about = command.clear or command.retry or command.skip
     return CommandResult(
         command_id=command.command_id,
@@ -248,6 +258,8 @@ def _result(command: CommandMessage, told: CommandResultMessage | None, reason: 
         accepted=told.accepted if told else None,
         packages=told.packages if told else -1,
         reason=reason,
+        position=told.offset if told else -1,
+        listing_ref=told.listing_ref if told else "",
     )
 
 

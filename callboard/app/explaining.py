@@ -64,7 +64,7 @@ async def explain(
     log: Log, blobs: BlobStore, package: str, status: str, said: DiscoveryMessage, path: str
 ) -> Explanation:
     """Read the log backwards until the package is found that brought the path."""
-    statuses = await _statuses(log, status, said.subscriber)
+    statuses = await statuses_of(log, status, said.subscriber)
     about: list[tuple[Record, PackageMessage | CallboardError]] = []
     waiting = list[int]()
     brought: Involved | None = None
@@ -80,7 +80,7 @@ async def explain(
         if message is None:
             about.append((record, event if isinstance(event, CallboardError) else PackageError("it is no package")))
         elif _touches(message, path):
-            if record.offset <= said.offset and not _reason(record.offset, message, said, statuses):
+            if record.offset <= said.offset and not leaves_out(record.offset, message, said, statuses):
                 effect = await _effect(message, blobs, path)
                 if effect:
                     brought = _involved(record, message, effect)
@@ -103,7 +103,7 @@ def _newer(
     if isinstance(event, CallboardError):
         what = f"cannot be decoded, and may be about anything: {event}"
         return Involved(record.offset, "", record.header("publisher"), "", "", record.time_ns, what)
-    if reason := _reason(record.offset, event, said, statuses):
+    if reason := leaves_out(record.offset, event, said, statuses):
         return _involved(record, event, reason)
     position = queue.get(record.offset, 0)
     if position:
@@ -113,7 +113,7 @@ def _newer(
     return _involved(record, event, f"{state}: {told}" if told else state)
 
 
-def _reason(
+def leaves_out(
     offset: int, message: PackageMessage, said: DiscoveryMessage, statuses: Mapping[int, PackageStatusMessage]
 ) -> str:
     """Why the subscriber leaves the package out for good, or left it out; empty if it does not."""
@@ -132,7 +132,7 @@ def _reason(
 
 
 def _concerns(message: PackageMessage, said: DiscoveryMessage) -> bool:
-    return message.kind is not Kind.TEST and not _reason(-1, message, said, {})
+    return message.kind is not Kind.TEST and not leaves_out(-1, message, said, {})
 
 
 def _touches(message: PackageMessage, path: str) -> bool:
@@ -170,7 +170,7 @@ def _involved(record: Record, message: PackageMessage, fate: str) -> Involved:
     )
 
 
-async def _statuses(log: Log, topic: str, subscriber: str) -> dict[int, PackageStatusMessage]:
+async def statuses_of(log: Log, topic: str, subscriber: str) -> dict[int, PackageStatusMessage]:
     """The last word of the subscriber on each package, as far back as is looked."""
     first, end = await log.bounds(topic)
     found: dict[int, PackageStatusMessage] = {}

@@ -218,7 +218,8 @@ class CommandResult:
     """What an order came to.
 
     ``accepted`` is None, and ``packages`` -1, while the subscriber has not answered; the order stands. ``offset`` is
-    what it is about, -1 for none; ``packages`` counts those that were removed, skipped or released.
+    what it is about, -1 for none; ``packages`` counts those that were removed, skipped or released. ``position`` is where
+    the subscriber was then, and ``listing_ref`` the blob that lists what it had.
     """
 
     command_id: str
@@ -229,6 +230,8 @@ class CommandResult:
     accepted: bool | None
     packages: int
     reason: str
+    position: int = -1
+    listing_ref: str = ""
 
 
 PATHS_SHOWN = 5

@@ -33,6 +33,7 @@ from callboard.cli import (
     status,
     test,
     trim,
+    verify,
 )
 from callboard.cli.options import BoardOptions, with_board_options
 
@@ -90,6 +91,8 @@ logs.command()(with_board_options(log.show))
 logs.command()(with_board_options(log.export))
 logs.command()(with_board_options(resend.resend))
 logs.command()(with_board_options(trim.trim))
+app.command()(with_board_options(verify.verify))
+app.command()(with_board_options(verify.repair))
 app.command()(with_board_options(explain.explain))
 app.command()(with_board_options(seed.seed))
 app.command()(with_board_options(seed.snapshot))

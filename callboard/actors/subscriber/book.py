@@ -2,7 +2,7 @@
 
 from collections.abc import Callable
 
-from callboard.actors.effects import ImportPackages, OpenRepository, SaveLedger
+from callboard.actors.effects import ImportPackages, OpenRepository, SaveLedger, SurveyRepository
 from callboard.actors.subscriber import bookkeeping
 from callboard.messages.ledger import Ledger
 from callboard.messages.mailbox import StatusesPending
@@ -59,6 +59,11 @@ class Book:
         """Import a package."""
         self.busy = True
         return attempt
+
+    def survey(self, effect: SurveyRepository) -> SurveyRepository:
+        """List what the repository holds; nothing changes meanwhile."""
+        self.busy = True
+        return effect
 
     def ended(self) -> None:
         """The effect is over, one way or the other."""

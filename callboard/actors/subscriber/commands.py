@@ -36,7 +36,15 @@ def obeyed(ledger: Ledger, message: CommandReceived) -> Ledger:
 
 
 def answered(
-    ledger: Ledger, command_id: str, command_offset: int, now_ns: int, *, accepted: bool, packages: int, reason: str
+    ledger: Ledger,
+    command_id: str,
+    command_offset: int,
+    now_ns: int,
+    *,
+    accepted: bool,
+    packages: int,
+    reason: str,
+    listing: str = "",
 ) -> Ledger:
     """What the command came to is to be told. A command without an id has nobody who waits for that."""
     if not command_id:
@@ -50,6 +58,8 @@ def answered(
         packages=packages,
         reason=reason,
         offset=ledger.offset,
+        digest=listing,
+        listing_ref=listing,
         sequence=ledger.next_sequence,
         time_ns=now_ns,
     )

@@ -27,6 +27,7 @@ from callboard.actors.effects import (
     ReadLog,
     RunHook,
     SaveLedger,
+    SurveyRepository,
     TopicBounds,
 )
 from callboard.actors.subscriber import announcement, bookkeeping, commands, roles
@@ -44,6 +45,7 @@ from callboard.actors.subscriber.progress import Progress
 from callboard.actors.subscriber.recall import Recall
 from callboard.actors.subscriber.retrial import Retrial
 from callboard.actors.subscriber.settings import SubscriberSettings
+from callboard.content.survey import Survey
 from callboard.errors import RepositoryError
 from callboard.messages.distribution import State
 from callboard.messages.ledger import Ledger
@@ -240,6 +242,8 @@ class Importer:
                     yield from self._head.failed(attempt, error, now)
                 if isinstance(error, RepositoryError):
                     yield from self._find_out(attempt)
+            case Done(SurveyRepository() as effect, Survey() as found) | Failed(SurveyRepository() as effect, found):
+                self._orders.surveyed(effect, found)
             case Failed(_, error):
                 yield from self._arrival.failed(error)
 
@@ -284,6 +288,8 @@ class Importer:
         if self._arrival.complete and not self._stopping:
             yield from self._hooks.start()
         if not self._book.busy:
+            yield from self._obey(now)
+        if not self._book.busy:  # an order may be about what the repository holds
             yield from self._use_repository(now)
         if (read := self._recall.wish()) is not None:
             yield read
@@ -319,11 +325,13 @@ class Importer:
     def _wants_place(self) -> bool:
         return self._arrival.wants_bounds and not self._book.busy
 
-    def _use_repository(self, now: Moment) -> Iterator[Effect]:
+    def _obey(self, now: Moment) -> Iterator[Effect]:
         if self._arrival.open:
             self._book.catch_up()
             if not self._stopping:
                 yield from self._orders.carry_out(now)
+
+    def _use_repository(self, now: Moment) -> Iterator[Effect]:
         if self._stopping:
             yield from self._stop(now)
         elif self._arrival.open and self._book.urgent:

@@ -5,6 +5,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass, replace
 
 from callboard.actors.decision import Effect, Moment, note
+from callboard.actors.effects import SurveyRepository
 from callboard.actors.subscriber import bookkeeping, clearing, commands, hooks_due, quarantine
 from callboard.actors.subscriber.authority import distrust
 from callboard.actors.subscriber.book import Book
@@ -15,6 +16,8 @@ from callboard.actors.subscriber.parcel import Parcel
 from callboard.actors.subscriber.recall import Recall
 from callboard.actors.subscriber.retrial import Retrial
 from callboard.actors.subscriber.settings import SubscriberSettings
+from callboard.content.survey import Survey
+from callboard.errors import CallboardError
 from callboard.messages.distribution import CommandMessage, Status
 from callboard.messages.event import Event
 from callboard.messages.ledger import Ledger
@@ -23,7 +26,7 @@ from callboard.messages.mailbox import CommandPassedOver, CommandReceived
 PER_MIN_MAX = 1_000_000
 """Packages a minute: no limit that anybody would feel."""
 
-ORDERS = ("clear", "retry", "skip", "pause", "resume", "throttle")
+ORDERS = ("clear", "retry", "skip", "pause", "resume", "throttle", "verify")
 
 
 @dataclass(frozen=True, slots=True)
@@ -33,6 +36,7 @@ class Obeyed:
     ledger: Ledger
     packages: int = 0
     reason: str = ""
+    survey: Survey | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -63,6 +67,7 @@ class Orders:
         self._waiting: deque[CommandReceived | CommandPassedOver] = deque()
         self._end = -1  # of the package log, as it was found after the last order was heard
         self._looking = False
+        self._surveyed: tuple[int, Survey | CallboardError] | None = None
 
     def begin(self) -> None:
         """Forget those that are not carried out: they are heard again."""
@@ -110,6 +115,8 @@ class Orders:
                 if isinstance(message, CommandPassedOver):
                     yield from self._pass_over(message)
                 elif (answer := self._answer(message, now)) is None:
+                    if message.command.verify is not None:
+                        yield self._book.survey(SurveyRepository(message.offset, message.command.verify.paths))
                     return
                 else:
                     yield from self._record(message, answer, now)
@@ -145,6 +152,7 @@ class Orders:
                 accepted=accepted,
                 packages=packages,
                 reason=answer.reason,
+                listing=answer.survey.digest if isinstance(answer, Obeyed) and answer.survey else "",
             )
         self._book.write(ledger, urgent=True)
         yield note(
@@ -165,11 +173,25 @@ class Orders:
             return Refused(reason)
         if names not in ORDERS:
             return Refused(f"{names or 'nothing'!r} is no order that this version knows; upgrade the subscriber")
+        if command.verify is not None:
+            return self._verify(message)
         if _offset(message) < 0:
             return self._retry(command, now) if command.retry else self._pace(command)
         if self._condition.gap:
             return Refused(f"the subscriber has lost its place: {self._condition.gap}")
         return self._about_package(message, _offset(message), now)
+
+    def surveyed(self, effect: SurveyRepository, found: Survey | CallboardError) -> None:
+        """The repository was listed, or could not be."""
+        self._surveyed = effect.command_offset, found
+
+    def _verify(self, message: CommandReceived) -> Obeyed | Refused | None:
+        if self._surveyed is None or self._surveyed[0] != message.offset:
+            return None
+        found, self._surveyed = self._surveyed[1], None
+        if isinstance(found, CallboardError):
+            return Refused(f"what the repository holds cannot be listed: {bookkeeping.text(found)}")
+        return Obeyed(self._book.ledger, reason=f"listed {found.entries} entries", survey=found)
 
     def _about_package(self, message: CommandReceived, offset: int, now: Moment) -> Obeyed | Refused | None:
         if self._end < 0:

@@ -1,0 +1,133 @@
+"""What the retained packages say that a subscriber has: a fold over their manifests; content is not needed."""
+
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass, field
+
+from callboard.backends.paths import parent_of
+from callboard.backends.repository import EntryKind
+from callboard.content.manifest import Form, ManifestEntry
+from callboard.content.survey import Surveyed
+from callboard.messages.distribution import Kind, PackageMessage
+
+_KINDS = {
+    Form.KEEP: EntryKind.FOLDER,
+    Form.FOLDER: EntryKind.FOLDER,
+    Form.FILE: EntryKind.FILE,
+    Form.BLOB: EntryKind.FILE,
+    Form.LINK: EntryKind.LINK,
+}
+
+
+@dataclass(frozen=True, slots=True)
+class Origin:
+    """The package that says so."""
+
+    offset: int
+    publisher: str
+
+
+@dataclass(frozen=True, slots=True)
+class Difference:
+    """What is wrong at a path: ``missing``, ``extra`` or ``differs``; and the package that should have seen to it."""
+
+    path: str
+    what: str
+    offset: int
+    publisher: str
+    detail: str = ""
+
+
+@dataclass(slots=True)
+class ExpectedTree:
+    """``entries`` are what must be there. Below the paths in ``whole`` there is nothing else, or, where the package's
+    manifest could not be had (False), nobody knows; elsewhere nothing is known of what no package names.
+    """
+
+    entries: dict[str, tuple[ManifestEntry, Origin]] = field(default_factory=dict)
+    whole: dict[str, tuple[bool, Origin]] = field(default_factory=dict)
+
+    def add(self, message: PackageMessage, entries: Iterable[ManifestEntry] | None, offset: int) -> None:
+        """Take in the next package; for an ADD whose manifest is gone, ``entries`` is None."""
+        origin = Origin(offset, message.publisher)
+        if message.kind is Kind.DELETE:
+            for path in message.paths:
+                self._claim(path, origin)
+        elif message.kind is Kind.ADD and entries is None:
+            for path in message.paths:
+                self._claim(path, origin, known=False)
+        elif message.kind is Kind.ADD and entries is not None:
+            brought = list(entries)
+            for path in message.deep_paths:
+                self._claim(path, origin)
+            for entry in brought:
+                self._put(entry, origin)
+
+    def differences(self, found: Iterable[Surveyed], scope: tuple[str, ...]) -> tuple[list[Difference], int]:
+        """What is wrong within the paths of the scope, and of how many entries nobody knows whether they should be."""
+        wrong, unknown = [], 0
+        missing = {path for path in self.entries if _within(path, scope)}
+        for entry in found:
+            missing.discard(entry.path)
+            expected = self.entries.get(entry.path)
+            if expected is not None:
+                if detail := _detail(expected[0], entry):
+                    origin = expected[1]
+                    wrong.append(Difference(entry.path, "differs", origin.offset, origin.publisher, detail))
+            elif entry.path != "/":
+                known, by = self._whole_above(entry.path)
+                if known and by is not None:
+                    wrong.append(Difference(entry.path, "extra", by.offset, by.publisher))
+                else:
+                    unknown += 1
+        for path in missing:
+            origin = self.entries[path][1]
+            wrong.append(Difference(path, "missing", origin.offset, origin.publisher))
+        return sorted(wrong, key=lambda each: each.path.split("/")), unknown
+
+    def _claim(self, path: str, origin: Origin, *, known: bool = True) -> None:
+        """What is at and below the path is no more what it was."""
+        for below in [each for each in self.entries if _within(each, (path,))]:
+            del self.entries[below]
+        for below in [each for each in self.whole if _within(each, (path,))]:
+            del self.whole[below]
+        self.whole[path] = (known, origin)
+
+    def _put(self, entry: ManifestEntry, origin: Origin) -> None:
+        before = self.entries.get(entry.path)
+        was_folder = before is not None and _KINDS[before[0].form] is EntryKind.FOLDER
+        if entry.form is Form.KEEP and was_folder:
+            return
+        if was_folder and _KINDS[entry.form] is not EntryKind.FOLDER:
+            self._claim(entry.path, origin)
+        self.entries[entry.path] = (entry, origin)
+
+    def _whole_above(self, path: str) -> tuple[bool, Origin | None]:
+        for above in _upwards(path):
+            if above in self.whole:
+                return self.whole[above]
+        return False, None
+
+
+def _detail(expected: ManifestEntry, found: Surveyed) -> str:
+    """What differs; the mode of a link, and of a folder that merely leads to something, does not count."""
+    kind = _KINDS[expected.form]
+    if kind is not found.kind:
+        return f"is a {found.kind.name.lower()}, not a {kind.name.lower()}"
+    if expected.digest != found.digest:
+        return "has other content"
+    if expected.target != found.target:
+        return f"leads to {found.target}, not to {expected.target}"
+    if kind is not EntryKind.LINK and expected.form is not Form.KEEP and expected.mode != found.mode:
+        return f"has mode {found.mode:o}, not {expected.mode:o}"
+    return ""
+
+
+def _within(path: str, scope: tuple[str, ...]) -> bool:
+    return any(top in ("/", path) or path.startswith(top + "/") for top in scope)
+
+
+def _upwards(path: str) -> Iterator[str]:
+    while path != "/":
+        yield path
+        path = parent_of(path)
+    yield path

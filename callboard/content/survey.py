@@ -1,0 +1,100 @@
+"""What a repository holds, as a list with a digest: an entry a line, JSON, in the order of ``Source.entries``."""
+
+import asyncio
+import hashlib
+import json
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+from tempfile import TemporaryFile
+from typing import BinaryIO
+
+from callboard.backends.blob_store import CHUNK_BYTES, BlobStore
+from callboard.backends.paths import check_path
+from callboard.backends.repository import Entry, EntryKind, Source
+from callboard.errors import RequestRefused
+
+ENTRIES_MAX = 2_000_000
+"""Entries of one list, about 200 MB of it; for more, ask for paths one after the other."""
+
+
+@dataclass(frozen=True, slots=True)
+class Survey:
+    """A list that is in the blob store under its ``digest``."""
+
+    digest: str
+    entries: int
+
+
+@dataclass(frozen=True, slots=True)
+class Surveyed:
+    """An entry of a list; ``digest`` is the sha-256 of a file's content."""
+
+    path: str
+    kind: EntryKind
+    mode: int
+    digest: str = ""
+    target: str = ""
+
+
+async def survey(source: Source, blobs: BlobStore, paths: tuple[str, ...]) -> Survey:
+    """List what is at and below the paths, or all if there are none; a path that is not there has no entries.
+
+    Raises ``RequestRefused`` for too many entries, ``BlobUnavailable`` when the list cannot be stored.
+    """
+    with TemporaryFile() as file:
+        found = await asyncio.to_thread(_write, source, paths or ("/",), file)
+        await blobs.put(found.digest, _chunks(file))
+        return found
+
+
+def read_survey(path: Path) -> Iterator[Surveyed]:
+    """The entries of a list. Blocking."""
+    with path.open(encoding="utf-8") as file:
+        for line in file:
+            data = json.loads(line)
+            yield Surveyed(data["path"], EntryKind[data["kind"]], data["mode"], data["digest"], data["target"])
+
+
+def _write(source: Source, paths: tuple[str, ...], file: BinaryIO) -> Survey:
+    sha, count = hashlib.sha256(), 0
+    for path in sorted(set(paths)):
+        for entry in _entries(source, check_path(path)):
+            count += 1
+            if count > ENTRIES_MAX:
+                raise RequestRefused(f"more than {ENTRIES_MAX} entries; verify some paths after the other")
+            line = json.dumps(_data(entry)).encode() + b"\n"
+            sha.update(line)
+            file.write(line)
+    file.flush()
+    return Survey(sha.hexdigest(), count)
+
+
+def _entries(source: Source, path: str) -> Iterator[Entry]:
+    try:
+        list(source.entries(path, deep=False))
+    except RequestRefused:
+        return  # not there; or not to be read, which is as good
+    yield from source.entries(path, deep=True)
+
+
+def _data(entry: Entry) -> dict[str, str | int]:
+    digest = ""
+    if entry.kind is EntryKind.FILE:
+        sha = hashlib.sha256()
+        for chunk in entry.open():
+            sha.update(chunk)
+        digest = sha.hexdigest()
+    return {
+        "path": entry.path,
+        "kind": entry.kind.name,
+        "mode": entry.mode,
+        "digest": digest,
+        "target": entry.target,
+    }
+
+
+def _chunks(file: BinaryIO) -> Iterator[bytes]:
+    file.seek(0)
+    while chunk := file.read(CHUNK_BYTES):
+        yield chunk
