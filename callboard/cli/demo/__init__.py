@@ -19,7 +19,9 @@ from callboard.actors.runtime import Runtime
 from callboard.app.board import Callboard
 from callboard.app.settings import BoardSettings
 from callboard.cli.demo.fleet import Fleet
-from callboard.cli.demo.play import Outcome, Play, Progress, copy_source
+from callboard.cli.demo.incidents import SETTINGS
+from callboard.cli.demo.play import Outcome, Play, copy_source
+from callboard.cli.demo.progress import Progress
 from callboard.cli.demo.table import draw, line
 from callboard.cli.logs import configure_logging
 from callboard.errors import CallboardError, RequestRefused
@@ -33,7 +35,8 @@ runtime = "{runtime}"
 [logging]
 level = "debug"
 format = "json"
-"""
+
+{subscribers}"""
 """For the demo's processes, whose logs tell what they run."""
 REFRESH_S = 0.4
 LINE_S = 5.0
@@ -42,7 +45,7 @@ DIFFERENCES_SHOWN = 20
 
 def demo(
     source: Annotated[Path | None, typer.Option(help="The folder to distribute; else Python's own library.")] = None,
-    edits: Annotated[int, typer.Option(min=3, help="How many edits to publish after the tree.")] = 250,
+    edits: Annotated[int, typer.Option(min=3, help="How many edits to publish after the tree.")] = 150,
     seed: Annotated[int, typer.Option(help="The same seed makes the same edits.")] = 1,
     keep: Annotated[Path | None, typer.Option(help="An empty folder to work in, which is then kept.")] = None,
     log: Annotated[str, typer.Option(metavar="URL", help="The log to distribute through.")] = "sqlite:///./board.db",
@@ -69,6 +72,7 @@ def demo(
     for difference in outcome.differences[:DIFFERENCES_SHOWN]:
         console.print(difference, markup=False)
     console.print(f"took {time.monotonic() - started:.0f} s")
+    typer.echo(outcome.told())
     typer.echo(str(outcome))
     if not outcome.good:
         raise typer.Exit(1)
@@ -98,7 +102,8 @@ async def _play(
 def _configuration(place: BoardSettings, runtime: str) -> str:
     """What the demo's processes read; its topics are its own, so that it can share a server."""
     texts = {"log": place.log, "blobs": place.blobs, "prefix": place.prefix}
-    return CONFIGURATION.format(runtime=runtime, **{name: json.dumps(text) for name, text in texts.items()})
+    quoted = {name: json.dumps(text) for name, text in texts.items()}
+    return CONFIGURATION.format(runtime=runtime, subscribers=SETTINGS, **quoted)
 
 
 async def _watch(board: Callboard, progress: Progress, console: Console) -> None:

@@ -2,16 +2,18 @@
 
 import asyncio
 import json
-from collections.abc import Iterable
+import time
+from collections.abc import Callable, Iterable
 from pathlib import Path
 from typing import Any
 
 from callboard.cli.demo.child import Child
 from callboard.cli.demo.edits import Request
-from callboard.errors import AgentFailed, RequestRefused
+from callboard.errors import AgentFailed, NotAnswered, RequestRefused
 
 IN_FLIGHT = 8
 """Requests that are written ahead of their answers."""
+POLL_S = 0.1
 
 
 class Fleet:
@@ -21,6 +23,8 @@ class Fleet:
         self._folder = folder
         self._source = source
         self.subscribers: dict[str, Child] = {}
+        self._standbys: dict[str, Child] = {}
+        self._publishing = asyncio.Lock()
         self.publisher = self._child("publisher", ["run", "publisher", "demo", "--requests", "-"], talks=True)
 
     def _child(self, name: str, arguments: list[str], *, nice: int = 0, talks: bool = False) -> Child:
@@ -29,52 +33,82 @@ class Fleet:
 
     def add(self, name: str, *, sqlite: bool, nice: int) -> Child:
         """Start one more subscriber."""
-        into = f"sqlite:{self._folder / name}.sqlite" if sqlite else str(self._folder / name)
-        child = self._child(name, ["run", "subscriber", name, "--into", into, "--editable"], nice=nice)
-        self.subscribers[name] = child
+        child = self.subscribers[name] = self._subscriber(name, sqlite=sqlite, nice=nice)
         child.start()
         return child
 
-    async def publish(self, requests: Iterable[Request]) -> None:
-        """Have the publisher ship these, in order; returns when all are on the log."""
+    def stand_by(self, name: str) -> Child:
+        """Start another one for the same folder, which waits until the first is gone."""
+        child = self._standbys[name] = self._subscriber(name, "--standby", sqlite=False, nice=0)
+        child.start()
+        return child
+
+    def kill_for_good(self, name: str) -> None:
+        """SIGKILL to a subscriber for which another one stands by, and which is not started again."""
+        child = self.subscribers[name]
+        self.subscribers[name] = self._standbys.pop(name)
+        child.kill()
+
+    def _subscriber(self, name: str, *flags: str, sqlite: bool, nice: int) -> Child:
+        into = f"sqlite:{self._folder / name}.sqlite" if sqlite else str(self._folder / name)
+        arguments = ["run", "subscriber", name, "--into", into, "--editable", *flags]
+        return self._child("-".join((name, *(flag.strip("-") for flag in flags))), arguments, nice=nice)
+
+    async def publish(self, requests: Iterable[Request]) -> list[int]:
+        """Have the publisher ship these, in order; their offsets, when all are on the log."""
+        offsets: list[int] = []
         waiting = 0
-        for request in requests:
-            if waiting == IN_FLIGHT:
-                await self._answer()
-                waiting -= 1
-            body = {
-                "kind": request.kind,
-                "paths": request.paths,
-                "deep": request.deep,
-                "source": str(self._source),
-            }
-            await asyncio.to_thread(self._write, body)
-            waiting += 1
-        for _ in range(waiting):
-            await self._answer()
+        async with self._publishing:
+            for request in requests:
+                if waiting == IN_FLIGHT:
+                    offsets.append(await self._answer())
+                    waiting -= 1
+                body = {
+                    "kind": request.kind,
+                    "paths": request.paths,
+                    "deep": request.deep,
+                    "source": str(self._source),
+                    "metadata": dict(request.metadata),
+                }
+                await asyncio.to_thread(self._write, body)
+                waiting += 1
+            offsets += [await self._answer() for _ in range(waiting)]
+        return offsets
 
     def _write(self, body: dict[str, Any]) -> None:
         self.publisher.stdin.write(json.dumps(body).encode() + b"\n")
         self.publisher.stdin.flush()
 
-    async def _answer(self) -> None:
+    async def _answer(self) -> int:
         text = await asyncio.to_thread(self.publisher.stdout.readline)
         if not text:
             raise AgentFailed(f"the publisher ended:\n{self.publisher.last_words()}")
         answer = json.loads(text)
         if not answer.get("accepted"):
             raise RequestRefused(f"the publisher refused: {answer.get('reason')}")
+        return int(answer["offset"])
+
+    async def until(self, condition: Callable[[], bool], seconds: float, what: str) -> None:
+        """Wait until it is so. Raises ``AgentFailed`` as ``check_alive``, and ``NotAnswered`` when the time is over."""
+        deadline = time.monotonic() + seconds
+        while not condition():
+            self.check_alive()
+            if time.monotonic() > deadline:
+                raise NotAnswered(f"waited {seconds:.0f} s for {what}, in vain; see the logs in {self._folder}")
+            await asyncio.sleep(POLL_S)
 
     def check_alive(self) -> None:
         """Raise ``AgentFailed`` with the last words of a process that ended by itself."""
-        for child in (self.publisher, *self.subscribers.values()):
+        for child in self._children():
             if not child.alive:
                 raise AgentFailed(f"{child.name} ended:\n{child.last_words()}")
 
     def stop(self) -> None:
         """End everything, and wait until it has."""
-        children = [self.publisher, *self.subscribers.values()]
-        for child in children:
+        for child in self._children():
             child.stop()
-        for child in children:
+        for child in self._children():
             child.wait()
+
+    def _children(self) -> list[Child]:
+        return [self.publisher, *self.subscribers.values(), *self._standbys.values()]

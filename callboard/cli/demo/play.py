@@ -2,40 +2,24 @@
 
 import asyncio
 import shutil
-import time
-from collections.abc import Awaitable, Callable
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from pathlib import Path
 from random import Random
 
 from callboard.app.board import Callboard
-from callboard.app.views import BoardStatus
 from callboard.backends.repositories import open_repository
 from callboard.backends.repository import EntryKind
 from callboard.cli.demo import account, tree
 from callboard.cli.demo.child import Child
-from callboard.cli.demo.edits import Edits, Request
+from callboard.cli.demo.edits import INCIDENTS, Edits, Request
 from callboard.cli.demo.fleet import Fleet
-from callboard.errors import NotAnswered
+from callboard.cli.demo.incidents import Incidents
+from callboard.cli.demo.progress import Progress
 
 FIRST = (("edge-1", False, 0), ("edge-2", True, 0), ("edge-3", False, 5), ("edge-4", True, 10), ("edge-5", False, 15))
 """Name, SQLite or folder, and niceness: subscribers differ in speed."""
 LATE = ("edge-6", True, 0)
 START_S, CATCH_UP_S, RECOVER_S = 60.0, 240.0, 60.0
-POLL_S = 0.1
-
-
-@dataclass
-class Progress:
-    """What the onlooker is shown."""
-
-    doing: str = "starting"
-    told: list[str] = field(default_factory=list)
-    status: BoardStatus = field(default_factory=lambda: BoardStatus((), ()))
-
-    def tell(self, what: str) -> None:
-        """Something happened."""
-        self.told.append(what)
 
 
 @dataclass(frozen=True, slots=True)
@@ -47,11 +31,20 @@ class Outcome:
     account: account.Count
     kills: int
     differences: tuple[str, ...]
+    story: tuple[str, ...]
 
     @property
     def good(self) -> bool:
         """Whether everything is as it should be."""
         return self.identical == self.subscribers and not self.account.lost and not self.account.twice
+
+    def told(self) -> str:
+        """What happened beside the kills, and what it did to packages."""
+        figures = (
+            f"{self.account.replaced} imports left out because a later package replaced them, "
+            f"{self.account.ordered_out} because an order said so"
+        )
+        return "incidents: " + "; ".join((*self.story, figures))
 
     def __str__(self) -> str:
         return (
@@ -74,6 +67,7 @@ class Play:
         self._edits = edits
         self._rng = Random(seed)  # noqa: S311 - for variety, not for secrets
         self._progress = progress
+        self._incidents = Incidents(board, fleet, source, progress)
         self._kills = 0
 
     async def run(self) -> Outcome:
@@ -82,11 +76,18 @@ class Play:
         self._fleet.publisher.start()
         for name, sqlite, nice in FIRST:
             self._fleet.add(name, sqlite=sqlite, nice=nice)
-        await self._until(self._all_live, START_S, "all subscribers to be live")
+        await self._fleet.until(self._all_live, START_S, "all subscribers to be live")
         await self._publish_tree()
-        await self._publish_edits()
+        going_wrong = asyncio.create_task(self._incidents.run())
+        try:
+            await self._publish_edits()
+            self._progress.doing = "waiting until everything that went wrong is put right"
+            await going_wrong
+        finally:
+            going_wrong.cancel()
         self._progress.doing = "waiting until all six have caught up"
-        await self._until(self._all_caught_up, CATCH_UP_S, "all subscribers to catch up")
+        end = (await self._board.log.bounds(self._board.settings.topics.package)).end
+        await self._fleet.until(lambda: self._all_at(end - 1), CATCH_UP_S, "all subscribers to catch up")
         self._progress.doing = "stopping everything"
         await asyncio.to_thread(self._fleet.stop)
         self._progress.doing = "comparing every byte with the source"
@@ -94,6 +95,7 @@ class Play:
 
     async def _publish_tree(self) -> None:
         self._progress.doing = f"publishing the tree of {self._source.name}"
+        (self._source / INCIDENTS).mkdir()
         whole = [Request("add", (f"/{path.name}",), deep=True) for path in sorted(self._source.iterdir())]
         half = len(whole) // 2
         await self._fleet.publish(whole[:half])
@@ -114,9 +116,9 @@ class Play:
 
     async def _kill(self, role: str, child: Child) -> None:
         before = child.incarnation(role)
-        await self._until(lambda: _done(child.kill_actor(role)), RECOVER_S, f"{role} of {child.name} to be up")
+        await self._fleet.until(lambda: child.kill_actor(role), RECOVER_S, f"{role} of {child.name} to be up")
         self._progress.tell(f"kill -9 of the {role} of {child.name}")
-        await self._until(lambda: _done(child.incarnation(role) > before), RECOVER_S, f"a new {role} of {child.name}")
+        await self._fleet.until(lambda: child.incarnation(role) > before, RECOVER_S, f"a new {role} of {child.name}")
         self._progress.tell(f"{child.name} has a new {role}")
         self._kills += 1
 
@@ -126,28 +128,17 @@ class Play:
         child.kill()
         self._progress.tell(f"kill -9 of the whole subscriber {name}")
         child.start()
-        await self._until(lambda: _done(child.incarnation("importer") > before), RECOVER_S, f"{name} to be back")
+        await self._fleet.until(lambda: child.incarnation("importer") > before, RECOVER_S, f"{name} to be back")
         self._progress.tell(f"{name} is back")
         self._kills += 1
 
-    # Waiting.
-
-    async def _until(self, condition: Callable[[], Awaitable[bool]], seconds: float, what: str) -> None:
-        deadline = time.monotonic() + seconds
-        while not await condition():
-            self._fleet.check_alive()
-            if time.monotonic() > deadline:
-                raise NotAnswered(f"waited {seconds:.0f} s for {what}, in vain; see the logs in {self._folder}")
-            await asyncio.sleep(POLL_S)
-
-    async def _all_live(self) -> bool:
+    def _all_live(self) -> bool:
         live = [row for row in self._progress.status.subscribers if row.liveness == "live" and row.state == "idle"]
         return len(live) == len(FIRST)
 
-    async def _all_caught_up(self) -> bool:
-        end = (await self._board.log.bounds(self._board.settings.topics.package)).end
-        rows = {row.name: row for row in self._progress.status.subscribers}
-        return all(name in rows and rows[name].offset >= end - 1 for name in self._fleet.subscribers)
+    def _all_at(self, offset: int) -> bool:
+        rows = (self._progress.row(name) for name in self._fleet.subscribers)
+        return all(row is not None and row.offset >= offset for row in rows)
 
     # The end.
 
@@ -160,7 +151,9 @@ class Play:
             identical += not wrong
             found += [f"{name}: {what}" for what in wrong]
         counted = await account.count(self._board, list(self._fleet.subscribers))
-        return Outcome(identical, len(self._fleet.subscribers), counted, self._kills, tuple(found))
+        kills = self._kills + self._incidents.kills
+        fleet = len(self._fleet.subscribers)
+        return Outcome(identical, fleet, counted, kills, tuple(found), tuple(self._incidents.story))
 
     def _plain_folder(self, name: str) -> Path:
         """The subscriber's content as plain files: its folder, or its SQLite file unpacked."""
@@ -185,10 +178,6 @@ class Play:
         for path, mode in reversed(folders):
             path.chmod(mode)
         return target
-
-
-async def _done(value: bool) -> bool:
-    return value
 
 
 def copy_source(source: Path, target: Path) -> None:
