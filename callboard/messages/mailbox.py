@@ -306,11 +306,15 @@ class CommandReceived(Event):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class CommandPassedOver(Event):
-    """The record at ``offset`` of the command topic ``log_id`` counts as obeyed without being so, for this reason."""
+    """The record at ``offset`` of the command topic ``log_id`` counts as obeyed without being so, for this reason.
+
+    ``set_back`` says that the topic had more records before, so what was obeyed at higher offsets is not there any more.
+    """
 
     log_id: str
     offset: int
     reason: str
+    set_back: bool = False
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -4,7 +4,7 @@ from collections.abc import Iterable, Iterator
 from random import Random
 
 from callboard.actors.decision import Effect, Input, Moment, Origin, PeerUp, Send, Stopped, Stopping, note
-from callboard.actors.follower import Delivered, Follower, from_offset
+from callboard.actors.follower import Delivered, Follower, OutOfRange, from_offset
 from callboard.actors.subscriber.roles import IMPORTER
 from callboard.actors.subscriber.settings import SubscriberSettings
 from callboard.errors import CallboardError, SchemaTooNew, Undecodable
@@ -59,7 +59,9 @@ class CommandHandler:
 
     def _follow(self, follower: Follower, message: Input) -> Iterator[Effect]:
         news, effects = follower.handle(message)
-        if isinstance(news, Delivered):
+        if isinstance(news, OutOfRange):
+            yield from self._lost(news)
+        elif isinstance(news, Delivered):
             for record in news.records:
                 if not addressed(record.header("recipients"), self._settings.name):
                     continue
@@ -86,6 +88,21 @@ class CommandHandler:
                 IMPORTER,
                 CommandReceived(log_id=log_id, offset=record.offset, command=command, time_ns=record.time_ns),
             )
+
+    def _lost(self, news: OutOfRange) -> Iterator[Effect]:
+        """The topic does not go on where it was left: trimmed meanwhile, or an older copy of it is in place."""
+        first, end = news.bounds.first, news.bounds.end
+        if news.expected < first:
+            yield note("commands.trimmed", "warning", start=news.expected, stop=first)
+            return
+        reason = (
+            f"an older copy of the command topic is in place: offset {news.expected - 1} was heard, and it ends at "
+            f"{end}; give orders of the meantime anew"
+        )
+        yield Send(
+            IMPORTER,
+            CommandPassedOver(log_id=news.bounds.log_id, offset=end - 1, reason=reason, set_back=True),
+        )
 
     def _may_pass_over(self, offset: int) -> bool:
         return offset in self._settings.skip_commands or bool(self._settings.command_keys)

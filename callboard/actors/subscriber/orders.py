@@ -111,7 +111,8 @@ class Orders:
         self._complete_clears(now)
         while self._waiting and len(self._book.ledger.results) < commands.RESULTS_MAX:
             message = self._waiting[0]
-            if not commands.heard(self._book.ledger, message.log_id, message.offset):
+            back = isinstance(message, CommandPassedOver) and message.set_back
+            if back or not commands.heard(self._book.ledger, message.log_id, message.offset):
                 if isinstance(message, CommandPassedOver):
                     yield from self._pass_over(message)
                 elif (answer := self._answer(message, now)) is None:

@@ -51,7 +51,7 @@ INSTANCES = (
         command=CommandMessage(subscriber_instance="", subscriber="edge-1", command_id="c-5"),
         time_ns=1_700_000_000_000_000_008,
     ),
-    CommandPassedOver(log_id="l-2", offset=10, reason="damaged"),
+    CommandPassedOver(log_id="l-2", offset=10, reason="damaged", set_back=True),
     StatusesPending(statuses=(STATUS,), results=(RESULT,)),
     VerdictsWanted(offset=42),
     Verdicts(

@@ -91,6 +91,24 @@ def test_a_new_importer_hears_nothing_before_it_has_said_from_where() -> None:
     assert heard(it) == [6]
 
 
+def test_an_older_copy_of_the_topic_is_told_so_that_its_new_commands_are_not_taken_for_old_ones() -> None:
+    it = DecisionDriver(CommandHandler(settings(), Random(1)))
+    it.feed(CommandsWanted(subscriber_instance="me", log_id=COMMANDS, offset=40))
+    it.done(FindBounds, TopicBounds(COMMANDS, 1, 20))
+    (back,) = it.sent(CommandPassedOver)
+    assert (back.offset, back.set_back) == (19, True)
+    assert "an older copy of the command topic is in place" in back.reason
+
+
+def test_commands_that_were_trimmed_before_they_were_heard_are_told() -> None:
+    it = DecisionDriver(CommandHandler(settings(), Random(1)))
+    it.feed(CommandsWanted(subscriber_instance="me", log_id=COMMANDS, offset=4))
+    it.done(FindBounds, TopicBounds(COMMANDS, 10, 20))
+    assert it.notes() == ["commands.trimmed"]
+    found(it, command(10))
+    assert heard(it) == [10]
+
+
 def test_it_stops_at_once() -> None:
     it = handler()
     it.feed(Stopping())

@@ -15,7 +15,6 @@ from callboard.messages.distribution import (
     State,
     Status,
     ThrottleCommand,
-    VerifyCommand,
 )
 from callboard.messages.ledger import Ledger
 from callboard.messages.mailbox import Admitted, CommandPassedOver, CommandsRead, CommandsWanted, StatusesPending
@@ -350,7 +349,6 @@ def test_commands_that_are_heard_while_the_repository_is_busy_wait_for_it() -> N
     ("fields", "reason"),
     [
         ({}, "'nothing' is no order"),
-        ({"verify": VerifyCommand()}, "'verify' is no order"),
         ({**PAUSE, **RESUME}, "'pause+resume' is no order"),
         ({**PAUSE, "log_id": "another"}, "another package log"),
         (retry(99), "is beyond the end"),
@@ -369,6 +367,18 @@ def test_a_record_that_is_passed_over_counts_as_heard() -> None:
     ledger = obey(it, CommandPassedOver(log_id=COMMANDS, offset=7, reason="damaged"))[-1]
     assert (ledger.command_offset, ledger.results) == (7, ())
     assert "command.passed_over" in it.notes()
+
+
+@pytest.mark.proves("W11")
+def test_on_an_older_copy_of_the_command_topic_new_orders_are_obeyed_and_old_ones_are_not() -> None:
+    it = stuck()
+    obey(it, command(40, **PAUSE))
+    obey(it, CommandPassedOver(log_id=COMMANDS, offset=19, reason="an older copy", set_back=True))
+    obey(it, clear(10, at=12), command(20, **RESUME))
+    results = told(it)
+    assert "c12" not in results
+    assert results["c20"][0] is True
+    assert it.state()[0] is not State.PAUSED
 
 
 def test_a_command_without_an_id_is_obeyed_and_told_to_nobody() -> None:
