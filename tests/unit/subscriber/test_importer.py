@@ -43,6 +43,7 @@ def test_an_attempt_is_in_the_ledger_that_is_stored_before_it() -> None:
         it.tick("retry")
 
 
+@pytest.mark.proves("F79")
 def test_a_failed_package_is_tried_again_after_ever_longer_waits() -> None:
     it = importing()
     waits = []
@@ -68,6 +69,7 @@ def test_attempts_start_over_after_a_success() -> None:
     assert it.asked(ImportPackages).attempt.attempts == 1
 
 
+@pytest.mark.proves("F81", "W4")
 def test_attempts_start_over_after_giving_up() -> None:
     it = importing(max_retries=3)
     for _ in range(3):
@@ -87,6 +89,7 @@ def test_attempts_start_over_after_giving_up() -> None:
     assert it.done(ImportPackages).ledger.imported == 1
 
 
+@pytest.mark.proves("W5")
 def test_a_package_that_kills_its_importer_is_given_up_after_all_its_attempts() -> None:
     stored = LEDGER
     for attempt in (1, 2, 3):
@@ -102,6 +105,7 @@ def test_a_package_that_kills_its_importer_is_given_up_after_all_its_attempts() 
     assert status.reason == "the importer died in attempt 3"
 
 
+@pytest.mark.proves("F80")
 def test_without_a_limit_nothing_is_given_up() -> None:
     it = importing(max_retries=-1)
     for _ in range(50):
@@ -110,6 +114,7 @@ def test_without_a_limit_nothing_is_given_up() -> None:
     assert it.asked(ImportPackages).offset == 10
 
 
+@pytest.mark.proves("W1")
 def test_an_undecodable_package_blocks_and_is_never_skipped() -> None:
     it = ImporterDriver(max_retries=0).arrive()
     it.read(garbage(10), package(11))
@@ -121,6 +126,7 @@ def test_an_undecodable_package_blocks_and_is_never_skipped() -> None:
     assert it.report().offset == 9
 
 
+@pytest.mark.proves("W1")
 def test_a_corrupt_package_blocks_however_few_retries_there_are_until_it_is_repaired() -> None:
     it = importing(max_retries=0)
     for _ in range(5):
@@ -240,6 +246,7 @@ def test_the_packages_of_others_are_passed_over_by_their_headers_alone() -> None
     assert it.report().offset == 13
 
 
+@pytest.mark.proves("F77")
 def test_a_position_that_moved_by_passing_over_is_stored_a_little_later() -> None:
     it = ImporterDriver(follows=("site",)).arrive()
     it.read(*(package(offset, "other") for offset in range(10, 110)))
@@ -250,6 +257,7 @@ def test_a_position_that_moved_by_passing_over_is_stored_a_little_later() -> Non
     assert "settle" not in it.timers
 
 
+@pytest.mark.proves("F82", "F83")
 def test_statuses_are_told_only_once_they_are_stored_and_only_once() -> None:
     it = importing(editable=True)
     assert it.sent(StatusesPending) == []
@@ -299,6 +307,7 @@ def test_imports_go_on_while_many_statuses_wait_for_their_topic() -> None:
     assert it.state()[0] is State.IDLE
 
 
+@pytest.mark.proves("F82", "W12")
 def test_a_full_outbox_stops_imports_and_the_state_says_so_until_it_empties() -> None:
     it = ImporterDriver(editable=True, outbox_max=3).arrive()
     it.read(*(package(offset) for offset in range(10, 20)))
