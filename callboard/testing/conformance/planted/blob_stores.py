@@ -143,10 +143,17 @@ class DoesNotRenew(MemoryBlobStore):
         return not await self.exists(digest) and await super().put(digest, chunks)
 
 
+class CollectsWhatWasRenewed(MemoryBlobStore):
+    """Does not look again before it removes a blob for a collector."""
+
+    async def delete_unless_renewed(self, digest: str, since_ns: int) -> bool:
+        return await self.delete(digest) and since_ns > 0
+
+
 PLANTED = (
     TruncatesABlob, OverwritesABlob, TrustsTheDigest, StoresHalfOfWhatFailed, CreatesTwice, DropsEmptyBlobs,
     InventsABlob, TakesAnyName, HidesABlob, ListsOutOfOrder, ListsWrongSizes, KeepsWhatIsDeleted,
-    DeletesTheNeighbour, DoesNotRenew,
+    DeletesTheNeighbour, DoesNotRenew, CollectsWhatWasRenewed,
 )  # fmt: skip
 
 

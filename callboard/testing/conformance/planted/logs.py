@@ -3,6 +3,7 @@
 import asyncio
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
+from dataclasses import replace
 
 from callboard.backends.log import READ_BYTES_MAX, READ_RECORDS_MAX, Bounds, Capability, Log, Retention
 from callboard.backends.logs.memory import MemoryLog
@@ -268,6 +269,13 @@ class TrimsOneTooMany(MemoryLog):
         return await super().trim(topic, retention)
 
 
+class TrimsWhatIsKept(MemoryLog):
+    """Goes by the limits alone, and removes what somebody still needs."""
+
+    async def trim(self, topic: str, retention: Retention) -> int:
+        return await super().trim(topic, replace(retention, keep_from=None))
+
+
 class TrimsNothing(MemoryLog):
     """Declares to trim and does not."""
 
@@ -396,7 +404,7 @@ PLANTED = (
     IgnoresKeys, KeepsKeysForEver, DropsHeaders, SortsHeaders, ReadsAfterTheStart, ReadsOutOfOrder,
     RepeatsARecord, SkipsARecord, CutsPayloads, ForgetsTheBytes, ReturnsNothingThatIsTooLarge, JumpsInSilence,
     RefusesTheEnd, NeverWakes, WakesForNothing, CancelsEveryone, HangsWhenClosed, ForgetsTheEnd,
-    TrimsOneTooMany, TrimsNothing, EndsTooEarly, MakesTopics, SharesItsTopics, ChangesItsIdentity,
+    TrimsOneTooMany, TrimsWhatIsKept, TrimsNothing, EndsTooEarly, MakesTopics, SharesItsTopics, ChangesItsIdentity,
     BoastsOfDurability, BoastsOfSharing, HidesItsKeys, HidesItsTrim, HidesItsTrimByBytes,
     ReadsPastAnOpenTransaction, BeginsAnewUnderTheOldIdentity, RemembersAnIdentity,
     WakesLate,
