@@ -1,7 +1,6 @@
 """Fetching the packages of a batch side by side: bounded, in their order, and nothing is left behind."""
 
 import asyncio
-import os
 from collections.abc import Callable, Coroutine
 from dataclasses import asdict, replace
 from pathlib import Path
@@ -57,6 +56,10 @@ async def until(condition: Callable[[], bool]) -> None:
             await asyncio.sleep(0)
 
 
+def left(spool: Path) -> list[Path]:
+    return list(spool.iterdir())
+
+
 async def paths(messages: list[PackageMessage], blobs: MemoryBlobStore, spool: Path) -> list[str]:
     async with receive_all(messages, blobs, spool, 3) as received:
         return [operation.entry.path for operation in operations(received) if isinstance(operation, Put)]
@@ -71,7 +74,7 @@ def test_packages_are_fetched_side_by_side_but_not_more_than_so_many_and_carried
         blobs.let.set()
         assert await work == [f"/{number}" for number in range(10)]
         assert blobs.most == 3
-        assert os.listdir(tmp_path) == []
+        assert left(tmp_path) == []
 
     play(scene)
 
@@ -85,7 +88,7 @@ def test_if_several_fail_the_error_is_that_of_the_first_and_nothing_is_left(tmp_
         for messages, error in (([good, lost, wrong], BlobMissing), ([good, wrong, lost], PackageCorrupt)):
             with pytest.raises(error):
                 await paths(messages, blobs, tmp_path)
-            assert os.listdir(tmp_path) == []
+            assert left(tmp_path) == []
 
     play(scene)
 
@@ -99,7 +102,7 @@ def test_a_cancellation_leaves_nothing(tmp_path: Path) -> None:
         with pytest.raises(asyncio.CancelledError):
             await work
         assert blobs.running == 0
-        assert os.listdir(tmp_path) == []
+        assert left(tmp_path) == []
 
     play(scene)
 
