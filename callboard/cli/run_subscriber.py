@@ -25,7 +25,7 @@ LOOK_S = 1.0
 """How often ``--until-caught-up`` looks whether the subscriber is stuck."""
 
 
-STUCK = {State.BLOCKED: "blocked", State.GAP: "at a gap"}
+STUCK = {State.BLOCKED: "blocked", State.GAP: "at a gap", State.PAUSED: "paused"}
 """The states that pass only when somebody does something."""
 
 

@@ -1,4 +1,4 @@
-"""The importer: brings the repository forward along the log, one package after the other."""
+"""The importer: brings the repository forward along the log, package after package."""
 
 from collections.abc import Iterable, Iterator
 from random import Random
@@ -78,18 +78,19 @@ SETTLE_S = 1.0
 
 
 class Importer:
-    """Brings the repository forward along the log, strictly in order. How it begins is in ``arrival``.
+    """Brings the repository forward along the log: in its order, but for what waits in ``quarantine``. How it begins is
+    in ``arrival``.
 
     Receives: Admitted (announcer), PackagesRead / PackagesUnavailable (package_poller), CommandReceived /
         CommandPassedOver / CommandsRead / CommandsBlocked (command_handler), StatusesSent (bookkeeper), Verdicts
         (golden_watcher), CaughtUpQuery / ReportQuery (gateway).
     Sends: Report, LogMessage (announcer), PackagesWanted (package_poller), CommandsWanted (command_handler),
         StatusesPending (bookkeeper), VerdictsWanted (golden_watcher), AgentProblem (gateway).
-    Stores: the ledger, in the repository: with each package in one transaction, and before each attempt.
+    Stores: the ledger, in the repository: with each batch of packages in one transaction, and before each attempt.
     Timers: "open" the repository again, "look" for the log's bounds again, "retry" a package, ask a "gate" again,
-        "report", "settle", call a "hook" again, say that an import is "slow".
-    Gives up when: a package failed ``max_retries + 1`` times (status REMOVED_FAILED, the queue moves on), or its hook
-        did so after the import (HOOK_FAILED); the repository cannot be opened at the start, or is another one after an
+        try a held package again ("retrial"), "report", "settle", call a "hook" again, say that an import is "slow".
+    Gives up when: a package failed ``max_retries + 1`` times (status REMOVED_FAILED, or HELD with what touches its paths;
+        the queue moves on), or its hook did so after the import (HOOK_FAILED); the repository cannot be opened at the start, or is another one after an
         error.
     """
 
@@ -328,7 +329,7 @@ class Importer:
     def _obey(self, now: Moment) -> Iterator[Effect]:
         if self._arrival.open:
             self._book.catch_up()
-            if not self._stopping:
+            if self._arrival.admitted and not self._stopping:
                 yield from self._orders.carry_out(now)
 
     def _use_repository(self, now: Moment) -> Iterator[Effect]:

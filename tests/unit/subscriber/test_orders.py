@@ -381,6 +381,15 @@ def test_on_an_older_copy_of_the_command_topic_new_orders_are_obeyed_and_old_one
     assert it.state()[0] is not State.PAUSED
 
 
+def test_whoever_has_lost_the_name_obeys_nothing_until_it_has_it_again() -> None:
+    it = stuck()
+    it.feed(Admitted(until_ms=int(it.now.mono_s * 1000) + 1000))
+    it.pass_time(2)
+    assert obey(it, command(5, **PAUSE)) == []
+    it.feed(Admitted(until_ms=int(it.now.mono_s * 1000) + 1000))
+    assert it.save_all()[0].ledger.command_offset == 5
+
+
 def test_a_command_without_an_id_is_obeyed_and_told_to_nobody() -> None:
     it = stuck()
     obey(it, command(5, command_id="", **PAUSE))
