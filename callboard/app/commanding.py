@@ -198,7 +198,7 @@ class Commanding(ABC):
     async def list_content(
         self, subscriber: str, paths: tuple[str, ...] = (), **options: Unpack[OrderOptions]
     ) -> CommandResult:
-        """Have the subscriber list what its repository holds at and below these paths, or all of it, between two imports.
+        """Have the subscriber list what its repository holds at and below these paths, or all of it, between imports.
 
         Raises as ``retry``. The result names the list, a blob, and the position that the content belongs to.
         """
@@ -247,7 +247,8 @@ class Commanding(ABC):
 
 
 def _result(command: CommandMessage, told: CommandResultMessage | None, reason: str) -> CommandResult:
-    order = next(name for name in ("clear", "retry", "skip", "pause", "resume", "throttle", "verify") if getattr(command, name))
+    orders = ("clear", "retry", "skip", "pause", "resume", "throttle", "verify")
+    order = next(name for name in orders if getattr(command, name))
     about = command.clear or command.retry or command.skip
     return CommandResult(
         command_id=command.command_id,
