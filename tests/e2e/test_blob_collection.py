@@ -1,9 +1,12 @@
 """Unused blobs at the command line."""
 
+import asyncio
 import os
 import time
 
 import pytest
+
+from callboard import Callboard
 
 
 @pytest.mark.proves("F20", "F22", "F23")
@@ -25,3 +28,17 @@ def test_blobs_that_nothing_needs_any_more_are_told_and_then_removed(terminal):
     assert terminal.json("blobs", "collect", "--delete", "--yes")["removed"] == 0
     terminal.run("run", "subscriber", "edge-1", "--into", "./out", "--until-caught-up")
     assert (terminal.folder / "out" / "large.bin").read_bytes() == b"new" * 50_000
+
+
+def test_a_publisher_has_a_janitor_only_if_it_is_to_collect(tmp_path):
+    async def roles(name: str, grace_s: float) -> set[str]:
+        async with Callboard(f"sqlite:///{tmp_path}/{name}.db", blob_grace_s=grace_s) as board:
+            agent = await board.publisher("site").start()
+            deadline = time.monotonic() + 60
+            while "command_sender" not in (found := {actor.role for actor in agent.actors()}):  # the janitor is earlier
+                assert time.monotonic() < deadline
+                await asyncio.sleep(0.02)
+            return found
+
+    assert "blob_janitor" in asyncio.run(roles("one", 7200.0))
+    assert "blob_janitor" not in asyncio.run(roles("other", 0.0))
