@@ -71,6 +71,7 @@ class Callboard(Commanding, ContentCare):
         command_key: signs the orders to subscribers, for those that demand it.
         blob_grace_s: publishers remove blobs that no record needs and that were put so long ago; 0 is never.
         publishing: how publishers ship, and what they tell of it.
+        archive: the place of the log's archive, from which subscribers read what the log has no more.
     """
 
     def __init__(
@@ -87,9 +88,10 @@ class Callboard(Commanding, ContentCare):
         command_key: CommandKey | None = None,
         blob_grace_s: float = 0.0,
         publishing: Publishing = Publishing(),  # noqa: B008 - frozen
+        archive: str = "",
     ) -> None:
         folder = (base or Path.cwd()).absolute()
-        self.settings = BoardSettings(log, blobs, folder, prefix, exclude, blob_grace_s, publishing)
+        self.settings = BoardSettings(log, blobs, folder, prefix, exclude, blob_grace_s, publishing, archive)
         self.command_key = command_key
         self._runtime: Runtime = runtime
         self._create = create

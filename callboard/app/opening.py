@@ -22,7 +22,13 @@ SQLITE = "sqlite:///"
 
 def open_board_log(settings: BoardSettings) -> Log:
     """The log, with one reader at its end however many actors of this process follow it."""
-    return SharedTail(open_log(settings.log, settings.base))
+    log = open_log(settings.log, settings.base)
+    if settings.archive:
+        from callboard.archive.archived_log import ArchivedLog
+        from callboard.archive.reader import ArchiveReader
+
+        log = ArchivedLog(log, ArchiveReader(settings.archive, settings.base))
+    return SharedTail(log)
 
 
 def open_board_blobs(settings: BoardSettings) -> BlobStore:

@@ -13,7 +13,8 @@ class BoardSettings:
     """Where the log and the blob store are.
 
     ``blobs`` may be empty: a folder beside the log's files, or a temporary one for a log in memory. ``base`` is the
-    folder that relative paths start from. Publishers collect blobs if there is a ``blob_grace_s``.
+    folder that relative paths start from. Publishers collect blobs if there is a ``blob_grace_s``. What the log has no
+    more is read from its ``archive``, if there is one.
     """
 
     log: str
@@ -23,6 +24,7 @@ class BoardSettings:
     exclude: tuple[str, ...] = EXCLUDED
     blob_grace_s: float = 0.0
     publishing: Publishing = field(default_factory=Publishing)
+    archive: str = ""
 
     @property
     def topics(self) -> Topics:

@@ -3,7 +3,7 @@
 import asyncio
 import hashlib
 import tempfile
-from collections.abc import AsyncIterator
+from collections.abc import AsyncGenerator, AsyncIterator
 from itertools import pairwise
 from pathlib import Path
 from types import TracebackType
@@ -60,7 +60,7 @@ class ArchiveReader:
             ArchiveDamaged: a file is missing or altered.
         """
         async for batch in self.batches(topic, start, stop):
-            for record in _records(batch):
+            for record in records_in(batch):
                 yield record
 
     async def read_with_keys(
@@ -70,11 +70,11 @@ class ArchiveReader:
         async for batch in self.batches(topic, start, stop):
             texts, digests = batch.column("key").to_pylist(), batch.column("key_sha256").to_pylist()
             keys: list[Key | None] = [text or known for text, known in zip(texts, digests, strict=True)]
-            yield [Returned(record, key) for record, key in zip(_records(batch), keys, strict=True)]
+            yield [Returned(record, key) for record, key in zip(records_in(batch), keys, strict=True)]
 
     async def batches(
         self, topic: str, start: int | None = None, stop: int | None = None, pinned: TopicArchive | None = None
-    ) -> AsyncIterator[pa.RecordBatch]:
+    ) -> AsyncGenerator[pa.RecordBatch, None]:
         """The same rows as Arrow batches with the columns of ``segment.SCHEMA``. Raises as ``read``.
 
         ``pinned`` is what an earlier look at the topic found, to read again just that.
@@ -163,7 +163,8 @@ def _read_group(file: Any, group: int) -> list[pa.RecordBatch]:
     return batches
 
 
-def _records(batch: pa.RecordBatch) -> list[Record]:
+def records_in(batch: pa.RecordBatch) -> list[Record]:
+    """The rows as records."""
     columns = (batch.column(name).to_pylist() for name in ("offset", "time_ns", "payload", "headers"))
     return records_of(zip(*columns, strict=True))
 

@@ -6,6 +6,7 @@ from typing import Annotated
 import typer
 
 from callboard.cli import (
+    archive,
     blobs,
     clear,
     command,
@@ -41,6 +42,7 @@ app = typer.Typer(no_args_is_help=True, pretty_exceptions_enable=False)
 run = typer.Typer(no_args_is_help=True)
 logs = typer.Typer(no_args_is_help=True)
 large = typer.Typer(no_args_is_help=True)
+archives = typer.Typer(no_args_is_help=True)
 
 
 def _show_version(wanted: bool) -> None:
@@ -99,5 +101,11 @@ app.command()(with_board_options(seed.snapshot))
 app.command()(with_board_options(reset.reset))
 app.add_typer(large, name="blobs", help="Look after large content.")
 large.command("collect")(with_board_options(blobs.collect))
+app.add_typer(archives, name="archive", help="Keep what is on the log in files, for as long as you like.")
+archives.command()(with_board_options(archive.run))
+archives.command()(with_board_options(archive.status))
+archives.command()(with_board_options(archive.verify))
+archives.command()(with_board_options(archive.compact))
+archives.command()(with_board_options(archive.restore))
 app.command()(with_board_options(doctor.doctor))
 app.command()(with_board_options(migrate.migrate))

@@ -57,9 +57,12 @@ def configure_service_logging(options: BoardOptions, config: Config) -> Callable
 
 @asynccontextmanager
 async def open_board(
-    loaded: Loaded, *, create: bool, configure: Callable[[], None] | None = None
+    loaded: Loaded, *, create: bool, configure: Callable[[], None] | None = None, archive: str = ""
 ) -> AsyncIterator[Callboard]:
-    """The open board. Raises ``ConfigError`` if there is no log, unless it may be created."""
+    """The open board, which reads from the archive what the log has no more, if one is given.
+
+    Raises ``ConfigError`` if there is no log, unless it may be created.
+    """
     config = loaded.config
     board = Callboard(
         config.log,
@@ -72,6 +75,7 @@ async def open_board(
         command_key=read_command_key(config.command_key) if config.command_key else None,
         publishing=_publishing(config.publisher, service=configure is not None),
         blob_grace_s=config.janitor.grace_hours * 3600 if config.janitor.enabled else 0.0,
+        archive=archive,
     )
     try:
         await board.__aenter__()

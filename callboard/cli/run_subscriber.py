@@ -11,6 +11,7 @@ import typer
 from callboard.actors.backoff import Backoff
 from callboard.app.command_keys import read_command_key
 from callboard.app.subscriber import Subscriber
+from callboard.cli.archive import archive_place
 from callboard.cli.board import configure_service_logging, open_board, place
 from callboard.cli.exit_codes import FOUND
 from callboard.cli.options import BoardOptions
@@ -67,6 +68,9 @@ def subscriber(
     on_invalidate: Annotated[str | None, typer.Option(metavar="MODULE:FUNCTION", help=INVALIDATE_HELP)] = None,
     standby: Annotated[bool, typer.Option("--standby", help="Wait while another one has the name.")] = False,
     ready_file: Annotated[Path | None, typer.Option(metavar="FILE", help="There while it may serve.")] = None,
+    from_archive: Annotated[
+        bool, typer.Option("--from-archive", help="Read from archive.place what the log has no more.")
+    ] = False,
     until_caught_up: Annotated[bool, typer.Option("--until-caught-up", help="End when all there is is done.")] = False,
 ) -> None:
     """Run a subscriber: import every package into its repository until Ctrl-C or SIGTERM."""
@@ -89,7 +93,18 @@ def subscriber(
     settings = loaded.config.for_subscriber(name)
     if not settings.into:
         raise ConfigError(f"subscriber {name!r} has nowhere to import to; say --into DIR, or set it in [subscriber]")
-    asyncio.run(_run(options, loaded, name, settings, ready_path=ready_file, until_caught_up=until_caught_up))
+    archive = archive_place(loaded, "") if from_archive else ""
+    asyncio.run(
+        _run(
+            options,
+            loaded,
+            name,
+            settings,
+            ready_path=ready_file,
+            until_caught_up=until_caught_up,
+            archive=archive,
+        )
+    )
 
 
 async def _run(
@@ -100,10 +115,11 @@ async def _run(
     *,
     ready_path: Path | None,
     until_caught_up: bool,
+    archive: str,
 ) -> None:
     configure = configure_service_logging(options, loaded.config)
     with stop_signals() as stop:
-        async with open_board(loaded, create=True, configure=configure) as board:
+        async with open_board(loaded, create=True, configure=configure, archive=archive) as board:
             edge = board.subscriber(
                 name,
                 settings.into,

@@ -175,6 +175,12 @@ class JanitorSection(Section):
     )
 
 
+class ArchiveSection(Section):
+    """Where `callboard archive` keeps what the log will not keep for ever."""
+
+    place: str = Field(default="", description="a folder, or s3://BUCKET/PREFIX")
+
+
 class LoggingSection(Section):
     """What the program says about itself, on standard error."""
 
@@ -207,6 +213,7 @@ class Config(Section):
     subscribers: dict[str, SubscriberSection] = {}
     retention: RetentionSection = RetentionSection()
     janitor: JanitorSection = JanitorSection()
+    archive: ArchiveSection = ArchiveSection()
     logging: LoggingSection = LoggingSection()
 
     def for_subscriber(self, name: str) -> SubscriberSection:

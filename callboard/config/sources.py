@@ -80,7 +80,7 @@ def anchored(value: Value, base: Path) -> Value:
     match value.key:
         case ("log",):
             return value._replace(value=_anchored_url(value.value, base))
-        case ("blobs",) | ("subscriber", "into") | ("subscribers", _, "into"):
+        case ("blobs",) | ("archive", "place") | ("subscriber", "into") | ("subscribers", _, "into"):
             return value._replace(value=_anchored_place(value.value, base))
         case ("publisher", "source") | ("retention", "archive_tip"):
             return value._replace(value=str(base / value.value))

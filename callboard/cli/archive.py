@@ -1,0 +1,190 @@
+"""``callboard archive``: the log's records, kept in files for as long as one likes."""
+
+import asyncio
+from collections.abc import Callable, Coroutine, Iterator
+from contextlib import contextmanager
+from dataclasses import asdict
+from pathlib import Path
+from typing import Annotated, Any, TypeVar
+
+import typer
+from rich.console import Console
+from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn
+from rich.text import Text
+
+from callboard.cli.board import board_settings, no_log, place
+from callboard.cli.exit_codes import FOUND, code_of
+from callboard.cli.logs import configure_logging
+from callboard.cli.options import BoardOptions, Json
+from callboard.cli.output import count, say, show, show_json, show_table, size
+from callboard.config import Loaded
+from callboard.errors import ConfigError, TopicMissing
+
+R = TypeVar("R")
+
+Place = Annotated[
+    str, typer.Option("--archive", metavar="PLACE", help="Instead of archive.place: a folder, or s3://BUCKET/PREFIX.")
+]
+
+
+def run(
+    options: BoardOptions,
+    archive: Place = "",
+    accept_hole: Annotated[
+        bool, typer.Option("--accept-hole", help="Go on behind records that the log lost, and note that.")
+    ] = False,
+    json: Json = False,
+) -> None:
+    """Archive what is new on the log, and end; to be run again and again, by a timer."""
+    from callboard.app import archiving
+
+    loaded, where = _loaded(options, archive)
+    tip = loaded.config.retention.archive_tip
+    with _progress() as on_progress:
+        report = _done(
+            loaded,
+            archiving.archive(
+                board_settings(loaded),
+                where,
+                accept_hole=accept_hole,
+                tip=Path(tip) if tip else None,
+                on_progress=on_progress,
+            ),
+        )
+    if json:
+        topics = [asdict(topic) for topic in report.topics]
+        show_json({"place": place(where), "seconds": round(report.seconds, 3), "topics": topics})
+    else:
+        for topic in report.topics:
+            if topic.rows:
+                what = f"{count(topic.rows, 'record')} up to offset {topic.next - 1}"
+                show(f"{topic.topic}: {what}, {size(topic.length)}")
+        rows = sum(topic.rows for topic in report.topics)
+        show(f"archived {count(rows, 'record')} to {place(where)} in {report.seconds:.1f} s")
+    for topic in report.topics:
+        if topic.problem:
+            say(f"error: {topic.problem}")
+    if report.error is not None:
+        raise typer.Exit(code_of(report.error))
+
+
+def status(options: BoardOptions, archive: Place = "", json: Json = False) -> None:
+    """Show what is archived, and how far behind the log it is."""
+    from callboard.app import archiving
+
+    loaded, where = _loaded(options, archive)
+    states = _done(loaded, archiving.look(board_settings(loaded), where))
+    if json:
+        show_json([asdict(state) for state in states])
+        return
+    show_table(
+        ("TOPIC", "<FIRST>", "<NEXT>", "<LOG ENDS>", "<RECORDS>", "<FILES>", "<SIZE>", "REMARK"),
+        (
+            (
+                state.topic, str(state.first), str(state.next), str(state.log_end), str(state.rows), str(state.files),
+                size(state.length), Text(state.problem, style="red") if state.problem else _holes(state.holes),
+            )
+            for state in states
+        ),
+    )  # fmt: skip
+
+
+def verify(options: BoardOptions, archive: Place = "", json: Json = False) -> None:
+    """Read the whole archive, and say what is missing or altered."""
+    from callboard.app import archiving
+
+    loaded, where = _loaded(options, archive)
+    with _progress() as on_progress:
+        found = _done(loaded, archiving.check(board_settings(loaded), where, on_progress))
+    if json:
+        show_json([asdict(topic) for topic in found])
+    elif not found:
+        show(f"{place(where)} holds nothing of this board")
+    for topic in found if not json else ():
+        show(f"{topic.topic}: {count(topic.rows, 'record')} from offset {topic.first} up to {topic.next - 1}, whole"
+             if not topic.problems else f"{topic.topic}: {count(len(topic.problems), 'problem')}")  # fmt: skip
+        if topic.holes:
+            show(f"  {_holes(topic.holes)}")
+        for problem in topic.problems:
+            show(f"  {problem}")
+    if any(topic.problems for topic in found):
+        raise typer.Exit(FOUND)
+
+
+def compact(options: BoardOptions, archive: Place = "", json: Json = False) -> None:
+    """Rewrite small files into large ones, and remove what was replaced more than a day ago."""
+    from callboard.app import archiving
+
+    loaded, where = _loaded(options, archive)
+    with _progress() as on_progress:
+        reports = _done(loaded, archiving.tidy(board_settings(loaded), where, on_progress))
+    if json:
+        show_json([asdict(report) for report in reports])
+        return
+    for report in reports:
+        topic = report.topic
+        became = f"{count(topic.files_before, 'file')} became {topic.files}" if topic.generation else "nothing to do"
+        removed = f"; removed {count(report.removed, 'old file')}, {size(report.removed_length)}"
+        show(f"{topic.topic}: {became}{removed if report.removed else ''}")
+
+
+def restore(
+    options: BoardOptions,
+    archive: Place = "",
+    same_identity: Annotated[
+        bool, typer.Option("--same-identity", help="The log takes the place of the one that is gone for good.")
+    ] = False,
+    json: Json = False,
+) -> None:
+    """Put the archive back on an empty log, under the same offsets; goes on where it was interrupted."""
+    from callboard.app import archiving
+
+    loaded, where = _loaded(options, archive)
+    with _progress() as on_progress:
+        done = _done(
+            loaded,
+            archiving.restore(board_settings(loaded), where, same_identity=same_identity, on_progress=on_progress),
+        )
+    if json:
+        show_json([asdict(topic) for topic in done])
+        return
+    for topic in done:
+        if topic.rows:
+            show(f"{topic.topic}: {count(topic.rows, 'record')} up to offset {topic.next - 1}")
+    rows = sum(topic.rows for topic in done)
+    show(f"restored {count(rows, 'record')} to {place(loaded.config.log)}" if rows else "all of it is there already")
+
+
+def archive_place(loaded: Loaded, said: str) -> str:
+    """The archive's place, as an option says it or the configuration. Raises ``ConfigError``."""
+    if not said and not loaded.config.archive.place:
+        raise ConfigError("no archive is named; set archive.place in callboard.toml, or say --archive PLACE")
+    relative = said and "://" not in said
+    return str(Path.cwd() / said.removeprefix("folder:")) if relative else said or loaded.config.archive.place
+
+
+def _loaded(options: BoardOptions, said: str) -> tuple[Loaded, str]:
+    loaded = options.load()
+    configure_logging("debug" if options.verbose else "error", loaded.config.logging.format)
+    return loaded, archive_place(loaded, said)
+
+
+def _done(loaded: Loaded, work: Coroutine[Any, Any, R]) -> R:
+    try:
+        return asyncio.run(work)
+    except TopicMissing:
+        raise no_log(loaded.config) from None
+
+
+@contextmanager
+def _progress() -> Iterator[Callable[[str, int, int], None]]:
+    """Shows a bar on a terminal, and nothing elsewhere."""
+    columns = (TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn(), TimeElapsedColumn())
+    console = Console(stderr=True)
+    with Progress(*columns, console=console, transient=True, disable=not console.is_terminal) as progress:
+        bar = progress.add_task("archive", total=None)
+        yield lambda topic, done, total: progress.update(bar, description=topic, completed=done, total=total)
+
+
+def _holes(holes: Any) -> str:
+    return ", ".join(f"hole from {hole.first} up to {hole.next - 1}" for hole in holes)
