@@ -51,7 +51,7 @@ class Head:
         self._condition = condition
         self.gates = gates(golden)
         """What a package has to pass."""
-        self._parcels: dict[int, Parcel] = {}  # opened, by offset
+        self._parcels: dict[int, tuple[Record, Parcel]] = {}  # opened, by offset
         self._held = quarantine.HeldPaths(())
         self.tries = 0
         """At this package, by this incarnation; the ledger counts those that count."""
@@ -113,7 +113,7 @@ class Head:
         """This package is done with."""
         offset = self._book.ledger.offset
         self._backlog.drop(offset)
-        self._parcels = {at: parcel for at, parcel in self._parcels.items() if at > offset}
+        self._parcels = {at: opened for at, opened in self._parcels.items() if at > offset}
         self._condition.recover()
         self.tries = 0
         self.waits = False
@@ -129,17 +129,17 @@ class Head:
         blameless = verdict in (Verdict.WAIT, Verdict.BLOCK)
         change = bookkeeping.not_counted if blameless else bookkeeping.failed
         self._book.write(change(tried.attempt, error))
-        yield from self._carry_out(verdict, self._parcels[tried.offset], error, now)
+        yield from self._carry_out(verdict, self._parcels[tried.offset][1], error, now)
 
     def _outbox_full(self, ledger: Ledger) -> bool:
         return len(ledger.outbox) >= self._settings.outbox_max
 
     def _opened(self, record: Record) -> Parcel:
-        """Opened once, however often it is looked at."""
+        """Opened once, however often it is looked at. Another log may have another record at the same offset."""
         known = self._parcels.get(record.offset)
-        if known is None:
-            known = self._parcels[record.offset] = parcel(record, self._settings)
-        return known
+        if known is None or known[0] is not record:
+            known = self._parcels[record.offset] = (record, parcel(record, self._settings))
+        return known[1]
 
     def _judge(self, it: Parcel, ledger: Ledger, now: Moment) -> Outcome | Wait | CallboardError | None:
         """What becomes of the package, or why it waits, or what is wrong with it; None means that it is to be imported.

@@ -8,6 +8,7 @@ from callboard.errors import BlobMissing, CallboardError, PackageCorrupt, Reposi
 from callboard.messages.distribution import Kind, PackageMessage, State, Status
 from callboard.messages.headers import new_record
 from callboard.messages.ledger import Ledger
+from callboard.messages.mailbox import Obstacle, PackagesUnavailable
 from callboard.messages.record import Record
 from callboard.testing.subscriber_example import LEDGER, ImporterDriver, as_read, garbage, package
 
@@ -166,3 +167,17 @@ def test_every_package_is_imported_if_nothing_is_to_be_left_out() -> None:
     it = batching(coalesce=False)
     it.read(deletion(10, "/a"), deletion(11, "/a"))
     assert it.done(ImportPackages).offsets == (10, 11)
+
+
+def test_what_was_opened_of_one_log_is_not_taken_for_that_of_another() -> None:
+    it = batching(on_gap="earliest")
+    it.read(package(10, "site"), package(11, "site"))
+    it.fail(ImportPackages, BlobMissing("gone"))
+    it.fail(ImportPackages, BlobMissing("gone"))
+    it.feed(PackagesUnavailable(start=12, obstacle=Obstacle.REPLACED, reason="another one"))
+    it.find_bounds(first=10, log_id="log-2")
+    it.save_all()
+    it.read(package(10, "shop"), package(11, "shop"))
+    it.tick("retry")
+    (message, _) = it.asked(ImportPackages).packages
+    assert message.publisher == "shop"
