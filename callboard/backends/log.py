@@ -90,8 +90,9 @@ class Log(Protocol):
     ) -> list[Record]:
         """The records with an offset of at least ``start``, oldest first; empty at the end of the log.
 
-        Always at least one record when there is one, however large. Raises ``OffsetOutOfRange`` when
-        ``start`` is below ``first`` or above ``end``.
+        Always at least one record when there is one, however large, but perhaps fewer than there are: whoever wants
+        all reads on behind the last one until nothing comes. Raises ``OffsetOutOfRange`` when ``start`` is below
+        ``first`` or above ``end``.
         """
         ...
 

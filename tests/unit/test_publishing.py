@@ -61,8 +61,12 @@ async def announce(board: Callboard, name: str, offset: int, *, editable: bool =
 
 async def packages(board: Callboard) -> list[PackageMessage]:
     topic = board.settings.topics.package
-    first, _ = await board.log.bounds(topic)
-    return [open_record(record, PackageMessage) for record in await board.log.read(topic, first)]
+    (start, end), found = await board.log.bounds(topic), list[PackageMessage]()
+    while start < end:
+        records = await board.log.read(topic, start)
+        found += [open_record(record, PackageMessage) for record in records]
+        start = records[-1].offset + 1
+    return found
 
 
 async def take(board: Callboard, count: int, **how: Any) -> list[BoardEvent]:

@@ -10,7 +10,7 @@ import pytest
 from callboard.app import checkup
 from callboard.app.checkup import examine_backends
 from callboard.app.settings import BoardSettings
-from callboard.backends import registry
+from callboard.backends import offered
 from callboard.backends.examination import Clock, Examination, Level, advice, clock_finding, problem
 from callboard.backends.folder_examination import examine_place
 from callboard.backends.log import Log
@@ -47,9 +47,9 @@ def open_own(url: str, _: Path) -> Log:
 
 
 def found(monkeypatch: pytest.MonkeyPatch, folder: Path, url: str) -> checkup.Checkup:
-    offered = EntryPoint("own", f"{__name__}:open_own", registry.ENTRY_POINTS)
+    entry = EntryPoint("own", f"{__name__}:open_own", offered.LOGS)
     monkeypatch.setattr(EntryPoint, "load", lambda self: open_own)
-    monkeypatch.setattr(registry, "entry_points", lambda group: [offered])
+    monkeypatch.setattr(offered, "entry_points", lambda group: [entry])
     settings = BoardSettings(url, str(folder / "blobs"), folder)
     return asyncio.run(examine_backends(settings, {}, lambda: 7))
 
