@@ -86,6 +86,11 @@ def decode_any(name: str, data: bytes) -> Event:
     return decode(EVENTS[name], data)
 
 
+def descriptor_of(cls: type[Event]) -> Any:
+    """The schema's descriptor of the message that stands for this class of events."""
+    return getattr(_SCHEMAS[cls.__module__], cls.__name__).DESCRIPTOR
+
+
 @dataclass(frozen=True, slots=True)
 class _Plan:
     """How the events of one class become messages and back."""

@@ -1,0 +1,111 @@
+"""What a table of records has: columns of the record, and for each type of message one with its fields."""
+
+from collections.abc import Callable
+from dataclasses import fields
+from enum import IntEnum
+from functools import cache
+from types import UnionType
+from typing import Any, TypeVar, get_args, get_origin, get_type_hints
+
+import pyarrow as pa
+
+from callboard.errors import ConfigError
+from callboard.messages.distribution import (
+    CommandMessage,
+    CommandResultMessage,
+    DiscoveryMessage,
+    ForgottenMessage,
+    LogMessage,
+    PackageMessage,
+    PackageStatusMessage,
+    Pairs,
+)
+from callboard.messages.event import Event
+from callboard.messages.package_event import PackageEvent
+
+MESSAGES: dict[str, dict[str, type[Event]]] = {
+    "package": {"package": PackageMessage},
+    "status": {"status": PackageStatusMessage, "result": CommandResultMessage},
+    "discovery": {"discovery": DiscoveryMessage, "forgotten": ForgottenMessage, "log": LogMessage},
+    "command": {"command": CommandMessage},
+    "event": {"event": PackageEvent},
+}
+"""By topic, the columns of messages and what is in them. In each row at most one of them is not null."""
+
+NOT_SHOWN = frozenset({"unknown", "content"})
+"""Fields that no column has: what is not understood, and content of files. Both are in the payload."""
+
+RAW = pa.schema(
+    [
+        pa.field("offset", pa.int64()),
+        pa.field("time_ns", pa.int64()),
+        pa.field("headers", pa.binary()),
+        pa.field("payload", pa.binary()),
+    ]
+)
+"""What a log or an archive is asked for; ``headers`` is the block that ``pack_headers`` makes."""
+
+NAMED = pa.schema([pa.field(name, pa.string()) for name in ("type", "id", "producer", "publisher")])
+"""Headers, each as a column; null where a record has none."""
+
+F = TypeVar("F", bound=Callable[..., Any])
+
+
+def kept(function: F) -> F:
+    """``functools.cache``, which would hide the types: to mypy a class of events is not hashable."""
+    return cache(function)  # type: ignore[return-value]
+
+
+_PAIR = pa.struct([("name", pa.string()), ("value", pa.string())])
+
+
+def record_columns(topic: str, *, decode: bool, payload: bool) -> pa.Schema:
+    """The columns of a topic.
+
+    Args:
+        topic: package, status, discovery, command or event.
+        decode: with the columns of messages, and ``problem``, which says why a record could not be decoded.
+        payload: with the record's own bytes.
+    """
+    columns = [RAW.field("offset"), RAW.field("time_ns"), *NAMED]
+    if decode:
+        messages = messages_of(topic)
+        columns.append(pa.field("problem", pa.string()))
+        columns += [pa.field(name, message_type(cls)) for name, cls in messages.items()]
+    if payload or not decode:
+        columns += [RAW.field("headers"), RAW.field("payload")]
+    return pa.schema(columns)
+
+
+def messages_of(topic: str) -> dict[str, type[Event]]:
+    """The columns of messages of a topic. Raises ``ConfigError`` if there is no such topic."""
+    if topic not in MESSAGES:
+        raise ConfigError(f"topic is {topic!r}; choose among {', '.join(MESSAGES)}")
+    return MESSAGES[topic]
+
+
+@kept
+def shown_fields(cls: type[Event]) -> tuple[tuple[str, Any, Any], ...]:
+    """Name, type and default of the fields that a message's column has."""
+    kinds = get_type_hints(cls)
+    return tuple((field.name, kinds[field.name], field.default) for field in fields(cls) if field.name not in NOT_SHOWN)
+
+
+@kept
+def message_type(cls: type[Event]) -> pa.DataType:
+    """The struct of a message's fields: enums by name, events as structs, tuples as lists."""
+    return pa.struct([(name, _type_of(kind)) for name, kind, _ in shown_fields(cls)])
+
+
+def _type_of(kind: Any) -> pa.DataType:
+    if kind == Pairs:
+        return pa.list_(_PAIR)
+    if get_origin(kind) is tuple:
+        return pa.list_(_type_of(get_args(kind)[0]))
+    if get_origin(kind) is UnionType:  # an event or None
+        return message_type(get_args(kind)[0])
+    if issubclass(kind, Event):
+        return message_type(kind)
+    if issubclass(kind, IntEnum):
+        return pa.string()
+    return {str: pa.string(), bytes: pa.binary(), bool: pa.bool_(), int: pa.int64()}[kind]

@@ -1,0 +1,107 @@
+"""Decodes whole columns of messages with ptars, in Rust; what it is not sure of is left to the codec."""
+
+from dataclasses import MISSING
+from enum import IntEnum
+from types import UnionType
+from typing import Any, get_args, get_origin
+
+import ptars
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from callboard.messages.codec import descriptor_of
+from callboard.messages.distribution import Pairs
+from callboard.messages.event import Event
+from callboard.pipeline.columns import kept, message_type, shown_fields
+
+
+def fast_structs(cls: type[Event], payloads: pa.Array) -> tuple[pa.Array, pa.Array] | None:
+    """The messages as structs of ``message_type``, and which of them are certain; None if any payload is damaged.
+
+    A message without a demanded field, or with a number that an enum of this version does not have, is not certain.
+    """
+    try:
+        batch = _handler(cls).array_to_record_batch(payloads)
+    except ValueError:
+        return None
+    columns = dict(zip(batch.schema.names, batch.columns, strict=True))
+    return _structs(cls, columns, pa.array([True] * len(payloads)))
+
+
+@kept
+def _handler(cls: type[Event]) -> Any:
+    descriptor = descriptor_of(cls)
+    pool = ptars.HandlerPool([descriptor.file], ptars.PtarsConfig(enum_repr="string"))
+    return pool.get_for_message(descriptor)
+
+
+def _structs(cls: type[Event], columns: dict[str, pa.Array], there: pa.Array) -> tuple[pa.Array, pa.Array]:
+    """The struct of these fields, null where there is none; and which are certain."""
+    made, certain = [], pa.array([True] * len(there))
+    for name, kind, default in shown_fields(cls):
+        column, good = _field(kind, default, columns[name])
+        made.append(column)
+        if good is not None:
+            certain = pc.and_(certain, good)
+    kept = pa.StructArray.from_arrays(made, fields=list(message_type(cls)), mask=pc.invert(there))
+    return kept, pc.or_(certain, pc.invert(there))
+
+
+def _field(kind: Any, default: Any, column: pa.Array) -> tuple[pa.Array, pa.Array | None]:  # noqa: PLR0911 - by kind
+    """A field's values with their defaults, and which of them are certain (None: all)."""
+    if kind == Pairs:
+        return _pairs(column), None
+    if get_origin(kind) is tuple:
+        item = get_args(kind)[0]
+        return (column.cast(pa.list_(pa.string())), None) if item is str else _events(item, column)
+    if get_origin(kind) is UnionType:
+        return _nested(get_args(kind)[0], column)
+    if issubclass(kind, Event):
+        nested, good = _nested(kind, column)
+        return nested, pc.and_(good, column.is_valid())
+    if issubclass(kind, IntEnum):
+        return _names(kind, default, column)
+    types = {str: pa.string(), bytes: pa.binary(), bool: pa.bool_(), int: pa.int64()}
+    column = column.cast(types[kind])
+    if default is MISSING:
+        return column, column.is_valid()
+    return pc.fill_null(column, pa.scalar(default, types[kind])), None
+
+
+def _names(kind: type[IntEnum], default: Any, column: pa.Array) -> tuple[pa.Array, pa.Array]:
+    """The schema's names of an enum's members have the enum's name before them."""
+    numbers = pc.index_in(column, pa.array([f"{kind.__name__.upper()}_{member.name}" for member in kind]))
+    names = pa.array([member.name for member in kind]).take(numbers)
+    if default is MISSING:
+        return names, names.is_valid()
+    return pc.if_else(column.is_null(), default.name, names), pc.or_(column.is_null(), names.is_valid())
+
+
+def _nested(cls: type[Event], column: pa.Array) -> tuple[pa.Array, pa.Array]:
+    return _structs(cls, _fields(column), column.is_valid())
+
+
+def _events(cls: type[Event], column: pa.Array) -> tuple[pa.Array, pa.Array | None]:
+    values = column.flatten()
+    structs, good = _structs(cls, _fields(values), pa.array([True] * len(values), pa.bool_()))
+    lists = pa.ListArray.from_arrays(_offsets(column), structs)
+    if not good.false_count:
+        return lists, None
+    bad = set(column.value_parent_indices().filter(pc.invert(good)).to_pylist())
+    return lists, pa.array([row not in bad for row in range(len(column))])
+
+
+def _pairs(column: pa.Array) -> pa.Array:
+    values = column.flatten()
+    texts = [pc.fill_null(array, "") for array in _fields(values).values()]
+    return pa.ListArray.from_arrays(_offsets(column), pa.StructArray.from_arrays(texts, names=["name", "value"]))
+
+
+def _fields(column: pa.Array) -> dict[str, pa.Array]:
+    return {field.name: pc.struct_field(column, field.name) for field in column.type}
+
+
+def _offsets(column: pa.Array) -> pa.Array:
+    """Of lists of which none is null; the values begin at the first."""
+    offsets = column.offsets
+    return pc.subtract(offsets, offsets[0])

@@ -1,0 +1,73 @@
+"""Where records come from, as options of a data source say it: names only, since options are shown in plans."""
+
+import os
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+
+from callboard.backends.log import Log
+from callboard.backends.registry import open_log
+from callboard.config import load
+from callboard.errors import ConfigError
+from callboard.messages.topics import Topics
+
+SORTS = ("log", "archive", "both")
+"""``both`` is the archive up to its tip, and the log from there on."""
+
+
+@dataclass(frozen=True, slots=True)
+class Place:
+    """What to read. To be resolved by whoever opens it: the address of a log may have a password.
+
+    ``board`` is the path of a callboard.toml; if empty, the variables ``CALLBOARD_...`` and the file in the current
+    folder count, as for every command. ``log_variable`` names a variable with the log's URL, which then counts instead.
+    """
+
+    topic: str
+    board: str = ""
+    log_variable: str = ""
+    archive: str = ""
+    sort: str = "log"
+
+    @classmethod
+    def of(cls, options: Mapping[str, str]) -> "Place":
+        """The place that a data source's options name. Raises ``ConfigError``."""
+        archive = options.get("archive", "")
+        place = cls(
+            options.get("topic", "package"),
+            options.get("board", ""),
+            options.get("logVariable", ""),
+            archive,
+            options.get("from", "both" if archive else "log"),
+        )
+        if "://" in place.board or "://" in place.log_variable:
+            raise ConfigError(
+                "options of a data source are shown in plans, so that they hold no URL; name a callboard.toml as the "
+                "option board, or a variable that has the URL as the option logVariable"
+            )
+        if place.sort not in SORTS:
+            raise ConfigError(f"the option from is {place.sort!r}; choose among {', '.join(SORTS)}")
+        if place.sort != "log" and not archive:
+            raise ConfigError(f"from {place.sort} needs the option archive, the folder or bucket of the archive")
+        return place
+
+    def url(self) -> str:
+        """The log's URL. Raises ``ConfigError`` for a log that is in the memory of another process."""
+        if self.log_variable:
+            url = os.environ.get(self.log_variable, "")
+            if not url:
+                raise ConfigError(f"the variable {self.log_variable} is not set; set it before the session is started")
+        else:
+            url = load(Path(self.board) if self.board else None, os.environ).config.log
+        if url.startswith("memory:"):
+            raise ConfigError("a log in memory is in one process, and Spark's workers are others; use sqlite:///FOLDER")
+        return url
+
+    def open_log(self) -> Log:
+        """The log, opened with its first use."""
+        return open_log(self.url(), Path.cwd())
+
+    def topic_name(self) -> str:
+        """What the topic is called on the log."""
+        prefix = load(Path(self.board) if self.board else None, os.environ).config.prefix
+        return str(getattr(Topics.with_prefix(prefix), self.topic))
