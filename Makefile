@@ -2,6 +2,7 @@
 
 PYTHON ?= python3
 ARGS ?=
+SECONDS ?= 60
 VENV := .venv
 BIN := $(VENV)/bin
 PIP := $(BIN)/python -m pip --quiet --disable-pip-version-check
@@ -11,7 +12,7 @@ GENERATE := $(BIN)/python callboard/messages/proto/generate.py
 .DELETE_ON_ERROR:
 .NOTPARALLEL: # every target uses the one .venv, and the tools use both cores by themselves
 .SUFFIXES:
-.PHONY: help demo test test-servers endurance conformance planted-bugs lint bench gen check-gen clean
+.PHONY: help demo test test-servers behaviours endurance conformance planted-bugs fuzz lint bench gen check-gen clean
 
 help: ## List what can be made; ARGS="..." is passed on to the command behind a target.
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "  make %-13s %s\n", $$1, $$2}' $(firstword $(MAKEFILE_LIST))
@@ -30,6 +31,12 @@ conformance: $(VENV)/.ready-test ## Show every check on every log, blob store an
 
 planted-bugs: $(VENV)/.ready-test ## Show that the conformance suites catch every bug that was planted in a backend.
 	@$(BIN)/python -m callboard.testing.conformance planted $(ARGS)
+
+behaviours: $(VENV)/.ready-test ## Run the tests that prove a behaviour, and write docs/behaviours.md from what comes of them.
+	@$(BIN)/python -m pytest -m "proves and not (kafka or postgres or s3)" --behaviours $(ARGS)
+
+fuzz: $(VENV)/.ready-fuzz ## Feed made-up bytes to every reader, each for some time: make fuzz SECONDS=600.
+	@$(BIN)/python tests/fuzz/fuzz.py $(SECONDS) $(ARGS)
 
 endurance: $(VENV)/.ready-test ## Have ten processes append for a minute each on PostgreSQL and Kafka, and count what came of it.
 	@CALLBOARD_LONG=1 $(BIN)/python -m pytest -s tests/conformance/postgres/test_append_order.py \
@@ -61,6 +68,11 @@ clean: ## Remove .venv, caches and everything else that can be made again.
 $(VENV)/.ready-lint: $(VENV)/.ready-test
 	@echo "installing the tools of make lint"
 	@$(PIP) install --group lint
+	@touch $@
+
+$(VENV)/.ready-fuzz: $(VENV)/.ready-test
+	@echo "installing the tools of make fuzz"
+	@$(PIP) install --group fuzz
 	@touch $@
 
 $(VENV)/.ready-test: $(VENV)/.ready-demo

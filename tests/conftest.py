@@ -1,4 +1,7 @@
-"""Nothing outlives its test: no thread, no child process, and no file in the temporary folder."""
+"""Nothing outlives its test: no thread, no child process, and no file in the temporary folder.
+
+With ``--behaviours`` the run writes the page that says which behaviours its tests prove.
+"""
 
 import multiprocessing
 import os
@@ -9,6 +12,8 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
+
+from tests import behaviours
 
 GRACE_S = 3.0
 """How long after a test its threads and processes may take to end: some are told to, but not waited for."""
@@ -91,3 +96,28 @@ def _children() -> dict[object, str]:
             title = command or f"{name.partition('(')[2]}, ended but not waited for (state {state})"
             children[int(folder.name), numbers[17]] = f"process {folder.name} ({title})"
     return children
+
+
+def pytest_addoption(parser: pytest.Parser) -> None:
+    parser.addoption("--behaviours", action="store_true", help="write docs/behaviours.md from the outcome of this run")
+
+
+def pytest_configure(config: pytest.Config) -> None:
+    if config.getoption("--behaviours"):
+        config.pluginmanager.register(_Witness())
+
+
+class _Witness:
+    """Notes what became of each test, whatever its parameters are."""
+
+    def __init__(self) -> None:
+        self._outcomes: dict[str, set[str]] = {}
+
+    def pytest_runtest_logreport(self, report: pytest.TestReport) -> None:
+        if report.when == "call" or report.outcome != "passed":
+            self._outcomes.setdefault(report.nodeid.partition("[")[0], set()).add(report.outcome)
+
+    def pytest_sessionfinish(self) -> None:
+        before = behaviours.PAGE.read_text(encoding="utf-8") if behaviours.PAGE.exists() else ""
+        states = behaviours.judged(self._outcomes, before)
+        behaviours.PAGE.write_text(behaviours.page(states), encoding="utf-8")

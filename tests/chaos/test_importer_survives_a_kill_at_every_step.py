@@ -186,7 +186,7 @@ def steps() -> Iterator[int]:
     yield from range(1, CALLS_MAX, EVERY)
 
 
-@pytest.mark.proves("W5", "W7", "W22")
+@pytest.mark.proves("W5", "W7", "W22", "F72")
 def test_whatever_is_killed_when_each_package_takes_effect_once_and_the_quarantine_is_worked_off(
     tmp_path: Path,
 ) -> None:

@@ -117,6 +117,7 @@ def fresh_copy(template: Path, name: str) -> Path:
     return root
 
 
+@pytest.mark.proves("F72", "W7")
 def test_a_kill_at_any_step_leaves_the_old_or_the_new_state(template: tuple[Path, State, State]) -> None:
     source, old, new = template
     outcomes = []

@@ -116,6 +116,7 @@ async def kill_at_random(writers: list[KilledWriter]) -> None:
         dice.choice(at_work).kill()
 
 
+@pytest.mark.proves("F1", "F2")
 def test_nothing_acknowledged_is_lost_and_no_key_is_stored_twice(tmp_path: Path) -> None:
     folder = tmp_path / "board.db"
     writers = [KilledWriter(folder, f"w{number}") for number in range(WRITERS)]

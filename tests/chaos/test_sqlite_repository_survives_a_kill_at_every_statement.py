@@ -62,6 +62,7 @@ def killed_at(path: Path, statement: int) -> bool:
     return os.WTERMSIG(status) == signal.SIGKILL
 
 
+@pytest.mark.proves("F72", "W7")
 def test_a_kill_before_any_statement_leaves_the_old_or_the_new_state(tmp_path: Path) -> None:
     states = []
     store = SqliteStore(tmp_path / "old.db")

@@ -19,6 +19,7 @@ HOUR_NS = 3600 * 10**9
 DIGEST = hashlib.sha256(b"content").hexdigest()
 
 
+@pytest.mark.proves("F24")
 @pytest.mark.parametrize("check", ALL_CHECKS, ids=lambda check: check.__name__)
 @pytest.mark.parametrize("store", [folder_blob_store, memory_blob_store])
 def test_a_blob_store_does_what_a_blob_store_does(store: Callable, check: Check) -> None:

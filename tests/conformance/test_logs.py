@@ -23,6 +23,7 @@ LOGS: dict[str, Callable[[], AbstractContextManager[LogHarness]]] = {
 }
 
 
+@pytest.mark.proves("F1", "F2", "F4", "R6", "R8", "R10")
 @pytest.mark.parametrize("check", ALL_CHECKS, ids=lambda check: check.__name__)
 @pytest.mark.parametrize("name", LOGS)
 def test_a_log_does_what_a_log_does(name: str, check: Check) -> None:

@@ -124,6 +124,7 @@ async def ticked(agent: Agent) -> bool:
     return (await ask(agent, "counter", "ticks"))[1] > 0
 
 
+@pytest.mark.proves("R8")
 def test_a_question_nobody_answers_ends_with_its_deadline(play: Play) -> None:
     async def scenario(agent: Agent) -> None:
         with pytest.raises(NotAnswered, match="ask again with the same id"):

@@ -79,7 +79,7 @@ async def test_the_hooks_are_called_before_and_after_an_import_and_for_an_invali
     ]
 
 
-@pytest.mark.proves("F88", "F91")
+@pytest.mark.proves("F88", "F91", "R4")
 @on_a_loop
 async def test_a_hook_that_refuses_an_import_leaves_the_content_as_it_was_and_is_asked_again(tmp_path, site):
     refusals = [OSError("the disk is being checked")] * 2

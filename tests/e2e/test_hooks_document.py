@@ -14,7 +14,7 @@ TEXT = (Path(__file__).resolve().parents[2] / "docs" / "hooks.md").read_text(enc
 FILES = dict(re.findall(r"^```\w+ file=(\S+)\n(.*?)^```$", TEXT, re.MULTILINE | re.DOTALL))
 
 
-@pytest.mark.proves("F88")
+@pytest.mark.proves("F88", "F89")
 def test_the_hook_of_the_document_unpacks_what_was_imported(terminal: Any) -> None:
     for name, text in FILES.items():
         (terminal.folder / name).write_text(text)

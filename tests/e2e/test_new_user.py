@@ -2,6 +2,8 @@
 
 from pathlib import Path
 
+import pytest
+
 
 def tree(folder: Path) -> dict[str, str]:
     return {
@@ -11,6 +13,7 @@ def tree(folder: Path) -> dict[str, str]:
     }
 
 
+@pytest.mark.proves("W21")
 def test_a_site_travels_from_a_publisher_to_a_subscriber(terminal):
     assert "publish" in terminal.out("init")
     published = terminal.json("publish", "./site")

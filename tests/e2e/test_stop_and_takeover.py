@@ -72,7 +72,7 @@ def publish(terminal: Any, name: str) -> None:
     terminal.run("publish", "./site", f"/{name}")
 
 
-@pytest.mark.proves("W9", "F96")
+@pytest.mark.proves("W9", "F96", "R20")
 @pytest.mark.parametrize("runtime", ["embedded", "processes"])
 def test_a_subscriber_that_is_told_to_stop_finishes_the_import_that_runs(terminal: Any, runtime: str) -> None:
     (terminal.folder / "slow_hooks.py").write_text(WAITING)
@@ -91,7 +91,7 @@ def test_a_subscriber_that_is_told_to_stop_finishes_the_import_that_runs(termina
     assert (row["offset"], row["imported"]) == (1, 1)
 
 
-@pytest.mark.proves("W9", "F75")
+@pytest.mark.proves("W9", "F75", "R18")
 def test_a_quick_stop_and_start_never_leaves_two_imports_running(tmp_path: Path) -> None:
     (tmp_path / "site").mkdir()
     (tmp_path / "site" / "a").write_text("a")

@@ -149,6 +149,7 @@ WRITTEN = [
 ]
 
 
+@pytest.mark.proves("R5")
 @pytest.mark.parametrize(("number", "written", "event"), WRITTEN)
 def test_what_the_original_wrote_is_read(number: str, written: bytes, event: Event) -> None:
     record = NewRecord(payload=written, headers=(("type", number), ("version", "1"))).at(0, 0)

@@ -363,6 +363,7 @@ def simulate(seed: int, tmp_path: Path, kind: type[Fleet] = Fleet) -> tuple[str,
     return simulation.trace, fleet
 
 
+@pytest.mark.proves("F72", "W7")
 @pytest.mark.parametrize("kind", [Fleet, PublishedFleet])
 @pytest.mark.parametrize("seed", seeds())
 def test_every_package_takes_effect_once_and_is_told_once(seed: int, kind: type[Fleet], tmp_path: Path) -> None:

@@ -45,6 +45,7 @@ def delay(effects: tuple[Effect, ...]) -> float:
     return after.seconds
 
 
+@pytest.mark.proves("F5", "F6")
 @pytest.mark.parametrize(
     ("policy", "offset"),
     [
@@ -95,6 +96,7 @@ def test_what_it_did_not_ask_for_is_not_its_business() -> None:
     assert it.position == 20
 
 
+@pytest.mark.proves("F101")
 def test_an_unavailable_log_is_tried_again_ever_more_slowly_from_the_same_place() -> None:
     it = follower(from_end())
     news, effects = it.handle(Failed(FIND, LogUnavailable("down")))
@@ -132,6 +134,7 @@ def test_a_follower_that_fell_out_of_retention_says_so_and_skips_ahead() -> None
     assert it.handle(Done(FIND, trimmed)) == (OutOfRange(12, trimmed), (read(15),))
 
 
+@pytest.mark.proves("F4")
 @pytest.mark.parametrize("offset", [9, 21])
 def test_a_start_out_of_range_stops_a_follower_that_reports_until_started_again(offset: int) -> None:
     it = follower(from_offset(offset, "L1"), report=True)

@@ -251,7 +251,7 @@ def test_a_process_that_only_subscribes_or_looks_runs_nothing_of_a_publisher_and
     run(work())
 
 
-@pytest.mark.proves("F66")
+@pytest.mark.proves("F66", "F59", "F90")
 def test_a_publishers_log_has_what_subscribers_reported_of_its_packages(tmp_path: Path) -> None:
     async def work() -> None:
         async with Callboard("memory:", base=tmp_path) as board:

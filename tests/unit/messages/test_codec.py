@@ -182,6 +182,7 @@ def test_a_state_of_the_future_is_passed_on_though_not_understood() -> None:
     assert encode(event) == future
 
 
+@pytest.mark.proves("W1")
 def test_fields_of_the_future_are_passed_on() -> None:
     group = bytes.fromhex("c33e0805c43e")
     fixed = bytes.fromhex("c93e0102030405060708cd3e01020304")

@@ -44,6 +44,7 @@ def test_what_is_written_is_read(event: Event) -> None:
     assert open_record(reread(written(event)), type(event)) == event
 
 
+@pytest.mark.proves("F7")
 def test_a_record_says_what_it_is() -> None:
     record = written(LINE, key="k", cause="r-1", traceparent="00-ab-cd-01", publisher="site")
 
@@ -66,10 +67,12 @@ def test_a_package_can_be_told_from_a_foreign_one_by_its_headers() -> None:
     assert (headers.publisher, headers.kind) == ("site", "DELETE")
 
 
+@pytest.mark.proves("F7")
 def test_a_reader_takes_any_of_the_types_it_expects() -> None:
     assert open_record(reread(written(LINE)), (DiscoveryMessage, LogMessage)) == LINE
 
 
+@pytest.mark.proves("W1")
 def test_a_newer_minor_version_is_read() -> None:
     assert open_record(reread(written(PACKAGE), version="1.99"), PackageMessage) == PACKAGE
 
@@ -79,6 +82,7 @@ def test_a_newer_major_version_asks_for_an_upgrade() -> None:
         open_record(reread(written(PACKAGE), version="2.0", type="Bundle"), PackageMessage)
 
 
+@pytest.mark.proves("F7", "W1")
 @pytest.mark.parametrize(
     ("changed", "problem"),
     [
@@ -136,6 +140,7 @@ headers_of_any_kind = st.builds(
 )
 
 
+@pytest.mark.proves("F8")
 @given(headers=headers_of_any_kind)
 def test_headers_come_back_as_they_were(headers: RecordHeaders) -> None:
     assert RecordHeaders.parse(headers.to_pairs()) == headers

@@ -181,6 +181,7 @@ def test_builds_run_ahead_up_to_the_bound_and_requests_wait_up_to_theirs() -> No
     assert BuildPackage(requests[2]) in tell(it, Done(append, (1,)))
 
 
+@pytest.mark.proves("R14")
 @pytest.mark.parametrize("error", [RequestRefused("no such path"), BlobUnavailable("store down")])
 def test_a_package_that_cannot_be_built_is_refused_in_its_turn_and_holds_up_nobody(error: RequestRefused) -> None:
     it, first, second = distributor(), add("r1"), add("r2")
@@ -198,7 +199,7 @@ def test_a_refused_request_can_be_made_again_under_its_id() -> None:
     assert tell(it, request, 2) == [BuildPackage(request)]
 
 
-@pytest.mark.proves("F13", "F16")
+@pytest.mark.proves("F13", "F16", "R14")
 def test_a_folder_with_nothing_in_it_is_dropped_and_not_taken_for_the_wish_to_remove_everything() -> None:
     it, request = distributor(), add("r1", paths=("/",), deep_paths=("/",))
     tell(it, request, 1)

@@ -74,12 +74,14 @@ class Stage:
         }
 
 
+@pytest.mark.proves("R6")
 def test_an_empty_topic_gives_an_empty_fleet_at_once() -> None:
     stage = Stage()
     stage.begin()
     assert stage.view(START_S) == {}
 
 
+@pytest.mark.proves("F6")
 def test_only_the_newest_part_of_a_long_topic_is_read() -> None:
     stage = Stage(history=3)
     stage.tell(Done(FIND, TopicBounds("L1", 0, 10)), START_S)
@@ -94,6 +96,9 @@ def test_a_question_waits_for_the_history() -> None:
     effects = stage.begin((announcement("edge"), START_S))
     (reply,) = (effect for effect in effects if isinstance(effect, Reply))
     assert reply.origin.question == 5
+
+
+@pytest.mark.proves("F60", "F64")
 def test_what_was_announced_before_the_question_is_in_the_answer() -> None:
     stage = Stage()
     stage.begin((announcement("edge"), START_S))
@@ -108,13 +113,14 @@ def test_what_was_announced_before_the_question_is_in_the_answer() -> None:
     assert [member.liveness for member in reply.event.members] == [Liveness.STOPPED]
 
 
-@pytest.mark.proves("F60", "F64")
 def test_a_log_that_fails_does_not_hold_up_the_answer() -> None:
     stage = Stage()
     stage.begin((announcement("edge"), START_S))
     stage.tell(FleetQuery(), START_S, question=5)
     (reply,) = stage.tell(Failed(FIND, LogUnavailable("away")), START_S)
     assert isinstance(reply, Reply)
+
+
 def test_the_view_is_sorted_by_name_and_has_the_newest_announcement_of_each() -> None:
     stage = Stage()
     stage.begin((announcement("b"), 99), (announcement("a"), 99), (announcement("b", state=State.IMPORTING), 99))
@@ -124,9 +130,6 @@ def test_the_view_is_sorted_by_name_and_has_the_newest_announcement_of_each() ->
     assert [member.announcement.subscriber for member in reply.event.members] == ["a", "b"]
     assert reply.event.members[1].announcement.state is State.IMPORTING
     assert reply.event.members[1].seen_ns == at(99).wall_ns
-
-
-@pytest.mark.proves("F63")
 
 
 @pytest.mark.proves("F63", "W26")
@@ -148,6 +151,8 @@ def test_a_subscriber_falls_silent_then_gone_but_never_vanishes(
     stage.begin()
     stage.deliver((announcement("edge", interval_s=interval_s), 0), now_s=200)
     assert stage.view(200.0 + silence_s) == {"edge": ("i1", liveness)}
+
+
 def test_live_announcements_count_from_when_they_are_read_whatever_the_other_clock_says() -> None:
     stage = Stage()
     stage.begin()

@@ -154,7 +154,7 @@ def test_killed_at_any_step_it_tells_everything_and_what_it_repeats_has_the_same
             assert len(told) == len(expected)
 
 
-@pytest.mark.proves("W14", "F69")
+@pytest.mark.proves("W14", "F69", "R15")
 @pytest.mark.parametrize("away", [Append, ReadLog, FindBounds])
 def test_a_log_that_was_away_costs_no_event(notifier_stage: type[Stage], away: type[Any]) -> None:
     stage = notifier_stage(keys=False)

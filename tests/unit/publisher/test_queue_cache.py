@@ -79,6 +79,7 @@ def sizes_of(effects: list[Effect]) -> Sizes:
     return reply.event
 
 
+@pytest.mark.proves("F28", "F29")
 def test_a_queue_begins_strictly_after_the_processed_offset() -> None:
     it = cache()
     tell(it, seen(5, 5), TAIL)
@@ -103,6 +104,7 @@ def test_a_page_is_never_longer_than_its_bound() -> None:
     assert len(page_of(tell(it, QueueQuery(after=-1, limit=10**6), asker())).packages) == PAGE_MAX
 
 
+@pytest.mark.proves("F41")
 def test_without_a_publisher_all_are_merged_by_offset() -> None:
     it = cache()
     tell(it, seen(0, 4, [package(0, "a"), package(1, "b"), package(2, "a"), package(3, "c")]), TAIL)
@@ -111,20 +113,13 @@ def test_without_a_publisher_all_are_merged_by_offset() -> None:
     assert [shown.offset for shown in mine.packages] == [0, 2]
 
 
-@pytest.mark.proves("F31", "F32", "F33")
-
-
-@pytest.mark.proves("F37", "W16", "W24")
-
-
-@pytest.mark.proves("F36")
-
-
-@pytest.mark.proves("F28")
+@pytest.mark.proves("F36", "R5")
 def test_test_packages_are_covered_but_never_queued() -> None:
     it = cache()
     tell(it, seen(0, 2, [package(0, kind=Kind.TEST), package(1)]), TAIL)
     assert page_of(tell(it, QueueQuery(after=-1), asker())).queue.size == 1
+
+
 def test_an_undecodable_package_is_in_the_queue_of_every_publisher() -> None:
     it = cache()
     broken = PackageSummary(offset=1, time_ns=100, problem="not a package")
@@ -133,12 +128,18 @@ def test_an_undecodable_package_is_in_the_queue_of_every_publisher() -> None:
     assert [shown.offset for shown in page.packages] == [1, 2]
     assert page.packages[0].problem == "not a package"
     assert sizes_of(tell(it, SizesQuery(queues=()), asker())).publishers == ("a", "b")
+
+
+@pytest.mark.proves("F37", "W16", "W24")
 def test_questions_wait_for_the_anchor() -> None:
     it = cache()
     assert tell(it, QueueQuery(after=3), asker(1)) == []
     assert tell(it, SizesQuery(queues=(QueueSize(publisher="site", after=4),)), asker(2)) == []
     replies = tell(it, seen(4, 4), TAIL)
     assert [reply.origin for reply in replies if isinstance(reply, Reply)] == [asker(1), asker(2)]
+
+
+@pytest.mark.proves("F31", "F32", "F33")
 def test_older_packages_are_wanted_once_however_many_ask_and_all_are_answered() -> None:
     it = cache()
     tell(it, seen(10, 10), TAIL)
@@ -159,7 +160,7 @@ def size_after(after: int, size: int) -> QueueSize:
     )
 
 
-@pytest.mark.proves("F30", "F34")
+@pytest.mark.proves("F34")
 def test_a_question_that_reaches_further_back_meanwhile_is_read_for_next() -> None:
     it = cache()
     tell(it, seen(10, 10), TAIL)
@@ -169,6 +170,9 @@ def test_a_question_that_reaches_further_back_meanwhile_is_read_for_next() -> No
     effects = tell(it, done(8, 10), HEAD)
     assert effects[0] == Reply(asker(1), Sizes(queues=(size_after(7, 2),), publishers=("site",)))
     assert effects[1:] == [wanted(4, 8)]
+
+
+@pytest.mark.proves("F30", "F34", "W16")
 def test_new_packages_arrive_while_older_ones_are_read() -> None:
     it = cache()
     tell(it, seen(10, 10), TAIL)
@@ -201,10 +205,7 @@ def test_a_restarted_head_poller_is_told_again_what_is_wanted() -> None:
     assert tell(it, PeerUp("fleet")) == []
 
 
-@pytest.mark.proves("F40", "W38")
-
-
-@pytest.mark.proves("F35")
+@pytest.mark.proves("W24")
 def test_a_range_that_cannot_be_read_is_a_problem_of_all_who_wait_and_is_tried_for_the_next() -> None:
     it = cache()
     tell(it, seen(10, 10), TAIL)
@@ -212,6 +213,9 @@ def test_a_range_that_cannot_be_read_is_a_problem_of_all_who_wait_and_is_tried_f
     page = page_of(tell(it, done(5, 10, first=-1, problem="down"), HEAD))
     assert page.problem == "down"
     assert tell(it, QueueQuery(after=4), asker(2)) == [wanted(5, 10)]
+
+
+@pytest.mark.proves("F35", "R7")
 def test_what_the_log_trimmed_is_not_read_for_twice() -> None:
     it = cache()
     tell(it, seen(10, 10), TAIL)
@@ -219,6 +223,9 @@ def test_what_the_log_trimmed_is_not_read_for_twice() -> None:
     tell(it, seen(0, 10, map(package, range(8, 10))), HEAD)
     assert sizes_of(tell(it, done(0, 10, first=8), HEAD)).queues[0].size == 2
     assert sizes_of(tell(it, SizesQuery(queues=(QueueSize(publisher="site", after=2),)), asker())).queues[0].size == 2
+
+
+@pytest.mark.proves("F40", "W38")
 def test_packages_that_retention_took_are_no_longer_counted_after_the_next_check() -> None:
     it = cache()
     assert tell(it, Started()) == [After("retention", 60.0)]
@@ -271,6 +278,9 @@ def test_a_page_says_when_it_could_not_be_read(problem: str, told: str) -> None:
     page = page_of(tell(it, done(0, 4, first=-1 if problem else 0, problem=problem), HEAD))
     assert page.problem.startswith(told)
     assert page.queue.size == 10
+
+
+@pytest.mark.proves("F30", "F34", "W16")
 def test_a_restarted_tail_poller_leaves_a_gap_that_is_read_without_losing_the_rest() -> None:
     it = cache()
     tell(it, seen(0, 10), TAIL)
@@ -288,7 +298,6 @@ def test_what_the_tail_poller_says_twice_counts_once() -> None:
     assert page_of(tell(it, QueueQuery(after=-1), asker())).queue.size == 12
 
 
-@pytest.mark.proves("W24")
 def test_another_log_voids_everything() -> None:
     it = cache(details_max=1)
     tell(it, seen(0, 10), TAIL)
@@ -297,6 +306,8 @@ def test_another_log_voids_everything() -> None:
     assert "replaced" in page.problem
     assert page_of(tell(it, QueueQuery(after=2), asker(2))).queue.size == 0
     assert tell(it, done(0, 10), HEAD) == [], "an answer about the old log"
+
+
 def test_too_many_waiting_questions_are_refused_not_forgotten() -> None:
     it = cache(max_waiting=1)
     tell(it, QueueQuery(after=0), asker(1))

@@ -117,7 +117,7 @@ def test_a_package_that_is_retried_or_dismissed_leaves_the_error_queue(end: Stat
     assert it.ask() == ErrorsPage(errors=(), counts=())
 
 
-@pytest.mark.proves("W13", "W18")
+@pytest.mark.proves("W13", "W18", "R12")
 def test_the_last_status_by_sequence_holds_when_older_ones_arrive_again() -> None:
     failed, imported = status(3, sequence=4), status(3, status=Status.IMPORTED, sequence=9, time_ns=5)
     assert Board(failed, imported, failed).ask().errors == ()

@@ -54,7 +54,7 @@ def test_an_entry_says_all_there_is_to_know_of_its_package(board: Any) -> None:
     assert entry.id
 
 
-@pytest.mark.proves("F43")
+@pytest.mark.proves("F43", "R16")
 def test_the_id_of_an_entry_leads_back_to_it_and_a_malformed_one_is_refused(board: Any) -> None:
     assert queues.entry_offset("callboard.package", queues.entry_id("callboard.package", 17)) == 17
     for wrong in ("", "17", "callboard.package", "callboard.package@", "callboard.package@x", "other@17", "a@b@17"):
@@ -108,7 +108,7 @@ def test_after_a_restart_all_queues_are_there_at_once_though_nothing_new_happens
     assert board.simulation.loop.time() - began_s < 2
 
 
-@pytest.mark.proves("F37", "W24")
+@pytest.mark.proves("F37", "W24", "R6")
 def test_the_queues_of_an_empty_log_are_empty_not_refused(board: Any) -> None:
     board.announce("edge-1", -1)
     assert queue(board, "edge-1").size == 0

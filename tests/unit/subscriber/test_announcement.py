@@ -1,4 +1,4 @@
-"""What a subscriber says about itself answers what it waits for, since when, how often it failed, and what comes next."""
+"""What a subscriber says of itself tells what it waits for, since when, how often it failed, and what comes next."""
 
 import pytest
 
@@ -29,7 +29,7 @@ def test_it_announces_where_it_stands_for_each_publisher_and_what_it_is_configur
     assert said.configuration.follows == ("site", "shop")
 
 
-@pytest.mark.proves("F62", "F91")
+@pytest.mark.proves("F62", "F91", "F90")
 def test_a_failure_is_announced_with_its_attempts_its_error_and_the_time_of_the_next_try() -> None:
     it = importing()
     for attempt in (1, 2):

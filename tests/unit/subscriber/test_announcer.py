@@ -1,5 +1,7 @@
 from dataclasses import replace
 
+import pytest
+
 from callboard.actors.decision import Origin, PeerUp, Stopping
 from callboard.actors.effects import Append, FindBounds, ReadLog, TopicBounds
 from callboard.actors.subscriber import roles
@@ -80,6 +82,7 @@ def test_the_search_reads_all_there_is_before_the_claim_but_not_without_end() ->
     assert far.asked(ReadLog).start == 1_000_000 - LOOKBACK
 
 
+@pytest.mark.proves("W33")
 def test_changes_are_announced_at_most_once_a_second() -> None:
     it = AnnouncerDriver().admitted()
     for offset in range(100):

@@ -25,6 +25,7 @@ from callboard.messages.record import Record
 from callboard.testing.subscriber_example import COMMANDS, LEDGER, LOG, ImporterDriver, clear, package
 
 
+@pytest.mark.proves("F73", "F74", "W2")
 @pytest.mark.parametrize(
     ("start", "first_wanted"), [("earliest", 5), ("latest", 50), (20, 20), (3, 5), (99, 50)]
 )
@@ -41,6 +42,7 @@ def test_the_first_position_is_stored_durably_before_the_first_read(start: str |
     assert (wish.log_id, wish.start) == (LOG, first_wanted)
 
 
+@pytest.mark.proves("F74", "W2")
 def test_a_position_that_cannot_be_stored_is_not_read_from() -> None:
     it = ImporterDriver()
     it.done(OpenRepository, None)
@@ -139,6 +141,7 @@ def test_a_cloned_repository_keeps_its_place_and_becomes_an_instance_of_its_own(
     assert attempt.subscriber == "edge-1"
 
 
+@pytest.mark.proves("F10", "W3", "R7")
 @pytest.mark.parametrize(
     ("first", "end", "log_id", "reason"),
     [
@@ -174,6 +177,7 @@ def test_by_policy_a_gap_is_passed_and_the_new_position_stored_first(first: int,
     assert (wish.log_id, wish.start) == (log_id, first)
 
 
+@pytest.mark.proves("F10", "W11")
 def test_what_was_cleared_on_one_log_is_not_cleared_on_its_replacement() -> None:
     it = ImporterDriver(on_gap="earliest")
     it.done(OpenRepository, replace(LEDGER, clears=(Watermark(publisher="", offset=500),)))
@@ -206,6 +210,7 @@ def test_a_gap_that_turns_out_to_be_none_costs_one_look() -> None:
     assert it.state()[0] is State.IDLE
 
 
+@pytest.mark.proves("F101", "W23")
 def test_a_log_that_is_away_is_named_and_waited_for() -> None:
     it = ImporterDriver()
     it.done(OpenRepository, LEDGER)
@@ -235,6 +240,7 @@ def test_commands_are_asked_for_only_when_the_position_is_known_and_from_the_sto
     assert len(it.sent(CommandsWanted)) == 2
 
 
+@pytest.mark.proves("R2")
 def test_a_clear_given_while_it_was_away_is_heard_before_the_first_import() -> None:
     it = ImporterDriver(editable=True)
     it.feed(CommandsRead())  # said to a predecessor

@@ -1,6 +1,8 @@
 from dataclasses import replace
 from random import Random
 
+import pytest
+
 from callboard.actors.decision import Stopping
 from callboard.actors.effects import Append
 from callboard.actors.subscriber.bookkeeper import Bookkeeper
@@ -138,6 +140,7 @@ def test_an_importer_that_says_nothing_is_not_waited_for_for_ever() -> None:
     assert it.stopped
 
 
+@pytest.mark.proves("R18")
 def test_a_log_that_fails_does_not_hold_up_a_stop() -> None:
     it = bookkeeper()
     it.feed(pending(1, 2))

@@ -1,3 +1,5 @@
+import pytest
+
 from callboard.actors.effects import ImportPackages, SaveLedger
 from callboard.errors import BlobMissing, PackageCorrupt
 from callboard.messages.distribution import Kind, Status
@@ -13,6 +15,7 @@ def stuck(**settings: object) -> ImporterDriver:
     return it
 
 
+@pytest.mark.proves("W23")
 def test_a_clear_takes_effect_at_once_on_a_head_that_waits_for_its_retry() -> None:
     it = stuck()
     it.order(clear(11, at=5))
@@ -119,6 +122,7 @@ def test_a_subscriber_that_is_not_editable_refuses_to_clear() -> None:
     assert it.asked(ImportPackages).offset == 10
 
 
+@pytest.mark.proves("W19")
 def test_a_clear_removes_a_blocked_package() -> None:
     it = ImporterDriver(editable=True).arrive()
     it.read(package(10), garbage(11), package(12))

@@ -142,6 +142,7 @@ def test_a_status_topic_that_cannot_be_read_is_told() -> None:
     assert "the status topic cannot be read: no route to the broker" in it.state()[1]
 
 
+@pytest.mark.proves("R11")
 def test_a_missing_verdict_is_waived_by_command_for_one_package_also_after_a_restart() -> None:
     it = staged()
     hear(it, said=golden(12))

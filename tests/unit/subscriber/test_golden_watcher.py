@@ -102,7 +102,7 @@ def test_it_says_nothing_before_both_topics_are_read_to_their_ends() -> None:
     assert len(it.sent(Verdicts)) == 1
 
 
-@pytest.mark.proves("W13")
+@pytest.mark.proves("W13", "R12")
 def test_of_several_verdicts_the_one_with_the_highest_sequence_holds_in_whatever_order_they_come() -> None:
     it = Watching(told(4, 9, Status.IMPORTED), told(4, 7, Status.REMOVED_FAILED))
     assert [status.status for status in it.want(4).verdicts] == [Status.IMPORTED]

@@ -237,6 +237,7 @@ def test_a_save_that_fails_is_made_up_for() -> None:
     assert it.state()[0] is State.IDLE
 
 
+@pytest.mark.proves("F9", "W34")
 def test_the_packages_of_others_are_passed_over_by_their_headers_alone() -> None:
     it = ImporterDriver(follows=("site",)).arrive()
     it.read(garbage(10, "other"), package(11, "other"), package(12, "site", Kind.TEST), package(13, "site"))
@@ -353,6 +354,7 @@ def test_a_new_poller_is_asked_again() -> None:
     assert first == second
 
 
+@pytest.mark.proves("F76")
 def test_more_is_asked_for_only_when_less_than_one_fetch_is_left() -> None:
     it = ImporterDriver(fetch_records=3).arrive()
     it.read(package(10), package(11), package(12))
@@ -399,6 +401,7 @@ def test_what_stood_in_the_way_is_still_said_by_a_stopped_subscriber() -> None:
     assert said.reason.startswith("was blocked: ")
 
 
+@pytest.mark.proves("R18")
 def test_a_repository_that_fails_does_not_hold_up_a_stop() -> None:
     it = importing()
     it.feed(Stopping())

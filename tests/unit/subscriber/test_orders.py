@@ -63,7 +63,7 @@ def statuses(it: ImporterDriver) -> list[tuple[int, Status, str]]:
 # Clear.
 
 
-@pytest.mark.proves("F48", "F84", "W11")
+@pytest.mark.proves("F48", "F84", "W11", "R1")
 def test_a_clear_is_answered_with_its_count_once_it_is_complete() -> None:
     it = stuck()
     stored = obey(it, clear(12, at=5))[-1]

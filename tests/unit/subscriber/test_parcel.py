@@ -29,7 +29,7 @@ def test_a_package_for_this_subscriber_is_opened(recipients: tuple[str, ...]) ->
     assert (it.offset, it.record_id, it.publisher) == (10, "r", "site")
 
 
-@pytest.mark.proves("F77", "W34")
+@pytest.mark.proves("F77", "W34", "F9")
 def test_a_package_for_others_is_passed_over_without_a_look_at_its_body() -> None:
     assert opened(addressed_to("other", "another", payload=b"\xff\xff")).foreign
     assert isinstance(opened(addressed_to("other", NAME, payload=b"\xff\xff")).problem, Undecodable)

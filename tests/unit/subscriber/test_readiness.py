@@ -66,7 +66,7 @@ def test_on_a_busy_log_it_is_ready_at_the_first_young_package() -> None:
     assert readiness.reason == "latency"
 
 
-@pytest.mark.proves("F93")
+@pytest.mark.proves("F93", "R3")
 @pytest.mark.parametrize("state", [State.BLOCKED, State.PAUSED, State.STAGED])
 def test_a_queue_that_stands_still_does_not_keep_it_out_of_service(state: State) -> None:
     readiness = begun()

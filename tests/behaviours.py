@@ -1,0 +1,101 @@
+"""docs/behaviours.md: what callboard does, and the tests that prove it."""
+
+import ast
+import re
+import tomllib
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+
+ROOT = Path(__file__).resolve().parents[1]
+PAGE = ROOT / "docs" / "behaviours.md"
+
+HEAD = """\
+# Behaviours
+
+What callboard does, and the tests that prove it: `make behaviours` runs them all and writes this page. A line is *green* if
+all of its tests passed, and *not run* if some need a server that was not there. A line without tests says why.
+"""
+PARTS = {
+    "F": ("What the original does", "The features of Apache Sling's journal, in the order of its parts."),
+    "W": ("Where the original is weak", "What it does, and what callboard does instead."),
+    "R": ("What went wrong before", "Races and bugs that were fixed in the original in the course of years."),
+}
+LINE = re.compile(r"\| ([A-Z][0-9]+) \|.*\| ([^|]+) \|$", re.MULTILINE)
+GREEN, RED, NOT_RUN, UNTESTED = "green", "red", "not run", "by decision"
+
+
+@dataclass(frozen=True)
+class Behaviour:
+    """A row of behaviours.toml."""
+
+    name: str
+    text: str
+    was: str = ""
+    reason: str = ""
+
+
+def behaviours() -> list[Behaviour]:
+    """All rows, in the order of the file."""
+    rows = tomllib.loads((ROOT / "tests" / "behaviours.toml").read_text(encoding="utf-8"))
+    return [Behaviour(name, row["is"], row.get("was", ""), row.get("reason", "")) for name, row in rows.items()]
+
+
+def marks() -> dict[str, list[str]]:
+    """By behaviour, the tests that prove it, as ``file::function``: every mark that is in the files."""
+    found: dict[str, list[str]] = {}
+    for path in sorted((ROOT / "tests").rglob("test_*.py")):
+        for function, name in _marked(ast.parse(path.read_text(encoding="utf-8"))):
+            found.setdefault(name, []).append(f"{path.relative_to(ROOT).as_posix()}::{function}")
+    return found
+
+
+def _marked(tree: ast.Module) -> Iterator[tuple[str, str]]:
+    for node in ast.walk(tree):
+        if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef):
+            for mark in node.decorator_list:
+                if isinstance(mark, ast.Call) and ast.unparse(mark.func) == "pytest.mark.proves":
+                    yield from ((node.name, ast.literal_eval(name)) for name in mark.args)
+
+
+def page(states: Mapping[str, str]) -> str:
+    """The whole page, with the state of each behaviour."""
+    tests, parts = marks(), [HEAD]
+    rows = behaviours()
+    for letter, (title, about) in PARTS.items():
+        parts.append(f"\n## {title}\n\n{about}\n\n| | behaviour | proved by | |\n|---|---|---|---|\n")
+        parts += [_line(row, tests.get(row.name, ()), states) for row in rows if row.name.startswith(letter)]
+    return "".join(parts)
+
+
+def _line(row: Behaviour, tests: Iterable[str], states: Mapping[str, str]) -> str:
+    text = f"*{row.was}* {row.text}" if row.was else row.text
+    proof = "<br>".join(_link(test) for test in tests) or row.reason
+    return f"| {row.name} | {text} | {proof} | {states.get(row.name, NOT_RUN) if tests else UNTESTED} |\n"
+
+
+def _link(test: str) -> str:
+    path, _, function = test.partition("::")
+    return f"[{function.removeprefix('test_').replace('_', ' ')}](../{path})"
+
+
+def states(text: str) -> dict[str, str]:
+    """Those on a page."""
+    return dict(LINE.findall(text))
+
+
+def judged(outcomes: Mapping[str, set[str]], text: str) -> dict[str, str]:
+    """The states after a run with these outcomes by test. One of which no test ran is as on the page with this text,
+    if it has the same tests there.
+    """
+    tests, before, found = marks(), states(text), {}
+    for row in behaviours():
+        proof = tests.get(row.name, [])
+        ended = [outcomes.get(test, set()) for test in proof]
+        if any("failed" in each for each in ended):
+            found[row.name] = RED
+        elif proof and all(each == {"passed"} for each in ended):
+            found[row.name] = GREEN
+        elif not any(ended) and _line(row, proof, before) in text:
+            found[row.name] = before[row.name]
+    return found

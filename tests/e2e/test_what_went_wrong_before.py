@@ -1,0 +1,128 @@
+"""Races and bugs that the original had, and what becomes of them here."""
+
+import asyncio
+import threading
+from pathlib import Path
+
+import pytest
+
+from callboard import Callboard, ConfigError
+from callboard.actors.backoff import Backoff
+from callboard.actors.hooks import HookCall
+
+
+def site(folder: Path, *names: str) -> Path:
+    root = folder / "site"
+    root.mkdir(exist_ok=True)
+    for name in names:
+        (root / name).write_text(name)
+    return root
+
+
+@pytest.mark.proves("W2", "F73")
+def test_a_new_subscriber_that_stops_before_its_first_import_misses_nothing(tmp_path: Path) -> None:
+    async def play() -> None:
+        async with Callboard("sqlite:///./board", base=tmp_path) as board:
+            publisher = board.publisher("site")
+            await publisher.publish(site(tmp_path, "old"))
+            async with board.subscriber("edge-1", "./out", start="latest") as edge:
+                await edge.caught_up()
+            for name in "abcde":
+                await publisher.publish(site(tmp_path, name), [f"/{name}"])
+            async with board.subscriber("edge-1", "./out", start="latest") as edge:
+                await edge.caught_up()
+                report = await edge.report()
+                assert report.imported + report.superseded == 5
+        assert sorted(path.name for path in (tmp_path / "out").iterdir() if path.is_file()) == list("abcde")
+
+    asyncio.run(play())
+
+
+@pytest.mark.proves("R9")
+def test_stopping_one_agent_leaves_the_others_what_they_share(tmp_path: Path) -> None:
+    async def play() -> None:
+        async with (
+            Callboard("sqlite:///./board", base=tmp_path) as board,
+            board.subscriber("edge-1", "./one") as one,
+            board.subscriber("edge-2", "./two") as other,
+        ):
+            await board.publisher("site").publish(site(tmp_path, "a"))
+            await one.caught_up()
+            await one.stop()
+            await board.publisher("shop").publish(site(tmp_path, "b"), ["/b"])
+            await other.caught_up()
+            assert (tmp_path / "two" / "b").read_text() == "b"
+            assert (await board.queue("edge-2")).size == 0
+
+    asyncio.run(play())
+
+
+@pytest.mark.proves("R10")
+def test_a_board_a_subscriber_and_a_log_may_be_closed_twice(tmp_path: Path) -> None:
+    async def play() -> None:
+        board = Callboard("sqlite:///./board", base=tmp_path)
+        async with board:
+            await board.publisher("site").publish(site(tmp_path, "a"))
+            async with board.subscriber("edge-1", "./out") as edge:
+                await edge.stop()
+                await edge.stop()
+            await board.close()
+        await board.close()
+
+    asyncio.run(play())
+
+
+@pytest.mark.proves("R13")
+def test_any_exception_of_an_invalidation_is_a_failed_attempt_and_no_end(tmp_path: Path) -> None:
+    attempts: list[int] = []
+
+    def purge(call: HookCall) -> None:
+        attempts.append(call.attempt)
+        if call.attempt < 3:
+            raise ZeroDivisionError("nobody expects this")
+
+    async def play() -> None:
+        async with Callboard("memory:", base=tmp_path) as board:
+            quick = Backoff(0.01, 0.01)
+            async with board.subscriber("edge-1", "./out", on_invalidate=purge, retry=quick) as edge:
+                await board.publisher("site").invalidate(["/a"])
+                await edge.caught_up()
+                await board.publisher("site").publish(site(tmp_path, "a"))
+                await edge.caught_up()
+                assert (await edge.report()).imported == 2
+
+    asyncio.run(play())
+    assert attempts == [1, 2, 3]
+
+
+@pytest.mark.proves("R17")
+@pytest.mark.parametrize("name", ["", " ", "a/b", "\n", "x" * 101])
+def test_what_is_no_name_is_refused(name: str, tmp_path: Path) -> None:
+    async def play() -> None:
+        async with Callboard("memory:", base=tmp_path) as board:
+            with pytest.raises(ConfigError, match="cannot be the name of a subscriber"):
+                board.subscriber(name, "./out")
+            with pytest.raises(ConfigError, match="cannot be the name of a publisher"):
+                board.publisher(name)
+
+    asyncio.run(play())
+
+
+@pytest.mark.proves("R18")
+def test_a_subscriber_that_waits_for_a_retry_in_an_hour_stops_at_once(tmp_path: Path) -> None:
+    tried = threading.Event()
+
+    def refuse(call: HookCall) -> None:
+        tried.set()
+        raise OSError("no")
+
+    async def play() -> None:
+        async with Callboard("memory:", base=tmp_path) as board:
+            await board.publisher("site").publish(site(tmp_path, "a"))
+            hourly = Backoff(3600, 3600)
+            async with board.subscriber("edge-1", "./out", before_import=refuse, retry=hourly, stop_drain_s=3600):
+                assert await asyncio.to_thread(tried.wait, 60)
+            (row,) = (await board.status()).subscribers
+            assert row.liveness == "stopped"
+
+    asyncio.run(play())
