@@ -118,6 +118,10 @@ def _decode(body: bytes) -> Frame:
     kind, number, seconds, role_size, name_size = _HEAD.unpack_from(body)
     name_at = _HEAD.size + role_size
     event_at = name_at + name_size
-    role = body[_HEAD.size : name_at].decode()
-    event = decode_any(body[name_at:event_at].decode(), body[event_at:]) if name_size else None
-    return Frame(Kind(kind), role, number, seconds, event)
+    if len(body) < event_at or (len(body) > event_at and not name_size):
+        raise Undecodable(f"a frame of {len(body)} bytes whose parts do not add up; restart the agent")
+    try:
+        kind, role, name = Kind(kind), body[_HEAD.size : name_at].decode(), body[name_at:event_at].decode()
+    except ValueError as error:  # also what is not UTF-8
+        raise Undecodable(f"a frame that this version does not know: {error}; restart the agent") from error
+    return Frame(kind, role, number, seconds, decode_any(name, body[event_at:]) if name else None)
