@@ -132,7 +132,7 @@ def _decode(adapter: TypeAdapter[T], name: str, content: bytes) -> T:
         return adapter.validate_json(content, strict=True)
     except ValidationError as error:
         raise _damaged(name, f"{error.error_count()} of its fields are not as they should be") from error
-    except ValueError as error:
+    except (ValueError, RecursionError) as error:
         raise _damaged(name, str(error)) from error
 
 

@@ -52,7 +52,10 @@ def parse_address(url: str, environ: Mapping[str, str] = os.environ) -> Address:
 
     ``environ`` is where ``sasl_password_env`` looks. Raises ``ConfigError``, which never shows a password.
     """
-    parts = urlsplit(url)
+    try:
+        parts = urlsplit(url)
+    except ValueError as error:
+        raise ConfigError(f"a kafka: URL is kafka://host:port,host:port/?option=value; {error} in this one") from None
     options = dict(parse_qsl(parts.query, keep_blank_values=True))
     for name in options:
         if name not in OPTIONS:

@@ -20,6 +20,9 @@ FORMAT = 1
 
 _STEPS_A_WRITE = 500
 
+_SENSELESS = (ValueError, KeyError, TypeError, OverflowError, RecursionError)
+"""What comes of reading as JSON, and as numbers, what is neither; the last two from 1e999 and a million brackets."""
+
 
 class Torn(Exception):
     """The file is not complete."""
@@ -76,14 +79,17 @@ def read_record(path: Path) -> Record | None:
         header = json.loads(head)
         version, size = int(header["format"]), int(header["ledger"])
         serial, draft = int(header["serial"]), int(header["draft"])
-    except (ValueError, KeyError, TypeError):
+    except _SENSELESS:
         raise Torn from None
     if version > FORMAT:
         raise SchemaTooNew(f"{path} has format {version} but this version knows {FORMAT}; upgrade callboard")
     body, digest = data[:-64], data[-64:]
     if hashlib.sha256(body).hexdigest().encode() != digest:
         raise Torn
-    return Record(serial, draft, rest[:size], [_step(line) for line in rest[size + 1 : -64].splitlines()])
+    try:
+        return Record(serial, draft, rest[:size], [_step(line) for line in rest[size + 1 : -64].splitlines()])
+    except _SENSELESS:
+        raise Torn from None
 
 
 def _step(line: bytes) -> Step:
