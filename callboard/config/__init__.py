@@ -9,7 +9,7 @@ from pydantic import BaseModel, ValidationError
 
 from callboard.config.model import LOG, Config, LoggingSection, PublisherSection, RetentionSection, SubscriberSection
 from callboard.config.problems import sentences
-from callboard.config.sources import FILE, Key, Value, anchored, from_environment, from_file, nested
+from callboard.config.sources import FILE, Key, Value, anchored, demand_names, from_environment, from_file, nested
 from callboard.errors import ConfigError
 
 __all__ = [
@@ -97,6 +97,8 @@ def load(
         given |= {value.key: anchored(value, base) for value in from_file(cwd / path)}
     given |= {value.key: anchored(value, cwd) for value in from_environment(environ or {}, setting_names())}
     given |= {value.key: anchored(value, cwd) for value in flags if value.value is not None}
+    for value in given.values():
+        demand_names(value)
     tables = nested(given.values())
     tables.setdefault("log", anchored(Value(("log",), LOG, ""), base).value)
     _inherit(tables)

@@ -10,6 +10,12 @@ from callboard.content.collection import GRACE_MIN_S, GRACE_S
 from callboard.errors import ConfigError
 from callboard.messages.package_event import EVENTS, KINDS
 
+DAYS_MAX = 36_500
+"""A century, so that moments that far back, in nanoseconds, still fit 64 bits."""
+
+MB_MAX = 1e9
+"""A petabyte: as bytes it still fits 64 bits by far."""
+
 LOG = "sqlite:///./board.db"
 """The log if nothing else is said: a folder, made with the first package."""
 
@@ -50,7 +56,7 @@ Start = Annotated[Literal["earliest", "latest"] | int, BeforeValidator(_start)]
 class Section(BaseModel):
     """Settings that belong together; frozen, and nothing but what is named here."""
 
-    model_config = ConfigDict(extra="forbid", frozen=True)
+    model_config = ConfigDict(extra="forbid", frozen=True, allow_inf_nan=False)
 
 
 class PublisherSection(Section):
@@ -60,7 +66,7 @@ class PublisherSection(Section):
     source: str = Field(default="", description="the folder that `run publisher` watches, or takes requests for")
     exclude: Names = Field(default=EXCLUDED, description="names that are never shipped, as patterns")
     max_package_mb: float | None = Field(
-        default=None, gt=0, examples=[500.0], description="what the files of one package may have together"
+        default=None, gt=0, le=MB_MAX, examples=[500.0], description="what the files of one package may have together"
     )
     throttle_by: Literal["none", "editable", "all"] = Field(
         default="none", description="whose backlog holds requests up: that of none, of editable subscribers, or of all"
@@ -137,16 +143,20 @@ class RetentionSection(Section):
     """What `run publisher` and `log trim` remove from the log; nothing unless it is set."""
 
     older_than_days: float | None = Field(
-        default=None, gt=0, examples=[30.0], description="records older than so many days"
+        default=None, gt=0, le=DAYS_MAX, examples=[30.0], description="records older than so many days"
     )
     above_mb: float | None = Field(
-        default=None, gt=0, examples=[1000.0], description="a topic's oldest records above so many MB"
+        default=None, gt=0, le=MB_MAX, examples=[1000.0], description="a topic's oldest records above so many MB"
     )
     gate: Literal["none", "subscribers", "archive"] = Field(
         default="none", description="what is kept nevertheless: what a subscriber needs, or it or the archive"
     )
     gate_gone_days: float | None = Field(
-        default=None, gt=0, examples=[7.0], description="a subscriber silent for so long needs nothing; else forget it"
+        default=None,
+        gt=0,
+        le=DAYS_MAX,
+        examples=[7.0],
+        description="a subscriber silent for so long needs nothing; else forget it",
     )
     archive_tip: str = Field(default="", description="the file that says how far the archive is, for that gate")
 
@@ -171,7 +181,10 @@ class JanitorSection(Section):
 
     enabled: bool = Field(default=False, description="remove blobs that no package on the log needs, every 12 hours")
     grace_hours: float = Field(
-        default=GRACE_S / 3600, ge=GRACE_MIN_S / 3600, description="what was put so recently is spared"
+        default=GRACE_S / 3600,
+        ge=GRACE_MIN_S / 3600,
+        le=DAYS_MAX * 24,
+        description="what was put so recently is spared",
     )
 
 

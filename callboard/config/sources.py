@@ -35,13 +35,18 @@ def from_file(path: Path) -> Iterator[Value]:
     """The values in a TOML file. Raises ``ConfigError`` if it cannot be read or is not TOML."""
     try:
         text = path.read_text(encoding="utf-8")
-        tables = tomllib.loads(text)
     except OSError as error:
         raise ConfigError(f"{path} cannot be read: {error.strerror}; correct --config or write the file") from error
-    except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
+    except UnicodeDecodeError as error:
         raise ConfigError(f"{path} is not TOML: {error}; correct it there") from error
-    lines = _lines(text)
-    for key, value in _flat((), tables):
+    try:
+        tables = tomllib.loads(text)
+        lines, values = _lines(text), list(_flat((), tables))
+    except ValueError as error:  # or a number of thousands of digits
+        raise ConfigError(f"{path} is not TOML: {error}; correct it there") from error
+    except RecursionError:
+        raise ConfigError(f"{path} has sections or lists in one another, hundreds deep; correct it there") from None
+    for key, value in values:
         line = f":{lines[key]}" if key in lines else ""
         yield Value(key, value, f"{path.name}{line}")
 
@@ -88,6 +93,13 @@ def anchored(value: Value, base: Path) -> Value:
             return value
 
 
+def demand_names(value: Value) -> None:
+    """Raise ``ConfigError`` for text that can name no file and no host: with a NUL, or not of Unicode."""
+    for text in (*value.key, *(value.value if isinstance(value.value, list) else [value.value])):
+        if isinstance(text, str) and ("\0" in text or _is_broken(text)):
+            raise ConfigError(f"{value.origin}: {text!r:.80} holds a NUL or is not UTF-8; correct it")
+
+
 def nested(values: Iterable[Value]) -> dict[str, Any]:
     """The values as tables in tables. Raises ``ConfigError`` where a table and a plain value meet."""
     tables: dict[str, Any] = {}
@@ -113,6 +125,14 @@ def _meant(name: str, known: Iterable[str]) -> str:
     """The variable that is meant, or the empty string; compared without what all of them begin with."""
     meant = suggestion(name.removeprefix(PREFIX), (each.removeprefix(PREFIX) for each in known))
     return meant and PREFIX + meant
+
+
+def _is_broken(text: str) -> bool:
+    try:
+        text.encode()
+    except UnicodeEncodeError:
+        return True
+    return False
 
 
 def _key(name: str) -> Key:
