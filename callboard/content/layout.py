@@ -8,6 +8,7 @@
 * Every path passes ``check_path``, no link leaves the root, and modes are the nine permission bits.
 """
 
+from bisect import bisect_left
 from collections.abc import Iterable, Iterator
 
 from callboard.backends.paths import check_path, link_leaves_root, parent_of
@@ -42,7 +43,6 @@ class Layout:
             raise RequestRefused(f"deep path {strays[0]!r} is not among the paths; add it there too")
         self.entries = 0
         self._requested = frozenset(self.roots)
-        self._leading = {folder for path in self.roots for folder in leading_folders(path)} - self._requested
         self._tree_of = {"/": ""}  # every folder so far: the topmost deep path at or above it, or "" for none
         self._members: dict[str, set[str]] = {"": set()}  # every entry so far, by the tree of its parent
 
@@ -59,7 +59,7 @@ class Layout:
         if parent not in self._tree_of:
             raise RequestRefused(f"path {path!r} does not follow its folder; write folders first")
         tree = self._tree_of[parent]
-        leading = not tree and path in self._leading
+        leading = not tree and self._leads(path)
         if not (leading if entry.form is Form.KEEP else tree or path in self._requested):
             raise RequestRefused(f"path {path!r} stands in the package but was not asked for; leave it out")
         _check_attributes(entry)
@@ -67,6 +67,11 @@ class Layout:
             self._tree_of[path] = tree or (path if path in self.deep else "")
         self._members.setdefault(tree, set()).add(path)
         self.entries += 1
+
+    def _leads(self, path: str) -> bool:
+        """Whether it leads to a requested path, and was not asked for. A set of all such could fill the memory."""
+        at = bisect_left(self.roots, path + "/")
+        return path not in self._requested and at < len(self.roots) and self.roots[at].startswith(path + "/")
 
     def finish(self) -> None:
         """No more entries. Raises ``RequestRefused`` when a requested path did not come."""

@@ -2,6 +2,7 @@
 
 import io
 import tempfile
+import tracemalloc
 from pathlib import Path
 
 import pytest
@@ -244,3 +245,15 @@ def test_a_mutated_package_is_denied_or_stays_inside_the_root(sample, changes):
         return
     for operation in operations:
         assert check_path(operation.entry.path if isinstance(operation, Put) else operation.path)
+
+
+def test_requested_paths_cost_no_more_memory_than_a_few_times_their_bytes(pack):
+    roots = [(f"/{number:04}" + "/a" * 1500, False) for number in range(40)]
+    data = pack(roots, [folder("/other")])
+    tracemalloc.start()
+    try:
+        with pytest.raises(PackageRefused, match="not asked for"):
+            open_package(data)
+        assert tracemalloc.get_traced_memory()[1] < 10 * len(data)
+    finally:
+        tracemalloc.stop()
