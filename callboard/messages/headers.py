@@ -35,6 +35,9 @@ ORIGINAL_TYPES = {
 }
 """The original wrote the type as a number."""
 
+TIME_NS_MAX = 2**63 - 1
+"""What a message and a database can hold, and the year 2262."""
+
 RECIPIENTS_BYTES_MAX = 16 << 10
 """A longer list of recipients is left to the message, so that the headers stay small beside it."""
 
@@ -80,7 +83,7 @@ class RecordHeaders:
         if not version:
             raise Undecodable(f"the header 'version' is {texts.get('version')!r}, not like '1.0'")
         time_ns = texts.get("time_ns", "0")
-        if not re.fullmatch(r"[0-9]{1,19}", time_ns):
+        if not re.fullmatch(r"[0-9]{1,19}", time_ns) or int(time_ns) > TIME_NS_MAX:
             raise Undecodable(f"the header 'time_ns' is {time_ns!r:.80}, not nanoseconds since the epoch")
         return cls(
             type=ORIGINAL_TYPES.get(texts["type"], texts["type"]),

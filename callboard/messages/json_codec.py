@@ -27,12 +27,7 @@ def decode_json(data: bytes) -> PackageDistributedMessage:
 
     Raises ``Undecodable`` for bytes that are not such an event.
     """
-    try:
-        properties = json.loads(data)
-    except (ValueError, RecursionError) as error:
-        raise Undecodable(f"{len(data)} bytes are not a PackageDistributedMessage: {error}") from error
-    if not isinstance(properties, dict):
-        raise Undecodable("a PackageDistributedMessage is a JSON object; this is not one")
+    properties = json_object(data, "a PackageDistributedMessage")
     return PackageDistributedMessage(
         publisher=_demand(properties, "pubAgentName", str),
         package_id=_demand(properties, "packageId", str),
@@ -40,6 +35,29 @@ def decode_json(data: bytes) -> PackageDistributedMessage:
         paths=_paths(properties, "paths"),
         offset=_demand(properties, "offset", int),
     )
+
+
+def json_object(data: bytes, what: str) -> dict[str, Any]:
+    """The JSON object that ``data`` stands for, with nothing in it that no message and no log can hold.
+
+    Raises ``Undecodable``, which tells that ``what`` was expected: also for half a surrogate pair in a text, and for
+    whole numbers of more than 64 bits.
+    """
+    try:
+        properties = json.loads(data, parse_int=_int64)
+        json.dumps(properties, ensure_ascii=False).encode()
+    except (ValueError, RecursionError) as error:
+        raise Undecodable(f"{len(data)} bytes are not {what}: {error}") from error
+    if not isinstance(properties, dict):
+        raise Undecodable(f"{what} is a JSON object; this is not one")
+    return properties
+
+
+def _int64(digits: str) -> int:
+    number = int(digits)
+    if not -(1 << 63) <= number < 1 << 63:
+        raise ValueError(f"{digits:.30} is no number of 64 bits")
+    return number
 
 
 def _demand(properties: dict[str, Any], name: str, kind: type) -> Any:

@@ -13,7 +13,7 @@ from typing import Any
 from callboard.errors import SchemaTooNew, Undecodable
 from callboard.messages.event import Event
 from callboard.messages.headers import SCHEMA_VERSION, RecordHeaders
-from callboard.messages.json_codec import decode_json
+from callboard.messages.json_codec import decode_json, json_object
 from callboard.messages.record import NewRecord, Record
 
 KINDS = ("created", "queued", "distributed", "imported", "failed")
@@ -150,7 +150,7 @@ def shown_paths(paths: Iterable[str]) -> tuple[str, ...]:
 
 def _event(record: Record) -> PackageEvent:
     base = decode_json(record.payload)  # checks what the original has
-    properties = json.loads(record.payload)
+    properties = json_object(record.payload, record.header("type"))
     known: dict[str, Any] = {}
     for field, name in _NAMES:
         value = properties.get(name)
@@ -166,12 +166,13 @@ _DEFAULTS: dict[str, Any] = dict.fromkeys(("offset", "time_ns", "more_paths", "l
 
 
 def _marks(payload: bytes) -> EventMarks:
+    properties = json_object(payload, MARKS)
     try:
-        properties = json.loads(payload)
-        marks = tuple(
-            Mark(kind=str(kind), log_id=str(mark["logId"]), offset=int(mark["offset"]))
-            for kind, mark in properties["marks"].items()
-        )
-        return EventMarks(publisher=str(properties["pubAgentName"]), marks=marks)
-    except (ValueError, TypeError, KeyError, AttributeError, RecursionError) as error:
+        publisher = properties["pubAgentName"]
+        found = [(kind, mark["logId"], mark["offset"]) for kind, mark in properties["marks"].items()]
+    except (TypeError, KeyError, AttributeError) as error:
         raise Undecodable(f"{len(payload)} bytes are not {MARKS}: {error!r}") from error
+    if type(publisher) is not str or any(type(log_id) is not str or type(at) is not int for _, log_id, at in found):
+        raise Undecodable(f"{len(payload)} bytes are not {MARKS}: a name is no text, or an offset no whole number")
+    marks = tuple(Mark(kind=kind, log_id=log_id, offset=offset) for kind, log_id, offset in found)
+    return EventMarks(publisher=publisher, marks=marks)
