@@ -26,22 +26,27 @@ PACKAGES = ("callboard", "thespian", "protobuf", "asyncpg", "aiokafka", "aioboto
 
 
 def rounds(
-    count: int, contestants: dict[str, Callable[[], float]], *, rotate: bool = True
+    count: int, contestants: dict[str, Callable[[], float]], *, rotate: bool = True, warm_up: bool = True
 ) -> dict[str, list[float]]:
     """Each contestant's figures over ``count`` interleaved rounds: a slow minute hits all of them alike.
 
     The first comes last in the next round, unless ``rotate`` is false because a contestant needs to know what
-    the one before it did. One round before the counted ones warms up.
+    the one before it did. One round before the counted ones warms up, unless rounds are so long that it does not matter.
     """
     names = list(contestants)
     figures: dict[str, list[float]] = {name: [] for name in names}
-    for number in range(count + 1):
+    for number in range(0 if warm_up else 1, count + 1):
         turn = number % len(names) if rotate else 0
         for name in names[turn:] + names[:turn]:
             figure = contestants[name]()
             if number > 0:
                 figures[name].append(figure)
     return figures
+
+
+def quick() -> bool:
+    """Whether the command asks for a short run, whose figures say less."""
+    return "--quick" in sys.argv[1:]
 
 
 def machine() -> dict[str, str]:
@@ -74,6 +79,11 @@ class Report:
     def __init__(self, name: str) -> None:
         self.name = name
         self._rows: list[dict[str, Any]] = []
+        self._points: list[dict[str, Any]] = []
+
+    def point(self, curve: str, x: float, y: float, *, x_name: str, y_name: str) -> None:
+        """Add a point of a curve, such as a latency beside the number of subscribers; ``plot.py`` draws it."""
+        self._points.append({"curve": curve, "x": x, "y": y, "x_name": x_name, "y_name": y_name})
 
     def row(  # noqa: D417
         self,
@@ -115,7 +125,7 @@ class Report:
             )  # fmt: skip
         Console(width=None if sys.stdout.isatty() else 160).print(table)
         RESULTS.mkdir(exist_ok=True)
-        result = {"benchmark": self.name, "machine": machine(), "rows": self._rows}
+        result = {"benchmark": self.name, "machine": machine(), "rows": self._rows, "points": self._points}
         (RESULTS / f"{self.name}.json").write_text(json.dumps(result, indent=2) + "\n")
 
 

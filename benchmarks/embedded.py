@@ -1,0 +1,73 @@
+"""Runs subscribers on a log, a blob store and a repository of a benchmark's own, and tells it what they have done."""
+
+import asyncio
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+from callboard.actors import subscriber
+from callboard.actors.agent import Agent, AgentSpec, World
+from callboard.actors.decision import Perform
+from callboard.actors.runtime import start_agent
+from callboard.actors.subscriber import SubscriberSettings, roles
+from callboard.actors.world import AgentWorld
+from callboard.backends.blob_store import BlobStore
+from callboard.backends.log import Log
+from callboard.backends.repository import Repository
+from callboard.messages.mailbox import CaughtUpQuery
+
+CATCH_UP_S = 3600.0
+
+Watch = Callable[[Perform], None]
+
+
+class WatchedWorld:
+    """The world of an agent; whatever has been carried out in it is told."""
+
+    def __init__(self, world: AgentWorld, watch: Watch) -> None:
+        self._world, self._watch = world, watch
+
+    async def perform(self, effect: Perform) -> Any:
+        """See ``World``."""
+        result = await self._world.perform(effect)
+        self._watch(effect)
+        return result
+
+    async def close(self) -> None:
+        """See ``World``."""
+        await self._world.close()
+
+
+async def start_subscriber(
+    settings: SubscriberSettings, log: Log, blobs: BlobStore, repository: Repository, spool: Path, watch: Watch
+) -> Agent:
+    """A subscriber on this event loop."""
+
+    async def world() -> World:
+        return WatchedWorld(AgentWorld(log, blobs, spool, repository=repository), watch)
+
+    return await start_agent(AgentSpec(f"subscriber {settings.name}", subscriber.actors(settings), world))
+
+
+async def caught_up(agent: Agent) -> None:
+    """Wait until all that is on the log now is imported."""
+    await agent.ask(roles.IMPORTER, CaughtUpQuery(), CATCH_UP_S)
+
+
+def unwatched(_: Perform) -> None:
+    """For whoever does not care."""
+
+
+class DistantBlobs:
+    """A blob store that answers a request for a blob no sooner than after ``delay_s``, as one on a network does."""
+
+    def __init__(self, blobs: BlobStore, delay_s: float) -> None:
+        self._blobs, self._delay_s = blobs, delay_s
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self._blobs, name)
+
+    async def fetch(self, digest: str, folder: Path) -> Path:
+        """See ``BlobStore``."""
+        await asyncio.sleep(self._delay_s)
+        return await self._blobs.fetch(digest, folder)

@@ -1,0 +1,254 @@
+"""A publisher and 100 subscribers, all of them working: how long a package takes, and what each subscriber costs.
+
+Usage: ``python benchmarks/fleet.py [--quick] [--seconds 60] [--folder]``, some 2 minutes; subscribers import into SQLite
+files, or into folders.
+
+The publisher and each half of the subscribers have a process, in which they are embedded; all use one SQLite log. Every
+subscriber is editable, so that each package brings a status from each. 20 packages of 10 kB are published a second, from
+files of a folder, and a package's time runs from before the call of ``publish`` to the commit at each subscriber. Before
+that all are left alone for a while, which tells what a subscriber costs that has nothing to do.
+"""
+
+import argparse
+import asyncio
+import multiprocessing
+import os
+import random
+import resource
+import tempfile
+import time
+from collections import Counter
+from collections.abc import Iterable
+from dataclasses import dataclass, field
+from functools import partial
+from multiprocessing.connection import Connection
+from multiprocessing.context import SpawnProcess
+from pathlib import Path
+
+from embedded import caught_up, start_subscriber
+from report import Report
+
+from callboard import Callboard
+from callboard.actors.agent import Agent
+from callboard.actors.decision import Perform
+from callboard.actors.effects import Append, ImportPackages
+from callboard.actors.subscriber import SubscriberSettings
+from callboard.backends.blob_stores.folder import FolderBlobStore
+from callboard.backends.logs.sqlite import SqliteLog
+from callboard.backends.repositories.folder import FolderRepository
+from callboard.backends.repositories.sqlite import SqliteRepository
+from callboard.backends.tail import SharedTail
+from callboard.messages.topics import Topics
+
+SUBSCRIBERS, SMALLER = 100, (10, 25, 50)
+"""The fleet, and those for the curve."""
+HALVES = 2
+"""Processes with subscribers: as many as there are cores."""
+PER_S, BYTES = 20, 10_000
+SMALLER_S, REST_S = 15, 5
+PAGES = 500
+GOAL_P99_MS = 250
+TOPICS = Topics.with_prefix()
+STOP_S = 30.0
+
+
+@dataclass
+class Half:
+    """What the subscribers of one process have done since they were last asked."""
+
+    landed: list[tuple[int, int, int]] = field(default_factory=list)
+    """First and last offset of each import, and when it was committed, by the clock that all processes share."""
+    appends: Counter[str] = field(default_factory=Counter)
+    records: Counter[str] = field(default_factory=Counter)
+    cpu_s: float = 0.0
+    resident_mb: float = 0.0
+
+    def watch(self, effect: Perform) -> None:
+        """An effect was carried out."""
+        if isinstance(effect, ImportPackages):
+            self.landed.append((effect.ledger.offset - len(effect.offsets) + 1, effect.ledger.offset, time.monotonic_ns()))
+        elif isinstance(effect, Append):
+            self.appends[effect.topic] += 1
+            self.records[effect.topic] += len(effect.records)
+
+
+def subscribers(folder: Path, names: list[str], into_folders: bool, pipe: Connection) -> None:
+    """Runs the subscribers until the pipe is closed; whenever something comes through it, tells what they have done."""
+    asyncio.run(_subscribers(folder, names, into_folders, pipe))
+
+
+async def _subscribers(folder: Path, names: list[str], into_folders: bool, pipe: Connection) -> None:
+    log, blobs, half = SharedTail(SqliteLog(folder / "log")), FolderBlobStore(folder / "blobs"), Half()
+    before_mb, agents = resident_mb(), list[Agent]()
+    for name in names:
+        repository = FolderRepository(folder / name) if into_folders else SqliteRepository(folder / f"{name}.db")
+        settings = SubscriberSettings(name=name, topics=TOPICS, editable=True)
+        agents.append(
+            await start_subscriber(settings, log, blobs, repository, folder / f"{name}-spool", lambda it: half.watch(it))
+        )
+    await asyncio.gather(*map(caught_up, agents))
+    pipe.send(None)
+    spent_s = cpu_s()
+    while await asyncio.to_thread(pipe.recv):
+        half.cpu_s, half.resident_mb = cpu_s() - spent_s, resident_mb() - before_mb
+        done, half, spent_s = half, Half(), cpu_s()
+        pipe.send(done)
+    await asyncio.gather(*(agent.stop(STOP_S) for agent in agents))
+    await log.close()
+
+
+def cpu_s() -> float:
+    used = resource.getrusage(resource.RUSAGE_SELF)
+    return used.ru_utime + used.ru_stime
+
+
+def resident_mb() -> float:
+    pages = int(Path("/proc/self/statm").read_text().split()[1])
+    return pages * os.sysconf("SC_PAGE_SIZE") / 1e6
+
+
+def started(folder: Path, count: int, into_folders: bool) -> list[tuple[SpawnProcess, Connection]]:
+    """The processes with the subscribers, all of which have caught up."""
+    context, names, halves = multiprocessing.get_context("spawn"), [f"edge-{number}" for number in range(count)], []
+    for number in range(HALVES):
+        ours, theirs = context.Pipe()
+        process = context.Process(target=subscribers, args=(folder, names[number::HALVES], into_folders, theirs))
+        process.start()
+        theirs.close()
+        halves.append((process, ours))
+    for _, pipe in halves:
+        pipe.recv()
+    return halves
+
+
+async def told(halves: Iterable[tuple[SpawnProcess, Connection]]) -> list[Half]:
+    """What all subscribers have done since this was last asked."""
+    answers = []
+    for _, pipe in halves:
+        pipe.send(True)
+        answers.append(await asyncio.to_thread(pipe.recv))
+    return answers
+
+
+@dataclass
+class Run:
+    """A fleet of so many was measured for so many seconds."""
+
+    count: int
+    seconds: int
+    ms: list[float] = field(default_factory=list)
+    """From ``publish`` to the commit, of each package at each subscriber, the shortest first."""
+    busy: list[Half] = field(default_factory=list)
+    idle: list[Half] = field(default_factory=list)
+    records: dict[str, int] = field(default_factory=dict)
+    publisher_cpu_s: float = 0.0
+
+    def share(self, part: float) -> float:
+        """Milliseconds that this part of the deliveries took at most."""
+        return self.ms[min(int(len(self.ms) * part), len(self.ms) - 1)]
+
+
+async def measured(folder: Path, count: int, seconds: int, into_folders: bool) -> Run:
+    """Run a fleet in this folder."""
+    source, run = folder / "source", Run(count, seconds)
+    write_pages(source)
+    async with Callboard(f"sqlite:///{folder / 'log'}", blobs=str(folder / "blobs")) as board:
+        halves = await asyncio.to_thread(started, folder, count, into_folders)
+        publisher = board.publisher("site")
+        await publisher.start()
+        await told(halves)
+        await asyncio.sleep(REST_S)
+        run.idle = await told(halves)
+        ends, spent_s = await topic_ends(board), cpu_s()
+        published = await publish(partial(publisher.publish, source), seconds)
+        landed, deadline = 0, time.monotonic() + STOP_S
+        while landed < count * len(published) and time.monotonic() < deadline:
+            await asyncio.sleep(0.5)
+            run.busy += await told(halves)
+            landed = sum(last - first + 1 for half in run.busy for first, last, _ in half.landed)
+        run.publisher_cpu_s = cpu_s() - spent_s
+        run.records = {topic: end - ends[topic] for topic, end in (await topic_ends(board)).items()}
+        for _, pipe in halves:
+            pipe.send(False)
+        await asyncio.to_thread(lambda: [process.join() for process, _ in halves])
+    times = [
+        (at - published[offset]) / 1e6
+        for half in run.busy
+        for first, last, at in half.landed
+        for offset in range(first, last + 1)
+    ]
+    run.ms = sorted(times)
+    assert len(run.ms) == count * len(published), f"{len(run.ms)} of {count * len(published)} have landed"
+    return run
+
+
+def write_pages(source: Path) -> None:
+    source.mkdir()
+    for page in range(PAGES):
+        (source / f"{page}.html").write_bytes(random.Random(page).randbytes(BYTES))
+
+
+async def publish(ship: partial, seconds: int) -> dict[int, int]:  # type: ignore[type-arg]
+    """Publish at an even pace, whatever the answers take; when each package was handed over, by its offset."""
+    published: dict[int, int] = {}
+
+    async def one(number: int) -> None:
+        began = time.monotonic_ns()
+        package = await ship([f"/{number % PAGES}.html"], deep=False)
+        published[package.offset] = began
+
+    began, tasks = time.monotonic(), set[asyncio.Task[None]]()
+    for number in range(PER_S * seconds):
+        await asyncio.sleep(max(0.0, began + number / PER_S - time.monotonic()))
+        tasks.add(asyncio.create_task(one(number)))
+    await asyncio.gather(*tasks)
+    return published
+
+
+async def topic_ends(board: Callboard) -> dict[str, int]:
+    topics = (TOPICS.package, TOPICS.status, TOPICS.discovery, TOPICS.event)
+    return {topic: (await board.log.bounds(topic)).end for topic in topics}
+
+
+def tell(report: Report, run: Run) -> None:
+    """The rows about the whole fleet."""
+    packages, count = PER_S * run.seconds, run.count
+    fleet = f"{count} subscribers, {PER_S}/s of {BYTES // 1000} kB"
+    for part in (0.5, 0.99, 1.0):
+        goal = f"goal {GOAL_P99_MS}" if part == 0.99 else ""
+        report.row(f"{fleet}: {part:.0%} imported within", [run.share(part)], unit="ms", note=goal)
+    for topic, records in run.records.items():
+        calls = sum(half.appends[topic] for half in run.busy)
+        note = f"{calls / packages:.3g} appends by subscribers a package" if calls else ""
+        if topic == TOPICS.discovery:
+            note += f"; {records / count / run.seconds:.2f} records/s a subscriber, goal 1"
+        report.row(f"records on {topic} for a package", [records / packages], unit="records", note=note)
+    busy_s, idle_s = (sum(half.cpu_s for half in halves) / count for halves in (run.busy, run.idle))
+    report.row("processor time of a subscriber, busy", [busy_s / run.seconds * 1000], unit="ms/s",
+               note=f"{busy_s / packages * 1000:.2f} ms a package")  # fmt: skip
+    report.row("processor time of a subscriber, idle", [idle_s / REST_S * 1000], unit="ms/s")
+    report.row("processor time of the publisher", [run.publisher_cpu_s / run.seconds * 1000], unit="ms/s")
+    last = sum(half.resident_mb for half in run.busy[-HALVES:])
+    report.row("memory of a subscriber", [last / count], unit="MB", note=f"{run.seconds * PER_S} packages later")
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser()
+    parser.add_argument("--quick", action="store_true")
+    parser.add_argument("--seconds", type=int, default=60)
+    parser.add_argument("--folder", action="store_true")
+    given = parser.parse_args()
+    report = Report("fleet_folder" if given.folder else "fleet")
+    fleets = [] if given.quick else [(count, SMALLER_S) for count in SMALLER]
+    for count, seconds in [*fleets, (SUBSCRIBERS, SMALLER_S if given.quick else given.seconds)]:
+        with tempfile.TemporaryDirectory() as folder:
+            run = asyncio.run(measured(Path(folder), count, seconds, given.folder))
+        for part, name in ((0.5, "half of the deliveries"), (0.99, "99% of the deliveries")):
+            report.point(name, count, run.share(part), x_name="subscribers", y_name="ms from publish to imported")
+        if count == SUBSCRIBERS:
+            tell(report, run)
+    report.write()
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,118 @@
+"""Histories to measure with: packages put straight on a log, and the same content as operations of a repository."""
+
+import hashlib
+import random
+import tempfile
+from collections.abc import Iterable, Iterator, Sequence
+from pathlib import Path
+
+from callboard.backends.blob_store import BlobStore
+from callboard.backends.log import Log
+from callboard.backends.repository import Entry, EntryKind, Operation
+from callboard.content.apply import operations
+from callboard.content.draft import draft
+from callboard.messages.distribution import (
+    DiscoveryMessage,
+    Kind,
+    PackageMessage,
+    State,
+    SubscriberConfiguration,
+    SubscriberState,
+)
+from callboard.messages.headers import new_record
+from callboard.messages.record import NewRecord
+
+PUBLISHER = "site"
+APPEND_RECORDS = 500
+"""Records appended at a time."""
+PAGES_A_FOLDER = 100
+
+
+class OnePage:
+    """A source that has one file, and the folders that lead to it."""
+
+    def __init__(self, path: str, content: bytes) -> None:
+        self._path, self._content = path, content
+
+    def entries(self, path: str, deep: bool) -> Iterator[Entry]:  # noqa: ARG002 - a page has nothing below it
+        """See ``callboard.backends.repository.Source``."""
+        if path == self._path:
+            yield Entry(path, EntryKind.FILE, 0o644, len(self._content), open=lambda: iter((self._content,)))
+        else:
+            yield Entry(path, EntryKind.FOLDER, 0o755)
+
+
+def page_path(page: int) -> str:
+    return f"/pages/{page // PAGES_A_FOLDER}/{page}.html"
+
+
+def page_package(number: int, page: int, size: int) -> PackageMessage:
+    """The package with that number, which publishes so many bytes as a page; a large page goes to the blob store."""
+    path, content = page_path(page), page_content(number, size)
+    with draft(OnePage(path, content), [path], (), Path(tempfile.gettempdir())) as made:
+        return PackageMessage(
+            publisher_instance="benchmark", publisher=PUBLISHER, package_id=f"{number:032x}", kind=Kind.ADD,
+            length=made.length, content=b"".join(made.stream()), paths=made.paths, content_digest=made.digest,
+            entries=made.entries, blobs=tuple(large.digest for large in made.large),
+        )  # fmt: skip
+
+
+def page_content(number: int, size: int) -> bytes:
+    """What the package with that number publishes."""
+    return random.Random(number).randbytes(size)
+
+
+def small_package(number: int) -> PackageMessage:
+    """A package whose content lies in the blob store as a whole, so that a million of them fit a disk."""
+    digest = hashlib.sha256(number.to_bytes(8, "big")).hexdigest()
+    return PackageMessage(
+        publisher_instance="benchmark", publisher=PUBLISHER, package_id=f"{number:032x}", kind=Kind.ADD, length=10_000,
+        paths=(page_path(number),), content_ref=digest, content_digest=digest, entries=1, user="ann",
+    )  # fmt: skip
+
+
+def record_of(message: PackageMessage, time_ns: int) -> NewRecord:
+    return new_record(message, record_id=message.package_id, time_ns=time_ns, producer=f"{PUBLISHER}/benchmark")
+
+
+async def put_packages(log: Log, topic: str, messages: Iterable[PackageMessage], time_ns: int) -> None:
+    """Append the packages, in their order."""
+    await log.ensure(topic)
+    waiting = list[NewRecord]()
+    for message in messages:
+        waiting.append(record_of(message, time_ns))
+        if len(waiting) == APPEND_RECORDS:
+            await log.append(topic, waiting)
+            waiting = []
+    if waiting:
+        await log.append(topic, waiting)
+
+
+async def put_blobs(blobs: BlobStore, contents: Iterable[bytes]) -> None:
+    for content in contents:
+        await blobs.put(hashlib.sha256(content).hexdigest(), [content])
+
+
+def batches(messages: Sequence[PackageMessage], size: int) -> list[list[Operation]]:
+    """What a repository has to do, in transactions of so many packages."""
+    return [
+        [operation for message in messages[at : at + size] for operation in operations(message, message.content, {})]
+        for at in range(0, len(messages), size)
+    ]
+
+
+def announcements(log_id: str, offsets: dict[str, int], time_ns: int) -> list[NewRecord]:
+    """What subscribers of these names say that stand at these offsets of the package topic."""
+    configuration = SubscriberConfiguration(editable=True, max_retries=-1)
+    messages = [
+        DiscoveryMessage(
+            subscriber_instance=f"{name}-instance", subscriber=name, configuration=configuration, state=State.IMPORTING,
+            states=(SubscriberState(publisher=PUBLISHER, offset=offset),), offset=offset, log_id=log_id,
+            time_ns=time_ns, since_ns=time_ns,
+        )  # fmt: skip
+        for name, offset in offsets.items()
+    ]
+    return [
+        new_record(message, record_id=message.subscriber, time_ns=time_ns, producer=message.subscriber)
+        for message in messages
+    ]
