@@ -17,7 +17,7 @@ from callboard.archive.segment import SEGMENT_BYTES, SEGMENT_RECORDS, SegmentWri
 from callboard.archive.store import ArchiveStore
 from callboard.archive.topic_archive import Tip, find_tip
 from callboard.archive.vacuum import ORPHAN_AGE_NS
-from callboard.backends.log import Bounds, Log
+from callboard.backends.log import READ_RECORDS_MAX, Bounds, Log
 from callboard.backends.restorable import Restorable
 from callboard.errors import ArchiveBusy, ArchiveHole, BlobMissing, LogReplaced, OffsetOutOfRange
 from callboard.logger import get_logger
@@ -50,7 +50,7 @@ class Archiver:
         clock: nanoseconds since the epoch.
         unique: makes a random name of hexadecimal digits, a new one with each call.
         segment_bytes: see ``SEGMENT_BYTES``; a segment may become larger by one row group.
-        segment_records: see ``SEGMENT_RECORDS``; it may become larger by one read.
+        segment_records: see ``SEGMENT_RECORDS``.
     """
 
     def __init__(
@@ -136,7 +136,8 @@ class Archiver:
         try:
             following = start
             while following < end and self._has_room(writer):
-                records = await self._read(topic, following)
+                room = min(READ_RECORDS_MAX, self._segment_records - writer.rows)
+                records = await self._read(topic, following, room)
                 within = [record for record in records if record.offset < end]
                 if not within:
                     following = end
@@ -159,9 +160,9 @@ class Archiver:
     def _has_room(self, writer: SegmentWriter) -> bool:
         return writer.length < self._segment_bytes and writer.rows < self._segment_records
 
-    async def _read(self, topic: str, start: int) -> list[Record]:
+    async def _read(self, topic: str, start: int, max_records: int) -> list[Record]:
         try:
-            return await self._log.read(topic, start)
+            return await self._log.read(topic, start, max_records)
         except OffsetOutOfRange as error:
             if error.first > start:  # trimmed under us
                 raise _hole(topic, start, error.first) from error

@@ -2,6 +2,7 @@
 
 import hashlib
 from collections.abc import Mapping, Sequence
+from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
@@ -123,6 +124,8 @@ class SegmentWriter:
     def abandon(self) -> None:
         """Close the file, whatever is in it; idempotent, and harmless after ``finish``."""
         if not self._sink.closed:
+            with suppress(OSError):  # a full disk, which is why it is abandoned
+                self._writer.close()
             self._sink.close()
 
     @property
