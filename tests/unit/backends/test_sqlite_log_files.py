@@ -120,6 +120,26 @@ def test_a_file_exchanged_under_a_running_board_is_noticed(put_another: bool, tm
     asyncio.run(scenario())
 
 
+def test_a_topic_whose_creator_was_killed_half_way_is_created_after_all(tmp_path: Path) -> None:
+    board = tmp_path / "board"
+    board.mkdir()
+    creator = sqlite3.connect(tmp_path / "half.db", isolation_level=None)
+    creator.execute("PRAGMA cache_size=2")  # so that the transaction reaches the file before its end
+    creator.execute("BEGIN")
+    creator.execute("CREATE TABLE half_made(content)")
+    creator.executemany("INSERT INTO half_made VALUES(?)", [(bytes(4000),)] * 20)
+    for name in ("half.db", "half.db-journal"):  # as a kill leaves them
+        shutil.copy(tmp_path / name, board / name.replace("half", TOPIC))
+    creator.close()
+    assert (board / "package.db").stat().st_size > 0
+
+    async def scenario() -> None:
+        async with opened(board) as log:
+            assert await log.append(TOPIC, numbered(1)) == [1]
+
+    asyncio.run(scenario())
+
+
 def test_a_newer_schema_is_refused_and_left_alone(tmp_path: Path) -> None:
     async def scenario() -> None:
         async with opened(tmp_path) as log:

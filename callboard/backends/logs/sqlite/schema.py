@@ -170,11 +170,23 @@ def _rests_unwritable(files: Files) -> bool:
 
 
 def _is_new(files: Files) -> bool:
+    if files.database.with_name(f"{files.database.name}-journal").exists():
+        _roll_back(files)
     try:
         open_readable(files).close()
     except TopicMissing:
         return True
     return False
+
+
+def _roll_back(files: Files) -> None:
+    """Undo what somebody left who was killed while creating the file, before it had a WAL; reading alone cannot."""
+    if files.database.exists():
+        db = _connect(files.database, "rw")
+        try:
+            _version(db)
+        finally:
+            db.close()
 
 
 def _create(files: Files) -> None:
