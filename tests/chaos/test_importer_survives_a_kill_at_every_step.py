@@ -7,134 +7,19 @@ that change the file system, as its neighbour that kills the repository alone do
 import asyncio
 import os
 import signal
-from collections import deque
 from collections.abc import Iterator
-from dataclasses import asdict, replace
 from pathlib import Path
-from random import Random
 
 import pytest
 
-from callboard.actors.decision import Done, Failed, Input, Moment, Origin, Perform, Send, Started, Stopped, Stopping
-from callboard.actors.subscriber import SubscriberSettings, roles
-from callboard.actors.subscriber.importer import Importer
-from callboard.actors.world import AgentWorld
-from callboard.backends.logs.memory import MemoryLog
 from callboard.backends.repositories.folder import FolderRepository
-from callboard.backends.repository import EntryKind
-from callboard.content.ship import build
-from callboard.errors import CallboardError
-from callboard.messages import codec
-from callboard.messages.distribution import CommandMessage, Kind, PackageMessage, SkipCommand
-from callboard.messages.event import Event
-from callboard.messages.headers import new_record
-from callboard.messages.ledger import Ledger
-from callboard.messages.mailbox import (
-    Admitted,
-    CommandReceived,
-    CommandsRead,
-    PackagesRead,
-    PackagesWanted,
-    StatusesPending,
-    StatusesSent,
-)
-from callboard.testing.memory_blob_store import MemoryBlobStore
-from callboard.testing.memory_repository import MemoryRepository, Node
-from callboard.testing.subscriber_example import COMMANDS, NAME, TOPICS
+from tests.chaos.importer_life import Scene, stored
 
 CHANGING_CALLS = ("open", "write", "fsync", "rename", "replace", "link", "unlink", "rmdir", "mkdir", "chmod", "fchmod")
 CALLS_MAX = 2000
 """No run makes more calls, or it does not end."""
 EVERY = 3
 """Killed before one in so many calls."""
-
-SETTINGS = SubscriberSettings(
-    name=NAME,
-    topics=TOPICS,
-    editable=True,
-    on_undecodable="dead_letter",
-    on_give_up="quarantine",
-    max_retries=0,
-)
-FOLDER, FILE = EntryKind.FOLDER, EntryKind.FILE
-CULPRIT = 3
-
-
-class Scene:
-    """A log of six packages. The third is damaged, the fifth has to wait for it, the sixth replaces the first."""
-
-    def __init__(self) -> None:
-        self.log = MemoryLog(lambda: 1, lambda: 1)
-        self.blobs = MemoryBlobStore(lambda: 1)
-
-    async def prepare(self, spool: Path) -> None:
-        for topic in asdict(TOPICS).values():
-            await self.log.ensure(topic)
-        for number, (path, content) in enumerate(
-            [("/a", b"1"), ("/b", b"1"), ("/c/x", b"1"), ("/d", b"1"), ("/c", None), ("/a", b"2")], start=1
-        ):
-            source = MemoryRepository()
-            source.tree["/c"] = Node(FOLDER, 0o755)
-            if content is not None:
-                source.tree[path] = Node(FILE, 0o644, content)
-            shipment = await build(Kind.ADD, source, [path], [], blobs=self.blobs, spool=spool)
-            message = PackageMessage(publisher_instance="i", package_id=f"p{number}", kind=Kind.ADD, **asdict(shipment))
-            if number == CULPRIT:
-                message = replace(message, content_digest="0" * 64)
-            record = new_record(message, record_id=f"r{number}", time_ns=1, producer="test")
-            assert await self.log.append(TOPICS.package, [record]) == [number]
-
-    async def play(self, root: Path) -> Ledger:
-        """One life of the importer, to its end or death."""
-        repository = FolderRepository(root)
-        world = AgentWorld(self.log, self.blobs, root / ".callboard" / "spool", repository=repository)
-        importer = Importer(SETTINGS, Random(1))
-        inputs: deque[Input] = deque([Started()])
-        asked = False
-        while True:
-            if not inputs:
-                ledger = importer._book.ledger
-                if ledger.held and not asked:
-                    asked = True
-                    inputs.append(skip())
-                else:
-                    inputs.append(Stopping())
-            for effect in importer.receive(inputs.popleft(), Origin(""), Moment(1, 1.0)):
-                if isinstance(effect, Stopped):
-                    await world.close()
-                    return importer._book.ledger
-                if isinstance(effect, Perform):
-                    inputs.append(await outcome(world, effect))
-                elif isinstance(effect, Send):
-                    inputs.extend(await self.answers(effect.role, effect.event))
-
-    async def answers(self, role: str, event: Event) -> list[Input]:
-        if role == roles.ANNOUNCER:
-            return [Admitted()]
-        if role == roles.COMMAND_HANDLER:
-            return [CommandsRead()]
-        if isinstance(event, PackagesWanted):
-            records = tuple(await self.log.read(TOPICS.package, event.start, event.max_records))
-            end = event.start + len(records)
-            found = PackagesRead(log_id=event.log_id, start=event.start, next=end, records=records)
-            return [found] if records else []
-        if isinstance(event, StatusesPending) and (lines := (*event.statuses, *event.results)):
-            return [StatusesSent(sequence=max(line.sequence for line in lines))]
-        return []
-
-
-async def outcome(world: AgentWorld, effect: Perform) -> Done | Failed:
-    try:
-        return Done(effect, await world.perform(effect))
-    except CallboardError as error:
-        return Failed(effect, error)
-
-
-def skip() -> CommandReceived:
-    order = CommandMessage(
-        subscriber_instance="", subscriber=NAME, command_id="c", skip=SkipCommand(offset=CULPRIT), author="ann"
-    )
-    return CommandReceived(log_id=COMMANDS, offset=1, command=order)
 
 
 def lived(scene: Scene, root: Path, step: int) -> bool:
@@ -143,7 +28,7 @@ def lived(scene: Scene, root: Path, step: int) -> bool:
     if child == 0:
         try:
             die_before(step)
-            asyncio.run(scene.play(root))
+            asyncio.run(scene.play(FolderRepository(root), root / ".callboard" / "spool"))
             os.kill(os.getpid(), signal.SIGTERM)
         finally:
             os._exit(1)
@@ -174,19 +59,11 @@ def files(root: Path) -> dict[str, str]:
     return {str(path.relative_to(root)): path.read_text() if path.is_file() else "" for path in found}
 
 
-async def stored(root: Path) -> Ledger:
-    repository = FolderRepository(root)
-    try:
-        return codec.decode(Ledger, await repository.open())
-    finally:
-        await repository.close()
-
-
 def steps() -> Iterator[int]:
     yield from range(1, CALLS_MAX, EVERY)
 
 
-@pytest.mark.proves("W5", "W7", "W22", "F72")
+@pytest.mark.proves("W5", "W7", "W22")
 def test_whatever_is_killed_when_each_package_takes_effect_once_and_the_quarantine_is_worked_off(
     tmp_path: Path,
 ) -> None:
@@ -196,7 +73,7 @@ def test_whatever_is_killed_when_each_package_takes_effect_once_and_the_quaranti
         root = tmp_path / str(step)
         ended = lived(scene, root, step)
         assert lived(scene, root, CALLS_MAX), "the life after does not end"
-        ledger = asyncio.run(stored(root))
+        ledger = asyncio.run(stored(FolderRepository(root)))
         assert files(root) == {"a": "2", "b": "1", "c": "", "d": "1"}, f"killed before call {step}"
         assert (ledger.offset, ledger.held, ledger.skipped) == (6, (), 1), f"killed before call {step}"
         assert ledger.imported + ledger.superseded == 5, f"killed before call {step}"
