@@ -4,6 +4,7 @@ A frame is ``length u32 | kind u8 | number u64 | seconds f64 | role's length u16
 event's name | event``. There is no pickle on this stream: whatever arrives is at worst a wrong frame.
 """
 
+import math
 import struct
 from dataclasses import dataclass
 from enum import IntEnum
@@ -120,6 +121,8 @@ def _decode(body: bytes) -> Frame:
     event_at = name_at + name_size
     if len(body) < event_at or (len(body) > event_at and not name_size):
         raise Undecodable(f"a frame of {len(body)} bytes whose parts do not add up; restart the agent")
+    if not 0 <= seconds < math.inf:
+        raise Undecodable(f"a frame with {seconds} seconds; restart the agent")
     try:
         kind, role, name = Kind(kind), body[_HEAD.size : name_at].decode(), body[name_at:event_at].decode()
     except ValueError as error:  # also what is not UTF-8
