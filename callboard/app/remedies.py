@@ -59,17 +59,17 @@ def _state(row: SubscriberStatus) -> Iterator[Trouble]:
             )
         case "staged":
             yield Trouble(
-                row.reason or f"{_head(row)} waits for the verdict of {row.golden}",
+                _said(row) or f"{_head(row)} waits for the verdict of {row.golden}",
                 (
                     Remedy(f"callboard queue {row.golden}", "what the golden one is at"),
                     Remedy(f"callboard retry {row.name} --without-golden", "imports this one package all the same"),
                 ),
             )
         case "paused":
-            yield Trouble(row.reason or "was told to pause", (Remedy(f"callboard resume {row.name}", "goes on"),))
+            yield Trouble(_said(row) or "was told to pause", (Remedy(f"callboard resume {row.name}", "goes on"),))
         case "throttled":
             yield Trouble(
-                row.reason or f"imports {row.throttle_per_min} packages a minute at most",
+                _said(row) or f"imports {row.throttle_per_min} packages a minute at most",
                 (Remedy(f"callboard throttle {row.name} 0", "lifts the limit"),),
             )
         case "waiting":
@@ -90,6 +90,11 @@ def _errors(row: SubscriberStatus) -> Iterator[Trouble]:
         )
     if row.errors_dropped:
         yield Trouble(f"{row.errors_dropped} older failures are on the log, but memory has no room for them")
+
+
+def _said(row: SubscriberStatus) -> str:
+    """Its reason, without the command at its end: that is beside it here."""
+    return row.reason.partition("; callboard ")[0]
 
 
 def _head(row: SubscriberStatus) -> str:

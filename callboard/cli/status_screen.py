@@ -68,7 +68,8 @@ def _heading(row: SubscriberStatus) -> Text:
         facts.append(f", next try in {age(row.next_try_s)}")
     if not row.counts and row.liveness == "silent":
         facts.append(", waited for by nobody")
-    being = " is at a " if shown_state(row) == "gap" else " is "
+    being = " has been " if row.liveness == "live" else " is "
+    being += "at a " if shown_state(row) == "gap" else ""
     return Text.assemble((row.name, "bold"), being, state_text(shown_state(row)), "".join(facts))
 
 

@@ -37,8 +37,8 @@ def test_a_hundred_subscribers_come_and_go_and_all_that_stay_have_everything(tmp
             assert len(rows) == FLEET + REPLACED
             assert sum(row.liveness == "stopped" for row in rows) == REPLACED
             assert {row.lag_packages for row in rows if row.liveness == "live"} == {0}
-            places = [f"{number}" for number in range(REPLACED, FLEET)] + [f"late-{number}" for number in range(REPLACED)]
-            for place in places:
+            stayed = [f"{number}" for number in range(REPLACED, FLEET)]
+            for place in stayed + [f"late-{number}" for number in range(REPLACED)]:
                 names = {path.name for path in (tmp_path / "out" / place).iterdir() if path.is_file()}
                 assert names == {f"{number}" for number in range(2 * FILES)}
             await asyncio.gather(*(edge.stop() for edge in fleet[REPLACED:] + late))

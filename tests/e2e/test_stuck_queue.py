@@ -29,7 +29,7 @@ def test_a_damaged_package_blocks_its_queue_and_is_cleared_by_an_operator(termin
     assert blocked["reason"]
     assert blocked["lag_packages"] == 2
     shown = terminal.out("status")
-    assert "edge-1 is blocked" in shown
+    assert "edge-1 has been blocked" in shown
     assert "$ callboard skip edge-1" in shown
     assert "blocked" in terminal.out("queue", "--farm", "persisted")
     head = terminal.json("queue", "edge-1")["packages"][0]

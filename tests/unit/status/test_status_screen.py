@@ -16,6 +16,7 @@ from callboard.cli.app import app
 from callboard.cli.status_screen import draw
 from callboard.messages.distribution import State, Status
 
+PAUSED = "paused by kim: maintenance of the array; callboard resume paused-1"
 GOLDEN = Path(__file__).with_name("status_screen.txt")
 
 
@@ -53,7 +54,7 @@ def troubled(board: Any) -> Any:
     )  # fmt: skip
     board.announce("staged-1", 8, State.STAGED, since_s=31, golden="golden-1", head_offset=9)
     board.announce("slow-1", 11, State.THROTTLED, since_s=12, throttle_per_min=30, head_offset=12)
-    board.announce("paused-1", 10, State.PAUSED, since_s=3000, reason="paused by kim: maintenance of the array")
+    board.announce("paused-1", 10, State.PAUSED, since_s=3000, reason=PAUSED)
     board.announce("holds-1", 13, on_give_up="quarantine", held=2, max_retries=3)
     board.announce("gap-1", -1, State.GAP, since_s=90, reason="the log begins at 3, and 1 is the next package")
     board.announce("waits-1", 12, State.WAITING, since_s=8, reason="the repository cannot be opened: disk I/O error")
