@@ -3,10 +3,9 @@
 The ledger is written in the transaction that changes the content, so whatever it says has happened.
 """
 
-from dataclasses import replace
-
 from callboard.actors.subscriber.parcel import Parcel
 from callboard.messages.distribution import PackageStatusMessage, Status
+from callboard.messages.event import replaced
 from callboard.messages.ledger import GivenUp, Ledger
 from callboard.messages.mailbox import StatusesPending
 
@@ -34,7 +33,7 @@ def adopt(ledger: Ledger | None, subscriber: str, new_instance: str) -> Ledger:
         return Ledger(instance=new_instance, subscriber=subscriber)
     if ledger.subscriber == subscriber:
         return ledger
-    return replace(
+    return replaced(
         ledger,
         instance=new_instance,
         subscriber=subscriber,
@@ -62,7 +61,7 @@ def positioned(ledger: Ledger, log_id: str, last: int) -> Ledger:
     an older copy, which is told by the position having to go back.
     """
     same = ledger.log_id == log_id and last >= ledger.offset
-    return replace(
+    return replaced(
         ledger,
         log_id=log_id,
         positioned=True,
@@ -82,34 +81,34 @@ def positioned(ledger: Ledger, log_id: str, last: int) -> Ledger:
 def attempting(ledger: Ledger, offset: int) -> Ledger:
     """One more try at the package at ``offset``; to be stored before the try."""
     attempts = ledger.attempts + 1 if ledger.attempt_offset == offset else 1
-    return replace(ledger, attempt_offset=offset, attempts=attempts)
+    return replaced(ledger, attempt_offset=offset, attempts=attempts)
 
 
 def attempting_together(ledger: Ledger, last: int) -> Ledger:
     """A try at everything up to the offset ``last``; to be stored before the try. It counts against none of them. If it
     does not succeed it is not repeated: see ``Batch``.
     """
-    return replace(ledger, apart_until=last)
+    return replaced(ledger, apart_until=last)
 
 
 def retried(ledger: Ledger) -> Ledger:
     """The package at the head has all its attempts again."""
-    return replace(ledger, attempt_offset=-1, attempts=0)
+    return replaced(ledger, attempt_offset=-1, attempts=0)
 
 
 def not_counted(ledger: Ledger, error: object) -> Ledger:
     """The try failed for a reason that lies outside the package."""
-    return replace(ledger, attempts=max(0, ledger.attempts - 1), last_error=text(error))
+    return replaced(ledger, attempts=max(0, ledger.attempts - 1), last_error=text(error))
 
 
 def failed(ledger: Ledger, error: object) -> Ledger:
     """The try failed."""
-    return replace(ledger, last_error=text(error))
+    return replaced(ledger, last_error=text(error))
 
 
 def passed(ledger: Ledger, offset: int, record_id: str) -> Ledger:
     """Nothing to do at ``offset``: the record there is not for this subscriber."""
-    return replace(ledger, offset=offset, record_id=record_id)
+    return replaced(ledger, offset=offset, record_id=record_id)
 
 
 def finished(
@@ -120,7 +119,7 @@ def finished(
     """
     offset, message = parcel.offset, parcel.message
     tried = ledger.attempts if ledger.attempt_offset == offset else int(status is Status.IMPORTED)
-    after = replace(
+    after = replaced(
         ledger,
         offset=offset,
         record_id=parcel.record_id,
@@ -174,7 +173,7 @@ def told(
     if status is Status.REMOVED_FAILED:
         lost = GivenUp(offset=offset, publisher=publisher, package_id=package_id)
         given_up = (*given_up, lost)[-GIVEN_UP_MAX:]
-    return replace(
+    return replaced(
         ledger, outbox=(*ledger.outbox, line), next_sequence=ledger.next_sequence + 1, given_up=given_up
     )
 
@@ -198,7 +197,7 @@ def dismissed(ledger: Ledger, offset: int, reason: str, now_ns: int) -> Ledger |
 
 def statuses_sent(ledger: Ledger, sequence: int) -> Ledger:
     """The statuses and results up to this sequence number are on the log."""
-    return replace(
+    return replaced(
         ledger,
         outbox=tuple(line for line in ledger.outbox if line.sequence > sequence),
         results=tuple(line for line in ledger.results if line.sequence > sequence),

@@ -4,7 +4,7 @@ import ast
 import copy
 import pickle
 from collections.abc import Iterator
-from dataclasses import FrozenInstanceError, dataclass, fields
+from dataclasses import FrozenInstanceError, dataclass, fields, replace
 from enum import IntEnum
 from pathlib import Path
 from types import UnionType
@@ -15,7 +15,7 @@ import pytest
 import callboard
 from callboard.messages.codec import EVENTS
 from callboard.messages.distribution import Pairs, PingMessage
-from callboard.messages.event import Event
+from callboard.messages.event import Event, replaced
 
 PACKAGE = Path(callboard.__file__).parent
 
@@ -52,6 +52,27 @@ def test_no_field_of_an_event_can_be_set_or_deleted(cls: type[Event]) -> None:
         with pytest.raises(FrozenInstanceError):
             delattr(event, field.name)
     assert event == before
+
+
+@every_class
+def test_a_changed_copy_is_what_dataclasses_make_of_it(cls: type[Event]) -> None:
+    event = filled(cls)
+
+    for field in fields(cls):
+        value = getattr(event, field.name)
+        assert replaced(event, **{field.name: value}) == replace(event, **{field.name: value}) == event
+    assert replaced(event, unknown=b"new") == replace(event, unknown=b"new") != event
+
+
+@pytest.mark.parametrize("value", MUTABLE, ids=repr)
+def test_a_changed_copy_takes_nothing_that_can_change(value: Any) -> None:
+    with pytest.raises(TypeError):
+        replaced(PingMessage(), unknown=value)
+
+
+def test_a_changed_copy_has_no_other_fields() -> None:
+    with pytest.raises(TypeError, match="colour"):
+        replaced(PingMessage(), colour="red")
 
 
 @every_class
