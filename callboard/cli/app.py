@@ -22,6 +22,7 @@ from callboard.cli import (
     log,
     metrics,
     migrate,
+    pipeline,
     publish,
     publisher_log,
     queue,
@@ -42,6 +43,7 @@ app = typer.Typer(no_args_is_help=True, pretty_exceptions_enable=False)
 run = typer.Typer(no_args_is_help=True)
 logs = typer.Typer(no_args_is_help=True)
 large = typer.Typer(no_args_is_help=True)
+pipelines = typer.Typer(no_args_is_help=True)
 archives = typer.Typer(no_args_is_help=True)
 
 
@@ -107,5 +109,9 @@ archives.command()(with_board_options(archive.status))
 archives.command()(with_board_options(archive.verify))
 archives.command()(with_board_options(archive.compact))
 archives.command()(with_board_options(archive.restore))
+app.add_typer(pipelines, name="pipeline", help="Jobs on the whole log and its archive, done by Spark.")
+pipelines.command()(with_board_options(pipeline.rebuild))
+pipelines.command("queue-at")(with_board_options(pipeline.queue_at))
+pipelines.command()(with_board_options(pipeline.audit))
 app.command()(with_board_options(doctor.doctor))
 app.command()(with_board_options(migrate.migrate))

@@ -25,7 +25,7 @@ def fast_structs(cls: type[Event], payloads: pa.Array) -> tuple[pa.Array, pa.Arr
     except ValueError:
         return None
     columns = dict(zip(batch.schema.names, batch.columns, strict=True))
-    return _structs(cls, columns, pa.array([True] * len(payloads)))
+    return _structs(cls, columns, _all(len(payloads)))
 
 
 @kept
@@ -37,7 +37,7 @@ def _handler(cls: type[Event]) -> Any:
 
 def _structs(cls: type[Event], columns: dict[str, pa.Array], there: pa.Array) -> tuple[pa.Array, pa.Array]:
     """The struct of these fields, null where there is none; and which are certain."""
-    made, certain = [], pa.array([True] * len(there))
+    made, certain = [], _all(len(there))
     for name, kind, default in shown_fields(cls):
         column, good = _field(kind, default, columns[name])
         made.append(column)
@@ -83,7 +83,7 @@ def _nested(cls: type[Event], column: pa.Array) -> tuple[pa.Array, pa.Array]:
 
 def _events(cls: type[Event], column: pa.Array) -> tuple[pa.Array, pa.Array | None]:
     values = column.flatten()
-    structs, good = _structs(cls, _fields(values), pa.array([True] * len(values), pa.bool_()))
+    structs, good = _structs(cls, _fields(values), _all(len(values)))
     lists = pa.ListArray.from_arrays(_offsets(column), structs)
     if not good.false_count:
         return lists, None
@@ -95,6 +95,10 @@ def _pairs(column: pa.Array) -> pa.Array:
     values = column.flatten()
     texts = [pc.fill_null(array, "") for array in _fields(values).values()]
     return pa.ListArray.from_arrays(_offsets(column), pa.StructArray.from_arrays(texts, names=["name", "value"]))
+
+
+def _all(count: int) -> pa.Array:
+    return pa.repeat(True, count)
 
 
 def _fields(column: pa.Array) -> dict[str, pa.Array]:

@@ -1,0 +1,188 @@
+"""``callboard pipeline``: jobs on the whole log, which Spark does on as many cores as there are."""
+
+import os
+import time
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any, TypeVar
+
+import typer
+from rich.console import Console
+from rich.progress import Progress, SpinnerColumn, TextColumn, TimeElapsedColumn
+
+from callboard.cli.board import without_password
+from callboard.cli.moments import moment_ns
+from callboard.cli.options import BoardOptions, Json, Limit
+from callboard.cli.output import age, count, show, show_json, show_table, size
+from callboard.errors import ConfigError
+
+if TYPE_CHECKING:
+    from callboard.pipeline.run import Report, Run
+
+R = TypeVar("R")
+
+Out = Annotated[Path, typer.Option("--out", metavar="DIR", help="Where the tables go; replaced as a whole.")]
+Archive = Annotated[
+    str, typer.Option("--archive", metavar="PLACE", help="Read this archive, and the log from its end on.")
+]
+Partitions = Annotated[int, typer.Option(min=1, max=64, help="Tasks that read a topic side by side.")]
+Follow = Annotated[bool, typer.Option("--follow", help="Do it again whenever the log has grown, until Ctrl-C.")]
+
+FOLLOW_S = 5.0
+"""How long to wait before the log is looked at again: a run takes as long."""
+
+
+def rebuild(
+    options: BoardOptions,
+    out: Out,
+    archive: Archive = "",
+    partitions: Partitions = 2,
+    follow: Follow = False,
+    json: Json = False,
+) -> None:
+    """Rebuild every projection from the log: positions, queues, errors, latencies, failure rates."""
+
+    def work(run: "Run") -> "Report":
+        from callboard.pipeline import jobs
+
+        return jobs.rebuild(run, out.absolute())
+
+    _repeat("rebuild", options, archive, partitions, work, follow=follow, json=json)
+
+
+def queue_at(
+    options: BoardOptions,
+    offset: Annotated[int | None, typer.Option(min=0, help="Below this offset of the package topic.")] = None,
+    status: Annotated[int | None, typer.Option(min=0, help="And below this one of the status topic.")] = None,
+    discovery: Annotated[int | None, typer.Option(min=0, help="And below this one of the discovery topic.")] = None,
+    when: Annotated[str, typer.Option("--time", metavar="TIME", help="Such as 2h, 3d or 2026-01-31T12:00.")] = "",
+    subscriber: Annotated[str, typer.Option(metavar="NAME", help="Only this one, with what is in its queue.")] = "",
+    limit: Limit = 20,
+    archive: Archive = "",
+    partitions: Partitions = 2,
+    json: Json = False,
+) -> None:
+    """Show the queues as they were at an offset or a time; as they are if neither is given."""
+    time_ns = moment_ns(when, time.time_ns()) if when else None
+
+    def work(run: "Run") -> tuple[list[Any], list[Any], "Report"]:
+        from callboard.pipeline.jobs import Moment, queue_at
+
+        return queue_at(run, Moment(offset, status, discovery, time_ns), subscriber, limit)
+
+    queues, inside, report = _run("queue-at", options, archive, partitions, work)
+    rows, packages = [row.asDict() for row in queues], [row.asDict() for row in inside]
+    if json:
+        show_json({"queues": rows, "packages": packages, "report": report.to_data()})
+        return
+    now_ns = time.time_ns()
+    show_table(
+        ("SUBSCRIBER", "STATE", "<POSITION>", "QUEUE", "<PACKAGES>", "<SIZE>", "OLDEST"),
+        (
+            (
+                row["subscriber"], row["state"].lower(), str(row["position"]), row["queue"] or "all", str(row["size"]),
+                size(row["length"]), age((now_ns - row["oldest_ns"]) / 1e9) if row["size"] else "",
+            )
+            for row in rows
+        ),
+    )  # fmt: skip
+    for package in packages:
+        show(f"{package['offset']} {package['publisher']}: {package['kind']} {' '.join(package['paths'] or ())}")
+
+
+def audit(
+    options: BoardOptions,
+    out: Out,
+    path: Annotated[str, typer.Argument(help="This path, and what is below it.")] = "/",
+    archive: Archive = "",
+    partitions: Partitions = 2,
+    json: Json = False,
+) -> None:
+    """Say who shipped a path and when, and which subscribers have it since when: as tables, and as one HTML file."""
+
+    def work(run: "Run") -> "Report":
+        from callboard.pipeline import jobs
+
+        return jobs.audit(run, out.absolute(), path)
+
+    _repeat("audit", options, archive, partitions, work, follow=False, json=json)
+    if not json:
+        show(f"see {out / 'current' / 'report.html'}")
+
+
+def _repeat(
+    job: str,
+    options: BoardOptions,
+    archive: str,
+    partitions: int,
+    work: "Callable[[Run], Report]",
+    *,
+    follow: bool,
+    json: bool,
+) -> None:
+    """Run the job and show its report; with ``follow`` again, each time that a topic has grown."""
+    seen: dict[str, int] = {}
+    while True:
+        report = _run(job, options, archive, partitions, work)
+        _show(report, json=json)
+        seen = {name: read["stop"] for name, read in report.topics.items()}
+        if not follow:
+            return
+        while _ends(options, archive, seen) == seen:
+            time.sleep(FOLLOW_S)
+
+
+def _ends(options: BoardOptions, archive: str, topics: dict[str, int]) -> dict[str, int]:
+    from callboard.pipeline.extent import look
+    from callboard.pipeline.place import Place
+
+    source = _source(options, archive)
+    return {topic: look(Place.of({**source, "topic": topic})).end for topic in topics}
+
+
+def _run(job: str, options: BoardOptions, archive: str, partitions: int, work: "Callable[[Run], R]") -> R:
+    source = _source(options, archive)
+    from callboard.pipeline.failure import explained
+    from callboard.pipeline.run import Run
+    from callboard.pipeline.session import open_session
+
+    with _progress() as on_step, explained():
+        on_step("starting Spark")
+        spark = open_session(f"callboard {job}")
+        return work(Run(job, spark, source, time.time_ns, partitions, on_step))
+
+
+def _source(options: BoardOptions, archive: str) -> dict[str, str]:
+    """The options of the data source: where the configuration is, but nothing of what it says."""
+    loaded = options.load()
+    if options.log is not None:
+        os.environ["CALLBOARD_LOG"] = loaded.config.log  # workers inherit it; an option would be shown in plans
+    if loaded.config.log.startswith("sqlite:") and not Path(loaded.config.log.removeprefix("sqlite:///")).exists():
+        raise ConfigError(f"there is no log at {without_password(loaded.config.log)}; publish something first")
+    source = {"board": str(loaded.file.absolute()) if loaded.file else ""}
+    return source | ({"archive": archive if "://" in archive else str(Path(archive).absolute())} if archive else {})
+
+
+def _show(report: "Report", *, json: bool) -> None:
+    if json:
+        show_json(report.to_data())
+        return
+    for name, read in report.topics.items():
+        problems = f", {count(read['problems'], 'record')} that cannot be decoded" if read["problems"] else ""
+        show(f"{name}: {count(read['records'], 'record')} of [{read['start']}, {read['stop']}){problems}")
+    for name, table in report.tables.items():
+        show(f"{name}: {count(table.rows, 'row')}, {size(table.length)}")
+    show(f"{report.job} took {report.seconds:.1f} s")
+
+
+@contextmanager
+def _progress() -> Iterator[Callable[[str], None]]:
+    """A line on a terminal that says what is being done."""
+    console = Console(stderr=True)
+    with Progress(
+        SpinnerColumn(), TextColumn("{task.description}"), TimeElapsedColumn(), console=console, transient=True,
+        disable=not console.is_terminal,
+    ) as bar:  # fmt: skip
+        task = bar.add_task("", total=None)
+        yield lambda text: bar.update(task, description=text)

@@ -1,0 +1,81 @@
+"""Where every subscriber stands: a fold over announcements and statuses, as the publisher's fleet makes it live."""
+
+from functools import reduce
+from typing import TYPE_CHECKING
+
+from pyspark.sql import DataFrame
+from pyspark.sql import functions as sql
+
+from callboard.actors.publisher.liveness import Heard
+from callboard.app.roll_call import GONE_AFTER_S
+from callboard.messages.distribution import DiscoveryMessage, State, SubscriberConfiguration
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+_LAST = "subscriber string, instance string, said bigint"
+
+
+def announcements(discovery: DataFrame) -> DataFrame:
+    """The announcements as plain columns; ``said`` is the offset of the record."""
+    return discovery.where("discovery is not null").selectExpr(
+        "offset as said", "time_ns", "discovery.subscriber as subscriber", "discovery.subscriber_instance as instance",
+        "discovery.state as state", "discovery.announce_interval_ms as interval_ms", "discovery.offset as position",
+        "discovery.log_id as log_id", "discovery.configuration.follows as follows",
+        "discovery.configuration.editable as editable", "discovery.imported as imported",
+    )  # fmt: skip
+
+
+def holders(discovery: DataFrame) -> DataFrame:
+    """Whose word counts for each subscriber that is not forgotten: its instance, and its last word (``said``)."""
+    words = announcements(discovery)
+    forgotten = discovery.where("forgotten is not null").groupBy(sql.col("forgotten.subscriber").alias("subscriber"))
+    gone = forgotten.agg(sql.max("offset").alias("gone"))
+    words = words.join(sql.broadcast(gone), "subscriber", "left").where("gone is null or said > gone")
+    columns = words.select("subscriber", "said", "time_ns", "instance", "state", "interval_ms")
+    return columns.groupBy("subscriber").applyInPandas(_last_word, _LAST)
+
+
+def standings(discovery: DataFrame, status: DataFrame, log_id: str) -> DataFrame:
+    """One row a subscriber: instance, state, position (-1 for none), follows, editable, imported.
+
+    The position is the highest that the holder of the name announced or reported as this instance: a subscriber that
+    was seeded anew may be behind the one before it. What was said of another log than ``log_id`` does not count.
+    """
+    words, held = announcements(discovery), holders(discovery)
+    announced = words.where(sql.col("log_id") == log_id).groupBy("subscriber", "instance")
+    reported = status.where("status is not null").groupBy(
+        sql.col("status.subscriber").alias("subscriber"), sql.col("status.subscriber_instance").alias("instance")
+    )
+    positions = reduce(
+        DataFrame.unionByName,
+        (
+            announced.agg(sql.max("position").alias("position")),
+            reported.agg(sql.max("status.offset").alias("position")),
+        ),
+    )
+    highest = positions.groupBy("subscriber", "instance").agg(sql.max("position").alias("position"))
+    last = held.join(words.drop("position"), ["subscriber", "instance", "said"])
+    found = last.join(highest, ["subscriber", "instance"], "left")
+    return found.withColumn("position", sql.coalesce("position", sql.lit(-1)))
+
+
+def _last_word(words: "pd.DataFrame") -> "pd.DataFrame":
+    """The row of the announcement that counts, of all of one subscriber."""
+    words = words.sort_values("said")
+    if words["instance"].nunique() == 1:
+        return words.tail(1)[["subscriber", "instance", "said"]]
+    held: tuple[Heard, int] | None = None
+    for row in words.itertuples():
+        said = DiscoveryMessage(
+            subscriber=row.subscriber,
+            subscriber_instance=row.instance,
+            state=State[row.state],
+            announce_interval_ms=int(row.interval_ms),
+            configuration=SubscriberConfiguration(editable=False, max_retries=0),
+        )
+        heard = Heard(said, int(row.time_ns), row.time_ns / 1e9)
+        if held is None or held[0].gives_way_to(heard, GONE_AFTER_S):
+            held = heard, int(row.said)
+    assert held is not None, "a group has rows"
+    return words[words["said"] == held[1]][["subscriber", "instance", "said"]]
