@@ -13,8 +13,8 @@ PAGE = ROOT / "docs" / "behaviours.md"
 HEAD = """\
 # Behaviours
 
-What callboard does, and the tests that prove it: `make behaviours` runs them and writes this page. A line is *green* if all
-of its tests passed, *red* if one failed, and *not run* if some did not run. A line without tests says why.
+What callboard does, and the tests that prove it: `make behaviours` runs them and writes this page. A line is *green*
+if all of its tests passed, *red* if one failed, and *not run* if some did not run. A line without tests says why.
 """
 PARTS = {
     "F": ("What the original does", "The features of Apache Sling's journal, in the order of its parts."),

@@ -9,7 +9,7 @@ def test_an_operator_pauses_skips_retries_and_resumes_a_subscriber_in_processes(
     terminal.until("edge-1", lambda row: row["state"] == "idle" and row["imported"] == 1)
 
     shown = terminal.out("pause", "edge-1", "--reason", "maintenance", "--author", "ann")
-    assert "edge-1 has been paused" in shown
+    assert "edge-1 is paused" in shown
     again = terminal.run("pause", "edge-1", code=2)
     assert "refused by edge-1: it is paused by ann: maintenance" in again.stderr
     offset = terminal.json("publish", "./site", "/blog")["offset"]
