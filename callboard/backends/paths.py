@@ -32,10 +32,12 @@ def check_path(path: str) -> str:
     if names[0] == RESERVED:
         raise RequestRefused(f"path {path!r} is reserved for the repository itself; choose another name")
     try:
-        size, longest = len(path.encode()), max(len(name.encode()) for name in names)
+        size = len(path.encode())
     except UnicodeEncodeError:
         raise RequestRefused(f"path {path!r} is not valid UTF-8; rename it") from None
-    if size > PATH_BYTES_MAX or longest > NAME_BYTES_MAX:
+    if size <= NAME_BYTES_MAX:
+        return path
+    if size > PATH_BYTES_MAX or any(len(name.encode()) > NAME_BYTES_MAX for name in names):
         raise RequestRefused(
             f"path {path[:80]!r}... is too long; the limits are {NAME_BYTES_MAX} bytes a name and "
             f"{PATH_BYTES_MAX} bytes in all"

@@ -59,6 +59,9 @@ class Form(IntEnum):
     LINK = 4
 
 
+_FORMS = {int(form): form for form in Form}
+
+
 @dataclass(frozen=True, slots=True)
 class ManifestEntry:
     """One entry of a manifest. ``digest`` is hexadecimal; empty, like ``target``, where the form has none."""
@@ -80,13 +83,14 @@ class ManifestEntry:
     def read(cls, file: BinaryIO) -> Self:
         """The next entry of the file. Raises ``PackageCorrupt`` and ``PackageRefused``."""
         form, mode, size, digest, path_bytes, target_bytes = _ENTRY.unpack(_exactly(file, _ENTRY.size))
-        path, target = _text(file, path_bytes), _text(file, target_bytes)
-        if form not in Form.__members__.values():
+        path, target = _text(file, path_bytes), _text(file, target_bytes) if target_bytes else ""
+        known = _FORMS.get(form)
+        if known is None:
             raise PackageRefused(f"entry {path!r} has the unknown form {form}; publish the content again")
-        has_content = form in (Form.FILE, Form.BLOB)
+        has_content = known is Form.FILE or known is Form.BLOB
         if not has_content and (size or any(digest)):
             raise PackageRefused(f"entry {path!r} is no file but has content; publish the content again")
-        return cls(Form(form), path, mode, size, digest.hex() if has_content else "", target)
+        return cls(known, path, mode, size, digest.hex() if has_content else "", target)
 
 
 class Header(NamedTuple):

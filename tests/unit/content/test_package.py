@@ -53,6 +53,16 @@ def test_a_package_is_read_from_a_file_as_from_memory(sample, spool, tmp_path, n
     assert new_tree().apply(package.operations({})) == new_tree().apply(open_package(data).operations({}))
 
 
+def test_a_manifest_too_large_to_be_kept_is_read_again(sample, spool, new_tree, monkeypatch):
+    data = packed(sample(), ["/"], ["/"], spool)
+    kept = open_package(data)
+    monkeypatch.setattr("callboard.content.package.MANIFEST_KEPT_BYTES", 0)
+    read_again = open_package(data)
+
+    assert (len(kept.manifest), read_again.manifest) == (kept.entries, ())
+    assert new_tree().apply(read_again.operations({})) == new_tree().apply(kept.operations({})) == sample()
+
+
 def test_operations_can_be_collected_and_carried_out_later(sample, spool, tmp_path, new_tree):
     (tmp_path / "package").write_bytes(packed(sample(), ["/"], ["/"], spool))
     assert new_tree().apply(list(open_package(tmp_path / "package").operations({}))) == sample()
