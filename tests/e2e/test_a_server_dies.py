@@ -108,7 +108,6 @@ def shipping_to(terminal, url: str) -> Iterator[Requests]:
         requests.stop()
 
 
-@pytest.mark.proves("F101")
 @pytest.mark.timeout(300)
 @pytest.mark.parametrize("how", ["frozen", "killed"])
 @pytest.mark.parametrize(

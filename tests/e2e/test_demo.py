@@ -56,7 +56,6 @@ def test_the_demo_ends_with_six_identical_subscribers_and_nothing_lost(source: P
     assert last.endswith("0 lost, 0 applied twice, 4 kills survived")
 
 
-@pytest.mark.proves("W21")
 @pytest.mark.timeout(300)
 @pytest.mark.parametrize("server", [pytest.param(name, marks=getattr(pytest.mark, name)) for name in SERVERS])
 def test_the_demo_ends_the_same_on_servers(

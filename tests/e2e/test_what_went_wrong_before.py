@@ -9,6 +9,8 @@ import pytest
 from callboard import Callboard, ConfigError
 from callboard.actors.backoff import Backoff
 from callboard.actors.hooks import HookCall
+from callboard.messages.distribution import LogMessage
+from callboard.messages.headers import new_record
 
 
 def site(folder: Path, *names: str) -> Path:
@@ -124,5 +126,23 @@ def test_a_subscriber_that_waits_for_a_retry_in_an_hour_stops_at_once(tmp_path: 
                 assert await asyncio.to_thread(tried.wait, 60)
             (row,) = (await board.status()).subscribers
             assert row.liveness == "stopped"
+
+    asyncio.run(play())
+
+
+@pytest.mark.proves("R19")
+def test_each_line_of_a_publishers_log_has_the_time_of_its_own_event(tmp_path: Path) -> None:
+    async def play() -> None:
+        async with Callboard("memory:", base=tmp_path) as board:
+            topic = board.settings.topics.discovery
+            await board.publisher("site").delete(["/a"])
+            for number in range(3):
+                said = LogMessage(publisher="site", subscriber_instance="i", subscriber="edge-1", message=f"{number}")
+                record = new_record(said, record_id=f"r-{number}", time_ns=number, producer="edge-1")
+                await board.log.append(topic, [record])
+            times_ns = [record.time_ns for record in await board.log.read(topic, (await board.log.bounds(topic)).first)]
+            assert len(set(times_ns)) == 3
+            lines = await board.publisher("site").log()
+            assert [line.time_ns for line in lines if line.subscriber] == times_ns
 
     asyncio.run(play())

@@ -41,6 +41,7 @@ def heard(it: DecisionDriver) -> list[int]:
     return [event.offset for event in it.sent(CommandReceived)]
 
 
+@pytest.mark.proves("W11", "W39")
 def test_it_reads_on_behind_the_last_command_that_took_effect() -> None:
     assert handler(offset=4).asked(ReadLog).start == 5
 

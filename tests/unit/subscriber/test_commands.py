@@ -142,6 +142,7 @@ def test_a_clear_that_comes_during_the_import_of_its_package_lets_it_finish() ->
     assert (report.imported, report.cleared, report.offset) == (1, 1, 11)
 
 
+@pytest.mark.proves("W19")
 def test_ten_thousand_cleared_packages_cost_few_saves_and_bounded_turns() -> None:
     it = ImporterDriver(editable=True).arrive(end=10_010)
     it.order(clear(10_009, at=5), end=10_010)
@@ -155,6 +156,7 @@ def test_ten_thousand_cleared_packages_cost_few_saves_and_bounded_turns() -> Non
         pending = it.sent(StatusesPending)[-1]
         it.feed(StatusesSent(sequence=max(line.sequence for line in pending.statuses + pending.results)))
     assert it.report().cleared == 10_000
+    assert not it.asks(ImportPackages)
     assert saves <= 200
     assert longest_outbox <= 200
 
