@@ -1,0 +1,116 @@
+"""One Spark session for all tests of a run, and logs that it reads.
+
+Without the extra nothing here is collected: ``make test-servers`` installs it, ``make test`` does without Java.
+"""
+
+import asyncio
+from collections.abc import Callable, Iterator
+from importlib.util import find_spec
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from callboard.backends.log import Retention
+from callboard.backends.registry import open_log
+from callboard.messages.event import Event
+from callboard.messages.headers import new_record
+from callboard.messages.record import NewRecord
+from callboard.testing.postgres import own_schema, postgres_server
+
+HERE = Path(__file__).parent
+
+collect_ignore_glob = [] if find_spec("pyspark") else ["test_*.py"]
+
+
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    for item in items:
+        if item.path.is_relative_to(HERE):
+            item.add_marker("spark")
+
+
+@pytest.fixture(scope="session")
+def spark(_the_run_leaves_nothing_behind: None) -> Iterator[Any]:
+    """A session that tries a task again; its Java process ends with it."""
+    from pyspark import SparkContext
+
+    from callboard.pipeline.session import open_session
+
+    session = open_session("tests", {"spark.master": "local[2,4]"})
+    yield session
+    session.stop()
+    gateway = SparkContext._gateway
+    gateway.shutdown()
+    gateway.proc.stdin.close()
+    gateway.proc.wait()
+    SparkContext._gateway = SparkContext._jvm = None
+
+
+class SomeLog:
+    """A log under a URL that a variable names."""
+
+    def __init__(self, url: str) -> None:
+        self.url = url
+
+    def append(self, topic: str, *events: Event) -> list[int]:
+        """Append to the topic of this sort, and make sure that it exists."""
+        records = [
+            new_record(event, record_id=f"{number}", time_ns=number + 1, producer="t/1")
+            for number, event in enumerate(events)
+        ]
+        return self.append_records(topic, *records)
+
+    def append_records(self, topic: str, *records: NewRecord) -> list[int]:
+        async def work() -> list[int]:
+            log = open_log(self.url, Path.cwd())
+            await log.ensure(f"callboard.{topic}")
+            offsets = await log.append(f"callboard.{topic}", records) if records else []
+            await log.close()
+            return offsets
+
+        return asyncio.run(work())
+
+    def trim(self, topic: str, below: int) -> None:
+        async def work() -> None:
+            log = open_log(self.url, Path.cwd())
+            await log.trim(f"callboard.{topic}", Retention(below_offset=below))
+            await log.close()
+
+        asyncio.run(work())
+
+
+@pytest.fixture
+def sqlite_log(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> SomeLog:
+    """A log in a folder."""
+    url = f"sqlite:///{tmp_path}/board.db"
+    monkeypatch.setenv("CALLBOARD_LOG", url)
+    return SomeLog(url)
+
+
+@pytest.fixture(scope="module")
+def server() -> Iterator[Any]:
+    with postgres_server() as server:
+        yield server
+
+
+@pytest.fixture
+def postgres_log(server: Any, monkeypatch: pytest.MonkeyPatch) -> Iterator[SomeLog]:
+    """A log in a schema of its own."""
+    with own_schema(server.tcp_url) as url:
+        monkeypatch.setenv("CALLBOARD_LOG", url)
+        yield SomeLog(url)
+
+
+@pytest.fixture
+def reader() -> Callable[..., Any]:
+    """Makes the source's reader of a table, which can be used here in place of a worker."""
+
+    def make(**options: str) -> Any:
+        from pyspark.sql.datasource import CaseInsensitiveDict
+
+        from callboard.pipeline.source import CallboardSource
+
+        source = CallboardSource(CaseInsensitiveDict(options))
+        return source.reader(source.schema())
+
+    return make
