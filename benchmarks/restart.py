@@ -1,0 +1,111 @@
+"""How soon after its start a publisher shows the right queue, with a million packages of history on a SQLite log.
+
+Usage: ``python benchmarks/restart.py [--quick]``, some 3 minutes; a quick run has 100,000 packages.
+
+Each round opens the board anew and asks for the first page of a subscriber's queue: of one that is a hundred packages
+behind, of one that is ten thousand behind, and of one that has the whole history before it, every record of which is then
+read, for the page says how much there is in all. The first is also asked by the command line, in a process of its own, of which
+the start of Python is a part. The peer reads the same records off the bare SQLite file and takes nothing out of them.
+"""
+
+import asyncio
+import sqlite3
+import subprocess
+import sys
+import tempfile
+import time
+from functools import partial
+from pathlib import Path
+
+from history import announcements, put_packages, small_package
+from report import Report, quick, rounds
+
+from callboard import Callboard
+from callboard.backends.logs.sqlite import SqliteLog
+from callboard.messages.topics import Topics
+
+COUNTS = (10_000, 100_000, 1_000_000)
+ROUNDS = 3
+PAGE = 100
+PIECE = 500
+"""Records that the peer fetches at a time, as the publisher does."""
+ANSWER_S = 600.0
+GOAL_S = 1.0
+TOPICS = Topics.with_prefix()
+FIRST_OFFSET = 1
+SQL = "SELECT offset, time_ns, payload, headers FROM records WHERE offset > ? ORDER BY offset LIMIT ?"
+
+
+def make(folder: Path, count: int, subscribers: dict[str, int]) -> None:
+    """A log with so many packages, and subscribers that are so far behind."""
+
+    async def body() -> None:
+        log, now_ns = SqliteLog(folder), time.time_ns()
+        await put_packages(log, TOPICS.package, map(small_package, range(count)), now_ns)
+        for topic in (TOPICS.status, TOPICS.discovery, TOPICS.command, TOPICS.event):
+            await log.ensure(topic)
+        end, log_id = (await log.bounds(TOPICS.package)).end, await log.identity(TOPICS.package)
+        stands = {name: end - 1 - behind for name, behind in subscribers.items()}
+        await log.append(TOPICS.discovery, announcements(log_id, stands, now_ns))
+        await log.close()
+
+    asyncio.run(body())
+
+
+def restarted_s(folder: Path, name: str, behind: int) -> float:
+    """Seconds from before the board is opened to the answer."""
+
+    async def body() -> float:
+        began = time.perf_counter()
+        async with Callboard(f"sqlite:///{folder}") as board:
+            view = await board.queue(name, limit=PAGE, timeout_s=ANSWER_S)
+            took = time.perf_counter() - began
+        assert (view.size, len(view.packages)) == (behind, min(behind, PAGE))
+        return took
+
+    return asyncio.run(body())
+
+
+def command_s(folder: Path, name: str) -> float:
+    """Seconds that the command takes from its start to its end."""
+    began = time.perf_counter()
+    command = [sys.executable, "-m", "callboard", "--log", f"sqlite:///{folder}", "queue", name, "--json"]
+    subprocess.run(command, check=True, capture_output=True)
+    return time.perf_counter() - began
+
+
+def bare_s(folder: Path, behind: int, count: int) -> float:
+    """Seconds to read the same records off the file."""
+    began = time.perf_counter()
+    database = sqlite3.connect(f"file:{folder / TOPICS.package}.db?mode=ro", uri=True)
+    after = count + FIRST_OFFSET - 1 - behind
+    while rows := database.execute(SQL, (after, PIECE)).fetchall():
+        after = rows[-1][0]
+    database.close()
+    return time.perf_counter() - began
+
+
+def main() -> None:
+    report, counts = Report("restart"), COUNTS[:-1] if quick() else COUNTS
+    for count in counts:
+        subscribers = {"near": 100, "middle": 10_000, "far": count}
+        with tempfile.TemporaryDirectory() as name:
+            folder = Path(name)
+            make(folder, count, subscribers)
+            work = {who: partial(restarted_s, folder, who, behind) for who, behind in subscribers.items()}
+            peers = {f"bare {who}": partial(bare_s, folder, behind, count) for who, behind in subscribers.items()}
+            figures = rounds(ROUNDS, {**work, **peers, "command": partial(command_s, folder, "near")})
+        for who, behind in subscribers.items():
+            curve = "the whole history behind" if who == "far" else f"{behind:,} behind"
+            report.point(curve, count, min(figures[who]), x_name="packages of history", y_name="s to the first page")
+            if count == counts[-1]:
+                report.row(f"first page of a subscriber {behind:,} behind, after a restart with {count:,} packages",
+                           figures[who], figures[f"bare {who}"], unit="s", peer_name="bare SQL",
+                           note=f"less is better; goal {GOAL_S:g} s")  # fmt: skip
+        if count == counts[-1]:
+            report.row("the same of 100 behind, by `callboard queue` in a new process", figures["command"], unit="s")
+    report.write()
+
+
+if __name__ == "__main__":
+    main()
