@@ -12,7 +12,7 @@ GENERATE := $(BIN)/python callboard/messages/proto/generate.py
 .DELETE_ON_ERROR:
 .NOTPARALLEL: # every target uses the one .venv, and the tools use both cores by themselves
 .SUFFIXES:
-.PHONY: help demo test test-servers behaviours endurance conformance planted-bugs fuzz lint bench gen check-gen clean
+.PHONY: help demo test test-servers behaviours endurance conformance planted-bugs fuzz lint bench plots gen check-gen clean
 
 help: ## List what can be made; ARGS="..." is passed on to the command behind a target.
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "  make %-13s %s\n", $$1, $$2}' $(firstword $(MAKEFILE_LIST))
@@ -48,10 +48,13 @@ lint: $(VENV)/.ready-lint ## Check style, types, layers and that the generated c
 	@$(BIN)/lint-imports --no-logo
 	@$(GENERATE) --check
 
-bench: $(VENV)/.ready-test ## Run the benchmarks one after the other, some 6 minutes; results go to benchmarks/results.
-	@set -e; for file in $$(grep -l '__main__' benchmarks/*.py); do \
+bench: $(VENV)/.ready-test ## Run the benchmarks one after the other, some 40 minutes, or less with ARGS=--quick.
+	@set -e; for file in $$(grep -l '__main__' benchmarks/*.py | grep -v plot.py); do \
 	  echo "== $$file"; $(BIN)/python "$$file" $(ARGS); \
 	done
+
+plots: $(VENV)/.ready-bench ## Draw the curves of the last benchmarks into docs/figures.
+	@$(BIN)/python benchmarks/plot.py
 
 gen: $(VENV)/.ready-test ## Generate callboard/messages/_pb from the .proto files.
 	@$(GENERATE)
@@ -73,6 +76,11 @@ $(VENV)/.ready-lint: $(VENV)/.ready-test
 $(VENV)/.ready-fuzz: $(VENV)/.ready-test
 	@echo "installing the tools of make fuzz"
 	@$(PIP) install --group fuzz
+	@touch $@
+
+$(VENV)/.ready-bench: $(VENV)/.ready-test
+	@echo "installing what draws"
+	@$(PIP) install --group bench
 	@touch $@
 
 $(VENV)/.ready-test: $(VENV)/.ready-demo

@@ -109,7 +109,7 @@ def announcements(log_id: str, offsets: dict[str, int], time_ns: int) -> list[Ne
             subscriber_instance=f"{name}-instance", subscriber=name, configuration=configuration, state=State.IMPORTING,
             states=(SubscriberState(publisher=PUBLISHER, offset=offset),), offset=offset, log_id=log_id,
             time_ns=time_ns, since_ns=time_ns,
-        )  # fmt: skip
+        )
         for name, offset in offsets.items()
     ]
     return [

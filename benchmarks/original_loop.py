@@ -36,7 +36,13 @@ class OriginalLoop:
     """A subscriber as the original has it. ``time_ns`` is what stands for the time in what it writes."""
 
     def __init__(
-        self, settings: SubscriberSettings, log: Log, blobs: BlobStore, repository: Repository, spool: Path, time_ns: int
+        self,
+        settings: SubscriberSettings,
+        log: Log,
+        blobs: BlobStore,
+        repository: Repository,
+        spool: Path,
+        time_ns: int,
     ) -> None:
         self._settings, self._log, self._blobs, self._repository = settings, log, blobs, repository
         self._spool, self._time_ns = spool, time_ns

@@ -1,16 +1,15 @@
 """What does a million packages cost the queue cache, and what does a queue over them?
 
-Run: ``python benchmarks/queue_cache.py [packages]``.
+Run: ``python benchmarks/queue_cache.py [--quick]``; a quick run has 100,000 packages.
 """
 
 import itertools
-import sys
 import time
 import tracemalloc
 from collections.abc import Iterator
 from random import Random
 
-from report import Report, rounds
+from report import Report, quick, rounds
 
 from callboard.actors.decision import Effect, Input, Moment, Origin, Reply, Send
 from callboard.actors.publisher.package_index import PackageIndex
@@ -161,4 +160,4 @@ def main(count: int) -> None:
 
 
 if __name__ == "__main__":
-    main(int(sys.argv[1]) if len(sys.argv) > 1 else 1_000_000)
+    main(100_000 if quick() else 1_000_000)

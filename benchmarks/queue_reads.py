@@ -2,9 +2,9 @@
 
 Usage: ``python benchmarks/queue_reads.py [--quick]``, some 3 minutes; a quick run has 100,000 packages.
 
-Subscribers stand at even distances all over the history. Each question is mailed to the publisher's actors, as the views
-of a board are. The peer asks the same of the SQLite log itself, which has the packages in a table but knows neither whose
-they are nor how large, so it only counts them, or fetches their records. Its memory would be that of the whole log.
+Subscribers stand at even distances all over the history. Each question is mailed to the publisher's actors, as those of
+a board are. The peer asks the same of the SQLite log itself, which has the packages in a table but knows neither whose
+they are nor how large, so it only counts them, or fetches their records.
 """
 
 import asyncio
@@ -61,7 +61,7 @@ class Reads:
         self.took_ms: dict[str, list[float]] = {}
 
     def ours(self, name: str, ask: Ask, size: int) -> float:
-        """The median, in milliseconds, for queues that hold at least so many packages."""
+        """The median, in milliseconds, of queues that hold at least so many packages."""
         return self._run.run(self._ours(name, ask, self._positions(size)))
 
     async def _ours(self, name: str, ask: Ask, positions: list[int]) -> float:
@@ -77,6 +77,7 @@ class Reads:
         return statistics.median(times)
 
     def bare(self, query: str, arguments: tuple[int, ...], size: int) -> float:
+        """The same of the log, by this query."""
         times = []
         for position in self._positions(size)[:: QUESTIONS // 10]:  # some are slow
             began = time.perf_counter()
@@ -91,7 +92,7 @@ class Reads:
         return [self._spots.choice(far) for _ in range(QUESTIONS)]
 
     def p99_ms(self, name: str) -> float:
-        """Of all answers of all rounds, the first round (which warms up) among them."""
+        """Of all answers of all rounds, with those of the one that warms up."""
         times = sorted(self.took_ms[name])
         return times[math.ceil(len(times) * 0.99) - 1]
 
@@ -119,7 +120,8 @@ def measure(report: Report, run: asyncio.Runner, folder: Path, count: int, tell:
             {"ours": partial(reads.ours, name, ask, size), "bare": partial(reads.bare, query, arguments, size)},
         )
         p99_ms = reads.p99_ms(name)
-        report.point(what.replace(f"{middle:,}th", "middle"), count, p99_ms, x_name="packages", y_name="ms, 99th percentile")
+        curve = what.replace(f"{middle:,}th", "middle")
+        report.point(curve, count, p99_ms, x_name="packages", y_name="ms, 99th percentile")
         if tell:
             report.row(f"{what}, {count:,} packages, {SUBSCRIBERS} subscribers", figures["ours"], figures["bare"],
                        unit="ms", peer_name="bare SQL", note=f"less is better; 99% within {p99_ms:.3g} ms")  # fmt: skip

@@ -31,7 +31,7 @@ def rounds(
     """Each contestant's figures over ``count`` interleaved rounds: a slow minute hits all of them alike.
 
     The first comes last in the next round, unless ``rotate`` is false because a contestant needs to know what
-    the one before it did. One round before the counted ones warms up, unless rounds are so long that it does not matter.
+    the one before it did. One round before the counted ones warms up, unless they are too long for that to matter.
     """
     names = list(contestants)
     figures: dict[str, list[float]] = {name: [] for name in names}

@@ -3,9 +3,9 @@
 Usage: ``python benchmarks/restart.py [--quick]``, some 3 minutes; a quick run has 100,000 packages.
 
 Each round opens the board anew and asks for the first page of a subscriber's queue: of one that is a hundred packages
-behind, of one that is ten thousand behind, and of one that has the whole history before it, every record of which is then
-read, for the page says how much there is in all. The first is also asked by the command line, in a process of its own, of which
-the start of Python is a part. The peer reads the same records off the bare SQLite file and takes nothing out of them.
+behind, of one that is ten thousand behind, and of one that has the whole history before it, every record of which is
+then read, for the page says how much there is in all. The first is also asked by the command line, in a process of its
+own, of which the start of Python is a part. The peer reads the same records off the bare SQLite file, and decodes none.
 """
 
 import asyncio
@@ -94,7 +94,8 @@ def main() -> None:
             make(folder, count, subscribers)
             work = {who: partial(restarted_s, folder, who, behind) for who, behind in subscribers.items()}
             peers = {f"bare {who}": partial(bare_s, folder, behind, count) for who, behind in subscribers.items()}
-            figures = rounds(ROUNDS, {**work, **peers, "command": partial(command_s, folder, "near")})
+            figures = rounds(ROUNDS, {**work, **peers, "command": partial(command_s, folder, "near")},
+                             warm_up=False)  # fmt: skip
         for who, behind in subscribers.items():
             curve = "the whole history behind" if who == "far" else f"{behind:,} behind"
             report.point(curve, count, min(figures[who]), x_name="packages of history", y_name="s to the first page")
