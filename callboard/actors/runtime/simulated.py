@@ -10,7 +10,7 @@ from random import Random
 from types import TracebackType
 from typing import Any, TypeVar
 
-from callboard.actors.agent import Agent, AgentSpec, World
+from callboard.actors.agent import Agent, AgentSpec, Clock, World
 from callboard.actors.decision import Moment, Perform
 from callboard.actors.runtime.embedded import start_on
 from callboard.actors.runtime.loop_base import LoopBase, Message
@@ -25,6 +25,9 @@ EPOCH_NS = 1_700_000_000 * 10**9
 
 LATENCY_S = 0.001
 """The longest that the next delivery lets wait for itself; it is what lets the ends of effects come in between."""
+
+TAIL = 40
+"""Lines of the trace that are kept: what led to the end fits on a screen."""
 
 POLL_S = 0.01
 """How often, in virtual time, ``run_until`` looks."""
@@ -111,7 +114,10 @@ class Simulation:
         self.loop = VirtualLoop(self.rng)
         self.clock = VirtualClock(self.loop)
         self._trace = hashlib.sha256()
+        self._bases: dict[Agent, SeededBase] = {}
         self.steps = 0
+        self.tail: deque[str] = deque(maxlen=TAIL)
+        """The last lines of the trace, for people."""
 
     def __enter__(self) -> "Simulation":
         return self
@@ -126,15 +132,29 @@ class Simulation:
         """A digest of every delivery so far: what, from whom, to whom, when."""
         return self._trace.hexdigest()
 
-    async def start(self, spec: AgentSpec, limits: Limits | None = None) -> Agent:
-        """Run an agent in this simulation. To be awaited in it; otherwise as ``start_embedded``."""
-        base = SeededBase(self.loop, spec.name, self.rng, self._note)
+    async def start(self, spec: AgentSpec, limits: Limits | None = None, clock: Clock | None = None) -> Agent:
+        """Run an agent in this simulation, with a clock of its own if given. To be awaited in it; otherwise as
+        ``start_embedded``.
+        """
+        base = SeededBase(self.loop, spec.name, self.rng, self.note)
 
         async def slow_world() -> World:
             return SlowWorld(await spec.world(), self.rng)
 
         slow = replace(spec, world=slow_world)
-        return await start_on(base, slow, self.clock, self.rng, limits or Limits())
+        agent = await start_on(base, slow, clock or self.clock, self.rng, limits or Limits())
+        self._bases[agent] = base
+        return agent
+
+    def cut_off(self, agent: Agent) -> None:
+        """End every actor of the agent at this very moment, as the death of its process does. ``stop`` it afterwards."""
+        self._bases.pop(agent).close()
+
+    def note(self, line: str) -> None:
+        """Add a line to the trace: something that happened beside the deliveries."""
+        self.steps += 1
+        self.tail.append(line)
+        self._trace.update(f"{line}\n".encode())
 
     def run(self, work: Coroutine[Any, Any, T]) -> T:
         """Run until the coroutine is done, and return what it returns. Raises ``StuckError`` if it never can be."""
@@ -164,10 +184,6 @@ class Simulation:
                 if verdict if isinstance(verdict, bool) else await verdict:
                     return
                 await asyncio.sleep(POLL_S)
-
-    def _note(self, line: str) -> None:
-        self.steps += 1
-        self._trace.update(f"{line}\n".encode())
 
 
 async def _gathered(tasks: set[asyncio.Task[Any]]) -> None:

@@ -1,0 +1,101 @@
+"""What happens to a simulated fleet from outside, as data: a plan is a list of these, and can be made shorter."""
+
+from dataclasses import dataclass
+
+from callboard.messages.distribution import Kind
+
+
+@dataclass(frozen=True, slots=True)
+class Act:
+    """Something that happens at a moment of virtual time."""
+
+    at_s: float
+
+
+@dataclass(frozen=True, slots=True)
+class Publish(Act):
+    """A package. ``files`` are below ``path``, or the path itself, with their sizes; none for anything but ADD.
+
+    ``harm`` is what is wrong with its record: nothing, ``damaged`` content, or ``newer``, of a schema not known yet.
+    """
+
+    number: int
+    publisher: str
+    kind: Kind
+    path: str
+    files: tuple[tuple[str, int], ...] = ()
+    deep: bool = False
+    harm: str = ""
+    recipients: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Order(Act):
+    """A command to a subscriber, about what its queue holds at that moment; ``twice`` if its record is repeated."""
+
+    edge: str
+    order: str
+    publisher: str = ""
+    twice: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Kill(Act):
+    """An actor dies, whatever it is at."""
+
+    agent: str
+    role: str
+
+
+@dataclass(frozen=True, slots=True)
+class Lose(Act):
+    """A subscriber's process dies with all its actors, or its host with all that was not on the disk yet."""
+
+    edge: str
+    host: bool
+
+
+@dataclass(frozen=True, slots=True)
+class Restart(Act):
+    """A subscriber is stopped in order, with so much patience, and started again."""
+
+    edge: str
+    drain_s: float
+
+
+@dataclass(frozen=True, slots=True)
+class Outage(Act):
+    """The log cannot be used for a while, as in a fail-over."""
+
+    seconds: float
+
+
+@dataclass(frozen=True, slots=True)
+class Trim(Act):
+    """Old packages are removed from the log; ``careless`` is regardless of who has not read them."""
+
+    careless: bool
+
+
+@dataclass(frozen=True, slots=True)
+class Skew(Act):
+    """The wall clock of an agent's host jumps, and runs at another rate from then on."""
+
+    agent: str
+    jump_s: float
+    rate: float
+
+
+@dataclass(frozen=True, slots=True)
+class Spoil(Act):
+    """The blobs there are are ``missing`` or ``corrupt`` for a while."""
+
+    how: str
+    seconds: float
+
+
+@dataclass(frozen=True, slots=True)
+class Look(Act):
+    """Somebody looks at a publisher's queues."""
+
+    publisher: str

@@ -1,0 +1,74 @@
+"""The repository of a simulated subscriber, on a disk that forgets what was not stored durably when its host dies."""
+
+from collections.abc import Callable, Iterable
+from random import Random
+from typing import Protocol
+
+from callboard.actors.effects import ImportPackages
+from callboard.backends.repository import Operation
+from callboard.errors import RepositoryUnavailable
+from callboard.testing.memory_repository import MemoryRepository, MemoryStore, Node
+from callboard.testing.simulation.fates import after_deed, before_deed
+
+
+class Witness(Protocol):
+    """Is told of every transaction."""
+
+    def wrote(self, tree: dict[str, Node], ledger: bytes, durable: bool, effect: ImportPackages | None) -> None:
+        """The repository has this content and this ledger now, by that import if there was one."""
+        ...
+
+    def set_back(self, ledger: bytes) -> None:
+        """The host has died, and the ledger is this one again."""
+        ...
+
+
+class Disk:
+    """What outlives the processes of a subscriber."""
+
+    def __init__(self, rng: Random) -> None:
+        self._rng = rng
+        self.store = MemoryStore()
+        self.durable = b""
+
+    def crash(self, witness: Witness, *, host: bool) -> None:
+        """The process is gone; with its host goes, or not, what was not stored durably."""
+        self.store.crash()
+        if host and self.store.ledger != self.durable and self._rng.random() < 0.7:
+            self.store.ledger = self.durable
+            witness.set_back(self.durable)
+
+
+class SimulatedRepository(MemoryRepository):
+    """Meets the fates at every call, and has a witness of every transaction."""
+
+    def __init__(self, disk: Disk, witness: Callable[[], Witness]) -> None:
+        super().__init__(disk.store)
+        self._disk = disk
+        self._witness = witness
+        self.importing: ImportPackages | None = None
+        """The import that is under way."""
+
+    async def open(self) -> bytes:
+        """See ``Repository.open``."""
+        await before_deed(RepositoryUnavailable)
+        stored = await super().open()
+        await after_deed(RepositoryUnavailable)
+        return stored
+
+    async def apply(self, operations: Iterable[Operation], ledger: bytes) -> None:
+        """See ``Repository.apply``."""
+        await before_deed(RepositoryUnavailable)
+        await super().apply(operations, ledger)
+        self._disk.durable = ledger
+        self._witness().wrote(self.tree, ledger, True, self.importing)
+        await after_deed(RepositoryUnavailable)
+
+    async def save(self, ledger: bytes, durable: bool = True) -> None:
+        """See ``Repository.save``."""
+        await before_deed(RepositoryUnavailable)
+        await super().save(ledger, durable)
+        if durable:
+            self._disk.durable = ledger
+        self._witness().wrote(self.tree, ledger, durable, None)
+        await after_deed(RepositoryUnavailable)

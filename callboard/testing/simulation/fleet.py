@@ -1,0 +1,142 @@
+"""A whole fleet in one simulation: publishers and subscribers as they really are, on simulated backends."""
+
+import asyncio
+from collections.abc import Mapping
+from pathlib import Path
+from random import Random
+from typing import Any
+
+from callboard.actors import publisher, subscriber
+from callboard.actors.agent import AgentSpec, World
+from callboard.actors.backoff import Backoff
+from callboard.actors.decision import Perform
+from callboard.actors.hooks import HookSettings
+from callboard.actors.publisher import PublisherSettings
+from callboard.actors.runtime import Simulation
+from callboard.actors.subscriber import SubscriberSettings
+from callboard.messages.package_event import KINDS
+from callboard.testing.simulation.acts import Publish
+from callboard.testing.simulation.disk import Disk, SimulatedRepository
+from callboard.testing.simulation.fates import Fates
+from callboard.testing.simulation.host import Host
+from callboard.testing.simulation.oracle import Oracle
+from callboard.testing.simulation.plan import PUBLISHERS, Plan
+from callboard.testing.simulation.scene import TOPICS, Scene
+from callboard.testing.simulation.simulated_blobs import SimulatedBlobs
+from callboard.testing.simulation.simulated_log import SimulatedLog
+from callboard.testing.simulation.world import FatefulWorld, Owners, marked
+
+BLOB_GRACE_S = 30.0
+"""More than the clocks of publishers differ, and than a package takes from its blobs to the log."""
+
+JANITOR_HASTE = 60.0
+"""The janitor's first look comes after minutes, and its second after hours, which are seconds and minutes here."""
+
+
+class Edge:
+    """A subscriber: its settings, its disk, and its oracle."""
+
+    def __init__(self, scene: Scene, name: str, options: Mapping[str, Any], rng: Random) -> None:
+        options = dict(options)
+        retries = options.pop("hook_retries", None)
+        hooks = HookSettings() if retries is None else HookSettings(after_import="a:hook", max_retries=retries)
+        self.name = name
+        self.settings = SubscriberSettings(
+            name=name, topics=TOPICS, retry=Backoff(first_s=0.2, max_s=2.0), hooks=hooks, **options
+        )
+        self.disk = Disk(rng)
+        self.oracle = Oracle(scene, name, lambda: self.settings)
+        self.host: Host
+
+
+class Fleet:
+    """Everything there is in one simulation."""
+
+    def __init__(self, simulation: Simulation, plan: Plan, folder: Path) -> None:
+        self.simulation = simulation
+        self.plan = plan
+        self.folder = folder
+        self.rng = Random(simulation.rng.random())
+        self.scene = Scene(self.first)
+        self.fates = Fates(Random(simulation.rng.random()), plan.odds)
+        self.log = SimulatedLog(
+            simulation.loop, self.rng, self._now_ns,
+            keys=plan.keys, unrepeatable=(TOPICS.package,), witness=self.scene.appended,
+        )  # fmt: skip
+        self.blobs = SimulatedBlobs(simulation.loop, self._now_ns)
+        self.requests: dict[str, Publish] = {}
+        self.edges = {name: self._edge(name, options) for name, options in plan.edges.items()}
+        self.publishers = {name: self._publisher(name) for name in PUBLISHERS}
+        self._running: list[asyncio.Task[None]] = []
+
+    @property
+    def hosts(self) -> dict[str, Host]:
+        """Of every agent, by its name."""
+        return self.publishers | {name: edge.host for name, edge in self.edges.items()}
+
+    def first(self) -> int:
+        """The oldest offset that the package topic has."""
+        return self.log.first(TOPICS.package)
+
+    async def start(self) -> None:
+        """Start everybody."""
+        for topic in (TOPICS.package, TOPICS.status, TOPICS.discovery, TOPICS.command, TOPICS.event):
+            await self.log.memory.ensure(topic)
+        self._running = [asyncio.get_running_loop().create_task(host.run()) for host in self.hosts.values()]
+
+    async def stop(self) -> None:
+        """End everybody."""
+        for host in self.hosts.values():
+            host.closing = True
+        await asyncio.gather(*(host.stop(10.0) for host in self.hosts.values()))
+        await asyncio.gather(*self._running)
+
+    def _now_ns(self) -> int:
+        return self.simulation.clock.now().wall_ns
+
+    def _edge(self, name: str, options: Mapping[str, Any]) -> Edge:
+        edge = Edge(self.scene, name, options, self.rng)
+        owners: Owners = {}
+
+        async def world() -> World:
+            repository = SimulatedRepository(edge.disk, lambda: edge.oracle)
+            return self._world(name, edge.host, owners, repository, edge.oracle.began)
+
+        edge.host = Host(
+            self.simulation,
+            lambda: AgentSpec(name, marked(subscriber.actors(edge.settings), owners, {}), world),
+            lambda host: edge.disk.crash(edge.oracle, host=host),
+        )
+        return edge
+
+    def _publisher(self, name: str) -> Host:
+        owners: Owners = {}
+        events = KINDS if self.rng.random() < 0.5 else ()
+        settings = PublisherSettings(
+            name, "i", TOPICS, keys=self.plan.keys, events=events, blob_grace_s=BLOB_GRACE_S
+        )
+        haste = {publisher.roles.BLOB_JANITOR: JANITOR_HASTE}
+
+        async def world() -> World:
+            return self._world(name, host, owners, None, lambda _: None)
+
+        host = Host(
+            self.simulation,
+            lambda: AgentSpec(name, marked(publisher.actors(settings), owners, haste), world),
+            lambda _: None,
+        )
+        return host
+
+    def _world(
+        self, name: str, host: Host, owners: Owners, repository: SimulatedRepository | None, began: Any
+    ) -> FatefulWorld:
+        def begins(effect: Perform) -> None:
+            self.simulation.note(f"{self.simulation.loop.time():.6f} {name} {type(effect).__name__}")
+            began(effect)
+
+        spool = self.folder / name
+        spool.mkdir(exist_ok=True)
+        return FatefulWorld(
+            self.log, self.blobs, spool, repository=repository, fates=self.fates, strike=host.strike,
+            owners=owners, began=begins, requests=self.requests,
+        )  # fmt: skip

@@ -1,0 +1,100 @@
+"""Where a simulated agent runs, and runs again whatever becomes of it, under a clock that may go wrong."""
+
+import asyncio
+from collections.abc import Callable
+from dataclasses import dataclass
+
+from callboard.actors.agent import Agent, AgentSpec
+from callboard.actors.decision import Moment
+from callboard.actors.runtime import Simulation
+from callboard.actors.runtime.supervision import Limits
+from callboard.errors import CallboardError
+from callboard.testing.simulation.fates import Fault
+
+LIMITS = Limits(backoff_s=(0.0, 0.05), max_restarts=1_000_000)
+"""Of supervision: dying is all that actors do here, so nobody may give up on them."""
+
+AGAIN_S = 0.5
+"""How soon a service manager starts an agent again that has ended."""
+
+
+@dataclass
+class HostClock:
+    """A clock whose wall time jumps, and runs fast or slow; durations are right, as everywhere."""
+
+    simulation: Simulation
+    ahead_s: float = 0.0
+    rate: float = 1.0
+    since_s: float = 0.0
+
+    def now(self) -> Moment:
+        """See ``Clock``."""
+        wall_ns, mono_s = self.simulation.clock.now()
+        return Moment(wall_ns + round(self._ahead(mono_s) * 1e9), mono_s)
+
+    def skew(self, jump_s: float, rate: float) -> None:
+        """Jump, and run at this rate from now on."""
+        mono_s = self.simulation.clock.now().mono_s
+        self.ahead_s, self.rate, self.since_s = self._ahead(mono_s) + jump_s, rate, mono_s
+
+    def _ahead(self, mono_s: float) -> float:
+        return self.ahead_s + (self.rate - 1.0) * (mono_s - self.since_s)
+
+
+class Host:
+    """Keeps one agent running.
+
+    Args:
+        simulation: in which it runs.
+        spec: what is to be run, asked for whenever it is started.
+        crash: what becomes of the disk when a process is lost, or (True) the whole host.
+    """
+
+    def __init__(
+        self, simulation: Simulation, spec: Callable[[], AgentSpec], crash: Callable[[bool], None]
+    ) -> None:
+        self._simulation = simulation
+        self._spec = spec
+        self._crash = crash
+        self.clock = HostClock(simulation)
+        self.agent: Agent | None = None
+        self.closing = False
+        self.ends: list[str] = []
+        """Why it has ended by itself."""
+
+    async def run(self) -> None:
+        """Run it until the end of the simulation."""
+        while not self.closing:
+            self.agent = await self._simulation.start(self._spec(), LIMITS, self.clock)
+            try:
+                await self.agent.ended()
+            except CallboardError as problem:
+                self.ends.append(str(problem))
+            self.agent = None
+            await asyncio.sleep(AGAIN_S)
+
+    def strike(self, role: str, fault: Fault) -> bool:
+        """Kill the actor, or all of them; False if it is not up."""
+        if fault in (Fault.PROCESS_LOST, Fault.HOST_LOST):
+            return self.lose(host=fault is Fault.HOST_LOST)
+        if self.agent is None or all(actor.role != role for actor in self.agent.actors()):
+            return False
+        self._simulation.note(f"fate kills {role}")
+        asyncio.get_running_loop().create_task(self.agent.kill(role))
+        return True
+
+    def lose(self, *, host: bool) -> bool:
+        """The process, or its host, is gone at this moment."""
+        if self.agent is None:
+            return False
+        agent, self.agent = self.agent, None
+        self._simulation.note(f"fate takes {'the host' if host else 'the process'}")
+        self._simulation.cut_off(agent)
+        self._crash(host)
+        asyncio.get_running_loop().create_task(agent.stop(0.0))
+        return True
+
+    async def stop(self, drain_s: float) -> None:
+        """Stop it in order; it is started again unless this is the end."""
+        if self.agent is not None:
+            await self.agent.stop(drain_s)

@@ -1,0 +1,78 @@
+"""Whether there was a reason for a package not to be imported."""
+
+from collections import Counter
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, field
+
+from callboard.actors.subscriber import SubscriberSettings
+from callboard.actors.subscriber.golden import GOOD
+from callboard.messages.distribution import CommandMessage, Status
+from callboard.messages.ledger import Ledger
+from callboard.testing.simulation.scene import Scene
+from callboard.testing.simulation.truth import touch
+
+
+@dataclass(slots=True)
+class Excuses:
+    """What was ordered, tried, and called so far: nothing else excuses a subscriber."""
+
+    scene: Scene
+    settings: Callable[[], SubscriberSettings]
+    tries: Counter[int] = field(default_factory=Counter)
+    """Imports of one package alone that began, by offset."""
+    calls: Counter[int] = field(default_factory=Counter)
+    """Calls of its post-import hook that began, by offset."""
+
+    def missing(self, ledger: Ledger, offset: int, before: Status | str | None, outcome: Status) -> str:
+        """What would have to be so; empty if it is."""
+        match outcome:
+            case Status.REMOVED:
+                dismissed = before is Status.REMOVED_FAILED and self._skipped(ledger, offset)
+                return "" if dismissed or self._cleared(ledger, offset) else "nobody has ordered that"
+            case Status.SKIPPED:
+                return "" if self._skipped(ledger, offset) or self._left_out(offset) else "nobody has ordered that"
+            case Status.REMOVED_FAILED:
+                return self._failed(offset)
+            case Status.HELD:
+                waits = any(
+                    held.offset < offset and touch([self._path(held.offset)], [self._path(offset)])
+                    for held in ledger.held
+                )
+                quarantines = self.settings().on_give_up == "quarantine"
+                return self._failed(offset) if not (waits and quarantines) else ""
+            case Status.HOOK_FAILED:
+                most = self.settings().hooks.max_retries
+                return "" if 0 <= most < self.calls[offset] else f"its hook was called {self.calls[offset]} times"
+        return ""
+
+    def _failed(self, offset: int) -> str:
+        settings = self.settings()
+        harmed = self.scene.packages[offset].act.harm or self.scene.count["corrupt blobs"]
+        if harmed and settings.on_undecodable == "dead_letter":
+            return ""
+        tried = 0 <= settings.max_retries < self.tries[offset]
+        return "" if tried else f"it was tried {self.tries[offset]} times of {settings.max_retries + 1}"
+
+    def _orders(self, ledger: Ledger) -> Iterator[CommandMessage]:
+        name = self.settings().name
+        for offset, command in self.scene.commands[name]:
+            if offset <= ledger.command_offset:
+                yield command
+
+    def _cleared(self, ledger: Ledger, offset: int) -> bool:
+        publisher = self.scene.packages[offset].act.publisher
+        return any(
+            order.clear is not None and order.clear.offset >= offset and order.publisher in ("", publisher)
+            for order in self._orders(ledger)
+        )
+
+    def _skipped(self, ledger: Ledger, offset: int) -> bool:
+        return any(order.skip is not None and order.skip.offset == offset for order in self._orders(ledger))
+
+    def _left_out(self, offset: int) -> bool:
+        golden = self.settings().golden
+        told = self.scene.statuses[golden].values() if golden else ()
+        return any(line.offset == offset and line.status not in GOOD for line in told)
+
+    def _path(self, offset: int) -> str:
+        return self.scene.packages[offset].act.path

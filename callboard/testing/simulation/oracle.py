@@ -1,0 +1,207 @@
+"""The oracle of one subscriber: compares what its repository holds, after every transaction, with what it should."""
+
+from collections import Counter
+from collections.abc import Callable
+from dataclasses import dataclass
+
+from callboard.actors.effects import ImportPackages, RunHook
+from callboard.actors.decision import Perform
+from callboard.actors.subscriber import SubscriberSettings
+from callboard.messages import codec
+from callboard.messages.distribution import CommandResultMessage, PackageStatusMessage, Status
+from callboard.messages.ledger import Ledger
+from callboard.testing.memory_repository import Node
+from callboard.testing.simulation.judgement import Excuses
+from callboard.testing.simulation.scene import Scene
+from callboard.testing.simulation.truth import Tree, change, seen, touch
+
+FOREIGN = "foreign"
+GONE = "gone"
+"""It was trimmed away before this subscriber came to it, and the subscriber may go on behind such a gap."""
+
+Outcome = Status | str
+Line = PackageStatusMessage | CommandResultMessage
+
+
+@dataclass(frozen=True, slots=True)
+class Step:
+    """One transaction: the ledger before it and after it, and the import that it was part of, if any."""
+
+    old: Ledger
+    new: Ledger
+    effect: ImportPackages | None
+
+    @property
+    def lines(self) -> dict[int, list[Status]]:
+        """The statuses that it promises, by offset."""
+        found: dict[int, list[Status]] = {}
+        for line in self.new.outbox:
+            if line.sequence >= self.old.next_sequence:
+                found.setdefault(line.offset, []).append(line.status)
+        return found
+
+    @property
+    def applied(self) -> tuple[int, ...]:
+        """The packages whose content it changed."""
+        return self.effect.offsets if self.effect is not None else ()
+
+
+class Oracle:
+    """Follows one repository, whoever writes it and however often that one dies."""
+
+    def __init__(self, scene: Scene, name: str, settings: Callable[[], SubscriberSettings]) -> None:
+        self._scene = scene
+        self._name = name
+        self._settings = settings
+        self._excuses = Excuses(scene, settings)
+        self._tree: Tree = {"/": None}
+        self._undo: list[tuple[int, Outcome | None]] = []  # outcomes that are not durable yet
+        self._promised: dict[int, Line] = {}
+        self._durable = 0  # statuses below this sequence will never be taken back
+        self.ledger = Ledger(instance="")
+        self.outcomes: dict[int, Outcome] = {}
+        scene.tellers[name] = self._told
+
+    # What it is told.
+
+    def began(self, effect: Perform) -> None:
+        """An effect of the importer begins."""
+        if isinstance(effect, ImportPackages) and effect.alone:
+            self._excuses.tries[effect.offset] += 1
+        elif isinstance(effect, ImportPackages) and len(effect.offsets) == 1:
+            self._excuses.tries[effect.offset] += 1  # a held one
+        elif isinstance(effect, RunHook):
+            self._excuses.calls[effect.due.offset] += 1
+
+    def wrote(self, tree: dict[str, Node], ledger: bytes, durable: bool, effect: ImportPackages | None) -> None:
+        """See ``Witness``."""
+        step = Step(self.ledger, codec.decode(Ledger, ledger), effect)
+        self.ledger = step.new
+        if effect is not None:
+            self._demand(step.old == effect.attempt, "an attempt is stored before it begins", f"{effect.offsets}")
+            self._demand(not step.old.paused_by, "nothing is imported in a pause", f"{effect.offsets}")
+            self._check_pause(step.old)
+        self._check_promises(step)
+        self._advance(step)
+        if effect is not None:
+            real = seen(tree)
+            self._demand(real == self._tree, "the content is what the log says", self._difference(real))
+        if durable:
+            self._undo.clear()
+            self._durable = self.ledger.next_sequence
+
+    def set_back(self, ledger: bytes) -> None:
+        """See ``Witness``."""
+        while self._undo:
+            offset, before = self._undo.pop()
+            if before is None:
+                del self.outcomes[offset]
+            else:
+                self.outcomes[offset] = before
+        self.ledger = codec.decode(Ledger, ledger) if ledger else Ledger(instance="")
+        self._promised = {at: line for at, line in self._promised.items() if at < self.ledger.next_sequence}
+
+    def _told(self, line: Line) -> None:
+        """A status, or a result, is on the log."""
+        self._demand(
+            line.sequence < self._durable and self._promised.get(line.sequence) == line,
+            "only what is stored is told", f"{line}, promised {self._promised.get(line.sequence)}",
+        )  # fmt: skip
+        if isinstance(line, CommandResultMessage):
+            self._scene.results[self._name][line.sequence] = line
+        else:
+            self._scene.statuses[self._name][line.sequence] = line
+
+    # What it makes of a transaction.
+
+    def _advance(self, step: Step) -> None:
+        old, new, lines = step.old, step.new, step.lines
+        self._demand(new.offset >= old.offset, "a position never goes back", f"from {old.offset} to {new.offset}")
+        passed = {at for at in self._scene.packages if old.offset < at <= new.offset}
+        counts: Counter[Outcome] = Counter()
+        for offset in sorted(passed | set(lines) | set(step.applied)):
+            told = lines.get(offset, [])
+            for outcome in told or [self._untold(step, offset)]:
+                before = self.outcomes.get(offset)
+                counts[outcome] += not (outcome is Status.REMOVED and before is Status.REMOVED_FAILED)
+                self._judge(step, offset, before, outcome)
+                self._undo.append((offset, before))
+                self.outcomes[offset] = outcome
+                if outcome is Status.IMPORTED or (outcome is Status.SUPERSEDED and before is None):
+                    change(self._tree, self._scene.packages[offset].act)
+        moved = {
+            Status.IMPORTED: new.imported - old.imported,
+            Status.REMOVED: new.cleared - old.cleared,
+            Status.SUPERSEDED: new.superseded - old.superseded,
+            Status.SKIPPED: new.skipped - old.skipped,
+        }
+        self._demand(all(counts[one] == moved[one] for one in moved), "counters count", f"{counts} but {moved}")
+
+    def _untold(self, step: Step, offset: int) -> Outcome:
+        """What became of a package of which nothing is to be told."""
+        settings, sent = self._settings(), self._scene.packages[offset]
+        if offset in step.applied:
+            return Status.IMPORTED
+        if not sent.concerns(self._name, settings.follows):
+            return FOREIGN
+        lost = step.new.offset < self._scene.first() or not step.old.positioned or step.new.log_id != step.old.log_id
+        if offset < self._scene.first() and lost and step.effect is None:
+            return GONE
+        return Status.SUPERSEDED
+
+    def _judge(self, step: Step, offset: int, before: Outcome | None, outcome: Outcome) -> None:
+        where = f"offset {offset} ({self._scene.packages[offset].act})"
+        telling = self._settings().editable or before is Status.HELD
+        if outcome in (Status.IMPORTED, Status.SUPERSEDED) and telling:
+            self._demand(bool(step.lines.get(offset)), "an editable subscriber tells of everything", where)
+        if outcome is Status.IMPORTED:
+            self._demand(offset in step.applied, "what is told as imported is", where)
+            fresh = before in (None, Status.HELD, Status.REMOVED_FAILED)
+            self._demand(fresh, "nothing is imported twice", f"{where}, which was {before}")
+            self._check_overtaking(step, offset)
+        elif outcome is Status.SUPERSEDED:
+            later = any(other > offset for other in step.applied)
+            self._demand(later, "nothing is left out without a successor", where)
+        elif isinstance(outcome, Status):
+            problem = self._excuses.missing(step.new, offset, before, outcome)
+            self._demand(not problem, "nothing is skipped without a reason", f"{where}, {outcome.name}: {problem}")
+        if offset in step.applied:
+            self._demand(outcome is Status.IMPORTED, "what is imported is told as such", f"{where} is {outcome}")
+
+    def _check_overtaking(self, step: Step, offset: int) -> None:
+        path = self._scene.packages[offset].act.path
+        for held in step.new.held:
+            overtaken = held.offset < offset and touch([path], [self._scene.packages[held.offset].act.path])
+            self._demand(not overtaken, "nothing overtakes what is held", f"offset {offset} did {held.offset}")
+
+    def _check_promises(self, step: Step) -> None:
+        """No status is forgotten before it is on the log, and none is changed."""
+        told = self._scene.statuses[self._name].keys() | self._scene.results[self._name].keys()
+        kept: dict[int, Line] = {line.sequence: line for line in (*step.new.outbox, *step.new.results)}
+        for line in (*step.old.outbox, *step.old.results):
+            safe = line.sequence in kept or line.sequence in told
+            self._demand(safe, "a status is kept until it is told", f"{line}")
+        for sequence, line in kept.items():
+            self._demand(self._promised.setdefault(sequence, line) == line, "a status does not change", f"{line}")
+
+    def _check_pause(self, ledger: Ledger) -> None:
+        """By the commands alone, as far as they are obeyed."""
+        paused = False
+        for offset, command in self._scene.commands[self._name]:
+            if offset <= ledger.command_offset and (command.pause or command.resume):
+                paused = command.pause is not None
+        self._demand(not paused, "a pause holds until it is undone", f"at command offset {ledger.command_offset}")
+
+    def _difference(self, real: Tree) -> str:
+        wrong = [path for path in sorted(real.keys() | self._tree.keys()) if self._shown(real, path) != self._shown(self._tree, path)]
+        return "; ".join(f"{path} is {self._shown(real, path)}, not {self._shown(self._tree, path)}" for path in wrong)
+
+    @staticmethod
+    def _shown(tree: Tree, path: str) -> str:
+        if path not in tree:
+            return "missing"
+        content = tree[path]
+        return "a folder" if content is None else f"{content[:20]!r} of {len(content)} bytes"
+
+    def _demand(self, right: bool, rule: str, story: str) -> None:
+        self._scene.demand(right, rule, f"{self._name}: {story}")

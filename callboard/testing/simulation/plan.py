@@ -1,0 +1,162 @@
+"""What a seed stands for: a fleet, what happens to it, and how likely which fault is. A plan can be made shorter."""
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field, replace
+from random import Random
+from typing import Any
+
+from callboard.actors import publisher, subscriber
+from callboard.messages.distribution import Kind
+from callboard.testing.simulation.acts import (
+    Act,
+    Kill,
+    Look,
+    Lose,
+    Order,
+    Outage,
+    Publish,
+    Restart,
+    Skew,
+    Spoil,
+    Trim,
+)
+from callboard.testing.simulation.fates import Fault
+
+PUBLISHERS = ("site", "shop")
+CHAOS_S = 12.0
+"""Virtual time in which things happen; what comes after it is calm."""
+
+PACKAGES = (8, 24)
+ORDERS = ("clear", "retry", "skip", "pause", "resume", "throttle", "verify")
+ODDS = (0.0, 0.004, 0.015, 0.04)
+"""Of one fault at one effect: each seed has its own, so that some see much of one and nothing of another."""
+
+PUBLISHER_ROLES = (
+    publisher.roles.DISTRIBUTOR, publisher.roles.TAIL_POLLER, publisher.roles.HEAD_POLLER,
+    publisher.roles.QUEUE_CACHE, publisher.roles.FLEET, publisher.roles.STATUS_WATCHER,
+    publisher.roles.COMMAND_SENDER, publisher.roles.NOTIFIER, publisher.roles.BLOB_JANITOR,
+)  # fmt: skip
+SUBSCRIBER_ROLES = (
+    subscriber.roles.PACKAGE_POLLER, subscriber.roles.IMPORTER, subscriber.roles.BOOKKEEPER,
+    subscriber.roles.ANNOUNCER, subscriber.roles.COMMAND_HANDLER,
+)  # fmt: skip
+
+
+@dataclass(frozen=True)
+class Plan:
+    """Everything that the seed decides before the simulation begins.
+
+    ``edges`` are the subscribers' settings by their names, ``keys`` whether the log knows keys, and ``odds`` those of
+    each fault at one effect.
+    """
+
+    seed: int
+    keys: bool
+    edges: Mapping[str, Mapping[str, Any]]
+    acts: tuple[Act, ...]
+    odds: Mapping[Fault, float]
+    kept: tuple[int, ...] | None = field(default=None)
+    """The numbers of the acts that are left of the seed's; None for all."""
+
+    def shortened(self, kept: Iterable[int] | None = None, faults: Iterable[Fault] | None = None) -> "Plan":
+        """The same with these of the seed's acts only, and these faults only."""
+        whole = plan(self.seed)
+        numbers = tuple(sorted(kept)) if kept is not None else self.kept
+        acts = whole.acts if numbers is None else tuple(whole.acts[number] for number in numbers if number < len(whole.acts))
+        allowed = set(faults) if faults is not None else set(self.odds)
+        odds = {fault: share for fault, share in whole.odds.items() if fault in allowed}
+        return replace(whole, acts=acts, odds=odds, kept=numbers)
+
+    @property
+    def command(self) -> str:
+        """What replays it."""
+        whole = plan(self.seed)
+        words = ["callboard simulate", f"--seed {self.seed}"]
+        if self.kept is not None:
+            words.append(f"--acts {','.join(map(str, self.kept)) or 'none'}")
+        if self.odds.keys() != whole.odds.keys():
+            words.append(f"--faults '{','.join(self.odds) or 'none'}'")
+        return " ".join(words)
+
+
+def plan(seed: int) -> Plan:
+    """The plan of a seed."""
+    rng = Random(f"plan/{seed}")  # noqa: S311  # reproducible, not secret
+    edges = _edges(rng)
+    acts = [*_packages(rng), *_orders(rng, tuple(edges)), *_blows(rng, tuple(edges))]
+    odds = {fault: share for fault in Fault if (share := rng.choice(ODDS))}
+    return Plan(seed, rng.random() < 0.6, edges, tuple(acts), odds)
+
+
+def _edges(rng: Random) -> dict[str, dict[str, Any]]:
+    """Two or three of five kinds of subscribers."""
+    kinds: dict[str, dict[str, Any]] = {
+        "plain": {"editable": True, "on_undecodable": rng.choice(["block", "dead_letter"])},
+        "fixed": {"editable": False, "on_undecodable": "dead_letter", "max_retries": rng.choice([-1, 3])},
+        "hooked": {"editable": True, "follows": ("site",), "hook_retries": rng.choice([-1, 2]), "max_retries": 2},
+        "careful": {"editable": True, "on_give_up": "quarantine", "max_retries": rng.choice([0, 1]),
+                    "on_undecodable": "dead_letter"},
+        "staged": {"editable": True, "golden": "plain", "max_retries": rng.choice([-1, 1]),
+                   "on_give_up": rng.choice(["skip", "block"])},
+    }  # fmt: skip
+    names = rng.sample(sorted(kinds), rng.choice([2, 2, 3]))
+    if "staged" in names and "plain" not in names:
+        names[names.index(next(name for name in names if name != "staged"))] = "plain"
+    extent: dict[str, list[int]] = {"fetch_records": [1, 3, 100], "outbox_max": [2, 1000], "batch_packages": [1, 3, 64]}
+    return {
+        name: kinds[name] | {"on_gap": rng.choice(["fail", "earliest"])} | {key: rng.choice(of) for key, of in extent.items()}
+        for name in sorted(names)
+    }
+
+
+def _packages(rng: Random) -> list[Act]:
+    acts: list[Act] = []
+    harm = rng.choice([0.0, 0.0, 0.1])
+    burst_s = rng.choice([CHAOS_S, CHAOS_S, 1.0])
+    for number in range(rng.randint(*PACKAGES)):
+        name = rng.choice([*PUBLISHERS, "site"])
+        folder = f"/{name}/{rng.randrange(3)}"
+        path = rng.choice([folder, f"{folder}/a", f"{folder}/b", f"{folder}/c/d"])
+        kind = rng.choice([Kind.ADD] * 6 + [Kind.DELETE] * 2 + [Kind.INVALIDATE, Kind.TEST])
+        files: tuple[tuple[str, int], ...] = ()
+        deep = False
+        if kind is Kind.ADD:
+            deep = path == folder
+            names = [f"{path}/{leaf}" for leaf in rng.sample(["a", "b", "c/d", "e"], rng.randint(1, 3))] if deep else [path]
+            files = tuple((each, rng.choice([10, 10, 1200, 4000])) for each in names)
+        wrong = rng.choice(["damaged", "newer"]) if kind is Kind.ADD and rng.random() < harm else ""
+        to = ("fixed", "careful") if rng.random() < 0.1 else ()
+        acts.append(Publish(rng.uniform(0, burst_s), number, name, kind, path, files, deep, wrong, to))
+    return sorted(acts, key=lambda act: act.at_s)
+
+
+def _orders(rng: Random, edges: tuple[str, ...]) -> list[Act]:
+    return [
+        Order(
+            rng.uniform(0, CHAOS_S), rng.choice(edges), rng.choice(ORDERS), rng.choice(["", "site"]), rng.random() < 0.2
+        )
+        for _ in range(rng.choice([0, 3, 6]))
+    ]
+
+
+def _blows(rng: Random, edges: tuple[str, ...]) -> list[Act]:
+    acts: list[Act] = []
+
+    def when() -> float:
+        return rng.uniform(0, CHAOS_S)
+
+    for _ in range(rng.choice([0, 5, 15])):
+        name = rng.choice([*edges, *PUBLISHERS])
+        acts.append(Kill(when(), name, rng.choice(SUBSCRIBER_ROLES if name in edges else PUBLISHER_ROLES)))
+    acts += [Lose(when(), rng.choice(edges), rng.random() < 0.5) for _ in range(rng.choice([0, 1, 3]))]
+    acts += [Restart(when(), rng.choice(edges), rng.choice([0.0, 0.05, 5.0])) for _ in range(rng.choice([0, 1, 2]))]
+    acts += [Outage(when(), rng.choice([0.5, 4.0])) for _ in range(rng.choice([0, 0, 1, 3]))]
+    acts += [Trim(when(), rng.random() < 0.3) for _ in range(rng.choice([0, 0, 1]))]
+    jumps = (-3600.0, -5.0, 5.0, 3600.0)
+    for _ in range(rng.choice([0, 0, 2])):
+        name = rng.choice([*edges, *PUBLISHERS])
+        jump_s = rng.choice(jumps if name in edges else jumps[1:3])
+        acts.append(Skew(when(), name, jump_s, rng.choice([0.9, 1.0, 1.1])))
+    acts += [Spoil(when(), rng.choice(["missing", "corrupt"]), rng.uniform(0.5, 3.0)) for _ in range(rng.choice([0, 0, 1]))]
+    acts += [Look(when(), rng.choice(PUBLISHERS)) for _ in range(rng.choice([0, 4]))]
+    return acts

@@ -1,0 +1,76 @@
+"""What the oracles know of a simulation: every record of the log so far, and the first thing that was wrong."""
+
+import asyncio
+from collections import Counter, defaultdict
+from collections.abc import Callable
+from dataclasses import dataclass, field
+
+from callboard.errors import Undecodable
+from callboard.messages.distribution import CommandMessage, CommandResultMessage, PackageStatusMessage
+from callboard.messages.headers import RecordHeaders, open_record
+from callboard.messages.record import Record
+from callboard.messages.topics import Topics
+from callboard.testing.simulation.acts import Publish
+from callboard.testing.simulation.truth import Sent
+
+TOPICS = Topics.with_prefix("sim")
+
+
+@dataclass(frozen=True, slots=True)
+class Violation:
+    """Something that must never be: which rule was broken, and how."""
+
+    rule: str
+    story: str
+
+    def __str__(self) -> str:
+        return f"{self.rule}: {self.story}"
+
+
+@dataclass(slots=True)
+class Scene:
+    """Is told of every record; whoever finds something wrong says so here, and the first one counts."""
+
+    first: Callable[[], int]
+    """The oldest offset of the package topic."""
+    violation: Violation | None = None
+    found: asyncio.Event = field(default_factory=asyncio.Event)
+    acts: dict[str, Publish] = field(default_factory=dict)
+    """By package id."""
+    packages: dict[int, Sent] = field(default_factory=dict)
+    commands: dict[str, list[tuple[int, CommandMessage]]] = field(default_factory=lambda: defaultdict(list))
+    """By subscriber, in the order of the log."""
+    statuses: dict[str, dict[int, PackageStatusMessage]] = field(default_factory=lambda: defaultdict(dict))
+    """By subscriber and sequence."""
+    results: dict[str, dict[int, CommandResultMessage]] = field(default_factory=lambda: defaultdict(dict))
+    tellers: dict[str, Callable[[PackageStatusMessage | CommandResultMessage], None]] = field(default_factory=dict)
+    """Who judges what a subscriber has told."""
+    count: Counter[str] = field(default_factory=Counter)
+    """What happened how often, for the table."""
+
+    def wrong(self, rule: str, story: str) -> None:
+        """This must never be."""
+        if self.violation is None:
+            self.violation = Violation(rule, story)
+            self.found.set()
+
+    def demand(self, right: bool, rule: str, story: str) -> None:
+        """This must always be."""
+        if not right:
+            self.wrong(rule, story)
+
+    def appended(self, topic: str, record: Record) -> None:
+        """A record is on the log."""
+        if topic == TOPICS.package:
+            act = self.acts[RecordHeaders.parse(record.headers).id]
+            self.packages[record.offset] = Sent(record.offset, act)
+        elif topic == TOPICS.command:
+            command = open_record(record, CommandMessage)
+            self.commands[command.subscriber].append((record.offset, command))
+        elif topic == TOPICS.status:
+            try:
+                told = open_record(record, (PackageStatusMessage, CommandResultMessage))
+            except Undecodable as error:
+                self.wrong("a status can be read", str(error))
+                return
+            self.tellers[told.subscriber](told)

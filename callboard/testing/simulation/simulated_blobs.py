@@ -1,0 +1,60 @@
+"""The blob store of a simulation: content may be missing or corrupt for a while."""
+
+from collections.abc import AsyncIterator, Callable, Iterable
+from pathlib import Path
+
+from callboard.actors.runtime.virtual_loop import VirtualLoop
+from callboard.backends.blob_store import BlobInfo
+from callboard.errors import BlobMissing, BlobUnavailable
+from callboard.testing.memory_blob_store import MemoryBlobStore
+from callboard.testing.simulation.fates import after_deed, before_deed
+
+
+class SimulatedBlobs(MemoryBlobStore):
+    """See ``callboard.backends.blob_store.BlobStore``."""
+
+    def __init__(self, loop: VirtualLoop, clock: Callable[[], int]) -> None:
+        super().__init__(clock)
+        self._loop = loop
+        self._spoilt: dict[str, float] = {}  # until when, by how
+        self.missing = self.corrupt = 0
+
+    def spoil(self, how: str, seconds: float) -> None:
+        """Whoever fetches a blob finds it missing, or corrupt, for so long."""
+        self._spoilt[how] = self._loop.time() + seconds
+
+    async def put(self, digest: str, chunks: Iterable[bytes]) -> bool:
+        """See ``BlobStore.put``."""
+        await before_deed(BlobUnavailable)
+        new = await super().put(digest, chunks)
+        await after_deed(BlobUnavailable)
+        return new
+
+    async def fetch(self, digest: str, spool: Path) -> Path:
+        """See ``BlobStore.fetch``."""
+        await before_deed(BlobUnavailable)
+        if self._is("missing"):
+            self.missing += 1
+            raise BlobMissing(f"blob {digest} is not here just now")
+        path = await super().fetch(digest, spool)
+        if self._is("corrupt"):
+            self.corrupt += 1
+            path.write_bytes(path.read_bytes()[:-1] + b"?")
+        await after_deed(BlobUnavailable)
+        return path
+
+    async def delete_unless_renewed(self, digest: str, since_ns: int) -> bool:
+        """See ``BlobStore.delete_unless_renewed``."""
+        await before_deed(BlobUnavailable)
+        gone = await super().delete_unless_renewed(digest, since_ns)
+        await after_deed(BlobUnavailable)
+        return gone
+
+    async def list(self) -> AsyncIterator[BlobInfo]:
+        """See ``BlobStore.list``."""
+        await before_deed(BlobUnavailable)
+        for blob in [blob async for blob in super().list()]:
+            yield blob
+
+    def _is(self, how: str) -> bool:
+        return self._loop.time() < self._spoilt.get(how, 0.0)

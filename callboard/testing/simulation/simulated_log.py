@@ -1,0 +1,154 @@
+"""The log of a simulation: it fails, dawdles, leaves gaps, answers short, and takes records twice where logs may."""
+
+from collections.abc import Awaitable, Callable, Sequence
+from random import Random
+from typing import TypeVar
+
+from callboard.actors.runtime.virtual_loop import VirtualLoop
+from callboard.backends.log import READ_BYTES_MAX, READ_RECORDS_MAX, Bounds, Capability, Retention
+from callboard.backends.logs.memory import MemoryLog
+from callboard.errors import LogUnavailable
+from callboard.messages.record import NewRecord, Record
+from callboard.testing.simulation.fates import after_deed, before_deed
+
+T = TypeVar("T")
+
+GAP_MAX = 3
+"""Offsets that a gap takes at most: as aborted transactions leave them behind."""
+
+
+class SimulatedLog:
+    """See ``callboard.backends.log.Log``.
+
+    Args:
+        loop: tells the virtual time.
+        rng: decides.
+        clock: for the records' times.
+        keys: whether it knows keys; without them it may take a record twice.
+        unrepeatable: topics on which it never does so.
+        witness: is told of every record, in the order of the log.
+    """
+
+    def __init__(
+        self,
+        loop: VirtualLoop,
+        rng: Random,
+        clock: Callable[[], int],
+        *,
+        keys: bool,
+        unrepeatable: tuple[str, ...],
+        witness: Callable[[str, Record], None],
+    ) -> None:
+        self.memory = MemoryLog(clock, lambda: f"{rng.getrandbits(64):016x}")
+        self._loop = loop
+        self._rng = rng
+        self._keys = keys
+        self._unrepeatable = unrepeatable
+        self._witness = witness
+        self._back_s = 0.0
+        self._first: dict[str, int] = {}
+        self.active = True
+        """Whether it does anything that it need not do."""
+        self.gaps = self.repeated = self.short = self.refused = 0
+
+    @property
+    def capabilities(self) -> Capability:
+        """See ``Log``."""
+        return self.memory.capabilities if self._keys else self.memory.capabilities & ~Capability.KEYS
+
+    def fail_for(self, seconds: float) -> None:
+        """Nobody can use it for so long; what is under way may come to pass all the same."""
+        self._back_s = max(self._back_s, self._loop.time() + seconds)
+
+    def first(self, topic: str) -> int:
+        """The oldest offset that the topic has, for those who know everything."""
+        return self._first.get(topic, 1)
+
+    async def put(self, topic: str, record: NewRecord) -> int:
+        """Append a record whatever the log suffers from, for those who are no part of the simulation."""
+        return (await self._append(topic, [record]))[0]
+
+    async def ensure(self, topic: str) -> None:
+        """See ``Log``."""
+        await self._call(self.memory.ensure, topic)
+
+    async def append(self, topic: str, records: Sequence[NewRecord]) -> list[int]:
+        """See ``Log``."""
+        if not self._keys:
+            records = [NewRecord(payload=record.payload, headers=record.headers) for record in records]
+        await self._reach()
+        offsets = await self._append(topic, records)
+        if not self._keys and topic not in self._unrepeatable and self._luck(0.1):
+            self.repeated += 1
+            await self._append(topic, records)
+        self._answer()
+        await after_deed(LogUnavailable)
+        return offsets
+
+    async def read(
+        self,
+        topic: str,
+        start: int,
+        max_records: int = READ_RECORDS_MAX,
+        max_bytes: int = READ_BYTES_MAX,
+    ) -> list[Record]:
+        """See ``Log``."""
+        found = await self._call(self.memory.read, topic, start, max_records, max_bytes)
+        if len(found) > 1 and self._luck(0.2):
+            self.short += 1
+            found = found[: self._rng.randint(1, len(found))]
+        return found
+
+    async def wait(self, topic: str, start: int, timeout_s: float) -> bool:
+        """See ``Log``."""
+        return await self._call(self.memory.wait, topic, start, timeout_s)
+
+    async def bounds(self, topic: str) -> Bounds:
+        """See ``Log``."""
+        return await self._call(self.memory.bounds, topic)
+
+    async def trim(self, topic: str, retention: Retention) -> int:
+        """See ``Log``."""
+        first = await self.memory.trim(topic, retention)
+        self._first[topic] = first
+        return first
+
+    async def identity(self, topic: str) -> str:
+        """See ``Log``."""
+        return await self._call(self.memory.identity, topic)
+
+    async def close(self) -> None:
+        """See ``Log``; it belongs to all agents, so it stays open."""
+
+    async def _append(self, topic: str, records: Sequence[NewRecord]) -> list[int]:
+        before = (await self.memory.bounds(topic)).end
+        if self._luck(0.1):
+            self.gaps += 1
+            await self.memory.complete(topic, "", 0, before + self._rng.randint(1, GAP_MAX))
+        offsets = await self.memory.append(topic, records)
+        new = [(offset, record) for offset, record in zip(offsets, records, strict=True) if offset >= before]
+        for offset, record in new:
+            self._witness(topic, record.at(offset, 0))
+        return offsets
+
+    async def _call(self, call: Callable[..., Awaitable[T]], *arguments: object) -> T:
+        await self._reach()
+        result = await call(*arguments)
+        self._answer()
+        await after_deed(LogUnavailable)
+        return result
+
+    async def _reach(self) -> None:
+        await before_deed(LogUnavailable)
+        self._answer()
+
+    def _answer(self) -> None:
+        """What comes to pass when the log goes away is done, but nobody hears of it."""
+        if self._loop.time() < self._back_s:
+            self.refused += 1
+            raise LogUnavailable("the log is being failed over; nothing is wrong")
+
+    def _luck(self, share: float) -> bool:
+        return self._rng.random() < share and self.active
+
+

@@ -1,0 +1,248 @@
+"""Has everything happen to a fleet that its plan says, then peace, and then a look at what came of it."""
+
+import asyncio
+from contextlib import suppress
+from dataclasses import asdict, replace
+
+from callboard.actors.publisher import roles
+from callboard.actors.publisher.request import package_of
+from callboard.backends.log import Retention
+from callboard.content.ship import build
+from callboard.errors import LogUnavailable, NotAnswered
+from callboard.messages.distribution import (
+    ClearCommand,
+    CommandMessage,
+    PackageMessage,
+    PauseCommand,
+    ResumeCommand,
+    RetryCommand,
+    SkipCommand,
+    ThrottleCommand,
+    VerifyCommand,
+)
+from callboard.messages.headers import new_record
+from callboard.messages.mailbox import CommandRequest, DistributeRequest, DistributeResponse
+from callboard.messages.record import NewRecord
+from callboard.testing.simulation import truth, views
+from callboard.testing.simulation.acts import (
+    Act,
+    Kill,
+    Look,
+    Lose,
+    Order,
+    Outage,
+    Publish,
+    Restart,
+    Skew,
+    Spoil,
+    Trim,
+)
+from callboard.testing.simulation.fleet import Edge, Fleet
+from callboard.testing.simulation.scene import TOPICS
+from callboard.testing.simulation.world import BLOB_THRESHOLD, INLINE_MAX
+
+CALM_S = 300.0
+"""Virtual seconds after which everybody must be through once nothing goes wrong any more: the longest wait between two
+tries is half a minute, and several may follow one another."""
+
+LOOK_S = 0.25
+HELP_S = 20.0
+"""How often, in the calm, the operator looks for a staged subscriber that waits for a verdict that cannot come."""
+
+ASK_S = 5.0
+
+
+class Stage:
+    """Plays one plan."""
+
+    def __init__(self, fleet: Fleet) -> None:
+        self._fleet = fleet
+        self._loop = fleet.simulation.loop
+        self._orders = 0
+
+    async def play(self) -> None:
+        """From the beginning to the end. What is wrong is found in the scene."""
+        fleet = self._fleet
+        await fleet.start()
+        await asyncio.gather(*(self._at(act) for act in fleet.plan.acts))
+        fleet.fates.active = fleet.log.active = False
+        await self._calm_down()
+        await self._settle()
+        await views.agree(fleet)
+        await fleet.stop()
+
+    async def _at(self, act: Act) -> None:
+        await asyncio.sleep(act.at_s)
+        self._fleet.simulation.note(f"{self._loop.time():.6f} {act}")
+        self._fleet.scene.count[type(act).__name__] += 1
+        match act:
+            case Publish():
+                await self._publish(act)
+            case Order():
+                await self._order(act)
+            case Kill(agent=name, role=role):
+                if (agent := self._fleet.hosts[name].agent) is not None:
+                    await agent.kill(role)
+            case Lose(edge=name, host=host):
+                self._fleet.edges[name].host.lose(host=host)
+            case Restart(edge=name, drain_s=drain_s):
+                await self._fleet.edges[name].host.stop(drain_s)
+            case Outage(seconds=seconds):
+                self._fleet.log.fail_for(seconds)
+            case Trim(careless=careless):
+                await self._trim(careless)
+            case Skew(agent=name, jump_s=jump_s, rate=rate):
+                self._fleet.hosts[name].clock.skew(jump_s, rate)
+            case Spoil(how=how, seconds=seconds):
+                self._fleet.blobs.spoil(how, seconds)
+                self._fleet.scene.count[f"{how} blobs"] += 1
+            case Look(publisher=name):
+                await views.look(self._fleet, name)
+
+    # Publishing.
+
+    async def _publish(self, act: Publish) -> None:
+        number = str(act.number)
+        self._fleet.requests[number] = act
+        if act.harm:
+            await self._smuggle(act)
+            return
+        request = DistributeRequest(
+            request_id=number, kind=act.kind, paths=(act.path,), deep_paths=(act.path,) if act.deep else (),
+            source=number, recipients=act.recipients,
+        )  # fmt: skip
+        identity = package_of(request, act.publisher, "i").package_id
+        self._fleet.scene.acts[identity] = act
+        while (agent := self._fleet.publishers[act.publisher].agent) is not None:
+            with suppress(NotAnswered):
+                answer = await agent.ask(roles.DISTRIBUTOR, request, ASK_S)
+                assert isinstance(answer, DistributeResponse)
+                if answer.accepted:
+                    return
+                self._fleet.scene.demand(answer.retry, "a right request is accepted", f"{act}: {answer.reason}")
+                await asyncio.sleep(LOOK_S)
+
+    async def _smuggle(self, act: Publish) -> None:
+        """Put a package on the log that no publisher of this version makes."""
+        fleet = self._fleet
+        deep = [act.path] if act.deep else []
+        shipment = await build(
+            act.kind, truth.source(act), [act.path], deep, blobs=fleet.blobs, spool=fleet.folder,
+            inline_max=INLINE_MAX, blob_threshold=BLOB_THRESHOLD,
+        )  # fmt: skip
+        digest = "0" * 64 if act.harm == "damaged" else shipment.content_digest
+        identity = f"smuggled {act.number}"
+        message = PackageMessage(
+            publisher_instance="i", publisher=act.publisher, package_id=identity, kind=act.kind,
+            recipients=act.recipients, **(asdict(shipment) | {"content_digest": digest}),
+        )  # fmt: skip
+        fleet.scene.acts[identity] = act
+        record = new_record(message, record_id=identity, time_ns=1, producer="smuggler")
+        if act.harm == "newer":
+            headers = tuple((name, "2.0" if name == "version" else value) for name, value in record.headers)
+            record = NewRecord(payload=record.payload, headers=headers, key=record.key)
+        await fleet.log.put(TOPICS.package, record)
+
+    # Ordering.
+
+    async def _order(self, act: Order) -> None:
+        edge = self._fleet.edges[act.edge]
+        command = self._command(edge, act.order, act.publisher)
+        if self._orders % 2:
+            await self._put(command)
+        else:
+            await self._ask_for(command)
+        if act.twice:
+            await self._put(command)
+
+    async def _put(self, command: CommandMessage) -> None:
+        record = new_record(command, record_id=f"{command.command_id}", time_ns=1, producer="operator")
+        await self._fleet.log.put(TOPICS.command, record)
+
+    async def _ask_for(self, command: CommandMessage) -> None:
+        agent = self._fleet.publishers["site"].agent
+        if agent is not None:
+            with suppress(NotAnswered):
+                await agent.ask(roles.COMMAND_SENDER, CommandRequest(command=command), ASK_S)
+
+    def _command(self, edge: Edge, order: str, of_publisher: str) -> CommandMessage:
+        """The order at the worst moment: about what the subscriber is at, or has set aside."""
+        self._orders += 1
+        ledger, packages = edge.oracle.ledger, self._fleet.scene.packages
+        ahead = min((offset for offset in packages if offset > ledger.offset), default=max(packages, default=0))
+        lost = [given.offset for given in ledger.given_up] + [held.offset for held in ledger.held]
+        offset = self._fleet.rng.choice([ahead, *lost])
+        message = CommandMessage(
+            subscriber_instance="", subscriber=edge.name, command_id=f"order {self._orders}", author="operator"
+        )
+        match order:
+            case "clear":
+                scoped = replace(message, publisher=of_publisher)
+                return replace(scoped, clear=ClearCommand(offset=max(packages, default=0)))
+            case "retry":
+                return replace(message, retry=RetryCommand(offset=self._fleet.rng.choice([-1, offset])))
+            case "skip":
+                return replace(message, skip=SkipCommand(offset=offset))
+            case "pause":
+                return replace(message, pause=PauseCommand())
+            case "resume":
+                return replace(message, resume=ResumeCommand())
+            case "throttle":
+                return replace(message, throttle=ThrottleCommand(packages_per_min=self._fleet.rng.choice([0, 60, 600])))
+        return replace(message, verify=VerifyCommand(paths=()))
+
+    # The rest.
+
+    async def _trim(self, careless: bool) -> None:
+        """Remove what everybody has, or what most have."""
+        positions = [edge.oracle.ledger.offset for edge in self._fleet.edges.values()]
+        held = [held.offset for edge in self._fleet.edges.values() for held in edge.oracle.ledger.held]
+        below = max(self._fleet.scene.packages, default=0) if careless else min([*positions, *held], default=-1) + 1
+        with suppress(LogUnavailable):
+            await self._fleet.log.trim(TOPICS.package, Retention(below_offset=below))
+
+    async def _calm_down(self) -> None:
+        """The operator puts right what only people can: settings, pauses, limits."""
+        for edge in self._fleet.edges.values():
+            await self._put(self._command(edge, "resume", ""))
+            lifted = replace(self._command(edge, "resume", ""), resume=None, throttle=ThrottleCommand())
+            await self._put(lifted)
+            edge.settings = replace(edge.settings, on_gap="earliest", on_undecodable="dead_letter")
+            if edge.settings.on_give_up == "block":
+                edge.settings = replace(edge.settings, on_give_up="skip")
+        await asyncio.gather(*(edge.host.stop(5.0) for edge in self._fleet.edges.values()))
+
+    async def _settle(self) -> None:
+        """Wait until everybody is through, and has said so."""
+        helped_s = self._loop.time()
+        try:
+            async with asyncio.timeout(CALM_S):
+                while any(self._busy(edge) for edge in self._fleet.edges.values()):
+                    await asyncio.sleep(LOOK_S)
+                    if self._loop.time() - helped_s > HELP_S:
+                        helped_s = self._loop.time()
+                        await self._help()
+        except TimeoutError:
+            late = [self._state(edge) for edge in self._fleet.edges.values() if self._busy(edge)]
+            self._fleet.scene.wrong("progress resumes", f"after {CALM_S:g} s of calm: {'; '.join(late)}")
+
+    async def _help(self) -> None:
+        for edge in self._fleet.edges.values():
+            if edge.settings.golden and self._busy(edge):
+                order = self._command(edge, "retry", "")
+                await self._put(replace(order, retry=RetryCommand(offset=-1, without_golden=True)))
+
+    def _busy(self, edge: Edge) -> bool:
+        ledger = edge.oracle.ledger
+        behind = ledger.offset < max(self._fleet.scene.packages, default=-1)
+        due = any(held.due for held in ledger.held)
+        return behind or due or bool(ledger.outbox or ledger.results or ledger.hooks)
+
+    def _state(self, edge: Edge) -> str:
+        ledger = edge.oracle.ledger
+        end = max(self._fleet.scene.packages, default=-1)
+        return (
+            f"{edge.name} is at offset {ledger.offset} of {end}, with {len(ledger.outbox)} statuses, "
+            f"{len(ledger.results)} results, {len(ledger.hooks)} hooks, held {[held.offset for held in ledger.held]}; "
+            f"last error {ledger.last_error!r}, ended by {edge.host.ends[-1:]}"
+        )

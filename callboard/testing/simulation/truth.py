@@ -1,0 +1,79 @@
+"""What every package of a simulation does, by the simplest code that could say so: the oracle's own opinion."""
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+
+from callboard.backends.repository import EntryKind
+from callboard.messages.distribution import Kind
+from callboard.testing.memory_repository import MemoryRepository, Node
+from callboard.testing.simulation.acts import Publish
+
+Tree = dict[str, bytes | None]
+"""Content by path; None for a folder."""
+
+
+def content(number: int, path: str, size: int) -> bytes:
+    """What package ``number`` puts into a file: nobody else's, and large where it has to be."""
+    text = f"{number}:{path};".encode()
+    return (text * (size // len(text) + 1))[: max(size, len(text))]
+
+
+def source(act: Publish) -> MemoryRepository:
+    """A source with just what this package is made of."""
+    repository = MemoryRepository()
+    for path, size in act.files:
+        for folder in above(path):
+            repository.tree[folder] = Node(EntryKind.FOLDER, 0o755)
+        repository.tree[path] = Node(EntryKind.FILE, 0o644, content(act.number, path, size))
+    return repository
+
+
+def change(tree: Tree, act: Publish) -> None:
+    """Do to the tree what the package does."""
+    if act.kind not in (Kind.ADD, Kind.DELETE):
+        return
+    for path in [path for path in tree if is_below(path, act.path) or path == act.path]:
+        del tree[path]
+    if act.kind is Kind.ADD:
+        for path, size in act.files:
+            for folder in above(path):
+                if tree.get(folder, b"") is not None:
+                    tree[folder] = None
+            tree[path] = content(act.number, path, size)
+
+
+def seen(nodes: Mapping[str, Node]) -> Tree:
+    """A repository's tree as one that can be compared."""
+    return {path: None if node.kind is EntryKind.FOLDER else node.content for path, node in nodes.items()}
+
+
+def above(path: str) -> list[str]:
+    """The folders that lead to a path, the root first."""
+    parts = path.split("/")[1:-1]
+    return ["/"] + ["/" + "/".join(parts[: count + 1]) for count in range(len(parts))]
+
+
+def is_below(path: str, folder: str) -> bool:
+    """Whether the path lies in the folder, at any depth."""
+    return path.startswith(folder.rstrip("/") + "/") and path != "/"
+
+
+def touch(one: Iterable[str], other: Iterable[str]) -> bool:
+    """Whether a path of one is, or contains, or lies in a path of the other."""
+    other = tuple(other)
+    return any(mine == its or is_below(mine, its) or is_below(its, mine) for mine in one for its in other)
+
+
+@dataclass(slots=True)
+class Sent:
+    """A record of the package topic."""
+
+    offset: int
+    act: Publish
+
+    def concerns(self, subscriber: str, follows: tuple[str, ...]) -> bool:
+        """Whether this subscriber has to do anything about it."""
+        act = self.act
+        addressed = not act.recipients or subscriber in act.recipients
+        readable_test = act.kind is Kind.TEST and act.harm != "newer"
+        return addressed and not readable_test and (not follows or act.publisher in follows)

@@ -1,0 +1,117 @@
+"""What publishers show of their queues, beside the simplest count of what is on the log."""
+
+import asyncio
+from collections.abc import Iterable
+from contextlib import suppress
+
+from callboard.actors.publisher import roles
+from callboard.actors.publisher.error_queue import FAILURES
+from callboard.errors import NotAnswered
+from callboard.messages.distribution import Kind, PackageStatusMessage
+from callboard.messages.event import Event
+from callboard.messages.mailbox import (
+    ErrorsPage,
+    ErrorsQuery,
+    FleetQuery,
+    FleetView,
+    QueuePage,
+    QueueQuery,
+    QueueSize,
+    Sizes,
+    SizesQuery,
+)
+from callboard.testing.simulation.fleet import Fleet
+
+ASK_S = 5.0
+AGREE_S = 60.0
+"""Virtual seconds in which views must agree with the log when nothing happens any more."""
+AGAIN_S = 1.0
+
+
+async def look(fleet: Fleet, publisher: str) -> None:
+    """Look at every queue now: each must be right as far as the publisher has read."""
+    queues = _queues(fleet)
+    sizes = await _ask(fleet, publisher, roles.QUEUE_CACHE, SizesQuery(queues=queues))
+    if isinstance(sizes, Sizes) and not sizes.problem:
+        for queue in sizes.queues:
+            within = [offset for offset in _of(fleet, queue.publisher, queue.after) if offset <= queue.newest]
+            least = sum(offset >= fleet.first() for offset in within)
+            right = least <= queue.size <= len(within)
+            fleet.scene.demand(right, "a queue has what is on the log", f"{queue}, and there is {within}")
+
+
+async def agree(fleet: Fleet) -> None:
+    """Wait until every publisher's views are exactly what they should be."""
+    for name in fleet.publishers:
+        problem = "never looked"
+        with suppress(TimeoutError):
+            async with asyncio.timeout(AGREE_S):
+                while problem := await _disagreement(fleet, name):
+                    await asyncio.sleep(AGAIN_S)
+        fleet.scene.demand(not problem, "views agree with the log", f"{name}: {problem}")
+
+
+async def _disagreement(fleet: Fleet, name: str) -> str:
+    return await _wrong_queues(fleet, name) or await _wrong_errors(fleet, name) or await _wrong_fleet(fleet, name)
+
+
+async def _wrong_queues(fleet: Fleet, name: str) -> str:
+    for queue in _queues(fleet):
+        query = QueueQuery(after=queue.after, publisher=queue.publisher, limit=1000)
+        page = await _ask(fleet, name, roles.QUEUE_CACHE, query)
+        expected = [offset for offset in _of(fleet, queue.publisher, queue.after) if offset >= fleet.first()]
+        shown = [each.offset for each in page.packages] if isinstance(page, QueuePage) else page
+        if shown != expected or not isinstance(page, QueuePage) or page.queue.size != len(expected):
+            return f"the queue of {queue.publisher!r} after {queue.after} is {shown}, not {expected}"
+    return ""
+
+
+async def _wrong_errors(fleet: Fleet, name: str) -> str:
+    page = await _ask(fleet, name, roles.STATUS_WATCHER, ErrorsQuery(limit=1000))
+    expected = sorted(
+        (status.subscriber, status.offset, status.status)
+        for told in fleet.scene.statuses.values()
+        for status in _last(told[sequence] for sequence in sorted(told))
+        if status.status in FAILURES
+    )
+    if not isinstance(page, ErrorsPage):
+        return f"no errors, but {page}"
+    shown = sorted((status.subscriber, status.offset, status.status) for status in page.errors)
+    return "" if shown == expected else f"the errors are {shown}, not {expected}"
+
+
+async def _wrong_fleet(fleet: Fleet, name: str) -> str:
+    view = await _ask(fleet, name, roles.FLEET, FleetQuery())
+    expected = {edge.name: edge.oracle.ledger.offset for edge in fleet.edges.values()}
+    if not isinstance(view, FleetView):
+        return f"no fleet, but {view}"
+    shown = {member.announcement.subscriber: member.announcement.offset for member in view.members}
+    return "" if shown == expected else f"the fleet is at {shown}, not {expected}"
+
+
+async def _ask(fleet: Fleet, publisher: str, role: str, question: Event) -> Event | None:
+    agent = fleet.publishers[publisher].agent
+    if agent is not None:
+        with suppress(NotAnswered):
+            return await agent.ask(role, question, ASK_S)
+    return None
+
+
+def _queues(fleet: Fleet) -> tuple[QueueSize, ...]:
+    """Everybody's queue, of every publisher and of all."""
+    positions = sorted({-1, *(edge.oracle.ledger.offset for edge in fleet.edges.values())})
+    return tuple(QueueSize(publisher=name, after=after) for name in ("", *fleet.publishers) for after in positions)
+
+
+def _of(fleet: Fleet, publisher: str, after: int) -> list[int]:
+    """The offsets of a queue. What cannot be read is in everybody's, and a test is in none."""
+    return sorted(
+        offset
+        for offset, sent in fleet.scene.packages.items()
+        if offset > after
+        and (sent.act.harm == "newer" or (publisher in ("", sent.act.publisher) and sent.act.kind is not Kind.TEST))
+    )
+
+
+def _last(told: Iterable[PackageStatusMessage]) -> list[PackageStatusMessage]:
+    return list({status.offset: status for status in told}.values())

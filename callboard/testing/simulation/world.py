@@ -1,0 +1,141 @@
+"""The world of a simulated agent: the real one, between the fates and the backends that meet them."""
+
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import asdict
+from functools import partial
+from pathlib import Path
+from random import Random
+from typing import Any
+
+from callboard.actors.agent import ActorSpec
+from callboard.actors.decision import After, Decision, Effect, Input, Moment, Origin, Perform
+from callboard.actors.effects import BuildPackage, ImportPackages
+from callboard.actors.hooks import Concerned, Hook
+from callboard.actors.world import AgentWorld
+from callboard.content.ship import build
+from callboard.errors import HookFailed, LogUnavailable
+from callboard.messages.distribution import PackageMessage
+from callboard.testing.simulation import truth
+from callboard.testing.simulation.acts import Publish
+from callboard.testing.simulation.disk import SimulatedRepository
+from callboard.testing.simulation.fates import CURRENT, Fates, Fault, after_deed, before_deed
+from callboard.testing.simulation.simulated_blobs import SimulatedBlobs
+from callboard.testing.simulation.simulated_log import SimulatedLog
+
+INLINE_MAX = 900
+"""Bytes of a package that go through the log: few, so that small ones go through the blob store."""
+
+BLOB_THRESHOLD = 2000
+"""Bytes above which a file goes there by itself."""
+
+Owners = dict[int, str]
+"""The role of the actor that wants an effect, by the effect's identity, from when it is wished for to its beginning."""
+
+
+class Marked:
+    """A decision whose effects are marked as its own, and whose timers may run faster."""
+
+    def __init__(self, decision: Decision, role: str, owners: Owners, haste: float) -> None:
+        self._decision = decision
+        self._role = role
+        self._owners = owners
+        self._haste = haste
+
+    def receive(self, message: Input, origin: Origin, now: Moment) -> Iterable[Effect]:
+        """See ``Decision``."""
+        for effect in self._decision.receive(message, origin, now):
+            if isinstance(effect, Perform):
+                self._owners[id(effect)] = self._role
+            yield After(effect.key, effect.seconds / self._haste) if isinstance(effect, After) else effect
+
+
+def _mark(spec: ActorSpec, owners: Owners, haste: float, settings: Any, rng: Random) -> Marked:
+    return Marked(spec.decision(settings, rng), spec.role, owners, haste)
+
+
+def marked(specs: tuple[ActorSpec, ...], owners: Owners, haste: Mapping[str, float]) -> tuple[ActorSpec, ...]:
+    """The same actors, with their effects marked. ``haste`` is how much faster the timers of a role run."""
+    return tuple(
+        ActorSpec(spec.role, partial(_mark, spec, owners, haste.get(spec.role, 1.0)), spec.settings) for spec in specs
+    )
+
+
+class SimulatedHooks:
+    """A service's hooks: each call is a call like those to a backend. See ``Hooks``."""
+
+    async def call(self, hook: Hook, package: Concerned, offset: int, attempt: int) -> None:
+        """See ``Hooks.call``."""
+        del hook, package, offset, attempt
+        await before_deed(HookFailed)
+        await after_deed(HookFailed)
+
+
+class FatefulWorld(AgentWorld):
+    """Carries out effects as the real one does, unless the fates are against it.
+
+    Args:
+        fates: choose what each effect meets.
+        strike: kills: the role of the actor, and how. False if there is nobody to kill.
+        owners: who wants an effect.
+        began: is told of every effect that begins.
+        requests: what is published, by the number that a request names as its source.
+    """
+
+    def __init__(
+        self,
+        log: SimulatedLog,
+        blobs: SimulatedBlobs,
+        spool: Path,
+        *,
+        repository: SimulatedRepository | None,
+        fates: Fates,
+        strike: Callable[[str, Fault], bool],
+        owners: Owners,
+        began: Callable[[Perform], None],
+        requests: Mapping[str, Publish],
+    ) -> None:
+        super().__init__(log, blobs, spool, repository=repository, hooks=SimulatedHooks() if repository else None)
+        self._store = blobs
+        self._folder = spool
+        self._importing = repository
+        self._fates = fates
+        self._strike = strike
+        self._owners = owners
+        self._began = began
+        self._requests = requests
+
+    async def perform(self, effect: Perform) -> Any:
+        """See ``World``."""
+        role = self._owners.pop(id(effect))
+        doom = self._fates.doom(effect, lambda fault: self._strike(role, fault))
+        CURRENT.set(doom)
+        if doom is not None and doom.fault is Fault.KILL_BEFORE:
+            await doom.happen(LogUnavailable)
+        self._began(effect)
+        result = await self._carry_out(effect)
+        if doom is not None and doom.fault is Fault.KILL_AFTER:
+            await doom.happen(LogUnavailable)
+        return result
+
+    async def _carry_out(self, effect: Perform) -> Any:
+        if isinstance(effect, BuildPackage):
+            return await self._built(effect)
+        if isinstance(effect, ImportPackages) and self._importing is not None:
+            self._importing.importing = effect
+        return await super().perform(effect)
+
+    async def _built(self, effect: BuildPackage) -> PackageMessage:
+        request, act = effect.request, self._requests[effect.request.source]
+        shipment = await build(
+            request.kind,
+            truth.source(act),
+            request.paths,
+            request.deep_paths,
+            blobs=self._store,
+            spool=self._folder,
+            inline_max=INLINE_MAX,
+            blob_threshold=BLOB_THRESHOLD,
+        )
+        return PackageMessage(
+            publisher_instance="", publisher="", package_id="", kind=request.kind, **asdict(shipment)
+        )
