@@ -99,25 +99,33 @@ def _children() -> dict[object, str]:
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:
-    parser.addoption("--behaviours", action="store_true", help="write docs/behaviours.md from the outcome of this run")
+    parser.addoption("--behaviours", action="store_true", help="write docs/behaviours.md from what became of tests")
 
 
 def pytest_configure(config: pytest.Config) -> None:
     if config.getoption("--behaviours"):
-        config.pluginmanager.register(_Witness())
+        config.pluginmanager.register(_Witness(config))
 
 
 class _Witness:
-    """Notes what became of each test, whatever its parameters are."""
+    """Notes what became of each test, whatever its parameters are. Of those that do not run now it knows the last time,
+    so that the page can be written in several runs.
+    """
 
-    def __init__(self) -> None:
-        self._outcomes: dict[str, set[str]] = {}
+    CACHE = "behaviours/outcomes"
+
+    def __init__(self, config: pytest.Config) -> None:
+        self._cache = config.cache
+        self._outcomes: dict[str, list[str]] = {}
 
     def pytest_runtest_logreport(self, report: pytest.TestReport) -> None:
         if report.when == "call" or report.outcome != "passed":
-            self._outcomes.setdefault(report.nodeid.partition("[")[0], set()).add(report.outcome)
+            ended = self._outcomes.setdefault(report.nodeid.partition("[")[0], [])
+            ended += [report.outcome] * (report.outcome not in ended)
 
     def pytest_sessionfinish(self) -> None:
-        before = behaviours.PAGE.read_text(encoding="utf-8") if behaviours.PAGE.exists() else ""
-        states = behaviours.judged(self._outcomes, before)
-        behaviours.PAGE.write_text(behaviours.page(states), encoding="utf-8")
+        outcomes = self._outcomes
+        if self._cache is not None:
+            outcomes = self._cache.get(self.CACHE, {}) | outcomes
+            self._cache.set(self.CACHE, outcomes)
+        behaviours.PAGE.write_text(behaviours.page(behaviours.judged(outcomes)), encoding="utf-8")
