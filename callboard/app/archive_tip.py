@@ -2,7 +2,8 @@
 
 import json
 import os
-from dataclasses import asdict, dataclass
+from collections.abc import Mapping
+from dataclasses import asdict, dataclass, field
 from pathlib import Path
 
 from callboard.errors import RequestRefused
@@ -10,10 +11,14 @@ from callboard.errors import RequestRefused
 
 @dataclass(frozen=True, slots=True)
 class ArchiveTip:
-    """Everything up to and including ``offset`` of the package topic with the identity ``log_id`` is archived."""
+    """Everything up to and including ``offset`` of the package topic with the identity ``log_id`` is archived.
+
+    ``topics`` has for every other topic that is archived as well the first offset that is not.
+    """
 
     log_id: str
     offset: int
+    topics: Mapping[str, int] = field(default_factory=dict)
 
 
 def write_tip(path: Path, tip: ArchiveTip) -> None:
@@ -40,7 +45,9 @@ def read_tip(path: Path, log_id: str) -> ArchiveTip:
         ) from error
     except (ValueError, TypeError) as error:
         raise RequestRefused(f"{path} does not say how far the archive is: {error}; have it written again") from error
-    if not isinstance(tip.offset, int) or tip.log_id != log_id:
+    if not (isinstance(tip.topics, dict) and all(isinstance(each, int) for each in (tip.offset, *tip.topics.values()))):
+        raise RequestRefused(f"{path} does not say how far the archive is: no offset; have it written again")
+    if tip.log_id != log_id:
         raise RequestRefused(
             f"{path} tells of another log, {str(tip.log_id)[:8]}, than this one, {log_id[:8]}; archive this one as well"
         )

@@ -119,7 +119,7 @@ async def archive(
             except (ArchiveError, LogReplaced) as error:
                 run.problem, report.error = str(error), report.error or error
         if tip is not None:
-            await _tell_tip(store, settings.topics.package, tip)
+            await _tell_tip(store, topics, settings.topics.package, tip)
     report.seconds = time.monotonic() - begun
     return report
 
@@ -204,12 +204,14 @@ async def _archive_topic(
         on_progress(run.topic, step.next - run.first, end - run.first)
 
 
-async def _tell_tip(store: ArchiveStore, topic: str, path: Path) -> None:
+async def _tell_tip(store: ArchiveStore, topics: list[str], package: str, path: Path) -> None:
     """Tell the retention how far the archive is; nothing as long as there is none."""
-    found = await find_tip(store, topic)
+    tips = {topic: await find_tip(store, topic) for topic in topics}
+    found = tips.pop(package)
     if found is not None:
+        others = {topic: tip.next if tip else 0 for topic, tip in tips.items()}
         with disk_errors(RequestRefused, path):
-            write_tip(path, ArchiveTip(found.log_id, found.next - 1))
+            write_tip(path, ArchiveTip(found.log_id, found.next - 1, others))
 
 
 async def _existing(log: Log, settings: BoardSettings) -> list[str]:

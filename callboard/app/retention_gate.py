@@ -5,7 +5,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Literal
 
-from callboard.app.archive_tip import read_tip
+from callboard.app.archive_tip import ArchiveTip, read_tip
 from callboard.app.roll_call import LastWord, RollCall
 from callboard.backends.log import Log, Retention
 from callboard.errors import OffsetOutOfRange, RequestRefused, SchemaTooNew, Undecodable
@@ -64,9 +64,7 @@ class RetentionGate:
         first, log_id = (await log.bounds(topic)).first, await log.identity(topic)
         found = [Need(name, _needed(word, first, log_id)) for name, word in members.items()]
         if self._policy.kind == "archive":
-            if self._policy.archive_tip is None:
-                raise RequestRefused('retention.gate = "archive" needs retention.archive_tip; name the file')
-            found.append(Need(ARCHIVE, read_tip(self._policy.archive_tip, log_id).offset + 1))
+            found.append(Need(ARCHIVE, self._tip(log_id).offset + 1))
         return sorted(found, key=lambda need: (need.offset, need.name))
 
     async def keep_from(self, log: Log, now_ns: int) -> dict[str, int]:
@@ -79,7 +77,20 @@ class RetentionGate:
         if members:
             kept[self._topics.discovery] = min(word.offset for word in members.values())
         pending = await _first_pending(log, self._topics.command, members)
-        return kept if pending is None else kept | {self._topics.command: pending}
+        if pending is not None:
+            kept[self._topics.command] = pending
+        for topic, following in (await self._archived(log)).items():
+            kept[topic] = min(kept.get(topic, following), following)
+        return kept
+
+    async def _archived(self, log: Log) -> Mapping[str, int]:
+        """From which offset on the topics beside that of packages are not archived, if that matters."""
+        return self._tip(await log.identity(self._topics.package)).topics if self._policy.kind == "archive" else {}
+
+    def _tip(self, log_id: str) -> ArchiveTip:
+        if self._policy.archive_tip is None:
+            raise RequestRefused('retention.gate = "archive" needs retention.archive_tip; name the file')
+        return read_tip(self._policy.archive_tip, log_id)
 
     async def _counted(self, log: Log, now_ns: int) -> dict[str, LastWord]:
         await self._roll.catch_up(log)
@@ -106,11 +117,16 @@ async def trim(log: Log, topics: Topics, retention: Retention, kept: Mapping[str
     statuses = await statuses_from(log, topics.package, topics.status, first)
     return {
         topics.package: first,
-        topics.status: await trimmed(topics.status, statuses),
+        topics.status: await trimmed(topics.status, lowest(statuses, kept.get(topics.status))),
         topics.discovery: await trimmed(topics.discovery, kept.get(topics.discovery)),
         topics.command: await trimmed(topics.command, kept.get(topics.command)),
-        topics.event: await trimmed(topics.event, None),
+        topics.event: await trimmed(topics.event, kept.get(topics.event)),
     }
+
+
+def lowest(*offsets: int | None) -> int | None:
+    """The lowest of the offsets that are given; None if none is."""
+    return min((offset for offset in offsets if offset is not None), default=None)
 
 
 def _needed(word: LastWord, first: int, log_id: str) -> int:

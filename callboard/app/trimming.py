@@ -3,7 +3,7 @@
 from collections.abc import AsyncIterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 
-from callboard.app.retention_gate import Need, statuses_from
+from callboard.app.retention_gate import Need, lowest, statuses_from
 from callboard.backends.log import Log, Retention
 from callboard.backends.logs.limits import record_bytes
 from callboard.errors import OffsetOutOfRange
@@ -40,7 +40,8 @@ async def plan(
     for topic in [topic for topic in wanted if topic != package]:
         retention = wanted[topic]
         if topic == status:
-            retention = replace(retention, keep_from=await statuses_from(log, package, status, removal.first))
+            statuses = await statuses_from(log, package, status, removal.first)
+            retention = replace(retention, keep_from=lowest(statuses, retention.keep_from))
         found.append((await preview(log, topic, retention, now_ns), retention))
     return found
 

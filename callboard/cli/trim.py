@@ -7,7 +7,7 @@ from typing import Annotated
 import typer
 
 from callboard.app.board import Callboard
-from callboard.app.retention_gate import GatePolicy, Need
+from callboard.app.retention_gate import GatePolicy, Need, lowest
 from callboard.app.trimming import Removal, plan
 from callboard.backends.log import Retention
 from callboard.cli.board import on_board
@@ -88,7 +88,7 @@ async def _trim(
     if not yes:
         _ask(removals)
     for removal, retention in planned:
-        keep_from = kept.get(removal.topic, retention.keep_from)  # they may have changed their minds meanwhile
+        keep_from = lowest(kept.get(removal.topic), retention.keep_from)
         await board.log.trim(removal.topic, replace(retention, keep_from=keep_from))
     return removals
 

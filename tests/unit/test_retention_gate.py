@@ -211,6 +211,23 @@ def test_the_archive_keeps_what_it_has_not_got(tmp_path):
     on_board(scenario)
 
 
+def test_the_archive_keeps_what_it_has_not_got_of_the_other_topics_as_well(tmp_path):
+    async def scenario(board: Board) -> None:
+        policy = GatePolicy("archive", archive_tip=tmp_path / "tip.json")
+        await board.announce("fast", 10)
+        await board.log.append(TOPICS.event, [NewRecord(payload=b"{}")] * 5)
+        others = {TOPICS.status: 4, TOPICS.event: 3, TOPICS.discovery: 0}
+        write_tip(tmp_path / "tip.json", ArchiveTip(board.log_id, 10, others))
+        trimmed = await board.trimmed(policy)
+        assert (trimmed[TOPICS.package], trimmed[TOPICS.status], trimmed[TOPICS.event]) == (11, 4, 3)
+        assert trimmed[TOPICS.discovery] == 1
+        write_tip(tmp_path / "tip.json", ArchiveTip(board.log_id, 10, {TOPICS.event: "many"}))
+        with pytest.raises(RequestRefused, match="no offset"):
+            await board.trimmed(policy)
+
+    on_board(scenario)
+
+
 @pytest.mark.parametrize("text", ["", "[]", "{}", '{"log_id": "x", "offset": "many"}'])
 def test_a_tip_that_says_nothing_removes_nothing(tmp_path, text):
     async def scenario(board: Board) -> None:
