@@ -93,12 +93,18 @@ class GoldenGate:
                 f"{name} is past it, at offset {golden.offset}, and its verdict is not on the status topic: trimmed, "
                 f"or not told; {fix}import the package all the same: {without}"
             )
+        if self._subscriber and golden.configuration.golden == self._subscriber:
+            stop = f"start one of them without golden; or, for this package alone, {without}"
+            return f"{name} itself waits for the verdicts of {self._subscriber}, so neither goes on: {stop}"
         return _state(golden, now)
 
 
 def _state(golden: DiscoveryMessage, now: Moment) -> str:
     state = golden.state.name.lower()
     reason = f": {golden.reason or golden.last_error}" if golden.reason or golden.last_error else ""
+    if golden.state is State.STAGED:
+        # Its reason tells of the one that it waits for, whose reason may tell of us: the words would grow for ever.
+        reason = f": waits for the verdict of {golden.configuration.golden}"
     told = f"{state} at offset {golden.offset}{reason}"
     if now.wall_ns - golden.time_ns > SILENT_NS:
         return f"{golden.subscriber} was {told} when last heard of, at {_time(golden.time_ns)}"

@@ -17,6 +17,7 @@ from callboard.messages.mailbox import StatusesPending, Verdicts, VerdictsWanted
 from callboard.testing.subscriber_example import LOG, ImporterDriver, command, package, settings
 
 GOLDEN = "edge-0"
+ME = settings().name
 
 
 def verdict(
@@ -29,10 +30,12 @@ def verdict(
 
 
 def golden(offset: int, state: State = State.IDLE, *, editable: bool = True, **others: object) -> DiscoveryMessage:
-    follows = others.pop("follows", ())
+    follows, its_golden = others.pop("follows", ()), others.pop("golden", "")
     return DiscoveryMessage(
         subscriber_instance="g", subscriber=GOLDEN, state=state, offset=offset, log_id=LOG, time_ns=10**12,
-        configuration=SubscriberConfiguration(editable=editable, max_retries=-1, follows=follows), **others,
+        configuration=SubscriberConfiguration(
+            editable=editable, max_retries=-1, follows=follows, golden=its_golden
+        ), **others,
     )  # fmt: skip
 
 
@@ -134,6 +137,21 @@ def test_a_golden_subscriber_that_nobody_heard_of_or_that_fell_silent_is_told() 
     it.pass_time(300)
     it.feed(PeerUp("nobody"))
     assert "edge-0 was idle at offset 9 when last heard of, at 1970-01-01 00:16:40 UTC" in it.state()[1]
+
+
+def test_two_that_wait_for_each_other_say_so_in_the_same_words_however_often_they_hear_of_it() -> None:
+    it = staged()
+    hear(it, said=golden(9, State.STAGED, golden=ME, reason="waits for me"))
+    first = it.state()[1]
+    assert "neither goes on: start one of them without golden" in first
+    hear(it, said=golden(9, State.STAGED, golden=ME, reason=f"waits for me; it is staged: {first}"))
+    assert it.state()[1] == first
+
+
+def test_the_reason_of_a_golden_one_that_is_staged_itself_is_not_repeated() -> None:
+    it = staged()
+    hear(it, said=golden(9, State.STAGED, golden="edge-00", reason="a long story"))
+    assert it.state()[1].endswith("edge-0 is staged at offset 9: waits for the verdict of edge-00")
 
 
 def test_a_status_topic_that_cannot_be_read_is_told() -> None:
