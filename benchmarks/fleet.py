@@ -108,6 +108,12 @@ def cpu_s() -> float:
     return used.ru_utime + used.ru_stime
 
 
+def machine_cpu_s() -> float:
+    """What all processes of the machine have used."""
+    user, nice, system, _, _, irq, softirq = map(int, Path("/proc/stat").read_text().split()[1:8])
+    return (user + nice + system + irq + softirq) / os.sysconf("SC_CLK_TCK")
+
+
 def resident_mb() -> float:
     pages = int(Path("/proc/self/statm").read_text().split()[1])
     return pages * os.sysconf("SC_PAGE_SIZE") / 1e6
@@ -150,6 +156,7 @@ class Run:
     took_s: float = 0.0
     """From the first package to the end, which is looked for twice a second."""
     publisher_cpu_s: float = 0.0
+    machine_cpu_s: float = 0.0
 
     def share(self, part: float) -> float:
         """Milliseconds that this part of the deliveries took at most."""
@@ -167,7 +174,7 @@ async def measured(folder: Path, count: int, seconds: int, into_folders: bool) -
         await told(halves)
         await asyncio.sleep(REST_S)
         run.idle = await told(halves)
-        ends, spent_s, began = await topic_ends(board), cpu_s(), time.monotonic()
+        ends, spent_s, machine_s, began = await topic_ends(board), cpu_s(), machine_cpu_s(), time.monotonic()
         published = await publish(partial(publisher.publish, source), seconds)
         landed, deadline = 0, time.monotonic() + STOP_S
         while landed < count * len(published) and time.monotonic() < deadline:
@@ -175,6 +182,7 @@ async def measured(folder: Path, count: int, seconds: int, into_folders: bool) -
             run.busy += await told(halves)
             landed = sum(last - first + 1 for half in run.busy for first, last, _ in half.landed)
         run.publisher_cpu_s, run.took_s = cpu_s() - spent_s, time.monotonic() - began
+        run.machine_cpu_s = machine_cpu_s() - machine_s
         run.records = {topic: end - ends[topic] for topic, end in (await topic_ends(board)).items()}
         for _, pipe in halves:
             pipe.send(False)
@@ -236,6 +244,9 @@ def tell(report: Report, run: Run) -> None:
                note=f"{busy_s / packages * 1000:.2f} ms a package")  # fmt: skip
     report.row("processor time of a subscriber, idle", [idle_s / REST_S * 1000], unit="ms/s")
     report.row("processor time of the publisher", [run.publisher_cpu_s / run.took_s * 1000], unit="ms/s")
+    others_s = run.machine_cpu_s - run.publisher_cpu_s - busy_s * count
+    report.row("processor time of everything else on the machine", [others_s / run.took_s * 1000], unit="ms/s",
+               note="0 on a machine of its own")  # fmt: skip
     last = sum(half.resident_mb for half in run.busy[-HALVES:])
     report.row("memory of a subscriber", [last / count], unit="MB", note=f"{run.seconds * PER_S} packages later")
 
