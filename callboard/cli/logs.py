@@ -3,9 +3,22 @@
 import logging
 import os
 import sys
-from typing import Any
+from contextlib import suppress
+from typing import Any, TextIO, cast
 
 import structlog
+
+
+class _StandardError:
+    """What cannot be written to it, as on a full disk, is lost: a service goes on without a line of its log."""
+
+    def write(self, text: str) -> None:
+        with suppress(OSError):
+            sys.stderr.write(text)
+
+    def flush(self) -> None:
+        with suppress(OSError):
+            sys.stderr.flush()
 
 
 def configure_logging(level: str = "info", form: str = "auto") -> None:
@@ -28,5 +41,5 @@ def configure_logging(level: str = "info", form: str = "auto") -> None:
     structlog.configure(
         processors=processors,
         wrapper_class=structlog.make_filtering_bound_logger(logging.getLevelNamesMapping()[level.upper()]),
-        logger_factory=structlog.WriteLoggerFactory(sys.stderr),
+        logger_factory=structlog.WriteLoggerFactory(cast("TextIO", _StandardError())),
     )

@@ -201,10 +201,11 @@ class Shell(Actor):  # type: ignore[misc]  # thespian is untyped
             self._log.error("actor.crashed", traceback=trace)
             return
         reason = trace.rstrip().rpartition("\n")[2]
-        self._log.error("actor.crashed", reason=reason, traceback=trace)
         self.release()
         role, epoch = self._hello.actor.role, self._hello.epoch
+        # First of all, for the log may be what fails.
         self.send(self._supervisor, Crashed(role, epoch, os.getpid(), f"crashed with {reason}"))
+        self._log.error("actor.crashed", reason=reason, traceback=trace)
 
     # Timers and effects.
 

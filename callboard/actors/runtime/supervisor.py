@@ -79,9 +79,9 @@ class Supervisor(Actor):  # type: ignore[misc]  # thespian is untyped
                 self._obey(self._decide(msg, sender, self._now()))
         except Exception:  # noqa: BLE001  # a supervisor with a bug must not go on: its agent ends
             trace = traceback.format_exc()
-            self._log.error("supervisor.crashed", traceback=trace)
             self._report(f"the supervisor crashed with {trace.rstrip().rpartition(chr(10))[2]}")
             self.send(self._gateway, AgentStopped())
+            self._log.error("supervisor.crashed", traceback=trace)  # last, for the log may be what fails
 
     def _begin(self, agent: StartAgent) -> None:
         self._agent = agent
