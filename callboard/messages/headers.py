@@ -26,6 +26,8 @@ Apache Sling's journal of 2019, the original, wrote version 1 too.
 VERSION = re.compile(r"([0-9]{1,9})(?:\.([0-9]{1,9}))?")
 """The original wrote only the major number."""
 
+TIME_NS = re.compile("[0-9]{1,19}")
+
 ORIGINAL_TYPES = {
     "1": "DiscoveryMessage",
     "2": "PackageMessage",
@@ -67,7 +69,7 @@ class RecordHeaders:
         """The headers as a record has them."""
         major, minor = self.version
         texts = {"version": f"{major}.{minor}", "time_ns": str(self.time_ns or "")}
-        named = [(field.name, texts.get(field.name) or getattr(self, field.name)) for field in fields(self)]
+        named = [(name, texts.get(name) or getattr(self, name)) for name in _NAMES]
         return tuple((name, value) for name, value in named if value)
 
     @classmethod
@@ -97,6 +99,9 @@ class RecordHeaders:
             kind=texts.get("kind", ""),
             recipients=texts.get("recipients", ""),
         )
+
+
+_NAMES = tuple(field.name for field in fields(RecordHeaders))
 
 
 def new_record(
