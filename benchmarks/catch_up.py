@@ -1,7 +1,7 @@
 """How fast one subscriber catches up: beside the bare repository, beside the original's loop, and by what means.
 
-Usage: ``python benchmarks/catch_up.py [--packages 20000] [--quick]``, some 12 minutes, with ``TMPDIR`` on the disk to be
-measured; a quick run has 1,000 packages.
+Usage: ``python benchmarks/catch_up.py [--packages 20000] [--quick]``, some 12 minutes, with ``TMPDIR`` on the disk to
+be measured; a quick run has 1,000 packages.
 
 A round imports the whole history into a new repository: from the start of the agent until everything is imported and
 every status is on the log. The bare repository gets the same operations, made beforehand, in the same batches: it reads
@@ -179,7 +179,8 @@ def main() -> None:
     parser.add_argument("--packages", type=int, default=PACKAGES)
     parser.add_argument("--quick", action="store_const", dest="packages", const=QUICK_PACKAGES)
     packages = parser.parse_args().packages
-    report, sections = Report("catch_up"), ((new_pages, packages), (hot_pages, packages), (distant_blobs, BLOB_PACKAGES))
+    report = Report("catch_up")
+    sections = ((new_pages, packages), (hot_pages, packages), (distant_blobs, BLOB_PACKAGES))
     with tempfile.TemporaryDirectory() as name, asyncio.Runner() as run:
         log, numbers = SqliteLog(Path(name) / "log"), itertools.count()
         for section, count in sections:
