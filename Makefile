@@ -21,10 +21,10 @@ demo: $(VENV)/.ready-demo ## Watch packages travel from a publisher to its subsc
 	@$(BIN)/callboard demo $(ARGS)
 
 test: $(VENV)/.ready-test ## Run all tests that need nothing but Python, for example: make test ARGS="-k queue".
-	@$(BIN)/python -m pytest -m "not (kafka or postgres or s3)" $(ARGS)
+	@$(BIN)/python -m pytest -m "not (kafka or postgres or s3 or spark)" $(ARGS)
 
-test-servers: $(VENV)/.ready-test ## Run the tests against real Kafka, PostgreSQL and S3 servers; needs Java and Maven.
-	@$(BIN)/python -m pytest -m "kafka or postgres or s3" $(ARGS)
+test-servers: $(VENV)/.ready-spark ## Run the tests with real Kafka, PostgreSQL and S3 servers, and Spark; needs Java and Maven.
+	@$(BIN)/python -m pytest -m "kafka or postgres or s3 or spark" $(ARGS)
 
 conformance: $(VENV)/.ready-test ## Show every check on every log, blob store and repository; needs Java and Maven.
 	@$(BIN)/python -m callboard.testing.conformance $(ARGS)
@@ -67,6 +67,11 @@ clean: ## Remove .venv, caches and everything else that can be made again.
 	@find . -name .git -prune -o -name __pycache__ -type d -prune -exec rm -rf {} +
 
 # Each step adds to the one before it, and runs again when pyproject.toml has changed.
+
+$(VENV)/.ready-spark: $(VENV)/.ready-test
+	@echo "installing Spark"
+	@$(PIP) install --group spark-test
+	@touch $@
 
 $(VENV)/.ready-lint: $(VENV)/.ready-test
 	@echo "installing the tools of make lint"

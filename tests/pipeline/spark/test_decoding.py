@@ -53,17 +53,20 @@ def some_messages(topic: str, dice: random.Random) -> list[Event]:
     choices: dict[str, list[Event]] = {
         "package": [
             PackageMessage(publisher_instance="i", publisher=text(dice), package_id=text(dice),
-                           kind=dice.choice(list(Kind)), paths=names, metadata=tuple((name, "v") for name in names), length=abs(number), content=b"c")
+                           kind=dice.choice(list(Kind)), paths=names, length=abs(number), content=b"c",
+                           metadata=tuple((name, "v") for name in names))
         ],
         "status": [
             PackageStatusMessage(subscriber_instance="i", subscriber=text(dice), publisher="p", offset=number,
-                                 status=dice.choice(list(Status)), reason=text(dice), attempts=dice.randrange(3)),
+                                 status=dice.choice(list(Status)), reason=text(dice),
+                                 attempts=dice.randrange(3)),
             CommandResultMessage(subscriber_instance="i", subscriber="s", command_id="c", command_offset=number,
                                  accepted=dice.random() < 0.5),
         ],
         "discovery": [
-            DiscoveryMessage(subscriber_instance="i", subscriber="s", state=dice.choice(list(State)), offset=number,
-                             configuration=SubscriberConfiguration(editable=True, max_retries=number % 9, follows=names),
+            DiscoveryMessage(subscriber_instance="i", subscriber="s", offset=number,
+                             state=dice.choice(list(State)),
+                             configuration=SubscriberConfiguration(editable=True, max_retries=9, follows=names),
                              states=tuple(SubscriberState(publisher=name, offset=number) for name in names)),
             ForgottenMessage(subscriber=text(dice)),
             LogMessage(publisher="p", subscriber_instance="i", subscriber="s", message=text(dice)),

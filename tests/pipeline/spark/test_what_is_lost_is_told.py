@@ -76,7 +76,6 @@ def test_a_topic_that_was_replaced_after_planning_is_not_read(sqlite_log, reader
         rows(table, partitions)
 
 
-@pytest.mark.proves("W2")
 def test_the_end_waits_for_a_transaction_that_is_open(postgres_log, reader):
     postgres_log.append("package", package(0))
     place = Place("package")

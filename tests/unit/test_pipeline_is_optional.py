@@ -1,0 +1,38 @@
+"""Who does not use the pipeline pays nothing for it, and is told what it takes."""
+
+import subprocess
+import sys
+
+import pytest
+
+from callboard.errors import ConfigError, ExtraMissing
+
+IMPORTS = """
+import sys
+import callboard, callboard.sync, callboard.cli.app, callboard.app.board, callboard.testing.postgres
+heavy = {"pyspark", "pandas", "pyarrow", "adbc_driver_postgresql", "ptars"}
+found = {name.partition(".")[0] for name in sys.modules} & heavy
+assert not found, found
+assert not [name for name in sys.modules if name.startswith("callboard.pipeline")]
+"""
+
+
+def test_nothing_of_the_core_imports_the_pipeline_or_what_it_needs():
+    subprocess.run([sys.executable, "-c", IMPORTS], check=True)
+
+
+def test_a_missing_package_is_answered_with_the_command_that_installs_it(monkeypatch):
+    for name in [name for name in sys.modules if name.startswith("callboard.pipeline")]:
+        monkeypatch.delitem(sys.modules, name)
+    monkeypatch.setitem(sys.modules, "pyspark", None)
+    with pytest.raises(ExtraMissing, match=r"pip install 'callboard\[spark\]'"):
+        import callboard.pipeline  # noqa: F401
+
+
+@pytest.mark.spark
+@pytest.mark.parametrize("environ", [{"PATH": ""}, {"PATH": "/usr/bin", "JAVA_HOME": "/nowhere"}])
+def test_missing_java_is_answered_with_what_to_install(environ):
+    from callboard.pipeline.session import check_java
+
+    with pytest.raises(ConfigError, match="install Java 17"):
+        check_java(environ)
