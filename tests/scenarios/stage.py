@@ -1,0 +1,161 @@
+"""Where a story plays: a board in memory and in virtual time, its subscribers, and what may befall them."""
+
+import asyncio
+from collections.abc import Sequence
+from contextlib import suppress
+from dataclasses import dataclass, field, replace
+from functools import partial
+from itertools import count
+from pathlib import Path
+from typing import Any
+
+from callboard import Callboard
+from callboard.actors.agent import Agent, AgentSpec, World
+from callboard.actors.hooks import HookCall
+from callboard.actors.runtime import Simulation
+from callboard.actors.subscriber import SubscriberSettings
+from callboard.actors.world import AgentWorld
+from callboard.app.hooks import HookRunner
+from callboard.app.subscriber import Subscriber
+from callboard.backends.blob_store import BlobStore
+from callboard.backends.log import Log
+from callboard.backends.logs.memory import MemoryLog
+from callboard.errors import LogUnavailable
+from callboard.messages import codec
+from callboard.messages.distribution import PackageMessage
+from callboard.messages.headers import open_record
+from callboard.messages.record import NewRecord
+from callboard.testing.memory_blob_store import MemoryBlobStore
+from callboard.testing.memory_repository import MemoryRepository, MemoryStore
+
+
+class StageLog(MemoryLog):
+    """The log; ``next_package`` is what becomes of the next one on its way: nothing, damaged content, or no message."""
+
+    next_package = ""
+
+    async def append(self, topic: str, records: Sequence[NewRecord]) -> list[int]:
+        if topic.endswith(".package") and self.next_package:
+            befallen, self.next_package = self.next_package, ""
+            records = [_befallen(record, befallen) for record in records]
+        return await super().append(topic, records)
+
+    async def replace_by_an_empty_one(self) -> None:
+        for topic in list(self._topics):
+            gone = self._topics.pop(topic)
+            await self.ensure(topic)
+            gone.appended.ring()
+
+
+def _befallen(new: NewRecord, what: str) -> NewRecord:
+    if what == "undecodable":
+        return replace(new, payload=b"\xff" * 20)
+    message = open_record(new.at(0, 0), PackageMessage)
+    return replace(new, payload=codec.encode(replace(message, content_digest="0" * 64)))
+
+
+class Line:
+    """A subscriber's connection with the log, which can be cut."""
+
+    def __init__(self, log: Log) -> None:
+        self._log = log
+        self.cut = False
+
+    def __getattr__(self, name: str) -> Any:
+        if self.cut and name in ("append", "read", "bounds", "identity", "wait"):
+            return self._fail
+        return getattr(self._log, name)
+
+    async def _fail(self, *_: Any) -> Any:
+        await asyncio.sleep(1)  # nobody finds out at once
+        raise LogUnavailable("the line is cut")
+
+
+@dataclass
+class Edge:
+    """A subscriber, what outlives it, and how the service around it is.
+
+    That service refuses packages with one of the paths ``rejects``. ``hook`` is what its hook after an import says, if
+    that fails.
+    """
+
+    name: str
+    store: MemoryStore
+    rejects: set[str] = field(default_factory=set)
+    hook: str = ""
+    calls: int = 0
+    subscriber: Subscriber | None = None
+    line: Line | None = None
+
+    async def check(self, call: HookCall) -> None:
+        if refused := self.rejects.intersection(call.paths):
+            raise ValueError(f"{refused.pop()} is malformed")
+
+    async def called(self, call: HookCall) -> None:
+        self.calls += 1
+        if self.hook:
+            raise OSError(self.hook)
+
+
+class Stage(Callboard):
+    """The board. What it needs of the outer world is in memory."""
+
+    def __init__(self, simulation: Simulation, folder: Path) -> None:
+        super().__init__("memory:", blobs="in memory", base=folder)
+        self.simulation = simulation
+        self.folder = folder
+        self.edges: dict[str, Edge] = {}
+        self.stage_log = StageLog(lambda: simulation.clock.now().wall_ns, partial(next, count(1)))
+        self.stage_blobs = MemoryBlobStore(lambda: simulation.clock.now().wall_ns)
+        self.lost_blobs: dict[str, tuple[bytes, int]] = {}
+        self._opening = ""
+
+    async def open(self) -> None:
+        self._log, self._blobs = self.stage_log, self.stage_blobs
+        topics = self.settings.topics
+        for topic in (topics.package, topics.status, topics.discovery, topics.command, topics.event):
+            await self.log.ensure(topic)
+
+    async def start_edge(self, key: str, name: str, **options: Any) -> Edge:
+        """Start a subscriber; ``key`` tells two of one name apart."""
+        edge = self.edges.setdefault(key, Edge(name, MemoryStore()))
+        hooks: dict[str, Any] = {"before_import": edge.check}
+        if options.pop("hook", False):
+            hooks["after_import"] = edge.called
+        edge.subscriber = self.subscriber(name, key, **options, **hooks)
+        self._opening = key
+        await edge.subscriber.start()
+        return edge
+
+    async def crash(self, edge: Edge) -> None:
+        """End it without a word, as a lost host does."""
+        assert edge.subscriber is not None
+        assert edge.line is not None
+        edge.line.cut = True
+        with suppress(LogUnavailable):
+            await edge.subscriber.stop(0)
+        edge.store.crash()
+
+    async def stop_publishers(self) -> None:
+        """Let all publishers end; the next request starts them again, with what the log says."""
+        agents = [await starting for starting in self._publishers.values()]
+        self._publishers.clear()
+        for agent in agents:
+            await agent.stop(5)
+            self.forget(agent)
+
+    async def _start(self, spec: AgentSpec, settings: SubscriberSettings | None) -> Agent:
+        edge = self.edges[self._opening] if settings else None
+        agent = await self.simulation.start(replace(spec, world=partial(self._world, settings, edge)))
+        self._agents.append(agent)
+        return agent
+
+    async def _world(self, settings: SubscriberSettings | None, edge: Edge | None) -> World:
+        blobs: BlobStore = self.stage_blobs
+        if settings is None or edge is None:
+            return AgentWorld(self.log, blobs, self.folder)
+        edge.line = Line(self.log)
+        hooks = HookRunner(settings.hooks, settings.name, settings.repository, self.folder)
+        repository = MemoryRepository(edge.store)
+        spool = self.folder / f"spool-{settings.repository}"
+        return AgentWorld(edge.line, blobs, spool, repository=repository, hooks=hooks)  # type: ignore[arg-type]
