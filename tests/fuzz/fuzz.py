@@ -4,6 +4,7 @@ What failed is put into ``found``, where ``test_fuzzing.py`` runs it from then o
 """
 
 import hashlib
+import os
 import subprocess
 import sys
 import tempfile
@@ -55,6 +56,9 @@ def keep(name: str, artifacts: Path) -> list[Path]:
 
 
 if __name__ == "__main__":
+    memory = Path("/dev/shm")  # much faster, where there is one
+    if memory.is_dir():
+        os.environ["TMPDIR"] = str(memory)
     with tempfile.TemporaryDirectory(prefix="callboard-fuzz-") as folder:
         good = [fuzz(name, int(sys.argv[1]), Path(folder)) for name in sys.argv[2:] or target.NAMES]
     sys.exit(not all(good))

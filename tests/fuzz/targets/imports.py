@@ -10,6 +10,7 @@ import os
 import tempfile
 from collections.abc import Iterator
 from pathlib import Path
+from unittest.mock import patch
 
 from callboard.backends.repositories.folder.store import FolderStore
 from callboard.content.apply import operations
@@ -33,7 +34,7 @@ def seeds() -> list[bytes]:
 
 def run(data: bytes) -> None:
     numbers = io.BytesIO(data)
-    with tempfile.TemporaryDirectory() as folder:
+    with tempfile.TemporaryDirectory() as folder, patch.object(os, "fsync"):  # waiting for the disk shows nothing here
         base, root = Path(folder), Path(folder) / "root"
         lay_snares(base, root)
         before = seen(base, but=root)

@@ -80,9 +80,11 @@ def _server(text: str) -> tuple[str, int]:
     host, colon, port = text.rpartition(":") if not text.endswith("]") else (text, "", "")
     if not colon:
         host, port = text, str(DEFAULT_PORT)
-    if not host or not port.isdecimal() or not 0 < int(port) < 1 << 16:
+    if host.startswith("[") and host.endswith("]"):  # an address of IPv6
+        host = host[1:-1]
+    if not host or "[" in host or "]" in host or not port.isdecimal() or not 0 < int(port) < 1 << 16:
         raise ConfigError(f"{text!r} in a kafka: URL is not a host and a port; write for instance kafka.example:9092")
-    return host.strip("[]"), int(port)
+    return host, int(port)
 
 
 def _number(options: Mapping[str, str], name: str, default: int, least: int) -> int:
