@@ -37,7 +37,8 @@ def open_board_blobs(settings: BoardSettings) -> BlobStore:
         return open_blob_store(settings.blobs, settings.base)
     if settings.log.startswith(SQLITE):
         return open_blob_store(str(settings.base / settings.log.removeprefix(SQLITE) / "blobs"), settings.base)
-    raise ConfigError(f"log {settings.log!r} needs a blob store beside it: set blobs to a folder, or s3://BUCKET")
+    kind = settings.log.partition(":")[0]  # the rest may hold a password
+    raise ConfigError(f"a log of kind {kind!r} needs a blob store beside it: set blobs to a folder, or s3://BUCKET")
 
 
 def subscriber_spool(name: str, repository: str, base: Path) -> Path:

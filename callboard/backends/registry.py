@@ -37,7 +37,7 @@ def open_log(url: str, base: Path) -> Log:
         opener: Opener = others[scheme].load()
         return opener(url, base)
     known = ", ".join(sorted({*_OPENERS, *others}))
-    raise ConfigError(f"no log is known for {scheme!r} in {url!r}; use one of {known}")
+    raise ConfigError(f"no log is known for {scheme!r}; use one of {known}")
 
 
 def _open_memory(url: str, _: Path) -> Log:

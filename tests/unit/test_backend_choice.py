@@ -5,8 +5,11 @@ from pathlib import Path
 
 import pytest
 
+from callboard.app.opening import open_board_blobs
+from callboard.app.settings import BoardSettings
 from callboard.backends.blob_stores import open_blob_store
 from callboard.backends.blob_stores.folder import FolderBlobStore
+from callboard.backends.registry import open_log
 from callboard.backends.repositories import open_repository
 from callboard.backends.repositories.folder import FolderRepository
 from callboard.backends.repositories.sqlite import SqliteRepository
@@ -55,3 +58,12 @@ def test_s3_without_its_extra_says_what_to_install(monkeypatch: pytest.MonkeyPat
     monkeypatch.setitem(sys.modules, "aiobotocore", None)
     with pytest.raises(ExtraMissing, match=r"pip install 'callboard\[s3\]'"):
         open_blob_store("s3://bucket/prefix", Path())
+
+
+@pytest.mark.parametrize("log", ["postgresql://us:hidden@db/x", "nosuch://us:hidden@db/x"])
+def test_what_is_said_of_a_log_that_cannot_be_used_has_no_password(log: str, tmp_path: Path) -> None:
+    settings = BoardSettings(log=log, base=tmp_path)
+    for attempt in (lambda: open_board_blobs(settings), lambda: open_log(f"nosuch{log}", tmp_path)):
+        with pytest.raises(ConfigError) as caught:
+            attempt()
+        assert "hidden" not in str(caught.value)
