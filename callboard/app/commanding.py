@@ -287,6 +287,9 @@ async def _last_offset(
     name, newest = await _queued(agent, target, publisher, timeout_s)
     if first is not None and first < 1:
         raise RequestRefused(f"cannot clear the first {first} packages; the least is 1")
+    said = target.announcement
+    if newest < 0 and first is None and said.held:
+        newest = said.offset  # what is set aside is cleared as well
     if newest < 0:
         raise RequestRefused(f"the queue of {name!r} is empty; there is nothing to clear")
     if up_to is not None and up_to > newest:

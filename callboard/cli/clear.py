@@ -41,7 +41,8 @@ def clear(
         if not yes:
             view = await board.queue(subscriber, publisher, limit=0)
             which = f"the first {first}" if first else f"those up to offset {up_to}" if up_to is not None else "all"
-            confirm(f"{subscriber} has {count(view.size, 'package')} queued; have it skip {which}?")
+            queued = f"{subscriber} has {count(view.size, 'package')} queued"
+            confirm(f"{queued}; have it skip {which}, and what it has set aside up to there?")
         result = await board.clear(
             subscriber, publisher, first=first, up_to=up_to, reason=reason, author=author, timeout_s=wait
         )

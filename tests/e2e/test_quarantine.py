@@ -52,3 +52,29 @@ def test_a_lost_file_holds_up_its_path_alone_until_it_is_found_and_retried(tmp_p
                 assert await asyncio.to_thread(written, out) == {"page": 1, "large": 200_000}
 
     asyncio.run(scene())
+
+
+def test_what_is_set_aside_is_cleared_although_nothing_is_queued(tmp_path: Path) -> None:
+    (site := tmp_path / "site").mkdir()
+    (site / "large").write_bytes(b"1" * 200_000)
+    log = tmp_path / "board"
+
+    async def scene() -> None:
+        async with Callboard(f"sqlite:///{log}") as board:
+            publisher = board.publisher("site")
+            for path in ("/large", "/"):
+                await publisher.publish(site, [path])
+            for lost in await asyncio.to_thread(blob_files, log):
+                lost.unlink()
+            edge = board.subscriber(
+                "edge-1", into=str(tmp_path / "out"), editable=True, max_retries=1, retry=QUICK,
+                on_give_up="quarantine",
+            )  # fmt: skip
+            async with edge:
+                await edge.caught_up(PATIENCE_S)
+                assert (await edge.report()).held == 2
+                assert (await board.clear("edge-1", up_to=1, reason="lost")).packages == 1
+                assert (await board.clear("edge-1", reason="lost")).packages == 1
+                assert (await edge.report()).held == 0
+
+    asyncio.run(scene())
