@@ -93,13 +93,13 @@ class GoldenGate:
                 f"{name} is past it, at offset {golden.offset}, and its verdict is not on the status topic: trimmed, "
                 f"or not told; {fix}import the package all the same: {without}"
             )
-        if self._subscriber and golden.configuration.golden == self._subscriber:
-            stop = f"start one of them without golden; or, for this package alone, {without}"
-            return f"{name} itself waits for the verdicts of {self._subscriber}, so neither goes on: {stop}"
-        return _state(golden, now)
+        return _state(golden, self._subscriber, now)
 
 
-def _state(golden: DiscoveryMessage, now: Moment) -> str:
+def _state(golden: DiscoveryMessage, subscriber: str, now: Moment) -> str:
+    if golden.configuration.golden == subscriber:
+        stop = f"start one of them without golden; or, for this package alone, callboard retry {subscriber}"
+        return f"{golden.subscriber} itself waits for {subscriber}, so neither goes on: {stop} --without-golden"
     state = golden.state.name.lower()
     reason = f": {golden.reason or golden.last_error}" if golden.reason or golden.last_error else ""
     if golden.state is State.STAGED:
