@@ -62,13 +62,24 @@ def page_content(number: int, size: int) -> bytes:
     return random.Random(number).randbytes(size)
 
 
-def small_package(number: int) -> PackageMessage:
-    """A package whose content lies in the blob store as a whole, so that a million of them fit a disk."""
-    digest = hashlib.sha256(number.to_bytes(8, "big")).hexdigest()
-    return PackageMessage(
-        publisher_instance="benchmark", publisher=PUBLISHER, package_id=f"{number:032x}", kind=Kind.ADD, length=10_000,
-        paths=(page_path(number),), content_ref=digest, content_digest=digest, entries=1, user="ann",
-    )  # fmt: skip
+def small_records(count: int, time_ns: int) -> Iterator[NewRecord]:
+    """Packages whose content lies in the blob store as a whole, so that a million of them fit a disk.
+
+    They differ in one number of 32 digits, which is their id, names their page, and twice makes the digest of their
+    content. So only the first one is encoded.
+    """
+    zero = "0" * 32
+    first = record_of(
+        PackageMessage(
+            publisher_instance="benchmark", publisher=PUBLISHER, package_id=zero, kind=Kind.ADD, length=10_000,
+            paths=(f"/pages/{zero}.html",), content_ref=zero * 2, content_digest=zero * 2, entries=1, user="ann",
+        ),
+        time_ns,
+    )
+    for number in range(count):
+        name = f"{number:032x}"
+        headers = tuple((key, name if value == zero else value) for key, value in first.headers)
+        yield NewRecord(payload=first.payload.replace(zero.encode(), name.encode()), headers=headers)
 
 
 def record_of(message: PackageMessage, time_ns: int) -> NewRecord:
@@ -77,10 +88,15 @@ def record_of(message: PackageMessage, time_ns: int) -> NewRecord:
 
 async def put_packages(log: Log, topic: str, messages: Iterable[PackageMessage], time_ns: int) -> None:
     """Append the packages, in their order."""
+    await put_records(log, topic, (record_of(message, time_ns) for message in messages))
+
+
+async def put_records(log: Log, topic: str, records: Iterable[NewRecord]) -> None:
+    """Append the records, in their order."""
     await log.ensure(topic)
     waiting = list[NewRecord]()
-    for message in messages:
-        waiting.append(record_of(message, time_ns))
+    for record in records:
+        waiting.append(record)
         if len(waiting) == APPEND_RECORDS:
             await log.append(topic, waiting)
             waiting = []

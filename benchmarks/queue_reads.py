@@ -18,7 +18,7 @@ from functools import partial
 from pathlib import Path
 from random import Random
 
-from history import PUBLISHER, put_packages, small_package
+from history import PUBLISHER, put_records, small_records
 from queue_cache import bytes_per_entry
 from report import Report, quick, rounds
 
@@ -99,7 +99,7 @@ class Reads:
 
 def measure(report: Report, run: asyncio.Runner, folder: Path, count: int, tell: bool) -> None:
     log = SqliteLog(folder)
-    run.run(put_packages(log, TOPIC, map(small_package, range(count)), time.time_ns()))
+    run.run(put_records(log, TOPIC, small_records(count, time.time_ns())))
     run.run(log.close())
     board = Callboard(f"sqlite:///{folder}")
     run.run(board.__aenter__())

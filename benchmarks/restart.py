@@ -17,7 +17,7 @@ import time
 from functools import partial
 from pathlib import Path
 
-from history import announcements, put_packages, small_package
+from history import announcements, put_records, small_records
 from report import Report, quick, rounds
 
 from callboard import Callboard
@@ -43,7 +43,7 @@ def make(folder: Path, count: int, subscribers: dict[str, int]) -> None:
 
     async def body() -> None:
         log, now_ns = SqliteLog(folder), time.time_ns()
-        await put_packages(log, TOPICS.package, map(small_package, range(count)), now_ns)
+        await put_records(log, TOPICS.package, small_records(count, now_ns))
         for topic in (TOPICS.status, TOPICS.discovery, TOPICS.command, TOPICS.event):
             await log.ensure(topic)
         end, log_id = (await log.bounds(TOPICS.package)).end, await log.identity(TOPICS.package)
