@@ -29,6 +29,10 @@ from callboard.testing.memory_blob_store import MemoryBlobStore
 from callboard.testing.memory_repository import MemoryRepository, MemoryStore
 
 
+FAILS_AFTER_S = 1.0
+"""Nobody finds out at once that a line is cut. In virtual time, like all times here."""
+
+
 class StageLog(MemoryLog):
     """The log; ``next_package`` is what becomes of the next one on its way: nothing, damaged content, or no message."""
 
@@ -67,7 +71,7 @@ class Line:
         return getattr(self._log, name)
 
     async def _fail(self, *_: Any) -> Any:
-        await asyncio.sleep(1)  # nobody finds out at once
+        await asyncio.sleep(FAILS_AFTER_S)
         raise LogUnavailable("the line is cut")
 
 
