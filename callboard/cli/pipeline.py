@@ -29,6 +29,9 @@ Archive = Annotated[
 Partitions = Annotated[int, typer.Option(min=1, max=64, help="Tasks that read a topic side by side.")]
 Follow = Annotated[bool, typer.Option("--follow", help="Do it again whenever the log has grown, until Ctrl-C.")]
 
+CURRENT = "current"
+"""The link to the newest complete tables, in the folder of a job."""
+
 FOLLOW_S = 5.0
 """How long to wait before the log is looked at again: a run takes as long."""
 
@@ -37,16 +40,26 @@ def rebuild(
     options: BoardOptions,
     out: Out,
     archive: Archive = "",
+    postgres: Annotated[
+        str, typer.Option("--postgres", metavar="VARIABLE", help="Also into the database whose URL this variable has.")
+    ] = "",
     partitions: Partitions = 2,
     follow: Follow = False,
     json: Json = False,
 ) -> None:
     """Rebuild every projection from the log: positions, queues, errors, latencies, failure rates."""
+    url = os.environ.get(postgres, "")
+    if postgres and not url:
+        raise ConfigError(f"the variable {postgres} is not set; let it have the URL of a database: postgresql://...")
 
     def work(run: "Run") -> "Report":
         from callboard.pipeline import jobs
+        from callboard.pipeline.postgres_tables import Reach, publish
 
-        return jobs.rebuild(run, out.absolute())
+        report = jobs.rebuild(run, out.absolute())
+        if url:
+            publish(url, out.absolute() / CURRENT, Reach(report.log_id, report.topics["package"]["stop"]), run.on_step)
+        return report
 
     _repeat("rebuild", options, archive, partitions, work, follow=follow, json=json)
 
@@ -108,7 +121,7 @@ def audit(
 
     _repeat("audit", options, archive, partitions, work, follow=False, json=json)
     if not json:
-        show(f"see {out / 'current' / 'report.html'}")
+        show(f"see {out / CURRENT / 'report.html'}")
 
 
 def _repeat(

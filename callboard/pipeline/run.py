@@ -29,11 +29,12 @@ class Written:
 
 @dataclass
 class Report:
-    """What a run did; ``topics`` is what was read, by topic."""
+    """What a run did; ``topics`` is what was read, by topic, ``log_id`` the identity of the package topic."""
 
     job: str
     begun_ns: int
     seconds: float = 0.0
+    log_id: str = ""
     topics: dict[str, dict[str, int]] = field(default_factory=dict)
     tables: dict[str, Written] = field(default_factory=dict)
 
@@ -70,6 +71,7 @@ class Run:
             yield topics, report
         finally:
             topics.release()
+        report.log_id = topics.extent("package").log_id
         report.topics = {name: asdict(read) for name, read in topics.read.items()}
         report.seconds = (self.clock() - report.begun_ns) / 1e9
 

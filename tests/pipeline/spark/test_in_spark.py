@@ -7,6 +7,7 @@ import time
 from pathlib import Path
 
 import pytest
+from pyspark.errors import PySparkException
 
 from callboard.errors import OffsetOutOfRange
 from callboard.messages.distribution import PackageStatusMessage, Status
@@ -107,7 +108,15 @@ def test_a_stream_that_dies_in_a_batch_goes_on_where_it_was_and_loses_and_double
 
     with pytest.raises(Exception, match="Python worker"):
         run()
-    assert sum(run()) < COUNT, "the first batches were done again"
+    while True:  # on a busy machine Spark may give up on a worker of its own accord: that is a death more
+        try:
+            sizes = run()
+            break
+        except PySparkException as error:
+            if "Python worker" not in str(error):
+                raise
+    assert len(list((tmp_path / "died").iterdir())) == ATTEMPTS, "nothing has died"
+    assert sum(sizes) < COUNT, "the first batch was done again"
     offsets = [row["offset"] for row in spark.read.parquet(str(out)).collect()]
     assert sorted(offsets) == list(range(1, COUNT + 1))
 

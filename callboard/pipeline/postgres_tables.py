@@ -1,0 +1,75 @@
+"""Puts the tables of a run into a PostgreSQL database: all of them and how far they reach, in one transaction."""
+
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass
+from pathlib import Path
+
+import adbc_driver_postgresql.dbapi as adbc
+import pyarrow.parquet as pq
+
+from callboard.backends.postgres.server import Server
+from callboard.errors import LogReplaced, LogUnavailable
+
+PUBLISHED = ("standing", "error_queue", "failure_rate", "latency", "queue", "queue_size")
+"""Those that stay small. ``outcome`` has a row for each package and subscriber: it is for files."""
+
+_REACH = """CREATE TABLE IF NOT EXISTS reach (
+    single boolean PRIMARY KEY DEFAULT true CHECK (single), log_id text NOT NULL, package bigint NOT NULL)"""
+
+
+@dataclass(frozen=True, slots=True)
+class Reach:
+    """The tables tell of everything below the offset ``package`` of the package topic with the identity ``log_id``."""
+
+    log_id: str
+    package: int
+
+
+def publish(url: str, folder: Path, reach: Reach, on_table: Callable[[str], None] = lambda _: None) -> bool:
+    """Replace the tables in the schema ``SCHEMA_projection``; False if there already are some that reach as far.
+
+    Killed at any moment it leaves the old tables, with what they reach; two at once wait for each other.
+
+    Args:
+        url: of a database, as a log's; ``?schema=`` counts.
+        folder: of a complete run, with a folder of Parquet files for each table.
+        reach: what the run has read.
+        on_table: told the name of each table that was written.
+
+    Raises:
+        LogReplaced: the tables that are there tell of another log.
+        LogUnavailable: the database cannot be used just now.
+    """
+    server = Server.of(url)
+    schema = f"{server.schema}_projection"
+    try:
+        with adbc.connect(server.dsn) as connection, connection.cursor() as cursor:
+            _run(cursor, (f"CREATE SCHEMA IF NOT EXISTS {schema}", f"SET LOCAL search_path TO {schema}", _REACH,
+                          "LOCK TABLE reach IN EXCLUSIVE MODE"))  # fmt: skip
+            cursor.execute("SELECT log_id, package FROM reach")
+            if (row := cursor.fetchone()) is not None:
+                if row[0] != reach.log_id:
+                    raise LogReplaced(
+                        f"schema {schema} of {server.name} tells of another log ({row[0][:8]} instead of "
+                        f"{reach.log_id[:8]}); drop it, or name another schema"
+                    )
+                if row[1] >= reach.package:
+                    return False
+            for name in PUBLISHED:
+                table = pq.read_table(folder / name)
+                cursor.execute(f"DROP TABLE IF EXISTS {name}")
+                cursor.adbc_ingest(name, table, mode="create", db_schema_name=schema)
+                on_table(name)
+            cursor.execute(
+                "INSERT INTO reach(log_id, package) VALUES ($1, $2) ON CONFLICT (single) DO UPDATE SET package = $2",
+                (reach.log_id, reach.package),
+            )
+            connection.commit()
+    except adbc.OperationalError as error:
+        raise LogUnavailable(f"{server.name} cannot be used: {error}; try again") from error
+    return True
+
+
+def _run(cursor: "adbc.Cursor", statements: Iterable[str]) -> None:
+    for statement in statements:
+        cursor.execute(statement)
