@@ -53,6 +53,7 @@ def main() -> None:
     except Exception:  # noqa: BLE001  # os._exit would swallow it
         traceback.print_exc()
     finally:
+        os.closerange(0, 2)  # to find processes and to remove the folder takes two, and there may be no others
         leash.kill_descendants()
         shutil.rmtree(launch.home, ignore_errors=True)
         sys.stderr.flush()

@@ -3,6 +3,7 @@
 import asyncio
 import os
 import pickle
+import shutil
 import signal
 from collections import deque
 from collections.abc import Callable
@@ -52,11 +53,13 @@ class ProcessLink:
         self._system: System | None = None
         self._reading: asyncio.Task[None] | None = None
         self._lost: deque[float] = deque()
+        self._homes: list[str] = []
         self._log: Any = get_logger().bind(agent=spec.name)
 
     async def open(self) -> None:
         """Start a system and follow what its gateway says."""
         system = System(self._home_base)
+        self._homes.append(system.home)
         try:
             reader = await system.start(self._start(system))
         except BaseException:
@@ -83,6 +86,8 @@ class ProcessLink:
             await asyncio.wait({self._reading})
         if self._system is not None:
             await self._system.end()
+        for home in self._homes:  # a system that ended while there were no descriptors may have left its own
+            shutil.rmtree(home, ignore_errors=True)
 
     async def _follow(self, reader: asyncio.StreamReader) -> None:
         frames = FrameReader()
@@ -97,10 +102,10 @@ class ProcessLink:
         """Start a system in the lost one's place; one that does not come up counts as lost, too."""
         reason = "its system died"
         while self._may_replace(reason):
-            if self._system is not None:
-                await self._system.end()
-                self._system = None
             try:
+                if self._system is not None:
+                    await self._system.end()
+                    self._system = None
                 await self.open()
             except (CallboardError, OSError) as error:  # such as no process to be had just now
                 reason = str(error)

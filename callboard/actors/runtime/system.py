@@ -25,6 +25,9 @@ CONNECT_S = 20.0
 END_S = 5.0
 """How long a host may take to kill everything below it before it is killed itself."""
 
+LOOK_S = 0.05
+"""Between two looks at a host when nothing can tell of its end."""
+
 BOOT = (
     "import json, sys; sys.path[:] = json.loads(sys.stdin.buffer.readline()); "
     "from callboard.actors.runtime.host import main; main()"
@@ -97,6 +100,8 @@ class System:
                 await wait_for_exit(host)
             host.wait()  # it has exited: this only reaps it
         shutil.rmtree(self.home, ignore_errors=True)
+        with suppress(OSError):
+            os.rmdir(self.home)  # noqa: PTH106 - if it is empty this takes no descriptor, and there may be none
 
     def _tell_host(self, launch: bytes) -> None:
         assert self._host is not None
@@ -119,12 +124,16 @@ class System:
 
 
 async def wait_for_exit(process: subprocess.Popen[bytes]) -> None:
-    """Wait until the process has exited, without reaping it."""
+    """Wait until the process has exited; if there is a descriptor to be had, without reaping it."""
     loop = asyncio.get_running_loop()
     exited = asyncio.Event()
     try:
         handle = os.pidfd_open(process.pid)
     except ProcessLookupError:
+        return
+    except OSError:  # no descriptor is to be had
+        while process.poll() is None:  # noqa: ASYNC110 - nothing can wake us
+            await asyncio.sleep(LOOK_S)
         return
     loop.add_reader(handle, exited.set)
     try:
