@@ -7,6 +7,8 @@ from thespian.actors import ActorAddress, ThespianWatch
 
 from callboard.actors.runtime import leash
 from callboard.actors.runtime.frames import Frame, FrameReader, encode
+from callboard.errors import Undecodable
+from callboard.logger import get_logger
 
 READ_BYTES = 1 << 18
 
@@ -47,8 +49,15 @@ class StreamOutlet:
         if self._socket is None:
             return []
         data = self._socket.recv(READ_BYTES)
+        try:
+            frames = self._reader.feed(data)
+        except Undecodable as error:
+            # Nothing after it can be told apart, and a gateway that hears nothing must not seem to be there: the
+            # service replaces what has hung up.
+            get_logger().error("stream.broken", reason=str(error))
+            frames, data = [], b""
         if not data:
-            # The service is gone or has let go; the host process is about to end everything.
+            # The service is gone or has let go, and then the host process is about to end everything.
             self._socket.close()
             self._socket = None
-        return self._reader.feed(data)
+        return frames
