@@ -30,8 +30,12 @@ INSIDE = (Fault.KILL_INSIDE, Fault.PROCESS_LOST, Fault.HOST_LOST)
 BEFORE_DEED = (Fault.FAIL, Fault.SLOW)
 AFTER_DEED = (Fault.LOSE_ANSWER, Fault.SLOW_ANSWER)
 
-CALLS_MAX = 4
-"""Calls of one effect at which its fault may come; few effects make more."""
+CALLS = (1, 1, 1, 2, 3)
+"""At which call of an effect its fault comes; few effects make more."""
+
+FREQUENT = ("ReadLog", "FindBounds", "Append", "SaveLedger")
+RARE = 4.0
+"""How much likelier a fault is at any other effect: there are few of them, and they matter as much."""
 
 SLOW_S = 0.8
 """How long a slow call takes at most: longer than timers run that wait for another try, shorter than time-outs."""
@@ -111,11 +115,11 @@ class Fates:
         """What this effect will meet, if anything. Rolls equally many dice whatever comes of it."""
         kind = type(effect).__name__
         self.performed[kind] += 1
-        roll, calls, slow_s = self.rng.random(), self.rng.randint(1, CALLS_MAX), self.rng.uniform(0, SLOW_S)
+        roll, calls, slow_s = self.rng.random(), self.rng.choice(CALLS), self.rng.uniform(0, SLOW_S)
         if not self.active:
             return None
         for fault, share in self.odds.items():
-            roll -= share
+            roll -= share if kind in FREQUENT else share * RARE
             if roll < 0:
                 return Doom(fault, calls, lambda: strike(fault), slow_s, lambda: self.met.update([(kind, fault)]))
         return None

@@ -1,7 +1,7 @@
 """A whole fleet in one simulation: publishers and subscribers as they really are, on simulated backends."""
 
 import asyncio
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from pathlib import Path
 from random import Random
 from typing import Any
@@ -26,11 +26,13 @@ from callboard.testing.simulation.simulated_blobs import SimulatedBlobs
 from callboard.testing.simulation.simulated_log import SimulatedLog
 from callboard.testing.simulation.world import FatefulWorld, Owners, marked
 
-BLOB_GRACE_S = 30.0
+BLOB_GRACE_S = 15.0
 """More than the clocks of publishers differ, and than a package takes from its blobs to the log."""
 
 JANITOR_HASTE = 60.0
-"""The janitor's first look comes after minutes, and its second after hours, which are seconds and minutes here."""
+"""The janitor's first look comes after minutes, which are seconds here."""
+
+Hear = Callable[[Perform], None]
 
 
 class Edge:
@@ -100,7 +102,7 @@ class Fleet:
 
         async def world() -> World:
             repository = SimulatedRepository(edge.disk, lambda: edge.oracle)
-            return self._world(name, edge.host, owners, repository, edge.oracle.began)
+            return self._world(name, edge.host, owners, repository, (edge.oracle.began, edge.oracle.ended))
 
         edge.host = Host(
             self.simulation,
@@ -118,7 +120,7 @@ class Fleet:
         haste = {publisher.roles.BLOB_JANITOR: JANITOR_HASTE}
 
         async def world() -> World:
-            return self._world(name, host, owners, None, lambda _: None)
+            return self._world(name, host, owners, None, (lambda _: None, lambda _: None))
 
         host = Host(
             self.simulation,
@@ -128,8 +130,10 @@ class Fleet:
         return host
 
     def _world(
-        self, name: str, host: Host, owners: Owners, repository: SimulatedRepository | None, began: Any
+        self, name: str, host: Host, owners: Owners, repository: SimulatedRepository | None, heard: tuple[Hear, Hear]
     ) -> FatefulWorld:
+        began, ended = heard
+
         def begins(effect: Perform) -> None:
             self.simulation.note(f"{self.simulation.loop.time():.6f} {name} {type(effect).__name__}")
             began(effect)
@@ -138,5 +142,5 @@ class Fleet:
         spool.mkdir(exist_ok=True)
         return FatefulWorld(
             self.log, self.blobs, spool, repository=repository, fates=self.fates, strike=host.strike,
-            owners=owners, began=begins, requests=self.requests,
+            owners=owners, began=begins, ended=ended, requests=self.requests,
         )  # fmt: skip

@@ -38,12 +38,15 @@ class Excuses:
                     held.offset < offset and touch([self._path(held.offset)], [self._path(offset)])
                     for held in ledger.held
                 )
-                quarantines = self.settings().on_give_up == "quarantine"
-                return self._failed(offset) if not (waits and quarantines) else ""
+                return "" if waits else self._failed(offset)
             case Status.HOOK_FAILED:
                 most = self.settings().hooks.max_retries
                 return "" if 0 <= most < self.calls[offset] else f"its hook was called {self.calls[offset]} times"
         return ""
+
+    def retried(self, ledger: Ledger, offset: int) -> bool:
+        """Whether it was ordered that this one be tried again."""
+        return any(order.retry is not None and order.retry.offset == offset for order in self._orders(ledger))
 
     def _failed(self, offset: int) -> str:
         settings = self.settings()

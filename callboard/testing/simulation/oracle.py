@@ -4,11 +4,11 @@ from collections import Counter
 from collections.abc import Callable
 from dataclasses import dataclass
 
-from callboard.actors.effects import ImportPackages, RunHook
 from callboard.actors.decision import Perform
+from callboard.actors.effects import ImportPackages, RunHook
 from callboard.actors.subscriber import SubscriberSettings
 from callboard.messages import codec
-from callboard.messages.distribution import CommandResultMessage, PackageStatusMessage, Status
+from callboard.messages.distribution import CommandResultMessage, Kind, PackageStatusMessage, Status
 from callboard.messages.ledger import Ledger
 from callboard.testing.memory_repository import Node
 from callboard.testing.simulation.judgement import Excuses
@@ -57,6 +57,8 @@ class Oracle:
         self._tree: Tree = {"/": None}
         self._undo: list[tuple[int, Outcome | None]] = []  # outcomes that are not durable yet
         self._promised: dict[int, Line] = {}
+        self._hooked: set[int] = set()
+        """The packages whose post-import hook has succeeded."""
         self._durable = 0  # statuses below this sequence will never be taken back
         self.ledger = Ledger(instance="")
         self.outcomes: dict[int, Outcome] = {}
@@ -73,6 +75,11 @@ class Oracle:
         elif isinstance(effect, RunHook):
             self._excuses.calls[effect.due.offset] += 1
 
+    def ended(self, effect: Perform) -> None:
+        """An effect of the importer has succeeded."""
+        if isinstance(effect, RunHook):
+            self._hooked.add(effect.due.offset)
+
     def wrote(self, tree: dict[str, Node], ledger: bytes, durable: bool, effect: ImportPackages | None) -> None:
         """See ``Witness``."""
         step = Step(self.ledger, codec.decode(Ledger, ledger), effect)
@@ -82,6 +89,7 @@ class Oracle:
             self._demand(not step.old.paused_by, "nothing is imported in a pause", f"{effect.offsets}")
             self._check_pause(step.old)
         self._check_promises(step)
+        self._check_hooks(step)
         self._advance(step)
         if effect is not None:
             real = seen(tree)
@@ -155,9 +163,11 @@ class Oracle:
         if outcome in (Status.IMPORTED, Status.SUPERSEDED) and telling:
             self._demand(bool(step.lines.get(offset)), "an editable subscriber tells of everything", where)
         if outcome is Status.IMPORTED:
+            concerned = self._scene.packages[offset].concerns(self._name, self._settings().follows)
+            self._demand(concerned, "nothing is imported that is for others", where)
             self._demand(offset in step.applied, "what is told as imported is", where)
             fresh = before in (None, Status.HELD, Status.REMOVED_FAILED)
-            self._demand(fresh, "nothing is imported twice", f"{where}, which was {before}")
+            self._demand(fresh or self._excuses.retried(step.new, offset), "nothing is imported twice", f"{where}, which was {before}")
             self._check_overtaking(step, offset)
         elif outcome is Status.SUPERSEDED:
             later = any(other > offset for other in step.applied)
@@ -173,6 +183,11 @@ class Oracle:
         for held in step.new.held:
             overtaken = held.offset < offset and touch([path], [self._scene.packages[held.offset].act.path])
             self._demand(not overtaken, "nothing overtakes what is held", f"offset {offset} did {held.offset}")
+        for later, outcome in self.outcomes.items():
+            act = self._scene.packages[later].act
+            undone = later > offset and outcome is Status.IMPORTED and act.kind is not Kind.INVALIDATE
+            stale = undone and touch([path], [act.path])
+            self._demand(not stale, "nothing brings back what is out of date", f"offset {offset} does, after {later}")
 
     def _check_promises(self, step: Step) -> None:
         """No status is forgotten before it is on the log, and none is changed."""
@@ -184,6 +199,18 @@ class Oracle:
         for sequence, line in kept.items():
             self._demand(self._promised.setdefault(sequence, line) == line, "a status does not change", f"{line}")
 
+    def _check_hooks(self, step: Step) -> None:
+        """Each import owes a call of its hook, and no other than a call, or too many, ends that."""
+        if not self._settings().hooks.after_import:
+            return
+        due = {each.offset for each in step.new.hooks}
+        for offset in step.applied:
+            owed = offset in due or self._scene.packages[offset].act.kind is Kind.INVALIDATE
+            self._demand(owed, "an import owes its hook", f"offset {offset}")
+        failed = {at for at, told in step.lines.items() if Status.HOOK_FAILED in told}
+        forgotten = {each.offset for each in step.old.hooks} - due - failed - self._hooked
+        self._demand(not forgotten, "a hook is due until it was called", f"offsets {sorted(forgotten)}")
+
     def _check_pause(self, ledger: Ledger) -> None:
         """By the commands alone, as far as they are obeyed."""
         paused = False
@@ -193,8 +220,11 @@ class Oracle:
         self._demand(not paused, "a pause holds until it is undone", f"at command offset {ledger.command_offset}")
 
     def _difference(self, real: Tree) -> str:
-        wrong = [path for path in sorted(real.keys() | self._tree.keys()) if self._shown(real, path) != self._shown(self._tree, path)]
-        return "; ".join(f"{path} is {self._shown(real, path)}, not {self._shown(self._tree, path)}" for path in wrong)
+        shown = [
+            (path, self._shown(real, path), self._shown(self._tree, path))
+            for path in sorted(real.keys() | self._tree.keys())
+        ]
+        return "; ".join(f"{path} is {one}, not {other}" for path, one, other in shown if one != other)
 
     @staticmethod
     def _shown(tree: Tree, path: str) -> str:

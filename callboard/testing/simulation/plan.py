@@ -59,10 +59,11 @@ class Plan:
     """The numbers of the acts that are left of the seed's; None for all."""
 
     def shortened(self, kept: Iterable[int] | None = None, faults: Iterable[Fault] | None = None) -> "Plan":
-        """The same with these of the seed's acts only, and these faults only."""
+        """The same with these of the seed's acts only, by their numbers, and these faults only."""
         whole = plan(self.seed)
         numbers = tuple(sorted(kept)) if kept is not None else self.kept
-        acts = whole.acts if numbers is None else tuple(whole.acts[number] for number in numbers if number < len(whole.acts))
+        chosen = range(len(whole.acts)) if numbers is None else numbers
+        acts = tuple(whole.acts[number] for number in chosen)
         allowed = set(faults) if faults is not None else set(self.odds)
         odds = {fault: share for fault, share in whole.odds.items() if fault in allowed}
         return replace(whole, acts=acts, odds=odds, kept=numbers)
@@ -155,8 +156,9 @@ def _blows(rng: Random, edges: tuple[str, ...]) -> list[Act]:
     jumps = (-3600.0, -5.0, 5.0, 3600.0)
     for _ in range(rng.choice([0, 0, 2])):
         name = rng.choice([*edges, *PUBLISHERS])
-        jump_s = rng.choice(jumps if name in edges else jumps[1:3])
-        acts.append(Skew(when(), name, jump_s, rng.choice([0.9, 1.0, 1.1])))
+        jump_s = rng.choice(jumps if name in edges else (-2.0, 2.0))
+        rate = rng.choice([0.9, 1.0, 1.1]) if name in edges else 1.0
+        acts.append(Skew(when(), name, jump_s, rate))
     acts += [Spoil(when(), rng.choice(["missing", "corrupt"]), rng.uniform(0.5, 3.0)) for _ in range(rng.choice([0, 0, 1]))]
     acts += [Look(when(), rng.choice(PUBLISHERS)) for _ in range(rng.choice([0, 4]))]
     return acts

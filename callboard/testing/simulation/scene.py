@@ -63,6 +63,8 @@ class Scene:
         """A record is on the log."""
         if topic == TOPICS.package:
             act = self.acts[RecordHeaders.parse(record.headers).id]
+            again = any(sent.act is act for sent in self.packages.values())
+            self.demand(not again, "a request is shipped once", f"{act}, again at offset {record.offset}")
             self.packages[record.offset] = Sent(record.offset, act)
         elif topic == TOPICS.command:
             command = open_record(record, CommandMessage)

@@ -22,8 +22,9 @@ from callboard.messages.mailbox import (
 )
 from callboard.testing.simulation.fleet import Fleet
 
-ASK_S = 5.0
-AGREE_S = 60.0
+ASK_S = 15.0
+"""A question about the fleet waits for a read that is under way, ten seconds, where the log ends with a gap."""
+AGREE_S = 90.0
 """Virtual seconds in which views must agree with the log when nothing happens any more."""
 AGAIN_S = 1.0
 

@@ -78,6 +78,7 @@ class FatefulWorld(AgentWorld):
         strike: kills: the role of the actor, and how. False if there is nobody to kill.
         owners: who wants an effect.
         began: is told of every effect that begins.
+        ended: is told of every effect that has succeeded.
         requests: what is published, by the number that a request names as its source.
     """
 
@@ -92,6 +93,7 @@ class FatefulWorld(AgentWorld):
         strike: Callable[[str, Fault], bool],
         owners: Owners,
         began: Callable[[Perform], None],
+        ended: Callable[[Perform], None],
         requests: Mapping[str, Publish],
     ) -> None:
         super().__init__(log, blobs, spool, repository=repository, hooks=SimulatedHooks() if repository else None)
@@ -102,6 +104,7 @@ class FatefulWorld(AgentWorld):
         self._strike = strike
         self._owners = owners
         self._began = began
+        self._ended = ended
         self._requests = requests
 
     async def perform(self, effect: Perform) -> Any:
@@ -113,6 +116,7 @@ class FatefulWorld(AgentWorld):
             await doom.happen(LogUnavailable)
         self._began(effect)
         result = await self._carry_out(effect)
+        self._ended(effect)
         if doom is not None and doom.fault is Fault.KILL_AFTER:
             await doom.happen(LogUnavailable)
         return result

@@ -1,0 +1,80 @@
+"""Many seeds, on as many processes as the machine has cores; and what came of all of them."""
+
+import os
+import time
+from collections import Counter
+from collections.abc import Callable, Iterable
+from concurrent.futures import ProcessPoolExecutor
+from dataclasses import dataclass, field
+
+from callboard.testing.simulation.fates import Fault
+from callboard.testing.simulation.plan import plan
+from callboard.testing.simulation.run import Outcome, run
+
+
+@dataclass(slots=True)
+class Campaign:
+    """The sum of all outcomes."""
+
+    seeds: int = 0
+    steps: int = 0
+    fleet_s: float = 0.0
+    """Virtual seconds of fleets."""
+    took_s: float = 0.0
+    met: Counter[tuple[str, Fault]] = field(default_factory=Counter)
+    performed: Counter[str] = field(default_factory=Counter)
+    counts: Counter[str] = field(default_factory=Counter)
+    failed: list[Outcome] = field(default_factory=list)
+
+    def add(self, outcome: Outcome) -> None:
+        """Count one in."""
+        self.seeds += 1
+        self.steps += outcome.steps
+        self.fleet_s += outcome.virtual_s
+        self.met.update(outcome.met)
+        self.performed.update(outcome.performed)
+        self.counts.update(outcome.counts)
+        if outcome.violation is not None:
+            self.failed.append(outcome)
+
+    @property
+    def speed(self) -> str:
+        """How fast it went."""
+        took_s = max(self.took_s, 1e-9)
+        return (
+            f"{self.seeds} seeds in {self.took_s:.0f} s: {self.steps / took_s:,.0f} steps/s, "
+            f"{self.fleet_s / 3600 / took_s * 60:.1f} fleet-hours a minute"
+        )
+
+
+def campaign(
+    seeds: Iterable[int], told: Callable[[Outcome], None] = lambda _: None, processes: int | None = None
+) -> Campaign:
+    """Run all of them.
+
+    Args:
+        seeds: to be run, one after the other in each process.
+        told: is told of every outcome as it comes.
+        processes: as many as there are cores if not given; with 1 it is this one.
+    """
+    total, began_s = Campaign(), time.perf_counter()
+    count = processes or os.cpu_count() or 1
+
+    def take(outcome: Outcome) -> None:
+        total.add(outcome)
+        total.took_s = time.perf_counter() - began_s
+        told(outcome)
+
+    if count == 1:
+        for seed in seeds:
+            take(run_seed(seed))
+        return total
+    with ProcessPoolExecutor(count) as pool:
+        for outcome in pool.map(run_seed, seeds, chunksize=4):
+            take(outcome)
+    return total
+
+
+def run_seed(seed: int) -> Outcome:
+    """Run the whole plan of a seed."""
+    return run(plan(seed))

@@ -1,0 +1,46 @@
+"""The simulator is tested: bugs that can be put into the real code by name, each of which some seed has to find."""
+
+from collections.abc import Callable, Iterator
+from contextlib import AbstractContextManager, contextmanager
+from dataclasses import dataclass
+from typing import Any
+
+from callboard.testing.simulation.planted import ledgers, packages, shells
+from callboard.testing.simulation.planted.patch import Patch
+
+SEEDS_MAX = 200
+"""Within so many seeds every bug is found; see ``first_seed``."""
+
+BUGS: dict[str, Patch] = {bug.name: bug for module in (ledgers, packages, shells) for bug in module.BUGS}
+
+
+@dataclass(frozen=True, slots=True)
+class Finding:
+    """After how many seeds a bug was found, and by which rule; 0 if it was not."""
+
+    bug: str
+    seeds: int
+    rule: str
+
+
+def hunt(name: str, run_seed: Callable[[int], Any], seeds_max: int = SEEDS_MAX) -> Finding:
+    """Run seed after seed with this bug in the code until one finds it.
+
+    Args:
+        name: of the bug.
+        run_seed: runs a seed; its outcome has a violation, or not.
+        seeds_max: how many are tried.
+    """
+    with planted(name):
+        for seed in range(seeds_max):
+            if (violation := run_seed(seed).violation) is not None:
+                return Finding(name, seed + 1, violation.rule)
+    return Finding(name, 0, "")
+
+
+@contextmanager
+def planted(name: str) -> Iterator[None]:
+    """Have this bug in the code, in this process."""
+    bug: AbstractContextManager[None] = BUGS[name].applied()
+    with bug:
+        yield

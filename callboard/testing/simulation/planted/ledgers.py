@@ -1,0 +1,128 @@
+"""Bugs in what a subscriber remembers, and tells."""
+
+from dataclasses import replace
+from typing import Any
+
+from callboard.actors.decision import Done, Failed
+from callboard.actors.effects import Append
+from callboard.actors.subscriber import bookkeeping, hooks_due, retrial
+from callboard.actors.subscriber.book import Book
+from callboard.actors.subscriber.bookkeeper import Bookkeeper
+from callboard.actors.subscriber.head import Head
+from callboard.actors.subscriber.orders import Orders
+from callboard.errors import RepositoryUnavailable
+from callboard.messages.distribution import Status
+from callboard.messages.ledger import Ledger
+from callboard.messages.mailbox import StatusesPending
+from callboard.testing.simulation.disk import SimulatedRepository
+from callboard.testing.simulation.fates import before_deed
+from callboard.testing.simulation.planted.patch import Patch
+
+
+def _forgetful_adoption(**forgotten: Any) -> Any:
+    def wrong(right: Any) -> Any:
+        def adopt(ledger: Ledger | None, subscriber: str, new_instance: str) -> Ledger:
+            adopted: Ledger = right(ledger, subscriber, new_instance)
+            return replace(adopted, **forgotten)
+
+        return adopt
+
+    return wrong
+
+
+def _told_too_much(right: Any) -> Any:
+    def statuses_sent(ledger: Ledger, sequence: int) -> Ledger:
+        return replace(right(ledger, sequence), outbox=())
+
+    return statuses_sent
+
+
+def _told_too_soon(right: Any) -> Any:
+    def tellable(ledger: Ledger, stored: Ledger | None, above: int) -> StatusesPending:
+        del stored
+        found: StatusesPending = right(ledger, ledger, above)
+        return found
+
+    return tellable
+
+
+def _careless_saves(right: Any) -> Any:
+    def save(self: Book, *, durable: bool) -> Any:
+        del durable
+        return right(self, durable=False)
+
+    return save
+
+
+def _sure_bookkeeper(right: Any) -> Any:
+    def receive(self: Bookkeeper, message: Any, origin: Any, now: Any) -> Any:
+        if isinstance(message, Failed) and isinstance(message.effect, Append):
+            message = Done(message.effect, ())
+        return right(self, message, origin, now)
+
+    return receive
+
+
+def _silent_skips(right: Any) -> Any:
+    def leave(self: Head, head: Any, status: Status | None, now: Any, reason: str = "") -> None:
+        right(self, head, None if status is Status.SKIPPED else status, now, reason)
+
+    return leave
+
+
+def _two_transactions(right: Any) -> Any:
+    async def apply(self: SimulatedRepository, operations: Any, ledger: bytes) -> None:
+        await self.save(ledger)
+        await before_deed(RepositoryUnavailable)
+        await right(self, operations, ledger)
+
+    return apply
+
+
+def _no_attempts(right: Any) -> Any:
+    async def save(self: SimulatedRepository, ledger: bytes, durable: bool = True) -> None:
+        if durable:
+            await right(self, ledger, durable)
+
+    return save
+
+
+def _hooks_once(right: Any) -> Any:
+    def ended(self: Any, outcome: Any, now: Any) -> Any:
+        if isinstance(outcome, Failed):
+            outcome = Done(outcome.effect, None)
+        return right(self, outcome, now)
+
+    return ended
+
+
+def _deaf_to_pauses(right: Any) -> Any:
+    def pace(self: Orders, command: Any) -> Any:
+        answer = right(self, command)
+        return replace(answer, ledger=replace(answer.ledger, paused_by="")) if hasattr(answer, "ledger") else answer
+
+    return pace
+
+
+def _retrial_for_good(right: Any) -> Any:
+    def failed(self: Any, tried: Any, error: Any, now: Any) -> Any:
+        self._end(tried.offset, Status.SKIPPED, "", now)
+        return right(self, tried, error, now)
+
+    return failed
+
+
+BUGS = (
+    Patch("statuses are forgotten when earlier ones were sent", bookkeeping, "statuses_sent", _told_too_much),
+    Patch("statuses are told before they are stored", bookkeeping, "tellable", _told_too_soon),
+    Patch("nothing but content is stored durably", Book, "save", _careless_saves),
+    Patch("a restart counts statuses from one again", bookkeeping, "adopt", _forgetful_adoption(next_sequence=1)),
+    Patch("a restart ends a pause", bookkeeping, "adopt", _forgetful_adoption(paused_by="")),
+    Patch("a pause is acknowledged only", Orders, "_pace", _deaf_to_pauses),
+    Patch("a failed append counts as one", Bookkeeper, "receive", _sure_bookkeeper),
+    Patch("a skip is not told", Head, "leave", _silent_skips),
+    Patch("content and ledger are two transactions", SimulatedRepository, "apply", _two_transactions),
+    Patch("attempts are not stored", SimulatedRepository, "save", _no_attempts),
+    Patch("a hook that fails is not called again", hooks_due.HooksDue, "ended", _hooks_once),
+    Patch("a held package that fails is dropped", retrial.Retrial, "failed", _retrial_for_good),
+)

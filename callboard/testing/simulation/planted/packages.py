@@ -1,0 +1,144 @@
+"""Bugs in what becomes of packages."""
+
+from typing import Any
+
+from callboard.actors.publisher.error_queue import ErrorQueues
+from callboard.actors.publisher.package_index import PackageIndex
+from callboard.actors.subscriber import bookkeeping, clearing, coalescing, head, quarantine
+from callboard.actors.subscriber.backlog import Backlog
+from callboard.actors.subscriber.recall import Recall
+from callboard.actors.subscriber.settings import SubscriberSettings
+from callboard.content import collection
+from callboard.backends.repository import Delete, Prune
+from callboard.testing import memory_repository
+from callboard.testing.simulation.planted.patch import Patch
+
+
+def _impatient(right: Any) -> Any:
+    def judge(error: Any, attempts: int, settings: Any) -> Any:
+        return right(error, attempts + 1, settings)
+
+    return judge
+
+
+def _one_more(right: Any) -> Any:
+    def mark(ledger: Any, publisher: str, offset: int) -> Any:
+        return right(ledger, publisher, offset - 1)
+
+    return mark
+
+
+def _of_everybody(right: Any) -> Any:
+    def mark(ledger: Any, publisher: str, offset: int) -> Any:
+        found = [each for each in ledger.clears if each.offset >= offset]
+        return found[0] if found else right(ledger, publisher, offset)
+
+    return mark
+
+
+def _greedy(right: Any) -> Any:
+    def supersedes(later: Any, earlier: Any, between: Any) -> bool:
+        shared = (later.trees | later.nodes) & (earlier.trees | earlier.nodes)
+        below = any(path.startswith(f"{folder}/") for path in later.trees for folder in earlier.trees)
+        return bool(shared or below or right(later, earlier, between))
+
+    return supersedes
+
+
+def _nothing_is_touched(right: Any) -> Any:
+    def touched_by(self: Any, message: Any) -> Any:
+        return right(self, message)[:0]
+
+    return touched_by
+
+
+def _equal_paths(right: Any) -> Any:
+    def touched_by(self: Any, message: Any) -> Any:
+        return tuple(each for each in right(self, message) if set(each.paths) & set(message.paths))
+
+    return touched_by
+
+
+def _everybodys(right: Any) -> Any:
+    def follows_publisher(self: Any, publisher: str) -> bool:
+        return right(self, publisher) or bool(publisher)
+
+    return follows_publisher
+
+
+def _no_prune(right: Any) -> Any:
+    def carry_out(tree: Any, operation: Any) -> None:
+        if not isinstance(operation, Prune):
+            right(tree, operation)
+
+    return carry_out
+
+
+def _shallow_delete(right: Any) -> Any:
+    def carry_out(tree: Any, operation: Any) -> None:
+        if isinstance(operation, Delete):
+            tree.pop(operation.path, None)
+        else:
+            right(tree, operation)
+
+    return carry_out
+
+
+def _no_references(right: Any) -> Any:
+    def references(event: Any) -> tuple[str, ...]:
+        return right(event)[:0]  # type: ignore[no-any-return]
+
+    return references
+
+
+def _recall_anything(right: Any) -> Any:
+    def look(self: Any, it: Any) -> str:
+        said: str = right(self, it)
+        return "" if "touched its paths" in said else said
+
+    return look
+
+
+def _skip_one(right: Any) -> Any:
+    def queue(self: Any, publisher: str, after: int) -> Any:
+        return right(self, publisher, after + 1)
+
+    return queue
+
+
+def _old_news(right: Any) -> Any:
+    del right
+    return lambda self, name, queue, status: None
+
+
+def _drops_two(right: Any) -> Any:
+    def drop(self: Any, offset: int) -> None:
+        right(self, offset + 1)
+
+    return drop
+
+
+def _outbox_unsorted(right: Any) -> Any:
+    def not_told(ledger: Any, **line: Any) -> Any:
+        return right(ledger, **line | {"status": type(line["status"]).IMPORTED})
+
+    return not_told
+
+
+BUGS = (
+    Patch("a package is given up one try too soon", head, "judge", _impatient),
+    Patch("a clear takes one package too many", clearing, "mark", _one_more),
+    Patch("a clear takes the packages of every publisher", clearing, "mark", _of_everybody),
+    Patch("whatever is touched again is left out", coalescing, "supersedes", _greedy),
+    Patch("what is held is overtaken", quarantine.HeldPaths, "touched_by", _nothing_is_touched),
+    Patch("only the same path waits for what is held", quarantine.HeldPaths, "touched_by", _equal_paths),
+    Patch("every publisher is followed", SubscriberSettings, "follows_publisher", _everybodys),
+    Patch("a repository does not prune", memory_repository, "_carry_out", _no_prune),
+    Patch("a repository removes a folder, not what is in it", memory_repository, "_carry_out", _shallow_delete),
+    Patch("the janitor removes what is referred to", collection, "_references", _no_references),
+    Patch("a retry brings back what is out of date", Recall, "_look", _recall_anything),
+    Patch("a queue begins one offset too late", PackageIndex, "queue", _skip_one),
+    Patch("errors stay in their queue for ever", ErrorQueues, "_settle", _old_news),
+    Patch("the backlog drops one record too many", Backlog, "drop", _drops_two),
+    Patch("every status says imported", bookkeeping, "told", _outbox_unsorted),
+)
