@@ -28,7 +28,6 @@ from callboard.messages.record import NewRecord
 from callboard.testing.memory_blob_store import MemoryBlobStore
 from callboard.testing.memory_repository import MemoryRepository, MemoryStore
 
-
 FAILS_AFTER_S = 1.0
 """Nobody finds out at once that a line is cut. In virtual time, like all times here."""
 
