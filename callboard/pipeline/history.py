@@ -45,7 +45,7 @@ def latencies(package: DataFrame, discovery: DataFrame, status: DataFrame, log_i
 
 
 def first_announced(words: DataFrame, log_id: str) -> DataFrame:
-    """When each subscriber first announced each position, also -1, that it has nothing: subscriber, position, had_ns."""
+    """When each subscriber first announced each position, also -1 for none: subscriber, position, had_ns."""
     steps = words.where((sql.col("log_id") == log_id) | (sql.col("position") < 0))
     return steps.groupBy("subscriber", "position").agg(sql.min("time_ns").alias("had_ns"))
 
