@@ -37,7 +37,7 @@ GAP_S = 1.0
 """At most one announcement in so many seconds."""
 AGAIN_S = 1.0
 GOODBYE_S = 3.0
-"""How long the announcer waits for the importer's last words when the agent is stopped."""
+"""How long the announcer waits for the importer's last words when the agent is stopped, once it imports nothing."""
 READY = "ready"
 """The timer to look whether the subscriber has become ready."""
 
@@ -117,7 +117,8 @@ class Announcer:
 
     def _tick(self, key: str, now: Moment) -> Iterator[Effect]:
         if key == "goodbye":
-            yield Stopped()
+            busy = self._report is not None and self._report.state is State.IMPORTING
+            yield After(key, GOODBYE_S) if busy else Stopped()
         elif key == "again" and self._tenure.watching:
             yield from self._tenure.watch()
         elif key != READY:

@@ -201,6 +201,19 @@ def test_it_does_not_wait_for_a_dead_importer_for_ever() -> None:
     assert it.stopped
 
 
+def test_it_waits_for_the_goodbye_of_an_importer_at_work_however_long_that_takes() -> None:
+    it = AnnouncerDriver().admitted()
+    it.hear(state=State.IMPORTING)
+    it.feed(Stopping())
+    for _ in range(5):
+        it.tick("goodbye")
+    assert not it.stopped
+    it.hear(state=State.STOPPED)
+    it.tick("soon")
+    assert it.append().state is State.STOPPED
+    assert it.stopped
+
+
 def test_who_never_said_a_word_needs_no_goodbye() -> None:
     it = AnnouncerDriver()
     it.feed(Stopping())
