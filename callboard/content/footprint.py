@@ -11,6 +11,10 @@ from callboard.content.manifest import Form, Header, ManifestEntry, read_roots
 from callboard.errors import PackageError, SchemaTooNew
 from callboard.messages.distribution import Kind, PackageMessage
 
+LEADING_BYTES_MAX = 8 << 20
+"""What the folders that lead to a package's paths may take. Deep paths that fill one record name hundreds of megabytes
+of them, which is more than leaving a package out could save."""
+
 
 @dataclass(frozen=True, slots=True)
 class Footprint:
@@ -43,6 +47,8 @@ def footprint(message: PackageMessage) -> Footprint:
             return _of_content(message.content)
         except (PackageError, SchemaTooNew):
             pass  # whoever imports it will say what is wrong with it
+    if sum(len(path) * path.count("/") for path in message.paths) > LEADING_BYTES_MAX:
+        return Footprint()
     deep = frozenset(message.deep_paths)
     unsure = frozenset(message.paths) - deep
     leading = {folder for path in message.paths for folder in leading_folders(path)}
