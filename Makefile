@@ -12,7 +12,7 @@ GENERATE := $(BIN)/python callboard/messages/proto/generate.py
 .DELETE_ON_ERROR:
 .NOTPARALLEL: # every target uses the one .venv, and the tools use both cores by themselves
 .SUFFIXES:
-.PHONY: help demo test test-servers behaviours endurance conformance planted-bugs fuzz lint bench plots gen check-gen clean
+.PHONY: help demo test test-servers behaviours endurance chaos kill-points soak conformance planted-bugs sim sim-planted fuzz lint bench plots gen check-gen clean
 
 help: ## List what can be made; ARGS="..." is passed on to the command behind a target.
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "  make %-13s %s\n", $$1, $$2}' $(firstword $(MAKEFILE_LIST))
@@ -41,6 +41,21 @@ fuzz: $(VENV)/.ready-fuzz ## Feed made-up bytes to every reader, each for some t
 endurance: $(VENV)/.ready-test ## Have ten processes append for a minute each on PostgreSQL and Kafka, and count what came of it.
 	@CALLBOARD_LONG=1 $(BIN)/python -m pytest -s tests/conformance/postgres/test_append_order.py \
 	  tests/conformance/kafka/test_ten_writers.py $(ARGS)
+
+chaos: $(VENV)/.ready-test ## Strike a fleet on SQLite, PostgreSQL and Kafka for a minute each; ARGS="--subscribers 20 --minutes 2".
+	@for log in $(or $(ON),sqlite postgres kafka); do $(BIN)/callboard chaos --on $$log $(ARGS) || exit 1; done
+
+sim: $(VENV)/.ready-demo ## Simulate fleets in which everything fails, on all cores: make sim SEEDS=2000.
+	@$(BIN)/callboard simulate --again tests/simulation/seeds.txt --keep --seeds $(or $(SEEDS),200) $(ARGS)
+
+sim-planted: $(VENV)/.ready-demo ## Show after how many seeds the simulator finds each bug that is planted for it.
+	@$(BIN)/callboard simulate --planted $(ARGS)
+
+kill-points: $(VENV)/.ready-test ## Kill importers and a SQLite log at every system call that writes, or fail it; needs strace.
+	@$(BIN)/python -m tests.chaos.kill_points $(ARGS)
+
+soak: $(VENV)/.ready-test ## See that memory, descriptors and threads stay flat: make soak MINUTES=10.
+	@$(BIN)/python -m tests.chaos.soak --minutes $(or $(MINUTES),10)
 
 lint: $(VENV)/.ready-lint ## Check style, types, layers and that the generated code is up to date.
 	@$(BIN)/ruff check .

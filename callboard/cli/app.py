@@ -8,6 +8,7 @@ import typer
 from callboard.cli import (
     archive,
     blobs,
+    chaos,
     clear,
     command,
     delete,
@@ -32,6 +33,7 @@ from callboard.cli import (
     run_publisher,
     run_subscriber,
     seed,
+    simulate,
     status,
     test,
     trim,
@@ -66,6 +68,8 @@ def callboard(
 
 # One line for each command.
 app.command()(demo.demo)
+app.command()(chaos.chaos)
+app.command()(simulate.simulate)
 app.command()(with_board_options(init.init))
 app.add_typer(run, name="run", help="Run a subscriber or a publisher until it is stopped.")
 run.command()(with_board_options(run_subscriber.subscriber))

@@ -36,6 +36,7 @@ class LocalKafka(Protocol):
     data: Path
     bootstrap: str
     secure_bootstrap: str
+    relayed_port: int
     certificate: Path
 
     def start(self) -> None:
@@ -64,11 +65,12 @@ class KafkaMissing(Exception):
 
 
 @contextmanager
-def local_kafka(brokers: int = 1, secure: str = "") -> Iterator[LocalKafka]:
+def local_kafka(brokers: int = 1, secure: str = "", relay_port: int = 0) -> Iterator[LocalKafka]:
     """A new cluster that runs; see ``LocalKafka`` in ``deploy/kafka/broker.py``. Raises ``KafkaMissing``."""
     script = _script()
     with tempfile.TemporaryDirectory(prefix="kafka-") as folder:
-        cluster = script.LocalKafka(Path(folder) / "data", brokers=brokers, secure=secure, leash=True)
+        options = {"brokers": brokers, "secure": secure, "leash": True, "relay_port": relay_port}
+        cluster = script.LocalKafka(Path(folder) / "data", **options)
         try:
             try:
                 cluster.start()

@@ -39,6 +39,9 @@ START_TIMEOUT_S = 60.0
 
 POLL_S = 0.01
 
+CONNECTIONS_MAX = 600
+"""A subscriber with its actors in processes has some ten."""
+
 
 class PostgresServer:
     """A server that runs, with ``fsync`` as in production.
@@ -65,6 +68,12 @@ class PostgresServer:
     def tcp_url(self) -> str:
         """The same over TCP, with the password."""
         return f"postgresql://postgres:{PASSWORD}@127.0.0.1:{self.port}/postgres"
+
+    @property
+    def pid(self) -> int:
+        """Its first process, the parent of all others."""
+        assert self._process is not None
+        return self._process.pid
 
     def start(self) -> None:
         """Start it, again after ``stop`` or ``kill``, and wait until it answers."""
@@ -107,7 +116,8 @@ class PostgresServer:
         """Whether the process that this starts comes to answer; a predecessor's children can prevent it."""
         ready = self._folder / "data" / "postmaster.pid"
         ready.unlink(missing_ok=True)
-        options = ["-k", str(self._folder), "-p", str(self.port), "-h", "127.0.0.1", "-c", "max_connections=250"]
+        options = ["-k", str(self._folder), "-p", str(self.port), "-h", "127.0.0.1"]
+        options += ["-c", f"max_connections={CONNECTIONS_MAX}"]
         with (self._folder / "server.log").open("ab") as log:
             process: subprocess.Popen[bytes] = subprocess.Popen(  # noqa: S603
                 [str(self._programs / "postgres"), "-D", str(self._folder / "data"), *options],

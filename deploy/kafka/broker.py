@@ -48,10 +48,10 @@ process.roles=broker,controller
 node.id={node}
 controller.quorum.voters={voters}
 listeners={listeners},CONTROLLER://127.0.0.1:{controller}
-advertised.listeners={listeners}
+advertised.listeners={advertised}
 controller.listener.names=CONTROLLER
 inter.broker.listener.name=PLAINTEXT
-listener.security.protocol.map=CONTROLLER:PLAINTEXT,PLAINTEXT:PLAINTEXT,SECURE:SASL_SSL
+listener.security.protocol.map=CONTROLLER:PLAINTEXT,PLAINTEXT:PLAINTEXT,RELAYED:PLAINTEXT,SECURE:SASL_SSL
 log.dirs={folder}/log
 num.partitions=1
 auto.create.topics.enable=false
@@ -116,14 +116,22 @@ class LocalKafka:
         libs: the folder with the jars.
         brokers: how many, when the folder is new.
         secure: ``user:password`` for an additional SASL_SSL listener, when the folder is new.
+        relay_port: where a relay to ``relayed_port`` listens, for clients that are to come through it; when the folder
+            is new, and for one broker.
         leash: have the kernel end the brokers with this process, however it ends (where there is setpriv).
     """
 
     def __init__(
-        self, data: Path, libs: Path = HOME / "libs", brokers: int = 1, secure: str = "", leash: bool = False
+        self,
+        data: Path,
+        libs: Path = HOME / "libs",
+        brokers: int = 1,
+        secure: str = "",
+        leash: bool = False,
+        relay_port: int = 0,
     ) -> None:
         self.data, self._libs = data.absolute(), libs
-        self._brokers, self._secure, self._leash = brokers, secure, leash
+        self._brokers, self._secure, self._leash, self._relay_port = brokers, secure, leash, relay_port
         self._processes: dict[int, subprocess.Popen[bytes]] = {}
 
     @property
@@ -135,6 +143,11 @@ class LocalKafka:
     def secure_bootstrap(self) -> str:
         """The same for the SASL_SSL listener."""
         return ",".join(f"127.0.0.1:{port}" for port in self._settings()["secure_ports"].values())
+
+    @property
+    def relayed_port(self) -> int:
+        """The port of the listener that names the relay to its clients."""
+        return self._settings()["relayed_ports"]["1"]
 
     @property
     def certificate(self) -> Path:
@@ -203,16 +216,18 @@ class LocalKafka:
         """Choose ports, write the settings and format the folders of all brokers."""
         self.data.mkdir(parents=True, exist_ok=True)
         nodes = range(1, self._brokers + 1)
-        free = iter(_free_ports(3 * self._brokers))
-        ports, secure_ports, controllers = ({node: next(free) for node in nodes} for _ in range(3))
+        free = iter(_free_ports(4 * self._brokers))
+        ports, secure_ports, relayed_ports, controllers = ({node: next(free) for node in nodes} for _ in range(4))
         voters = ",".join(f"{node}@127.0.0.1:{controllers[node]}" for node in nodes)
         if self._secure:
             self._make_certificate()
         for node in nodes:
             listeners = f"PLAINTEXT://127.0.0.1:{ports[node]}"
             listeners += f",SECURE://127.0.0.1:{secure_ports[node]}" if self._secure else ""
+            relayed, relay = (f",RELAYED://127.0.0.1:{port}" for port in (relayed_ports[node], self._relay_port))
             text = PROPERTIES.format(
-                node=node, voters=voters, listeners=listeners, controller=controllers[node],
+                node=node, voters=voters, listeners=listeners + relayed * bool(self._relay_port),
+                advertised=listeners + relay * bool(self._relay_port), controller=controllers[node],
                 folder=self.data / f"node-{node}", replicas=min(3, self._brokers), in_sync=min(2, self._brokers),
             )  # fmt: skip
             self._properties(node).write_text(text + self._secure_properties())
@@ -220,7 +235,11 @@ class LocalKafka:
         for node in nodes:
             self._java("kafka.tools.StorageTool", "format", "-t", cluster_id, "-c", str(self._properties(node)))
         (self.data / "cluster.json").write_text(
-            json.dumps({"ports": ports, "secure_ports": secure_ports if self._secure else {}})
+            json.dumps({
+                "ports": ports,
+                "secure_ports": secure_ports if self._secure else {},
+                "relayed_ports": relayed_ports if self._relay_port else {},
+            })
         )
 
     def _secure_properties(self) -> str:

@@ -18,6 +18,7 @@ from pathlib import Path
 
 from callboard.backends.logs.sqlite import SqliteLog
 from callboard.backends.repositories import open_repository
+from callboard.backends.repository import Repository
 from callboard.messages.record import NewRecord
 from callboard.testing.conformance.repository.harness import shapes
 from tests.chaos import system_calls
@@ -59,8 +60,8 @@ class ImporterSubject:
             return f"the ledger says {ledger}"
         return "" if ledger.imported + ledger.superseded == 5 else f"imported {ledger.imported} of 5"
 
-    def _repository(self) -> object:
-        return open_repository(self._kind + ":" + ("out.db" if self._kind == "sqlite" else "out"), self._folder / "place")
+    def _repository(self) -> Repository:
+        return open_repository(f"{self._kind}:out", self._folder / "place")
 
 
 class LogSubject:
@@ -178,7 +179,7 @@ def main() -> int:
     parser.add_argument("--fault", choices=FAULTS, action="append", help="only this one; repeatable")
     chosen = parser.parse_args()
     if system_calls.STRACE is None:
-        print("strace is not installed; install it (Debian, Ubuntu: apt install strace)", file=sys.stderr)
+        sys.stderr.write("strace is not installed; install it (Debian, Ubuntu: apt install strace)\n")
         return 2
     problems = strikes = 0
     for fault in chosen.fault or FAULTS:
@@ -187,13 +188,13 @@ def main() -> int:
             with tempfile.TemporaryDirectory(prefix="callboard-points-") as folder:
                 tally = strike_at_all(make(Path(folder)), FAULTS[fault], Path(folder), chosen.every)
             took_s = time.monotonic() - started_s
-            print(f"{name}, {fault}: {tally.strikes} points of {tally.calls} calls, "
-                  f"{len(tally.problems)} inconsistent, {took_s:.0f} s", flush=True)
-            for problem in tally.problems:
-                print(f"  {problem}", flush=True)
+            sys.stdout.write(f"{name}, {fault}: {tally.strikes} points of {tally.calls} calls, "
+                             f"{len(tally.problems)} inconsistent, {took_s:.0f} s\n")
+            sys.stdout.writelines(f"  {problem}\n" for problem in tally.problems)
+            sys.stdout.flush()
             strikes += tally.strikes
             problems += len(tally.problems)
-    print(f"kill points: {strikes}, {'all consistent' if not problems else f'{problems} INCONSISTENT'}")
+    sys.stdout.write(f"kill points: {strikes}, {'all consistent' if not problems else f'{problems} INCONSISTENT'}\n")
     return 1 if problems else 0
 
 

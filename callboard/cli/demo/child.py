@@ -49,6 +49,12 @@ class Child:
         return self._process is not None and self._process.poll() is None
 
     @property
+    def pid(self) -> int:
+        """Its process, or that of its last run."""
+        assert self._process is not None
+        return self._process.pid
+
+    @property
     def stdin(self) -> IO[bytes]:
         """Where to write to it."""
         assert self._process is not None

@@ -5,7 +5,7 @@ from collections.abc import AsyncIterator, Callable, Iterator
 from contextlib import asynccontextmanager
 from dataclasses import dataclass
 
-from callboard.backends.repository import Entry, EntryKind, Put, Repository
+from callboard.backends.repository import Entry, EntryKind, Put, Repository, Source
 
 Shape = tuple[EntryKind, int, bytes]
 """What is at a path: its kind, its mode, and its content or target. The mode of a link means nothing: 0."""
@@ -50,7 +50,7 @@ def link(path: str, target: str) -> Put:
     return Put(Entry(path, EntryKind.LINK, target=target))
 
 
-def shapes(repository: Repository, path: str = "/") -> dict[str, Shape]:
+def shapes(repository: Source, path: str = "/") -> dict[str, Shape]:
     """Everything below ``path``, without ``path`` itself, in the order of the export."""
     return {entry.path: shape(entry) for entry in repository.entries(path, deep=True) if entry.path != path}
 

@@ -1,0 +1,49 @@
+"""``callboard chaos``: a fleet on real processes, struck in every way there is, and compared at the end."""
+
+import asyncio
+import shutil
+import tempfile
+from pathlib import Path
+from typing import Annotated
+
+import typer
+from rich.console import Console
+
+from callboard.actors.runtime import Runtime
+from callboard.cli.chaos.places import On
+from callboard.cli.logs import configure_logging
+from callboard.errors import RequestRefused
+
+SHOWN = 20
+"""Differences, of which one is enough to fail."""
+
+
+def chaos(
+    on: Annotated[On, typer.Option(help="The log; servers are started for the run, and struck as well.")] = On.SQLITE,
+    subscribers: Annotated[int, typer.Option(min=1, max=100, help="How many.")] = 6,
+    minutes: Annotated[float, typer.Option(min=0.01, help="How long to strike.")] = 1.0,
+    seed: Annotated[int, typer.Option(help="Of edits and strikes; what they meet is up to the machine.")] = 1,
+    runtime: Annotated[Runtime, typer.Option(help="Each actor in a process of its own, or embedded.")] = "processes",
+    keep: Annotated[Path | None, typer.Option(help="An empty folder to work in, which is then kept.")] = None,
+) -> None:
+    """Strike a fleet's processes, server, network, disk and descriptors, and compare every byte at the end."""
+    from callboard.cli.chaos.run import run  # takes a while, and no other command needs it
+
+    console = Console(stderr=True)
+    configure_logging("critical")
+    folder = (keep or Path(tempfile.mkdtemp(prefix="callboard-chaos-"))).resolve()
+    folder.mkdir(parents=True, exist_ok=True)
+    if any(folder.iterdir()):
+        raise RequestRefused(f"{folder} is not empty; name another folder with --keep")
+    names = [f"edge-{number}" for number in range(1, subscribers + 1)]
+    try:
+        outcome = asyncio.run(run(on, names, minutes * 60, seed, runtime, folder, console))
+    finally:
+        if keep is None:
+            shutil.rmtree(folder, ignore_errors=True)
+    for difference in outcome.differences[:SHOWN]:
+        console.print(difference, markup=False)
+    Console(width=100).print(outcome.recoveries.table(f"{on.value}, {subscribers} subscribers, {minutes:g} minutes"))
+    typer.echo(str(outcome))
+    if not outcome.good:
+        raise typer.Exit(1)
