@@ -2,6 +2,7 @@
 
 from collections.abc import AsyncIterator, Mapping
 from dataclasses import dataclass
+from shlex import quote
 
 from callboard.app.board import Callboard
 from callboard.app.log_records import newest_start, records
@@ -102,9 +103,9 @@ def _said(row: SubscriberStatus) -> Finding | None:
         return problem(f"{row.name} has been silent for {row.seen_s:.0f} s", fix)
     if row.state in _FIXES and row.liveness == "live":
         what = f"{row.name} is {row.state}: {row.reason or row.last_error or 'it gave no reason'}"
-        return problem(what, _FIXES[row.state].format(name=row.name))
+        return problem(what, _FIXES[row.state].format(name=quote(row.name)))
     if row.errors:
-        fix = f"see `callboard errors {row.name}`, and publish what it names again"
+        fix = f"see `callboard errors {quote(row.name)}`, and publish what it names again"
         return advice(f"{row.name} gave up on {row.errors} packages", fix)
     return None
 
@@ -112,7 +113,7 @@ def _said(row: SubscriberStatus) -> Finding | None:
 async def _left(board: Callboard, slowest: SubscriberStatus, retention: Retention) -> list[Finding]:
     """How long, and how many bytes, until the slowest subscriber's next package goes."""
     at = f"the slowest, {slowest.name}, is at offset {slowest.offset}, {slowest.lag_packages} packages behind"
-    fix = f"see `callboard queue {slowest.name}` for what holds it up, or raise "
+    fix = f"see `callboard queue {quote(slowest.name)}` for what holds it up, or raise "
     found = []
     if (kept_s := retention.older_than_s) is not None:
         left_s = max(0.0, kept_s - slowest.lag_s)

@@ -1,6 +1,7 @@
 """What stands in a subscriber's way, in words, and the commands that help."""
 
 from collections.abc import Iterator
+from shlex import quote
 
 from callboard.app.views import Remedy, SubscriberStatus, Trouble
 
@@ -26,14 +27,14 @@ def _absence(row: SubscriberStatus) -> Iterator[Trouble]:
         case "gone":
             yield Trouble(
                 f"{last}; it ran as {where}, and nothing waits for it any more",
-                (Remedy(f"callboard forget {row.name} --reason TEXT", "if it never comes back"),),
+                (Remedy(f"callboard forget {quote(row.name)} --reason TEXT", "if it never comes back"),),
             )
         case "stopped" if row.lag_packages > 0:
             yield Trouble(
                 row.reason or "said goodbye with packages before it; nothing waits for it",
                 (
-                    Remedy(f"callboard run subscriber {row.name} --into {row.repository or 'PLACE'}", "goes on"),
-                    Remedy(f"callboard forget {row.name} --reason TEXT", "if it never comes back"),
+                    Remedy(f"callboard run subscriber {quote(row.name)} --into {_place(row)}", "goes on"),
+                    Remedy(f"callboard forget {quote(row.name)} --reason TEXT", "if it never comes back"),
                 ),
             )
 
@@ -41,9 +42,10 @@ def _absence(row: SubscriberStatus) -> Iterator[Trouble]:
 def _state(row: SubscriberStatus) -> Iterator[Trouble]:
     if row.liveness != "live":
         return
-    head = [Remedy(f"callboard retry {row.name}", "tries it again now")]
+    name = quote(row.name)
+    head = [Remedy(f"callboard retry {name}", "tries it again now")]
     if row.editable:
-        head.append(Remedy(f"callboard skip {row.name} --reason TEXT", "passes it over for good"))
+        head.append(Remedy(f"callboard skip {name} --reason TEXT", "passes it over for good"))
     match row.state:
         case "blocked":
             yield Trouble(f"{_head(row)} cannot be imported: {row.reason}", tuple(head))
@@ -54,23 +56,26 @@ def _state(row: SubscriberStatus) -> Iterator[Trouble]:
                 row.reason,
                 (
                     Remedy("callboard publish SOURCE", "puts everything on the log again"),
-                    Remedy(f"callboard run subscriber {row.name} --on-gap earliest", "then goes on with what is there"),
+                    Remedy(
+                        f"callboard run subscriber {name} --into {_place(row)} --on-gap earliest",
+                        "then goes on with what is there",
+                    ),
                 ),
             )
         case "staged":
             yield Trouble(
                 _said(row) or f"{_head(row)} waits for the verdict of {row.golden}",
                 (
-                    Remedy(f"callboard queue {row.golden}", "what the golden one is at"),
-                    Remedy(f"callboard retry {row.name} --without-golden", "imports this one package all the same"),
+                    Remedy(f"callboard queue {quote(row.golden)}", "what the golden one is at"),
+                    Remedy(f"callboard retry {name} --without-golden", "imports this one package all the same"),
                 ),
             )
         case "paused":
-            yield Trouble(_said(row) or "was told to pause", (Remedy(f"callboard resume {row.name}", "goes on"),))
+            yield Trouble(_said(row) or "was told to pause", (Remedy(f"callboard resume {name}", "goes on"),))
         case "throttled":
             yield Trouble(
                 _said(row) or f"imports {row.throttle_per_min} packages a minute at most",
-                (Remedy(f"callboard throttle {row.name} 0", "lifts the limit"),),
+                (Remedy(f"callboard throttle {name} 0", "lifts the limit"),),
             )
         case "waiting":
             yield Trouble(f"{row.reason}; goes on by itself when it can")
@@ -86,7 +91,7 @@ def _errors(row: SubscriberStatus) -> Iterator[Trouble]:
     if parts := [f"{number} {what}" for number, what in counted if number]:
         yield Trouble(
             f"of its packages, {', '.join(parts)}",
-            (Remedy(f"callboard errors {row.name}", "shows them, and what can be done"),),
+            (Remedy(f"callboard errors {quote(row.name)}", "shows them, and what can be done"),),
         )
     if row.errors_dropped:
         yield Trouble(f"{row.errors_dropped} older failures are on the log, but memory has no room for them")
@@ -99,3 +104,7 @@ def _said(row: SubscriberStatus) -> str:
 
 def _head(row: SubscriberStatus) -> str:
     return f"package {row.head_offset}" if row.head_offset >= 0 else "the package at the head"
+
+
+def _place(row: SubscriberStatus) -> str:
+    return quote(row.repository) if row.repository else "PLACE"

@@ -1,6 +1,7 @@
 """``callboard errors``: the packages that subscribers gave up on, set aside, or could not finish."""
 
 from collections.abc import Iterator
+from shlex import quote
 from typing import Annotated
 
 import typer
@@ -63,9 +64,9 @@ def _advise(view: ErrorsView) -> None:
 def _commands(row: FailedPackage) -> Iterator[tuple[str, str]]:
     yield f"callboard log show {row.entry}", "shows the package"
     what = "calls its hooks again" if row.status == "hook_failed" else "tries it again"
-    yield f"callboard retry {row.subscriber} {row.offset}", what
+    yield f"callboard retry {quote(row.subscriber)} {row.offset}", what
     if row.status == "held":
-        yield f"callboard skip {row.subscriber} {row.offset} --reason TEXT", "passes it over for good"
+        yield f"callboard skip {quote(row.subscriber)} {row.offset} --reason TEXT", "passes it over for good"
     if row.status == "given_up":
-        yield f"callboard skip {row.subscriber} {row.offset} --reason TEXT", "dismisses it: it stays as it is"
+        yield f"callboard skip {quote(row.subscriber)} {row.offset} --reason TEXT", "dismisses it: it stays as it is"
         yield f"callboard log resend {row.offset} --to {row.subscriber}", "ships it once more, to this subscriber"

@@ -1,6 +1,7 @@
 """The golden gate: a package passes after the golden subscriber's explicit verdict on it, and not before."""
 
 from datetime import UTC, datetime
+from shlex import quote
 
 from callboard.actors.decision import Moment
 from callboard.actors.subscriber.gate import Leave, Wait
@@ -48,7 +49,7 @@ class GoldenGate:
         if verdict.status is Status.HELD:
             self._missing = True
             told = f"{self._golden} has set offset {offset} aside{reason}"
-            return Wait(State.STAGED, f"{told}; see to it there: callboard errors {self._golden}", AGAIN_S)
+            return Wait(State.STAGED, f"{told}; see to it there: callboard errors {quote(self._golden)}", AGAIN_S)
         return Leave(Status.SKIPPED, f"left out by {self._golden} ({verdict.status.name.lower()}){reason}")
 
     def hear(self, verdicts: Verdicts) -> None:
@@ -77,7 +78,7 @@ class GoldenGate:
 
     def _why(self, offset: int, message: PackageMessage, ledger: Ledger, now: Moment) -> str:
         known, name, golden = self._known, self._golden, self._known.golden
-        without = f"callboard retry {self._subscriber} --without-golden"
+        without = f"callboard retry {quote(self._subscriber)} --without-golden"
         if known.problem:
             return f"the status topic cannot be read: {known.problem}"
         if known.offset != self._wished or not 0 <= known.offset <= offset:
@@ -98,7 +99,7 @@ class GoldenGate:
 
 def _state(golden: DiscoveryMessage, subscriber: str, now: Moment) -> str:
     if golden.configuration.golden == subscriber:
-        stop = f"start one of them without golden; or, for this package alone, callboard retry {subscriber}"
+        stop = f"start one of them without golden; or, for this package alone, callboard retry {quote(subscriber)}"
         return f"{golden.subscriber} itself waits for {subscriber}, so neither goes on: {stop} --without-golden"
     state = golden.state.name.lower()
     reason = f": {golden.reason or golden.last_error}" if golden.reason or golden.last_error else ""

@@ -1,5 +1,7 @@
 """The gates that an operator opens and closes: pause, and a limit to the speed."""
 
+from shlex import quote
+
 from callboard.actors.decision import Moment
 from callboard.actors.subscriber.gate import Wait
 from callboard.messages.distribution import PackageMessage, State
@@ -19,7 +21,7 @@ def paused(ledger: Ledger) -> str:
     if not ledger.paused_by:
         return ""
     why = f": {ledger.pause_reason}" if ledger.pause_reason else ""
-    return f"paused by {ledger.paused_by}{why}; callboard resume {ledger.subscriber}"
+    return f"paused by {ledger.paused_by}{why}; callboard resume {quote(ledger.subscriber)}"
 
 
 class ThrottleGate:
@@ -34,7 +36,7 @@ class ThrottleGate:
         limit = ledger.throttle_per_min
         wait_s = self._passed_s + 60.0 / limit - now.mono_s if limit > 0 and offset != self._passed else 0.0
         if wait_s > 0:
-            reason = f"imports {limit} packages a minute, by command; callboard throttle {ledger.subscriber} 0"
+            reason = f"imports {limit} packages a minute, by command; callboard throttle {quote(ledger.subscriber)} 0"
             return Wait(State.THROTTLED, reason, wait_s)
         if offset != self._passed:
             self._passed, self._passed_s = offset, now.mono_s

@@ -2,6 +2,7 @@
 
 import io
 import json
+import shlex
 from pathlib import Path
 from typing import Any
 
@@ -125,3 +126,11 @@ def test_every_remedy_is_a_command_that_there_is(troubled: Any) -> None:
                     assert words[0] in command.commands, remedy.command
                     command = command.commands[words.pop(0)]
                 command.make_context("", words, parent=context)
+
+
+def test_commands_for_a_name_with_a_blank_and_for_a_gap_can_be_typed_as_they_are(board: Any) -> None:
+    board.package()
+    board.announce("edge of town", -1, State.GAP, reason="trimmed")
+    commands = [remedy.command for trouble in troubles(board.row("edge of town")) for remedy in trouble.remedies]
+    typed = shlex.split(next(command for command in commands if "run" in command))
+    assert typed == ["callboard", "run", "subscriber", "edge of town", "--into", "/srv/www", "--on-gap", "earliest"]
