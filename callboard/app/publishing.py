@@ -7,6 +7,7 @@ from callboard.actors.publisher.throttle import ThrottleSettings
 from callboard.errors import ConfigError
 from callboard.messages.package_event import EVENTS, KINDS
 
+
 @dataclass(frozen=True, slots=True)
 class Publishing:
     """What all publishers of a board have in common.

@@ -218,8 +218,8 @@ class CommandResult:
     """What an order came to.
 
     ``accepted`` is None, and ``packages`` -1, while the subscriber has not answered; the order stands. ``offset`` is
-    what it is about, -1 for none; ``packages`` counts those that were removed, skipped or released. ``position`` is where
-    the subscriber was then, and ``listing_ref`` the blob that lists what it had.
+    what it is about, -1 for none; ``packages`` counts those that were removed, skipped or released. ``position`` is
+    where the subscriber was then, and ``listing_ref`` the blob that lists what it had.
     """
 
     command_id: str
