@@ -32,7 +32,5 @@ def cause(error: Exception) -> errors.CallboardError | None:
     kinds = [(getattr(errors, name, None), text) for name, text in lines]
     for kind, text in reversed(kinds):
         if isinstance(kind, type) and issubclass(kind, errors.CallboardError):
-            found = kind.__new__(kind)  # some take more than a text
-            Exception.__init__(found, text)
-            return found
+            return kind.__new__(kind, text)  # as some are made of more than a text
     return None
