@@ -22,6 +22,7 @@ class Book:
         self.ledger = Ledger(instance="")
         self.stored: Ledger | None = None
         self.busy = False
+        self._safe: Ledger | None = None  # the newest that was stored by this importer, or before it without a doubt
         self._urgent = False
         self._doubt: ImportPackages | None = None
         self._changes: list[tuple[Change, bool]] = []
@@ -72,13 +73,15 @@ class Book:
     # What has become of the ledger.
 
     def adopt(self, stored: Ledger | None, ledger: Ledger) -> None:
-        """Begin with this ledger, the repository having that one."""
+        """Begin with this ledger, the repository having that one. If something is to be told, it is stored again: the
+        attempt at which the former importer died was stored without waiting for the disk.
+        """
         self.ledger, self.stored = ledger, stored
-        self._urgent = self.dirty
+        self._urgent = self.dirty or bool(ledger.outbox or ledger.results)
 
     def holds(self, ledger: Ledger) -> None:
         """The repository has this ledger now, which is the newest."""
-        self.ledger = self.stored = ledger
+        self.ledger = self.stored = self._safe = ledger
         self._urgent = False
         self._doubt = None
 
@@ -122,4 +125,4 @@ class Book:
 
     def pending(self, above: int) -> StatusesPending:
         """The statuses and results that may be told and have a sequence number above this one."""
-        return bookkeeping.tellable(self.ledger, self.stored, above)
+        return bookkeeping.tellable(self.ledger, self._safe, above)

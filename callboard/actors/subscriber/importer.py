@@ -1,6 +1,7 @@
 """The importer: brings the repository forward along the log, package after package."""
 
 from collections.abc import Iterable, Iterator
+from dataclasses import replace
 from random import Random
 
 from callboard.actors.decision import (
@@ -61,7 +62,6 @@ from callboard.messages.mailbox import (
     PackagesUnavailable,
     Report,
     ReportQuery,
-    StatusesPending,
     StatusesSent,
     Verdicts,
 )
@@ -385,11 +385,10 @@ class Importer:
     def _stop(self, now: Moment) -> Iterator[Effect]:
         if self._hooks.running:
             return
-        if self._arrival.open and self._book.dirty:
+        if self._arrival.open and (self._book.dirty or self._book.urgent):
             yield self._book.save(durable=True)
             return
-        left = self._book.ledger
-        yield Send(roles.BOOKKEEPER, StatusesPending(statuses=left.outbox, results=left.results, last=True))
+        yield Send(roles.BOOKKEEPER, replace(self._book.pending(above=0), last=True))
         if self._introduced:
             self._condition.leave(now)
             yield Send(roles.ANNOUNCER, self._report())

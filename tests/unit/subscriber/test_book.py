@@ -1,0 +1,37 @@
+"""What may be told of what the repository has: nothing before the disk has it."""
+
+from callboard.actors.subscriber import bookkeeping
+from callboard.actors.subscriber.book import Book
+from callboard.messages.distribution import Status
+from callboard.messages.ledger import Ledger
+
+
+def told(ledger: Ledger) -> Ledger:
+    return bookkeeping.told(
+        ledger, publisher="p", package_id="i", offset=3, status=Status.SKIPPED, reason="", attempts=0, now_ns=1
+    )
+
+
+def test_a_status_that_is_found_in_the_repository_is_stored_again_before_it_is_told() -> None:
+    book, found = Book(), told(Ledger(instance="i"))
+    book.adopt(found, found)
+    assert book.urgent
+    assert not book.pending(above=0).statuses
+    book.holds(book.save(durable=True).ledger)
+    assert book.pending(above=0).statuses == found.outbox
+
+
+def test_a_ledger_with_nothing_to_tell_need_not_be_stored_again() -> None:
+    book, found = Book(), Ledger(instance="i")
+    book.adopt(found, found)
+    assert not book.urgent
+
+
+def test_what_an_import_has_stored_before_it_failed_is_not_told_before_it_is_stored_again() -> None:
+    book, before = Book(), Ledger(instance="i")
+    book.adopt(before, before)
+    book.holds(before)
+    book.write(told(before), urgent=True)
+    assert book.learn(book.ledger)
+    assert book.urgent
+    assert not book.pending(above=0).statuses
