@@ -147,7 +147,7 @@ class Simulation:
         return agent
 
     def cut_off(self, agent: Agent) -> None:
-        """End every actor of the agent at this very moment, as the death of its process does. ``stop`` it afterwards."""
+        """End every actor of the agent at this very moment, as the death of its process does; then ``stop`` it."""
         self._bases.pop(agent).close()
 
     def note(self, line: str) -> None:
@@ -170,10 +170,9 @@ class Simulation:
 
     def close(self) -> None:
         """End whatever still runs in it."""
-        left = asyncio.all_tasks(self.loop)
-        for task in left:
-            task.cancel()
-        if left:
+        while left := asyncio.all_tasks(self.loop):  # what ends may begin something else
+            for task in left:
+                task.cancel()
             self.run(_gathered(left))
         self.loop.close()
 

@@ -17,6 +17,7 @@ class Publish(Act):
     """A package. ``files`` are below ``path``, or the path itself, with their sizes; none for anything but ADD.
 
     ``harm`` is what is wrong with its record: nothing, ``damaged`` content, or ``newer``, of a schema not known yet.
+    Every subscriber's hooks fail at it ``stubborn`` times, before its import and after.
     """
 
     number: int
@@ -26,6 +27,7 @@ class Publish(Act):
     files: tuple[tuple[str, int], ...] = ()
     deep: bool = False
     harm: str = ""
+    stubborn: int = 0
     recipients: tuple[str, ...] = ()
 
 

@@ -1,4 +1,4 @@
-"""What goes wrong while an effect is carried out: chosen by the seed, done at one of the effect's calls to a backend."""
+"""What goes wrong while an effect is carried out: chosen by the seed, done at one of its calls to a backend."""
 
 import asyncio
 from collections import Counter
@@ -6,6 +6,7 @@ from collections.abc import Callable, Mapping
 from contextvars import ContextVar
 from dataclasses import dataclass, field
 from enum import StrEnum
+from functools import partial
 from random import Random
 
 from callboard.actors.decision import Perform
@@ -121,5 +122,5 @@ class Fates:
         for fault, share in self.odds.items():
             roll -= share if kind in FREQUENT else share * RARE
             if roll < 0:
-                return Doom(fault, calls, lambda: strike(fault), slow_s, lambda: self.met.update([(kind, fault)]))
+                return Doom(fault, calls, partial(strike, fault), slow_s, partial(self.met.update, [(kind, fault)]))
         return None

@@ -24,7 +24,7 @@ from callboard.testing.simulation.plan import PUBLISHERS, Plan
 from callboard.testing.simulation.scene import TOPICS, Scene
 from callboard.testing.simulation.simulated_blobs import SimulatedBlobs
 from callboard.testing.simulation.simulated_log import SimulatedLog
-from callboard.testing.simulation.world import FatefulWorld, Owners, marked
+from callboard.testing.simulation.world import FatefulWorld, Owners, SimulatedHooks, marked
 
 BLOB_GRACE_S = 15.0
 """More than the clocks of publishers differ, and than a package takes from its blobs to the log."""
@@ -58,15 +58,16 @@ class Fleet:
         self.simulation = simulation
         self.plan = plan
         self.folder = folder
-        self.rng = Random(simulation.rng.random())
+        self.rng = Random(simulation.rng.random())  # noqa: S311  # reproducible, not secret
         self.scene = Scene(self.first)
-        self.fates = Fates(Random(simulation.rng.random()), plan.odds)
+        self.fates = Fates(Random(self.rng.random()), plan.odds)  # noqa: S311  # likewise
         self.log = SimulatedLog(
             simulation.loop, self.rng, self._now_ns,
             keys=plan.keys, unrepeatable=(TOPICS.package,), witness=self.scene.appended,
         )  # fmt: skip
         self.blobs = SimulatedBlobs(simulation.loop, self._now_ns)
         self.requests: dict[str, Publish] = {}
+        self._hooks: dict[str, SimulatedHooks] = {}
         self.edges = {name: self._edge(name, options) for name, options in plan.edges.items()}
         self.publishers = {name: self._publisher(name) for name in PUBLISHERS}
         self._running: list[asyncio.Task[None]] = []
@@ -138,9 +139,10 @@ class Fleet:
             self.simulation.note(f"{self.simulation.loop.time():.6f} {name} {type(effect).__name__}")
             began(effect)
 
+        hooks = self._hooks.setdefault(name, SimulatedHooks(self.scene.acts))
         spool = self.folder / name
         spool.mkdir(exist_ok=True)
         return FatefulWorld(
-            self.log, self.blobs, spool, repository=repository, fates=self.fates, strike=host.strike,
+            self.log, self.blobs, spool, repository=repository, hooks=hooks, fates=self.fates, strike=host.strike,
             owners=owners, began=begins, ended=ended, requests=self.requests,
         )  # fmt: skip

@@ -129,7 +129,8 @@ class Oracle:
         counts: Counter[Outcome] = Counter()
         for offset in sorted(passed | set(lines) | set(step.applied)):
             told = lines.get(offset, [])
-            for outcome in told or [self._untold(step, offset)]:
+            outcomes: list[Outcome] = [*told] or [self._untold(step, offset)]
+            for outcome in outcomes:
                 before = self.outcomes.get(offset)
                 counts[outcome] += not (outcome is Status.REMOVED and before is Status.REMOVED_FAILED)
                 self._judge(step, offset, before, outcome)
@@ -167,7 +168,8 @@ class Oracle:
             self._demand(concerned, "nothing is imported that is for others", where)
             self._demand(offset in step.applied, "what is told as imported is", where)
             fresh = before in (None, Status.HELD, Status.REMOVED_FAILED)
-            self._demand(fresh or self._excuses.retried(step.new, offset), "nothing is imported twice", f"{where}, which was {before}")
+            again = fresh or self._excuses.retried(step.new, offset)
+            self._demand(again, "nothing is imported twice", f"{where}, which was {before}")
             self._check_overtaking(step, offset)
         elif outcome is Status.SUPERSEDED:
             later = any(other > offset for other in step.applied)
@@ -179,21 +181,24 @@ class Oracle:
             self._demand(outcome is Status.IMPORTED, "what is imported is told as such", f"{where} is {outcome}")
 
     def _check_overtaking(self, step: Step, offset: int) -> None:
-        path = self._scene.packages[offset].act.path
+        mine = self._scene.packages[offset].act
+        path = mine.path
         for held in step.new.held:
             overtaken = held.offset < offset and touch([path], [self._scene.packages[held.offset].act.path])
             self._demand(not overtaken, "nothing overtakes what is held", f"offset {offset} did {held.offset}")
         for later, outcome in self.outcomes.items():
             act = self._scene.packages[later].act
             undone = later > offset and outcome is Status.IMPORTED and act.kind is not Kind.INVALIDATE
-            stale = undone and touch([path], [act.path])
+            stale = undone and mine.kind is not Kind.INVALIDATE and touch([path], [act.path])
             self._demand(not stale, "nothing brings back what is out of date", f"offset {offset} does, after {later}")
 
     def _check_promises(self, step: Step) -> None:
         """No status is forgotten before it is on the log, and none is changed."""
         told = self._scene.statuses[self._name].keys() | self._scene.results[self._name].keys()
-        kept: dict[int, Line] = {line.sequence: line for line in (*step.new.outbox, *step.new.results)}
-        for line in (*step.old.outbox, *step.old.results):
+        lines: tuple[Line, ...] = (*step.new.outbox, *step.new.results)
+        kept = {line.sequence: line for line in lines}
+        promised: tuple[Line, ...] = (*step.old.outbox, *step.old.results)
+        for line in promised:
             safe = line.sequence in kept or line.sequence in told
             self._demand(safe, "a status is kept until it is told", f"{line}")
         for sequence, line in kept.items():

@@ -28,6 +28,9 @@ CHAOS_S = 12.0
 
 PACKAGES = (8, 24)
 ORDERS = ("clear", "retry", "skip", "pause", "resume", "throttle", "verify")
+STUBBORN = (0, 0, 0, 0, 0, 0, 0, 1, 2, 6)
+"""How often hooks fail at a package: some are given up for it, and none fails for ever."""
+
 ODDS = (0.0, 0.004, 0.015, 0.04)
 """Of one fault at one effect: each seed has its own, so that some see much of one and nothing of another."""
 
@@ -105,7 +108,8 @@ def _edges(rng: Random) -> dict[str, dict[str, Any]]:
         names[names.index(next(name for name in names if name != "staged"))] = "plain"
     extent: dict[str, list[int]] = {"fetch_records": [1, 3, 100], "outbox_max": [2, 1000], "batch_packages": [1, 3, 64]}
     return {
-        name: kinds[name] | {"on_gap": rng.choice(["fail", "earliest"])} | {key: rng.choice(of) for key, of in extent.items()}
+        name: {**kinds[name], "on_gap": rng.choice(["fail", "earliest"])}
+        | {key: rng.choice(of) for key, of in extent.items()}
         for name in sorted(names)
     }
 
@@ -123,11 +127,13 @@ def _packages(rng: Random) -> list[Act]:
         deep = False
         if kind is Kind.ADD:
             deep = path == folder
-            names = [f"{path}/{leaf}" for leaf in rng.sample(["a", "b", "c/d", "e"], rng.randint(1, 3))] if deep else [path]
+            leaves = rng.sample(["a", "b", "c/d", "e"], rng.randint(1, 3))
+            names = [f"{path}/{leaf}" for leaf in leaves] if deep else [path]
             files = tuple((each, rng.choice([10, 10, 1200, 4000])) for each in names)
         wrong = rng.choice(["damaged", "newer"]) if kind is Kind.ADD and rng.random() < harm else ""
         to = ("fixed", "careful") if rng.random() < 0.1 else ()
-        acts.append(Publish(rng.uniform(0, burst_s), number, name, kind, path, files, deep, wrong, to))
+        stubborn = rng.choice(STUBBORN)
+        acts.append(Publish(rng.uniform(0, burst_s), number, name, kind, path, files, deep, wrong, stubborn, to))
     return sorted(acts, key=lambda act: act.at_s)
 
 
@@ -159,6 +165,7 @@ def _blows(rng: Random, edges: tuple[str, ...]) -> list[Act]:
         jump_s = rng.choice(jumps if name in edges else (-2.0, 2.0))
         rate = rng.choice([0.9, 1.0, 1.1]) if name in edges else 1.0
         acts.append(Skew(when(), name, jump_s, rate))
-    acts += [Spoil(when(), rng.choice(["missing", "corrupt"]), rng.uniform(0.5, 3.0)) for _ in range(rng.choice([0, 0, 1]))]
+    for _ in range(rng.choice([0, 0, 1])):
+        acts.append(Spoil(when(), rng.choice(["missing", "corrupt"]), rng.uniform(0.5, 3.0)))
     acts += [Look(when(), rng.choice(PUBLISHERS)) for _ in range(rng.choice([0, 4]))]
     return acts

@@ -4,9 +4,11 @@ import asyncio
 import tempfile
 import time
 from collections import Counter
+from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field
 from pathlib import Path
+from typing import Any
 
 from structlog.testing import capture_logs
 
@@ -26,8 +28,8 @@ STEPS_MAX = 400_000
 class Outcome:
     """What came of a plan.
 
-    ``met`` is how often which kind of effect met which fault, ``counts`` how often what else happened. ``virtual_s`` and
-    ``took_s`` are seconds of the simulation, and of this machine.
+    ``met`` is how often which kind of effect met which fault, ``counts`` how often what else happened. ``virtual_s``
+    and ``took_s`` are seconds of the simulation, and of this machine.
     """
 
     plan: Plan
@@ -59,7 +61,7 @@ def run(plan: Plan) -> Outcome:
     ):
         fleet = Fleet(simulation, plan, Path(folder))
         with suppress(StuckError):
-            simulation.run(_play(fleet, logged))
+            simulation.run(_play(fleet))
         scene, log = fleet.scene, fleet.log
         if scene.violation is None and (crash := _crash(logged)):
             scene.wrong("no actor crashes", crash)
@@ -76,7 +78,7 @@ def run(plan: Plan) -> Outcome:
         )  # fmt: skip
 
 
-async def _play(fleet: Fleet, logged: list[object]) -> None:
+async def _play(fleet: Fleet) -> None:
     """Until the play or the first violation ends it."""
     play = asyncio.ensure_future(Stage(fleet).play())
     found = asyncio.ensure_future(fleet.scene.found.wait())
@@ -90,13 +92,13 @@ async def _play(fleet: Fleet, logged: list[object]) -> None:
 
 
 async def _watch(fleet: Fleet) -> None:
-    while fleet.simulation.steps < STEPS_MAX:
+    while fleet.simulation.steps < STEPS_MAX:  # noqa: ASYNC110  # nobody else could say so
         await asyncio.sleep(1.0)
     fleet.scene.wrong("nobody is busy for ever", f"{fleet.simulation.steps} steps")
 
 
-def _crash(logged: object) -> str:
-    for line in logged if isinstance(logged, list) else []:
+def _crash(logged: Sequence[Mapping[str, Any]]) -> str:
+    for line in logged:
         if line["event"] in ("actor.crashed", "supervisor.crashed", "agent.close_failed"):
             return f"{line.get('role', '')} {line.get('reason', '')}\n{line.get('traceback', '')}"
     return ""

@@ -75,4 +75,5 @@ class Scene:
             except Undecodable as error:
                 self.wrong("a status can be read", str(error))
                 return
+            assert isinstance(told, PackageStatusMessage | CommandResultMessage)
             self.tellers[told.subscriber](told)

@@ -165,7 +165,7 @@ class Stage:
             with suppress(NotAnswered):
                 await agent.ask(roles.COMMAND_SENDER, CommandRequest(command=command), ASK_S)
 
-    def _command(self, edge: Edge, order: str, of_publisher: str) -> CommandMessage:
+    def _command(self, edge: Edge, order: str, of_publisher: str) -> CommandMessage:  # noqa: PLR0911  # one an order
         """The order at the worst moment: about what the subscriber is at, or has set aside."""
         self._orders += 1
         ledger, packages = edge.oracle.ledger, self._fleet.scene.packages

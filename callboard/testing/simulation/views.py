@@ -47,7 +47,7 @@ async def agree(fleet: Fleet) -> None:
         problem = "never looked"
         with suppress(TimeoutError):
             async with asyncio.timeout(AGREE_S):
-                while problem := await _disagreement(fleet, name):
+                while problem := await _disagreement(fleet, name):  # noqa: ASYNC110  # views have no events
                     await asyncio.sleep(AGAIN_S)
         fleet.scene.demand(not problem, "views agree with the log", f"{name}: {problem}")
 

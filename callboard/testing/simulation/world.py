@@ -1,5 +1,6 @@
 """The world of a simulated agent: the real one, between the fates and the backends that meet them."""
 
+from collections import Counter
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import asdict
 from functools import partial
@@ -61,12 +62,23 @@ def marked(specs: tuple[ActorSpec, ...], owners: Owners, haste: Mapping[str, flo
 
 
 class SimulatedHooks:
-    """A service's hooks: each call is a call like those to a backend. See ``Hooks``."""
+    """A subscriber's hooks: each call is a call like those to a backend, and some packages they do not like at first.
+
+    Args:
+        acts: the packages, by their ids.
+    """
+
+    def __init__(self, acts: Mapping[str, Publish]) -> None:
+        self._acts = acts
+        self._refused: Counter[tuple[Hook, str]] = Counter()
 
     async def call(self, hook: Hook, package: Concerned, offset: int, attempt: int) -> None:
         """See ``Hooks.call``."""
-        del hook, package, offset, attempt
+        del attempt
         await before_deed(HookFailed)
+        if self._refused[hook, package.package_id] < self._acts[package.package_id].stubborn:
+            self._refused[hook, package.package_id] += 1
+            raise HookFailed(f"the service does not like offset {offset}")
         await after_deed(HookFailed)
 
 
@@ -89,6 +101,7 @@ class FatefulWorld(AgentWorld):
         spool: Path,
         *,
         repository: SimulatedRepository | None,
+        hooks: SimulatedHooks,
         fates: Fates,
         strike: Callable[[str, Fault], bool],
         owners: Owners,
@@ -96,7 +109,7 @@ class FatefulWorld(AgentWorld):
         ended: Callable[[Perform], None],
         requests: Mapping[str, Publish],
     ) -> None:
-        super().__init__(log, blobs, spool, repository=repository, hooks=SimulatedHooks() if repository else None)
+        super().__init__(log, blobs, spool, repository=repository, hooks=hooks)
         self._store = blobs
         self._folder = spool
         self._importing = repository

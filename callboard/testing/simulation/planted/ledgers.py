@@ -32,7 +32,8 @@ def _forgetful_adoption(**forgotten: Any) -> Any:
 
 def _told_too_much(right: Any) -> Any:
     def statuses_sent(ledger: Ledger, sequence: int) -> Ledger:
-        return replace(right(ledger, sequence), outbox=())
+        after: Ledger = replace(right(ledger, sequence), outbox=())
+        return after
 
     return statuses_sent
 

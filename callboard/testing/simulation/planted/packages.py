@@ -8,8 +8,8 @@ from callboard.actors.subscriber import bookkeeping, clearing, coalescing, head,
 from callboard.actors.subscriber.backlog import Backlog
 from callboard.actors.subscriber.recall import Recall
 from callboard.actors.subscriber.settings import SubscriberSettings
-from callboard.content import collection
 from callboard.backends.repository import Delete, Prune
+from callboard.content import collection
 from callboard.testing import memory_repository
 from callboard.testing.simulation.planted.patch import Patch
 
@@ -107,8 +107,11 @@ def _skip_one(right: Any) -> Any:
 
 
 def _old_news(right: Any) -> Any:
-    del right
-    return lambda self, name, queue, status: None
+    def settle(self: Any, name: Any, queue: Any, status: Any) -> None:
+        if status.offset < 0:
+            right(self, name, queue, status)
+
+    return settle
 
 
 def _drops_two(right: Any) -> Any:

@@ -9,6 +9,8 @@ from callboard.actors.runtime.shell import Shell
 from callboard.actors.world import AgentWorld
 from callboard.testing.simulation.planted.patch import Patch
 
+SOON_S = 0.5
+
 
 def _counts_records(right: Any) -> Any:
     async def read(self: AgentWorld, effect: Any) -> LogRead:
@@ -44,13 +46,13 @@ def _no_introductions(right: Any) -> Any:
 
 
 def _no_more_timers(right: Any) -> Any:
-    """A timer that is set anew runs out when the earlier one would have."""
+    """A wake-up forgets the timer that would run out next, if that is soon."""
 
     def wake(self: Shell) -> None:
-        if self._hello is not None and len(self._timers._deadlines) > 1:
-            last = max(self._timers._deadlines, key=self._timers._deadlines.__getitem__)
-            self._timers.set(last, -1, 0.0)
         right(self)
+        if self._hello is not None:
+            for key, _ in self._timers.due(self._hello.site.clock.now().mono_s + SOON_S)[:1]:
+                self._timers.set(key, -1, 0.0)
 
     return wake
 

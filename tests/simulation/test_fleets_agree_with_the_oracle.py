@@ -1,0 +1,82 @@
+"""Fleets in virtual time, with faults at every effect; see ``callboard.testing.simulation``.
+
+More seeds: ``make sim SEEDS=2000``, or ``CALLBOARD_SEEDS=1000:2000``. A failure says what replays it.
+"""
+
+import os
+from pathlib import Path
+
+import pytest
+
+from callboard.testing.simulation import Outcome, plan, run, run_seed, shrink
+from callboard.testing.simulation.coverage import EFFECTS, missing
+from callboard.testing.simulation.fates import Fault
+from callboard.testing.simulation.planted import BUGS, SEEDS_MAX, planted
+
+KEPT = Path(__file__).with_name("seeds.txt")
+QUICK_BUGS = {
+    "statuses are told before they are stored": 0,
+    "content and ledger are two transactions": 0,
+    "a failed append counts as one": 1,
+    "a skip is not told": 1,
+}
+"""Bugs that one seed finds, for every run of the tests; ``callboard simulate --planted`` hunts for all of them."""
+
+
+def kept() -> list[int]:
+    lines = (line.partition("#")[0].strip() for line in KEPT.read_text().splitlines())
+    return [int(line) for line in lines if line]
+
+
+def chosen() -> list[int]:
+    first, _, end = os.environ.get("CALLBOARD_SEEDS", "0:16").partition(":")
+    return sorted({*kept(), *range(int(first), int(end) if end else int(first) + 1)})
+
+
+@pytest.mark.proves("F72", "W7")
+@pytest.mark.parametrize("seed", chosen())
+def test_every_repository_status_and_queue_is_what_the_log_says(seed: int) -> None:
+    outcome = run_seed(seed)
+    assert outcome.violation is None, outcome.story
+
+
+def test_the_same_seed_is_the_same_history() -> None:
+    outcomes = [run_seed(seed) for seed in (1, 2, 1)]
+    assert outcomes[0].trace == outcomes[2].trace != outcomes[1].trace
+
+
+@pytest.mark.parametrize(("bug", "seed"), QUICK_BUGS.items())
+def test_a_planted_bug_is_found(bug: str, seed: int) -> None:
+    with planted(bug):
+        assert run_seed(seed).violation is not None
+    assert run_seed(seed).violation is None
+
+
+def test_a_violation_is_told_with_what_replays_it_and_a_shorter_history_is_found() -> None:
+    with planted("a failed append counts as one"):
+        found = run_seed(1)
+        assert found.violation is not None
+        shorter = shrink(found, runs_max=12)
+        assert shorter.violation is not None
+        assert shorter.violation.rule == found.violation.rule
+        assert size(shorter) < size(found)
+        again = run(plan(1).shortened(shorter.plan.kept, shorter.plan.odds))
+    assert (again.trace, again.violation) == (shorter.trace, shorter.violation)
+    assert shorter.story.endswith(f"replay with: {shorter.plan.command}")
+    assert shorter.plan.command.startswith("callboard simulate --seed 1 ")
+
+
+def test_what_was_not_tried_is_listed() -> None:
+    outcome = run_seed(0)
+    assert "RunHook host lost" in missing(type(outcome.met)(), outcome.counts)
+    everything = type(outcome.met)({(effect, fault): 1 for effect in EFFECTS for fault in Fault})
+    assert not [line for line in missing(everything, outcome.counts) if line.startswith(EFFECTS)]
+
+
+def test_twenty_bugs_and_more_are_planted_under_different_names() -> None:
+    assert len(BUGS) >= 20
+    assert SEEDS_MAX <= 200
+
+
+def size(outcome: Outcome) -> int:
+    return len(outcome.plan.acts) + len(outcome.plan.odds)
