@@ -32,8 +32,6 @@ BLOB_GRACE_S = 15.0
 JANITOR_HASTE = 60.0
 """The janitor's first look comes after minutes, which are seconds here."""
 
-Hear = Callable[[Perform], None]
-
 
 class Edge:
     """A subscriber: its settings, its disk, and its oracle."""
@@ -103,7 +101,7 @@ class Fleet:
 
         async def world() -> World:
             repository = SimulatedRepository(edge.disk, lambda: edge.oracle)
-            return self._world(name, edge.host, owners, repository, (edge.oracle.began, edge.oracle.ended))
+            return self._world(name, edge.host, owners, repository, edge.oracle.ended)
 
         edge.host = Host(
             self.simulation,
@@ -121,7 +119,7 @@ class Fleet:
         haste = {publisher.roles.BLOB_JANITOR: JANITOR_HASTE}
 
         async def world() -> World:
-            return self._world(name, host, owners, None, (lambda _: None, lambda _: None))
+            return self._world(name, host, owners, None, lambda _: None)
 
         host = Host(
             self.simulation,
@@ -131,18 +129,20 @@ class Fleet:
         return host
 
     def _world(
-        self, name: str, host: Host, owners: Owners, repository: SimulatedRepository | None, heard: tuple[Hear, Hear]
+        self,
+        name: str,
+        host: Host,
+        owners: Owners,
+        repository: SimulatedRepository | None,
+        ended: Callable[[Perform], None],
     ) -> FatefulWorld:
-        began, ended = heard
-
-        def begins(effect: Perform) -> None:
-            self.simulation.note(f"{self.simulation.loop.time():.6f} {name} {type(effect).__name__}")
-            began(effect)
+        def note(line: str) -> None:
+            self.simulation.note(f"{self.simulation.loop.time():.6f} {name} {line}")
 
         hooks = self._hooks.setdefault(name, SimulatedHooks(self.scene.acts))
         spool = self.folder / name
         spool.mkdir(exist_ok=True)
         return FatefulWorld(
             self.log, self.blobs, spool, repository=repository, hooks=hooks, fates=self.fates, strike=host.strike,
-            owners=owners, began=begins, ended=ended, requests=self.requests,
+            owners=owners, note=note, ended=ended, requests=self.requests,
         )  # fmt: skip

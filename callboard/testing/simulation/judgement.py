@@ -19,9 +19,9 @@ class Excuses:
     scene: Scene
     settings: Callable[[], SubscriberSettings]
     tries: Counter[int] = field(default_factory=Counter)
-    """Imports of one package alone that began, by offset."""
+    """Tries at it alone that were stored, by offset."""
     calls: Counter[int] = field(default_factory=Counter)
-    """Calls of its post-import hook that began, by offset."""
+    """Calls of its post-import hook that were stored, by offset."""
 
     def missing(self, ledger: Ledger, offset: int, before: Status | str | None, outcome: Status) -> str:
         """What would have to be so; empty if it is."""

@@ -66,15 +66,6 @@ class Oracle:
 
     # What it is told.
 
-    def began(self, effect: Perform) -> None:
-        """An effect of the importer begins."""
-        if isinstance(effect, ImportPackages) and effect.alone:
-            self._excuses.tries[effect.offset] += 1
-        elif isinstance(effect, ImportPackages) and len(effect.offsets) == 1:
-            self._excuses.tries[effect.offset] += 1  # a held one
-        elif isinstance(effect, RunHook):
-            self._excuses.calls[effect.due.offset] += 1
-
     def ended(self, effect: Perform) -> None:
         """An effect of the importer has succeeded."""
         if isinstance(effect, RunHook):
@@ -88,6 +79,7 @@ class Oracle:
             self._demand(step.old == effect.attempt, "an attempt is stored before it begins", f"{effect.offsets}")
             self._demand(not step.old.paused_by, "nothing is imported in a pause", f"{effect.offsets}")
             self._check_pause(step.old)
+        self._count_tries(step)
         self._check_promises(step)
         self._check_hooks(step)
         self._advance(step)
@@ -145,6 +137,16 @@ class Oracle:
             Status.SKIPPED: new.skipped - old.skipped,
         }
         self._demand(all(counts[one] == moved[one] for one in moved), "counters count", f"{counts} but {moved}")
+
+    def _count_tries(self, step: Step) -> None:
+        """Every try at a package, and call of its hook, is stored before it begins, and counts one."""
+        old, new, excuses = step.old, step.new, self._excuses
+        if new.attempts > (old.attempts if old.attempt_offset == new.attempt_offset else 0):
+            excuses.tries[new.attempt_offset] += 1
+        before = {each.offset: each.attempts for each in old.held}
+        excuses.tries.update(each.offset for each in new.held if each.attempts > before.get(each.offset, each.attempts))
+        called = {each.offset: each.attempts for each in old.hooks}
+        excuses.calls.update(each.offset for each in new.hooks if each.attempts > called.get(each.offset, 0))
 
     def _untold(self, step: Step, offset: int) -> Outcome:
         """What became of a package of which nothing is to be told."""

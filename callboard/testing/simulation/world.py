@@ -89,7 +89,7 @@ class FatefulWorld(AgentWorld):
         fates: choose what each effect meets.
         strike: kills: the role of the actor, and how. False if there is nobody to kill.
         owners: who wants an effect.
-        began: is told of every effect that begins.
+        note: adds a line to the trace.
         ended: is told of every effect that has succeeded.
         requests: what is published, by the number that a request names as its source.
     """
@@ -105,7 +105,7 @@ class FatefulWorld(AgentWorld):
         fates: Fates,
         strike: Callable[[str, Fault], bool],
         owners: Owners,
-        began: Callable[[Perform], None],
+        note: Callable[[str], None],
         ended: Callable[[Perform], None],
         requests: Mapping[str, Publish],
     ) -> None:
@@ -116,7 +116,7 @@ class FatefulWorld(AgentWorld):
         self._fates = fates
         self._strike = strike
         self._owners = owners
-        self._began = began
+        self._note = note
         self._ended = ended
         self._requests = requests
 
@@ -125,9 +125,9 @@ class FatefulWorld(AgentWorld):
         role = self._owners.pop(id(effect))
         doom = self._fates.doom(effect, lambda fault: self._strike(role, fault))
         CURRENT.set(doom)
+        self._note(f"{role} {type(effect).__name__}")
         if doom is not None and doom.fault is Fault.KILL_BEFORE:
             await doom.happen(LogUnavailable)
-        self._began(effect)
         result = await self._carry_out(effect)
         self._ended(effect)
         if doom is not None and doom.fault is Fault.KILL_AFTER:
