@@ -1,6 +1,6 @@
 """A service of actors in processes runs out of descriptors, loses its system, and gets them back."""
 
-# ruff: noqa: ASYNC110, ASYNC240  # what other processes do can only be polled
+# ruff: noqa: ASYNC110  # what other processes do can only be polled
 
 import asyncio
 import os
