@@ -5,7 +5,7 @@ from typing import Any
 
 from callboard.actors.decision import Done, Failed
 from callboard.actors.effects import Append
-from callboard.actors.subscriber import bookkeeping, hooks_due, retrial
+from callboard.actors.subscriber import bookkeeping, hooks_due
 from callboard.actors.subscriber.book import Book
 from callboard.actors.subscriber.bookkeeper import Bookkeeper
 from callboard.actors.subscriber.head import Head
@@ -105,14 +105,6 @@ def _deaf_to_pauses(right: Any) -> Any:
     return pace
 
 
-def _retrial_for_good(right: Any) -> Any:
-    def failed(self: Any, tried: Any, error: Any, now: Any) -> Any:
-        self._end(tried.offset, Status.SKIPPED, "", now)
-        return right(self, tried, error, now)
-
-    return failed
-
-
 BUGS = (
     Patch("statuses are forgotten when earlier ones were sent", bookkeeping, "statuses_sent", _told_too_much),
     Patch("statuses are told before they are stored", bookkeeping, "tellable", _told_too_soon),
@@ -125,5 +117,4 @@ BUGS = (
     Patch("content and ledger are two transactions", SimulatedRepository, "apply", _two_transactions),
     Patch("attempts are not stored", SimulatedRepository, "save", _no_attempts),
     Patch("a hook that fails is not called again", hooks_due.HooksDue, "ended", _hooks_once),
-    Patch("a held package that fails is dropped", retrial.Retrial, "failed", _retrial_for_good),
 )

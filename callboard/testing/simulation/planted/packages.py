@@ -6,7 +6,6 @@ from callboard.actors.publisher.error_queue import ErrorQueues
 from callboard.actors.publisher.package_index import PackageIndex
 from callboard.actors.subscriber import bookkeeping, clearing, coalescing, head, quarantine
 from callboard.actors.subscriber.backlog import Backlog
-from callboard.actors.subscriber.recall import Recall
 from callboard.actors.subscriber.settings import SubscriberSettings
 from callboard.backends.repository import Delete, Prune
 from callboard.content import collection
@@ -91,14 +90,6 @@ def _no_references(right: Any) -> Any:
     return references
 
 
-def _recall_anything(right: Any) -> Any:
-    def look(self: Any, it: Any) -> str:
-        said: str = right(self, it)
-        return "" if "touched its paths" in said else said
-
-    return look
-
-
 def _skip_one(right: Any) -> Any:
     def queue(self: Any, publisher: str, after: int) -> Any:
         return right(self, publisher, after + 1)
@@ -139,7 +130,6 @@ BUGS = (
     Patch("a repository does not prune", memory_repository, "_carry_out", _no_prune),
     Patch("a repository removes a folder, not what is in it", memory_repository, "_carry_out", _shallow_delete),
     Patch("the janitor removes what is referred to", collection, "_references", _no_references),
-    Patch("a retry brings back what is out of date", Recall, "_look", _recall_anything),
     Patch("a queue begins one offset too late", PackageIndex, "queue", _skip_one),
     Patch("errors stay in their queue for ever", ErrorQueues, "_settle", _old_news),
     Patch("the backlog drops one record too many", Backlog, "drop", _drops_two),
