@@ -5,7 +5,7 @@ sorted or shuffled that has a row for each package and subscriber.
 """
 
 from collections.abc import Callable, Iterator
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TypeAlias
 
 import numpy as np
 import pyarrow as pa
@@ -17,8 +17,8 @@ from callboard.pipeline.queues import queued
 from callboard.pipeline.standings import announcements
 
 if TYPE_CHECKING:
-    Batches = Iterator[pa.RecordBatch]
-    Array = np.ndarray[Any, np.dtype[np.int64]]
+    Batches: TypeAlias = Iterator[pa.RecordBatch]
+    Array: TypeAlias = np.ndarray[Any, np.dtype[np.int64]]
 
 MINUTE_NS = 60 * 10**9
 
