@@ -66,7 +66,7 @@ def _reached(steps: "dict[str, tuple[Array, Array]]") -> "Callable[[Batches], Ba
         for batch in batches:
             offsets, sent = (np.asarray(batch.column(name)) for name in ("offset", "sent_ns"))
             for subscriber, (at, had) in steps.items():
-                place = np.searchsorted(at, offsets)
+                place: Any = np.searchsorted(at, offsets)
                 inside = (place > 0) & (place < len(at))
                 took = had[place[inside]] - sent[inside]
                 yield pa.RecordBatch.from_pydict(
