@@ -40,7 +40,8 @@ def test_puts_at_the_same_time_all_succeed_without_conditions(
             with capture_logs() as logs:
                 assert any(await asyncio.gather(*(store.put(digest, [content]) for store in stores)))
                 assert not await stores[0].put(digest, [content])
-            assert [event["event"] for event in logs] == ["conditional_writes.ignored"] * 3
+            told = [event["event"] for event in logs]  # by each that did not come late and find the blob there
+            assert set(told) == {"conditional_writes.ignored"} and len(told) <= len(stores)
             assert all(bucket in event["bucket"] for event in logs)
             assert [blob.digest async for blob in stores[0].list()] == [digest]
             file = await stores[0].fetch(digest, tmp_path)
