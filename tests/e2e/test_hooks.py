@@ -126,10 +126,19 @@ async def test_a_hook_that_keeps_failing_after_imports_holds_nothing_up_and_is_t
             await until(lambda: all_given_up(edge))
             report = await edge.report()
             assert (report.imported, report.state) == (2, State.IDLE)
-        records = await board.log.read(board.settings.topics.status, 1, 100, 1 << 20)
-        told = [open_record(record, PackageStatusMessage) for record in records]
+        told = await statuses(board)
         assert [line.status for line in told if line.offset == first.offset] == [Status.IMPORTED, Status.HOOK_FAILED]
         assert "no cache" in told[-1].reason
+
+
+async def statuses(board) -> list[PackageStatusMessage]:
+    topic, found = board.settings.topics.status, list[PackageStatusMessage]()
+    start, end = await board.log.bounds(topic)
+    while start < end:
+        records = await board.log.read(topic, start)
+        found += [open_record(record, PackageStatusMessage) for record in records]
+        start = records[-1].offset + 1
+    return found
 
 
 async def errors(board) -> Any:
