@@ -128,7 +128,17 @@ async def receive(message: PackageMessage, blobs: BlobStore, spool: Path) -> Asy
         files = {digest: await blobs.fetch(digest, folder) for digest in needed}
         yield Received(message, content, files)
     finally:
-        await asyncio.to_thread(shutil.rmtree, folder, ignore_errors=True)
+        await _remove(folder)
+
+
+async def _remove(folder: Path) -> None:
+    """Remove it also if that is cancelled, as it is when another package of the same import has failed first."""
+    removing = asyncio.ensure_future(asyncio.to_thread(shutil.rmtree, folder, ignore_errors=True))
+    try:
+        await asyncio.shield(removing)
+    except asyncio.CancelledError:
+        await removing
+        raise
 
 
 async def _drafted(
