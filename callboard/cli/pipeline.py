@@ -84,7 +84,7 @@ def queue_at(
 
         return queue_at(run, Moment(offset, status, discovery, time_ns), subscriber, limit)
 
-    queues, inside, report = _run("queue-at", options, archive, partitions, work)
+    queues, inside, report = run_job("queue-at", options, archive, partitions, work)
     rows, packages = [row.asDict() for row in queues], [row.asDict() for row in inside]
     if json:
         show_json({"queues": rows, "packages": packages, "report": report.to_data()})
@@ -137,7 +137,7 @@ def _repeat(
     """Run the job and show its report; with ``follow`` again, each time that a topic has grown."""
     seen: dict[str, int] = {}
     while True:
-        report = _run(job, options, archive, partitions, work)
+        report = run_job(job, options, archive, partitions, work)
         _show(report, json=json)
         seen = {name: read["stop"] for name, read in report.topics.items()}
         if not follow:
@@ -150,12 +150,13 @@ def _ends(options: BoardOptions, archive: str, topics: dict[str, int]) -> dict[s
     from callboard.pipeline.extent import look
     from callboard.pipeline.place import Place
 
-    source = _source(options, archive)
+    source = source_options(options, archive)
     return {topic: look(Place.of({**source, "topic": topic})).end for topic in topics}
 
 
-def _run(job: str, options: BoardOptions, archive: str, partitions: int, work: "Callable[[Run], R]") -> R:
-    source = _source(options, archive)
+def run_job(job: str, options: BoardOptions, archive: str, partitions: int, work: "Callable[[Run], R]") -> R:
+    """Start Spark, do the work, and tell on a terminal what is being done."""
+    source = source_options(options, archive)
     from callboard.pipeline.failure import explained
     from callboard.pipeline.run import Run
     from callboard.pipeline.session import open_session
@@ -166,7 +167,7 @@ def _run(job: str, options: BoardOptions, archive: str, partitions: int, work: "
         return work(Run(job, spark, source, time.time_ns, partitions, on_step))
 
 
-def _source(options: BoardOptions, archive: str) -> dict[str, str]:
+def source_options(options: BoardOptions, archive: str) -> dict[str, str]:
     """The options of the data source: where the configuration is, but nothing of what it says."""
     loaded = options.load()
     if options.log is not None:
