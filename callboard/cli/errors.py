@@ -63,10 +63,12 @@ def _advise(view: ErrorsView) -> None:
 
 def _commands(row: FailedPackage) -> Iterator[tuple[str, str]]:
     yield f"callboard log show {row.entry}", "shows the package"
-    what = "calls its hooks again" if row.status == "hook_failed" else "tries it again"
+    what = "calls its hook again" if row.status == "hook_failed" else "tries it again"
     yield f"callboard retry {quote(row.subscriber)} {row.offset}", what
     if row.status == "held":
         yield f"callboard skip {quote(row.subscriber)} {row.offset} --reason TEXT", "passes it over for good"
+    if row.status == "hook_failed":
+        yield f"callboard skip {quote(row.subscriber)} {row.offset} --reason TEXT", "dismisses it: the content stays"
     if row.status == "given_up":
         yield f"callboard skip {quote(row.subscriber)} {row.offset} --reason TEXT", "dismisses it: it stays as it is"
-        yield f"callboard log resend {row.offset} --to {row.subscriber}", "ships it once more, to this subscriber"
+        yield f"callboard log resend {row.offset} --to {quote(row.subscriber)}", "ships it once more, to this subscriber"

@@ -30,6 +30,7 @@ class Status(IntEnum):
     SKIPPED = 33
     HELD = 34
     HOOK_FAILED = 35
+    HOOK_SETTLED = 36
 
 
 class State(IntEnum):
@@ -81,7 +82,8 @@ class PackageStatusMessage(Event):
     """Topic ``status``: what became of the package at ``offset``.
 
     IMPORTED, SUPERSEDED and REMOVED come from editable subscribers only, the others from any. The one with the highest
-    ``sequence`` holds: a package that was given up or held may yet be imported, skipped or removed.
+    ``sequence`` holds: a package that was given up or held may yet be imported, skipped or removed. HOOK_SETTLED takes
+    HOOK_FAILED back: the hook was called once more and succeeded, or an operator dismissed it.
     """
 
     subscriber_instance: str

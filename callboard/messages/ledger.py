@@ -46,7 +46,8 @@ class HeldPackage(Event):
 class HookDue(Event):
     """A package whose content is imported and whose post-import hook has not succeeded yet.
 
-    ``attempts`` is stored before each call, so that a hook that ends its process is counted too.
+    ``attempts`` is stored before each call, so that a hook that ends its process is counted too. ``told`` says that it
+    was given up before, and the publisher was told so.
     """
 
     offset: int
@@ -58,6 +59,7 @@ class HookDue(Event):
     attempts: int = 0
     last_error: str = ""
     metadata: Pairs = ()
+    told: bool = False
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -81,7 +83,8 @@ class Ledger(Event):
     ``command_horizon_ns`` is when the newest was issued of those that are forgotten. ``without_golden`` is the offset
     of the package to be imported although the golden subscriber's verdict on it is missing. Packages up to
     ``apart_until`` are imported one at a time, because they were tried together and that failed, or was never heard of
-    again. ``given_up`` are the last packages that were, as far as nobody has dismissed them.
+    again. ``given_up`` are the last packages that were, as far as nobody has dismissed them, and so are
+    ``failed_hooks`` the last hooks.
     """
 
     instance: str
@@ -113,3 +116,4 @@ class Ledger(Event):
     without_golden: int = -1
     apart_until: int = -1
     given_up: tuple[GivenUp, ...] = ()
+    failed_hooks: tuple[HookDue, ...] = ()

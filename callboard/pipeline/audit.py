@@ -45,7 +45,7 @@ def deliveries(
     told = outcome.select("subscriber", "offset", "status", sql.col("time_ns").alias("told_ns"), "reason")
     rows = pairs.join(heard, ["subscriber", "offset"], "left").join(told, ["subscriber", "offset"], "left")
     rows = rows.join(first, "subscriber", "left")
-    has = sql.col("status").isin("IMPORTED", "HOOK_FAILED")
+    has = sql.col("status").isin("IMPORTED", "HOOK_FAILED", "HOOK_SETTLED")
     state = (
         sql.when(has, "has")
         .when(sql.col("status").isNotNull(), sql.lower("status"))

@@ -31,11 +31,13 @@ def error_queues(outcome: DataFrame) -> DataFrame:
 def failure_rates(outcome: DataFrame, standing: DataFrame) -> DataFrame:
     """One row a subscriber: packages by outcome, and the share of those tried that failed.
 
-    What was removed, skipped, superseded or is held was neither imported nor did it fail. Only editable subscribers
+    What was removed, skipped, superseded or is held was neither imported nor did it fail. What is imported and has a
+    hook that failed, but was settled, is imported. Only editable subscribers
     report imports one by one; of the others their own count is taken.
     """
     names = ("IMPORTED", "REMOVED_FAILED", "REMOVED", "SUPERSEDED", "SKIPPED", "HELD", "HOOK_FAILED")
-    counted = outcome.groupBy("subscriber").pivot("status", list(names)).count().na.fill(0)
+    settled = sql.when(sql.col("status") == "HOOK_SETTLED", "IMPORTED").otherwise(sql.col("status"))
+    counted = outcome.withColumn("status", settled).groupBy("subscriber").pivot("status", list(names)).count().na.fill(0)
     for name in names:
         counted = counted.withColumnRenamed(name, name.lower())
     own = standing.select("subscriber", "editable", sql.col("imported").alias("own"))

@@ -53,6 +53,7 @@ def adopt(ledger: Ledger | None, subscriber: str, new_instance: str) -> Ledger:
         outbox=(),
         results=(),
         given_up=(),
+        failed_hooks=(),
     )
 
 
@@ -75,6 +76,7 @@ def positioned(ledger: Ledger, log_id: str, last: int) -> Ledger:
         apart_until=-1,
         without_golden=ledger.without_golden if same else -1,
         given_up=ledger.given_up if same else (),
+        failed_hooks=ledger.failed_hooks if same else (),
     )
 
 

@@ -9,7 +9,7 @@ from callboard.messages.distribution import DiscoveryMessage, PackageMessage, Pa
 from callboard.messages.ledger import Ledger
 from callboard.messages.mailbox import Verdicts, VerdictsWanted
 
-GOOD = (Status.IMPORTED, Status.SUPERSEDED, Status.HOOK_FAILED)
+GOOD = (Status.IMPORTED, Status.SUPERSEDED, Status.HOOK_FAILED, Status.HOOK_SETTLED)
 """The golden subscriber has the content, or what came after it."""
 
 AGAIN_S = 15.0

@@ -6,13 +6,12 @@ from random import Random
 
 from callboard.actors.decision import After, Done, Effect, Failed, Moment, note
 from callboard.actors.effects import RunHook
-from callboard.actors.hooks import Hook
 from callboard.actors.subscriber import bookkeeping
 from callboard.actors.subscriber.book import Book
 from callboard.actors.subscriber.gate import Wait
 from callboard.actors.subscriber.settings import SubscriberSettings
 from callboard.actors.subscriber.verdict import DEATHS_MIN
-from callboard.messages.distribution import Kind, PackageMessage, PackageStatusMessage, State, Status
+from callboard.messages.distribution import Kind, PackageMessage, State, Status
 from callboard.messages.ledger import HookDue, Ledger
 
 TIMER = "hook"
@@ -21,6 +20,8 @@ TIMER = "hook"
 DUE_MAX = 100
 """Imports wait while so many are due: they are written with the ledger at each import, and a hook that fails for every
 package is better noticed soon."""
+FAILED_MAX = 100
+"""Hooks that were given up and can still be called again or dismissed; they are written with every import, too."""
 
 
 def owe(ledger: Ledger, offset: int, message: PackageMessage, settings: SubscriberSettings) -> Ledger:
@@ -36,7 +37,7 @@ def owe(ledger: Ledger, offset: int, message: PackageMessage, settings: Subscrib
         deep_paths=message.deep_paths,
         metadata=message.metadata,
     )
-    return replace(ledger, hooks=(*_others(ledger, offset), due))
+    return _with(ledger, due)
 
 
 class Room:
@@ -84,7 +85,7 @@ class HooksDue:
         if ripe is None:
             yield After(TIMER, min(self._due_s.values()) - now.mono_s)
         elif died_too_often(ripe.attempts, self._settings.hooks.max_retries):
-            reason = ripe.last_error or f"its process ended in call {ripe.attempts}"
+            reason = ripe.last_error or f"the post-import hook ended its process in call {ripe.attempts}"
             self._book.write(given_up(self._book.ledger, ripe.offset, reason, now), urgent=True)
             yield note("hook.given_up", "error", offset=ripe.offset, reason=reason)
         else:
@@ -107,7 +108,7 @@ class HooksDue:
         assert self.running is not None
         due, self.running = self.running.due, None
         if isinstance(outcome, Done):
-            self._book.change(lambda ledger: replace(ledger, hooks=_others(ledger, due.offset)))
+            self._book.change(lambda ledger: succeeded(ledger, due, now.wall_ns), urgent=due.told)
             return
         reason = bookkeeping.text(outcome.error)
         if 0 <= self._settings.hooks.max_retries < due.attempts:
@@ -130,9 +131,23 @@ def died_too_often(attempts: int, max_retries: int) -> bool:
 
 
 def retried(ledger: Ledger, offset: int) -> Ledger | None:
-    """The hook of this package is called again at once, as often as if it never had been; None if none is due."""
-    due = next((due for due in ledger.hooks if due.offset == offset), None)
-    return _changed(ledger, replace(due, attempts=0)) if due is not None else None
+    """The hook of this package is called again at once, as often as if it never had been; None if none is due, and none
+    was given up.
+    """
+    due = next((due for due in (*ledger.hooks, *ledger.failed_hooks) if due.offset == offset), None)
+    return _with(_without_failure(ledger, offset), replace(due, attempts=0)) if due is not None else None
+
+
+def dismissed(ledger: Ledger, offset: int, reason: str, now_ns: int) -> Ledger | None:
+    """A hook that was given up leaves the error queue, and nothing else changes; None if it is not remembered."""
+    due = next((due for due in ledger.failed_hooks if due.offset == offset), None)
+    return _told(_without_failure(ledger, offset), due, Status.HOOK_SETTLED, reason, now_ns) if due else None
+
+
+def succeeded(ledger: Ledger, due: HookDue, now_ns: int) -> Ledger:
+    """The hook is due no more, and leaves the error queue if it is in one."""
+    ledger = replace(ledger, hooks=_others(ledger, due.offset))
+    return _told(ledger, due, Status.HOOK_SETTLED, "its hook succeeded", now_ns) if due.told else ledger
 
 
 def given_up(ledger: Ledger, offset: int, reason: str, now: Moment) -> Ledger:
@@ -140,24 +155,31 @@ def given_up(ledger: Ledger, offset: int, reason: str, now: Moment) -> Ledger:
     due = next((due for due in ledger.hooks if due.offset == offset), None)
     if due is None:
         return ledger
-    line = PackageStatusMessage(
-        subscriber_instance=ledger.instance,
-        subscriber=ledger.subscriber,
+    failed = replace(due, told=True, last_error=reason)
+    ledger = replace(ledger, hooks=_others(ledger, offset), failed_hooks=(*ledger.failed_hooks, failed)[-FAILED_MAX:])
+    return _told(ledger, due, Status.HOOK_FAILED, reason, now.wall_ns)
+
+
+def _told(ledger: Ledger, due: HookDue, status: Status, reason: str, now_ns: int) -> Ledger:
+    return bookkeeping.told(
+        ledger,
         publisher=due.publisher,
         package_id=due.package_id,
-        offset=offset,
-        status=Status.HOOK_FAILED,
-        reason=f"{Hook.AFTER_IMPORT} hook: {reason}",
+        offset=due.offset,
+        status=status,
+        reason=reason,
         attempts=due.attempts,
-        sequence=ledger.next_sequence,
-        time_ns=now.wall_ns,
+        now_ns=now_ns,
     )
-    return replace(
-        ledger,
-        hooks=_others(ledger, offset),
-        outbox=(*ledger.outbox, line),
-        next_sequence=ledger.next_sequence + 1,
-    )
+
+
+def _without_failure(ledger: Ledger, offset: int) -> Ledger:
+    return replace(ledger, failed_hooks=tuple(due for due in ledger.failed_hooks if due.offset != offset))
+
+
+def _with(ledger: Ledger, due: HookDue) -> Ledger:
+    """With this hook due, in its place among the others."""
+    return replace(ledger, hooks=tuple(sorted((*_others(ledger, due.offset), due), key=lambda each: each.offset)))
 
 
 def _key(due: HookDue) -> tuple[int, int]:

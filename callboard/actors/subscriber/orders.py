@@ -3,6 +3,7 @@
 from collections import deque
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
+from shlex import quote
 
 from callboard.actors.decision import Effect, Moment, note
 from callboard.actors.effects import SurveyRepository
@@ -227,7 +228,9 @@ class Orders:
         held = quarantine.find(self._book.ledger, offset)
         who = f"by {command.author or 'an unknown author'}" + (f": {command.reason}" if command.reason else "")
         if offset <= self._book.ledger.offset and held is None:
-            dismissed = bookkeeping.dismissed(self._book.ledger, offset, f"dismissed {who}", now.wall_ns)
+            dismissed = bookkeeping.dismissed(
+                self._book.ledger, offset, f"dismissed {who}", now.wall_ns
+            ) or hooks_due.dismissed(self._book.ledger, offset, f"dismissed {who}", now.wall_ns)
             passed = f"offset {offset} is processed already, and nothing of it is left to skip"
             return Refused(passed) if dismissed is None else Obeyed(dismissed, packages=1)
         if not self._settings.editable:
@@ -262,7 +265,7 @@ class Orders:
         return self._retry_elsewhere(offset, head)
 
     def _retry_passed(self, offset: int, now: Moment) -> Obeyed | Refused | None:
-        """One that is held, or whose hook is due, or that was given up."""
+        """One that is held, or whose hook is due or failed, or that was given up. Nothing is imported twice."""
         ledger = self._book.ledger
         self._retrial.wake()
         if (held := quarantine.find(ledger, offset)) is not None:
@@ -271,6 +274,11 @@ class Orders:
             return Obeyed(quarantine.retried(ledger, offset), packages=1)
         if (changed := hooks_due.retried(ledger, offset)) is not None:
             return Obeyed(changed, packages=1, reason="its post-import hook is called again")
+        if all(each.offset != offset for each in ledger.given_up):
+            return Refused(
+                f"offset {offset} was not given up: it is imported, or was passed over; to have it once more, "
+                f"callboard log resend {offset} --to {quote(self._settings.name)}"
+            )
         found = self._recall.ask(offset, ledger)
         return None if found is None else self._recalled(found, offset, now)
 

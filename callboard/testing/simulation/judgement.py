@@ -42,11 +42,9 @@ class Excuses:
             case Status.HOOK_FAILED:
                 most = self.settings().hooks.max_retries
                 return "" if 0 <= most < self.calls[offset] else f"its hook was called {self.calls[offset]} times"
+            case Status.HOOK_SETTLED:
+                return "" if before is Status.HOOK_FAILED else "its hook had not failed"
         return ""
-
-    def retried(self, ledger: Ledger, offset: int) -> bool:
-        """Whether it was ordered that this one be tried again."""
-        return any(order.retry is not None and order.retry.offset == offset for order in self._orders(ledger))
 
     def _failed(self, offset: int) -> str:
         settings = self.settings()

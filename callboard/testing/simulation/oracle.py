@@ -170,8 +170,7 @@ class Oracle:
             self._demand(concerned, "nothing is imported that is for others", where)
             self._demand(offset in step.applied, "what is told as imported is", where)
             fresh = before in (None, Status.HELD, Status.REMOVED_FAILED)
-            again = fresh or self._excuses.retried(step.new, offset)
-            self._demand(again, "nothing is imported twice", f"{where}, which was {before}")
+            self._demand(fresh, "nothing is imported twice", f"{where}, which was {before}")
             self._check_overtaking(step, offset)
         elif outcome is Status.SUPERSEDED:
             later = any(other > offset for other in step.applied)

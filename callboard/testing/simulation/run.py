@@ -1,11 +1,13 @@
 """Runs a plan, and says what came of it."""
 
 import asyncio
+import signal
 import tempfile
+import threading
 import time
 from collections import Counter
-from collections.abc import Mapping, Sequence
-from contextlib import suppress
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -13,15 +15,19 @@ from typing import Any
 from structlog.testing import capture_logs
 
 from callboard.actors.runtime import Simulation
-from callboard.actors.runtime.virtual_loop import StuckError
+from callboard.actors.runtime.virtual_loop import BusyError, StuckError
 from callboard.testing.simulation.fates import Fault
 from callboard.testing.simulation.fleet import Fleet
 from callboard.testing.simulation.plan import Plan
-from callboard.testing.simulation.scene import Violation
+from callboard.testing.simulation.scene import Scene, Violation
 from callboard.testing.simulation.stage import Stage
 
-STEPS_MAX = 400_000
-"""Of one simulation; more are a sign that somebody is busy with nothing for ever."""
+TURNS_MAX = 150_000
+"""Turns of the loop in one simulation, some two for each step; more are a sign that somebody is busy with nothing for
+ever. The longest that end take a third of them."""
+
+CPU_MAX_S = 60.0
+"""Seconds of the processor that one simulation gets: for a handler that never returns, in which no turn is counted."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -60,9 +66,10 @@ def run(plan: Plan) -> Outcome:
         Simulation(plan.seed) as simulation,
     ):
         fleet = Fleet(simulation, plan, Path(folder))
-        with suppress(StuckError):
-            simulation.run(_play(fleet))
         scene, log = fleet.scene, fleet.log
+        simulation.loop.allow(TURNS_MAX)
+        with suppress(StuckError), _livelocks(simulation, scene):
+            simulation.run(_play(fleet))
         if scene.violation is None and (crash := _crash(logged)):
             scene.wrong("no actor crashes", crash)
         counts = scene.count + Counter(
@@ -82,19 +89,38 @@ async def _play(fleet: Fleet) -> None:
     """Until the play or the first violation ends it."""
     play = asyncio.ensure_future(Stage(fleet).play())
     found = asyncio.ensure_future(fleet.scene.found.wait())
-    watch = asyncio.ensure_future(_watch(fleet))
-    await asyncio.wait({play, found, watch}, return_when=asyncio.FIRST_COMPLETED)
-    for task in (play, found, watch):
+    await asyncio.wait({play, found}, return_when=asyncio.FIRST_COMPLETED)
+    for task in (play, found):
         task.cancel()
     if play.done() and not play.cancelled() and (error := play.exception()) is not None:
         fleet.scene.wrong("the play itself ends", f"{type(error).__name__}: {error}")
         raise error
 
 
-async def _watch(fleet: Fleet) -> None:
-    while fleet.simulation.steps < STEPS_MAX:  # noqa: ASYNC110  # nobody else could say so
-        await asyncio.sleep(1.0)
-    fleet.scene.wrong("nobody is busy for ever", f"{fleet.simulation.steps} steps")
+class _OutOfTime(KeyboardInterrupt):
+    """Ends a handler wherever it is, and the loop; anything milder is caught by the loop, or by what it runs."""
+
+
+@contextmanager
+def _livelocks(simulation: Simulation, scene: Scene) -> Iterator[None]:
+    """Whoever is busy for ever is found out, by the turns of the loop or the time of the processor."""
+
+    def end(*_: object) -> None:
+        raise _OutOfTime
+
+    timed = threading.current_thread() is threading.main_thread()  # nobody else can have a signal handled
+    former = signal.signal(signal.SIGPROF, end) if timed else None
+    try:
+        if timed:
+            signal.setitimer(signal.ITIMER_PROF, CPU_MAX_S)
+        yield
+    except (BusyError, _OutOfTime) as error:
+        how = f"{TURNS_MAX} turns" if isinstance(error, BusyError) else f"{CPU_MAX_S:g} s of the processor"
+        scene.wrong("nobody is busy for ever", f"{how}, and only {simulation.loop.time():.3f} virtual seconds are over")
+    finally:
+        if timed:
+            signal.setitimer(signal.ITIMER_PROF, 0.0)
+            signal.signal(signal.SIGPROF, former)
 
 
 def _crash(logged: Sequence[Mapping[str, Any]]) -> str:

@@ -26,6 +26,7 @@ HOOK = HookDue(
     attempts=1,
     last_error="the cache did not answer",
     metadata=(("why", "news"),),
+    told=True,
 )
 
 MARK = Watermark(
@@ -64,5 +65,6 @@ INSTANCES = (
         without_golden=42,
         apart_until=43,
         given_up=(LOST,),
+        failed_hooks=(HOOK,),
     ),
 )

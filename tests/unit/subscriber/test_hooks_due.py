@@ -11,7 +11,7 @@ from callboard.actors.effects import ImportPackages, RunHook, SaveLedger
 from callboard.actors.hooks import HookSettings
 from callboard.actors.subscriber.hooks_due import DUE_MAX
 from callboard.errors import HookFailed, LogUnavailable
-from callboard.messages.distribution import Kind, LogMessage, RetryCommand, State, Status
+from callboard.messages.distribution import Kind, LogMessage, RetryCommand, SkipCommand, State, Status
 from callboard.messages.ledger import HookDue, Ledger
 from callboard.messages.mailbox import StatusesPending, StatusesSent
 from callboard.testing.subscriber_example import LEDGER, ImporterDriver, command, package
@@ -47,6 +47,17 @@ class HookDriver(ImporterDriver):
         """What the publisher is told, in the order of the sequence numbers."""
         lines = {line.sequence: line for pending in self.sent(StatusesPending) for line in pending.statuses}
         return [(lines[number].offset, lines[number].status) for number in sorted(lines)]
+
+
+def given_up(offset: int) -> HookDriver:
+    """A subscriber that has imported a package, and whose hook failed as often as it may."""
+    it = HookDriver(editable=True, hook_max_retries=0).arrive()
+    it.read(package(offset))
+    it.import_next()
+    it.begin_hook()
+    it.fail(RunHook, BOOM)
+    it.save_all()
+    return it
 
 
 @pytest.mark.proves("F88", "W6")
@@ -88,6 +99,35 @@ def test_a_hook_is_called_again_and_given_up_under_a_status_of_its_own() -> None
     assert it.statuses() == [(10, Status.IMPORTED), (10, Status.HOOK_FAILED)]
     assert it.report().hooks == 0
     assert it.report().imported == 1
+    lines = {line.sequence: line for pending in it.sent(StatusesPending) for line in pending.statuses}
+    assert lines[2].reason == str(BOOM)
+
+
+@pytest.mark.proves("W6", "W18")
+def test_a_hook_that_was_given_up_is_called_again_by_command_and_its_package_is_not_imported_twice() -> None:
+    it = given_up(10)
+    it.order(command(5, retry=RetryCommand(offset=10)), end=100)
+    assert it.begin_hook().due.attempts == 1
+    it.done(RunHook)
+    it.save_all()
+    it.sends_all()
+    assert it.results()["c5"].accepted
+    assert it.statuses() == [(10, Status.IMPORTED), (10, Status.HOOK_FAILED), (10, Status.HOOK_SETTLED)]
+    assert it.report().imported == 1
+    assert not it.asks(RunHook)
+
+
+@pytest.mark.proves("W6", "W18")
+def test_a_hook_that_was_given_up_is_dismissed_by_a_skip_and_the_content_stays() -> None:
+    it = given_up(10)
+    for number in (5, 6):
+        it.order(command(number, skip=SkipCommand(offset=10)), end=100)
+        it.save_all()
+    it.sends_all()
+    assert [it.results()[name].accepted for name in ("c5", "c6")] == [True, False]
+    assert it.statuses()[-1] == (10, Status.HOOK_SETTLED)
+    assert it.report().skipped == 0
+    assert not it.asks(RunHook)
 
 
 def test_a_hook_that_succeeds_is_due_no_more() -> None:
@@ -147,7 +187,7 @@ def test_a_hook_that_ended_its_process_waits_before_it_is_called_again_and_ends_
     successor.save_all()
     (line,) = successor.sent(StatusesPending)[-1].statuses
     assert (line.status, line.attempts) == (Status.HOOK_FAILED, 3)
-    assert line.reason == "after_import hook: its process ended in call 3"
+    assert line.reason == "the post-import hook ended its process in call 3"
 
 
 def test_imports_wait_visibly_while_too_many_hooks_are_due() -> None:

@@ -6,7 +6,7 @@ from callboard.actors.effects import ImportPackages, LogRead, ReadLog, SaveLedge
 from callboard.actors.subscriber.recall import RECALL_MAX
 from callboard.errors import BlobMissing, CallboardError, OffsetOutOfRange
 from callboard.messages.distribution import Kind, RetryCommand, Status
-from callboard.messages.ledger import Ledger
+from callboard.messages.ledger import GivenUp, Ledger
 from callboard.messages.mailbox import StatusesPending
 from callboard.messages.record import Record
 from callboard.testing.subscriber_example import LEDGER, LOG, ImporterDriver, command, garbage, package
@@ -21,7 +21,8 @@ GIVEN_UP = about(10, "/a/b")
 
 def past_10(offset: int = 13, **settings: object) -> ImporterDriver:
     """A subscriber that has gone on after it gave up the package at offset 10, and is asked to try it again."""
-    stored = Ledger(instance="me", subscriber="edge-1", log_id=LOG, positioned=True, offset=offset)
+    lost = (GivenUp(offset=10, publisher="site", package_id="p10"),)
+    stored = Ledger(instance="me", subscriber="edge-1", log_id=LOG, positioned=True, offset=offset, given_up=lost)
     it = ImporterDriver(editable=True, **({"max_retries": 0} | settings)).arrive(stored, end=100_000)
     it.order(command(5, retry=RetryCommand(offset=10)), end=100_000)
     it.save_all()
@@ -151,3 +152,28 @@ def test_it_is_still_due_after_the_death_of_the_importer() -> None:
     again = ImporterDriver(max_retries=0).arrive(stored)
     assert reads(again, GIVEN_UP) == 10
     assert again.done(ImportPackages).offsets == (10,)
+
+
+@pytest.mark.proves("W18", "W23")
+def test_one_that_is_imported_is_not_imported_again_but_refused_with_the_way_to_have_it() -> None:
+    it = ImporterDriver(editable=True).arrive()
+    it.read(package(10))
+    assert it.done(ImportPackages).offsets == (10,)
+    it.order(command(5, retry=RetryCommand(offset=10)), end=100)
+    accepted, reason = answer(it)
+    assert (accepted, "callboard log resend 10 --to edge-1" in reason) == (False, True)
+    assert not it.asks(ReadLog)
+    assert it.report().imported == 1
+
+
+def test_one_that_was_imported_after_all_cannot_be_had_a_third_time() -> None:
+    it = past_10()
+    reads(it, GIVEN_UP, about(11, "/c"), about(12, "/c"), about(13, "/c"))
+    it.save_all()
+    reads(it, GIVEN_UP)
+    assert it.done(ImportPackages).ledger.given_up == ()
+    it.order(command(6, retry=RetryCommand(offset=10)), end=100_000)
+    it.save_all()
+    it.sends_all()
+    assert not it.results()["c6"].accepted
+    assert it.report().imported == 1

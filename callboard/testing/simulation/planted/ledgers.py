@@ -80,6 +80,14 @@ def _two_transactions(right: Any) -> Any:
     return apply
 
 
+def _no_attempts(right: Any) -> Any:
+    async def save(self: SimulatedRepository, ledger: bytes, durable: bool = True) -> None:
+        if durable:
+            await right(self, ledger, durable)
+
+    return save
+
+
 def _hooks_once(right: Any) -> Any:
     def ended(self: Any, outcome: Any, now: Any) -> Any:
         if isinstance(outcome, Failed):
@@ -107,5 +115,6 @@ BUGS = (
     Patch("a failed append counts as one", Bookkeeper, "receive", _sure_bookkeeper),
     Patch("a skip is not told", Head, "leave", _silent_skips),
     Patch("content and ledger are two transactions", SimulatedRepository, "apply", _two_transactions),
+    Patch("attempts are not stored", SimulatedRepository, "save", _no_attempts),
     Patch("a hook that fails is not called again", hooks_due.HooksDue, "ended", _hooks_once),
 )
