@@ -29,7 +29,7 @@ from callboard.backends.disk import disk_errors
 from callboard.backends.log import Log
 from callboard.backends.repositories.folder_source import FolderSource
 from callboard.backends.repository import Repository
-from callboard.content.collection import collect
+from callboard.content.collection import Archived, collect
 from callboard.content.receive import operations, receive_all
 from callboard.content.ship import build
 from callboard.content.survey import survey
@@ -51,6 +51,7 @@ class AgentWorld:
         hooks: what a subscriber has called around an import.
         exclude: file name patterns that a publisher leaves out.
         max_package_bytes: what the files of a package that a publisher builds may have together.
+        archived: the records of an archive, whose blobs are not to be collected.
         owned: whether ``close`` closes the log and the blob store too.
     """
 
@@ -64,6 +65,7 @@ class AgentWorld:
         hooks: Hooks | None = None,
         exclude: tuple[str, ...] = (),
         max_package_bytes: int | None = None,
+        archived: Archived | None = None,
         owned: bool = False,
     ) -> None:
         self._log = log
@@ -73,6 +75,7 @@ class AgentWorld:
         self._hooks = hooks
         self._exclude = exclude
         self._max_package_bytes = max_package_bytes
+        self._archived = archived
         self._owned = owned
 
     async def perform(self, effect: Perform) -> Any:  # noqa: PLR0911 - one line an effect
@@ -88,8 +91,9 @@ class AgentWorld:
                 return await self._build(request)
             case CollectBlobs(package, status, grace_s, now_ns):
                 return await collect(
-                    self._log, self._blobs, package=package, status=status, grace_s=grace_s, now_ns=now_ns, delete=True
-                )
+                    self._log, self._blobs, package=package, status=status, grace_s=grace_s, now_ns=now_ns, delete=True,
+                    archived=self._archived,
+                )  # fmt: skip
             case SurveyRepository(paths=paths):
                 return await survey(self._held(), self._blobs, paths)
             case OpenRepository():

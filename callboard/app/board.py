@@ -31,6 +31,7 @@ from callboard.app.opening import (
     open_board_log,
     open_publisher_world,
     open_subscriber_world,
+    records_for_blobs,
     repository_place,
     subscriber_world,
 )
@@ -72,6 +73,7 @@ class Callboard(Commanding, ContentCare):
         blob_grace_s: publishers remove blobs that no record needs and that were put so long ago; 0 is never.
         publishing: how publishers ship, and what they tell of it.
         archive: the place of the log's archive, from which subscribers read what the log has no more.
+        blobs_for: the place of an archive whose blobs are kept when others are collected; ``archive`` if not given.
     """
 
     def __init__(
@@ -89,9 +91,12 @@ class Callboard(Commanding, ContentCare):
         blob_grace_s: float = 0.0,
         publishing: Publishing = Publishing(),  # noqa: B008 - frozen
         archive: str = "",
+        blobs_for: str = "",
     ) -> None:
         folder = (base or Path.cwd()).absolute()
-        self.settings = BoardSettings(log, blobs, folder, prefix, exclude, blob_grace_s, publishing, archive)
+        self.settings = BoardSettings(
+            log, blobs, folder, prefix, exclude, blob_grace_s, publishing, archive, blobs_for or archive
+        )
         self.command_key = command_key
         self._runtime: Runtime = runtime
         self._create = create
@@ -247,6 +252,7 @@ class Callboard(Commanding, ContentCare):
                 Path(tempfile.gettempdir()),
                 exclude=self.settings.exclude,
                 max_package_bytes=self.settings.publishing.max_package_bytes,
+                archived=records_for_blobs(self.settings, self.log),
             )
         return subscriber_world(self.log, self._blobs, self.settings.base, settings)
 

@@ -10,6 +10,7 @@ from typing import Unpack
 from callboard.actors.agent import Agent
 from callboard.app.commanding import ANSWER_S, OrderOptions
 from callboard.app.explaining import Explanation, explain
+from callboard.app.opening import records_for_blobs
 from callboard.app.publisher import Publisher
 from callboard.app.resending import resend
 from callboard.app.retention_gate import GatePolicy, RetentionGate, trim
@@ -151,10 +152,11 @@ class ContentCare(ABC):
         )
 
     async def collect_blobs(self, *, delete: bool, grace_s: float = GRACE_S) -> BlobCollection:
-        """Find the blobs that no record on this log refers to, and with ``delete`` remove them.
+        """Find the blobs that no record on this log or in its archive refers to, and with ``delete`` remove them.
 
         Nothing but this log may refer to what is in the blob store. Safe beside publishers, as long as none of
-        them takes longer than ``grace_s`` seconds to build a package.
+        them takes longer than ``grace_s`` seconds to build a package. Raises ``ArchiveHole``, ``ArchiveDamaged`` and
+        ``LogReplaced`` if it cannot be told what the archive needs.
         """
         if grace_s < GRACE_MIN_S:
             raise RequestRefused(f"a grace of {grace_s:g} s is too short; the least is {GRACE_MIN_S:g} s")
@@ -167,6 +169,7 @@ class ContentCare(ABC):
             grace_s=grace_s,
             now_ns=now_ns,
             delete=delete,
+            archived=records_for_blobs(self.settings, self.log),
         )
 
     async def trim(self, retention: Retention, gate: RetentionGate | None = None) -> dict[str, int]:

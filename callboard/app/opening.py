@@ -7,6 +7,7 @@ from pathlib import Path
 
 from callboard.actors.subscriber import SubscriberSettings
 from callboard.actors.world import AgentWorld
+from callboard.app.archived_records import archived_records
 from callboard.app.hooks import HookRunner
 from callboard.app.settings import BoardSettings
 from callboard.backends.blob_store import BlobStore
@@ -15,6 +16,7 @@ from callboard.backends.log import Log
 from callboard.backends.registry import open_log
 from callboard.backends.repositories import open_repository
 from callboard.backends.tail import SharedTail
+from callboard.content.collection import Archived
 from callboard.errors import ConfigError
 
 SQLITE = "sqlite:///"
@@ -41,6 +43,12 @@ def open_board_blobs(settings: BoardSettings) -> BlobStore:
     raise ConfigError(f"a log of kind {kind!r} needs a blob store beside it: set blobs to a folder, or s3://BUCKET")
 
 
+def records_for_blobs(settings: BoardSettings, log: Log) -> Archived | None:
+    """The archived records whose blobs are not to be collected, if there is an archive."""
+    place = settings.blobs_for
+    return archived_records(place, settings.base, log, settings.topics.package) if place else None
+
+
 def subscriber_spool(name: str, repository: str, base: Path) -> Path:
     """The folder for a subscriber's temporary files; the same one after a restart, so that it can be emptied."""
     identity = hashlib.sha256(f"{os.getuid()}\0{name}\0{(base / repository).absolute()}".encode()).hexdigest()[:16]
@@ -56,6 +64,7 @@ async def open_publisher_world(settings: BoardSettings) -> AgentWorld:
         Path(tempfile.gettempdir()),
         exclude=settings.exclude,
         max_package_bytes=settings.publishing.max_package_bytes,
+        archived=records_for_blobs(settings, log),
         owned=True,
     )
 

@@ -14,7 +14,7 @@ class BoardSettings:
 
     ``blobs`` may be empty: a folder beside the log's files, or a temporary one for a log in memory. ``base`` is the
     folder that relative paths start from. Publishers collect blobs if there is a ``blob_grace_s``. What the log has no
-    more is read from its ``archive``, if there is one.
+    more is read from its ``archive``, if there is one; what the archive ``blobs_for`` refers to is not collected.
     """
 
     log: str
@@ -25,6 +25,7 @@ class BoardSettings:
     blob_grace_s: float = 0.0
     publishing: Publishing = field(default_factory=Publishing)
     archive: str = ""
+    blobs_for: str = ""
 
     @property
     def topics(self) -> Topics:

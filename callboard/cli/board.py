@@ -76,6 +76,7 @@ async def open_board(
         publishing=_publishing(config.publisher, service=configure is not None),
         blob_grace_s=config.janitor.grace_hours * 3600 if config.janitor.enabled else 0.0,
         archive=archive,
+        blobs_for=config.archive.place,
     )
     try:
         await board.__aenter__()

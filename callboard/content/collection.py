@@ -1,9 +1,9 @@
-"""Finds the blobs that no retained record needs, and removes them: mark and sweep, with a period of grace.
+"""Finds the blobs that no record needs, retained or archived, and removes them: mark and sweep, with a period of grace.
 
 The order of reading is what makes it safe beside publishers, without any lock:
 
 1. list the blobs that were last put longer than ``grace_s`` ago; the others are spared, whoever needs them;
-2. then read the whole of the log, and spare what a record refers to;
+2. then read the whole of the log, and of the archive what comes before it, and spare what a record refers to;
 3. then remove what is left, each unless it was put again since it was listed.
 
 A publisher first puts every blob, which renews its time, and then appends the package. If the package was appended
@@ -12,7 +12,7 @@ that, and thus, as the grace is longer, are spared by step 1 or step 3. Nothing 
 runs, so that two at once, or one that was killed anywhere, do no harm.
 """
 
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Callable
 from dataclasses import dataclass, replace
 
 from callboard.backends.blob_store import BlobStore
@@ -36,6 +36,9 @@ GRACE_MIN_S = 2 * 3600.0
 
 BATCH_BLOBS = 500_000
 """Candidates in memory at a time, about 150 bytes each. For each batch the log is read once."""
+
+Archived = Callable[[str, int], AsyncIterator[Record]]
+"""The archived records of a topic below an offset. Raises ``ArchiveHole`` unless they reach up to it."""
 
 OF_STATUS = (PackageStatusMessage, PingMessage, CommandResultMessage)
 """What is on the status topic; a type that is not known may refer to blobs."""
@@ -67,6 +70,7 @@ async def collect(
     grace_s: float,
     now_ns: int,
     delete: bool,
+    archived: Archived | None = None,
     batch: int = BATCH_BLOBS,
 ) -> BlobCollection:
     """Find the unused blobs, and with ``delete`` remove them.
@@ -79,9 +83,10 @@ async def collect(
         grace_s: blobs that were put within these seconds are spared.
         now_ns: the time.
         delete: otherwise nothing is changed.
+        archived: if there is an archive, whose records can be replayed only with their blobs.
         batch: how many candidates are looked at together.
     """
-    done = BlobCollection()
+    done, roots = BlobCollection(), _Roots(log, archived)
     since_ns = now_ns - int(grace_s * 1e9)
     candidates: dict[bytes, int] = {}
     async for blob in blobs.list():
@@ -89,25 +94,25 @@ async def collect(
         if blob.stored_ns < since_ns and not done.problem:
             candidates[bytes.fromhex(blob.digest)] = blob.size
         if len(candidates) >= batch:
-            done = replace(done, problem=await _spare(log, package, status, candidates))
+            done = replace(done, problem=await _spare(roots, package, status, candidates))
             done = await _sweep(blobs, candidates, since_ns, done, delete=delete)
             candidates = {}
     if candidates:
-        done = replace(done, problem=await _spare(log, package, status, candidates))
+        done = replace(done, problem=await _spare(roots, package, status, candidates))
         done = await _sweep(blobs, candidates, since_ns, done, delete=delete)
     return done
 
 
-async def _spare(log: Log, package: str, status: str, candidates: dict[bytes, int]) -> str:
+async def _spare(roots: "_Roots", package: str, status: str, candidates: dict[bytes, int]) -> str:
     """Take what a record refers to from the candidates; or say which record cannot be read, for it may refer to any."""
     for topic, expected in ((package, (PackageMessage,)), (status, OF_STATUS)):
-        async for record in _retained(log, topic):
+        async for record in roots.records(topic):
             if record.header("type") == PackageStatusMessage.__name__:
                 continue  # most of its topic, and refers to nothing
             try:
                 event = open_record(record, expected)
             except (Undecodable, SchemaTooNew) as error:
-                return f"topic {topic}: {error}; it may need any blob, so none is removed while it is on the log"
+                return f"topic {topic}: {error}; it may need any blob, so none is removed while it is there"
             if topic == package and RecordHeaders.parse(record.headers).version > SCHEMA_VERSION:
                 return f"topic {topic}: the record at offset {record.offset} is of a newer version; upgrade callboard"
             for digest in _references(event):
@@ -132,19 +137,30 @@ def _binary(digest: str) -> bytes:
         return b""  # no blob has this name
 
 
-async def _retained(log: Log, topic: str) -> AsyncIterator[Record]:
-    start, end = await log.bounds(topic)
-    while start < end:
-        try:
-            found = await log.read(topic, start)
-        except OffsetOutOfRange as error:  # trimmed meanwhile: what is gone needs nothing
-            if error.first <= start:
-                raise
-            start = error.first
-            continue
-        for record in found:
-            yield record
-        start = found[-1].offset + 1 if found else end
+class _Roots:
+    """What keeps blobs: the records of the log, and those of the archive that come before."""
+
+    def __init__(self, log: Log, archived: Archived | None) -> None:
+        self._log, self._archived = log, archived
+
+    async def records(self, topic: str) -> AsyncIterator[Record]:
+        """All records; the log's come first, for it may be trimmed, and what is gone by then is to be archived."""
+        first, end = await self._log.bounds(topic)
+        start = first
+        while start < end:
+            try:
+                found = await self._log.read(topic, start)
+            except OffsetOutOfRange as error:  # trimmed meanwhile: what is gone needs nothing, unless it is archived
+                if error.first <= start:
+                    raise
+                first = start = error.first
+                continue
+            for record in found:
+                yield record
+            start = found[-1].offset + 1 if found else end
+        if self._archived is not None:
+            async for record in self._archived(topic, first):
+                yield record
 
 
 async def _sweep(
