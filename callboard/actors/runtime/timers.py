@@ -7,13 +7,14 @@ SLACK_S = 1e-6
 class Timers:
     """Keyed deadlines over wake-ups that can neither be cancelled nor moved, as thespian's.
 
-    At most one useful wake-up is outstanding, so a timer re-armed a thousand times costs one. A wake-up that
-    comes when nothing is due is stale and means nothing.
+    One is asked for only if it would come before all that are outstanding, so a timer re-armed a thousand times costs
+    one, and a short timer does not have those of a long one pile up. A wake-up that comes when nothing is due is stale
+    and means nothing.
     """
 
     def __init__(self) -> None:
         self._deadlines: dict[str, float] = {}
-        self._wake_at: float | None = None
+        self._wakes: list[float] = []  # outstanding, the earliest last
 
     def set(self, key: str, seconds: float, now_s: float) -> None:
         """(Re)start the timer ``key``; ``seconds < 0`` cancels it."""
@@ -24,8 +25,8 @@ class Timers:
 
     def due(self, now_s: float) -> list[tuple[str, float]]:
         """The timers that have run out, with their deadlines and in this order; they stay until taken."""
-        if self._wake_at is not None and self._wake_at <= now_s + SLACK_S:
-            self._wake_at = None
+        while self._wakes and self._wakes[-1] <= now_s + SLACK_S:
+            self._wakes.pop()
         ripe = [(key, at) for key, at in self._deadlines.items() if at <= now_s + SLACK_S]
         return sorted(ripe, key=lambda timer: (timer[1], timer[0]))
 
@@ -39,7 +40,7 @@ class Timers:
     def next_wake(self, now_s: float) -> float | None:
         """Seconds after which to ask for a wake-up; None if those asked for already will do."""
         first = min(self._deadlines.values(), default=None)
-        if first is None or (self._wake_at is not None and self._wake_at <= first):
+        if first is None or (self._wakes and self._wakes[-1] <= first):
             return None
-        self._wake_at = first
+        self._wakes.append(first)
         return max(0.0, first - now_s)

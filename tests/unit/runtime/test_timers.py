@@ -73,3 +73,15 @@ def test_a_stale_wake_up_asks_for_the_next_one() -> None:
     timers.set("a", 20, now_s=0)
     assert fired(timers, 10) == []
     assert timers.next_wake(10) == 10
+
+
+def test_a_short_timer_again_and_again_asks_for_no_further_wake_up_for_a_long_one() -> None:
+    timers = Timers()
+    timers.set("long", 1000, now_s=0)
+    asked = [timers.next_wake(0)]
+    for now_s in range(100):
+        timers.set("short", 1, now_s)
+        asked += [timers.next_wake(now_s)]
+        assert fired(timers, now_s + 1) == ["short"]
+        asked += [timers.next_wake(now_s + 1)]
+    assert [seconds for seconds in asked if seconds is not None] == [1000] + 100 * [1]
