@@ -71,4 +71,4 @@ def _commands(row: FailedPackage) -> Iterator[tuple[str, str]]:
         yield f"callboard skip {quote(row.subscriber)} {row.offset} --reason TEXT", "dismisses it: the content stays"
     if row.status == "given_up":
         yield f"callboard skip {quote(row.subscriber)} {row.offset} --reason TEXT", "dismisses it: it stays as it is"
-        yield f"callboard log resend {row.offset} --to {quote(row.subscriber)}", "ships it once more, to this subscriber"
+        yield f"callboard log resend {row.offset} --to {quote(row.subscriber)}", "ships it again, to this subscriber"

@@ -68,10 +68,10 @@ def checked(message: PackageMessage, content: Content | None) -> Package:
     _check_format(message)
     if content is None:
         raise PackageCorrupt(f"package {message.package_id} adds content but has none; publish it again")
-    found = _digest(content)
-    if found != message.content_digest:
+    digest, size = _measured(content)
+    if digest != message.content_digest:
         raise PackageCorrupt(
-            f"package {message.package_id} has the digest {found} instead of {message.content_digest!r}; "
+            f"package {message.package_id} has the digest {digest} instead of {message.content_digest!r}; "
             + ("remove that blob from the blob store, then " if message.content_ref else "restore its content or ")
             + "publish it again"
         )
@@ -80,15 +80,22 @@ def checked(message: PackageMessage, content: Content | None) -> Package:
         raise PackageRefused(f"package {message.package_id} holds other paths than its record; clear it")
     if not set(package.blobs) <= set(message.blobs):
         raise PackageRefused(f"package {message.package_id} needs blobs not named in its record; clear it")
+    said, found = (message.entries, message.length), (package.entries, size)
+    if any(claim not in (0, fact) for claim, fact in zip(said, found, strict=True)):  # 0 says nothing
+        raise PackageRefused(
+            f"package {message.package_id} claims {said[0]} entries and {said[1]} bytes, but has {found[0]} and "
+            f"{found[1]}; clear it, and publish it again"
+        )
     return package
 
 
-def _digest(content: Content) -> str:
+def _measured(content: Content) -> tuple[str, int]:
+    """Its digest, and how many bytes it has."""
     sha = hashlib.sha256()
     with opened(content) as file:
         while chunk := file.read(CHUNK_BYTES):
             sha.update(chunk)
-    return sha.hexdigest()
+        return sha.hexdigest(), file.tell()
 
 
 def _permitted(path: str) -> str:

@@ -40,6 +40,12 @@ ORIGINAL_TYPES = {
 TIME_NS_MAX = 2**63 - 1
 """What a message and a database can hold, and the year 2262."""
 
+LENGTH_MAX = 1 << 43
+"""What a package may claim to have, in bytes: 8.8 TB, so that the claims of a million still add up to 63 bits."""
+
+ENTRIES_MAX = (1 << 32) - 1
+"""What a package may claim to have: the package format counts its entries in 32 bits."""
+
 RECIPIENTS_BYTES_MAX = 16 << 10
 """A longer list of recipients is left to the message, so that the headers stay small beside it."""
 
@@ -187,4 +193,14 @@ def _encode(event: Event) -> bytes:
 def _decode(cls: type[E], payload: bytes) -> E:
     if issubclass(cls, PackageDistributedMessage):
         return json_codec.decode_json(payload)  # type: ignore[return-value]
-    return codec.decode(cls, payload)
+    event = codec.decode(cls, payload)
+    if isinstance(event, PackageMessage):
+        _check_claims(event)
+    return event
+
+
+def _check_claims(package: PackageMessage) -> None:
+    """What nothing can have is not believed: sums of it would be told as lag, and would not fit where they are kept."""
+    for name, claimed, most in (("length", package.length, LENGTH_MAX), ("entries", package.entries, ENTRIES_MAX)):
+        if not 0 <= claimed <= most:
+            raise Undecodable(f"it claims the {name} {claimed}, and the range is 0 to {most}")

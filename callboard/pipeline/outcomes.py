@@ -37,7 +37,8 @@ def failure_rates(outcome: DataFrame, standing: DataFrame) -> DataFrame:
     """
     names = ("IMPORTED", "REMOVED_FAILED", "REMOVED", "SUPERSEDED", "SKIPPED", "HELD", "HOOK_FAILED")
     settled = sql.when(sql.col("status") == "HOOK_SETTLED", "IMPORTED").otherwise(sql.col("status"))
-    counted = outcome.withColumn("status", settled).groupBy("subscriber").pivot("status", list(names)).count().na.fill(0)
+    by_subscriber = outcome.withColumn("status", settled).groupBy("subscriber")
+    counted = by_subscriber.pivot("status", list(names)).count().na.fill(0)
     for name in names:
         counted = counted.withColumnRenamed(name, name.lower())
     own = standing.select("subscriber", "editable", sql.col("imported").alias("own"))

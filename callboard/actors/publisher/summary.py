@@ -19,7 +19,7 @@ def summarise(record: Record) -> PackageSummary:
         publisher=message.publisher,
         kind=message.kind,
         package_id=message.package_id,
-        length=message.length,
+        length=len(message.content) or message.length,  # what is here needs not be believed
         paths=message.paths,
         deep_paths=message.deep_paths,
         user=message.user,

@@ -23,7 +23,7 @@ class Excuses:
     calls: Counter[int] = field(default_factory=Counter)
     """Calls of its post-import hook that were stored, by offset."""
 
-    def missing(self, ledger: Ledger, offset: int, before: Status | str | None, outcome: Status) -> str:
+    def missing(self, ledger: Ledger, offset: int, before: Status | str | None, outcome: Status) -> str:  # noqa: PLR0911  # one a status
         """What would have to be so; empty if it is."""
         match outcome:
             case Status.REMOVED:
@@ -43,7 +43,8 @@ class Excuses:
                 most = self.settings().hooks.max_retries
                 return "" if 0 <= most < self.calls[offset] else f"its hook was called {self.calls[offset]} times"
             case Status.HOOK_SETTLED:
-                return "" if before is Status.HOOK_FAILED else "its hook had not failed"
+                failed = before is Status.HOOK_FAILED
+                return "" if failed else "its hook had not failed"
         return ""
 
     def _failed(self, offset: int) -> str:

@@ -2,6 +2,7 @@
 
 import hashlib
 import tempfile
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -83,6 +84,13 @@ def test_every_flipped_bit_is_noticed_before_the_first_operation(sample, spool):
             damaged[place] ^= 1 << bit
             with pytest.raises(PackageCorrupt, match="instead of"):
                 next(operations(add, bytes(damaged), {}))
+
+
+@pytest.mark.parametrize("claim", [{"entries": 4_000_000_000}, {"length": 2**40}, {"length": 1}])
+def test_a_package_with_other_entries_or_bytes_than_its_record_claims_is_refused(claim, sample, spool):
+    add, content = shipped(sample(), ["/blog"], ["/blog"], spool)
+    with pytest.raises(PackageRefused, match="claims"):
+        next(operations(replace(add, **claim), content, {}))
 
 
 def test_a_truncated_or_missing_content_is_corrupt(sample, spool, tmp_path):

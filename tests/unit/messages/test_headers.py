@@ -1,5 +1,6 @@
 """Records: what their headers say, and what comes of a record that cannot be read."""
 
+from dataclasses import replace
 from typing import Any
 
 import pytest
@@ -106,6 +107,14 @@ def test_a_record_that_is_not_understood_says_which_and_why(changed: dict[str, s
 def test_a_damaged_record_says_which_and_why() -> None:
     with pytest.raises(Undecodable, match=r"offset 17 cannot be decoded: PackageMessage\.\w+ is missing"):
         open_record(read(b"", written(PACKAGE).headers), PackageMessage)
+
+
+@pytest.mark.parametrize("claim", [{"length": 2**63 - 1}, {"length": -1}, {"entries": 2**32}, {"entries": -5}], ids=str)
+def test_a_package_that_claims_what_nothing_can_have_is_not_believed(claim: dict[str, int]) -> None:
+    record = reread(written(replace(PACKAGE, **claim)))  # type: ignore[arg-type]
+
+    with pytest.raises(Undecodable, match=f"offset 17 .* claims the {next(iter(claim))}"):
+        open_record(record, PackageMessage)
 
 
 def test_the_first_of_two_headers_of_a_name_counts() -> None:

@@ -37,10 +37,10 @@ def tell(it: Decision, message: Input, origin: Origin = Origin("")) -> list[Effe
     return [effect for effect in it.receive(message, origin, NOW) if not isinstance(effect, Note)]
 
 
-def record(offset: int, payload: bytes | None = None) -> Record:
+def record(offset: int, payload: bytes | None = None, length: int = 3) -> Record:
     message = PackageMessage(
         publisher_instance="i", publisher="site", package_id=f"p{offset}", kind=Kind.ADD, paths=("/a", "/b"),
-        deep_paths=("/b",), content=b"abc", length=3, user="ann",
+        deep_paths=("/b",), content=b"abc", length=length, user="ann",
     )  # fmt: skip
     new = new_record(message, record_id="r", time_ns=5, producer="test")
     content = new.payload if payload is None else payload
@@ -75,6 +75,12 @@ def test_a_record_that_cannot_be_decoded_becomes_a_summary_that_says_so() -> Non
     assert "header 'type'" in summarise(Record(offset=7, time_ns=7, payload=b"")).problem
     newer = NewRecord(payload=b"", headers=(("type", "PackageMessage"), ("version", "99.0"))).at(7, 7)
     assert "upgrade" in summarise(newer).problem
+
+
+def test_no_claim_of_a_package_reaches_the_figures_of_a_queue() -> None:
+    assert summarise(record(7, length=1 << 40)).length == 3
+    impossible = summarise(record(7, length=1 << 62))
+    assert (impossible.length, "claims the length" in impossible.problem) == (0, True)
 
 
 # The tail poller.
