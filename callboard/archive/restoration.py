@@ -8,7 +8,7 @@ from collections.abc import AsyncIterator
 from dataclasses import dataclass
 
 from callboard.archive import layout
-from callboard.archive.archiver import lineage_note
+from callboard.archive.chain import lineage_note
 from callboard.archive.reader import ArchiveReader
 from callboard.archive.store import ArchiveStore
 from callboard.archive.topic_archive import TopicArchive

@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import Any
 
 import pyarrow as pa
+import pyarrow.compute as pc
 import pyarrow.parquet as pq
 
 from callboard.archive.manifest import FORMAT, Segment
@@ -45,7 +46,6 @@ log that knows none, have neither.
 
 def batch_of(records: Sequence[Record], keys: Mapping[int, Key]) -> pa.RecordBatch:
     """The records as rows, with their keys by offset."""
-    headers = [dict(reversed(record.headers)) for record in records]  # the first of a name counts
     found = [keys.get(record.offset) for record in records]
     columns = [
         [record.offset for record in records],
@@ -54,10 +54,25 @@ def batch_of(records: Sequence[Record], keys: Mapping[int, Key]) -> pa.RecordBat
         [key if isinstance(key, bytes) else None for key in found],
         [record.header_block for record in records],
         [record.payload for record in records],
-        *([named.get(name) for named in headers] for name in ("type", "publisher", "id")),
     ]
-    arrays = [pa.array(column, field.type) for column, field in zip(columns, SCHEMA, strict=True)]
-    return pa.RecordBatch.from_arrays(arrays, schema=SCHEMA)
+    return rows_of([pa.array(column, field.type) for column, field in zip(columns, SCHEMA, strict=False)])
+
+
+def rows_of(columns: Sequence[pa.Array]) -> pa.RecordBatch:
+    """Rows of these columns of ``SCHEMA``, all up to the payload; what the others repeat is looked up."""
+    headers = columns[SCHEMA.get_field_index("headers")]
+    try:
+        text = headers.cast(pa.string())
+    except pa.ArrowInvalid:  # one that is no text
+        text = pa.array([(block or b"").decode(errors="replace") for block in headers.to_pylist()], pa.string())
+    named = [_header(text, name) for name in ("type", "publisher", "id")]
+    return pa.RecordBatch.from_arrays([*columns, *named], schema=SCHEMA)
+
+
+def _header(blocks: pa.Array, name: str) -> pa.Array:
+    """The value of the first header of that name in each block; null where there is none."""
+    found = pc.extract_regex(blocks, rf"^(?:[^\x00]*\x00[^\x00]*\x00)*?{name}\x00(?P<value>[^\x00]*)")
+    return pc.struct_field(found, "value")
 
 
 class SegmentWriter:

@@ -7,7 +7,8 @@ from typing import Any
 
 import pytest
 
-from callboard.archive.archiver import Archived, Archiver
+from callboard.archive.archiver import Archiver
+from callboard.archive.chain import Archived
 from callboard.archive.folder_store import FolderArchiveStore
 from callboard.archive.reader import ArchiveReader
 from callboard.archive.restoration import restore
