@@ -73,8 +73,13 @@ class FolderBlobStore:
     async def list(self) -> AsyncIterator[BlobInfo]:
         """See ``BlobStore.list``."""
         for shard in await self._call(_shards, self._root):
-            for blob in await self._call(_blobs, shard):
+            async for blob in self.list_shard(shard):
                 yield blob
+
+    async def list_shard(self, shard: str) -> AsyncIterator[BlobInfo]:
+        """See ``Sharded``."""
+        for blob in await self._call(_blobs, self._root / shard):
+            yield blob
 
     async def examine(self, clock: Clock) -> Sequence[Finding]:  # noqa: ARG002 - there is no server's clock to compare
         """See ``Examinable``."""
@@ -216,18 +221,23 @@ class FolderBlobStore:
         )
 
 
-def _shards(root: Path) -> list[Path]:
+def _shards(root: Path) -> list[str]:
     with disk_errors(BlobUnavailable, root):
-        return sorted(folder for folder in root.iterdir() if len(folder.name) == 2) if root.is_dir() else []
+        return sorted(folder.name for folder in root.iterdir() if len(folder.name) == 2) if root.is_dir() else []
 
 
 def _blobs(shard: Path) -> list[BlobInfo]:
     blobs = []
-    with disk_errors(BlobUnavailable, shard), os.scandir(shard) as files:
-        for file in files:
-            digest = shard.name + file.name
-            if _DIGEST.fullmatch(digest):
-                with suppress(FileNotFoundError):  # deleted since
-                    status = file.stat()
-                    blobs.append(BlobInfo(digest, status.st_size, status.st_mtime_ns))
+    with disk_errors(BlobUnavailable, shard):
+        try:
+            files = os.scandir(shard)
+        except FileNotFoundError:
+            return []
+        with files:
+            for file in files:
+                digest = shard.name + file.name
+                if _DIGEST.fullmatch(digest):
+                    with suppress(FileNotFoundError):  # deleted since
+                        status = file.stat()
+                        blobs.append(BlobInfo(digest, status.st_size, status.st_mtime_ns))
     return sorted(blobs)

@@ -91,17 +91,12 @@ class S3BlobStore:
 
     async def list(self) -> AsyncIterator[BlobInfo]:
         """See ``BlobStore.list``."""
-        blob: BlobInfo | None = None
-        async for item in self._objects():
-            if digest := self._bucket.digest(item["Key"].removesuffix(RENEWED)):
-                stored_ns = _nanoseconds(item["LastModified"])
-                if not item["Key"].endswith(RENEWED):
-                    if blob is not None:
-                        yield blob
-                    blob = BlobInfo(digest, item["Size"], stored_ns)
-                elif blob is not None and blob.digest == digest:
-                    blob = blob._replace(stored_ns=max(blob.stored_ns, stored_ns))
-        if blob is not None:
+        async for blob in self._blobs(""):
+            yield blob
+
+    async def list_shard(self, shard: str) -> AsyncIterator[BlobInfo]:
+        """See ``Sharded``."""
+        async for blob in self._blobs(f"{shard}/"):
             yield blob
 
     async def examine(self, clock: Clock) -> Sequence[Finding]:
@@ -113,12 +108,26 @@ class S3BlobStore:
         """See ``BlobStore.close``."""
         await self._connection.close()
 
-    async def _objects(self) -> AsyncIterator[dict[str, Any]]:
-        """Whatever is below the prefix, in the order of keys; objects may be deleted meanwhile."""
+    async def _blobs(self, folder: str) -> AsyncIterator[BlobInfo]:
+        blob: BlobInfo | None = None
+        async for item in self._objects(folder):
+            if digest := self._bucket.digest(item["Key"].removesuffix(RENEWED)):
+                stored_ns = _nanoseconds(item["LastModified"])
+                if not item["Key"].endswith(RENEWED):
+                    if blob is not None:
+                        yield blob
+                    blob = BlobInfo(digest, item["Size"], stored_ns)
+                elif blob is not None and blob.digest == digest:
+                    blob = blob._replace(stored_ns=max(blob.stored_ns, stored_ns))
+        if blob is not None:
+            yield blob
+
+    async def _objects(self, folder: str) -> AsyncIterator[dict[str, Any]]:
+        """Whatever is in the folder below the prefix, in the order of keys; objects may be deleted meanwhile."""
         after: dict[str, str] = {}
         while True:
             async with self._connection as s3:
-                page = await s3.call("list_objects_v2", Prefix=self._bucket.key(""), MaxKeys=PAGE_OBJECTS, **after)
+                page = await s3.call("list_objects_v2", Prefix=self._bucket.key(folder), MaxKeys=PAGE_OBJECTS, **after)
             for item in page.get("Contents", ()):
                 yield item
                 after = {"StartAfter": item["Key"]}

@@ -2,6 +2,7 @@
 
 import asyncio
 
+from callboard.backends.sharded import SHARDS, Sharded
 from callboard.testing.conformance.blob_store.harness import BlobStoreHarness, digest_of, listed, opened, put
 from callboard.testing.conformance.verdict import given
 
@@ -31,6 +32,18 @@ async def check_a_deleted_blob_is_gone(harness: BlobStoreHarness) -> None:
         assert not await store.exists(digest_of(one))
         assert await listed(store) == [digest_of(other)]
         assert await put(store, one) is True
+
+
+async def check_the_shards_of_a_store_that_has_some_are_its_list(harness: BlobStoreHarness) -> None:
+    """Each blob is in the shard that its digest begins with, and nowhere else."""
+    async with opened(harness) as store:
+        if isinstance(store, Sharded):
+            assert [blob async for blob in store.list_shard("ab")] == []
+            for content in _CONTENTS:
+                await put(store, content)
+            shards = {shard: [blob async for blob in store.list_shard(shard)] for shard in SHARDS}
+            assert all(blob.digest.startswith(shard) for shard, blobs in shards.items() for blob in blobs)
+            assert [blob for blobs in shards.values() for blob in blobs] == [blob async for blob in store.list()]
 
 
 async def check_a_list_lives_with_deletes(harness: BlobStoreHarness) -> None:
