@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from random import Random
 
 from callboard.actors.backoff import Backoff
-from callboard.actors.decision import After, Done, Effect, Failed, Input, Tick, note
+from callboard.actors.decision import After, Done, Effect, Failed, Input, Perform, Tick, note
 from callboard.actors.effects import FindBounds, LogRead, ReadLog, TopicBounds
 from callboard.errors import CallboardError, LogReplaced, OffsetOutOfRange
 from callboard.messages.record import Record
@@ -135,6 +135,10 @@ class Follower:
         find = FindBounds(self.topic)
         self._pending = find
         return (find,)
+
+    def owns(self, effect: Perform) -> bool:
+        """Whether this very effect is its own: several followers of one topic may ask for the same."""
+        return effect is self._pending
 
     def handle(self, message: Input) -> Answer:
         """Take in what concerns this follower; anything else is answered with ``(None, ())``."""

@@ -55,9 +55,12 @@ class Play:
         self.keys = keys
         self.offsets: dict[str, int] = {}
 
-    async def run(self) -> None:
+    async def ensure(self) -> None:
         for topic in (TOPICS.package, TOPICS.status, TOPICS.discovery, TOPICS.command, TOPICS.event):
             await self.log.ensure(topic)
+
+    async def run(self) -> None:
+        await self.ensure()
         publishers = [await self.publisher(instance) for instance in ("one", "two")]
         subscribers = [await self.subscriber(name) for name in ("edge-1", "edge-2")]
         await asyncio.gather(self.publish(publishers), self.kill(publishers))
@@ -148,3 +151,17 @@ def test_every_event_is_told_whatever_dies(seed: int, keys: bool, tmp_path: Path
     assert set(told) == play.expected()
     if keys:
         assert set(told.values()) == {1}
+
+
+def test_a_notifier_with_nothing_to_tell_reads_no_more_often_as_time_goes_by(tmp_path: Path) -> None:
+    with Simulation(1) as simulation:
+        play = Play(simulation, tmp_path, keys=True)
+        simulation.run(play.ensure())
+        simulation.run(play.publisher("one"))
+        steps = []
+        for _ in range(4):
+            simulation.loop.allow(100_000)
+            before = simulation.steps
+            simulation.run_for(60.0)
+            steps.append(simulation.steps - before)
+    assert max(steps[1:]) <= 2 * min(steps[1:]), steps

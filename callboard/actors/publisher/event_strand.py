@@ -6,7 +6,7 @@ from dataclasses import replace
 from random import Random
 from typing import NamedTuple
 
-from callboard.actors.decision import Effect, Input, note
+from callboard.actors.decision import Done, Effect, Failed, Input, note
 from callboard.actors.follower import Delivered, Follower, OutOfRange, Replaced, from_first, from_offset
 from callboard.errors import SchemaTooNew, Undecodable
 from callboard.messages.distribution import PackageMessage
@@ -57,7 +57,11 @@ class Strand:
         return self._follower.start()
 
     def handle(self, message: Input) -> Iterable[Effect]:
-        """Take in what was read."""
+        """Take in what was read, but for what another strand of the same topic has read: if every strand read on after
+        every answer, the reads under way at the end of the topic would multiply with each round of waiting.
+        """
+        if isinstance(message, Done | Failed) and not self._follower.owns(message.effect):
+            return
         news, effects = self._follower.handle(message)
         match news:
             case Delivered(records=records):

@@ -45,13 +45,13 @@ class OutcomeStrand(Strand):
     def handle(self, message: Input) -> Iterable[Effect]:
         """Take in statuses and packages."""
         match message:
-            case Done(effect, LogRead() as read) if effect == self._reading:
+            case Done(effect, LogRead() as read) if effect is self._reading:
                 self._looked_up(effect.start, read)
                 yield from self.go_on()
-            case Failed(effect, OffsetOutOfRange()) if effect == self._reading:
+            case Failed(effect, OffsetOutOfRange()) if effect is self._reading:
                 self._looked_up(effect.start, LogRead("", (), 0))
                 yield from self.go_on()
-            case Failed(effect, _) if effect == self._reading:
+            case Failed(effect, _) if effect is self._reading:
                 self._attempt += 1
                 yield After(self._timer, RETRY.delay_s(self._attempt, self._rng))
             case Tick(self._timer) if self._reading is not None:

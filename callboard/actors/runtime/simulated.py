@@ -2,6 +2,7 @@
 
 import asyncio
 import hashlib
+import math
 import pickle
 from collections import deque
 from collections.abc import Awaitable, Callable, Coroutine
@@ -170,6 +171,7 @@ class Simulation:
 
     def close(self) -> None:
         """End whatever still runs in it."""
+        self.loop.allow(math.inf)
         while left := asyncio.all_tasks(self.loop):  # what ends may begin something else
             for task in left:
                 task.cancel()

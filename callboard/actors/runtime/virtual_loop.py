@@ -1,6 +1,7 @@
 """An asyncio event loop in virtual time: it never sleeps and never waits for the outside world."""
 
 import asyncio
+import math
 import selectors
 from collections.abc import Callable
 from concurrent.futures import Executor
@@ -19,16 +20,24 @@ class StuckError(RuntimeError):
     """Everything waits and no timer runs: nothing can ever happen again."""
 
 
+class BusyError(RuntimeError):
+    """The loop took more turns than it was allowed to: somebody is busy with nothing for ever."""
+
+
 class _NoTimePasses(selectors.BaseSelector):
     """Advances the clock instead of waiting. No file descriptor is ever ready."""
 
     def __init__(self) -> None:
         self.now_s = 0.0
+        self.turns_left = math.inf
         self._keys: dict[Any, selectors.SelectorKey] = {}
 
     def select(self, timeout: float | None = None) -> list[tuple[selectors.SelectorKey, int]]:
         if timeout is None:
             raise StuckError("the simulation is stuck: everybody waits for something that nobody will do")
+        self.turns_left -= 1
+        if self.turns_left < 0:
+            raise BusyError("the simulation takes turn after turn, and does not come to an end")
         self.now_s += max(0.0, timeout)
         return []
 
@@ -59,6 +68,10 @@ class VirtualLoop(asyncio.SelectorEventLoop):
     def time(self) -> float:
         """Virtual seconds since the loop was made."""
         return self._clock.now_s
+
+    def allow(self, turns: float) -> None:
+        """So many turns from now on; after them whatever runs in the loop ends with a ``BusyError``."""
+        self._clock.turns_left = turns
 
     def run_in_executor(
         self, executor: Executor | None, func: Callable[[*Arguments], T], *args: *Arguments
