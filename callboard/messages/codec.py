@@ -26,7 +26,7 @@ from callboard.errors import Undecodable
 from callboard.messages import distribution, ledger, mailbox, publisher_mail, record
 from callboard.messages._pb import distribution_pb2, ledger_pb2, mailbox_pb2, publisher_mail_pb2, record_pb2
 from callboard.messages.distribution import Pairs
-from callboard.messages.event import Event
+from callboard.messages.event import Event, made
 
 E = TypeVar("E", bound=Event)
 
@@ -99,12 +99,12 @@ class _Plan:
     message: type[Message]
     writers: tuple[tuple[str, Any, Callable[[Any], Any] | None], ...]
     """Field, the value that is not written, and how a value is turned into the message's (None: as it is)."""
-    readers: tuple[tuple[str, Callable[[Message], Any]], ...]
-    """Field, and how its value is read from the message."""
+    readers: tuple[Callable[[Message], Any], ...]
+    """How the value of each field but ``unknown`` is read from the message, in the order of the fields."""
     demanded: tuple[str, ...]
     """Demanded fields, but the repeated ones: their absence means that they are empty."""
-    texts: tuple[str, ...]
-    """Fields of one text."""
+    texts: Callable[[Any], tuple[object, ...]]
+    """Reads the fields of one text from an event."""
 
     def to_message(self, event: Event) -> Message:
         values = {}
@@ -121,11 +121,13 @@ class _Plan:
         for name in self.demanded:
             if not message.HasField(name):
                 raise self.undecodable(name, message)
-        values = {name: read(message) for name, read in self.readers}
-        _demand_text(map(values.__getitem__, self.texts))
+        values: list[Any] = [b""]
+        values += [read(message) for read in self.readers]  # they are immutable, whatever the message is
         if len(UnknownFieldSet(message)):
-            values["unknown"] = self.unknown(message)
-        return self.cls(**values)
+            values[0] = self.unknown(message)
+        event = made(self.cls, values)
+        _demand_text(self.texts(event))
+        return event
 
     def unknown(self, message: Message) -> bytes:
         """What is left in the message once everything known is taken out of it."""
@@ -176,9 +178,10 @@ def _compile(cls: type[Event]) -> _Plan:
             default = _ALWAYS
             demanded.append(field.name)
         writers.append((field.name, default, write))
-        readers.append((field.name, read))
-    texts = tuple(name for name, _ in readers if kinds[name] is str)
-    return _Plan(cls, message, tuple(writers), tuple(readers), tuple(demanded), texts)
+        readers.append(read)
+    texts = [name for name, _, _ in writers if kinds[name] is str]
+    read_texts = attrgetter(texts[0], *texts) if texts else lambda _: ()  # of two names at least it makes a tuple
+    return _Plan(cls, message, tuple(writers), tuple(readers), tuple(demanded), read_texts)
 
 
 _Conversion = tuple[Callable[[Any], Any] | None, Callable[[Message], Any]]

@@ -1,7 +1,9 @@
 """The headers of a record: what a reader must know before it decodes, or decides not to."""
 
 import re
+from collections.abc import Mapping
 from dataclasses import dataclass, fields
+from functools import lru_cache
 from typing import Self, TypeVar
 
 from callboard.errors import SchemaTooNew, Undecodable
@@ -85,18 +87,11 @@ class RecordHeaders:
         Raises ``Undecodable`` without a type, or with a version or time that is not one.
         """
         texts = dict(reversed(headers))  # the first of a name counts
-        if not texts.get("type"):
-            raise Undecodable("the record has no header 'type'; find out who writes to this topic")
-        version = VERSION.fullmatch(texts.get("version", ""))
-        if not version:
-            raise Undecodable(f"the header 'version' is {texts.get('version')!r}, not like '1.0'")
-        time_ns = texts.get("time_ns", "0")
-        if not re.fullmatch(r"[0-9]{1,19}", time_ns) or int(time_ns) > TIME_NS_MAX:
-            raise Undecodable(f"the header 'time_ns' is {time_ns!r:.80}, not nanoseconds since the epoch")
+        kind, version, time_ns = _essence(texts)
         return cls(
-            type=ORIGINAL_TYPES.get(texts["type"], texts["type"]),
-            version=(int(version[1]), int(version[2] or 0)),
-            time_ns=int(time_ns),
+            type=kind,
+            version=version,
+            time_ns=time_ns,
             id=texts.get("id", ""),
             cause=texts.get("cause", ""),
             traceparent=texts.get("traceparent", ""),
@@ -108,6 +103,26 @@ class RecordHeaders:
 
 
 _NAMES = tuple(field.name for field in fields(RecordHeaders))
+
+
+def _essence(texts: Mapping[str, str]) -> tuple[str, tuple[int, int], int]:
+    """The type, the version and the time of a record with these headers. Raises as ``RecordHeaders.parse``."""
+    kind = texts.get("type")
+    if not kind:
+        raise Undecodable("the record has no header 'type'; find out who writes to this topic")
+    version = _version(texts.get("version", ""))
+    time_ns = texts.get("time_ns", "0")
+    if not TIME_NS.fullmatch(time_ns) or int(time_ns) > TIME_NS_MAX:
+        raise Undecodable(f"the header 'time_ns' is {time_ns!r:.80}, not nanoseconds since the epoch")
+    return ORIGINAL_TYPES.get(kind, kind), version, int(time_ns)
+
+
+@lru_cache(maxsize=16)  # a log has records of few versions
+def _version(text: str) -> tuple[int, int]:
+    version = VERSION.fullmatch(text)
+    if not version:
+        raise Undecodable(f"the header 'version' is {text or None!r}, not like '1.0'")
+    return int(version[1]), int(version[2] or 0)
 
 
 def new_record(
@@ -157,17 +172,17 @@ def open_record(record: Record, expected: type[E] | tuple[type[E], ...]) -> E:
     classes = expected if isinstance(expected, tuple) else (expected,)
     where = f"the record at offset {record.offset}"
     try:
-        headers = RecordHeaders.parse(record.headers)
-        if headers.version[0] > SCHEMA_VERSION[0]:
+        kind, (major, _), _ = _essence(dict(reversed(record.headers)))  # the first of a name counts
+        if major > SCHEMA_VERSION[0]:
             raise SchemaTooNew(
-                f"{where} is of schema version {headers.version[0]}, and this process knows none above "
-                f"{SCHEMA_VERSION[0]}; upgrade it"
+                f"{where} is of schema version {major}, and this process knows none above {SCHEMA_VERSION[0]}; "
+                "upgrade it"
             )
         for cls in classes:
-            if cls.__name__ == headers.type:
+            if cls.__name__ == kind:
                 return _decode(cls, record.payload)
         names = " or ".join(cls.__name__ for cls in classes)
-        raise Undecodable(f"it is a {headers.type!r:.80}, where only {names} is expected")
+        raise Undecodable(f"it is a {kind!r:.80}, where only {names} is expected")
     except Undecodable as error:
         raise Undecodable(f"{where} cannot be decoded: {error}") from error
 
