@@ -67,6 +67,10 @@ class HookSettings:
 class Hooks(Protocol):
     """Calls the hooks of one subscriber."""
 
+    def has(self, hook: Hook) -> bool:
+        """Whether there is one to call."""
+        ...
+
     async def call(self, hook: Hook, package: "Concerned", offset: int, attempt: int) -> None:
         """Call this hook, if there is one. Raises ``HookFailed``."""
         ...

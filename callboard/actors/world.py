@@ -40,6 +40,10 @@ from callboard.messages.ledger import Ledger
 from callboard.messages.mailbox import DistributeRequest
 
 
+BEFORE_CONTENT = (Hook.BEFORE_IMPORT, Hook.ON_INVALIDATE)
+"""The hooks that are called between the storing of the attempt and the import."""
+
+
 class AgentWorld:
     """One agent's access to the log, the blob store and, for a subscriber, the repository.
 
@@ -175,8 +179,13 @@ class AgentWorld:
             ) from error
 
     async def _import(self, effect: ImportPackages) -> None:
-        repository = self._held()
-        await repository.save(codec.encode(effect.attempt), durable=False)
+        repository, before, after = self._held(), codec.encode(effect.attempt), codec.encode(effect.ledger)
+        hooked = self._hooks is not None and any(map(self._hooks.has, BEFORE_CONTENT))
+        if isinstance(repository, Attempting) and not hooked and not any(map(_has_blobs, effect.packages)):
+            received = [Received(message, message.content or None, {}) for message in effect.packages]
+            await repository.attempt(before, operations(received), after)
+            return
+        await repository.save(before, durable=False)
         if self._hooks is not None:
             for offset, message in zip(effect.offsets, effect.packages, strict=True):
                 hook = Hook.ON_INVALIDATE if message.kind is Kind.INVALIDATE else Hook.BEFORE_IMPORT
@@ -188,12 +197,12 @@ class AgentWorld:
                 self._spooled(effect.packages),
                 receive_all(effect.packages, self._blobs, self._spool, effect.parallel) as received,
             ):
-                await repository.apply(operations(received), codec.encode(effect.ledger))
+                await repository.apply(operations(received), after)
 
     @asynccontextmanager
     async def _spooled(self, messages: Sequence[PackageMessage]) -> AsyncIterator[None]:
         """Have the spool only while something may be downloaded, so that nothing is left whenever the agent ends."""
-        if not any(message.content_ref or message.blobs for message in messages):
+        if not any(map(_has_blobs, messages)):
             yield
             return
         with disk_errors(RepositoryUnavailable, self._spool):
@@ -202,3 +211,8 @@ class AgentWorld:
             yield
         finally:
             await asyncio.to_thread(shutil.rmtree, self._spool, ignore_errors=True)
+
+
+def _has_blobs(message: PackageMessage) -> bool:
+    """Whether something of it is in the blob store."""
+    return bool(message.content_ref or message.blobs)

@@ -40,6 +40,10 @@ class HookRunner:
         self._base = base
         self._threads: list[threading.Thread] = []
 
+    def has(self, hook: Hook) -> bool:
+        """Whether there is one to call."""
+        return bool(self._settings.function(hook))
+
     async def call(self, hook: Hook, package: Concerned, offset: int, attempt: int) -> None:
         """Call this hook, if there is one. Raises ``HookFailed``."""
         chosen = self._settings.function(hook)

@@ -7,7 +7,7 @@ names, no empty name, no ``.`` or ``..``, no NUL. ``/`` is the root, a folder th
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
 from enum import IntEnum
-from typing import Protocol
+from typing import Protocol, runtime_checkable
 
 MISSING_FOLDER_MODE = 0o755
 """The mode of a folder that no operation names but that the path of another entry implies."""
@@ -127,4 +127,13 @@ class Repository(Source, Protocol):
 
     async def close(self) -> None:
         """Let go of the repository; idempotent."""
+        ...
+
+
+@runtime_checkable
+class Attempting(Protocol):
+    """What a repository may offer besides, because to call it twice costs it more than once."""
+
+    async def attempt(self, before: bytes, operations: Iterable[Operation], ledger: bytes) -> None:
+        """The same as ``save(before, durable=False)`` and then ``apply(operations, ledger)``, in two transactions."""
         ...

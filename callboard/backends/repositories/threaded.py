@@ -57,6 +57,10 @@ class ThreadedRepository:
         """See ``Repository.apply``."""
         await self._call(self._blocking.apply, operations, ledger)
 
+    async def attempt(self, before: bytes, operations: Iterable[Operation], ledger: bytes) -> None:
+        """See ``Attempting``: one turn of the thread, which costs more than a small import does."""
+        await self._call(self._attempt, before, operations, ledger)
+
     async def save(self, ledger: bytes, durable: bool = True) -> None:
         """See ``Repository.save``."""
         await self._call(self._blocking.save, ledger, durable)
@@ -67,6 +71,10 @@ class ThreadedRepository:
             await self._call(self._blocking.close)
             self._thread.shutdown()
             self._thread = None
+
+    def _attempt(self, before: bytes, operations: Iterable[Operation], ledger: bytes) -> None:
+        self._blocking.save(before, durable=False)
+        self._blocking.apply(operations, ledger)
 
     async def _call(self, function: Callable[P, T], *args: P.args, **kwargs: P.kwargs) -> T:
         if self._thread is None:

@@ -72,6 +72,10 @@ class SimulatedHooks:
         self._acts = acts
         self._refused: Counter[tuple[Hook, str]] = Counter()
 
+    def has(self, hook: Hook) -> bool:  # noqa: ARG002 - it notes the calls of all
+        """See ``Hooks``."""
+        return True
+
     async def call(self, hook: Hook, package: Concerned, offset: int, attempt: int) -> None:
         """See ``Hooks.call``."""
         del attempt
