@@ -20,6 +20,8 @@ class _Tail:
     def __init__(self, max_bytes: int) -> None:
         self.recent = Recent(max_bytes)
         self.identity = ""
+        self.looking = asyncio.Lock()  # for the identity
+        self.looks = 0
         self.reading = asyncio.Lock()
         self.followed = False
         self.moved = WakeUp()
@@ -102,12 +104,21 @@ class SharedTail:
         return first
 
     async def identity(self, topic: str) -> str:
-        """See ``Log``; when it changes, what was held of the former topic is forgotten."""
-        identity = await self._log.identity(topic)
-        if self._tails[topic].identity not in ("", identity):
-            del self._tails[topic]
-        self._tails[topic].identity = identity
-        return identity
+        """See ``Log``; when it changes, what was held of the former topic is forgotten.
+
+        Many ask at once, whenever a record comes. They share an answer that was looked for after they had asked.
+        """
+        tail = self._tails[topic]
+        before = tail.looks
+        async with tail.looking:
+            if tail.looks == before:
+                tail.looks += 1
+                identity = await self._log.identity(topic)
+                if tail.identity not in ("", identity) and self._tails.get(topic) is tail:
+                    del self._tails[topic]
+                    self._tails[topic].identity = identity
+                tail.identity = identity
+            return tail.identity
 
     async def close(self) -> None:
         """See ``Log``; closes the log below."""

@@ -18,7 +18,7 @@ class CountingLog(MemoryLog):
 
     def __init__(self) -> None:
         super().__init__()
-        self.reads = self.waits = self.waits_max = 0
+        self.reads = self.waits = self.waits_max = self.looks = 0
 
     async def read(
         self,
@@ -30,6 +30,12 @@ class CountingLog(MemoryLog):
         self.reads += 1
         await asyncio.sleep(0)  # as if it took time, so that others come meanwhile
         return await super().read(topic, start, max_records, max_bytes)
+
+    async def identity(self, topic: str) -> str:
+        self.looks += 1
+        found = await super().identity(topic)
+        await asyncio.sleep(0)
+        return found
 
     async def wait(self, topic: str, start: int, timeout_s: float) -> bool:
         self.waits += 1
@@ -104,5 +110,17 @@ def test_a_trim_by_another_process_does_not_strand_those_who_wait(tmp_path: Path
         assert [record.payload for record in await log.read(TOPIC, 7)] == [b"new"]
         await log.close()
         await other.close()
+
+    asyncio.run(scenario())
+
+
+def test_those_who_ask_for_the_identity_at_once_share_an_answer_that_was_looked_for_after_they_asked() -> None:
+    async def scenario() -> None:
+        below = CountingLog()
+        log = SharedTail(below)
+        await log.ensure(TOPIC)
+        asked = [asyncio.ensure_future(log.identity(TOPIC)) for _ in range(FOLLOWERS)]
+        assert set(await asyncio.gather(*asked)) == {await below.identity(TOPIC)}
+        assert below.looks == 3  # the first one's, one for all who came during that, and the test's
 
     asyncio.run(scenario())
