@@ -34,8 +34,10 @@ BATCH_MAX = 200
 GOODBYE = "goodbye"
 GOODBYE_S = 3.0
 """How long it waits for the importer's last statuses when the agent is stopped."""
-REST_S = 0.02
-"""Between two appends, unless there is a whole batch: during a catch-up statuses go together, not one by one."""
+RESTED = "rested"
+REST_S = 0.1
+"""Between two appends, unless there is a whole batch: while packages come in quick succession their statuses go
+together, not one by one. One that comes alone does not wait."""
 
 
 class Bookkeeper:
@@ -44,7 +46,8 @@ class Bookkeeper:
     Receives: StatusesPending (importer).
     Sends: StatusesSent (importer).
     Stores: nothing; the outbox is in the importer's ledger until the statuses are on the log.
-    Timers: "again", after a failed append, "rested", after one that succeeded, and "goodbye".
+    Timers: "again", after a failed append, "rested", when there is more soon after one that
+        succeeded, and "goodbye".
     Gives up when: never, but a log that fails does not hold up a stop; imports wait once the outbox is full.
     """
 
@@ -54,7 +57,7 @@ class Bookkeeper:
         self._pending: tuple[Line, ...] = ()
         self._appending: tuple[Line, ...] = ()
         self._failures = 0
-        self._resting = False
+        self._rested_s = 0.0  # not before is the next append
         self._stopping = False
         self._last = False  # nothing will follow
 
@@ -69,8 +72,7 @@ class Bookkeeper:
                 sent, self._appending, self._failures = self._appending[-1].sequence, (), 0
                 self._pending = tuple(line for line in self._pending if line.sequence > sent)
                 yield Send(IMPORTER, StatusesSent(sequence=sent))
-                self._resting = True
-                yield After("rested", REST_S)
+                self._rested_s = now.mono_s + REST_S
                 yield from self._append(now)
             case Failed(effect=Append(), error=error):
                 self._appending = ()
@@ -80,7 +82,7 @@ class Bookkeeper:
                 yield After("again", RETRY.delay_s(self._failures, self._rng))
             case Tick(key):
                 self._last = self._last or key == GOODBYE
-                self._resting = self._resting and key != "rested"
+                self._rested_s = 0.0 if key == RESTED else self._rested_s
                 yield from self._append(now)
             case Stopping():
                 self._stopping = True
@@ -94,7 +96,8 @@ class Bookkeeper:
     def _append(self, now: Moment) -> Iterator[Effect]:
         if self._appending or not self._pending:
             return
-        if self._resting and len(self._pending) < BATCH_MAX and not self._stopping:
+        if now.mono_s < self._rested_s and len(self._pending) < BATCH_MAX and not self._stopping:
+            yield After(RESTED, self._rested_s - now.mono_s)
             return
         self._appending = self._pending[:BATCH_MAX]
         records = tuple(_record(line, now) for line in self._appending)
