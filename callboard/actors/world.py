@@ -28,17 +28,16 @@ from callboard.backends.blob_store import BlobStore
 from callboard.backends.disk import disk_errors
 from callboard.backends.log import Log
 from callboard.backends.repositories.folder_source import FolderSource
-from callboard.backends.repository import Repository
+from callboard.backends.repository import Attempting, Repository
 from callboard.content.collection import Archived, collect
 from callboard.content.receive import operations, receive_all
-from callboard.content.ship import build
+from callboard.content.ship import Received, build
 from callboard.content.survey import survey
 from callboard.errors import BlobUnavailable, RepositoryUnavailable, Undecodable
 from callboard.messages import codec
 from callboard.messages.distribution import Kind, PackageMessage
 from callboard.messages.ledger import Ledger
 from callboard.messages.mailbox import DistributeRequest
-
 
 BEFORE_CONTENT = (Hook.BEFORE_IMPORT, Hook.ON_INVALIDATE)
 """The hooks that are called between the storing of the attempt and the import."""
@@ -182,8 +181,8 @@ class AgentWorld:
         repository, before, after = self._held(), codec.encode(effect.attempt), codec.encode(effect.ledger)
         hooked = self._hooks is not None and any(map(self._hooks.has, BEFORE_CONTENT))
         if isinstance(repository, Attempting) and not hooked and not any(map(_has_blobs, effect.packages)):
-            received = [Received(message, message.content or None, {}) for message in effect.packages]
-            await repository.attempt(before, operations(received), after)
+            at_hand = [Received(message, message.content or None, {}) for message in effect.packages]
+            await repository.attempt(before, operations(at_hand), after)
             return
         await repository.save(before, durable=False)
         if self._hooks is not None:
