@@ -2,15 +2,17 @@
 
 import secrets
 import time
-from collections.abc import AsyncIterator, Callable
+from collections.abc import AsyncIterator, Callable, Sequence
 from contextlib import asynccontextmanager
 from dataclasses import astuple, dataclass, field
 from pathlib import Path
+from typing import Protocol
 
 from callboard.app.archive_tip import ArchiveTip, write_tip
 from callboard.app.settings import BoardSettings
 from callboard.archive import restoration
 from callboard.archive.archiver import Archiver
+from callboard.archive.chain import Archived
 from callboard.archive.compaction import Compacted, compact
 from callboard.archive.manifest import Hole
 from callboard.archive.store import ArchiveStore, open_archive
@@ -95,8 +97,27 @@ async def archive_of(settings: BoardSettings, place: str) -> AsyncIterator[Archi
         await store.close()
 
 
+class Archiving(Protocol):
+    """Archives topics of a log: ``Archiver``, or what does the same on many cores."""
+
+    def run(self, topic: str, *, accept_hole: bool = False) -> AsyncIterator[Archived]:
+        """See ``Archiver.run``."""
+        ...
+
+
+def one_process(log: Log, store: ArchiveStore, topics: Sequence[str]) -> Archiving:
+    """Archives in this process."""
+    return Archiver(log, store, topics, time.time_ns, lambda: secrets.token_hex(16))
+
+
 async def archive(
-    settings: BoardSettings, place: str, *, accept_hole: bool, tip: Path | None, on_progress: OnProgress
+    settings: BoardSettings,
+    place: str,
+    *,
+    accept_hole: bool,
+    tip: Path | None,
+    on_progress: OnProgress,
+    archiver: Callable[[Log, ArchiveStore, Sequence[str]], Archiving] = one_process,
 ) -> RunReport:
     """Archive all that is on the log now, topic by topic; one that cannot be does not keep the others from it.
 
@@ -106,16 +127,17 @@ async def archive(
         accept_hole: see ``Archiver.run``.
         tip: the file for the retention that tells how far the package topic is archived.
         on_progress: is told of every manifest.
+        archiver: makes what archives the topics.
     """
     begun, report = time.monotonic(), RunReport(place)
     async with _raw_log(settings) as log, archive_of(settings, place) as store:
         topics = await _existing(log, settings)
-        archiver = Archiver(log, store, topics, time.time_ns, lambda: secrets.token_hex(16))
+        archiving = archiver(log, store, topics)
         for topic in topics:
             run = TopicRun(topic)
             report.topics.append(run)
             try:
-                await _archive_topic(archiver, log, run, accept_hole, on_progress)
+                await _archive_topic(archiving, log, run, accept_hole, on_progress)
             except (ArchiveError, LogReplaced) as error:
                 run.problem, report.error = str(error), report.error or error
         if tip is not None:
@@ -194,10 +216,10 @@ async def restore(
 
 
 async def _archive_topic(
-    archiver: Archiver, log: Log, run: TopicRun, accept_hole: bool, on_progress: OnProgress
+    archiving: Archiving, log: Log, run: TopicRun, accept_hole: bool, on_progress: OnProgress
 ) -> None:
     end = (await log.bounds(run.topic)).end
-    async for step in archiver.run(run.topic, accept_hole=accept_hole):
+    async for step in archiving.run(run.topic, accept_hole=accept_hole):
         run.first = run.first or step.first
         run.next, run.hole = step.next, run.hole or step.hole
         run.rows, run.files, run.length = run.rows + step.rows, run.files + step.files, run.length + step.length

@@ -2,7 +2,7 @@
 
 import asyncio
 import tempfile
-from collections.abc import AsyncIterable, AsyncIterator, Callable
+from collections.abc import AsyncGenerator, AsyncIterable, AsyncIterator, Callable
 from dataclasses import replace
 from pathlib import Path
 
@@ -48,14 +48,14 @@ async def segments(
     *,
     segment_bytes: int = SEGMENT_BYTES,
     segment_records: int = SEGMENT_RECORDS,
-) -> AsyncIterator[tuple[Segment, bool]]:
+) -> AsyncGenerator[tuple[Segment, bool], None]:
     """Segments that are in the store by then, in order, each with whether it is known to be the last.
 
     Args:
         store: open.
         topic: whose rows they are.
         rows: in the order of their offsets.
-        unique: makes the last part of a segment's name out of the digest of its content: hexadecimal digits, at most 64.
+        unique: makes the last part of a segment's name of the digest of its content: at most 64 hexadecimal digits.
         segment_bytes: see ``SEGMENT_BYTES``; a segment may become larger by one row group.
         segment_records: see ``SEGMENT_RECORDS``.
     """

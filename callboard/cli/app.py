@@ -24,6 +24,7 @@ from callboard.cli import (
     metrics,
     migrate,
     pipeline,
+    pipeline_archive,
     publish,
     publisher_log,
     queue,
@@ -117,5 +118,6 @@ app.add_typer(pipelines, name="pipeline", help="Jobs on the whole log and its ar
 pipelines.command()(with_board_options(pipeline.rebuild))
 pipelines.command("queue-at")(with_board_options(pipeline.queue_at))
 pipelines.command()(with_board_options(pipeline.audit))
+pipelines.command()(with_board_options(pipeline_archive.archive))
 app.command()(with_board_options(doctor.doctor))
 app.command()(with_board_options(migrate.migrate))

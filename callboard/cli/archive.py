@@ -1,11 +1,11 @@
 """``callboard archive``: the log's records, kept in files for as long as one likes."""
 
 import asyncio
-from collections.abc import Callable, Coroutine, Iterator
+from collections.abc import Callable, Coroutine, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import asdict
 from pathlib import Path
-from typing import Annotated, Any, TypeVar
+from typing import TYPE_CHECKING, Annotated, Any, TypeVar
 
 import typer
 from rich.console import Console
@@ -19,6 +19,9 @@ from callboard.cli.options import BoardOptions, Json
 from callboard.cli.output import count, say, show, show_json, show_table, size
 from callboard.config import Loaded
 from callboard.errors import ConfigError, TopicMissing
+
+if TYPE_CHECKING:
+    from callboard.app.archiving import RunReport
 
 R = TypeVar("R")
 
@@ -38,9 +41,9 @@ def run(
     """Archive what is new on the log, and end; to be run again and again, by a timer."""
     from callboard.app import archiving
 
-    loaded, where = _loaded(options, archive)
+    loaded, where = loaded_with_place(options, archive)
     tip = loaded.config.retention.archive_tip
-    with _progress() as on_progress:
+    with progress() as on_progress:
         report = _done(
             loaded,
             archiving.archive(
@@ -51,28 +54,14 @@ def run(
                 on_progress=on_progress,
             ),
         )
-    if json:
-        topics = [asdict(topic) for topic in report.topics]
-        show_json({"place": place(where), "seconds": round(report.seconds, 3), "topics": topics})
-    else:
-        for topic in report.topics:
-            if topic.rows:
-                what = f"{count(topic.rows, 'record')} up to offset {topic.next - 1}"
-                show(f"{topic.topic}: {what}, {size(topic.length)}")
-        rows = sum(topic.rows for topic in report.topics)
-        show(f"archived {count(rows, 'record')} to {place(where)} in {report.seconds:.1f} s")
-    for topic in report.topics:
-        if topic.problem:
-            say(f"error: {topic.problem}")
-    if report.error is not None:
-        raise typer.Exit(code_of(report.error))
+    show_run(report, where, json=json)
 
 
 def status(options: BoardOptions, archive: Place = "", json: Json = False) -> None:
     """Show what is archived, and how far behind the log it is."""
     from callboard.app import archiving
 
-    loaded, where = _loaded(options, archive)
+    loaded, where = loaded_with_place(options, archive)
     states = _done(loaded, archiving.look(board_settings(loaded), where))
     if json:
         show_json([asdict(state) for state in states])
@@ -93,8 +82,8 @@ def verify(options: BoardOptions, archive: Place = "", json: Json = False) -> No
     """Read the whole archive, and say what is missing or altered."""
     from callboard.app import archiving
 
-    loaded, where = _loaded(options, archive)
-    with _progress() as on_progress:
+    loaded, where = loaded_with_place(options, archive)
+    with progress() as on_progress:
         found = _done(loaded, archiving.check(board_settings(loaded), where, on_progress))
     if json:
         show_json([asdict(topic) for topic in found])
@@ -115,8 +104,8 @@ def compact(options: BoardOptions, archive: Place = "", json: Json = False) -> N
     """Rewrite small files into large ones, and remove what was replaced more than a day ago."""
     from callboard.app import archiving
 
-    loaded, where = _loaded(options, archive)
-    with _progress() as on_progress:
+    loaded, where = loaded_with_place(options, archive)
+    with progress() as on_progress:
         reports = _done(loaded, archiving.tidy(board_settings(loaded), where, on_progress))
     if json:
         show_json([asdict(report) for report in reports])
@@ -139,8 +128,8 @@ def restore(
     """Put the archive back on an empty log, under the same offsets; goes on where it was interrupted."""
     from callboard.app import archiving
 
-    loaded, where = _loaded(options, archive)
-    with _progress() as on_progress:
+    loaded, where = loaded_with_place(options, archive)
+    with progress() as on_progress:
         done = _done(
             loaded,
             archiving.restore(board_settings(loaded), where, same_identity=same_identity, on_progress=on_progress),
@@ -155,6 +144,32 @@ def restore(
     show(f"restored {count(rows, 'record')} to {place(loaded.config.log)}" if rows else "all of it is there already")
 
 
+def show_run(report: "RunReport", where: str, undecodable: Mapping[str, int] | None = None, *, json: bool) -> None:
+    """Show what a run archived, and end the command with the code of what kept it from archiving all.
+
+    ``undecodable`` is how many records of each topic cannot be decoded, if somebody looked.
+    """
+    if json:
+        topics = [asdict(topic) for topic in report.topics]
+        told = {} if undecodable is None else {"undecodable": dict(undecodable)}
+        show_json({"place": place(where), "seconds": round(report.seconds, 3), "topics": topics, **told})
+    else:
+        for topic in report.topics:
+            if topic.rows:
+                what = f"{count(topic.rows, 'record')} up to offset {topic.next - 1}"
+                show(f"{topic.topic}: {what}, {size(topic.length)}")
+        rows = sum(topic.rows for topic in report.topics)
+        show(f"archived {count(rows, 'record')} to {place(where)} in {report.seconds:.1f} s")
+    for name, number in (undecodable or {}).items():
+        if number:
+            say(f"{name}: {count(number, 'record')} cannot be decoded, and archived as they are")
+    for topic in report.topics:
+        if topic.problem:
+            say(f"error: {topic.problem}")
+    if report.error is not None:
+        raise typer.Exit(code_of(report.error))
+
+
 def archive_place(loaded: Loaded, said: str) -> str:
     """The archive's place, as an option says it or the configuration. Raises ``ConfigError``."""
     if not said and not loaded.config.archive.place:
@@ -163,7 +178,8 @@ def archive_place(loaded: Loaded, said: str) -> str:
     return str(Path.cwd() / said.removeprefix("folder:")) if relative else said or loaded.config.archive.place
 
 
-def _loaded(options: BoardOptions, said: str) -> tuple[Loaded, str]:
+def loaded_with_place(options: BoardOptions, said: str) -> tuple[Loaded, str]:
+    """The configuration, and the archive's place; see ``archive_place``."""
     loaded = options.load()
     configure_logging("debug" if options.verbose else "error", loaded.config.logging.format)
     return loaded, archive_place(loaded, said)
@@ -177,7 +193,7 @@ def _done(loaded: Loaded, work: Coroutine[Any, Any, R]) -> R:
 
 
 @contextmanager
-def _progress() -> Iterator[Callable[[str, int, int], None]]:
+def progress() -> Iterator[Callable[[str, int, int], None]]:
     """Shows a bar on a terminal, and nothing elsewhere."""
     columns = (TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn(), TimeElapsedColumn())
     console = Console(stderr=True)

@@ -9,7 +9,7 @@ from callboard.backends.logs.limits import missing
 from callboard.backends.postgres.server import SESSION, Server
 from callboard.errors import LogUnavailable
 
-SOURCES = {"offset": "off"}
+SOURCES = {"offset": "off", "key_sha256": "key"}
 """How the log calls a column, where it is not the same."""
 
 
