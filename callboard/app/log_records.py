@@ -24,6 +24,7 @@ from callboard.messages.distribution import (
     PackageMessage,
     PackageStatusMessage,
     PingMessage,
+    ThrottledMessage,
 )
 from callboard.messages.event import Event
 from callboard.messages.headers import open_record
@@ -39,6 +40,7 @@ EVENTS = (
     CommandMessage,
     PingMessage,
     LogMessage,
+    ThrottledMessage,
 )
 """Whatever may be on a topic, but the event topic."""
 
@@ -141,6 +143,8 @@ def _about(event: Event) -> str:  # noqa: PLR0911 - one line a message
             return f"{event.subscriber}: {outcome} the command at {event.command_offset} {event.reason}".rstrip()
         case ForgottenMessage():
             return f"{event.author} forgets {event.subscriber} {event.reason}".rstrip()
+        case ThrottledMessage():
+            return f"{event.publisher}: " + (f"held up by {event.subscriber}" if event.subscriber else "not held up")
         case LogMessage():
             return f"{event.subscriber}: {event.message}"
         case PackageEvent(subscriber=""):

@@ -35,10 +35,15 @@ def open_board_log(settings: BoardSettings) -> Log:
 
 def open_board_blobs(settings: BoardSettings) -> BlobStore:
     """The blob store. Raises ``ConfigError`` when the log does not imply one and none is given."""
+    return open_blob_store(blobs_place(settings), settings.base)
+
+
+def blobs_place(settings: BoardSettings) -> str:
+    """Where the blobs are. Raises as ``open_board_blobs``."""
     if settings.blobs:
-        return open_blob_store(settings.blobs, settings.base)
+        return settings.blobs
     if settings.log.startswith(SQLITE):
-        return open_blob_store(str(settings.base / settings.log.removeprefix(SQLITE) / "blobs"), settings.base)
+        return str(settings.base / settings.log.removeprefix(SQLITE) / "blobs")
     kind = settings.log.partition(":")[0]  # the rest may hold a password
     raise ConfigError(f"a log of kind {kind!r} needs a blob store beside it: set blobs to a folder, or s3://BUCKET")
 

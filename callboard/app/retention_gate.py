@@ -93,7 +93,7 @@ class RetentionGate:
         return read_tip(self._policy.archive_tip, log_id)
 
     async def _counted(self, log: Log, now_ns: int) -> dict[str, LastWord]:
-        await self._roll.catch_up(log)
+        await self._roll.catch_up(log, now_ns)
         if self._roll.problem:
             raise RequestRefused(
                 f"who needs what cannot be told, for {self._roll.problem}; upgrade callboard, or trim by hand, with "

@@ -8,7 +8,7 @@ from callboard.actors.publisher import roles
 from callboard.actors.publisher.following import counts
 from callboard.app.farm import publisher_status
 from callboard.app.remedies import troubles
-from callboard.app.views import BoardStatus, SubscriberStatus
+from callboard.app.views import BoardStatus, HeldUp, SubscriberStatus
 from callboard.errors import RequestRefused
 from callboard.messages.distribution import State
 from callboard.messages.mailbox import (
@@ -79,8 +79,11 @@ async def board_status(agent: Agent, now_ns: int, timeout_s: float) -> BoardStat
         queues = [next(answers) for _ in followed(member)] if found.queues and not found.problem else []
         name = member.announcement.subscriber
         rows.append(_row(member, queues, [count for count in errors.counts if count.subscriber == name], now_ns))
-    named = {*found.publishers, *(state.publisher for member in view.members for state in member.announcement.states)}
+    held_up = _held_up(view, now_ns)
+    heard_of = {state.publisher for member in view.members for state in member.announcement.states}
+    named = {*found.publishers, *held_up, *heard_of}
     publishers, problem = await publisher_status(agent, rows, named, now_ns, timeout_s)
+    publishers = tuple(replace(each, held_up=held_up.get(each.name, ())) for each in publishers)
     return BoardStatus(tuple(rows), publishers, found.problem or problem, tuple(_notes(view)))
 
 
@@ -96,6 +99,16 @@ def queue_state(member: Member, size: int) -> str:
         return "idle"
     stuck = said.state in (State.BLOCKED, State.GAP)
     return "blocked" if stuck or said.attempts >= BLOCKED_ATTEMPTS else "running"
+
+
+def _held_up(view: FleetView, now_ns: int) -> dict[str, tuple[HeldUp, ...]]:
+    """By publisher."""
+    found: dict[str, tuple[HeldUp, ...]] = {}
+    for said in view.throttled:
+        since_s, left_s = age_s(said.since_ns, now_ns), said.delay_ms / 1000 - age_s(said.time_ns, now_ns)
+        told = HeldUp(said.subscriber, since_s, said.backlog, said.waiting, max(left_s, 0.0))
+        found[said.publisher] = (*found.get(said.publisher, ()), told)
+    return found
 
 
 def _notes(view: FleetView) -> Iterable[str]:

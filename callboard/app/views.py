@@ -158,8 +158,21 @@ class FarmQueue:
 
 
 @dataclass(frozen=True, slots=True)
+class HeldUp:
+    """Requests are held up for ``since_s`` by now, because ``subscriber`` has ``backlog`` packages before it: at last
+    word ``waiting`` of them, the first one for ``delay_s`` more.
+    """
+
+    subscriber: str
+    since_s: float
+    backlog: int
+    waiting: int
+    delay_s: float
+
+
+@dataclass(frozen=True, slots=True)
 class PublisherStatus:
-    """A publisher with packages or subscribers.
+    """A publisher with packages or subscribers. ``held_up`` if it is throttled, one for each process of this name.
 
     ``state`` is ``idle`` when every subscriber that counts has everything, ``blocked`` when the queue of one is, else
     ``running``. A farm queue is missing where nobody counts; ``left_out`` are those that do not: stopped or gone.
@@ -170,6 +183,7 @@ class PublisherStatus:
     persisted: FarmQueue | None
     published: FarmQueue | None
     left_out: tuple[str, ...] = ()
+    held_up: tuple[HeldUp, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)

@@ -8,7 +8,7 @@ from rich.table import Table
 from rich.text import Text
 
 from callboard.app.outlook import Outlook
-from callboard.app.views import BoardStatus, FarmQueue, PublisherStatus, Remedy, SubscriberStatus
+from callboard.app.views import BoardStatus, FarmQueue, HeldUp, PublisherStatus, Remedy, SubscriberStatus
 from callboard.cli.output import age, count, size, state_text, table
 
 NOBODY = "no subscriber was ever heard of; start one with `callboard run subscriber NAME --into DIR`"
@@ -103,12 +103,21 @@ def _publishers(publishers: Iterable[PublisherStatus]) -> Table:
             if queue is not None:
                 rows.append((*heading, *_farm(queue)))
                 heading = ("", "")
+        for each in publisher.held_up:
+            rows.append((*heading, Text("held up", "yellow"), "", "", age(each.since_s), Text(_reason(each), "yellow")))
+            heading = ("", "")
         if publisher.left_out:
             left_out = f"{', '.join(publisher.left_out[:5])}{' ...' if len(publisher.left_out) > 5 else ''}"
             rows.append((*heading, Text("left out", "dim"), "", "", "", Text(left_out, "dim")))
         elif heading[0]:
             rows.append((*heading, "", "", "", "", "no subscriber"))
     return table(("PUBLISHER", "STATE", "FARM", "<LAG>", "<SIZE>", "<BEHIND>", "SLOWEST"), rows)
+
+
+def _reason(held_up: HeldUp) -> str:
+    wait = f", the first for {age(held_up.delay_s)} more" if held_up.waiting and held_up.delay_s else ""
+    requests = f"{count(held_up.waiting, 'request')} {'wait' if held_up.waiting != 1 else 'waits'}{wait}"
+    return f"by {held_up.subscriber}, {count(held_up.backlog, 'package')} behind; {requests}"
 
 
 def _farm(queue: FarmQueue) -> tuple[str | Text, ...]:

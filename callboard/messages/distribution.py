@@ -176,6 +176,23 @@ class ForgottenMessage(Event):
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class ThrottledMessage(Event):
+    """Topic ``discovery``: requests to this publisher are held up by the ``backlog`` (packages) of the subscriber, since
+    ``since_ns`` by the publisher's clock. ``waiting`` do so now, and ``delay_ms`` is left for the first of them. Without
+    a subscriber it is over; it is also if nothing is said for long.
+    """
+
+    publisher: str
+    publisher_instance: str
+    subscriber: str = ""
+    backlog: int = 0
+    waiting: int = 0
+    delay_ms: int = 0
+    since_ns: int = 0
+    time_ns: int = 0
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class ClearCommand(Event):
     """Treat every package up to and including ``offset`` as done without importing it."""
 

@@ -10,6 +10,7 @@ from callboard.messages.distribution import (
     Kind,
     PackageStatusMessage,
     Pairs,
+    ThrottledMessage,
 )
 from callboard.messages.event import Event
 from callboard.messages.record import Record
@@ -186,12 +187,14 @@ class FleetView(Event):
     """Every subscriber ever heard of in the retained discovery records, by name.
 
     ``unread`` is how many offsets of the topic were not looked at yet, the oldest ones, and ``dropped`` how many
-    subscribers memory had no room for: where both are 0, nobody is missing.
+    subscribers memory had no room for: where both are 0, nobody is missing. ``throttled`` are the publishers whose
+    requests are held up.
     """
 
     members: tuple[Member, ...]
     unread: int = 0
     dropped: int = 0
+    throttled: tuple[ThrottledMessage, ...] = ()
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

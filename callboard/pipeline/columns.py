@@ -19,6 +19,7 @@ from callboard.messages.distribution import (
     PackageMessage,
     PackageStatusMessage,
     Pairs,
+    ThrottledMessage,
 )
 from callboard.messages.event import Event
 from callboard.messages.package_event import PackageEvent
@@ -26,7 +27,9 @@ from callboard.messages.package_event import PackageEvent
 MESSAGES: dict[str, dict[str, type[Event]]] = {
     "package": {"package": PackageMessage},
     "status": {"status": PackageStatusMessage, "result": CommandResultMessage},
-    "discovery": {"discovery": DiscoveryMessage, "forgotten": ForgottenMessage, "log": LogMessage},
+    "discovery": {
+        "discovery": DiscoveryMessage, "forgotten": ForgottenMessage, "log": LogMessage, "throttled": ThrottledMessage,
+    },
     "command": {"command": CommandMessage},
     "event": {"event": PackageEvent},
 }

@@ -159,6 +159,17 @@ def test_a_subscriber_that_is_silent_for_longer_than_gate_gone_days_does_not_cou
     on_board(scenario)
 
 
+def test_a_subscriber_whose_clock_is_behind_counts_by_what_was_appended_before_its_word():
+    async def scenario(board: Board) -> None:
+        await board.announce("fast", 8)
+        board.now_ns -= 8 * DAY_NS
+        await board.announce("slow", 3)
+        board.now_ns += 8 * DAY_NS
+        assert (await board.trimmed(replace(SUBSCRIBERS, gone_days=7)))[TOPICS.package] == 4
+
+    on_board(scenario)
+
+
 def test_the_last_word_of_a_subscriber_stays_for_without_it_nobody_would_know_what_it_needs():
     async def scenario(board: Board) -> None:
         word = await board.announce("slow", 3)

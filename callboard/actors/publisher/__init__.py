@@ -48,8 +48,9 @@ def actors(settings: PublisherSettings) -> tuple[ActorSpec, ...]:
     """What a publisher agent is made of."""
     topics, producer = settings.topics, settings.producer
     distributor = DistributorSettings(
-        topics.package, settings.name, settings.instance, producer, keys=settings.keys, throttle=settings.throttle
-    )
+        topics.package, settings.name, settings.instance, producer, keys=settings.keys, throttle=settings.throttle,
+        discovery=topics.discovery,
+    )  # fmt: skip
     notifier = NotifierSettings(topics, settings.name, producer, settings.events)
     janitor = BlobJanitorSettings(topics.package, topics.status, settings.blob_grace_s)
     janitors = (ActorSpec(roles.BLOB_JANITOR, BlobJanitor, janitor),) if settings.blob_grace_s else ()

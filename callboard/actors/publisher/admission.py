@@ -65,6 +65,15 @@ class Admission:
         if head is not None:
             yield After(NEXT, head.due_s - now.mono_s)
 
+    def held_up(self, now: Moment) -> tuple[str, int, float]:
+        """Because of whom the first request is held up, how many packages are before that one, and for how many seconds
+        more; nobody if none is.
+        """
+        head = next((job for job in self._waiting.values() if job.due_s > now.mono_s), None)
+        if head is None:
+            return "", 0, 0.0
+        return head.throttled_by, self._throttle.backlog(head.throttled_by), head.due_s - now.mono_s
+
     def drain(self) -> Iterator[Job]:
         """All of them, which wait no longer."""
         while self._waiting:

@@ -27,6 +27,7 @@ from callboard.actors.publisher.answers import Answers, FindEnd
 from callboard.actors.publisher.batch import Batch, Job
 from callboard.actors.publisher.request import check_request, is_empty, package_of, with_identity
 from callboard.actors.publisher.throttle import ThrottleSettings
+from callboard.actors.publisher.throttle_notice import ThrottleNotice
 from callboard.errors import (
     BlobUnavailable,
     CallboardError,
@@ -51,7 +52,8 @@ COUNTED = ("requests_accepted_total", "requests_refused_total", "requests_thrott
 class DistributorSettings:
     """Who publishes, to which package topic, and whose backlog holds it up. Bounds: packages being built or waiting for
     their turn on the log, requests waiting behind them, tries to append, and answers remembered for who asks twice.
-    Without ``keys`` the log takes the same record twice, so the newest packages are looked through first.
+    Without ``keys`` the log takes the same record twice, so the newest packages are looked through first. On the topic
+    ``discovery`` it says that requests are held up.
     """
 
     topic: str
@@ -60,6 +62,7 @@ class DistributorSettings:
     producer: str
     keys: bool = True
     throttle: ThrottleSettings = field(default_factory=ThrottleSettings)
+    discovery: str = "discovery"
     max_in_progress: int = 8
     max_waiting: int = 1000
     max_attempts: int = 8
@@ -72,9 +75,9 @@ class Distributor:
     Receives: DistributeRequest. One asked again while in progress is built once and answered to all who asked.
         FleetView (fleet) and Sizes (queue_cache), by which it throttles.
     Sends: DistributeResponse, to whoever asked; FleetQuery (fleet) and SizesQuery (queue_cache).
-    Stores: packages on the log, keyed by request id, so that a request made again gets the offset it had.
+    Stores: ThrottledMessage, while requests are held up; packages on the log, keyed by request id, so that a request made again gets the offset it had.
     Timers: "append", the back-off while the log is unavailable, 0.1 to 5 s; "admit", until the next request may go on;
-        "measure", how long a question about the backlog may take, 5 s.
+        "measure", how long a question about the backlog may take, 5 s; "notice", until that is told again, or over.
     Gives up: on a request that cannot be built, or after ``max_attempts`` tries to append; it may be made again.
     """
 
@@ -85,6 +88,7 @@ class Distributor:
         its = settings
         self._answers = Answers(its.topic, its.publisher, its.max_answers, rng, recall=not its.keys)
         self._batch = Batch(settings.topic, settings.producer, settings.max_attempts, rng)  # the first jobs
+        self._notice = ThrottleNotice(its.discovery, its.publisher, its.instance, its.producer)
         self._counted = dict.fromkeys(COUNTED, 0)
         self._stopping = False
 
@@ -97,6 +101,8 @@ class Distributor:
                 yield from self._request(message, origin, now)
             case Done(BuildPackage()) | Failed(BuildPackage()):
                 self._built(message)
+            case Done(Append(topic=topic)) | Failed(Append(topic=topic)) if topic == self._notice.topic:
+                pass
             case Done(Append(), offsets):
                 yield from self._appended(offsets)
             case Failed(Append(), error):
@@ -116,6 +122,7 @@ class Distributor:
                 yield from self._waiting.handle(message, now)
                 yield from self._answers.handle(message)
         yield from self._go_on(now)
+        yield from self._notice.update(*self._waiting.held_up(now), len(self._waiting), now=now)
 
     def _request(self, request: DistributeRequest, origin: Origin, now: Moment) -> Iterable[Effect]:
         name = request.request_id

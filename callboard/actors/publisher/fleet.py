@@ -20,16 +20,21 @@ from callboard.actors.decision import (
     Tick,
     note,
 )
-from callboard.actors.effects import FindBounds, TopicBounds
+from callboard.actors.effects import FindBounds, LogRead, ReadLog, TopicBounds
 from callboard.actors.follower import Delivered, Follower, OutOfRange, Positioned, Replaced, last
-from callboard.actors.publisher.liveness import Heard
+from callboard.actors.publisher.liveness import AppendTimes, Heard
 from callboard.actors.publisher.lookback import Lookback
+from callboard.actors.publisher.throttle_notice import AGAIN_S
 from callboard.errors import SchemaTooNew, Undecodable
-from callboard.messages.distribution import DiscoveryMessage, ForgottenMessage, LogMessage, State
+from callboard.messages.distribution import DiscoveryMessage, ForgottenMessage, LogMessage, State, ThrottledMessage
 from callboard.messages.event import Event
 from callboard.messages.headers import open_record
 from callboard.messages.mailbox import FleetQuery, FleetView, Liveness, Member
 from callboard.messages.record import Record
+
+
+THROTTLED_S = 3 * AGAIN_S
+"""Three records about a publisher are missing: it has ended, or is not held up any more."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -39,7 +44,8 @@ class FleetSettings:
     ``history`` is how many of its newest offsets are read before anything is answered. All that lies before them is
     read on the side, for those who have been silent for long; the first questions wait for it, but no longer than
     ``lookback_wait_s`` seconds. After ``gone_after_s`` seconds without a word a subscriber is gone. Bounds: subscribers
-    known (those not heard of for longest are dropped first) and questions that wait for the history.
+    known (those not heard of for longest are dropped first), publishers that are held up, and questions that wait for the
+    history.
     """
 
     topic: str
@@ -47,6 +53,7 @@ class FleetSettings:
     lookback_wait_s: float = 3.0
     gone_after_s: float = 3600.0
     max_members: int = 10_000
+    max_throttled: int = 1000
     max_waiting: int = 1000
 
 
@@ -70,7 +77,10 @@ class Fleet:
         self._heard: OrderedDict[str, Heard] = OrderedDict()  # by subscriber, the one heard last at the end
         self._forgotten: set[str] = set()  # whom the lookback must not bring back
         self._dropped: set[str] = set()
+        self._throttled: OrderedDict[tuple[str, str], tuple[ThrottledMessage, float]] = OrderedDict()  # and when heard
         self._waiting: dict[Origin, int | None] = {}  # who asks, and up to where must be read for the answer
+        self._times = AppendTimes()
+        self._probe: ReadLog | None = None  # whether nothing but a gap is left before the end
         self._ignored = 0
 
     def receive(self, message: Input, origin: Origin, now: Moment) -> Iterable[Effect]:
@@ -90,7 +100,13 @@ class Fleet:
                 yield from self._follow(message, now)
             case Done(FindBounds(), TopicBounds() as bounds):
                 self._aim(bounds.end)
+                yield from self._look_ahead(bounds.end)
                 yield from self._follow(message, now)
+            case Done(ReadLog() as effect, LogRead() as read) if effect is self._probe:
+                self._probe = None
+                yield from self._looked_ahead(effect.start, read)
+            case Failed(ReadLog() as effect) if effect is self._probe:
+                self._probe = None
             case Tick("patience"):
                 self._patient = False
             case _:
@@ -120,6 +136,21 @@ class Fleet:
             self._forgotten.clear()
         yield from effects
 
+    def _look_ahead(self, end: int) -> Iterable[Effect]:
+        """The follower waits for a record; offsets without one may be all that is left before the end."""
+        position = self._follower.position
+        if self._follower.caught_up and position < end and self._probe is None:
+            self._probe = ReadLog(self._settings.topic, position, max_records=1)
+            yield self._probe
+
+    def _looked_ahead(self, start: int, read: LogRead) -> Iterable[Effect]:
+        if read.records:
+            return  # the follower has them, too, in a moment
+        for asker, end in self._waiting.items():
+            if end is not None and start < end <= read.next:
+                self._waiting[asker] = start
+        yield from self._look_ahead(max((end for end in self._waiting.values() if end is not None), default=-1))
+
     def _aim(self, end: int, *, again: bool = False) -> None:
         """The questions that do not know it yet, or all of them, are answered once everything below is read."""
         for asker, target in self._waiting.items():
@@ -141,9 +172,13 @@ class Fleet:
         if isinstance(said, ForgottenMessage):
             self._heard.pop(said.subscriber, None)
             self._forget(said.subscriber)
+        seen_ns = self._times.take(record, now.wall_ns) if history else now.wall_ns
+        heard_s = now.mono_s - max(now.wall_ns - seen_ns, 0) / 1e9
+        if isinstance(said, ThrottledMessage):
+            self._hear_throttled(said, heard_s)
         if not isinstance(said, DiscoveryMessage):
             return
-        heard = _heard(said, record, now, history=history)
+        heard = Heard(said, seen_ns, heard_s)
         known = self._heard.get(said.subscriber)
         if known is None or known.gives_way_to(heard, self._settings.gone_after_s):
             self._heard[said.subscriber] = heard
@@ -158,16 +193,24 @@ class Fleet:
             self._forget(said.subscriber)
         if not isinstance(said, DiscoveryMessage) or said.subscriber in self._forgotten:
             return
-        heard = _heard(said, record, now, history=True)
+        heard = Heard(said, record.time_ns, now.mono_s - max(now.wall_ns - record.time_ns, 0) / 1e9)
         known = self._heard.get(said.subscriber)
         if known is None or _took_back(known, heard, self._settings.gone_after_s):
             self._heard[said.subscriber] = heard
             self._heard.move_to_end(said.subscriber, last=False)
             yield from self._keep_bound()
 
+    def _hear_throttled(self, said: ThrottledMessage, heard_s: float) -> None:
+        key = said.publisher, said.publisher_instance
+        self._throttled.pop(key, None)
+        if said.subscriber:
+            self._throttled[key] = said, heard_s
+        if len(self._throttled) > self._settings.max_throttled:
+            self._throttled.popitem(last=False)
+
     def _open(self, record: Record) -> Generator[Effect, None, Event | None]:
         try:
-            return open_record(record, (DiscoveryMessage, LogMessage, ForgottenMessage))
+            return open_record(record, (DiscoveryMessage, LogMessage, ForgottenMessage, ThrottledMessage))
         except (SchemaTooNew, Undecodable) as error:
             self._ignored += 1
             yield note("announcement.ignored", "warning", count=self._ignored, reason=str(error))
@@ -193,13 +236,13 @@ class Fleet:
             )
             for _, heard in sorted(self._heard.items())
         ]
-        return FleetView(members=tuple(members), unread=self._lookback.unread, dropped=len(self._dropped))
-
-
-def _heard(said: DiscoveryMessage, record: Record, now: Moment, *, history: bool) -> Heard:
-    """When history was written can only be told by the record's time, that is by another host's clock."""
-    age_s = max(now.wall_ns - record.time_ns, 0) / 1e9 if history else 0.0
-    return Heard(said, record.time_ns, now.mono_s - age_s)
+        throttled = (said for said, heard_s in self._throttled.values() if now.mono_s - heard_s <= THROTTLED_S)
+        return FleetView(
+            members=tuple(members),
+            unread=self._lookback.unread,
+            dropped=len(self._dropped),
+            throttled=tuple(sorted(throttled, key=lambda said: (said.publisher, said.since_ns))),
+        )
 
 
 def _took_back(known: Heard, older: Heard, gone_after_s: float) -> bool:

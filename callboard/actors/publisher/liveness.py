@@ -4,6 +4,7 @@ from dataclasses import dataclass
 
 from callboard.messages.distribution import DiscoveryMessage, State
 from callboard.messages.mailbox import Liveness
+from callboard.messages.record import Record
 
 LIVE_S = 30.0
 """A subscriber that announces often may still be busy or slow for so long."""
@@ -12,12 +13,29 @@ MISSED_INTERVALS = 3
 """So many announcements may be missing before a subscriber counts as silent."""
 
 
+class AppendTimes:
+    """When records were appended, told by all clocks that wrote them.
+
+    A record has the time of the host that appended it. If that one's clock is behind, it is told by the records before
+    it: it cannot have come earlier than they did. A time that lies in the future proves nothing.
+    """
+
+    def __init__(self) -> None:
+        self._latest_ns = 0
+
+    def take(self, record: Record, now_ns: int) -> int:
+        """For each record of the topic in turn: when it was appended, at the earliest."""
+        if record.time_ns <= now_ns:
+            self._latest_ns = max(self._latest_ns, record.time_ns)
+        return max(self._latest_ns, record.time_ns)
+
+
 @dataclass(frozen=True, slots=True)
 class Heard:
     """The last announcement of a subscriber.
 
-    ``seen_ns`` is the record's time, for people. ``heard_s`` is when it was heard by our own monotonic clock,
-    for durations: the clocks of two hosts may differ.
+    ``seen_ns`` is when the record was appended, for people. ``heard_s`` is when it was heard by our own monotonic
+    clock, for durations: the clocks of two hosts may differ.
     """
 
     announcement: DiscoveryMessage

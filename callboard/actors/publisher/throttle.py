@@ -97,6 +97,10 @@ class Throttle:
         """So many packages were appended; the subscribers have them before them now."""
         self._appended += packages
 
+    def backlog(self, subscriber: str) -> int:
+        """Packages before this subscriber, as far as is known."""
+        return self._backlogs.get(subscriber, 0) + self._appended
+
     def delay(self, recipients: tuple[str, ...], ahead: int) -> Delay:
         """How long to hold up a request for these recipients that has so many others before it."""
         counting = {name: size for name, size in self._backlogs.items() if not recipients or name in recipients}

@@ -170,7 +170,8 @@ class Stage:
         self._orders += 1
         ledger, packages = edge.oracle.ledger, self._fleet.scene.packages
         ahead = min((offset for offset in packages if offset > ledger.offset), default=max(packages, default=0))
-        lost = [each.offset for each in (*ledger.given_up, *ledger.held, *ledger.failed_hooks)]
+        lost = [given.offset for given in ledger.given_up] + [held.offset for held in ledger.held]
+        lost += [hook.offset for hook in ledger.failed_hooks]
         offset = self._fleet.rng.choice([ahead, *lost])
         message = CommandMessage(
             subscriber_instance="", subscriber=edge.name, command_id=f"order {self._orders}", author="operator"

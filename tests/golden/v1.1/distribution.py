@@ -16,6 +16,7 @@ from callboard.messages.distribution import (
     Status,
     SubscriberConfiguration,
     ThrottleCommand,
+    ThrottledMessage,
     VerifyCommand,
 )
 
@@ -60,6 +61,16 @@ INSTANCES = (
         place="9f86",
     ),
     ForgottenMessage(subscriber="edge-1", author="ada", reason="scaled down", time_ns=1_700_000_000_000_000_003),
+    ThrottledMessage(
+        publisher="site",
+        publisher_instance="4c1d",
+        subscriber="edge-1",
+        backlog=1500,
+        waiting=3,
+        delay_ms=10_000,
+        since_ns=1_700_000_000_000_000_008,
+        time_ns=1_700_000_000_000_000_009,
+    ),
     RetryCommand(offset=41, without_golden=True),
     SkipCommand(offset=41),
     PauseCommand(),

@@ -8,6 +8,7 @@ from callboard.messages.distribution import (
     PackageStatusMessage,
     Status,
     SubscriberConfiguration,
+    ThrottledMessage,
 )
 from callboard.messages.mailbox import (
     Admitted,
@@ -64,7 +65,9 @@ INSTANCES = (
         ),
         problem="the status topic cannot be read",
     ),
-    FleetView(members=(), unread=40_000, dropped=3),
+    FleetView(
+        members=(), unread=40_000, dropped=3, throttled=(ThrottledMessage(publisher="site", publisher_instance="4c1d"),)
+    ),
     ErrorCount(subscriber="edge-1", publisher="site", size=12, held=2, hooks=1, dropped=30),
     DistributeRequest(
         request_id="r-6", kind=Kind.DELETE, paths=("/a",), metadata=(("why", "old"),), recipients=("edge-1", "edge-2")

@@ -21,6 +21,7 @@ from callboard.messages.distribution import (
     Status,
     SubscriberConfiguration,
     SubscriberState,
+    ThrottledMessage,
 )
 from callboard.messages.event import Event
 from callboard.messages.headers import new_record
@@ -70,6 +71,7 @@ def some_messages(topic: str, dice: random.Random) -> list[Event]:
                              states=tuple(SubscriberState(publisher=name, offset=number) for name in names)),
             ForgottenMessage(subscriber=text(dice)),
             LogMessage(publisher="p", subscriber_instance="i", subscriber="s", message=text(dice)),
+            ThrottledMessage(publisher="p", publisher_instance="i", subscriber=text(dice), backlog=number),
         ],
         "command": [
             CommandMessage(subscriber_instance="i", subscriber="s", clear=ClearCommand(offset=number),

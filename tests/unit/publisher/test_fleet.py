@@ -1,3 +1,4 @@
+from dataclasses import replace
 from random import Random
 
 import pytest
@@ -6,7 +7,13 @@ from callboard.actors.decision import Done, Effect, Failed, Input, Moment, Origi
 from callboard.actors.effects import FindBounds, LogRead, ReadLog, TopicBounds
 from callboard.actors.publisher.fleet import Fleet, FleetSettings
 from callboard.errors import LogUnavailable
-from callboard.messages.distribution import DiscoveryMessage, LogMessage, State, SubscriberConfiguration
+from callboard.messages.distribution import (
+    DiscoveryMessage,
+    LogMessage,
+    State,
+    SubscriberConfiguration,
+    ThrottledMessage,
+)
 from callboard.messages.event import Event
 from callboard.messages.headers import new_record
 from callboard.messages.mailbox import FleetQuery, FleetView, Liveness
@@ -103,7 +110,10 @@ def test_what_was_announced_before_the_question_is_in_the_answer() -> None:
     stage = Stage()
     stage.begin((announcement("edge"), START_S))
     stage.tell(FleetQuery(), START_S, question=5)
-    assert stage.tell(Done(FIND, TopicBounds("L1", 10, 12)), START_S) == []  # one more than was read
+    (probe,) = stage.tell(Done(FIND, TopicBounds("L1", 10, 12)), START_S)  # one more than was read
+    assert isinstance(probe, ReadLog)
+    waiting = new_record(announcement("edge"), record_id="r", time_ns=0, producer="test").at(11, 0)
+    assert stage.tell(Done(probe, LogRead("L1", (waiting,), 12)), START_S) == []
     (reply,) = (
         effect
         for effect in stage.deliver((announcement("edge", state=State.STOPPED), START_S), now_s=START_S)
@@ -111,6 +121,51 @@ def test_what_was_announced_before_the_question_is_in_the_answer() -> None:
     )
     assert isinstance(reply.event, FleetView)
     assert [member.liveness for member in reply.event.members] == [Liveness.STOPPED]
+
+
+def test_offsets_without_a_record_at_the_end_hold_up_no_answer() -> None:
+    stage = Stage()
+    stage.begin((announcement("edge"), START_S))
+    stage.tell(FleetQuery(), START_S, question=5)
+    (probe,) = stage.tell(Done(FIND, TopicBounds("L1", 10, 15)), START_S)
+    assert probe == ReadLog("d", 11, max_records=1)  # which does not wait for more
+    (reply,) = stage.tell(Done(probe, LogRead("L1", (), 15)), START_S)
+    assert isinstance(reply, Reply)
+
+
+def test_a_subscriber_whose_clock_is_a_day_behind_is_live_by_what_was_appended_before_its_word() -> None:
+    stage = Stage()
+    stage.begin((announcement("edge-2"), START_S - 2), (announcement("edge-1"), START_S - 86_400))
+    assert stage.view(START_S) == {"edge-1": ("i1", Liveness.LIVE), "edge-2": ("i1", Liveness.LIVE)}
+    stage.deliver((announcement("edge-1"), START_S - 86_400), now_s=START_S + 5)
+    (reply,) = stage.ask(START_S + 5)
+    assert isinstance(reply, Reply)
+    assert isinstance(reply.event, FleetView)
+    assert reply.event.members[0].seen_ns == at(START_S + 5).wall_ns
+
+
+def test_a_clock_that_is_ahead_makes_nobody_live_who_is_gone() -> None:
+    stage = Stage()
+    stage.begin((announcement("edge-2"), START_S + 86_400), (announcement("edge-1"), START_S - 7200))
+    assert stage.view(START_S)["edge-1"] == ("i1", Liveness.GONE)
+
+
+def test_a_publisher_is_held_up_until_it_says_otherwise_or_nothing_for_long() -> None:
+    def told(stage: Stage, now_s: float) -> list[tuple[str, int]]:
+        (reply,) = stage.ask(now_s)
+        assert isinstance(reply, Reply)
+        assert isinstance(reply.event, FleetView)
+        return [(said.subscriber, said.backlog) for said in reply.event.throttled]
+
+    said = ThrottledMessage(publisher="site", publisher_instance="p1", subscriber="edge", backlog=1500)
+    stage = Stage()
+    stage.begin((said, START_S - 5))
+    assert told(stage, START_S) == [("edge", 1500)]
+    assert told(stage, START_S + 26) == []
+    stage.deliver((replace(said, backlog=1400), START_S + 30), now_s=START_S + 30)
+    assert told(stage, START_S + 31) == [("edge", 1400)]
+    stage.deliver((replace(said, subscriber="", backlog=0), START_S + 32), now_s=START_S + 32)
+    assert told(stage, START_S + 33) == []
 
 
 def test_a_log_that_fails_does_not_hold_up_the_answer() -> None:

@@ -1,14 +1,22 @@
 """Requests are held up by the backlog of the subscribers that count, and nobody is blocked by that."""
 
 from random import Random
+from typing import ClassVar
 
 import pytest
 
-from callboard.actors.decision import Done, Origin, Stopping
+from callboard.actors.decision import Done, Effect, Input, Origin, Stopping
 from callboard.actors.effects import Append, BuildPackage
 from callboard.actors.publisher.distributor import Distributor, DistributorSettings
 from callboard.actors.publisher.throttle import ANSWER_S, ThrottleSettings
-from callboard.messages.distribution import DiscoveryMessage, Kind, PackageMessage, SubscriberConfiguration
+from callboard.messages.distribution import (
+    DiscoveryMessage,
+    Kind,
+    PackageMessage,
+    SubscriberConfiguration,
+    ThrottledMessage,
+)
+from callboard.messages.headers import open_record
 from callboard.messages.mailbox import (
     DistributeRequest,
     DistributeResponse,
@@ -32,13 +40,27 @@ def subscriber(
     return Member(announcement=said, liveness=liveness, seen_ns=0)
 
 
+class Publishing(DecisionDriver):
+    """Carries out at once what is asked for on the discovery topic."""
+
+    told: ClassVar[list[ThrottledMessage]] = []
+
+    def feed(self, message: Input, origin: Origin = Origin("")) -> list[Effect]:  # noqa: B008 - frozen
+        effects = super().feed(message, origin)
+        for effect in [each for each in self.open if isinstance(each, Append) and each.topic == "discovery"]:
+            self.open.remove(effect)
+            super().feed(Done(effect, (0,)))
+            self.told = [*self.told, *(open_record(record.at(0, 0), ThrottledMessage) for record in effect.records)]
+        return effects
+
+
 class Stage:
     """A distributor, and a fleet with backlogs around it."""
 
     def __init__(self, *members: Member, backlog: int = 0, **throttle: object) -> None:
         settings = ThrottleSettings(**({"by": "editable"} | throttle))  # type: ignore[arg-type]
         it = Distributor(DistributorSettings("p", "site", "i", "site/i", throttle=settings), Random(1))
-        self.it = DecisionDriver(it)
+        self.it = Publishing(it)
         self.members, self.backlog = members, backlog
         self.offset = 0
 
@@ -251,3 +273,26 @@ def test_what_is_being_built_is_not_held_up_by_what_comes_later() -> None:
     stage.it.open.remove(effect)
     stage.it.feed(Done(effect, package))
     assert stage.append() == ["1"]
+
+
+@pytest.mark.proves("F17")
+def test_everybody_is_told_that_requests_are_held_up_by_whom_and_since_when_and_when_it_is_over() -> None:
+    stage = Stage(subscriber(), backlog=1500)
+    stage.ask("r")
+    began_ns = stage.it.now.wall_ns
+    (told,) = stage.it.told
+    assert (told.publisher, told.subscriber, told.backlog) == ("site", "edge", 1500)
+    assert (told.waiting, told.delay_ms, told.since_ns) == (1, 10_000, began_ns)
+    stage.backlog = 0
+    stage.it.tick("admit")
+    stage.append()
+    stage.it.tick("notice")
+    over = stage.it.told[-1]
+    assert (over.subscriber, over.since_ns) == ("", began_ns)
+    assert "notice" not in stage.it.timers
+
+
+def test_a_short_delay_is_not_worth_a_record() -> None:
+    stage = Stage(subscriber(), backlog=1001)
+    stage.ask("r")
+    assert stage.it.told == []

@@ -15,9 +15,11 @@ from callboard.app.remedies import troubles
 from callboard.app.views import BoardStatus, to_data
 from callboard.cli.app import app
 from callboard.cli.status_screen import draw
-from callboard.messages.distribution import State, Status
+from callboard.messages.distribution import State, Status, ThrottledMessage
+from callboard.messages.topics import Topics
 
 PAUSED = "paused by kim: maintenance of the array; callboard resume paused-1"
+TOPICS = Topics.with_prefix()
 GOLDEN = Path(__file__).with_name("status_screen.txt")
 
 
@@ -101,6 +103,20 @@ def test_a_fleet_that_is_well_has_no_story(board: Any) -> None:
     board.announce("edge-1", 1)
     assert troubles(board.row("edge-1")) == ()
     assert len(rendered(board.status()).splitlines()) == 5
+
+
+@pytest.mark.proves("F17")
+def test_a_publisher_whose_requests_are_held_up_says_by_whom_since_when_and_how_many(board: Any) -> None:
+    board.package()
+    board.announce("edge-1", 0)
+    held_up = ThrottledMessage(
+        publisher="site", publisher_instance="p1", subscriber="edge-1", backlog=1500, waiting=2, delay_ms=12_000,
+        since_ns=board.now_ns - 180 * 10**9, time_ns=board.now_ns,
+    )  # fmt: skip
+    board.write(TOPICS.discovery, held_up)
+    (line,) = [line for line in rendered(board.status(), width=140).splitlines() if "held up" in line]
+    told = "held up 3 min by edge-1, 1500 packages behind; 2 requests wait, the first for 12 s more"
+    assert " ".join(line.split()) == told
 
 
 def test_an_empty_board_says_how_to_begin(board: Any) -> None:
