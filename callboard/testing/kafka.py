@@ -55,6 +55,10 @@ class LocalKafka(Protocol):
         """Send a signal to a broker."""
         ...
 
+    def said(self, node: int) -> str:
+        """The last that a broker put out."""
+        ...
+
     def nodes(self) -> list[int]:
         """The ids of the brokers."""
         ...

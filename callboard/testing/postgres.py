@@ -75,12 +75,17 @@ class PostgresServer:
         assert self._process is not None
         return self._process.pid
 
+    @property
+    def said(self) -> str:
+        """The last that it put out, for people."""
+        return (self._folder / "server.log").read_text(errors="replace")[-2000:]
+
     def start(self) -> None:
         """Start it, again after ``stop`` or ``kill``, and wait until it answers."""
         deadline = time.monotonic() + START_TIMEOUT_S
         while not self._start_once():
             if time.monotonic() > deadline:
-                raise RuntimeError(f"PostgreSQL does not start:\n{(self._folder / 'server.log').read_text()[-2000:]}")
+                raise RuntimeError(f"PostgreSQL does not start:\n{self.said}")
             time.sleep(POLL_S)
 
     def stop(self) -> None:

@@ -17,6 +17,7 @@ import argparse
 import base64
 import json
 import os
+import random
 import shutil
 import signal
 import socket
@@ -26,17 +27,24 @@ import sys
 import tempfile
 import time
 import uuid
-from contextlib import ExitStack
+from contextlib import suppress
 from pathlib import Path
 
 HOME = Path("~/.cache/callboard-kafka").expanduser()
 """Where the jars are kept."""
 
-READY_S = 60.0
-"""How long a start may take."""
+READY_S = 180.0
+"""How long a start may take: some 5 s, and a minute where a log has to be recovered and the machine is busy."""
+
+PORTS_FROM, PORTS_BELOW = 20_000, 32_768
+"""Where the brokers listen: below what kernels give to clients and to whoever asks for any port, so that nobody else
+has a broker's port when it comes back."""
 
 STOP_S = 20.0
 """How long a broker may take to stop by itself before it is killed."""
+
+SAID_CHARACTERS = 1000
+"""Of a broker's output in an error: the last lines tell why it does not go on."""
 
 POLL_S = 0.05
 
@@ -189,6 +197,10 @@ class LocalKafka:
         if pid := self.pid(node):
             os.kill(pid, number)
 
+    def said(self, node: int) -> str:
+        """The last that a broker put out, for people."""
+        return (self.data / f"node-{node}.out").read_text(errors="replace").strip()[-SAID_CHARACTERS:]
+
     def nodes(self) -> list[int]:
         """The ids of the brokers; none for a folder that was never started."""
         if not (self.data / "cluster.json").exists():
@@ -277,10 +289,10 @@ class LocalKafka:
         while not all(_brokers_seen_by(port) == len(ports) for port in ports.values()):
             for node in self.nodes():
                 if not self.pid(node):
-                    output = (self.data / f"node-{node}.out").read_text(errors="replace").strip()
-                    raise RuntimeError(f"broker {node} ended at once: {output[-600:]}")
+                    raise RuntimeError(f"broker {node} ended at once: {self.said(node)}")
             if time.monotonic() > deadline:
-                raise RuntimeError(f"no answer after {READY_S:g} s; see {self.data}/node-*.out")
+                said = "\n".join(f"broker {node} said last: {self.said(node)}" for node in self.nodes())
+                raise RuntimeError(f"no answer after {READY_S:g} s; see {self.data}/node-*.out\n{said}")
             time.sleep(POLL_S)
 
 
@@ -297,11 +309,13 @@ def _cluster_id() -> str:
 
 
 def _free_ports(count: int) -> list[int]:
-    with ExitStack() as held:
-        sockets = [held.enter_context(socket.socket()) for _ in range(count)]
-        for one in sockets:
-            one.bind(("127.0.0.1", 0))
-        return [one.getsockname()[1] for one in sockets]
+    free = set[int]()
+    while len(free) < count:
+        port = random.randrange(PORTS_FROM, PORTS_BELOW)
+        with socket.socket() as probe, suppress(OSError):
+            probe.bind(("127.0.0.1", port))
+            free.add(port)
+    return sorted(free)
 
 
 def _brokers_seen_by(port: int) -> int:

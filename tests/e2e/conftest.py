@@ -6,6 +6,7 @@ import subprocess
 import sys
 import time
 from collections.abc import Callable, Iterator
+from contextlib import nullcontext
 from pathlib import Path
 from typing import Any
 
@@ -15,7 +16,7 @@ from callboard.testing.kafka import kafka_servers
 from callboard.testing.postgres import postgres_server
 from callboard.testing.s3 import moto_server
 
-DEADLINE_S = 60.0
+DEADLINE_S = 180.0
 """For what takes a second on a machine that has nothing else to do."""
 POLL_S = 0.2
 
@@ -59,17 +60,22 @@ class Terminal:
         """The one JSON document that a command prints."""
         return json.loads(self.out(*words, "--json"))
 
-    def start(self, *words: str, script: str = "") -> subprocess.Popen[str]:
-        """Start a command that runs on; by this Python script, if it is given."""
-        process = subprocess.Popen(
-            [sys.executable, "-c", script, *words] if script else self._command(words),
-            cwd=self.folder,
-            env=self._environ,
-            stdin=subprocess.PIPE,
-            stdout=subprocess.PIPE,
-            stderr=subprocess.PIPE,
-            text=True,
-        )
+    def start(self, *words: str, script: str = "", said: str = "") -> subprocess.Popen[str]:
+        """Start a command that runs on; by this Python script, if it is given.
+
+        What it says on standard error goes to the file ``said`` in the folder, else into a pipe: a command that says
+        more than the 64 kB which a pipe takes is held up until somebody reads it.
+        """
+        with (self.folder / said).open("ab") if said else nullcontext(subprocess.PIPE) as errors:
+            process = subprocess.Popen(
+                [sys.executable, "-c", script, *words] if script else self._command(words),
+                cwd=self.folder,
+                env=self._environ,
+                stdin=subprocess.PIPE,
+                stdout=subprocess.PIPE,
+                stderr=errors,
+                text=True,
+            )
         self._started.append(process)
         return process
 
