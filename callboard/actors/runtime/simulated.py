@@ -54,6 +54,8 @@ class SeededBase(LoopBase):
         self._rng = rng
         self._trace = trace
         self._pairs: dict[tuple[str, str], deque[Message]] = {}
+        self.asleep_until_s = 0.0
+        """Nobody gets mail before this moment."""
 
     def _enqueue(self, message: Message) -> None:
         if isinstance(message.content, Mail):
@@ -78,7 +80,8 @@ class SeededBase(LoopBase):
             del self._pairs[pair]
 
     def _next_turn(self, turn: Callable[[], None]) -> asyncio.Handle:
-        return self._loop.call_later(self._rng.uniform(0, LATENCY_S), turn)
+        delay_s = self._rng.uniform(0, LATENCY_S)
+        return self._loop.call_later(max(delay_s, self.asleep_until_s - self._loop.time()), turn)
 
     def _burst(self) -> int:
         return 1
@@ -150,6 +153,10 @@ class Simulation:
     def cut_off(self, agent: Agent) -> None:
         """End every actor of the agent at this very moment, as the death of its process does; then ``stop`` it."""
         self._bases.pop(agent).close()
+
+    def suspend(self, agent: Agent, seconds: float) -> None:
+        """Have all actors of the agent stand still for so long, as a process does that is stopped; its I/O goes on."""
+        self._bases[agent].asleep_until_s = self.loop.time() + seconds
 
     def note(self, line: str) -> None:
         """Add a line to the trace: something that happened beside the deliveries."""

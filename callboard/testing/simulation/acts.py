@@ -4,6 +4,9 @@ from dataclasses import dataclass
 
 from callboard.messages.distribution import Kind
 
+AGAIN_S = 0.5
+"""How soon a service manager starts an agent again that has ended."""
+
 
 @dataclass(frozen=True, slots=True)
 class Act:
@@ -51,10 +54,29 @@ class Kill(Act):
 
 @dataclass(frozen=True, slots=True)
 class Lose(Act):
-    """A subscriber's process dies with all its actors, or its host with all that was not on the disk yet."""
+    """A subscriber's process dies with all its actors, or its host with all that was not on the disk yet. It is back
+    after ``away_s``.
+    """
 
     edge: str
     host: bool
+    away_s: float = AGAIN_S
+
+
+@dataclass(frozen=True, slots=True)
+class CutOff(Act):
+    """A subscriber's host does not reach the log for a while, and goes on."""
+
+    edge: str
+    seconds: float
+
+
+@dataclass(frozen=True, slots=True)
+class Suspend(Act):
+    """A subscriber's process stands still for a while, without knowing."""
+
+    edge: str
+    seconds: float
 
 
 @dataclass(frozen=True, slots=True)

@@ -84,6 +84,10 @@ CURRENT: ContextVar[Doom | None] = ContextVar("doom", default=None)
 """Of the effect that the running task carries out."""
 
 
+CALLER: ContextVar[str] = ContextVar("caller", default="")
+"""The host of that effect; empty for those who are no part of the simulation."""
+
+
 async def before_deed(error: type[CallboardError]) -> None:
     """To be awaited by a simulated backend before it does what it was asked."""
     if (doom := CURRENT.get()) is not None:

@@ -2,6 +2,7 @@
 
 import asyncio
 from collections.abc import Callable, Mapping
+from functools import partial
 from pathlib import Path
 from random import Random
 from typing import Any
@@ -17,6 +18,7 @@ from callboard.actors.subscriber import SubscriberSettings
 from callboard.messages.package_event import KINDS
 from callboard.testing.simulation.acts import Publish
 from callboard.testing.simulation.disk import Disk, SimulatedRepository
+from callboard.testing.simulation.event_oracle import EventOracle
 from callboard.testing.simulation.fates import Fates
 from callboard.testing.simulation.host import Host
 from callboard.testing.simulation.oracle import Oracle
@@ -24,6 +26,7 @@ from callboard.testing.simulation.plan import PUBLISHERS, Plan
 from callboard.testing.simulation.scene import TOPICS, Scene
 from callboard.testing.simulation.simulated_blobs import SimulatedBlobs
 from callboard.testing.simulation.simulated_log import SimulatedLog
+from callboard.testing.simulation.tenants import Tenants
 from callboard.testing.simulation.world import FatefulWorld, Owners, SimulatedHooks, marked
 
 BLOB_GRACE_S = 15.0
@@ -38,15 +41,25 @@ class Edge:
 
     def __init__(self, scene: Scene, name: str, options: Mapping[str, Any], rng: Random) -> None:
         options = dict(options)
+        self.subscriber = options.pop("subscriber", name)
         retries = options.pop("hook_retries", None)
         hooks = HookSettings() if retries is None else HookSettings(after_import="a:hook", max_retries=retries)
         self.name = name
+        """Of the host, which is that of the subscriber unless several share one."""
         self.settings = SubscriberSettings(
-            name=name, topics=TOPICS, retry=Backoff(first_s=0.2, max_s=2.0), hooks=hooks, **options
-        )
+            name=self.subscriber, place=name, topics=TOPICS, retry=Backoff(first_s=0.2, max_s=2.0), hooks=hooks,
+            **options,
+        )  # fmt: skip
         self.disk = Disk(rng)
-        self.oracle = Oracle(scene, name, lambda: self.settings)
+        self.oracle = Oracle(scene, self.subscriber, lambda: self.settings)
         self.host: Host
+        scene.tenants.settings[self.subscriber] = self.settings
+        self._tenants = scene.tenants
+
+    @property
+    def active(self) -> bool:
+        """Whether it has the subscriber's name."""
+        return self._tenants.holder(self.subscriber) == (self.oracle.ledger.instance, self.name)
 
 
 class Fleet:
@@ -57,7 +70,8 @@ class Fleet:
         self.plan = plan
         self.folder = folder
         self.rng = Random(simulation.rng.random())  # noqa: S311  # reproducible, not secret
-        self.scene = Scene(self.first)
+        self.scene = Scene(self.first, Tenants(self._now_ns))
+        self.scene.events = EventOracle(self.scene, plan.keys, self.passed)
         self.fates = Fates(Random(self.rng.random()), plan.odds)  # noqa: S311  # likewise
         self.log = SimulatedLog(
             simulation.loop, self.rng, self._now_ns,
@@ -66,6 +80,8 @@ class Fleet:
         self.blobs = SimulatedBlobs(simulation.loop, self._now_ns)
         self.requests: dict[str, Publish] = {}
         self._hooks: dict[str, SimulatedHooks] = {}
+        self.tellers: list[str] = []
+        """The publishers that write events."""
         self.edges = {name: self._edge(name, options) for name, options in plan.edges.items()}
         self.publishers = {name: self._publisher(name) for name in PUBLISHERS}
         self._running: list[asyncio.Task[None]] = []
@@ -78,6 +94,14 @@ class Fleet:
     def first(self) -> int:
         """The oldest offset that the package topic has."""
         return self.log.first(TOPICS.package)
+
+    def passed(self, publisher: str) -> dict[str, int]:
+        """How far each subscriber that follows this publisher is, by its host; of a name the one that is furthest."""
+        found: dict[str, int] = {}
+        for edge in self.edges.values():
+            if edge.settings.follows_publisher(publisher):
+                found[edge.subscriber] = max(found.get(edge.subscriber, -1), edge.oracle.ledger.offset)
+        return found
 
     async def start(self) -> None:
         """Start everybody."""
@@ -103,9 +127,11 @@ class Fleet:
             repository = SimulatedRepository(edge.disk, lambda: edge.oracle)
             return self._world(name, edge.host, owners, repository, edge.oracle.ended)
 
+        actors = partial(marked, owners=owners, haste={}, begins=edge.oracle.begins)
+
         edge.host = Host(
             self.simulation,
-            lambda: AgentSpec(name, marked(subscriber.actors(edge.settings), owners, {}), world),
+            lambda: AgentSpec(name, actors(subscriber.actors(edge.settings)), world),
             lambda host: edge.disk.crash(edge.oracle, host=host),
         )
         return edge
@@ -113,6 +139,8 @@ class Fleet:
     def _publisher(self, name: str) -> Host:
         owners: Owners = {}
         events = KINDS if self.rng.random() < 0.5 else ()
+        if events:
+            self.tellers.append(name)
         settings = PublisherSettings(
             name, "i", TOPICS, keys=self.plan.keys, events=events, blob_grace_s=BLOB_GRACE_S
         )
@@ -123,7 +151,7 @@ class Fleet:
 
         host = Host(
             self.simulation,
-            lambda: AgentSpec(name, marked(publisher.actors(settings), owners, haste), world),
+            lambda: AgentSpec(name, marked(publisher.actors(settings), owners, haste, lambda _: None), world),
             lambda _: None,
         )
         return host
@@ -143,6 +171,6 @@ class Fleet:
         spool = self.folder / name
         spool.mkdir(exist_ok=True)
         return FatefulWorld(
-            self.log, self.blobs, spool, repository=repository, hooks=hooks, fates=self.fates, strike=host.strike,
-            owners=owners, note=note, ended=ended, requests=self.requests,
+            self.log, self.blobs, spool, repository=repository, hooks=hooks, host=name, fates=self.fates,
+            strike=host.strike, owners=owners, note=note, ended=ended, requests=self.requests,
         )  # fmt: skip

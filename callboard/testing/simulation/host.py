@@ -9,13 +9,11 @@ from callboard.actors.decision import Moment
 from callboard.actors.runtime import Simulation
 from callboard.actors.runtime.supervision import Limits
 from callboard.errors import CallboardError
+from callboard.testing.simulation.acts import AGAIN_S
 from callboard.testing.simulation.fates import Fault
 
 LIMITS = Limits(backoff_s=(0.0, 0.05), max_restarts=1_000_000)
 """Of supervision: dying is all that actors do here, so nobody may give up on them."""
-
-AGAIN_S = 0.5
-"""How soon a service manager starts an agent again that has ended."""
 
 
 @dataclass
@@ -59,6 +57,7 @@ class Host:
         self.clock = HostClock(simulation)
         self.agent: Agent | None = None
         self.closing = False
+        self._away_s = AGAIN_S
         self.ends: list[str] = []
         """Why it has ended by itself."""
 
@@ -71,7 +70,8 @@ class Host:
             except CallboardError as problem:
                 self.ends.append(str(problem))
             self.agent = None
-            await asyncio.sleep(AGAIN_S)
+            away_s, self._away_s = self._away_s, AGAIN_S
+            await asyncio.sleep(away_s)
 
     def strike(self, role: str, fault: Fault) -> bool:
         """Kill the actor, or all of them; False if it is not up."""
@@ -83,16 +83,22 @@ class Host:
         asyncio.get_running_loop().create_task(self.agent.kill(role))
         return True
 
-    def lose(self, *, host: bool) -> bool:
-        """The process, or its host, is gone at this moment."""
+    def lose(self, *, host: bool, away_s: float = AGAIN_S) -> bool:
+        """The process, or its host, is gone at this moment, and back after a while."""
         if self.agent is None:
             return False
+        self._away_s = away_s
         agent, self.agent = self.agent, None
         self._simulation.note(f"fate takes {'the host' if host else 'the process'}")
         self._simulation.cut_off(agent)
         self._crash(host)
         asyncio.get_running_loop().create_task(agent.stop(0.0))
         return True
+
+    def suspend(self, seconds: float) -> None:
+        """The process stands still; what the system does for it goes on."""
+        if self.agent is not None:
+            self._simulation.suspend(self.agent, seconds)
 
     async def stop(self, drain_s: float) -> None:
         """Stop it in order; it is started again unless this is the end."""

@@ -8,11 +8,11 @@ from callboard.actors.decision import Perform
 from callboard.actors.effects import ImportPackages, RunHook
 from callboard.actors.subscriber import SubscriberSettings
 from callboard.messages import codec
-from callboard.messages.distribution import CommandResultMessage, Kind, PackageStatusMessage, Status
+from callboard.messages.distribution import Kind, Status
 from callboard.messages.ledger import Ledger
 from callboard.testing.memory_repository import Node
 from callboard.testing.simulation.judgement import Excuses
-from callboard.testing.simulation.scene import Scene
+from callboard.testing.simulation.scene import Line, Scene
 from callboard.testing.simulation.truth import Tree, change, seen, touch
 
 FOREIGN = "foreign"
@@ -20,8 +20,6 @@ GONE = "gone"
 """It was trimmed away before this subscriber came to it, and the subscriber may go on behind such a gap."""
 
 Outcome = Status | str
-Line = PackageStatusMessage | CommandResultMessage
-
 
 @dataclass(frozen=True, slots=True)
 class Step:
@@ -62,7 +60,9 @@ class Oracle:
         self._durable = 0  # statuses below this sequence will never be taken back
         self.ledger = Ledger(instance="")
         self.outcomes: dict[int, Outcome] = {}
-        scene.tellers[name] = self._told
+        self._told: set[int] = set()
+        """The sequences of what is on the log."""
+        scene.tellers[name].append(self.told)
 
     # What it is told.
 
@@ -70,6 +70,13 @@ class Oracle:
         """An effect of the importer has succeeded."""
         if isinstance(effect, RunHook):
             self._hooked.add(effect.due.offset)
+
+    def begins(self, effect: Perform) -> None:
+        """The importer has decided on an effect."""
+        if isinstance(effect, ImportPackages):
+            holder, place = self._scene.tenants.holder(self._name), self._settings().place
+            alone = holder in (None, (self.ledger.instance, place))
+            self._demand(alone, "nobody imports under a name that another one has", f"{effect.offsets}, {holder} has")
 
     def wrote(self, tree: dict[str, Node], ledger: bytes, durable: bool, effect: ImportPackages | None) -> None:
         """See ``Witness``."""
@@ -101,16 +108,16 @@ class Oracle:
         self.ledger = codec.decode(Ledger, ledger) if ledger else Ledger(instance="")
         self._promised = {at: line for at, line in self._promised.items() if at < self.ledger.next_sequence}
 
-    def _told(self, line: Line) -> None:
-        """A status, or a result, is on the log."""
+    def told(self, line: Line) -> bool:
+        """A status, or a result, is on the log; whether this subscriber has told it."""
+        if line.subscriber_instance != self.ledger.instance:
+            return False
         self._demand(
             line.sequence < self._durable and self._promised.get(line.sequence) == line,
             "only what is stored is told", f"{line}, promised {self._promised.get(line.sequence)}",
         )  # fmt: skip
-        if isinstance(line, CommandResultMessage):
-            self._scene.results[self._name][line.sequence] = line
-        else:
-            self._scene.statuses[self._name][line.sequence] = line
+        self._told.add(line.sequence)
+        return True
 
     # What it makes of a transaction.
 
@@ -195,12 +202,11 @@ class Oracle:
 
     def _check_promises(self, step: Step) -> None:
         """No status is forgotten before it is on the log, and none is changed."""
-        told = self._scene.statuses[self._name].keys() | self._scene.results[self._name].keys()
         lines: tuple[Line, ...] = (*step.new.outbox, *step.new.results)
         kept = {line.sequence: line for line in lines}
         promised: tuple[Line, ...] = (*step.old.outbox, *step.old.results)
         for line in promised:
-            safe = line.sequence in kept or line.sequence in told
+            safe = line.sequence in kept or line.sequence in self._told
             self._demand(safe, "a status is kept until it is told", f"{line}")
         for sequence, line in kept.items():
             self._demand(self._promised.setdefault(sequence, line) == line, "a status does not change", f"{line}")

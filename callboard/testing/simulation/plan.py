@@ -9,6 +9,7 @@ from callboard.actors import publisher, subscriber
 from callboard.messages.distribution import Kind
 from callboard.testing.simulation.acts import (
     Act,
+    CutOff,
     Kill,
     Look,
     Lose,
@@ -18,6 +19,7 @@ from callboard.testing.simulation.acts import (
     Restart,
     Skew,
     Spoil,
+    Suspend,
     Trim,
 )
 from callboard.testing.simulation.fates import Fault
@@ -30,6 +32,9 @@ PACKAGES = (8, 24)
 ORDERS = ("clear", "retry", "skip", "pause", "resume", "throttle", "verify")
 STUBBORN = (0, 0, 0, 0, 0, 0, 0, 1, 2, 6)
 """How often hooks fail at a package: some are given up for it, and none fails for ever."""
+
+PAIRS = 0.3
+"""The share of seeds in which two hosts share a subscriber's name."""
 
 ODDS = (0.0, 0.004, 0.015, 0.04)
 """Of one fault at one effect: each seed has its own, so that some see much of one and nothing of another."""
@@ -88,6 +93,11 @@ def plan(seed: int) -> Plan:
     rng = Random(f"plan/{seed}")  # noqa: S311  # reproducible, not secret
     edges = _edges(rng)
     acts = [*_packages(rng), *_orders(rng, tuple(edges)), *_blows(rng, tuple(edges))]
+    more = Random(f"more/{seed}")  # noqa: S311  # likewise; what came later leaves the rest of the seed as it was
+    if more.random() < PAIRS:
+        pair = _pair(more)
+        edges |= pair
+        acts += _takeovers(more, tuple(pair))
     odds = {fault: share for fault in Fault if (share := rng.choice(ODDS))}
     return Plan(seed, rng.random() < 0.6, edges, tuple(acts), odds)
 
@@ -112,6 +122,26 @@ def _edges(rng: Random) -> dict[str, dict[str, Any]]:
         | {key: rng.choice(of) for key, of in extent.items()}
         for name in sorted(names)
     }
+
+
+def _pair(rng: Random) -> dict[str, dict[str, Any]]:
+    """Two hosts with a repository each, and one subscriber's name."""
+    options = {
+        "subscriber": "paired", "standby": True, "editable": True, "on_undecodable": "dead_letter",
+        "on_gap": "earliest", "max_retries": rng.choice([-1, 1]), "claim_ttl_s": 3.0, "announce_interval_s": 1.0,
+    }  # fmt: skip
+    return {f"paired-{number}": options for number in (1, 2)}
+
+
+def _takeovers(rng: Random, pair: tuple[str, ...]) -> list[Act]:
+    """Each takes the name from the one that has it, or nearly: a claim lives for three seconds."""
+    acts: list[Act] = []
+    for _ in range(rng.choice([1, 2, 4])):
+        at_s, edge, seconds = rng.uniform(0, CHAOS_S), rng.choice(pair), rng.choice([1.0, 4.0, 8.0])
+        blows = (Lose(at_s, edge, True, seconds), CutOff(at_s, edge, seconds), Suspend(at_s, edge, seconds))
+        acts.append(rng.choice(blows))
+    acts += [Kill(rng.uniform(0, CHAOS_S), rng.choice(pair), rng.choice(SUBSCRIBER_ROLES)) for _ in range(2)]
+    return acts
 
 
 def _packages(rng: Random) -> list[Act]:

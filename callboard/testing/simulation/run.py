@@ -75,7 +75,7 @@ def run(plan: Plan) -> Outcome:
         counts = scene.count + Counter(
             {
                 "gap in the log": log.gaps, "record repeated": log.repeated, "short answer": log.short,
-                "refused in an outage": log.refused, "blob missing": fleet.blobs.missing,
+                "refused in an outage": log.refused, "cut off": log.cut, "blob missing": fleet.blobs.missing,
                 "blob corrupt": fleet.blobs.corrupt,
             }
         )  # fmt: skip

@@ -9,7 +9,7 @@ from callboard.backends.log import READ_BYTES_MAX, READ_RECORDS_MAX, Bounds, Cap
 from callboard.backends.logs.memory import MemoryLog
 from callboard.errors import LogUnavailable
 from callboard.messages.record import NewRecord, Record
-from callboard.testing.simulation.fates import after_deed, before_deed
+from callboard.testing.simulation.fates import CALLER, after_deed, before_deed
 
 T = TypeVar("T")
 
@@ -46,10 +46,11 @@ class SimulatedLog:
         self._unrepeatable = unrepeatable
         self._witness = witness
         self._back_s = 0.0
+        self._cut_off: dict[str, float] = {}  # hosts, and until when
         self._first: dict[str, int] = {}
         self.active = True
         """Whether it does anything that it need not do."""
-        self.gaps = self.repeated = self.short = self.refused = 0
+        self.gaps = self.repeated = self.short = self.refused = self.cut = 0
 
     @property
     def capabilities(self) -> Capability:
@@ -59,6 +60,10 @@ class SimulatedLog:
     def fail_for(self, seconds: float) -> None:
         """Nobody can use it for so long; what is under way may come to pass all the same."""
         self._back_s = max(self._back_s, self._loop.time() + seconds)
+
+    def cut_off(self, host: str, seconds: float) -> None:
+        """This host cannot use it for so long; what is under way may come to pass all the same."""
+        self._cut_off[host] = max(self._cut_off.get(host, 0.0), self._loop.time() + seconds)
 
     def first(self, topic: str) -> int:
         """The oldest offset that the topic has, for those who know everything."""
@@ -147,6 +152,9 @@ class SimulatedLog:
         if self._loop.time() < self._back_s:
             self.refused += 1
             raise LogUnavailable("the log is being failed over; nothing is wrong")
+        if self._loop.time() < self._cut_off.get(CALLER.get(), 0.0):
+            self.cut += 1
+            raise LogUnavailable("the network is down; nothing is wrong")
 
     def _luck(self, share: float) -> bool:
         return self._rng.random() < share and self.active

@@ -26,6 +26,7 @@ from callboard.messages.record import NewRecord
 from callboard.testing.simulation import truth, views
 from callboard.testing.simulation.acts import (
     Act,
+    CutOff,
     Kill,
     Look,
     Lose,
@@ -35,6 +36,7 @@ from callboard.testing.simulation.acts import (
     Restart,
     Skew,
     Spoil,
+    Suspend,
     Trim,
 )
 from callboard.testing.simulation.fleet import Edge, Fleet
@@ -71,7 +73,7 @@ class Stage:
         await views.agree(fleet)
         await fleet.stop()
 
-    async def _at(self, act: Act) -> None:
+    async def _at(self, act: Act) -> None:  # noqa: PLR0912  # one a kind of act
         await asyncio.sleep(act.at_s)
         self._fleet.simulation.note(f"{self._loop.time():.6f} {act}")
         self._fleet.scene.count[type(act).__name__] += 1
@@ -83,8 +85,12 @@ class Stage:
             case Kill(agent=name, role=role):
                 if (agent := self._fleet.hosts[name].agent) is not None:
                     await agent.kill(role)
-            case Lose(edge=name, host=host):
-                self._fleet.edges[name].host.lose(host=host)
+            case Lose(edge=name, host=host, away_s=away_s):
+                self._fleet.edges[name].host.lose(host=host, away_s=away_s)
+            case CutOff(edge=name, seconds=seconds):
+                self._fleet.log.cut_off(name, seconds)
+            case Suspend(edge=name, seconds=seconds):
+                self._fleet.edges[name].host.suspend(seconds)
             case Restart(edge=name, drain_s=drain_s):
                 await self._fleet.edges[name].host.stop(drain_s)
             case Outage(seconds=seconds):
@@ -174,7 +180,7 @@ class Stage:
         lost += [hook.offset for hook in ledger.failed_hooks]
         offset = self._fleet.rng.choice([ahead, *lost])
         message = CommandMessage(
-            subscriber_instance="", subscriber=edge.name, command_id=f"order {self._orders}", author="operator"
+            subscriber_instance="", subscriber=edge.subscriber, command_id=f"order {self._orders}", author="operator"
         )
         match order:
             case "clear":
@@ -235,6 +241,8 @@ class Stage:
 
     def _busy(self, edge: Edge) -> bool:
         ledger = edge.oracle.ledger
+        if not edge.active:  # then another one of this name has something to do, if only to wait until it is free
+            return not any(other.active for other in self._fleet.edges.values() if other.subscriber == edge.subscriber)
         behind = ledger.offset < max(self._fleet.scene.packages, default=-1)
         due = any(held.due for held in ledger.held)
         return behind or due or bool(ledger.outbox or ledger.results or ledger.hooks)

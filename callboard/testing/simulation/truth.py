@@ -70,6 +70,7 @@ class Sent:
 
     offset: int
     act: Publish
+    record_id: str
 
     def concerns(self, subscriber: str, follows: tuple[str, ...]) -> bool:
         """Whether this subscriber has to do anything about it."""

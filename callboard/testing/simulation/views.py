@@ -53,7 +53,13 @@ async def agree(fleet: Fleet) -> None:
 
 
 async def _disagreement(fleet: Fleet, name: str) -> str:
-    return await _wrong_queues(fleet, name) or await _wrong_errors(fleet, name) or await _wrong_fleet(fleet, name)
+    return (
+        await _wrong_queues(fleet, name)
+        or await _wrong_errors(fleet, name)
+        or await _wrong_fleet(fleet, name)
+        or (name in fleet.tellers and fleet.scene.events.missing(name))
+        or ""
+    )
 
 
 async def _wrong_queues(fleet: Fleet, name: str) -> str:
@@ -72,7 +78,7 @@ async def _wrong_errors(fleet: Fleet, name: str) -> str:
     expected = sorted(
         (status.subscriber, status.offset, status.status)
         for told in fleet.scene.statuses.values()
-        for status in _last(told[sequence] for sequence in sorted(told))
+        for status in _last(told.values())
         if status.status in FAILURES
     )
     if not isinstance(page, ErrorsPage):
@@ -83,7 +89,7 @@ async def _wrong_errors(fleet: Fleet, name: str) -> str:
 
 async def _wrong_fleet(fleet: Fleet, name: str) -> str:
     view = await _ask(fleet, name, roles.FLEET, FleetQuery())
-    expected = {edge.name: edge.oracle.ledger.offset for edge in fleet.edges.values()}
+    expected = {edge.subscriber: edge.oracle.ledger.offset for edge in fleet.edges.values() if edge.active}
     if not isinstance(view, FleetView):
         return f"no fleet, but {view}"
     shown = {member.announcement.subscriber: member.announcement.offset for member in view.members}

@@ -19,7 +19,7 @@ from callboard.messages.distribution import PackageMessage
 from callboard.testing.simulation import truth
 from callboard.testing.simulation.acts import Publish
 from callboard.testing.simulation.disk import SimulatedRepository
-from callboard.testing.simulation.fates import CURRENT, Fates, Fault, after_deed, before_deed
+from callboard.testing.simulation.fates import CALLER, CURRENT, Fates, Fault, after_deed, before_deed
 from callboard.testing.simulation.simulated_blobs import SimulatedBlobs
 from callboard.testing.simulation.simulated_log import SimulatedLog
 
@@ -29,6 +29,8 @@ INLINE_MAX = 900
 BLOB_THRESHOLD = 2000
 """Bytes above which a file goes there by itself."""
 
+Witness = Callable[[Perform], None]
+
 Owners = dict[int, str]
 """The role of the actor that wants an effect, by the effect's identity, from when it is wished for to its beginning."""
 
@@ -36,28 +38,35 @@ Owners = dict[int, str]
 class Marked:
     """A decision whose effects are marked as its own, and whose timers may run faster."""
 
-    def __init__(self, decision: Decision, role: str, owners: Owners, haste: float) -> None:
+    def __init__(self, decision: Decision, role: str, owners: Owners, haste: float, begins: Witness) -> None:
         self._decision = decision
         self._role = role
         self._owners = owners
         self._haste = haste
+        self._begins = begins
 
     def receive(self, message: Input, origin: Origin, now: Moment) -> Iterable[Effect]:
         """See ``Decision``."""
         for effect in self._decision.receive(message, origin, now):
             if isinstance(effect, Perform):
                 self._owners[id(effect)] = self._role
+                self._begins(effect)
             yield After(effect.key, effect.seconds / self._haste) if isinstance(effect, After) else effect
 
 
-def _mark(spec: ActorSpec, owners: Owners, haste: float, settings: Any, rng: Random) -> Marked:
-    return Marked(spec.decision(settings, rng), spec.role, owners, haste)
+def _mark(spec: ActorSpec, owners: Owners, haste: float, begins: Witness, settings: Any, rng: Random) -> Marked:
+    return Marked(spec.decision(settings, rng), spec.role, owners, haste, begins)
 
 
-def marked(specs: tuple[ActorSpec, ...], owners: Owners, haste: Mapping[str, float]) -> tuple[ActorSpec, ...]:
-    """The same actors, with their effects marked. ``haste`` is how much faster the timers of a role run."""
+def marked(
+    specs: tuple[ActorSpec, ...], owners: Owners, haste: Mapping[str, float], begins: Witness
+) -> tuple[ActorSpec, ...]:
+    """The same actors, with their effects marked. ``haste`` is how much faster the timers of a role run, ``begins`` is
+    told of every effect as it is decided on.
+    """
     return tuple(
-        ActorSpec(spec.role, partial(_mark, spec, owners, haste.get(spec.role, 1.0)), spec.settings) for spec in specs
+        ActorSpec(spec.role, partial(_mark, spec, owners, haste.get(spec.role, 1.0), begins), spec.settings)
+        for spec in specs
     )
 
 
@@ -90,6 +99,7 @@ class FatefulWorld(AgentWorld):
     """Carries out effects as the real one does, unless the fates are against it.
 
     Args:
+        host: where it runs.
         fates: choose what each effect meets.
         strike: kills: the role of the actor, and how. False if there is nobody to kill.
         owners: who wants an effect.
@@ -106,17 +116,19 @@ class FatefulWorld(AgentWorld):
         *,
         repository: SimulatedRepository | None,
         hooks: SimulatedHooks,
+        host: str,
         fates: Fates,
         strike: Callable[[str, Fault], bool],
         owners: Owners,
         note: Callable[[str], None],
-        ended: Callable[[Perform], None],
+        ended: Witness,
         requests: Mapping[str, Publish],
     ) -> None:
         super().__init__(log, blobs, spool, repository=repository, hooks=hooks)
         self._store = blobs
         self._folder = spool
         self._importing = repository
+        self._host = host
         self._fates = fates
         self._strike = strike
         self._owners = owners
@@ -129,6 +141,7 @@ class FatefulWorld(AgentWorld):
         role = self._owners.pop(id(effect))
         doom = self._fates.doom(effect, lambda fault: self._strike(role, fault))
         CURRENT.set(doom)
+        CALLER.set(self._host)
         self._note(f"{role} {type(effect).__name__}")
         if doom is not None and doom.fault is Fault.KILL_BEFORE:
             await doom.happen(LogUnavailable)

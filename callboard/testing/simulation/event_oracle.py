@@ -1,0 +1,101 @@
+"""The oracle of package events: each says what has happened, once by its key, and nothing that happened is missing."""
+
+from collections import Counter
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING
+
+from callboard.errors import SchemaTooNew, Undecodable
+from callboard.messages.distribution import PackageStatusMessage, Status
+from callboard.messages.package_event import EventMarks, PackageEvent, open_event
+from callboard.messages.record import Record
+
+if TYPE_CHECKING:
+    from callboard.testing.simulation.scene import Scene
+
+TOLD_OF = {
+    "imported": (Status.IMPORTED,),
+    "failed": (Status.REMOVED_FAILED, Status.HELD, Status.HOOK_FAILED),
+}
+"""The statuses of which events tell."""
+
+PACKAGE_KINDS = ("created", "queued", "distributed")
+
+What = tuple[str, str, str, str, str]
+"""Kind of event, package, and of an outcome the subscriber, its instance and the status."""
+
+
+def what(event: PackageEvent) -> What:
+    """What an event tells."""
+    return event.kind, event.package_id, event.subscriber, event.subscriber_instance, event.outcome
+
+
+@dataclass(slots=True)
+class EventOracle:
+    """Is told of every record of the event topic.
+
+    Args:
+        scene: knows what has happened.
+        keys: whether the log takes nothing twice.
+        passed: how far a subscriber has told the world that it is, by name, for those that this publisher waits for.
+    """
+
+    scene: "Scene"
+    keys: bool
+    passed: Callable[[str], Mapping[str, int]]
+    told: dict[str, PackageEvent] = field(default_factory=dict)
+    """By key."""
+    count: Counter[What] = field(default_factory=Counter)
+    """Keys under which the same is told."""
+
+    def appended(self, record: Record) -> None:
+        """An event is on the log."""
+        try:
+            event = open_event(record)
+        except (Undecodable, SchemaTooNew) as error:
+            self.scene.wrong("an event can be read", str(error))
+            return
+        if isinstance(event, EventMarks):
+            return
+        before = self.told.get(event.dedup_key)
+        if before is not None:
+            self.scene.demand(what(before) == what(event), "what is told again has its key", f"{before}, then {event}")
+            self.scene.demand(not self.keys, "an event is told once", f"{event}")
+            return
+        self.told[event.dedup_key] = event
+        self.count[what(event)] += 1
+        self._check(event)
+
+    def missing(self, publisher: str) -> str:
+        """What has happened to the packages of this publisher, and was not told so far."""
+        due = self._outcomes(publisher)
+        for sent in self.scene.packages.values():
+            mine = sent.act.publisher == publisher and sent.act.harm != "newer"
+            if mine and sent.offset >= self.scene.first():
+                due.update((kind, sent.record_id, "", "", "") for kind in PACKAGE_KINDS)
+        return "; ".join(f"{number} of {line}" for line, number in (due - self.count).items())
+
+    def _check(self, event: PackageEvent) -> None:
+        if event.kind in TOLD_OF:
+            happened = self._outcomes(event.publisher)[what(event)]
+        else:
+            sent = self.scene.packages.get(event.offset)
+            right = sent is not None and (sent.record_id, sent.act.publisher) == (event.package_id, event.publisher)
+            happened = int(right)
+        times = self.count[what(event)]
+        self.scene.demand(times <= happened, "an event tells what has happened", f"{event}: {times} of {happened}")
+        if event.kind == "distributed":
+            late = {name: at for name, at in self.passed(event.publisher).items() if at < event.offset}
+            self.scene.demand(not late, "what is distributed is everywhere", f"{event}, but {late}")
+
+    def _outcomes(self, publisher: str) -> Counter[What]:
+        return Counter(
+            (kind, status.package_id, status.subscriber, status.subscriber_instance, status.status.name)
+            for kind, status in self._told_of()
+            if status.publisher == publisher
+        )
+
+    def _told_of(self) -> Iterator[tuple[str, PackageStatusMessage]]:
+        for told in self.scene.statuses.values():
+            for status in told.values():
+                yield from ((kind, status) for kind, of in TOLD_OF.items() if status.status in of)
