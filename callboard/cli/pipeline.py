@@ -172,6 +172,8 @@ def source_options(options: BoardOptions, archive: str) -> dict[str, str]:
     loaded = options.load()
     if options.log is not None:
         os.environ["CALLBOARD_LOG"] = loaded.config.log  # workers inherit it; an option would be shown in plans
+    if options.blobs is not None:
+        os.environ["CALLBOARD_BLOBS"] = loaded.config.blobs  # likewise
     if loaded.config.log.startswith("sqlite:") and not Path(loaded.config.log.removeprefix("sqlite:///")).exists():
         raise ConfigError(f"there is no log at {without_password(loaded.config.log)}; publish something first")
     source = {"board": str(loaded.file.absolute()) if loaded.file else ""}
