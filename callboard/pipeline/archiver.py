@@ -41,21 +41,10 @@ class SparkArchiver:
         log: open; only its ends are looked at here.
         store: the archive, open.
         topics: all topics of the log by their names, each with what the data source calls it.
-        range_records: offsets that a task reads at most.
     """
 
-    def __init__(
-        self,
-        run: Run,
-        archive: str,
-        log: Log,
-        store: ArchiveStore,
-        topics: Mapping[str, str],
-        *,
-        range_records: int = SEGMENT_RECORDS,
-    ) -> None:
-        self._run, self._archive, self._log, self._store = run, archive, log, store
-        self._topics, self._range_records = topics, range_records
+    def __init__(self, run: Run, archive: str, log: Log, store: ArchiveStore, topics: Mapping[str, str]) -> None:
+        self._run, self._archive, self._log, self._store, self._topics = run, archive, log, store, topics
         self.undecodable: dict[str, int] = {}
         """How many records of each topic could not be decoded; they are archived as they are."""
 
@@ -90,7 +79,7 @@ class SparkArchiver:
             raise hole(topic, start, error.first) from error
         offsets = page[-1].offset + 1 - start if page else end - start
         each = SEGMENT_BYTES * offsets // max(sum(map(record_bytes, page)), 1)
-        return divided(start, end, min(each, self._range_records), self._run.partitions)
+        return divided(start, end, min(each, SEGMENT_RECORDS), self._run.partitions)
 
 
 def divided(start: int, end: int, most: int, side_by_side: int) -> Ranges:

@@ -4,6 +4,10 @@ Without the extra nothing here is collected: ``make test-servers`` installs it, 
 """
 
 import asyncio
+import os
+import signal
+import time
+import traceback
 from collections.abc import Callable, Iterator
 from importlib.util import find_spec
 from pathlib import Path
@@ -114,3 +118,46 @@ def reader() -> Callable[..., Any]:
         return source.reader(source.schema())
 
     return make
+
+
+DIED = 9
+DIES_WITHIN_S = 300.0
+
+
+@pytest.fixture
+def dies_before() -> Callable[[int, Callable[[Callable[[str], None]], object]], bool]:
+    """Does something in a copy of this process that is killed before a step; whether there were so many.
+
+    The copy uses the Java process of the session, which goes on with what it does when a driver dies, as it does not
+    otherwise: whoever comes next may meet tasks of the one before.
+    """
+
+    def attempt(step: int, work: Callable[[Callable[[str], None]], object]) -> bool:
+        left = iter(range(step - 1))
+
+        def on_step(_: str) -> None:
+            if next(left, None) is None:
+                os._exit(DIED)
+
+        copy = os.fork()
+        if copy == 0:
+            try:
+                work(on_step)
+                os._exit(0)
+            finally:
+                traceback.print_exc()
+                os._exit(1)
+        deadline = time.monotonic() + DIES_WITHIN_S
+        while True:
+            pid, status = os.waitpid(copy, os.WNOHANG)
+            if pid:
+                code = os.waitstatus_to_exitcode(status)
+                assert code in (0, DIED), f"the copy ended with {code}"
+                return code == DIED
+            if time.monotonic() > deadline:
+                os.kill(copy, signal.SIGKILL)
+                os.waitpid(copy, 0)
+                pytest.fail("the copy came to no end")
+            time.sleep(0.01)
+
+    return attempt
