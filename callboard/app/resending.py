@@ -42,7 +42,7 @@ async def resend(
             f"newer packages, at offsets {', '.join(map(str, later[:LATER_SHOWN]))}{more}, touch what this one brings, "
             "which would take their place; say --force if that is wanted, or publish the present content"
         )
-    await _renew(blobs, message)
+    await renew(blobs, message)
     request_id = request_id or secrets.token_hex(16)
     package_id = f"{message.package_id}.{request_id}"
     again = replace(
@@ -90,7 +90,7 @@ async def _later(log: Log, topic: str, offset: int, message: PackageMessage) -> 
     return later
 
 
-async def _renew(blobs: BlobStore, message: PackageMessage) -> None:
+async def renew(blobs: BlobStore, message: PackageMessage) -> None:
     """Begin the grace of every blob anew, as a publisher does; by the way it shows whether they are still there."""
     digests = [*message.blobs, *filter(None, [message.content_ref])]
     for number, digest in enumerate(digests, start=1):

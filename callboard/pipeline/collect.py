@@ -1,0 +1,154 @@
+"""The job ``collect``: finds the blobs that nothing needs, by an anti-join, and a grace later removes them.
+
+It takes two runs. The first lists the store, reads every record of the log and of its archive, and puts what none of
+them refers to under quarantine. The second, at least the grace later, reads what came since, and removes what is
+still unused. The order is that of ``content.collection``, and so is the reason why no lock is needed: whoever
+refers to a blob has put it shortly before, which renews its time, and what was renewed since the first look is not
+removed.
+"""
+
+from dataclasses import asdict, dataclass
+from datetime import UTC, datetime
+from pathlib import Path
+
+from pyspark.sql import DataFrame
+from pyspark.sql import functions as sql
+from pyspark.storagelevel import StorageLevel
+
+from callboard.app.opening import blobs_place
+from callboard.errors import RequestRefused
+from callboard.pipeline.document import write_document
+from callboard.pipeline.quarantine import CANDIDATES, SWEPT, Quarantine, load, save
+from callboard.pipeline.references import Span, references, spans
+from callboard.pipeline.run import Output, Report, Run
+from callboard.pipeline.stored_blobs import board_settings, removed, stored_blobs
+
+KEYS_PER_TASK = 1_000_000
+"""Of a shuffle: sorted in memory by a task that has 200 MB for it."""
+
+
+@dataclass(frozen=True, slots=True)
+class Swept:
+    """What became of a quarantine: ``removed`` of its candidates, those not counted that an earlier try removed.
+
+    ``needed`` are referred to by now; the others were put again, or are gone.
+    """
+
+    candidates: int
+    needed: int
+    removed: int
+    removed_bytes: int
+
+
+def mark(run: Run, folder: Path, grace_s: float) -> tuple[Quarantine, Report]:
+    """Put what nothing needs under quarantine, below ``folder/current``; the blob store is not changed.
+
+    Raises:
+        Undecodable: a record cannot be read.
+        ArchiveHole: nor can a part of the archive.
+        BlobUnavailable: the store cannot be listed.
+    """
+    report = Report(run.job, run.clock())
+    since_ns = report.begun_ns - int(grace_s * 1e9)
+    board = run.options.get("board", "")
+    output = Output(folder, report.begun_ns)
+    run.on_step("listing blobs")
+    stored = stored_blobs(run.spark, board, run.partitions).persist(StorageLevel.DISK_ONLY)
+    try:
+        blobs, length = stored.agg(sql.count("*"), sql.coalesce(sql.sum("size"), sql.lit(0))).collect()[0]
+        run.on_step("reading the log")
+        read = spans(run.options)
+        with references(run.spark, run.options, read, run.partitions) as (needed, counts):
+            run.on_step("writing candidates")
+            old = stored.where(sql.col("stored_ns") < since_ns)
+            output.write(CANDIDATES, unused(old, needed, _tasks(run, blobs)), report)
+    finally:
+        stored.unpersist()
+    candidates = run.spark.read.parquet(str(output.place / CANDIDATES))
+    [(candidate_bytes,)] = candidates.agg(sql.coalesce(sql.sum("size"), sql.lit(0))).collect()
+    quarantine = Quarantine(
+        time_ns=report.begun_ns,
+        since_ns=since_ns,
+        store=blobs_place(board_settings(board)),
+        archive=run.options.get("archive", ""),
+        blobs=blobs,
+        length=length,
+        candidates=report.tables[CANDIDATES].rows,
+        candidate_bytes=candidate_bytes,
+        spans=read,
+    )
+    save(quarantine, output.place)
+    _complete(run, report, read, counts)
+    output.finish(report)
+    return quarantine, report
+
+
+def sweep(run: Run, folder: Path, grace_s: float, max_share: float) -> tuple[Swept, Report]:
+    """Remove what is under quarantine since ``grace_s`` seconds and still not needed.
+
+    To be repeated if it is interrupted. Raises as ``mark``, and ``RequestRefused`` if there is no such quarantine, or
+    it has more than ``max_share`` of all blobs.
+    """
+    report = Report(run.job, run.clock())
+    quarantine, place = load(folder)
+    board = run.options.get("board", "")
+    _check(quarantine, run, board, grace_s, max_share)
+    candidates = run.spark.read.parquet(str(place / CANDIDATES))
+    run.on_step("reading what came since")
+    read = spans(run.options, quarantine.spans)
+    with references(run.spark, run.options, read, run.partitions) as (needed, counts):
+        doomed = unused(candidates, needed, _tasks(run, quarantine.candidates)).persist(StorageLevel.DISK_ONLY)
+        try:
+            left = doomed.count()
+            run.on_step("removing blobs")
+            gone = removed(doomed, board, quarantine.since_ns)
+            number, length = gone.agg(sql.count("*"), sql.coalesce(sql.sum("size"), sql.lit(0))).collect()[0]
+        finally:
+            doomed.unpersist()
+    swept = Swept(quarantine.candidates, quarantine.candidates - left, number, length)
+    write_document(place / SWEPT, asdict(swept))
+    _complete(run, report, read, counts)
+    return swept, report
+
+
+def unused(stored: DataFrame, needed: DataFrame, tasks: int) -> DataFrame:
+    """The rows of ``stored`` whose ``key`` is not in ``needed``.
+
+    Sorted and joined by a hash of the key, which takes half of the time; then keys are compared, so it is exact.
+    """
+    hashed = sql.xxhash64("key").alias("hash")
+    left = stored.select("*", hashed).repartition(tasks, "hash", "key")
+    right = needed.select(hashed, "key").repartition(tasks, "hash", "key")
+    return left.join(right, ["hash", "key"], "left_anti").drop("hash")
+
+
+def _tasks(run: Run, keys: int) -> int:
+    return max(run.partitions, -(-keys // KEYS_PER_TASK))
+
+
+def _check(quarantine: Quarantine, run: Run, board: str, grace_s: float, max_share: float) -> None:
+    due_ns = quarantine.time_ns + int(grace_s * 1e9)
+    if run.clock() < due_ns:
+        due = datetime.fromtimestamp(due_ns / 1e9, UTC).isoformat(" ", "seconds")
+        raise RequestRefused(f"these blobs are under quarantine until {due}; remove them after that")
+    if quarantine.store != blobs_place(board_settings(board)):
+        raise RequestRefused(f"these blobs are from {quarantine.store}; say --blobs {quarantine.store}, or begin anew")
+    if quarantine.archive != run.options.get("archive", ""):
+        raise RequestRefused(
+            f"the archive was {quarantine.archive or 'none'} when these blobs were put under quarantine; name it "
+            "again, or begin anew"
+        )
+    if quarantine.share > max_share:
+        raise RequestRefused(
+            f"this would remove {quarantine.candidates} of {quarantine.blobs} blobs, more than {max_share:.0%}; if "
+            "that is right, say so with --max-share"
+        )
+
+
+def _complete(run: Run, report: Report, read: dict[str, Span], counts: dict[str, int]) -> None:
+    report.log_id = read["package"].log_id
+    report.topics = {
+        topic: {"start": span.start, "stop": span.stop, "records": counts[topic], "problems": 0}
+        for topic, span in read.items()
+    }
+    report.seconds = (run.clock() - report.begun_ns) / 1e9

@@ -1,0 +1,178 @@
+"""The job ``export``: ships a tree that is too large for one package, built by many and published by one.
+
+The driver cuts the tree into parcels and gives each its sequence. Executors build them, put blobs into the store, and
+describe the packages in a table. Then the driver alone appends these to the log, in order. Each step is on disk before
+the next begins, so that a run which is killed anywhere is taken up by the next; and every package has the request id
+``JOB/SEQUENCE``, so that it is on the log once, however often it is appended.
+"""
+
+import asyncio
+import tempfile
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, fields
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, TypeAlias
+
+import pyarrow as pa
+
+from callboard.backends.blob_store import BlobStore
+from callboard.backends.log import Log
+from callboard.backends.registry import open_log
+from callboard.backends.repositories.folder_source import FolderSource
+from callboard.content.ship import Shipment, build
+from callboard.errors import LogReplaced, RequestRefused
+from callboard.messages.distribution import Kind
+from callboard.pipeline.export_folder import ROUND_PARCELS, STAGED, ExportFolder, Job, Progress
+from callboard.pipeline.export_publisher import ExportPublisher
+from callboard.pipeline.parcels import PARCEL_ENTRIES, cut
+from callboard.pipeline.run import Run
+from callboard.pipeline.stored_blobs import board_settings, opened_blobs
+
+if TYPE_CHECKING:
+    Batches: TypeAlias = Iterator[pa.RecordBatch]
+
+INLINE_BYTES = 64 << 10
+"""A package up to this size is in the table of parcels, and then in its record; the driver passes it on."""
+
+STAGED_COLUMNS = (
+    "job string, sequence bigint, kind string, paths array<string>, deep_paths array<string>, content binary, "
+    "content_ref string, content_digest string, length bigint, entries bigint, blobs array<string>, built_ns bigint"
+)
+
+BUILD_TASKS = 4
+"""For each task that reads side by side so many build: parcels differ in size."""
+
+
+@dataclass(frozen=True, slots=True)
+class Exporting:
+    """What is wanted: the tree at ``path`` of the folder ``source``, in the name of ``publisher``.
+
+    ``replace`` deletes first what subscribers have at the path. ``name`` is that of a job that is begun, ``user`` on
+    whose behalf. ``most`` is how many entries a package has, ``round_parcels`` how many are built at a time.
+    """
+
+    source: str
+    path: str
+    publisher: str
+    name: str
+    user: str
+    replace: bool = False
+    most: int = PARCEL_ENTRIES
+    round_parcels: int = ROUND_PARCELS
+
+
+@dataclass(frozen=True, slots=True)
+class Exported:
+    """What came of it: ``packages`` are on the log, below the offset ``end``; ``appended`` of them are by this run."""
+
+    job: str
+    packages: int
+    appended: int
+    end: int
+    seconds: float
+
+
+def export(run: Run, folder: Path, wanted: Exporting) -> Exported:
+    """Export the tree, or take up in this folder what an earlier run began.
+
+    Raises:
+        RequestRefused: the tree cannot be read, changed meanwhile, or is not that of the job in this folder.
+        LogReplaced: the log is not the one on which it was begun.
+        LogUnavailable: the log cannot be written just now; run it again.
+    """
+    begun_ns, staging = run.clock(), ExportFolder(folder, wanted.round_parcels)
+    settings = board_settings(run.options.get("board", ""))
+    with staging.locked(), opened_blobs(run.options.get("board", "")) as (loop, blobs):
+        log = open_log(settings.log, settings.base)
+        try:
+            topic = settings.topics.package
+            job = loop.run(_job(staging, log, topic, wanted))
+            if not staging.plan_file.exists():
+                run.on_step("planning")
+                entries = FolderSource(Path(job.source), settings.exclude).entries(job.path, deep=True)
+                staging.plan(cut(entries, wanted.most), replace=job.path if job.replace else "")
+            _build(run, staging, job, settings.exclude)
+            run.on_step("publishing")
+            progress, appended = loop.run(_publish(run, staging, job, log, blobs, topic, wanted.user))
+        finally:
+            loop.run(log.close())
+    return Exported(job.job, staging.planned(), appended, progress.end, (run.clock() - begun_ns) / 1e9)
+
+
+async def _job(staging: ExportFolder, log: Log, topic: str, wanted: Exporting) -> Job:
+    """The job in this folder, begun if there is none."""
+    known, log_id = staging.job(), await log.identity(topic)
+    if known is None:
+        known = Job(
+            job=wanted.name, source=wanted.source, path=wanted.path, publisher=wanted.publisher,
+            replace=wanted.replace, log_id=log_id, end=(await log.bounds(topic)).end,
+        )  # fmt: skip
+        staging.begin(known)
+    asked = (wanted.source, wanted.path, wanted.publisher, wanted.replace)
+    if (known.source, known.path, known.publisher, known.replace) != asked:
+        raise RequestRefused(
+            f"{staging.folder} has an export of {known.path} of {known.source} by {known.publisher!r}, "
+            f"{'with' if known.replace else 'without'} --replace; repeat that, or name another folder"
+        )
+    if known.log_id != log_id:
+        raise LogReplaced(f"the log is another one than that of the export in {staging.folder}; name another folder")
+    return known
+
+
+def _build(run: Run, staging: ExportFolder, job: Job, exclude: tuple[str, ...]) -> None:
+    """Build the rounds that are missing."""
+    rounds = staging.rounds()
+    for number, sequences in enumerate(rounds):
+        if staging.staged(number).exists():
+            continue
+        run.on_step(f"building {len(rounds) - number} of {len(rounds)} rounds")
+        plan = run.spark.read.parquet(str(staging.plan_file))
+        mine = plan.where(f"sequence >= {sequences.start} and sequence < {sequences.stop}")
+        tasks = min(len(sequences), BUILD_TASKS * run.partitions)
+        builder = _builder(run.options.get("board", ""), job, exclude, run.clock())
+        with staging.staging(number) as draft:
+            mine.repartition(tasks).mapInArrow(builder, STAGED_COLUMNS).write.parquet(str(draft))
+
+
+def _builder(board: str, job: Job, exclude: tuple[str, ...], now_ns: int) -> "Callable[[Batches], Batches]":
+    def rows(batches: "Batches") -> "Batches":
+        source = FolderSource(Path(job.source), exclude)
+        with opened_blobs(board) as (runner, blobs):
+            for batch in batches:
+                for row in batch.to_pylist():
+                    shipment = runner.run(_built(source, blobs, row))
+                    built = {field.name: getattr(shipment, field.name) for field in fields(Shipment)}
+                    known = {"job": job.job, "sequence": row["sequence"], "kind": row["kind"], "built_ns": now_ns}
+                    yield pa.RecordBatch.from_pylist([known | built], schema=STAGED)
+
+    return rows
+
+
+async def _built(source: FolderSource, blobs: BlobStore, row: dict[str, Any]) -> Shipment:
+    return await build(
+        Kind[row["kind"]],
+        source,
+        row["paths"],
+        row["deep_paths"],
+        blobs=blobs,
+        spool=Path(tempfile.gettempdir()),
+        inline_max=INLINE_BYTES,
+    )
+
+
+async def _publish(
+    run: Run, staging: ExportFolder, job: Job, log: Log, blobs: BlobStore, topic: str, user: str
+) -> tuple[Progress, int]:
+    """Append what is not on the log yet; how far it is then, and how many were appended."""
+    publisher = ExportPublisher(log, blobs, topic, job, user, run.clock)
+    progress = await publisher.catch_up(staging.progress(job))
+    appended = 0
+    for number, sequences in enumerate(staging.rounds()):
+        if sequences.stop <= progress.next:
+            continue
+        parcels = await asyncio.to_thread(staging.parcels, number)
+        left = [parcel for parcel in parcels if parcel["sequence"] >= progress.next]
+        async for progress in publisher.publish(left):
+            staging.advance(progress)
+        appended += len(left)
+    return progress, appended

@@ -1,0 +1,189 @@
+"""The folder of an export: what it is to do, what is built, and what is published. It outlives whoever works on it.
+
+``job.json`` is written once, then ``plan.parquet`` has every parcel under its sequence. ``parcel/N`` are the parcels of
+round N, built, as Parquet, and ``published.json`` says how far they are on the log. All get their names when they are
+complete, and are not changed after that.
+"""
+
+import fcntl
+import os
+import shutil
+from collections.abc import Iterable, Iterator
+from contextlib import contextmanager
+from dataclasses import asdict, dataclass
+from itertools import islice
+from pathlib import Path
+from typing import Any, TypeVar
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+from pydantic import TypeAdapter, ValidationError
+
+from callboard.errors import RequestRefused
+from callboard.pipeline.document import write_document
+from callboard.pipeline.parcels import Parcel
+
+T = TypeVar("T")
+
+ROUND_PARCELS = 256
+"""Built together. So much is built again if a run is killed; a million entries or so."""
+
+PLAN = pa.schema(
+    [
+        ("sequence", pa.int64()),
+        ("kind", pa.string()),
+        ("paths", pa.list_(pa.string())),
+        ("deep_paths", pa.list_(pa.string())),
+    ]
+)
+
+STAGED = pa.schema(
+    [
+        ("job", pa.string()),
+        ("sequence", pa.int64()),
+        ("kind", pa.string()),
+        ("paths", pa.list_(pa.string())),
+        ("deep_paths", pa.list_(pa.string())),
+        ("content", pa.binary()),
+        ("content_ref", pa.string()),
+        ("content_digest", pa.string()),
+        ("length", pa.int64()),
+        ("entries", pa.int64()),
+        ("blobs", pa.list_(pa.string())),
+        ("built_ns", pa.int64()),
+    ]
+)
+"""A parcel that is built; the fields are those of its package. Its blobs were put at ``built_ns``, or later."""
+
+PLAN_ROWS = 1000
+"""Parcels in memory while the plan is written."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Job:
+    """An export: the tree at ``path`` of the folder ``source``, in the name of ``publisher``.
+
+    With ``replace``, what subscribers have at the path is deleted first. ``log_id`` and ``end`` are the identity of the
+    package topic, and where it ended before the first package.
+    """
+
+    job: str
+    source: str
+    path: str
+    publisher: str
+    replace: bool
+    log_id: str
+    end: int
+
+
+@dataclass(frozen=True, slots=True)
+class Progress:
+    """The parcels below ``next`` are on the log, all of them below ``end``."""
+
+    next: int
+    end: int
+
+
+class ExportFolder:
+    """One process at a time works on it; see ``locked``."""
+
+    def __init__(self, folder: Path, round_parcels: int = ROUND_PARCELS) -> None:
+        self.folder, self._round = folder, round_parcels
+
+    @contextmanager
+    def locked(self) -> Iterator[None]:
+        """Raises ``RequestRefused`` while another process works on it."""
+        self.folder.mkdir(parents=True, exist_ok=True)
+        descriptor = os.open(self.folder / ".lock", os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o644)
+        try:
+            try:
+                fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            except BlockingIOError:
+                raise RequestRefused(f"another process works on the export in {self.folder}; let it finish") from None
+            yield
+        finally:
+            os.close(descriptor)
+
+    def job(self) -> Job | None:
+        """What was begun here. Raises ``RequestRefused`` for a damaged file."""
+        return _read(self.folder / "job.json", _JOB)
+
+    def begin(self, job: Job) -> None:
+        """Say what is to be done."""
+        write_document(self.folder / "job.json", asdict(job))
+
+    def plan(self, parcels: Iterable[Parcel], *, replace: str) -> None:
+        """Write the plan; with ``replace`` it begins with the deletion of this path."""
+        draft = self.folder / "plan.parquet.new"
+        rows = _plan_rows(parcels, replace)
+        with pq.ParquetWriter(draft, PLAN) as writer:
+            while some := list(islice(rows, PLAN_ROWS)):
+                writer.write_batch(pa.RecordBatch.from_pylist(some, schema=PLAN))
+        rename(draft, self.plan_file)
+
+    @property
+    def plan_file(self) -> Path:
+        """The plan, if it is there."""
+        return self.folder / "plan.parquet"
+
+    def planned(self) -> int:
+        """How many parcels there are."""
+        return int(pq.read_metadata(self.plan_file).num_rows)
+
+    def rounds(self) -> list[range]:
+        """The sequences of each round."""
+        count = self.planned()
+        return [range(start, min(start + self._round, count)) for start in range(0, count, self._round)]
+
+    def staged(self, number: int) -> Path:
+        """Where the parcels of a round are once they are built."""
+        return self.folder / "parcel" / f"{number:010d}"
+
+    @contextmanager
+    def staging(self, number: int) -> Iterator[Path]:
+        """A folder that becomes that of the round if the block ends well."""
+        draft = self.staged(number).with_suffix(".new")
+        shutil.rmtree(draft, ignore_errors=True)
+        yield draft
+        rename(draft, self.staged(number))
+
+    def parcels(self, number: int) -> list[dict[str, Any]]:
+        """The rows of a round, in order. Raises ``RequestRefused`` unless they are what was planned."""
+        table = pq.read_table(self.staged(number), schema=STAGED).sort_by("sequence")
+        rows: list[dict[str, Any]] = table.to_pylist()
+        if [row["sequence"] for row in rows] != list(self.rounds()[number]):
+            raise RequestRefused(f"parcels are missing in {self.staged(number)}; remove it, and run it again")
+        return rows
+
+    def progress(self, job: Job) -> Progress:
+        """How far it is on the log, at least."""
+        return _read(self.folder / "published.json", _PROGRESS) or Progress(0, job.end)
+
+    def advance(self, progress: Progress) -> None:
+        """Note how far it is on the log."""
+        write_document(self.folder / "published.json", asdict(progress))
+
+
+def rename(draft: Path, name: Path) -> None:
+    """Give a complete file or folder its name."""
+    draft.rename(name)
+
+
+_JOB = TypeAdapter(Job)
+_PROGRESS = TypeAdapter(Progress)
+
+
+def _read(path: Path, adapter: TypeAdapter[T]) -> T | None:
+    try:
+        return adapter.validate_json(path.read_bytes(), strict=True)
+    except FileNotFoundError:
+        return None
+    except ValidationError as error:
+        raise RequestRefused(f"{path} is damaged: {error}; remove {path.parent}, and begin anew") from error
+
+
+def _plan_rows(parcels: Iterable[Parcel], replace: str) -> Iterator[dict[str, Any]]:
+    if replace:
+        yield {"sequence": 0, "kind": "DELETE", "paths": [replace], "deep_paths": []}
+    for sequence, parcel in enumerate(parcels, start=1 if replace else 0):
+        yield {"sequence": sequence, "kind": "ADD", "paths": list(parcel.paths), "deep_paths": list(parcel.deep_paths)}

@@ -1,0 +1,115 @@
+"""Appends the packages of an export to the log, in order: the one process that does."""
+
+from collections.abc import AsyncIterator, Callable, Iterator, Sequence
+from dataclasses import fields
+from typing import Any
+
+from callboard.actors.publisher.request import with_identity
+from callboard.app.resending import renew
+from callboard.backends.blob_store import BlobStore
+from callboard.backends.log import Log
+from callboard.content.collection import GRACE_MIN_S
+from callboard.content.ship import Shipment
+from callboard.errors import OffsetOutOfRange
+from callboard.messages.distribution import Kind, PackageMessage
+from callboard.messages.headers import new_record
+from callboard.messages.mailbox import DistributeRequest
+from callboard.pipeline.export_folder import Job, Progress
+
+BATCH_RECORDS = 100
+"""Appended in one transaction: with more, what each costs is not less."""
+
+BATCH_BYTES = 4 << 20
+"""Likewise."""
+
+RENEW_NS = int(GRACE_MIN_S * 1e9) // 2
+"""Blobs that were put longer ago are put again before a package refers to them: they might be collected."""
+
+
+class ExportPublisher:
+    """Publishes the parcels of one job.
+
+    Args:
+        log: open.
+        blobs: open; holds what the parcels refer to.
+        topic: of the packages.
+        job: the export.
+        user: on whose behalf.
+        clock: nanoseconds since the epoch.
+    """
+
+    def __init__(
+        self, log: Log, blobs: BlobStore, topic: str, job: Job, user: str, clock: Callable[[], int]
+    ) -> None:
+        self._log, self._blobs, self._topic = log, blobs, topic
+        self._job, self._user, self._clock = job, user, clock
+
+    async def catch_up(self, known: Progress) -> Progress:
+        """How far the job is on the log. An earlier run may have died before it noted what it had appended."""
+        following, start, end = known.next, known.end, (await self._log.bounds(self._topic)).end
+        last = known.end
+        while start < end:
+            try:
+                records = await self._log.read(self._topic, start)
+            except OffsetOutOfRange as error:  # trimmed, so that what an earlier run appended there is appended again
+                if error.first <= start:
+                    raise
+                start = error.first
+                continue
+            for record in records:
+                if record.header("publisher") != self._job.publisher:
+                    continue
+                name, _, sequence = record.header("cause").rpartition("/")
+                if name == self._job.job and sequence.isdecimal() and int(sequence) >= following:
+                    following, last = int(sequence) + 1, record.offset + 1
+            start = records[-1].offset + 1 if records else end
+        return Progress(following, last)
+
+    async def publish(self, parcels: Sequence[dict[str, Any]]) -> AsyncIterator[Progress]:
+        """Append them, batch by batch, and say after each how far it is.
+
+        Raises ``RequestRefused`` if a blob is gone, and ``LogUnavailable``.
+        """
+        for batch in _batches(parcels):
+            records = []
+            for parcel in batch:
+                package = self._package(parcel)
+                if self._clock() - parcel["built_ns"] > RENEW_NS:
+                    await renew(self._blobs, package)
+                records.append(
+                    new_record(
+                        package,
+                        record_id=package.package_id,
+                        time_ns=self._clock(),
+                        producer=f"export/{self._user}",
+                        key=package.package_id,
+                        cause=package.request_id,
+                    )
+                )
+            offsets = await self._log.append(self._topic, records)
+            yield Progress(batch[-1]["sequence"] + 1, max(offsets) + 1)
+
+    def _package(self, parcel: dict[str, Any]) -> PackageMessage:
+        shipped = {field.name: parcel[field.name] for field in fields(Shipment)}
+        kind, paths, deep = Kind[parcel["kind"]], tuple(parcel["paths"]), tuple(parcel["deep_paths"])
+        request = DistributeRequest(
+            request_id=f"{self._job.job}/{parcel['sequence']}", kind=kind, paths=paths, deep_paths=deep,
+            source=self._job.source, user=self._user,
+        )  # fmt: skip
+        shipped |= {"paths": paths, "deep_paths": deep, "blobs": tuple(parcel["blobs"])}
+        built = PackageMessage(publisher_instance="", publisher="", package_id="", kind=kind, **shipped)
+        return with_identity(built, request, self._job.publisher, f"export {self._job.job}")
+
+
+def _batches(parcels: Sequence[dict[str, Any]]) -> Iterator[list[dict[str, Any]]]:
+    batch: list[dict[str, Any]] = []
+    size = 0
+    for parcel in parcels:
+        length = len(parcel["content"]) + sum(map(len, parcel["paths"])) + 64 * len(parcel["blobs"])
+        if batch and (len(batch) == BATCH_RECORDS or size + length > BATCH_BYTES):
+            yield batch
+            batch, size = [], 0
+        batch.append(parcel)
+        size += length
+    if batch:
+        yield batch

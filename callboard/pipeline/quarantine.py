@@ -1,0 +1,76 @@
+"""Blobs that nothing needed when somebody looked: named, to be removed only if nothing needs them later either."""
+
+import json
+from dataclasses import asdict, dataclass
+from pathlib import Path
+
+from pydantic import TypeAdapter, ValidationError
+
+from callboard.errors import RequestRefused, SchemaTooNew
+from callboard.pipeline.document import write_document
+from callboard.pipeline.references import Span
+from callboard.pipeline.run import CURRENT
+
+FORMAT = 1
+"""Of the file; an older callboard leaves a newer one alone."""
+
+QUARANTINE = "quarantine.json"
+SWEPT = "swept.json"
+CANDIDATES = "candidate"
+"""The table of blobs: ``key``, ``size``, ``stored_ns``."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Quarantine:
+    """The candidates lie in a table beside this.
+
+    They were all put before ``since_ns``, and nothing in ``spans`` refers to them. At ``time_ns`` the ``store`` held
+    ``blobs`` of ``length`` bytes together.
+    """
+
+    time_ns: int
+    since_ns: int
+    store: str
+    archive: str
+    blobs: int
+    length: int
+    candidates: int
+    candidate_bytes: int
+    spans: dict[str, Span]
+    format: int = FORMAT
+
+    @property
+    def share(self) -> float:
+        """Candidates among all blobs."""
+        return self.candidates / self.blobs if self.blobs else 0.0
+
+
+_QUARANTINE = TypeAdapter(Quarantine)
+
+
+def save(quarantine: Quarantine, place: Path) -> None:
+    """Write it beside its table."""
+    write_document(place / QUARANTINE, asdict(quarantine))
+
+
+def load(folder: Path) -> tuple[Quarantine, Path]:
+    """The newest quarantine, and where its table is. Raises ``RequestRefused`` if there is none to be swept."""
+    place = (folder / CURRENT).resolve()
+    try:
+        content = (place / QUARANTINE).read_bytes()
+    except FileNotFoundError:
+        raise RequestRefused(
+            f"no blobs are under quarantine in {folder}; run `callboard pipeline collect --out {folder}` first"
+        ) from None
+    try:
+        if (known := json.loads(content).get("format", 0)) > FORMAT:
+            raise SchemaTooNew(f"{place / QUARANTINE} is of format {known}, and this callboard knows {FORMAT}; upgrade")
+        found = _QUARANTINE.validate_json(content, strict=True)
+    except (ValidationError, ValueError, AttributeError) as error:
+        raise RequestRefused(f"{place / QUARANTINE} is damaged: {error}; remove {folder}, and begin anew") from error
+    if (place / SWEPT).exists():
+        raise RequestRefused(
+            f"what was under quarantine in {folder} has been removed; run `callboard pipeline collect --out {folder}` "
+            "without --delete to find more"
+        )
+    return found, place

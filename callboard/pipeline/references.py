@@ -1,0 +1,151 @@
+"""What keeps blobs: the packages and results of commands on the log and in its archive."""
+
+import asyncio
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from dataclasses import dataclass
+from functools import reduce
+from pathlib import Path
+
+from pyspark.sql import Column, DataFrame, SparkSession
+from pyspark.sql import functions as sql
+from pyspark.storagelevel import StorageLevel
+
+from callboard.archive.reader import ArchiveReader
+from callboard.archive.topic_archive import TopicArchive
+from callboard.errors import ArchiveDamaged, ArchiveHole, LogReplaced, Undecodable
+from callboard.messages.headers import SCHEMA_VERSION
+from callboard.pipeline.extent import look
+from callboard.pipeline.place import Place
+
+SCHEMAS = {
+    "package": "offset bigint, headers binary, type string, problem string, "
+    "package struct<content_ref:string, blobs:array<string>>",
+    "status": "offset bigint, headers binary, type string, problem string, result struct<listing_ref:string>",
+}
+"""The topics whose records refer to blobs."""
+
+REFER_TO_NOTHING = ("PackageStatusMessage", "PingMessage")
+"""On the topic of statuses; a type that is not known may refer to blobs."""
+
+MINOR = r"(?s)(?:^|\u0000)version\u0000\d+\.(\d+)(?:\u0000|$)"
+"""Finds the minor version in a block of headers."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Span:
+    """The records ``[start, stop)`` of the topic ``name`` with the identity ``log_id``, some of them in the archive."""
+
+    name: str
+    log_id: str
+    start: int
+    stop: int
+    archived: bool
+
+
+def spans(options: Mapping[str, str], after: Mapping[str, Span] | None = None) -> dict[str, Span]:
+    """What there is of each topic now; with ``after`` only what came since.
+
+    Raises:
+        ArchiveHole: it cannot be told what the archive needs.
+        ArchiveDamaged: the archive has no packages.
+        LogReplaced: the log is another one than that of the archive, or that of ``after``.
+    """
+    return {topic: _span(options, topic, after[topic] if after else None) for topic in SCHEMAS}
+
+
+def _span(options: Mapping[str, str], topic: str, after: Span | None) -> Span:
+    place = Place.of({**options, "topic": topic, "from": "log"})
+    extent, first, archived = look(place), -1, None
+    if place.archive:
+        archived = asyncio.run(_archived(place, extent.name))
+    if archived is not None:
+        first = _checked(archived, place.archive, extent.log_id, extent.first)
+    start = extent.first if first < 0 else min(first, extent.first)
+    if after is not None:
+        if after.log_id != extent.log_id or extent.end < after.stop:
+            raise LogReplaced(
+                f"topic {extent.name!r} is another one than when these blobs were put under quarantine; begin anew"
+            )
+        start = max(start, after.stop)
+    return Span(name=extent.name, log_id=extent.log_id, start=start, stop=extent.end, archived=archived is not None)
+
+
+async def _archived(place: Place, name: str) -> TopicArchive | None:
+    async with ArchiveReader(place.archive, Path.cwd()) as reader:
+        found = await reader.topic(name)
+    if found is None and place.topic == "package":
+        raise ArchiveDamaged(
+            f"the archive {place.archive} has nothing of topic {name!r}, so that it cannot be told what it needs; run "
+            "`callboard archive run`, or correct its name"
+        )
+    return found
+
+
+def _checked(found: TopicArchive, place: str, log_id: str, log_first: int) -> int:
+    """Where the archive begins, if it is whole."""
+    if found.tip.log_id != log_id:
+        raise LogReplaced(f"the archive {place} is not that of topic {found.topic!r}; name that of this log")
+    if found.holes or found.next < log_first:
+        first, stop = (found.holes[0].first, found.holes[0].next) if found.holes else (found.next, log_first)
+        raise ArchiveHole(
+            f"the archive of topic {found.topic!r} has a hole from {first} up to {stop}, so that it cannot be told "
+            "what its records need; once nobody will replay it, unset archive.place, or name another one"
+        )
+    return found.first
+
+
+@contextmanager
+def references(
+    spark: SparkSession, options: Mapping[str, str], read: Mapping[str, Span], partitions: int
+) -> Iterator[tuple[DataFrame, dict[str, int]]]:
+    """The keys that records of these spans refer to, as often as they do; and how many records there are of each topic.
+
+    Raises ``Undecodable`` if one of them cannot be read, for it may refer to any blob.
+    """
+    kept: list[DataFrame] = []
+    try:
+        counts = {}
+        for topic, span in read.items():
+            table = _table(spark, options, topic, span, partitions).persist(StorageLevel.DISK_ONLY)
+            kept.append(table)
+            counts[topic] = _checked_records(table, span)
+        keys = [table.select(sql.explode("digests").alias("digest")) for table in kept]
+        both = reduce(DataFrame.unionByName, keys).selectExpr("unhex(digest) as key")
+        yield both.where("length(key) = 32"), counts
+    finally:
+        for table in kept:
+            table.unpersist()
+
+
+def _table(spark: SparkSession, options: Mapping[str, str], topic: str, span: Span, partitions: int) -> DataFrame:
+    """Of each record ``offset``, ``unreadable``, which says why it is, and ``digests``."""
+    archive = {"from": "both" if span.archived else "log"}
+    source = spark.read.format("callboard").options(**options).options(**archive).schema(SCHEMAS[topic])
+    records = source.options(
+        topic=topic, startingOffset=str(span.start), endingOffset=str(span.stop), logId=span.log_id,
+        partitions=str(partitions),
+    ).load()  # fmt: skip
+    digests = "array(result.listing_ref)" if topic == "status" else "concat(package.blobs, array(package.content_ref))"
+    return records.select("offset", _unreadable(topic).alias("unreadable"), sql.expr(digests).alias("digests"))
+
+
+def _unreadable(topic: str) -> Column:
+    """Why it cannot be told what a record refers to; null if it can."""
+    problem = sql.col("problem")
+    if topic == "status":
+        harmless = sql.coalesce(sql.col("type"), sql.lit("")).isin(*REFER_TO_NOTHING)
+        return sql.when(~harmless, problem)
+    minor = sql.regexp_extract(sql.col("headers").cast("string"), MINOR, 1)
+    newer = sql.format_string("the record at offset %d is of a newer version: upgrade callboard", "offset")
+    return sql.coalesce(problem, sql.when(minor.try_cast("bigint") > SCHEMA_VERSION[1], newer))
+
+
+def _checked_records(table: DataFrame, span: Span) -> int:
+    first = sql.min(sql.when(sql.col("unreadable").isNotNull(), sql.struct("offset", "unreadable")))
+    [(count, found)] = table.agg(sql.count("*"), first).collect()
+    if found is not None:
+        raise Undecodable(
+            f"topic {span.name}: {found['unreadable']}; it may need any blob, so none is removed while it is there"
+        )
+    return int(count)

@@ -1,0 +1,231 @@
+"""Blobs that nothing needs are found and removed as a naive model says, and who publishes meanwhile loses none."""
+
+import asyncio
+import hashlib
+from pathlib import Path
+from random import Random
+
+import pytest
+
+from callboard.app import archiving
+from callboard.app.settings import BoardSettings
+from callboard.backends.blob_stores.folder import FolderBlobStore
+from callboard.errors import ArchiveDamaged, ArchiveHole, LogReplaced, RequestRefused, Undecodable
+from callboard.messages.distribution import CommandResultMessage, Kind, PackageMessage, PackageStatusMessage, Status
+from callboard.messages.record import NewRecord
+from callboard.pipeline.collect import mark, sweep, unused
+from callboard.pipeline.references import references, spans
+from callboard.pipeline.run import Run
+
+DAY_S = 24 * 3600.0
+DAY_NS = int(DAY_S * 1e9)
+NOW_NS = 1_800_000_000 * 10**9
+BLOBS = 300
+SEED = 7
+
+
+def content(number: int) -> bytes:
+    return b"%d" % number
+
+
+def digest(number: int) -> str:
+    return hashlib.sha256(content(number)).hexdigest()
+
+
+def package(*numbers: int, reference: int | None = None) -> PackageMessage:
+    return PackageMessage(
+        publisher_instance="i", publisher="p", package_id=f"{numbers}", kind=Kind.ADD,
+        blobs=tuple(map(digest, numbers)), content_ref="" if reference is None else digest(reference),
+    )  # fmt: skip
+
+
+def listing(number: int) -> CommandResultMessage:
+    return CommandResultMessage(
+        subscriber_instance="i", subscriber="s", command_id="c", command_offset=1, accepted=True,
+        listing_ref=digest(number),
+    )  # fmt: skip
+
+
+STATUS = PackageStatusMessage(subscriber_instance="i", subscriber="s", publisher="p", offset=1, status=Status.IMPORTED)
+
+
+class Board:
+    """A log and its archive, a blob store whose clock can be moved, and runs of the job on them."""
+
+    def __init__(self, spark, log, folder: Path) -> None:
+        self.spark, self.log, self.folder, self.out = spark, log, folder, folder / "out"
+        self.now_ns = NOW_NS
+        self.archive_place = str(folder / "archive")
+        (folder / "callboard.toml").write_text(f'log = "{log.url}"\n')
+
+    def put(self, *numbers: int) -> None:
+        async def work() -> None:
+            store = FolderBlobStore(self.folder / "board.db" / "blobs", lambda: self.now_ns)
+            for number in numbers:
+                await store.put(digest(number), [content(number)])
+            await store.close()
+
+        asyncio.run(work())
+
+    def holds(self) -> set[int]:
+        names = {file.parent.name + file.name for file in (self.folder / "board.db" / "blobs").glob("??/*")}
+        return {number for number in range(BLOBS) if digest(number) in names}
+
+    def archive(self, *, accept_hole: bool = False) -> None:
+        settings = BoardSettings(self.log.url, base=self.folder)
+        asyncio.run(
+            archiving.archive(
+                settings, self.archive_place, accept_hole=accept_hole, tip=None, on_progress=lambda *_: None
+            )
+        )
+
+    def run(self, *, archived: bool = True) -> Run:
+        options = {"board": str(self.folder / "callboard.toml")} | ({"archive": self.archive_place} if archived else {})
+        return Run("collect", self.spark, options, lambda: self.now_ns)
+
+    def candidates(self) -> set[int]:
+        rows = self.spark.read.parquet(str(self.out / "current" / "candidate")).collect()
+        keys = {bytes(row["key"]).hex() for row in rows}
+        assert len(keys) == len(rows)
+        return {number for number in range(BLOBS) if digest(number) in keys}
+
+
+@pytest.fixture
+def board(spark, sqlite_log, tmp_path) -> Board:
+    board = Board(spark, sqlite_log, tmp_path)
+    board.log.append("package")
+    board.log.append("status")
+    return board
+
+
+def fill(board: Board) -> set[int]:
+    """Packages in the archive alone, in both, and on the log alone, with a random part of the blobs; what is needed."""
+    dice = Random(SEED)
+    needed: set[int] = set()
+    for part in range(3):
+        events = []
+        for _ in range(10):
+            numbers = dice.sample(range(20, BLOBS), dice.randrange(8))
+            reference = dice.choice([None, dice.randrange(20, BLOBS)])
+            events.append(package(*numbers, reference=reference))
+            needed.update(numbers, () if reference is None else (reference,))
+        board.log.append("package", *events)
+        board.log.append("status", STATUS, listing(part), STATUS)
+        needed.add(part)
+        if part < 2:
+            board.archive()
+        if part == 1:
+            board.log.trim("package", 15)
+            board.log.trim("status", 5)
+    return needed
+
+
+@pytest.mark.timeout(600)
+@pytest.mark.proves("F22", "F23")
+def test_what_neither_log_nor_archive_needs_is_found_and_a_grace_later_removed_unless_it_was_used_again(board):
+    needed = fill(board)
+    board.put(*range(BLOBS - 1))
+    board.now_ns += 2 * DAY_NS
+    board.put(BLOBS - 1)  # within the grace, for a package that is being built
+    garbage = set(range(BLOBS - 1)) - needed
+    quarantine, report = mark(board.run(), board.out, DAY_S)
+    assert board.candidates() == garbage
+    assert (quarantine.blobs, quarantine.candidates) == (BLOBS, len(garbage))
+    assert quarantine.candidate_bytes == sum(len(content(number)) for number in garbage)
+    assert report.topics["package"] == {"start": 1, "stop": 31, "records": 30, "problems": 0}
+    assert board.holds() == set(range(BLOBS)), "it only looks"
+
+    board.now_ns += DAY_NS - 1
+    with pytest.raises(RequestRefused, match="under quarantine until"):
+        sweep(board.run(), board.out, DAY_S, max_share=1)
+    put_again, referred_to, listed, *_ = sorted(garbage)
+    board.put(put_again)  # by a publisher whose package is still to come
+    board.log.append("package", package(referred_to))
+    board.log.append("status", listing(listed))
+    board.now_ns += 1
+    with pytest.raises(RequestRefused, match="--max-share"):
+        sweep(board.run(), board.out, DAY_S, max_share=0.01)
+    with pytest.raises(RequestRefused, match="name it again"):
+        sweep(board.run(archived=False), board.out, DAY_S, max_share=1)
+    swept, _ = sweep(board.run(), board.out, DAY_S, max_share=1)
+    assert board.holds() == set(range(BLOBS)) - garbage | {put_again, referred_to, listed}
+    assert (swept.needed, swept.removed) == (2, len(garbage) - 3)
+    with pytest.raises(RequestRefused, match="to find more"):
+        sweep(board.run(), board.out, DAY_S, max_share=1)
+
+
+@pytest.mark.timeout(600)
+def test_a_sweep_that_dies_after_any_step_is_completed_by_the_next(board, monkeypatch):
+    board.put(*range(40))
+    board.now_ns += 2 * DAY_NS
+    mark(board.run(archived=False), board.out, DAY_S)
+    board.now_ns += DAY_NS
+    dies = pytest.MonkeyPatch()
+    dies.setattr("callboard.pipeline.collect.write_document", lambda *_: 1 / 0)  # all is removed, nobody knows
+    with pytest.raises(ZeroDivisionError):
+        sweep(board.run(archived=False), board.out, DAY_S, max_share=1)
+    dies.undo()
+    board.put(7)  # shipped again meanwhile
+    swept, _ = sweep(board.run(archived=False), board.out, DAY_S, max_share=1)
+    assert (swept.candidates, swept.removed) == (40, 0)
+    assert board.holds() == {7}
+
+
+PLAIN = (("type", "PackageMessage"), ("version", "1.0"))
+NEWER = (("type", "PackageMessage"), ("version", "1.99"))
+PING = (("type", "PingMessage"), ("version", "1.0"))
+UNKNOWN = (("type", "SomethingNewMessage"), ("version", "1.99"))
+
+
+@pytest.mark.timeout(600)
+def test_nothing_is_said_to_be_unused_while_a_record_cannot_be_read(board):
+    board.log.append("package", package(1))
+    board.log.append_records("status", NewRecord(payload=b"", headers=PING))
+    run = board.run(archived=False)
+
+    def needed() -> int:
+        with references(run.spark, run.options, spans(run.options), 1) as (keys, _):
+            return keys.count()
+
+    assert needed() == 1, "who pings refers to nothing"
+    for topic, headers, payload in (
+        ("package", PLAIN, b"\xff\xff"), ("package", NEWER, b""), ("status", UNKNOWN, b""), ("package", (), b""),
+    ):  # fmt: skip
+        [offset] = board.log.append_records(topic, NewRecord(payload=payload, headers=headers))
+        with pytest.raises(Undecodable, match=f"callboard.{topic}: the record at offset {offset} "):
+            needed()
+        board.log.trim(topic, offset + 1)
+
+
+def test_nothing_is_read_of_an_archive_with_a_hole_or_of_another_log(board):
+    run = board.run()
+    board.log.append("package", *map(package, range(5)))
+    with pytest.raises(ArchiveDamaged, match="nothing of topic"):
+        spans(run.options)
+    board.archive()
+    before = spans(run.options)
+    assert (before["package"].start, before["package"].stop, before["status"].archived) == (1, 6, False)
+    board.log.append("package", *map(package, range(5)))
+    board.log.trim("package", 6)
+    assert spans(run.options)["package"].start == 1
+    assert spans(run.options, before)["package"].start == 6
+    board.log.trim("package", 8)
+    with pytest.raises(ArchiveHole, match="from 6 up to 8"):
+        spans(run.options)
+    board.archive(accept_hole=True)
+    with pytest.raises(ArchiveHole, match="from 6 up to 8"):
+        spans(run.options)
+    for file in (board.folder / "board.db").glob("*.db*"):
+        file.unlink()
+    board.log.append("status")
+    board.log.append("package", package(1))
+    with pytest.raises(LogReplaced):
+        spans(run.options)
+    with pytest.raises(LogReplaced, match="begin anew"):
+        spans(board.run(archived=False).options, before)
+
+
+def test_keys_that_are_listed_twice_or_needed_a_thousand_times_are_judged_all_the_same(spark):
+    stored = spark.range(1000).selectExpr("unhex(sha2(cast(id as string), 256)) as key", "id as size")
+    needed = spark.range(100_000).selectExpr("unhex(sha2(cast(id % 600 as string), 256)) as key")
+    assert {row["size"] for row in unused(stored, needed, 3).collect()} == set(range(600, 1000))
