@@ -25,6 +25,9 @@ from callboard.cli import (
     migrate,
     pipeline,
     pipeline_archive,
+    pipeline_collect,
+    pipeline_demo,
+    pipeline_export,
     publish,
     publisher_log,
     queue,
@@ -118,6 +121,9 @@ app.add_typer(pipelines, name="pipeline", help="Jobs on the whole log and its ar
 pipelines.command()(with_board_options(pipeline.rebuild))
 pipelines.command("queue-at")(with_board_options(pipeline.queue_at))
 pipelines.command()(with_board_options(pipeline.audit))
+pipelines.command()(pipeline_demo.demo)
 pipelines.command()(with_board_options(pipeline_archive.archive))
+pipelines.command()(with_board_options(pipeline_collect.collect))
+pipelines.command()(with_board_options(pipeline_export.export))
 app.command()(with_board_options(doctor.doctor))
 app.command()(with_board_options(migrate.migrate))

@@ -1,20 +1,67 @@
 """The audit as one HTML file: no script, nothing fetched from elsewhere."""
 
+import statistics
 from collections import Counter
-from collections.abc import Sequence
-from datetime import UTC, datetime
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
 from html import escape
 from typing import Any
 
-PLACE = (640, 120)
-"""Width and height of a plot, in pixels."""
+from callboard.pipeline.audit_plots import COLOURS, bars, curves, duration, legend, moment, share
 
-_STYLE = """body{font:15px/1.45 system-ui,sans-serif;margin:2rem auto;max-width:70rem;padding:0 1rem;color:#1b1b1b}
-table{border-collapse:collapse;width:100%}th,td{text-align:left;padding:.3rem .6rem;border-bottom:1px solid #ddd;
-vertical-align:top}td.n{text-align:right;font-variant-numeric:tabular-nums}
-.has{color:#176b32}.bad{color:#b00020}.muted{color:#666}svg{background:#fafafa;border:1px solid #ddd}"""
+PATHS_SHOWN = 4
+"""Paths of a package that are shown at once; the others open with a click."""
 
-_BAD = {"removed_failed", "held"}
+STATES = {
+    "has": ("there", "#2f855a"),
+    "before": ("there before it was first heard of", "#9ac7ae"),
+    "superseded": ("replaced by a later one", "#63b3a4"),
+    "not yet": ("not yet", "#e0a53a"),
+    "removed": ("left out by an order", "#a0aec0"),
+    "skipped": ("skipped by an order", "#718096"),
+    "held": ("held back", "#d9622b"),
+    "removed_failed": ("given up", "#c53030"),
+}
+"""What a package in each state is called, and its colour: from good to bad."""
+
+WORRYING = ("removed_failed", "held", "not yet")
+"""Those a reader looks for first, the worst one first."""
+
+_STYLE = """
+:root{color-scheme:light}*{box-sizing:border-box}
+body{font:15px/1.5 system-ui,"DejaVu Sans",sans-serif;margin:0;background:#f4f6f8;color:#1a202c}
+main{max-width:78rem;margin:0 auto;padding:1.6rem 1.2rem 3rem}
+h1{font-size:1.5rem;margin:0}h2{font-size:1.05rem;margin:0 0 .6rem}
+code{font:13px/1.4 ui-monospace,"DejaVu Sans Mono",monospace;overflow-wrap:anywhere}.muted{color:#697586}
+.tiles,.plots{display:grid;gap:1rem;margin:1rem 0}
+.tiles{grid-template-columns:repeat(auto-fit,minmax(10rem,1fr))}
+.plots{grid-template-columns:repeat(auto-fit,minmax(24rem,1fr))}
+.card{background:#fff;border:1px solid #e2e8f0;border-radius:8px;padding:.9rem 1rem}
+.wide{margin-top:1rem;overflow-x:auto}
+.tiles b{display:block;font-size:1.6rem;line-height:1.2}.tiles .bad b{color:#c53030}
+svg{display:block;width:100%;height:auto}svg text{font-size:11px;fill:#697586}
+.grid{stroke:#e2e8f0}.base{stroke:#94a3b8}svg.share{height:.8rem;min-width:9rem;border-radius:3px}
+.legend{margin:.5rem 0 0;font-size:13px;color:#4a5568}.legend span{margin-right:1rem;white-space:nowrap}
+i{display:inline-block;width:.7em;height:.7em;border-radius:2px;margin-right:.4em}
+table{border-collapse:collapse;width:100%;font-size:14px}th{font-weight:600;color:#4a5568;font-size:13px}
+th,td{text-align:left;padding:.4rem .7rem;border-bottom:1px solid #edf2f7;vertical-align:top}
+tr:last-child td{border-bottom:0}.n{text-align:right;font-variant-numeric:tabular-nums;white-space:nowrap}
+.m{white-space:nowrap}details summary{cursor:pointer;color:#4a5568}.told{margin:0}
+"""
+
+
+@dataclass(slots=True)
+class _Subscriber:
+    """What became of the packages at one of them."""
+
+    states: Counter[str] = field(default_factory=Counter)
+    had_ns: list[int] = field(default_factory=list)
+    delays_s: list[float] = field(default_factory=list)
+    newest: int = -1
+
+    def worry(self) -> tuple[int, ...]:
+        """The more there is to look into, the greater."""
+        return tuple(self.states[state] for state in WORRYING)
 
 
 def audit_page(path: str, packages: Sequence[Any], deliveries: Sequence[Any], left_out: int) -> str:
@@ -22,73 +69,151 @@ def audit_page(path: str, packages: Sequence[Any], deliveries: Sequence[Any], le
 
     Args:
         path: what was asked for.
-        packages: rows of ``path_index``, oldest first.
+        packages: offset, time_ns, publisher, user, kind, length and paths of each, the newest first.
         deliveries: rows of ``deliveries`` of these packages.
-        left_out: how many further packages there are.
+        left_out: how many older packages there are.
     """
     by_offset: dict[int, list[Any]] = {}
     for row in deliveries:
         by_offset.setdefault(row["offset"], []).append(row)
-    rows = "".join(_row(package, by_offset.get(package["offset"], [])) for package in packages)
-    more = f"<p>{left_out} older packages are left out.</p>" if left_out else ""
+    times = {package["offset"]: package["time_ns"] for package in packages}
+    subscribers = _subscribers(deliveries, times)
+    title = f"Audit of {escape(path)}"
     return (
-        f"<!doctype html><html lang=en><meta charset=utf-8><title>Audit of {escape(path)}</title>"
-        f"<style>{_STYLE}</style><h1>Audit of {escape(path)}</h1>{more}"
-        f"<h2>Packages a day</h2>{_bars(Counter(_day(package['time_ns']) for package in packages))}"
-        f"<h2>Who has it</h2>{_subscribers(deliveries)}"
-        "<h2>Packages</h2><table><tr><th>when (UTC)<th>offset<th>what<th>path<th>who<th>subscribers</tr>"
-        f"{rows}</table></html>\n"
+        f'<!doctype html><html lang="en"><meta charset="utf-8"><meta name="viewport" content="width=device-width">'
+        f"<title>{title}</title><style>{_STYLE}</style><main><h1>{title}</h1>{_extent(packages, left_out)}"
+        f"{_tiles(packages, subscribers)}{_plots(packages, subscribers)}{_who(subscribers)}"
+        '<section class="card wide"><h2>Packages, newest first</h2><table><tr><th>when, UTC<th class="n">offset<th>what'
+        '<th class="n">size<th>paths<th>who<th>subscribers</tr>'
+        f"{''.join(_row(package, by_offset.get(package['offset'], [])) for package in packages)}</table></section>"
+        "</main></html>\n"
     )
+
+
+def _subscribers(deliveries: Sequence[Any], times: Mapping[int, int]) -> dict[str, _Subscriber]:
+    """By name: those with the most to look into come first."""
+    found: dict[str, _Subscriber] = {}
+    for row in deliveries:
+        one = found.setdefault(row["subscriber"], _Subscriber())
+        one.states[row["state"]] += 1
+        if row["state"] in ("has", "superseded", "before"):
+            one.newest = max(one.newest, row["offset"])
+        if row["since_ns"] and row["offset"] in times:
+            one.had_ns.append(row["since_ns"])
+            one.delays_s.append(max(row["since_ns"] - times[row["offset"]], 0) / 1e9)
+    by_name = sorted(found.items())
+    return dict(sorted(by_name, key=lambda item: item[1].worry(), reverse=True))
+
+
+def _extent(packages: Sequence[Any], left_out: int) -> str:
+    if not packages:
+        return '<p class="muted">No package was about it.</p>'
+    first, last = packages[-1], packages[0]
+    older = f"; {left_out:,} older packages are left out here, and in the tables" if left_out else ""
+    return (
+        f'<p class="muted">Packages at offsets {first["offset"]} to {last["offset"]}, '
+        f"from {moment(first['time_ns'])} to {moment(last['time_ns'])} UTC{older}.</p>"
+    )
+
+
+def _tiles(packages: Sequence[Any], subscribers: Mapping[str, _Subscriber]) -> str:
+    whole = sum(not any(one.worry()) for one in subscribers.values())
+    failed = sum(one.states["removed_failed"] + one.states["held"] for one in subscribers.values())
+    delays = [delay for one in subscribers.values() for delay in one.delays_s]
+    tiles = (
+        (f"{len(packages):,}", "packages", ""),
+        (_size(sum(package["length"] or 0 for package in packages)), "content", ""),
+        (f"{whole} of {len(subscribers)}", "subscribers have everything", "" if whole == len(subscribers) else "bad"),
+        (f"{failed:,}", "given up or held back", "bad" if failed else ""),
+        (duration(statistics.median(delays)) if delays else "-", "from log to content, median", ""),
+    )
+    cards = (
+        f'<div class="card {mood}"><b>{figure}</b><span class="muted">{name}</span></div>'
+        for figure, name, mood in tiles
+    )
+    return f'<div class="tiles">{"".join(cards)}</div>'
+
+
+def _plots(packages: Sequence[Any], subscribers: Mapping[str, _Subscriber]) -> str:
+    if not packages:
+        return ""
+    drawn, step = bars([(package["time_ns"], package["kind"]) for package in packages])
+    slowest = dict(list(subscribers.items())[: len(COLOURS)])
+    some = f" (the {len(slowest)} with most to look into)" if len(slowest) < len(subscribers) else ""
+    lines = curves([package["time_ns"] for package in packages], {name: one.had_ns for name, one in slowest.items()})
+    return (
+        f'<div class="plots"><section class="card"><h2>Packages in each {step}, UTC</h2>{drawn}</section>'
+        f'<section class="card"><h2>Packages that each had{some}, UTC</h2>{lines}</section></div>'
+    )
+
+
+def _who(subscribers: Mapping[str, _Subscriber]) -> str:
+    there = [state for state in STATES if any(one.states[state] for one in subscribers.values())]
+    rows = "".join(
+        f'<tr><td class="m">{escape(name)}<td>{share([(*_called(s, one.states[s]), STATES[s][1]) for s in there])}'
+        f"<td>{', '.join(f'{one.states[s]:,} {STATES[s][0]}' for s in there if one.states[s])}"
+        f'<td class="n">{one.newest if one.newest >= 0 else "-"}'
+        f'<td class="n">{duration(statistics.median(one.delays_s)) if one.delays_s else "-"}'
+        f'<td class="n">{duration(max(one.delays_s)) if one.delays_s else "-"}</tr>'
+        for name, one in subscribers.items()
+    )
+    return (
+        '<section class="card wide"><h2>Who has it</h2><table><tr><th>subscriber<th>share<th>packages'
+        '<th class="n">newest offset<th class="n">median delay<th class="n">longest delay</tr>'
+        f"{rows}</table>{legend({STATES[state][0]: STATES[state][1] for state in there})}</section>"
+    )
+
+
+def _called(state: str, count: int) -> tuple[str, int]:
+    return STATES[state][0], count
 
 
 def _row(package: Any, deliveries: Sequence[Any]) -> str:
-    who = f"{escape(package['publisher'])}<br><span class=muted>{escape(package['user'] or '')}</span>"
-    told = "".join(f"<div class={_mood(row['state'])}>{_said(row)}</div>" for row in deliveries)
+    who = f'{escape(package["publisher"])}<br><span class="muted">{escape(package["user"] or "")}</span>'
     return (
-        f"<tr><td>{_moment(package['time_ns'])}<td class=n>{package['offset']}<td>{escape(package['kind'].lower())}"
-        f"<td>{escape(package['path'])}<td>{who}<td>{told or '<span class=muted>nobody yet</span>'}</tr>"
+        f'<tr><td class="m">{moment(package["time_ns"])}<td class="n">{package["offset"]}'
+        f'<td>{escape(package["kind"].lower())}<td class="n">{_size(package["length"] or 0)}'
+        f"<td>{_paths(package['paths'])}<td>{who}<td>{_told(deliveries)}</tr>"
     )
 
 
-def _said(row: Any) -> str:
-    since = f" since {_moment(row['since_ns'])}" if row["since_ns"] else ""
-    reason = f" ({escape(row['reason'])})" if row["reason"] else ""
-    return f"{escape(row['subscriber'])} {escape(row['state'])}{since}{reason}"
-
-
-def _subscribers(deliveries: Sequence[Any]) -> str:
-    counts: dict[str, Counter[str]] = {}
-    for row in deliveries:
-        counts.setdefault(row["subscriber"], Counter())[row["state"]] += 1
-    rows = "".join(
-        f"<tr><td>{escape(name)}<td>{', '.join(f'{count} {escape(state)}' for state, count in sorted(states.items()))}"
-        for name, states in sorted(counts.items())
+def _paths(paths: Sequence[str]) -> str:
+    lines = [f"<code>{escape(path)}</code>" for path in paths]
+    shown, others = "<br>".join(lines[:PATHS_SHOWN]), lines[PATHS_SHOWN:]
+    return shown + (
+        f"<details><summary>{len(others):,} more</summary>{'<br>'.join(others)}</details>" if others else ""
     )
-    return f"<table><tr><th>subscriber<th>packages</tr>{rows}</table>"
 
 
-def _bars(counts: Counter[str]) -> str:
-    """A bar for each day that has any."""
-    width, height = PLACE
-    days, most = sorted(counts), max(counts.values(), default=1)
-    step = width / max(len(days), 1)
-    bars = "".join(
-        f'<rect x="{number * step:.1f}" y="{height - height * counts[day] / most:.1f}" width="{max(step - 1, 1):.1f}" '
-        f'height="{height * counts[day] / most:.1f}" fill="#2b6cb0"><title>{day}: {counts[day]}</title></rect>'
-        for number, day in enumerate(days)
-    )
-    span = f"{days[0]} to {days[-1]}, at most {most} a day" if days else "none"
-    plot = f'<svg width="{width}" height="{height}" role="img" aria-label="{span}">{bars}</svg>'
-    return f"{plot}<p class=muted>{span}</p>"
+def _told(deliveries: Sequence[Any]) -> str:
+    """A line for each state, those to look into with the reasons; who has it and since when opens with a click."""
+    if not deliveries:
+        return '<span class="muted">for nobody</span>'
+    lines = []
+    for state, (name, colour) in reversed(STATES.items()):
+        rows = sorted((row for row in deliveries if row["state"] == state), key=lambda row: row["subscriber"])
+        head = f'<i style="background:{colour}"></i>{len(rows):,} {name}'
+        if rows and state in WORRYING:
+            who = ", ".join(escape(row["subscriber"]) + _reason(row) for row in rows)
+            lines.append(f'<p class="told">{head}: {who}</p>')
+        elif rows:
+            each = "<br>".join(f"{escape(row['subscriber'])}{_since(row)}" for row in rows)
+            lines.append(f"<details><summary>{head}</summary>{each}</details>")
+    return "".join(lines)
 
 
-def _mood(state: str) -> str:
-    return "has" if state == "has" else "bad" if state in _BAD else "muted"
+def _since(row: Any) -> str:
+    return f" since {moment(row['since_ns'])}" if row["since_ns"] else ""
 
 
-def _moment(time_ns: int) -> str:
-    return datetime.fromtimestamp(time_ns / 1e9, UTC).strftime("%Y-%m-%d %H:%M:%S")
+def _reason(row: Any) -> str:
+    return f' <span class="muted">({escape(row["reason"])})</span>' if row["reason"] else ""
 
 
-def _day(time_ns: int) -> str:
-    return _moment(time_ns)[:10]
+def _size(length: int) -> str:
+    amount, unit = float(length), "B"
+    for larger in ("kB", "MB", "GB", "TB"):
+        if amount < 1000:
+            break
+        amount, unit = amount / 1000, larger
+    return f"{amount:.0f} {unit}" if unit == "B" or amount >= 10 else f"{amount:.1f} {unit}"

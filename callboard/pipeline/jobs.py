@@ -107,11 +107,13 @@ def audit(run: Run, folder: Path, path: str) -> Report:
         found = run.spark.read.parquet(str(output.place / "path")).where(below(path)).persist()
         run.on_step("writing delivery")
         output.write("delivery", deliveries(found, standing, discovery, outcome, log_id), report)
-        shown = found.orderBy(sql.desc("offset"), "path").limit(PAGE_PACKAGES).collect()[::-1]
-        first = shown[0]["offset"] if shown else 0
+        packages = found.groupBy("offset", "time_ns", "publisher", "user", "kind", "length").agg(
+            sql.sort_array(sql.collect_set("path")).alias("paths")
+        )
+        shown = packages.orderBy(sql.desc("offset")).limit(PAGE_PACKAGES).collect()
+        first = shown[-1]["offset"] if shown else 0
         delivered = run.spark.read.parquet(str(output.place / "delivery")).where(sql.col("offset") >= first)
-        rows = delivered.orderBy("offset", "subscriber").collect()
-        page = audit_page(path, shown, rows, found.count() - len(shown))
+        page = audit_page(path, shown, delivered.collect(), packages.count() - len(shown))
         (output.place / "report.html").write_text(page, encoding="utf-8")
         found.unpersist()
     output.finish(report)

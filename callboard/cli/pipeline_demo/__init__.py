@@ -1,0 +1,85 @@
+"""``callboard pipeline demo``: a log is archived, trimmed, lost and restored, and then Spark is asked about it."""
+
+import asyncio
+import shutil
+import sysconfig
+import tempfile
+import time
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+from rich.console import Console
+
+from callboard.cli.demo.tree import differences
+from callboard.cli.logs import configure_logging
+from callboard.errors import RequestRefused
+
+if TYPE_CHECKING:
+    from callboard.cli.pipeline_demo.history import Past
+
+PARTS = ("asyncio", "email", "html", "http", "json", "logging", "urllib", "xml")
+"""Of Python's own library: some hundred files, which are imported in seconds."""
+
+DIFFERENCES_SHOWN = 20
+
+
+def demo(
+    source: Annotated[
+        Path | None, typer.Option(help="The folder to distribute; else a part of Python's own library.")
+    ] = None,
+    edits: Annotated[int, typer.Option(min=8, help="How many edits to publish after the tree.")] = 60,
+    seed: Annotated[int, typer.Option(help="The same seed makes the same edits.")] = 1,
+    out: Annotated[Path, typer.Option("--out", metavar="DIR", help="Where the report goes.")] = Path("pipeline-demo"),
+) -> None:
+    """Archive a log, trim it, lose it, restore it; seed subscribers from it, compare every byte, and audit it."""
+    from callboard.cli.pipeline_demo.hindsight import look_back
+    from callboard.cli.pipeline_demo.history import History
+
+    console = Console(stderr=True)
+    configure_logging("critical")  # a subscriber fails on purpose
+    began = time.monotonic()
+
+    def tell(what: str) -> None:
+        console.print(f"{time.monotonic() - began:5.1f} s  {what}", markup=False, highlight=False, soft_wrap=True)
+
+    folder = Path(tempfile.mkdtemp(prefix="callboard-demo-"))
+    try:
+        work = folder / "source"
+        _copy(source, work)
+        past = asyncio.run(History(folder, work, edits, seed, tell).run())
+        tell("comparing every byte with the source")
+        found = [f"{name}: {what}" for name in past.whole for what in differences(work, folder / name)]
+        seen = look_back(folder, past, out.absolute(), tell)
+    finally:
+        shutil.rmtree(folder, ignore_errors=True)
+    for difference in [*found, *seen.differences][:DIFFERENCES_SHOWN]:
+        console.print(difference, markup=False)
+    wrong = {line.partition(":")[0] for line in found}
+    for line in (f"see {seen.report}", *([f"and {seen.picture}"] if seen.picture else [])):
+        typer.echo(line)
+    typer.echo(_last_line(past, len(past.whole) - len(wrong), seen.queues, len(seen.differences)))
+    if found or seen.differences or past.archived_packages != past.packages:
+        raise typer.Exit(1)
+
+
+def _last_line(past: "Past", identical: int, queues: int, other: int) -> str:
+    return (
+        f"pipeline demo: {identical} of {len(past.whole)} subscribers identical to the source, "
+        f"{past.packages} packages, {past.archived_packages} archived, {past.trimmed} trimmed, "
+        f"{past.restored_packages} restored, "
+        f"{past.from_archive} seeded from the archive; {queues - other} of {queues} queues of the past as they were"
+    )
+
+
+def _copy(source: Path | None, target: Path) -> None:
+    """What is to be distributed, without caches. Raises ``RequestRefused`` for what is no folder."""
+    ignore = shutil.ignore_patterns("__pycache__", "*.pyc")
+    if source is None:
+        library = Path(sysconfig.get_paths()["stdlib"])
+        for part in PARTS:
+            shutil.copytree(library / part, target / part, symlinks=True, ignore=ignore)
+        return
+    if not source.is_dir():
+        raise RequestRefused(f"{source} is not a folder; name one with --source")
+    shutil.copytree(source, target, symlinks=True, ignore=ignore)
