@@ -102,6 +102,16 @@ class Trim(Act):
 
 
 @dataclass(frozen=True, slots=True)
+class Exchange(Act):
+    """Another log is put in place: a new one with nothing on it, ``replaced`` while everybody runs; or, with everybody
+    stopped, an ``older`` copy of ``back_s`` seconds ago.
+    """
+
+    how: str
+    back_s: float
+
+
+@dataclass(frozen=True, slots=True)
 class Skew(Act):
     """The wall clock of an agent's host jumps, and runs at another rate from then on."""
 

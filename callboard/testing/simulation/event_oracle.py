@@ -1,7 +1,7 @@
 """The oracle of package events: each says what has happened, once by its key, and nothing that happened is missing."""
 
 from collections import Counter
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
@@ -66,9 +66,14 @@ class EventOracle:
         self.count[what(event)] += 1
         self._check(event)
 
+    def forget(self) -> None:
+        """Another log is in place, with other events."""
+        self.told.clear()
+        self.count.clear()
+
     def missing(self, publisher: str) -> str:
         """What has happened to the packages of this publisher, and was not told so far."""
-        due = self._outcomes(publisher)
+        due = _outcomes(publisher, (status for told in self.scene.statuses.values() for status in told.values()))
         for sent in self.scene.packages.values():
             mine = sent.act.publisher == publisher and sent.act.harm != "newer"
             if mine and sent.offset >= self.scene.first():
@@ -77,25 +82,22 @@ class EventOracle:
 
     def _check(self, event: PackageEvent) -> None:
         if event.kind in TOLD_OF:
-            happened = self._outcomes(event.publisher)[what(event)]
+            happened = _outcomes(event.publisher, self.scene.ever.values())[what(event)]
         else:
-            sent = self.scene.packages.get(event.offset)
-            right = sent is not None and (sent.record_id, sent.act.publisher) == (event.package_id, event.publisher)
-            happened = int(right)
+            shipped = (history.packages.get(event.offset) for history in self.scene.histories)
+            told = event.package_id, event.publisher
+            happened = any(sent is not None and (sent.record_id, sent.act.publisher) == told for sent in shipped)
         times = self.count[what(event)]
         self.scene.demand(times <= happened, "an event tells what has happened", f"{event}: {times} of {happened}")
         if event.kind == "distributed":
             late = {name: at for name, at in self.passed(event.publisher).items() if at < event.offset}
             self.scene.demand(not late, "what is distributed is everywhere", f"{event}, but {late}")
 
-    def _outcomes(self, publisher: str) -> Counter[What]:
-        return Counter(
-            (kind, status.package_id, status.subscriber, status.subscriber_instance, status.status.name)
-            for kind, status in self._told_of()
-            if status.publisher == publisher
-        )
 
-    def _told_of(self) -> Iterator[tuple[str, PackageStatusMessage]]:
-        for told in self.scene.statuses.values():
-            for status in told.values():
-                yield from ((kind, status) for kind, of in TOLD_OF.items() if status.status in of)
+def _outcomes(publisher: str, statuses: Iterable[PackageStatusMessage]) -> Counter[What]:
+    return Counter(
+        (kind, status.package_id, status.subscriber, status.subscriber_instance, status.status.name)
+        for status in statuses
+        for kind, told_of in TOLD_OF.items()
+        if status.publisher == publisher and status.status in told_of
+    )

@@ -16,6 +16,7 @@ from callboard.actors.publisher import PublisherSettings
 from callboard.actors.runtime import Simulation
 from callboard.actors.subscriber import SubscriberSettings
 from callboard.messages.package_event import KINDS
+from callboard.messages.record import Record
 from callboard.testing.simulation.acts import Publish
 from callboard.testing.simulation.disk import Disk, SimulatedRepository
 from callboard.testing.simulation.event_oracle import EventOracle
@@ -23,7 +24,7 @@ from callboard.testing.simulation.fates import Fates
 from callboard.testing.simulation.host import Host
 from callboard.testing.simulation.oracle import Oracle
 from callboard.testing.simulation.plan import PUBLISHERS, Plan
-from callboard.testing.simulation.scene import TOPICS, Scene
+from callboard.testing.simulation.scene import TOPICS, History, Scene
 from callboard.testing.simulation.simulated_blobs import SimulatedBlobs
 from callboard.testing.simulation.simulated_log import SimulatedLog
 from callboard.testing.simulation.tenants import Tenants
@@ -34,6 +35,13 @@ BLOB_GRACE_S = 15.0
 
 JANITOR_HASTE = 60.0
 """The janitor's first look comes after minutes, which are seconds here."""
+
+
+ALL_TOPICS = (TOPICS.package, TOPICS.status, TOPICS.discovery, TOPICS.command, TOPICS.event)
+
+
+KNOWN_S = 10.0
+"""An event may be on its way to the log for so long; a subscriber that was first heard of since does not count."""
 
 
 class Edge:
@@ -96,18 +104,31 @@ class Fleet:
         return self.log.first(TOPICS.package)
 
     def passed(self, publisher: str) -> dict[str, int]:
-        """How far each subscriber that follows this publisher is, by its host; of a name the one that is furthest."""
+        """How far each subscriber is that this publisher has to know of; of a name the one that is furthest."""
         found: dict[str, int] = {}
+        known_ns = self.scene.tenants.known_ns
         for edge in self.edges.values():
-            if edge.settings.follows_publisher(publisher):
+            heard_ns = known_ns.get(edge.subscriber, self._now_ns())
+            if edge.settings.follows_publisher(publisher) and self._now_ns() - heard_ns > KNOWN_S * 1e9:
                 found[edge.subscriber] = max(found.get(edge.subscriber, -1), edge.oracle.ledger.offset)
         return found
 
     async def start(self) -> None:
         """Start everybody."""
-        for topic in (TOPICS.package, TOPICS.status, TOPICS.discovery, TOPICS.command, TOPICS.event):
+        for topic in ALL_TOPICS:
             await self.log.memory.ensure(topic)
+        identity = await self.log.memory.identity(TOPICS.package)
+        self.scene.histories.append(History(identity, self.scene.packages, 0))
         self._running = [asyncio.get_running_loop().create_task(host.run()) for host in self.hosts.values()]
+
+    async def exchange_log(self, since_ns: int | None) -> None:
+        """Put its older copy in the place of the log, or an empty one."""
+        await self.log.exchange(ALL_TOPICS, since_ns)
+        kept: dict[str, list[Record]] = {}
+        for topic in ALL_TOPICS:
+            first, end = await self.log.memory.bounds(topic)
+            kept[topic] = await self.log.memory.read(topic, first, end)
+        self.scene.exchange(await self.log.memory.identity(TOPICS.package), kept)
 
     async def stop(self) -> None:
         """End everybody."""

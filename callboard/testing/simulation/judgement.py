@@ -9,7 +9,7 @@ from callboard.actors.subscriber.golden import GOOD
 from callboard.messages.distribution import CommandMessage, Status
 from callboard.messages.ledger import Ledger
 from callboard.testing.simulation.scene import Scene
-from callboard.testing.simulation.truth import touch
+from callboard.testing.simulation.truth import Sent, touch
 
 
 @dataclass(slots=True)
@@ -18,6 +18,8 @@ class Excuses:
 
     scene: Scene
     settings: Callable[[], SubscriberSettings]
+    packages: Callable[[], dict[int, Sent]]
+    """Of the log that it is at."""
     tries: Counter[int] = field(default_factory=Counter)
     """Tries at it alone that were stored, by offset."""
     calls: Counter[int] = field(default_factory=Counter)
@@ -49,7 +51,7 @@ class Excuses:
 
     def _failed(self, offset: int) -> str:
         settings = self.settings()
-        harmed = self.scene.packages[offset].act.harm or self.scene.count["corrupt blobs"]
+        harmed = self.packages()[offset].act.harm or self.scene.count["corrupt blobs"]
         if harmed and settings.on_undecodable == "dead_letter":
             return ""
         tried = 0 <= settings.max_retries < self.tries[offset]
@@ -58,11 +60,11 @@ class Excuses:
     def _orders(self, ledger: Ledger) -> Iterator[CommandMessage]:
         name = self.settings().name
         for offset, command in self.scene.commands[name]:
-            if offset <= ledger.command_offset:
+            if offset <= ledger.command_offset or self.scene.exchanged:
                 yield command
 
     def _cleared(self, ledger: Ledger, offset: int) -> bool:
-        publisher = self.scene.packages[offset].act.publisher
+        publisher = self.packages()[offset].act.publisher
         return any(
             order.clear is not None and order.clear.offset >= offset and order.publisher in ("", publisher)
             for order in self._orders(ledger)
@@ -77,4 +79,4 @@ class Excuses:
         return any(line.offset == offset and line.status not in GOOD for line in told)
 
     def _path(self, offset: int) -> str:
-        return self.scene.packages[offset].act.path
+        return self.packages()[offset].act.path

@@ -13,7 +13,7 @@ from callboard.messages.ledger import Ledger
 from callboard.testing.memory_repository import Node
 from callboard.testing.simulation.judgement import Excuses
 from callboard.testing.simulation.scene import Line, Scene
-from callboard.testing.simulation.truth import Tree, change, seen, touch
+from callboard.testing.simulation.truth import Sent, Tree, change, seen, touch
 
 FOREIGN = "foreign"
 GONE = "gone"
@@ -51,7 +51,8 @@ class Oracle:
         self._scene = scene
         self._name = name
         self._settings = settings
-        self._excuses = Excuses(scene, settings)
+        self._excuses = Excuses(scene, settings, lambda: self._packages)
+        self._history = 0  # which of the scene's it is at
         self._tree: Tree = {"/": None}
         self._undo: list[tuple[int, Outcome | None]] = []  # outcomes that are not durable yet
         self._promised: dict[int, Line] = {}
@@ -121,10 +122,36 @@ class Oracle:
 
     # What it makes of a transaction.
 
+    @property
+    def _packages(self) -> dict[int, Sent]:
+        return self._scene.histories[self._history].packages
+
+    def _keep_up(self, step: Step) -> bool:
+        """Go over to another log if the subscriber does; whether it begins anew there."""
+        histories, old, new = self._scene.histories, step.old, step.new
+        newest = len(histories) - 1
+        if self._history == newest:
+            return False
+        if new.log_id != old.log_id or new.offset < old.offset:
+            self._history = newest
+            self.outcomes.clear()
+            self._undo.clear()
+            self._excuses.tries.clear()
+            self._excuses.calls.clear()
+            return True
+        here, there = self._packages.get(new.offset), histories[newest].packages.get(new.offset)
+        if new.offset < histories[newest].cut or (there and there.record_id == new.record_id != here):
+            known = old.offset < histories[newest].cut
+            self._demand(known, "an exchanged log is noticed", f"offset {old.offset} was of another one")
+            self._history = newest
+        return False
+
     def _advance(self, step: Step) -> None:
         old, new, lines = step.old, step.new, step.lines
+        if self._keep_up(step):
+            return
         self._demand(new.offset >= old.offset, "a position never goes back", f"from {old.offset} to {new.offset}")
-        passed = {at for at in self._scene.packages if old.offset < at <= new.offset}
+        passed = {at for at in self._packages if old.offset < at <= new.offset}
         counts: Counter[Outcome] = Counter()
         for offset in sorted(passed | set(lines) | set(step.applied)):
             told = lines.get(offset, [])
@@ -136,7 +163,7 @@ class Oracle:
                 self._undo.append((offset, before))
                 self.outcomes[offset] = outcome
                 if outcome is Status.IMPORTED or (outcome is Status.SUPERSEDED and before is None):
-                    change(self._tree, self._scene.packages[offset].act)
+                    change(self._tree, self._packages[offset].act)
         moved = {
             Status.IMPORTED: new.imported - old.imported,
             Status.REMOVED: new.cleared - old.cleared,
@@ -157,7 +184,7 @@ class Oracle:
 
     def _untold(self, step: Step, offset: int) -> Outcome:
         """What became of a package of which nothing is to be told."""
-        settings, sent = self._settings(), self._scene.packages[offset]
+        settings, sent = self._settings(), self._packages[offset]
         if offset in step.applied:
             return Status.IMPORTED
         if not sent.concerns(self._name, settings.follows):
@@ -168,12 +195,12 @@ class Oracle:
         return Status.SUPERSEDED
 
     def _judge(self, step: Step, offset: int, before: Outcome | None, outcome: Outcome) -> None:
-        where = f"offset {offset} ({self._scene.packages[offset].act})"
+        where = f"offset {offset} ({self._packages[offset].act})"
         telling = self._settings().editable or before is Status.HELD
         if outcome in (Status.IMPORTED, Status.SUPERSEDED) and telling:
             self._demand(bool(step.lines.get(offset)), "an editable subscriber tells of everything", where)
         if outcome is Status.IMPORTED:
-            concerned = self._scene.packages[offset].concerns(self._name, self._settings().follows)
+            concerned = self._packages[offset].concerns(self._name, self._settings().follows)
             self._demand(concerned, "nothing is imported that is for others", where)
             self._demand(offset in step.applied, "what is told as imported is", where)
             fresh = before in (None, Status.HELD, Status.REMOVED_FAILED)
@@ -189,13 +216,13 @@ class Oracle:
             self._demand(outcome is Status.IMPORTED, "what is imported is told as such", f"{where} is {outcome}")
 
     def _check_overtaking(self, step: Step, offset: int) -> None:
-        mine = self._scene.packages[offset].act
+        mine = self._packages[offset].act
         path = mine.path
         for held in step.new.held:
-            overtaken = held.offset < offset and touch([path], [self._scene.packages[held.offset].act.path])
+            overtaken = held.offset < offset and touch([path], [self._packages[held.offset].act.path])
             self._demand(not overtaken, "nothing overtakes what is held", f"offset {offset} did {held.offset}")
         for later, outcome in self.outcomes.items():
-            act = self._scene.packages[later].act
+            act = self._packages[later].act
             undone = later > offset and outcome is Status.IMPORTED and act.kind is not Kind.INVALIDATE
             stale = undone and mine.kind is not Kind.INVALIDATE and touch([path], [act.path])
             self._demand(not stale, "nothing brings back what is out of date", f"offset {offset} does, after {later}")
@@ -217,14 +244,16 @@ class Oracle:
             return
         due = {each.offset for each in step.new.hooks}
         for offset in step.applied:
-            owed = offset in due or self._scene.packages[offset].act.kind is Kind.INVALIDATE
+            owed = offset in due or self._packages[offset].act.kind is Kind.INVALIDATE
             self._demand(owed, "an import owes its hook", f"offset {offset}")
         failed = {at for at, told in step.lines.items() if Status.HOOK_FAILED in told}
         forgotten = {each.offset for each in step.old.hooks} - due - failed - self._hooked
         self._demand(not forgotten, "a hook is due until it was called", f"offsets {sorted(forgotten)}")
 
     def _check_pause(self, ledger: Ledger) -> None:
-        """By the commands alone, as far as they are obeyed."""
+        """By the commands alone, as far as they are obeyed; those of another log are no guide."""
+        if self._scene.exchanged:
+            return
         paused = False
         for offset, command in self._scene.commands[self._name]:
             if offset <= ledger.command_offset and (command.pause or command.resume):

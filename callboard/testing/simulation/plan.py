@@ -10,6 +10,7 @@ from callboard.messages.distribution import Kind
 from callboard.testing.simulation.acts import (
     Act,
     CutOff,
+    Exchange,
     Kill,
     Look,
     Lose,
@@ -35,6 +36,9 @@ STUBBORN = (0, 0, 0, 0, 0, 0, 0, 1, 2, 6)
 
 PAIRS = 0.3
 """The share of seeds in which two hosts share a subscriber's name."""
+
+EXCHANGES = 0.2
+"""The share of seeds in which another log takes the place of the one that there was."""
 
 ODDS = (0.0, 0.004, 0.015, 0.04)
 """Of one fault at one effect: each seed has its own, so that some see much of one and nothing of another."""
@@ -98,6 +102,9 @@ def plan(seed: int) -> Plan:
         pair = _pair(more)
         edges |= pair
         acts += _takeovers(more, tuple(pair))
+    if more.random() < EXCHANGES:
+        how = more.choice(["replaced", "older", "older"])
+        acts.append(Exchange(more.uniform(2.0, CHAOS_S), how, more.choice([0.2, 1.0, 5.0])))
     odds = {fault: share for fault in Fault if (share := rng.choice(ODDS))}
     return Plan(seed, rng.random() < 0.6, edges, tuple(acts), odds)
 

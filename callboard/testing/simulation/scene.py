@@ -2,7 +2,7 @@
 
 import asyncio
 from collections import Counter, defaultdict
-from collections.abc import Callable
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 
 from callboard.errors import Undecodable
@@ -19,6 +19,18 @@ Line = PackageStatusMessage | CommandResultMessage
 """What a subscriber tells."""
 
 TOPICS = Topics.with_prefix("sim")
+
+
+@dataclass(frozen=True, slots=True)
+class History:
+    """The package topic of one log.
+
+    ``cut`` is where it parts from the one before it; that of a log that has nothing of it is 0.
+    """
+
+    log_id: str
+    packages: dict[int, Sent]
+    cut: int
 
 
 @dataclass(frozen=True, slots=True)
@@ -44,10 +56,15 @@ class Scene:
     acts: dict[str, Publish] = field(default_factory=dict)
     """By package id."""
     packages: dict[int, Sent] = field(default_factory=dict)
+    """On the log that there is now, by offset."""
+    histories: list[History] = field(default_factory=list)
+    """Of the package topic, the newest at the end."""
     commands: dict[str, list[tuple[int, CommandMessage]]] = field(default_factory=lambda: defaultdict(list))
     """By subscriber, in the order of the log."""
     statuses: dict[str, dict[tuple[str, int], PackageStatusMessage]] = field(default_factory=lambda: defaultdict(dict))
     """By subscriber, then by its instance and sequence, in the order of the log."""
+    ever: dict[tuple[str, str, int], PackageStatusMessage] = field(default_factory=dict)
+    """By subscriber, instance and sequence, also of logs that are gone."""
     tellers: dict[str, list[Callable[[Line], bool]]] = field(default_factory=lambda: defaultdict(list))
     """Who judges what a subscriber has told: each says whether that is its business."""
     events: EventOracle = field(init=False)
@@ -65,6 +82,30 @@ class Scene:
         if not right:
             self.wrong(rule, story)
 
+    @property
+    def exchanged(self) -> bool:
+        """Whether another log was put in place."""
+        return len(self.histories) > 1
+
+    def exchange(self, log_id: str, kept: Mapping[str, Sequence[Record]]) -> None:
+        """Another log is in place, which has these records, by topic."""
+        offsets = {record.offset for record in kept.get(TOPICS.package, ())}
+        cut = min((offset for offset in self.packages if offset not in offsets), default=max(offsets, default=-1) + 1)
+        self.packages = {offset: sent for offset, sent in self.packages.items() if offset in offsets}
+        self.histories.append(History(log_id, self.packages, cut if offsets else 0))
+        self.statuses.clear()
+        self.tenants.held.clear()
+        self.tenants.known_ns.clear()
+        self.events.forget()
+        for record in kept.get(TOPICS.status, ()):
+            told = open_record(record, (PackageStatusMessage, CommandResultMessage))
+            if isinstance(told, PackageStatusMessage):
+                self._remember(told)
+        for record in kept.get(TOPICS.discovery, ()):
+            self._announced(record)
+        for record in kept.get(TOPICS.event, ()):
+            self.events.appended(record)
+
     def appended(self, topic: str, record: Record) -> None:
         """A record is on the log."""
         if topic == TOPICS.package:
@@ -77,8 +118,8 @@ class Scene:
             self.commands[command.subscriber].append((record.offset, command))
         elif topic == TOPICS.status:
             self._told(record)
-        elif topic == TOPICS.discovery and record.header("type") == DiscoveryMessage.__name__:
-            self.tenants.heard(open_record(record, DiscoveryMessage))
+        elif topic == TOPICS.discovery:
+            self._announced(record)
         elif topic == TOPICS.event:
             self.events.appended(record)
 
@@ -92,4 +133,12 @@ class Scene:
         known = [teller(told) for teller in self.tellers[told.subscriber]]
         self.demand(any(known), "only who is there tells", f"{told}")
         if isinstance(told, PackageStatusMessage):
-            self.statuses[told.subscriber].setdefault((told.subscriber_instance, told.sequence), told)
+            self._remember(told)
+
+    def _remember(self, told: PackageStatusMessage) -> None:
+        self.ever.setdefault((told.subscriber, told.subscriber_instance, told.sequence), told)
+        self.statuses[told.subscriber].setdefault((told.subscriber_instance, told.sequence), told)
+
+    def _announced(self, record: Record) -> None:
+        if record.header("type") == DiscoveryMessage.__name__:
+            self.tenants.heard(open_record(record, DiscoveryMessage), record.time_ns)

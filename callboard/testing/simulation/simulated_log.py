@@ -1,6 +1,6 @@
 """The log of a simulation: it fails, dawdles, leaves gaps, answers short, and takes records twice where logs may."""
 
-from collections.abc import Awaitable, Callable, Sequence
+from collections.abc import Awaitable, Callable, Iterable, Sequence
 from random import Random
 from typing import TypeVar
 
@@ -39,9 +39,10 @@ class SimulatedLog:
         unrepeatable: tuple[str, ...],
         witness: Callable[[str, Record], None],
     ) -> None:
-        self.memory = MemoryLog(clock, lambda: f"{rng.getrandbits(64):016x}")
+        self._clock = clock
         self._loop = loop
         self._rng = rng
+        self.memory = self._new()
         self._keys = keys
         self._unrepeatable = unrepeatable
         self._witness = witness
@@ -64,6 +65,25 @@ class SimulatedLog:
     def cut_off(self, host: str, seconds: float) -> None:
         """This host cannot use it for so long; what is under way may come to pass all the same."""
         self._cut_off[host] = max(self._cut_off.get(host, 0.0), self._loop.time() + seconds)
+
+    async def exchange(self, topics: Iterable[str], since_ns: int | None) -> None:
+        """Another log is in its place: its own older copy, with the records up to then, or an empty one."""
+        former, self.memory = self.memory, self._new()
+        for topic in topics:
+            await self.memory.ensure(topic)
+            if since_ns is None:
+                self._first.pop(topic, None)
+                continue
+            first, end = await former.bounds(topic)
+            kept = [record for record in await former.read(topic, first, end) if record.time_ns <= since_ns]
+            last = kept[-1].offset if kept else first - 1
+            keys = await former.keys(topic, first, last + 1)
+            await self.memory.put_back(topic, [(record, keys.get(record.offset)) for record in kept])
+            await self.memory.complete(topic, await former.identity(topic), first, last + 1)
+        await former.close()
+
+    def _new(self) -> MemoryLog:
+        return MemoryLog(self._clock, lambda: f"{self._rng.getrandbits(64):016x}")
 
     def first(self, topic: str) -> int:
         """The oldest offset that the topic has, for those who know everything."""
@@ -133,7 +153,7 @@ class SimulatedLog:
         offsets = await self.memory.append(topic, records)
         new = [(offset, record) for offset, record in zip(offsets, records, strict=True) if offset >= before]
         for offset, record in new:
-            self._witness(topic, record.at(offset, 0))
+            self._witness(topic, record.at(offset, self._clock()))
         return offsets
 
     async def _call(self, call: Callable[..., Awaitable[T]], *arguments: object) -> T:

@@ -27,6 +27,7 @@ from callboard.testing.simulation import truth, views
 from callboard.testing.simulation.acts import (
     Act,
     CutOff,
+    Exchange,
     Kill,
     Look,
     Lose,
@@ -52,6 +53,9 @@ HELP_S = 20.0
 """How often, in the calm, the operator looks for a staged subscriber that waits for a verdict that cannot come."""
 
 ASK_S = 5.0
+
+EXCHANGE_S = 1.0
+"""How long the log is away when another one takes its place."""
 
 
 class Stage:
@@ -97,6 +101,8 @@ class Stage:
                 self._fleet.log.fail_for(seconds)
             case Trim(careless=careless):
                 await self._trim(careless)
+            case Exchange():
+                await self._exchange(act)
             case Skew(agent=name, jump_s=jump_s, rate=rate):
                 self._fleet.hosts[name].clock.skew(jump_s, rate)
             case Spoil(how=how, seconds=seconds):
@@ -119,7 +125,11 @@ class Stage:
         )  # fmt: skip
         identity = package_of(request, act.publisher, "i").package_id
         self._fleet.scene.acts[identity] = act
-        while (agent := self._fleet.publishers[act.publisher].agent) is not None:
+        while True:
+            agent = self._fleet.publishers[act.publisher].agent
+            if agent is None:
+                await asyncio.sleep(LOOK_S)
+                continue
             with suppress(NotAnswered):
                 answer = await agent.ask(roles.DISTRIBUTOR, request, ASK_S)
                 assert isinstance(answer, DistributeResponse)
@@ -202,11 +212,24 @@ class Stage:
 
     async def _trim(self, careless: bool) -> None:
         """Remove what everybody has, or what most have."""
+        if self._fleet.scene.exchanged:
+            return  # what everybody has of one log says nothing of another
         positions = [edge.oracle.ledger.offset for edge in self._fleet.edges.values()]
         held = [held.offset for edge in self._fleet.edges.values() for held in edge.oracle.ledger.held]
         below = max(self._fleet.scene.packages, default=0) if careless else min([*positions, *held], default=-1) + 1
         with suppress(LogUnavailable):
             await self._fleet.log.trim(TOPICS.package, Retention(below_offset=below))
+
+    async def _exchange(self, act: Exchange) -> None:
+        """As the operations' manual says: stop everything before an older copy is put in place."""
+        fleet = self._fleet
+        fleet.log.fail_for(EXCHANGE_S)
+        since_ns = None
+        if act.how == "older":
+            since_ns = fleet.simulation.clock.now().wall_ns - round(act.back_s * 1e9)
+            for host in fleet.hosts.values():
+                host.lose(host=False, away_s=2 * EXCHANGE_S)
+        await fleet.exchange_log(since_ns)
 
     async def _calm_down(self) -> None:
         """The operator puts right what only people can: settings, pauses, limits."""

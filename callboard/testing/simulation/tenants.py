@@ -27,10 +27,13 @@ class Tenants:
     settings: dict[str, SubscriberSettings] = field(default_factory=dict)
     """By name; those of one name agree on how long a claim lives."""
     held: dict[str, Tenant] = field(default_factory=dict)
+    known_ns: dict[str, int] = field(default_factory=dict)
+    """When a name was first spoken of."""
 
-    def heard(self, said: DiscoveryMessage) -> None:
-        """An announcement is on the log."""
-        name, who, now_ns = said.subscriber, (said.subscriber_instance, said.place), self.now_ns()
+    def heard(self, said: DiscoveryMessage, now_ns: int) -> None:
+        """An announcement is on the log, since now."""
+        name, who = said.subscriber, (said.subscriber_instance, said.place)
+        self.known_ns.setdefault(name, now_ns)
         tenant = self.held.get(name)
         if tenant is not None and tenant.who != who and now_ns <= tenant.until_ns:
             return

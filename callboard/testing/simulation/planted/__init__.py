@@ -5,13 +5,13 @@ from contextlib import AbstractContextManager, contextmanager
 from dataclasses import dataclass
 from typing import Any
 
-from callboard.testing.simulation.planted import ledgers, packages, shells
+from callboard.testing.simulation.planted import events, ledgers, names, packages, shells
 from callboard.testing.simulation.planted.patch import Patch
 
 SEEDS_MAX = 200
 """Within so many seeds every bug is found; see ``first_seed``."""
 
-BUGS: dict[str, Patch] = {bug.name: bug for module in (ledgers, packages, shells) for bug in module.BUGS}
+BUGS: dict[str, Patch] = {bug.name: bug for module in (ledgers, packages, shells, names, events) for bug in module.BUGS}
 
 
 @dataclass(frozen=True, slots=True)
@@ -24,17 +24,18 @@ class Finding:
 
 
 def hunt(name: str, run_seed: Callable[[int], Any], seeds_max: int = SEEDS_MAX) -> Finding:
-    """Run seed after seed with this bug in the code until one finds it.
+    """Run seed after seed with this bug in the code until one finds it, which finds nothing without the bug.
 
     Args:
         name: of the bug.
         run_seed: runs a seed; its outcome has a violation, or not.
         seeds_max: how many are tried.
     """
-    with planted(name):
-        for seed in range(seeds_max):
-            if (violation := run_seed(seed).violation) is not None:
-                return Finding(name, seed + 1, violation.rule)
+    for seed in range(seeds_max):
+        with planted(name):
+            violation = run_seed(seed).violation
+        if violation is not None and run_seed(seed).violation is None:
+            return Finding(name, seed + 1, violation.rule)
     return Finding(name, 0, "")
 
 

@@ -1,0 +1,47 @@
+"""Bugs in what is told of packages."""
+
+from dataclasses import replace
+from typing import Any
+
+from callboard.actors.publisher import event_strand, notifier, outcome_strand
+from callboard.messages.package_event import Mark
+from callboard.testing.simulation.planted.patch import Patch
+
+
+def _hasty(right: Any) -> Any:
+    def slowest(view: Any, publisher: str, log_id: str) -> int:
+        least: int = right(view, publisher, log_id)
+        return least if least < 0 else max(member.announcement.offset for member in view.members)
+
+    return slowest
+
+
+def _ahead(right: Any) -> Any:
+    """Marks say that all is told that was read, whatever waits to be due."""
+
+    def mark(self: Any) -> Mark | None:
+        if self._follower.position < 0:
+            return right.fget(self)  # type: ignore[no-any-return]
+        return Mark(kind=self.kind, log_id=self.log_id, offset=self._follower.position)
+
+    return property(mark)
+
+
+def _key_of_record(right: Any) -> Any:
+    def outcome_event(kind: str, status: Any, record: Any) -> Any:
+        event = right(kind, status, record)
+        return replace(event, dedup_key=f"{event.dedup_key}@{record.offset}")
+
+    return outcome_event
+
+
+def _every_status(right: Any) -> Any:
+    return right | {"imported": tuple(status for told_of in right.values() for status in told_of)}
+
+
+BUGS = (
+    Patch("a package is distributed when one subscriber has it", notifier, "slowest", _hasty),
+    Patch("marks run ahead of the events", event_strand.Strand, "mark", _ahead),
+    Patch("a status that is repeated is another event", outcome_strand, "outcome_event", _key_of_record),
+    Patch("an event says imported of what failed", outcome_strand, "OUTCOMES", _every_status),
+)
