@@ -15,7 +15,7 @@ import pytest
 
 from tests import behaviours
 
-GRACE_S = 3.0
+GRACE_S = 30.0
 """How long after a test its threads and processes may take to end: some are told to, but not waited for."""
 
 POLL_S = 0.01
@@ -103,7 +103,7 @@ def pytest_addoption(parser: pytest.Parser) -> None:
 
 
 def pytest_configure(config: pytest.Config) -> None:
-    if config.getoption("--behaviours"):
+    if config.getoption("--behaviours") and not hasattr(config, "workerinput"):  # of several processes, the first
         config.pluginmanager.register(_Witness(config))
 
 

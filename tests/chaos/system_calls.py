@@ -28,7 +28,7 @@ KILL = "signal=KILL"
 FULL = "error=ENOSPC"
 EXHAUSTED = "error=EMFILE"
 
-ATTACH_S = 20.0
+ATTACH_S = 60.0
 """For strace to attach, on a machine that is busy."""
 LIFE_S = 60.0
 """For a life that takes a tenth of a second."""

@@ -23,7 +23,7 @@ from callboard.actors.runtime import Limits, leash, start_agent
 from callboard.errors import AgentFailed, ConfigError
 from callboard.testing.conformance.runtime_example import example_agent, word
 
-PATIENCE_S = 20.0
+PATIENCE_S = 60.0
 """Far beyond what anything here takes, so that only a defect meets it."""
 
 TIRELESS = Limits(backoff_s=(0.0,), max_restarts=10_000)

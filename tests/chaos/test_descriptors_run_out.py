@@ -14,7 +14,7 @@ import pytest
 from callboard.actors.runtime import Limits, leash, start_agent
 from callboard.testing.conformance.runtime_example import example_agent, word
 
-PATIENCE_S = 20.0
+PATIENCE_S = 60.0
 NONE_LEFT = 3
 
 

@@ -24,7 +24,7 @@ from callboard.errors import AgentFailed
 from callboard.messages.mailbox import CommandSent
 from callboard.testing.conformance.runtime_example import word
 
-PATIENCE_S = 20.0
+PATIENCE_S = 60.0
 
 
 class Exploit:

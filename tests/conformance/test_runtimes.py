@@ -15,7 +15,7 @@ from callboard.errors import AgentFailed, CallboardError, NotAnswered, Repositor
 from callboard.messages.mailbox import Problem
 from callboard.testing.conformance.runtime_example import example_agent, word
 
-PATIENCE_S = 20.0
+PATIENCE_S = 60.0
 """Far beyond what anything here takes, so that only a defect meets it."""
 
 LIMITS = Limits(backoff_s=(0.0, 0.2), max_restarts=5, beat_s=1)
@@ -97,7 +97,7 @@ def test_an_effect_is_carried_out_and_its_result_or_error_comes_back(play: Play)
 
 def test_effects_of_one_actor_run_side_by_side(play: Play) -> None:
     async def scenario(agent: Agent) -> None:
-        slow = asyncio.ensure_future(ask(agent, "echo", "slow", 300))
+        slow = asyncio.ensure_future(ask(agent, "echo", "slow", 3000))
         quick = [ask(agent, "echo", f"quick {n}") for n in range(20)]
         assert await asyncio.gather(*quick) == [(f"QUICK {n}", 0) for n in range(20)]
         assert not slow.done()

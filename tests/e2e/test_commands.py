@@ -18,7 +18,7 @@ from callboard.messages.distribution import Kind, PackageMessage
 from callboard.messages.headers import new_record
 from callboard.messages.signing import CommandKey
 
-DEADLINE_S = 30.0
+DEADLINE_S = 60.0
 KEY = CommandKey("ops", b"0123456789abcdef")
 SLOW = Backoff(first_s=600.0, max_s=600.0)
 """Longer than any test waits: what goes on before, was woken."""

@@ -69,22 +69,20 @@ def test_the_demo_ends_the_same_on_servers(
     assert last.endswith("0 lost, 0 applied twice, 4 kills survived")
 
 
-@pytest.mark.timeout(60)
 def test_an_interrupted_demo_leaves_no_process_and_no_file(source: Path, temporary: Path) -> None:
     demo = start(source, temporary)
     assert demo.stderr is not None
-    deadline = time.monotonic() + 40
+    deadline = time.monotonic() + 120
     for line in demo.stderr:  # until the whole fleet works
         if line.startswith("publishing") or time.monotonic() > deadline:
             break
     assert len(list(_at_work_for(temporary))) > 30
     demo.send_signal(signal.SIGINT)
-    demo.communicate(timeout=40)
+    demo.communicate(timeout=60)
     assert demo.returncode == 130
     assert not list(_at_work_for(temporary))
 
 
-@pytest.mark.timeout(60)
 def test_a_killed_demo_takes_its_processes_with_it(source: Path, temporary: Path) -> None:
     demo = start(source, temporary)
     assert demo.stderr is not None
@@ -92,8 +90,8 @@ def test_a_killed_demo_takes_its_processes_with_it(source: Path, temporary: Path
         if line.startswith("publishing"):
             break
     demo.kill()
-    demo.communicate(timeout=10)
-    deadline = time.monotonic() + 30
+    demo.communicate(timeout=60)
+    deadline = time.monotonic() + 60
     while left := list(_at_work_for(temporary)):
         assert time.monotonic() < deadline, left
         time.sleep(0.05)

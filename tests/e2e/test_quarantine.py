@@ -8,7 +8,7 @@ import pytest
 from callboard import Callboard
 from callboard.actors.backoff import Backoff
 
-PATIENCE_S = 30.0
+PATIENCE_S = 60.0
 QUICK = Backoff(first_s=0.01, max_s=0.05)
 
 

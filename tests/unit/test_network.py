@@ -8,7 +8,7 @@ import pytest
 
 from callboard.testing.network import Network, network
 
-PATIENCE_S = 20.0
+PATIENCE_S = 60.0
 MOMENT_S = 0.1
 
 Streams = tuple[asyncio.StreamReader, asyncio.StreamWriter]

@@ -24,7 +24,7 @@ from callboard.messages.event import Event
 from callboard.messages.headers import new_record, open_record
 from callboard.messages.package_event import KINDS
 
-DEADLINE_S = 30.0
+DEADLINE_S = 60.0
 ALL = Publishing(events=KINDS)
 
 

@@ -29,7 +29,7 @@ from callboard.messages.record import NewRecord
 
 pytestmark = pytest.mark.kafka
 
-SOON_S = 20.0
+SOON_S = 60.0
 
 
 def new(text: str) -> NewRecord:

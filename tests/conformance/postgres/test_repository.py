@@ -16,7 +16,7 @@ from callboard.testing.postgres import PostgresServer, postgres_server
 
 CUT = """SELECT pg_terminate_backend(l.pid) FROM pg_locks l
          WHERE l.locktype = 'advisory' AND l.classid = 1128419909 AND l.granted"""
-DEADLINE_S = 30.0
+DEADLINE_S = 60.0
 
 
 async def cut_holders(url: str) -> None:

@@ -13,7 +13,7 @@ from callboard.backends.blob_stores.s3 import S3BlobStore, store
 from callboard.testing.s3 import S3Server
 
 CONTENTS = [b"%d" % number for number in range(8)]
-DEADLINE_S = 10.0
+DEADLINE_S = 60.0
 
 
 def digest_of(content: bytes) -> str:

@@ -51,7 +51,7 @@ def play(scene: Callable[[SlowBlobStore], Coroutine[Any, Any, None]]) -> None:
 
 
 async def until(condition: Callable[[], bool]) -> None:
-    async with asyncio.timeout(20):
+    async with asyncio.timeout(60):
         while not condition():  # noqa: ASYNC110 - nothing tells of it
             await asyncio.sleep(0)
 

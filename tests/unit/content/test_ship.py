@@ -254,7 +254,7 @@ def test_a_cancelled_build_gives_its_spool_back(blobs, spool, monkeypatch):
     class Slow:
         def entries(self, path, deep):
             begun.set()
-            go_on.wait(10)
+            go_on.wait(60)
             return iter([Entry(path, EntryKind.FILE)])
 
     close = Draft.close

@@ -15,7 +15,7 @@ from callboard.actors.runtime.stream_outlet import StreamOutlet
 def ends() -> Iterator[tuple[StreamOutlet, socket.socket]]:
     """The outlet, and the service's socket."""
     near, far = socket.socketpair()
-    far.settimeout(10)
+    far.settimeout(60)
     outlet = StreamOutlet("", b"")
     outlet._socket = near
     with near, far:

@@ -14,7 +14,7 @@ def order(board: Any, name: str) -> None:
     topic = board.topics.discovery
     board.ask(
         lambda agent: forget(
-            agent, board.log, topic, name, reason="scaled down", author="kim", now_ns=board.now_ns, timeout_s=10
+            agent, board.log, topic, name, reason="scaled down", author="kim", now_ns=board.now_ns, timeout_s=60
         )
     )
 
