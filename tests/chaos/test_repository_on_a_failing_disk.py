@@ -23,6 +23,8 @@ FAILING_CALLS = (
 )  # fmt: skip
 
 CALLS_MAX = 2000
+EVERY = 1 if "CALLBOARD_LONG" in os.environ else 3
+"""One call in so many fails: those that fail once, and those that fail from then on, are not the same."""
 NOBODY = 65534
 
 STORES: dict[str, Callable[[Path], BlockingRepository]] = {
@@ -89,7 +91,7 @@ def test_an_error_at_any_step_leaves_the_old_or_the_new_state(
     old, new = states_between(tmp_path / "both")
     disk = FailingDisk(monkeypatch)
     outcomes = []
-    for step in range(1, CALLS_MAX):
+    for step in range(1 + lasting, CALLS_MAX, EVERY):
         store = FolderStore(tmp_path / str(step))
         store.open()
         store.apply(OLD, b"old")
@@ -108,8 +110,8 @@ def test_an_error_at_any_step_leaves_the_old_or_the_new_state(
             break
     assert outcomes[-1] == new
     assert all(outcome in (old, new) for outcome in outcomes)
-    assert outcomes.count(old) > 50
-    assert outcomes.count(new) > 50
+    assert outcomes.count(old) > 50 // EVERY
+    assert outcomes.count(new) > 50 // EVERY
 
 
 def test_an_apply_after_a_failed_one_first_finishes_what_was_committed(

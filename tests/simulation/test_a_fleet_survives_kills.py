@@ -59,7 +59,7 @@ LIMITS = Limits(backoff_s=(0.0, 0.05), max_restarts=10_000)
 
 
 def seeds() -> Iterable[int]:
-    first, colon, last = os.environ.get("CALLBOARD_SEEDS", "0:20").partition(":")
+    first, colon, last = os.environ.get("CALLBOARD_SEEDS", "0:12").partition(":")
     return range(int(first), int(last) if colon else int(first) + 1)
 
 

@@ -37,7 +37,7 @@ CALM_S = 400.0
 
 
 def seeds() -> range:
-    first, colon, last = os.environ.get("CALLBOARD_SEEDS", "0:8").partition(":")
+    first, colon, last = os.environ.get("CALLBOARD_SEEDS", "0:6").partition(":")
     return range(int(first), int(last) if colon else int(first) + 1)
 
 
