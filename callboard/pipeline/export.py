@@ -149,7 +149,7 @@ def _builder(board: str, job: Job, exclude: tuple[str, ...], now_ns: int) -> "Ca
 
 
 async def _built(source: FolderSource, blobs: BlobStore, row: dict[str, Any]) -> Shipment:
-    return await build(
+    built = await build(
         Kind[row["kind"]],
         source,
         row["paths"],
@@ -158,6 +158,9 @@ async def _built(source: FolderSource, blobs: BlobStore, row: dict[str, Any]) ->
         spool=Path(tempfile.gettempdir()),
         inline_max=INLINE_BYTES,
     )
+    if built.deep_paths == ("/",) and built.entries <= 1:  # as where nothing is mounted yet
+        raise RequestRefused("there is nothing in this folder; to remove what subscribers have, delete its paths")
+    return built
 
 
 async def _publish(

@@ -1,0 +1,53 @@
+"""``callboard pipeline export`` and ``collect`` as they are typed."""
+
+import json
+import os
+import sys
+import time
+from collections.abc import Callable
+
+import pytest
+
+from callboard.cli import exit_codes
+from callboard.cli.running import run
+
+
+@pytest.fixture
+def typed(spark, sqlite_log, tmp_path, monkeypatch, capsys) -> Callable[..., tuple[int, str, str]]:
+    """Types a command in a folder with a log, and gives its exit code and what it said."""
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "callboard.toml").write_text(f'log = "{sqlite_log.url}"\n')
+    sqlite_log.append("package")
+    sqlite_log.append("status")
+
+    def type_in(*words: str) -> tuple[int, str, str]:
+        monkeypatch.setattr(sys, "argv", ["callboard", "pipeline", *words])
+        capsys.readouterr()
+        code = run()
+        said = capsys.readouterr()
+        return code, said.out, said.err
+
+    return type_in
+
+
+@pytest.mark.timeout(600)
+def test_what_was_exported_is_needed_until_it_is_trimmed_and_then_waits_under_quarantine(typed, sqlite_log, tmp_path):
+    (tmp_path / "site").mkdir()
+    code, _, said = typed("export", "./site", "--out", "./empty")
+    assert (code, "nothing in this folder" in said) == (exit_codes.USAGE, True)
+    (tmp_path / "site" / "large.bin").write_bytes(b"x" * 100_000)
+    code, said, _ = typed("export", "./site", "--out", "./export", "--json")
+    assert (code, json.loads(said)["packages"], json.loads(said)["appended"]) == (0, 1, 1)
+
+    [blob] = (tmp_path / "board.db" / "blobs").glob("??/*")
+    os.utime(blob, (time.time() - 100_000,) * 2)
+    code, said, _ = typed("collect", "--out", "./garbage")
+    assert (code, "1 blob, 100 kB; under quarantine 0, 0 B" in said) == (0, True)
+    sqlite_log.trim("package", 2)
+    code, said, warning = typed("collect", "--out", "./garbage")
+    assert (code, "under quarantine 1, 100 kB" in said, "more than 50%" in warning) == (0, True, True)
+    code, _, said = typed("collect", "--out", "./garbage", "--delete")
+    assert (code, "remove 1 blob, 100 kB? Nobody is here to ask" in said) == (exit_codes.USAGE, True)
+    code, _, said = typed("collect", "--out", "./garbage", "--delete", "--yes")
+    assert (code, "under quarantine until" in said) == (exit_codes.USAGE, True)
+    assert blob.exists()
