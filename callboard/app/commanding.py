@@ -85,8 +85,9 @@ class Commanding(ABC):
         Args:
             subscriber: it must be editable, for otherwise it would silently differ from the others.
             publisher: only this one's packages; all if not given.
-            up_to: the last offset to clear.
-            first: how many packages to clear from the head; without both, the whole queue as it is now.
+            up_to: the last offset to clear. What is set aside up to there is cleared, too, and counted.
+            first: how many packages to clear from the head of the queue, beside all that is set aside, which lies
+                before it; without both, the whole queue as it is now.
             reason: for the record.
             author: for the record; the user of this process if not given.
             timeout_s: how long to wait until the subscriber has obeyed; the order stands in any case.

@@ -60,6 +60,10 @@ def _state(row: SubscriberStatus) -> Iterator[Trouble]:
                         f"callboard run subscriber {name} --into {_place(row)} --on-gap earliest",
                         "then goes on with what is there",
                     ),
+                    Remedy(
+                        f"callboard seed {name} --into NEW --from FILE",
+                        "or begins with a snapshot, in a new place, where to run it then",
+                    ),
                 ),
             )
         case "staged":

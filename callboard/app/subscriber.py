@@ -9,6 +9,7 @@ from callboard.actors.agent import Agent
 from callboard.actors.backoff import Backoff
 from callboard.actors.hooks import Hook, HookFunction, HookSettings
 from callboard.actors.subscriber import SubscriberSettings, roles
+from callboard.actors.subscriber.settings import NO_RESEED
 from callboard.errors import ConfigError, NotAnswered
 from callboard.messages.distribution import DiscoveryMessage
 from callboard.messages.mailbox import AnnouncedQuery, CaughtUpQuery, Ready, ReadyQuery, Report, ReportQuery
@@ -65,6 +66,8 @@ def subscriber_settings(options: SubscriberOptions, **given: Any) -> SubscriberS
     name, golden = given["name"], options.get("golden", "")
     if golden == name:
         raise ConfigError(f"subscriber {name!r} cannot wait for its own verdicts; set golden to another one, or none")
+    if options.get("on_gap", "fail") not in ("fail", "earliest"):
+        raise ConfigError(f"on_gap is {options['on_gap']!r}, but should be 'fail' or 'earliest': {NO_RESEED}")
     plain: dict[str, Any] = dict(options)
     plain.pop("stop_drain_s", None)
     named = {name.removeprefix("hook_"): plain.pop(name) for name in HOOK_OPTIONS if name in plain}

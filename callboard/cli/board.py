@@ -22,6 +22,7 @@ from callboard.errors import ConfigError, TopicMissing
 R = TypeVar("R")
 
 _PASSWORD = re.compile(r"(://[^:/@]*):[^@]*@")
+_PASSWORD_OPTION = re.compile(r"(://[^?&]*[?&].*?password)(?!_env=)[^&]*", re.IGNORECASE)
 
 
 def on_board(options: BoardOptions, work: Callable[[Callboard], Coroutine[Any, Any, R]], *, create: bool = False) -> R:
@@ -107,7 +108,7 @@ def no_log(config: Config) -> ConfigError:
 
 def without_password(url: str) -> str:
     """The URL as it may be shown."""
-    return _PASSWORD.sub(r"\1:***@", url)
+    return _PASSWORD_OPTION.sub(r"\1=***", _PASSWORD.sub(r"\1:***@", url))
 
 
 def place(where: str) -> str:

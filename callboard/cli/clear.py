@@ -18,8 +18,12 @@ def clear(
     options: BoardOptions,
     subscriber: Annotated[str, typer.Argument(metavar="[NAME]", help="The subscriber; it must be editable.")] = "",
     publisher: PublisherName = "",
-    first: Annotated[int | None, typer.Option(min=1, help="So many from the head of the queue.")] = None,
-    up_to: Annotated[int | None, typer.Option(metavar="OFFSET", help="All up to this offset.")] = None,
+    first: Annotated[
+        int | None, typer.Option(min=1, help="So many from the head of the queue, and all that is set aside.")
+    ] = None,
+    up_to: Annotated[
+        int | None, typer.Option(metavar="OFFSET", help="All up to this offset, also what is set aside.")
+    ] = None,
     all_editable: Annotated[bool, typer.Option("--all-editable", help="The queues of all editable ones.")] = False,
     reason: Reason = "",
     author: Author = "",

@@ -35,13 +35,6 @@ AFTER_HELP = "Called after content has changed."
 INVALIDATE_HELP = "Called for paths that are invalidated."
 
 
-class OnGap(StrEnum):
-    """What to do when the next package was trimmed away."""
-
-    FAIL = "fail"
-    EARLIEST = "earliest"
-
-
 class Runtime(StrEnum):
     """Where actors run."""
 
@@ -57,7 +50,9 @@ def subscriber(
     editable: Annotated[bool, typer.Option("--editable", help="Its queue may be cleared.")] = False,
     max_retries: Annotated[int | None, typer.Option(min=-1, help="Then give a package up; -1 is never.")] = None,
     start: Annotated[str | None, typer.Option(help="earliest, latest or an offset, if it never ran.")] = None,
-    on_gap: Annotated[OnGap | None, typer.Option(help="If its next package was trimmed away.")] = None,
+    on_gap: Annotated[
+        str | None, typer.Option(metavar="fail|earliest", help="If its next package was trimmed away.")
+    ] = None,
     golden: Annotated[str | None, typer.Option(metavar="NAME", help="Wait for this one's verdicts.")] = None,
     skip_command: Annotated[
         list[int] | None, typer.Option(metavar="OFFSET", help="Pass over this unreadable command; repeatable.")

@@ -4,6 +4,7 @@ from typing import Annotated, Any, Literal, Self
 
 from pydantic import AfterValidator, BaseModel, BeforeValidator, ConfigDict, Field, model_validator
 
+from callboard.actors.subscriber.settings import NO_RESEED
 from callboard.backends.log import Retention
 from callboard.backends.repositories.folder_source import EXCLUDED
 from callboard.content.collection import GRACE_MIN_S, GRACE_S
@@ -49,6 +50,13 @@ def _kinds(names: tuple[str, ...]) -> tuple[str, ...]:
     return names
 
 
+def _on_gap(value: Any) -> Any:
+    if value == "reseed":
+        raise ValueError(NO_RESEED)
+    return value
+
+
+OnGap = Annotated[Literal["fail", "earliest"], BeforeValidator(_on_gap)]
 Kinds = Annotated[Names, AfterValidator(_kinds)]
 Start = Annotated[Literal["earliest", "latest"] | int, BeforeValidator(_start)]
 
@@ -104,7 +112,7 @@ class SubscriberSection(Section):
     )
     parallel: int = Field(default=4, ge=1, le=64, description="packages that are downloaded at the same time")
     start: Start = Field(default="earliest", description="where a new one begins: earliest, latest, or an offset")
-    on_gap: Literal["fail", "earliest"] = Field(
+    on_gap: OnGap = Field(
         default="fail", description="if the next package was trimmed away: fail (and wait), or go on at the earliest"
     )
     on_undecodable: Literal["block", "dead_letter"] = Field(

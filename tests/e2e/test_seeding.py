@@ -72,6 +72,26 @@ def test_content_that_is_too_old_for_the_log_seeds_nobody(terminal, imported):
     assert not (terminal.folder / "out-2").exists()
 
 
+@pytest.mark.proves("F70", "W3")
+def test_a_subscriber_that_fell_out_of_retention_is_seeded_anew_and_not_by_itself(terminal, imported):
+    terminal.run("run", "subscriber", "edge-2", "--into", "./out-2", "--until-caught-up")
+    terminal.run("snapshot", "./out-2", "--to", "edge.snapshot")
+    terminal.run("log", "trim", "--below", str(imported[2] + 1), "--yes")
+    run = ("run", "subscriber", "edge-1", "--into")
+    assert "were trimmed" in terminal.run(*run, "./out-1", "--until-caught-up", code=1).stderr
+    assert "have `callboard seed` fill an empty place under its name" in terminal.refused(
+        *run, "./out-1", "--on-gap", "reseed"
+    )
+    (terminal.folder / "site" / "index.html").write_text("changed again")
+    last = terminal.json("publish", "./site", "/index.html")["offset"]
+    terminal.run("seed", "edge-1", "--into", "./anew", "--from", "edge.snapshot")
+    terminal.run(*run, "./anew", "--until-caught-up")
+    terminal.run("run", "subscriber", "edge-2", "--into", "./out-2", "--until-caught-up")
+    assert tree(terminal.folder / "anew") == tree(terminal.folder / "out-2")
+    rows = {row["name"]: row["offset"] for row in terminal.json("status")["subscribers"]}
+    assert rows == {"edge-1": last, "edge-2": last}
+
+
 def test_a_repository_in_use_and_one_that_is_not_there_seed_nobody(terminal, imported):
     terminal.start("run", "subscriber", "edge-1", "--into", "./out-1")
     terminal.until("edge-1", lambda row: row["offset"] == imported[2])

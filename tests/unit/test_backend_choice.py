@@ -13,6 +13,7 @@ from callboard.backends.registry import open_log
 from callboard.backends.repositories import open_repository
 from callboard.backends.repositories.folder import FolderRepository
 from callboard.backends.repositories.sqlite import SqliteRepository
+from callboard.cli.board import place
 from callboard.errors import ConfigError, ExtraMissing
 
 
@@ -67,3 +68,17 @@ def test_what_is_said_of_a_log_that_cannot_be_used_has_no_password(log: str, tmp
         with pytest.raises(ConfigError) as caught:
             attempt()
         assert "hidden" not in str(caught.value)
+
+
+@pytest.mark.parametrize(
+    ("url", "shown"),
+    [
+        ("postgresql://us:hidden@db/x?sslmode=require", "postgresql://us:***@db/x?sslmode=require"),
+        ("kafka://one/?sasl_password=hidden&client_id=a", "kafka://one/?sasl_password=***&client_id=a"),
+        ("kafka://one/?sasl_username=annsasl_passwordhidden", "kafka://one/?sasl_username=annsasl_password=***"),
+        ("kafka://one/?sasl_password_env=PW", "kafka://one/?sasl_password_env=PW"),
+        ("sqlite:///./password.db", "./password.db"),
+    ],
+)
+def test_a_place_is_shown_without_its_password(url: str, shown: str) -> None:
+    assert place(url) == shown

@@ -5,6 +5,7 @@ from pathlib import Path
 
 import pytest
 
+from callboard.actors.subscriber.settings import NO_RESEED
 from callboard.cli.init import template
 from callboard.config import Config, Loaded, Value, load
 from callboard.errors import ConfigError
@@ -68,6 +69,11 @@ def test_a_subscriber_of_its_own_section_inherits_the_rest(tmp_path):
             "[subscribers.edge]\neditabel = true",
             {},
             "callboard.toml:2: unknown key 'editabel' in [subscribers.edge]; did you mean editable?",
+        ),
+        (
+            '[subscriber]\non_gap = "reseed"',
+            {},
+            f"callboard.toml:2: subscriber.on_gap is 'reseed', but {NO_RESEED}",
         ),
         (
             "",

@@ -75,7 +75,8 @@ class Distributor:
     Receives: DistributeRequest. One asked again while in progress is built once and answered to all who asked.
         FleetView (fleet) and Sizes (queue_cache), by which it throttles.
     Sends: DistributeResponse, to whoever asked; FleetQuery (fleet) and SizesQuery (queue_cache).
-    Stores: ThrottledMessage, while requests are held up; packages on the log, keyed by request id, so that a request made again gets the offset it had.
+    Stores: packages on the log, keyed by request id, so that a request made again gets the offset it had; and there
+        ThrottledMessage, while requests are held up.
     Timers: "append", the back-off while the log is unavailable, 0.1 to 5 s; "admit", until the next request may go on;
         "measure", how long a question about the backlog may take, 5 s; "notice", until that is told again, or over.
     Gives up: on a request that cannot be built, or after ``max_attempts`` tries to append; it may be made again.

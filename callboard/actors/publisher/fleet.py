@@ -32,7 +32,6 @@ from callboard.messages.headers import open_record
 from callboard.messages.mailbox import FleetQuery, FleetView, Liveness, Member
 from callboard.messages.record import Record
 
-
 THROTTLED_S = 3 * AGAIN_S
 """Three records about a publisher are missing: it has ended, or is not held up any more."""
 
@@ -44,8 +43,8 @@ class FleetSettings:
     ``history`` is how many of its newest offsets are read before anything is answered. All that lies before them is
     read on the side, for those who have been silent for long; the first questions wait for it, but no longer than
     ``lookback_wait_s`` seconds. After ``gone_after_s`` seconds without a word a subscriber is gone. Bounds: subscribers
-    known (those not heard of for longest are dropped first), publishers that are held up, and questions that wait for the
-    history.
+    known (those not heard of for longest are dropped first), publishers that are held up, and questions that
+    wait for the history.
     """
 
     topic: str

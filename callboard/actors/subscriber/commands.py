@@ -83,3 +83,24 @@ def cleared(ledger: Ledger, now_ns: int) -> Ledger:
             reason=f"cleared up to offset {mark.offset}",
         )
     return ledger
+
+
+def cleared_so_far(ledger: Ledger, now_ns: int) -> Ledger:
+    """Clears of one publisher's packages that lie behind another's, which waits for who knows how long, are answered
+    with what they have removed by now. They stand, and go on without a word.
+    """
+    for mark in ledger.clears:
+        if mark.publisher and mark.command_id:
+            ledger = answered(
+                ledger,
+                mark.command_id,
+                mark.command_offset,
+                now_ns,
+                accepted=True,
+                packages=mark.packages,
+                reason=f"so far; the rest up to offset {mark.offset} once it is past another publisher's package, which "
+                f"waits behind offset {ledger.offset}",
+            )
+            clears = tuple(replace(each, command_id="") if each is mark else each for each in ledger.clears)
+            ledger = replace(ledger, clears=clears)
+    return ledger

@@ -130,6 +130,8 @@ class Orders:
         if self._book.ledger.clears:
             self._head.settle(now)
             done = commands.cleared(self._book.ledger, now.wall_ns)
+            if self._head.waits or self._condition.gate is not None:
+                done = commands.cleared_so_far(done, now.wall_ns)
             if done is not self._book.ledger:
                 self._book.write(done, urgent=True)
 

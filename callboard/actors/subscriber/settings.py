@@ -8,6 +8,13 @@ from callboard.actors.hooks import HookSettings
 from callboard.messages.signing import CommandKey
 from callboard.messages.topics import Topics
 
+NO_RESEED = (
+    "a subscriber does not seed itself, for only you know whose content is good, and all it has would be exchanged; "
+    "stop it, have `callboard seed` fill an empty place under its name, from a snapshot or another's repository, and "
+    "run it there; or have it read what was trimmed with --from-archive"
+)
+"""Why there is no ``on_gap = "reseed"``, and what there is instead."""
+
 
 @dataclass(frozen=True, slots=True)
 class SubscriberSettings:

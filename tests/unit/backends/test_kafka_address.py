@@ -55,6 +55,26 @@ def test_a_url_that_cannot_work_is_refused_with_advice(url: str, advice: str) ->
     assert "secret" not in str(caught.value)
 
 
+@pytest.mark.parametrize(
+    "url",
+    [
+        "kafka://one/?security_protocol=SASL_SSLsasl_password=secret",
+        "kafka://one/?request_timeout_ms=1000sasl_password=secret",
+        "kafka://one/?sasl_passwordsecret",
+        "kafka://one/?sasl_password%3Dsecret=1",
+        "kafka://one/?clientid=1;sasl_password=secret",
+        "kafka://one:9092sasl_password=secret",
+        "kafka://one:9092&sasl_password=secret",
+        "kafka://one/?security_protocol=SASL_SSL&sasl_username=ann&sasl_password_env=PWsasl_password=secret",
+        "kafka://one/?security_protocol=SSL&ssl_cafile=/nowhere/ca.pemsasl_password=secret",
+    ],
+)
+def test_a_url_with_a_forgotten_separator_is_refused_without_its_password(url: str) -> None:
+    with pytest.raises(ConfigError) as caught:
+        parse_address(url, {})
+    assert "secret" not in f"{caught.value} {caught.value.__cause__}"
+
+
 def test_a_file_that_holds_no_certificate_is_named(tmp_path: Path) -> None:
     (tmp_path / "ca.pem").write_text("nothing")
     with pytest.raises(ConfigError, match="readable PEM file"):

@@ -155,6 +155,22 @@ def test_a_clear_of_one_publisher_does_not_remove_the_packages_of_another() -> N
     assert told(it)["c5"][:2] == (True, 3)
 
 
+@pytest.mark.proves("W10")
+def test_a_clear_of_one_publisher_is_answered_although_the_package_of_another_before_it_waits() -> None:
+    it = stuck(max_retries=-1)
+    obey(it, clear(13, at=5, publisher="site"))
+    it.fail(ImportPackages, BlobMissing("gone"))
+    it.save_all()
+    accepted, packages, reason = told(it)["c5"]
+    assert (accepted, packages) == (True, 2)
+    assert reason.startswith("so far; the rest up to offset 13 ")
+    it.tick("retry")
+    it.done(ImportPackages)
+    it.save_all()
+    assert told(it)["c5"][:2] == (True, 2)
+    assert (it.report().offset, it.report().cleared) == (13, 3)
+
+
 # Skip.
 
 

@@ -1,6 +1,7 @@
 """The URL of a Kafka log."""
 
 import os
+import re
 import ssl
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -22,6 +23,9 @@ OPTIONS = (
     "ssl_cafile", "ssl_certfile", "ssl_keyfile",
     "replication_factor", "retention_ms", "retention_bytes", "request_timeout_ms", "client_id",
 )  # fmt: skip
+
+_RUN_ON = re.compile(r"((?<=.)(sasl|ssl)_|sasl_pass(?!word(_env)?$)|[&=;? ]).*", re.IGNORECASE | re.DOTALL)
+"""The beginning of another option inside a name or a value, and all behind it."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -60,7 +64,8 @@ def parse_address(url: str, environ: Mapping[str, str] = os.environ) -> Address:
     for name in options:
         if name not in OPTIONS:
             near = get_close_matches(name, OPTIONS, 1)
-            raise ConfigError(f"a kafka: URL has no option {name!r}; {f'did you mean {near[0]}?' if near else OPTIONS}")
+            fix = f"did you mean {near[0]}?" if near else OPTIONS
+            raise ConfigError(f"a kafka: URL has no option {_shown(name)!r}; {fix}")
     if "@" in parts.netloc:
         raise ConfigError("a kafka: URL names no user before the host; use ?sasl_username= and &sasl_password_env=")
     if parts.path not in ("", "/") or parts.fragment or not parts.netloc:
@@ -76,6 +81,11 @@ def parse_address(url: str, environ: Mapping[str, str] = os.environ) -> Address:
     )
 
 
+def _shown(text: str | None) -> str | None:
+    """What was written, as far as it may be shown: where an & was forgotten, a password may be part of it."""
+    return text and _RUN_ON.sub("...", text)
+
+
 def _server(text: str) -> tuple[str, int]:
     host, colon, port = text.rpartition(":") if not text.endswith("]") else (text, "", "")
     if not colon:
@@ -83,7 +93,7 @@ def _server(text: str) -> tuple[str, int]:
     if host.startswith("[") and host.endswith("]"):  # an address of IPv6
         host = host[1:-1]
     if not host or "[" in host or "]" in host or not port.isdecimal() or not 0 < int(port) < 1 << 16:
-        raise ConfigError(f"{text!r} in a kafka: URL is not a host and a port; write for instance kafka.example:9092")
+        raise ConfigError(f"{_shown(text)!r} in a kafka: URL is not a host and a port; write such as kafka.example:9092")
     return host, int(port)
 
 
@@ -94,14 +104,14 @@ def _number(options: Mapping[str, str], name: str, default: int, least: int) -> 
     except ValueError:
         number = least - 1
     if number < least:
-        raise ConfigError(f"{name}={text} in a kafka: URL is not a whole number of at least {least}")
+        raise ConfigError(f"{name}={_shown(text)} in a kafka: URL is not a whole number of at least {least}")
     return number
 
 
 def _choice(options: Mapping[str, str], name: str, choices: tuple[str, ...]) -> str:
     chosen = options.get(name, choices[0])
     if chosen not in choices:
-        raise ConfigError(f"{name}={chosen} in a kafka: URL is unknown; use one of {', '.join(choices)}")
+        raise ConfigError(f"{name}={_shown(chosen)} in a kafka: URL is unknown; use one of {', '.join(choices)}")
     return chosen
 
 
@@ -126,7 +136,8 @@ def _security(options: Mapping[str, str], environ: Mapping[str, str]) -> dict[st
 def _password(options: Mapping[str, str], environ: Mapping[str, str]) -> str:
     name = options.get("sasl_password_env", "")
     if name and name not in environ:
-        raise ConfigError(f"sasl_password_env={name} names an environment variable that is not set; set {name}")
+        shown = _shown(name)
+        raise ConfigError(f"sasl_password_env={shown} names an environment variable that is not set; set {shown}")
     password = environ[name] if name else options.get("sasl_password", "")
     if not password:
         raise ConfigError("SASL needs a password; set an environment variable and name it in sasl_password_env=")
@@ -141,7 +152,7 @@ def _ssl_context(options: Mapping[str, str]) -> ssl.SSLContext:
             context.load_cert_chain(certfile, keyfile)
     except OSError as error:
         raise ConfigError(
-            f"TLS to Kafka cannot be set up from ssl_cafile={cafile}, ssl_certfile={certfile}, "
-            f"ssl_keyfile={keyfile}: {error}; each has to be a readable PEM file"
-        ) from error
+            f"TLS to Kafka cannot be set up from ssl_cafile={_shown(cafile)}, ssl_certfile={_shown(certfile)}, "
+            f"ssl_keyfile={_shown(keyfile)}: {error.strerror or error}; each has to be a readable PEM file"
+        ) from None
     return context
