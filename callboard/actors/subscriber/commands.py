@@ -98,8 +98,8 @@ def cleared_so_far(ledger: Ledger, now_ns: int) -> Ledger:
                 now_ns,
                 accepted=True,
                 packages=mark.packages,
-                reason=f"so far; the rest up to offset {mark.offset} once it is past another publisher's package, which "
-                f"waits behind offset {ledger.offset}",
+                reason=f"so far; the rest up to offset {mark.offset} once it is past another publisher's package, "
+                f"which waits behind offset {ledger.offset}",
             )
             clears = tuple(replace(each, command_id="") if each is mark else each for each in ledger.clears)
             ledger = replace(ledger, clears=clears)

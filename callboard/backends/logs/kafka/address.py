@@ -93,7 +93,7 @@ def _server(text: str) -> tuple[str, int]:
     if host.startswith("[") and host.endswith("]"):  # an address of IPv6
         host = host[1:-1]
     if not host or "[" in host or "]" in host or not port.isdecimal() or not 0 < int(port) < 1 << 16:
-        raise ConfigError(f"{_shown(text)!r} in a kafka: URL is not a host and a port; write such as kafka.example:9092")
+        raise ConfigError(f"{_shown(text)!r} in a kafka: URL is not a host and a port; write like kafka.example:9092")
     return host, int(port)
 
 
