@@ -4,9 +4,9 @@ from collections.abc import AsyncIterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 
 from callboard.app.retention_gate import Need, lowest, statuses_from
-from callboard.backends.log import Log, Retention
+from callboard.backends.log import Capability, Log, Retention
 from callboard.backends.logs.limits import record_bytes
-from callboard.errors import OffsetOutOfRange
+from callboard.errors import NotSupported, OffsetOutOfRange
 from callboard.messages.record import Record
 
 
@@ -48,8 +48,13 @@ async def plan(
 
 async def preview(log: Log, topic: str, retention: Retention, now_ns: int) -> Removal:
     """What ``Log.trim`` would remove at ``now_ns``. Reads the topic: from its start to what stays, with a limit on
-    bytes all of it.
+    bytes all of it. Raises ``NotSupported`` where the log does.
     """
+    if retention.above_bytes is not None and Capability.TRIM_BYTES not in log.capabilities:
+        raise NotSupported(
+            f"this log cannot trim topic {topic!r} by bytes; leave this limit (above_mb) out, and let its server do "
+            "it: with Kafka, by the topic's retention.bytes"
+        )
     first, end = await log.bounds(topic)
     rest = sum([record_bytes(record) async for record in _all(log, topic)]) if retention.above_bytes is not None else 0
     count = length = 0

@@ -128,10 +128,9 @@ def shipping_to(terminal, server: Server) -> Iterator[Requests]:
         requests.stop()
 
 
-def all_on_the_log(terminal) -> list[str]:
+def all_on_the_log(terminal, start: int) -> list[str]:
     """What the packages are about, oldest first; page by page, for a slow machine lets many be shipped meanwhile."""
     found: list[str] = []
-    start = 0
     while page := terminal.json("log", "list", "--from", str(start), "--limit", "1000"):
         found += [record["about"] for record in page]
         start = page[-1]["offset"] + 1
@@ -167,7 +166,7 @@ def test_nothing_is_lost_and_nothing_imported_twice(
 
         offsets = requests.offsets
         assert offsets == sorted(set(offsets))
-        on_the_log = all_on_the_log(terminal)
+        on_the_log = all_on_the_log(terminal, offsets[0])
         assert set(on_the_log) == {f"main: ADD /{number}.txt" for number in range(len(offsets))}
         repeated = len(on_the_log) - len(offsets)
         # Kafka knows no keys: what was given up while the broker was frozen may be written as it thaws.
