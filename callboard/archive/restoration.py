@@ -47,8 +47,8 @@ async def restore(
     """
     if not isinstance(log, Restorable):
         raise NotSupported(
-            "this log gives offsets itself, so that an archive cannot be restored into it; restore into a log of "
-            "SQLite or PostgreSQL"
+            "this log gives offsets itself, and positions, statuses and commands name records by those they had, so "
+            "that an archive cannot be restored into it; restore into a log of SQLite or PostgreSQL"
         )
     await log.ensure(topic)
     reader = ArchiveReader(store)

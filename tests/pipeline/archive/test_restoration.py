@@ -13,6 +13,7 @@ from callboard.archive.restoration import restore
 from callboard.backends.log import Log, Retention
 from callboard.backends.logs.memory import MemoryLog
 from callboard.backends.logs.sqlite import SqliteLog
+from callboard.backends.registry import open_log
 from callboard.backends.tail import SharedTail
 from callboard.errors import LogReplaced, NotSupported, OffsetOutOfRange, RequestRefused
 from callboard.messages.record import NewRecord
@@ -121,6 +122,18 @@ def test_a_log_that_chooses_its_offsets_is_refused(archive):
         await archive.run()
         with pytest.raises(NotSupported, match="gives offsets itself"):
             await archive.restored(SharedTail(MemoryLog()))
+
+    asyncio.run(scenario())
+
+
+def test_a_kafka_log_is_refused_with_the_reason_before_anybody_talks_to_it(archive):
+    async def scenario() -> None:
+        await archive.fill(5)
+        await archive.run()
+        log = open_log("kafka://127.0.0.1:1", Path.cwd())
+        with pytest.raises(NotSupported, match=r"name records by those they had.*restore into a log of SQLite"):
+            await archive.restored(log)
+        await log.close()
 
     asyncio.run(scenario())
 
