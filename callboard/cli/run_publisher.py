@@ -51,7 +51,7 @@ def publisher(
     loaded = options.load(*flags)
     folder = loaded.config.publisher.source
     if folder and not Path(folder).is_dir():
-        raise ConfigError(f"no folder {place(folder)} is there to ship from; create it, or name another with --from DIR")
+        raise ConfigError(f"there is no folder {place(folder)} to ship from; create it, or name another (--from)")
     if watch_s and not loaded.config.publisher.source:
         raise ConfigError("there is nothing to watch; say --from DIR, or set source in [publisher]")
     asyncio.run(_run(options, loaded, watch_s, metrics_port, requests=bool(requests)))

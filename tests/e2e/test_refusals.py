@@ -64,7 +64,7 @@ def test_a_subscriber_needs_somewhere_to_import_to(terminal):
 
 def test_a_publisher_is_not_started_on_a_folder_that_is_not_there(terminal):
     refused = terminal.refused("run", "publisher", "--from", "./nosuch", "--requests", "-")
-    assert "no folder ./nosuch is there to ship from; create it, or name another with --from DIR" in refused
+    assert "there is no folder ./nosuch to ship from; create it, or name another (--from)" in refused
 
 
 def test_requests_are_answered_in_order_the_bad_ones_with_a_reason(terminal):
