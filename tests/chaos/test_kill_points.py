@@ -15,7 +15,6 @@ EVERY = {"killed": 41, "disk full": 61, "no descriptors": 29}
 
 
 @pytest.mark.proves("W22")
-@pytest.mark.timeout(300)
 @pytest.mark.parametrize("fault", FAULTS)
 @pytest.mark.parametrize("name", SUBJECTS)
 def test_whatever_call_is_struck_a_clean_start_finds_all_consistent(name: str, fault: str, tmp_path: Path) -> None:

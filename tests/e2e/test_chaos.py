@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-DEADLINE_S = 280.0
+DEADLINE_S = 540.0
 SERVERS = ("postgres", "kafka")
 
 
@@ -46,12 +46,10 @@ def demand_all_well(last: str) -> None:
 
 
 @pytest.mark.proves("W21", "W22")
-@pytest.mark.timeout(300)
 def test_a_fleet_recovers_from_every_strike_on_sqlite(temporary: Path) -> None:
     demand_all_well(verdict(temporary, "--minutes", "0.2", "--seed", "8"))
 
 
-@pytest.mark.timeout(300)
 @pytest.mark.parametrize("server", [pytest.param(name, marks=getattr(pytest.mark, name)) for name in SERVERS])
 def test_a_fleet_recovers_from_strikes_at_its_server_and_network(server: str, temporary: Path) -> None:
     demand_all_well(verdict(temporary, "--on", server, "--minutes", "0.3", "--seed", "9"))

@@ -48,7 +48,6 @@ def start(source: Path, temporary: Path, *options: str) -> subprocess.Popen[str]
 
 
 @pytest.mark.proves("W21", "W22")
-@pytest.mark.timeout(150)
 def test_the_demo_ends_with_six_identical_subscribers_and_nothing_lost(source: Path, temporary: Path) -> None:
     out, errors = start(source, temporary, "--edits", "24", "--seed", "3").communicate(timeout=DEADLINE_S)
     last = out.splitlines()[-1] if out else errors
@@ -56,7 +55,6 @@ def test_the_demo_ends_with_six_identical_subscribers_and_nothing_lost(source: P
     assert last.endswith("0 lost, 0 applied twice, 4 kills survived")
 
 
-@pytest.mark.timeout(300)
 @pytest.mark.parametrize("server", [pytest.param(name, marks=getattr(pytest.mark, name)) for name in SERVERS])
 def test_the_demo_ends_the_same_on_servers(
     server: str, request: pytest.FixtureRequest, source: Path, temporary: Path

@@ -59,7 +59,6 @@ async def kill_and_start(kafka: LocalKafka) -> None:
     await asyncio.to_thread(kafka.start)
 
 
-@pytest.mark.timeout(240)
 def test_ten_writers_lose_nothing_though_the_broker_is_killed(own_kafka: LocalKafka) -> None:
     async def scenario() -> None:
         url = f"kafka://{own_kafka.bootstrap}/?request_timeout_ms=2000"

@@ -43,7 +43,6 @@ async def tail(log: PostgresLog, writing: asyncio.Future[list[dict[int, str]]]) 
             return found
 
 
-@pytest.mark.timeout(240)
 def test_ten_writers_that_often_roll_back_lose_nothing_and_keep_their_order(postgres_url: str) -> None:
     async def scenario() -> None:
         log = PostgresLog(postgres_url)
