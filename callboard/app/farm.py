@@ -50,7 +50,7 @@ def _publisher(
 ) -> PublisherStatus:
     published = queues.get((name, PUBLISHED))
     followers = [row for row in rows if _follows(row, name)]
-    if published is None or not published.size:
+    if published is None or not (published.size or published.uncounted):
         state = "idle"
     else:
         state = "blocked" if any(row.counts and row.queue == "blocked" for row in followers) else "running"
@@ -67,10 +67,11 @@ def _farm_queue(farm: str, slowest: SubscriberStatus, size: QueueSize, members: 
         oldest_s=max(0.0, (now_ns - size.oldest_ns) / 1e9) if size.oldest_ns else 0.0,
         straggler=slowest.name,
         offset=slowest.offset,
-        state=slowest.queue if size.size else "idle",
+        state=slowest.queue if size.size or size.uncounted else "idle",
         attempts=slowest.attempts,
         last_error=slowest.last_error,
         members=members,
+        uncounted=size.uncounted,
     )
 
 

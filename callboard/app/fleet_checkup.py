@@ -115,7 +115,7 @@ async def _left(board: Callboard, slowest: SubscriberStatus, retention: Retentio
     at = f"the slowest, {slowest.name}, is at offset {slowest.offset}, {slowest.lag_packages} packages behind"
     fix = f"see `callboard queue {quote(slowest.name)}` for what holds it up, or raise "
     found = []
-    if (kept_s := retention.older_than_s) is not None:
+    if (kept_s := retention.older_than_s) is not None and slowest.lag_s >= 0:  # -1 while it is being counted
         left_s = max(0.0, kept_s - slowest.lag_s)
         what = f"{at}: its next package is removed in {left_s / 3600:.1f} h"
         soon = slowest.lag_s > SOON * kept_s

@@ -41,14 +41,15 @@ async def outlook(
 ) -> list[Outlook]:
     """Of every subscriber that is behind, the one that falls out first at the start."""
     found = []
-    end = (await log.bounds(topic)).end
+    first, end = await log.bounds(topic)
     growth = await _growth(log, topic, now_ns) if retention.above_bytes is not None else None
     for row in rows:
         if row.lag_packages <= 0:
             continue
         left = []
         if retention.older_than_s is not None:
-            left.append((retention.older_than_s - row.lag_s, retention.older_than_s))
+            behind_s = await lag_s(log, topic, row, first, now_ns)
+            left.append((retention.older_than_s - behind_s, retention.older_than_s))
         if retention.above_bytes is not None and growth is not None and growth.bytes_per_s:
             waiting = growth.bytes_each * (end - row.offset - 1)  # gaps count too: rather told too early
             left.append(
@@ -79,6 +80,14 @@ def stricter(one: Retention, other: Retention) -> Retention:
     ages = [each for each in (one.older_than_s, other.older_than_s) if each is not None]
     sizes = [each for each in (one.above_bytes, other.above_bytes) if each is not None]
     return Retention(older_than_s=min(ages, default=None), above_bytes=min(sizes, default=None))
+
+
+async def lag_s(log: Log, topic: str, row: SubscriberStatus, first: int, now_ns: int) -> float:
+    """The age of what is before the subscriber; while that is counted the log, which begins at ``first``, tells it."""
+    if row.lag_s >= 0 or not row.uncounted:
+        return row.lag_s
+    found = await log.read(topic, max(row.offset + 1, first), 1)
+    return max(0.0, (now_ns - found[0].time_ns) / 1e9) if found else 0.0
 
 
 async def _growth(log: Log, topic: str, now_ns: int) -> Growth | None:

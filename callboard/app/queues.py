@@ -60,7 +60,7 @@ async def queue(
     return QueueView(
         subscriber=subscriber,
         publisher=publisher,
-        state=queue_state(target, found.queue.size),
+        state=queue_state(target, found.queue.size + found.queue.uncounted),
         size=found.queue.size,
         length=found.queue.length,
         oldest_s=age_s(found.queue.oldest_ns, now_ns),
@@ -68,6 +68,7 @@ async def queue(
             _queued(summary, topic, target.announcement if summary.offset == head else None, now_ns)
             for summary in found.packages
         ),
+        uncounted=found.queue.uncounted,
     )
 
 

@@ -1,5 +1,6 @@
 """Who has what, who has not, and why not: put together from the fleet, its queues and its errors."""
 
+import asyncio
 from collections.abc import Iterable
 from dataclasses import replace
 
@@ -26,6 +27,10 @@ from callboard.messages.mailbox import (
 
 BLOCKED_ATTEMPTS = 3
 """A head that failed so often makes its queue ``blocked``: a passing error should alarm nobody."""
+
+COUNT_S = 5.0
+"""So long does a status wait for queues to be counted, which a publisher that has just started must do. It says what is
+known by then: some hundred thousand packages, and the rest with the next one, unless the publisher ends."""
 
 
 async def fleet(agent: Agent, timeout_s: float) -> FleetView:
@@ -56,10 +61,16 @@ def followed(member: Member) -> tuple[str, ...]:
 
 
 async def sizes(agent: Agent, wanted: Iterable[QueueSize], timeout_s: float) -> Sizes:
-    """The sizes of these queues, in their order; none at all when there is a ``problem``."""
-    found = await agent.ask(roles.QUEUE_CACHE, SizesQuery(queues=tuple(wanted)), timeout_s)
-    assert isinstance(found, Sizes)
-    return found
+    """The sizes of these queues, in their order; none at all when there is a ``problem``. Those that are not counted
+    within ``COUNT_S`` have something ``uncounted``.
+    """
+    query, loop = SizesQuery(queues=tuple(wanted)), asyncio.get_running_loop()
+    deadline = loop.time() + min(timeout_s, COUNT_S)
+    while True:  # an answer takes as long as it helps to wait, up to half a second
+        found = await agent.ask(roles.QUEUE_CACHE, query, timeout_s)
+        assert isinstance(found, Sizes)
+        if found.problem or loop.time() >= deadline or not any(queue.uncounted for queue in found.queues):
+            return found
 
 
 async def board_status(agent: Agent, now_ns: int, timeout_s: float) -> BoardStatus:
@@ -84,7 +95,7 @@ async def board_status(agent: Agent, now_ns: int, timeout_s: float) -> BoardStat
     named = {*found.publishers, *held_up, *heard_of}
     publishers, problem = await publisher_status(agent, rows, named, now_ns, timeout_s)
     publishers = tuple(replace(each, held_up=held_up.get(each.name, ())) for each in publishers)
-    return BoardStatus(tuple(rows), publishers, found.problem or problem, tuple(_notes(view)))
+    return BoardStatus(tuple(rows), publishers, found.problem or problem, (*_notes(view), *_counting(rows)))
 
 
 def age_s(then_ns: int, now_ns: int) -> float:
@@ -121,20 +132,30 @@ def _notes(view: FleetView) -> Iterable[str]:
         yield f"{view.dropped} subscribers that were not heard of for longest are missing: memory has no room for them"
 
 
+def _counting(rows: Iterable[SubscriberStatus]) -> Iterable[str]:
+    for row in rows:
+        if row.uncounted:
+            yield (
+                f"the queue of {row.name} is being counted, from its end: {row.lag_packages} packages by now, and the "
+                f"{row.uncounted} offsets after {max(row.offset, 0)} are still to be read; ask again in a moment"
+            )
+
+
 def _row(member: Member, queues: list[QueueSize], errors: list[ErrorCount], now_ns: int) -> SubscriberStatus:
     said, configuration = member.announcement, member.announcement.configuration
     size = sum(queue.size for queue in queues) if queues else -1
+    uncounted = max((queue.uncounted for queue in queues), default=0)
     running = member.liveness is Liveness.LIVE and said.import_started_ns > 0
     row = SubscriberStatus(
         name=said.subscriber,
         liveness=member.liveness.name.lower(),
         state=said.state.name.lower(),
         reason=said.reason,
-        queue=queue_state(member, size),
+        queue=queue_state(member, size or uncounted),
         offset=said.offset,
         lag_packages=size,
         lag_bytes=sum(queue.length for queue in queues) if queues else -1,
-        lag_s=max((age_s(queue.oldest_ns, now_ns) for queue in queues), default=-1.0),
+        lag_s=-1.0 if uncounted else max((age_s(queue.oldest_ns, now_ns) for queue in queues), default=-1.0),
         attempts=said.attempts,
         last_error=said.last_error,
         next_try_s=max(0.0, (said.next_try_ns - now_ns) / 1e9) if said.next_try_ns else 0.0,
@@ -165,5 +186,6 @@ def _row(member: Member, queues: list[QueueSize], errors: list[ErrorCount], now_
         host=said.host,
         pid=said.pid,
         version=said.version,
+        uncounted=uncounted,
     )
     return replace(row, troubles=troubles(row))

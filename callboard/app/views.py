@@ -53,7 +53,8 @@ class QueuedPackage:
 class QueueView:
     """The packages that a subscriber has not processed: how many, how old the oldest, and one page of them.
 
-    ``state`` is ``idle``, ``running`` or ``blocked``, as ``SubscriberStatus.queue``.
+    ``state`` is ``idle``, ``running`` or ``blocked``, as ``SubscriberStatus.queue``. While a long queue is counted,
+    ``size`` and ``length`` are what is counted of it, and ``uncounted`` offsets are still to be looked at.
     """
 
     subscriber: str
@@ -63,6 +64,7 @@ class QueueView:
     length: int
     oldest_s: float
     packages: tuple[QueuedPackage, ...]
+    uncounted: int = 0
 
 
 @dataclass(frozen=True, slots=True)
@@ -86,6 +88,8 @@ class SubscriberStatus:
     """Who has what, who has not, and why not.
 
     ``lag_packages``, ``lag_bytes`` and ``lag_s`` are the size and the age of the queue; -1 when they cannot be told.
+    While a long queue is being counted they are what is counted of it by now, the age is -1, and its oldest
+    ``uncounted`` offsets are still to be looked at.
     ``queue`` is ``idle`` (empty), ``blocked`` (its head fails again and again, or cannot be imported) or ``running``.
     ``offset`` is the last processed one, ``head_offset`` the one being imported or waited for, -1 for none.
     ``seen_s`` is how long ago it was last heard of, ``next_try_s`` in how long it tries again, ``importing_s`` how
@@ -134,6 +138,7 @@ class SubscriberStatus:
     pid: int
     version: str
     troubles: tuple[Trouble, ...] = ()
+    uncounted: int = 0
 
 
 @dataclass(frozen=True, slots=True)
@@ -141,7 +146,7 @@ class FarmQueue:
     """What a whole cohort of subscribers has not processed: the queue of its straggler.
 
     ``name`` is ``persisted`` (the slowest editable subscriber) or ``published`` (the slowest of all). ``members`` were
-    compared. ``state`` is that of the straggler's queue.
+    compared. ``state`` is that of the straggler's queue, and ``uncounted`` as in ``SubscriberStatus``.
     """
 
     name: str
@@ -155,6 +160,7 @@ class FarmQueue:
     attempts: int
     last_error: str
     members: int
+    uncounted: int = 0
 
 
 @dataclass(frozen=True, slots=True)

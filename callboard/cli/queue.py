@@ -64,10 +64,12 @@ def _farm_queue(known: tuple[PublisherStatus, ...], farm: Farm, publisher: str) 
 
 
 def _show(view: QueueView) -> None:
-    if not view.size:
+    if not (view.size or view.uncounted):
         show(f"the queue of {view.subscriber} is empty")
         return
-    show(f"{count(view.size, 'package')} ({size(view.length)}), the oldest {age(view.oldest_s)} old, {view.state}")
+    more = f", and {view.uncounted} offsets still to be counted" if view.uncounted else ""
+    counted = f"{count(view.size, 'package')} ({size(view.length)}){more}"
+    show(f"{counted}, the oldest {age(view.oldest_s)} old, {view.state}")
     columns = ("<OFFSET>", "KIND", "PUBLISHER", "<SIZE>", "AGE", "PATHS")
     show_table(
         columns,

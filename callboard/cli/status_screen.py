@@ -38,9 +38,9 @@ def _subscribers(rows: Iterable[SubscriberStatus]) -> Table:
             (
                 row.name,
                 state_text(shown_state(row)),
-                str(row.lag_packages) if row.lag_packages >= 0 else "?",
+                _counted(row.lag_packages, row.uncounted) if row.lag_packages >= 0 else "?",
                 size(row.lag_bytes) if row.lag_packages > 0 else "",
-                age(row.lag_s) if row.lag_packages > 0 else "",
+                age(row.lag_s) if row.lag_packages > 0 and row.lag_s >= 0 else "",
                 str(row.offset) if row.offset >= 0 else "",
                 f"{row.errors - row.held}{'+' if row.errors_dropped else ''}" if row.errors > row.held else "",
                 str(row.held or ""),
@@ -120,10 +120,15 @@ def _reason(held_up: HeldUp) -> str:
     return f"by {held_up.subscriber}, {count(held_up.backlog, 'package')} behind; {requests}"
 
 
+def _counted(packages: int, uncounted: int) -> str:
+    return f"{packages}{'+' if uncounted else ''}"
+
+
 def _farm(queue: FarmQueue) -> tuple[str | Text, ...]:
-    if not queue.size:
+    if not (queue.size or queue.uncounted):
         return queue.name, "0", "", "", f"none of {count(queue.members, 'subscriber')}"
     slowest = f"{queue.straggler} of {count(queue.members, 'subscriber')}"
     if queue.state == "blocked":
         slowest += ", blocked"
-    return queue.name, str(queue.size), size(queue.length), age(queue.oldest_s), slowest
+    behind = "" if queue.uncounted else age(queue.oldest_s)
+    return queue.name, _counted(queue.size, queue.uncounted), size(queue.length), behind, slowest

@@ -67,7 +67,7 @@ def replaced(event: E, **changes: Any) -> E:
 
 
 def made(kind: type[E], values: Iterable[Any]) -> E:
-    """An event with these values, in the order of its fields. Nothing is checked: only for values that cannot change."""
+    """An event with these values, in the order of its fields, unchecked: only for values that cannot change."""
     event = object.__new__(kind)
     for set_field, value in zip((_SETTERS.get(kind) or _setters(kind)).values(), values, strict=True):
         set_field(event, value)

@@ -121,7 +121,11 @@ class QueueQuery(Event):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class QueueSize(Event):
-    """How many packages (and content bytes) lie after an offset, and when the oldest was appended."""
+    """How many packages (and content bytes) lie after an offset, and when the oldest was appended.
+
+    While it is being counted, from the newest to the oldest, all this is about what is counted; the first ``uncounted``
+    offsets after ``after`` are not, and each may hold a package.
+    """
 
     publisher: str
     after: int
@@ -129,6 +133,7 @@ class QueueSize(Event):
     length: int = 0
     oldest_ns: int = 0
     newest: int = -1
+    uncounted: int = 0
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

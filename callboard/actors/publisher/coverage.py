@@ -2,10 +2,17 @@
 
 from callboard.actors.publisher.older_blocks import Block, Figures, OlderBlocks, joined
 from callboard.actors.publisher.package_index import PackageIndex
+from callboard.messages.event import replaced
 from callboard.messages.mailbox import PackagesSeen, QueueSize, RangeDone, RangeWanted
 
 SLACK = 16
 """One part in so many of the bound is evicted at a time, or overstepped while reading: moving arrays costs."""
+
+
+SEGMENT = 5_000
+"""Offsets read at a time towards older packages, and a part in so many of those in the index: what others want of the
+log waits for no more than that, and whoever asks about a shorter queue does not wait for a longer one to be counted."""
+SEGMENT_PART = 50
 
 
 class Coverage:
@@ -24,6 +31,8 @@ class Coverage:
         self.loading: RangeWanted | None = None
         """The block that is being read for its columns."""
         self.older = OlderBlocks()
+        self.first = 0
+        """Where the log began when that was last looked at."""
         self._reading: PackageIndex | None = None
         self._read: list[Block] = []  # what memory had no room for of what is being read
         self._stop = 0  # the end of what is being read
@@ -60,6 +69,15 @@ class Coverage:
             return None
         return joined((older, Figures.of(self.index, publisher, after))).to_size(publisher, after)
 
+    def counted(self, publisher: str, after: int) -> QueueSize | None:
+        """The figures of that queue as far as it is known."""
+        assert self.index is not None
+        uncounted = max(self.start - max(after + 1, self.first), 0)
+        if not uncounted:
+            return self.size(publisher, after)
+        known = self.size(publisher, self.start - 1)
+        return replaced(known, after=after, uncounted=uncounted) if known is not None else None
+
     def page(self, publisher: str, after: int, skip: int, limit: int) -> tuple[int, ...] | None:
         """``limit`` offsets of that queue after the first ``skip``."""
         assert self.index is not None
@@ -75,9 +93,10 @@ class Coverage:
     def add(self, seen: PackagesSeen) -> bool:
         """Take in what the tail poller saw. Answers whether it is from another log, so that all else is void."""
         index = self.index
-        replaced = index is not None and index.log_id != seen.log_id
-        if index is None or replaced:
+        another = index is not None and index.log_id != seen.log_id
+        if index is None or another:
             self.index = index = PackageIndex(seen.log_id, seen.start)
+            self.first = 0
             self.older.clear()
             self._stop_reading()
             self._stop_loading()
@@ -95,14 +114,17 @@ class Coverage:
                 self.older.clear()
                 self._stop_reading()
             self.older.after([Block.of(index.cut(len(index) - self._max_entries + self._slack))])
-        return replaced
+        return another
 
     def reach(self, offset: int) -> None:
-        """Begin to read what lies between ``offset`` and what is known, unless something is being read."""
+        """Begin to read the newest of what lies between ``offset`` and what is known, unless something is read."""
         if self._reading is None and self.index is not None:
             self._stop = self.start
-            far_enough = max(self._stop - max(self._slack, 1), 0) if self.older.blocks else offset
-            self._reading = PackageIndex(self.index.log_id, min(offset, far_enough))
+            segment = max(SEGMENT, len(self.index) // SEGMENT_PART)
+            start = max(offset, self._stop - segment)
+            if self.older.blocks:
+                start = max(self._stop - max(self._slack, 1), 0)  # a whole block
+            self._reading = PackageIndex(self.index.log_id, start)
             self.resume()
 
     def resume(self) -> None:
@@ -144,7 +166,7 @@ class Coverage:
         """The log now begins at ``first``."""
         if self.index is None:
             return
-        start = self.index.start
+        self.first, start = first, self.index.start
         self.index.trim(first)
         if self.older.trim(first):
             self._stop_loading()

@@ -3,6 +3,7 @@
 from collections.abc import Iterable
 from dataclasses import dataclass
 from random import Random
+from typing import NamedTuple
 
 from callboard.actors.decision import (
     After,
@@ -19,10 +20,11 @@ from callboard.actors.decision import (
     Tick,
 )
 from callboard.actors.publisher.coverage import Coverage
+from callboard.actors.publisher.glimpse import GLIMPSE_OFFSETS, Glimpse
 from callboard.actors.publisher.pages import Pages, Range
 from callboard.actors.publisher.queries import Query, reach, refusal
 from callboard.actors.publisher.roles import HEAD_POLLER, TAIL_POLLER
-from callboard.messages.mailbox import PackagesSeen, QueueQuery, RangeDone, RangeWanted, Sizes, SizesQuery
+from callboard.messages.mailbox import PackagesSeen, QueueQuery, QueueSize, RangeDone, RangeWanted, Sizes, SizesQuery
 from callboard.messages.publisher_mail import Counter, Counters, CountersQuery
 
 MAX_ENTRIES = 5_000_000
@@ -30,6 +32,17 @@ MAX_ENTRIES = 5_000_000
 
 RETENTION_CHECK_S = 60.0
 """How old the knowledge may be of what the log no longer holds; until then sizes may count such packages."""
+
+PATIENCE_S = 0.5
+"""A queue that is not counted by then is answered with what is known of it. It is counted on."""
+
+AGAIN_S = 0.1
+"""Between looks whether the first packages of the queue have been read by now."""
+
+SLACK_S = 1e-3
+"""A timer may come so much too early."""
+
+COUNTING = "counting"
 
 PAGE_MAX = 1000
 """Packages on a page; a query for more gets this many."""
@@ -44,6 +57,14 @@ class QueueCacheSettings:
     max_waiting: int = 1000
 
 
+class Waiting(NamedTuple):
+    """A question, until when it waits for an exact answer, and for a page what can be told before that."""
+
+    query: Query
+    until_s: float
+    glimpse: Glimpse | None
+
+
 class QueueCache:
     """Knows where every package of the log lies, as far back as anybody asked.
 
@@ -51,7 +72,8 @@ class QueueCache:
     Sends: RangeWanted (head_poller): for older packages, once however many ask, and for details of pages.
     Stores: in memory, bounded: columns of the newest packages and of older ones used last, details of shown ones,
         questions that wait.
-    Timers: "retention", every 60 s: asks by an empty range where the log begins now.
+    Timers: "retention", every 60 s: asks by an empty range where the log begins now; "counting": when a question has
+        waited for 0.5 s it is answered by what is known, with ``uncounted``, and the first packages of the queue.
     Gives up: on a question, with a ``problem``, when too many wait, or a read failed.
     """
 
@@ -59,7 +81,9 @@ class QueueCache:
         self._settings = settings
         self._coverage = Coverage(settings.max_entries)
         self._pages = Pages(settings.details_max)
-        self._waiting: dict[Origin, Query] = {}  # for the coverage to reach them
+        self._waiting: dict[Origin, Waiting] = {}  # for the coverage to reach them
+        self._goal: int | None = None  # so far back it counts on, though nobody waits for it any more
+        self._armed = False
         self._asked: list[RangeWanted] = []  # the coverage's wishes as told to the head poller
         self._fetches = 0
 
@@ -75,16 +99,22 @@ class QueueCache:
             case PackagesSeen():
                 self._coverage.fill(message)
                 self._pages.fill(message.packages)
+                for glimpse in self._glimpses():
+                    glimpse.fill(message)
             case RangeDone() if message.log_id == self._coverage.log_id:
                 yield from self._done(message)
             case QueueQuery() | SizesQuery():
-                yield from self._ask(origin, message)
+                yield from self._ask(origin, message, now)
+            case Tick(key) if key == COUNTING:
+                self._armed = False
+                yield from self._lose_patience(now)
             case CountersQuery():
                 yield Reply(origin, self._counters())
             case PeerUp(role) if role == HEAD_POLLER:
                 self._asked = []
                 yield from self._serve()
                 yield from map(self._want, self._pages.ranges)
+                yield from (self._look(glimpse) for glimpse in self._glimpses() if not glimpse.ready)
             case Stopping():
                 yield Stopped()
 
@@ -100,6 +130,8 @@ class QueueCache:
 
     def _seen(self, seen: PackagesSeen) -> Iterable[Effect]:
         if self._coverage.add(seen):
+            self._goal = None
+            yield from self._refuse("the log was replaced meanwhile; ask again", glimpsed=True)
             void = self._pages.void("the log was replaced meanwhile; ask again")
             yield from (Reply(page.origin, page.answer()) for page in void)
         self._pages.hold(seen.packages)
@@ -107,37 +139,89 @@ class QueueCache:
 
     def _done(self, done: RangeDone) -> Iterable[Effect]:
         if self._coverage.finish(done):
-            yield from (Reply(origin, refusal(query, done.problem)) for origin, query in self._waiting.items())
-            self._waiting.clear()
+            self._goal = None
+            yield from self._refuse(done.problem)
         if not done.problem:
             self._coverage.trim(done.first)
+        yield from self._glimpsed(done)
         yield from (Reply(page.origin, page.answer()) for page in self._pages.finish(done))
         yield from self._serve()
 
-    def _ask(self, origin: Origin, query: Query) -> Iterable[Effect]:
+    def _refuse(self, problem: str, *, glimpsed: bool = False) -> Iterable[Effect]:
+        """Nobody who waits is answered; or only nobody who was shown something that is no longer true."""
+        for origin, (query, _, glimpse) in list(self._waiting.items()):
+            if not glimpsed or glimpse is not None:
+                del self._waiting[origin]
+                yield Reply(origin, refusal(query, problem))
+
+    def _ask(self, origin: Origin, query: Query, now: Moment) -> Iterable[Effect]:
         if len(self._waiting) + len(self._pages) >= self._settings.max_waiting:
             yield Reply(origin, refusal(query, "too many questions wait for the log to be read; ask again later"))
-        else:
-            self._waiting[origin] = query
-            yield from self._serve()
+            return
+        self._waiting[origin] = Waiting(query, now.mono_s + PATIENCE_S, None)
+        yield from self._serve()
+        if origin in self._waiting and not self._armed:
+            self._armed = True
+            yield After(COUNTING, PATIENCE_S)
 
     def _serve(self) -> Iterable[Effect]:
         """Answer what can be answered; have read what the rest needs."""
         coverage = self._coverage
         if coverage.index is None:
             return
-        for origin, query in list(self._waiting.items()):
+        for origin, (query, _, _) in list(self._waiting.items()):
             if reach(query) >= coverage.start and (answered := list(self._answer(origin, query))):
                 del self._waiting[origin]
                 yield from answered
-        if beyond := [reach(query) for query in self._waiting.values() if reach(query) < coverage.start]:
-            coverage.reach(min(beyond))
+        goals = [reach(waiting.query) for waiting in self._waiting.values()]
+        goals += [] if self._goal is None else [self._goal]
+        if goals and min(goals) < coverage.start:
+            coverage.reach(min(goals))
+        else:
+            self._goal = None
         wishes = [wish for wish in (coverage.wanted, coverage.loading) if wish is not None]
         for wish in wishes:
             if not any(wish is asked for asked in self._asked):
                 self._fetches += 1
                 yield Send(HEAD_POLLER, wish)
         self._asked = wishes
+
+    def _lose_patience(self, now: Moment) -> Iterable[Effect]:
+        """Answer those who have waited long enough with what is known, and count on."""
+        coverage = self._coverage
+        for origin, (query, until_s, glimpse) in list(self._waiting.items()):
+            if coverage.index is None or until_s > now.mono_s + SLACK_S or reach(query) >= coverage.start:
+                continue
+            if isinstance(query, QueueQuery) and glimpse is None:
+                start = max(reach(query), coverage.first)
+                glimpse = Glimpse(query, start, min(start + GLIMPSE_OFFSETS, coverage.start))
+                self._waiting[origin] = Waiting(query, until_s, glimpse)
+                yield self._look(glimpse)
+            elif glimpse is None or glimpse.ready:
+                yield from self._estimate(origin, query, glimpse)
+        if self._waiting:
+            self._armed = True
+            first_s = min(waiting.until_s for waiting in self._waiting.values())
+            yield After(COUNTING, max(first_s - now.mono_s, AGAIN_S))
+
+    def _estimate(self, origin: Origin, query: Query, glimpse: Glimpse | None) -> Iterable[Effect]:
+        """The answer as far as it is known; none while a block is read for it."""
+        counted = self._counted(query)
+        if counted is None:
+            return
+        del self._waiting[origin]
+        self._goal = reach(query) if self._goal is None else min(self._goal, reach(query))
+        if glimpse is None:
+            yield Reply(origin, Sizes(queues=counted, publishers=self._coverage.publishers))
+        else:
+            yield Reply(origin, glimpse.answer(counted[0], _limit(glimpse.query)))
+
+    def _counted(self, query: Query) -> tuple[QueueSize, ...] | None:
+        """The figures of the queues as far as they are known; None while a block is read for them."""
+        queues = query.queues if isinstance(query, SizesQuery) else (query,)
+        counted = [self._coverage.counted(queue.publisher, queue.after) for queue in queues]
+        known = tuple(size for size in counted if size is not None)
+        return known if len(known) == len(counted) else None
 
     def _answer(self, origin: Origin, query: Query) -> Iterable[Effect]:
         """The answer; nothing while it needs something to be read."""
@@ -149,8 +233,7 @@ class QueueCache:
                 yield Reply(origin, Sizes(queues=known, publishers=coverage.publishers))
             return
         size = coverage.size(query.publisher, query.after)
-        limit = min(max(query.limit, 0), PAGE_MAX)
-        offsets = coverage.page(query.publisher, query.after, max(query.skip, 0), limit)
+        offsets = coverage.page(query.publisher, query.after, max(query.skip, 0), _limit(query))
         if size is None or offsets is None:
             return
         page = self._pages.open(origin, size, offsets, "")
@@ -159,6 +242,24 @@ class QueueCache:
         else:
             yield Reply(origin, page.answer())
 
+    def _glimpses(self) -> list[Glimpse]:
+        return [waiting.glimpse for waiting in self._waiting.values() if waiting.glimpse is not None]
+
+    def _glimpsed(self, done: RangeDone) -> Iterable[Effect]:
+        """A range was read: whoever has only waited for it is answered."""
+        for origin, (query, _, glimpse) in list(self._waiting.items()):
+            if glimpse is not None and glimpse.finish(done):
+                yield self._look(glimpse)
+            elif glimpse is not None and glimpse.ready:
+                yield from self._estimate(origin, query, glimpse)
+
+    def _look(self, glimpse: Glimpse) -> Send:
+        return self._want((glimpse.start, glimpse.stop))
+
     def _want(self, wanted: Range) -> Send:
         start, stop = wanted
         return Send(HEAD_POLLER, RangeWanted(log_id=self._coverage.log_id, start=start, stop=stop))
+
+
+def _limit(query: QueueQuery) -> int:
+    return min(max(query.limit, 0), PAGE_MAX)

@@ -81,7 +81,7 @@ class Throttle:
         asked = [(queue.publisher, queue.after) for queue in self._asked.values()]
         if not asked or [(queue.publisher, queue.after) for queue in sizes.queues] != asked:
             return  # the answer to an earlier question
-        found = {name: queue.size for name, queue in zip(self._asked, sizes.queues, strict=True)}
+        found = {name: queue.size + queue.uncounted for name, queue in zip(self._asked, sizes.queues, strict=True)}
         if sizes.problem and not any(found.values()):
             yield from self.give_up(now)
         else:

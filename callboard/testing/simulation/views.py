@@ -37,7 +37,7 @@ async def look(fleet: Fleet, publisher: str) -> None:
         for queue in sizes.queues:
             within = [offset for offset in _of(fleet, queue.publisher, queue.after) if offset <= queue.newest]
             least = sum(offset >= fleet.first() for offset in within)
-            right = least <= queue.size <= len(within)
+            right = queue.size <= len(within) and least <= queue.size + queue.uncounted
             fleet.scene.demand(right, "a queue has what is on the log", f"{queue}, and there is {within}")
 
 

@@ -18,6 +18,7 @@ from callboard.messages.mailbox import (
     DistributeResponse,
     ErrorCount,
     FleetView,
+    QueueSize,
     Ready,
     ReadyQuery,
     Report,
@@ -55,6 +56,7 @@ INSTANCES = (
     CommandPassedOver(log_id="l-2", offset=10, reason="damaged", set_back=True),
     StatusesPending(statuses=(STATUS,), results=(RESULT,)),
     VerdictsWanted(offset=42),
+    QueueSize(publisher="site", after=40, size=3, length=4096, newest=99, uncounted=56),
     Verdicts(
         offset=42,
         verdicts=(STATUS,),

@@ -17,7 +17,7 @@ from callboard.actors.decision import (
     Stopping,
     Tick,
 )
-from callboard.actors.publisher.queue_cache import PAGE_MAX, QueueCache, QueueCacheSettings
+from callboard.actors.publisher.queue_cache import COUNTING, PAGE_MAX, PATIENCE_S, QueueCache, QueueCacheSettings
 from callboard.messages.distribution import Kind
 from callboard.messages.mailbox import (
     PackagesSeen,
@@ -41,7 +41,9 @@ def cache(**settings: int) -> QueueCache:
 
 
 def tell(cache: QueueCache, message: Input, origin: Origin = Origin("")) -> list[Effect]:  # noqa: B008
-    return list(cache.receive(message, origin, NOW))
+    """What it does, but for the timer that every question that waits sets."""
+    effects = cache.receive(message, origin, NOW)
+    return [effect for effect in effects if not isinstance(effect, After) or effect.key != COUNTING]
 
 
 def package(offset: int, publisher: str = "site", length: int = 10, kind: Kind = Kind.ADD) -> PackageSummary:
@@ -407,3 +409,76 @@ def test_a_block_that_cannot_be_read_is_a_problem_of_those_who_need_it() -> None
 
 def test_it_stops_at_once() -> None:
     assert tell(cache(), Stopping()) == [Stopped()]
+
+
+LONG = 20_000
+
+
+def drain(it: QueueCache, effects: list[Effect]) -> list[Effect]:
+    """Read all that is wanted, each range at once; what is replied."""
+    replies = list[Effect]()
+    while effects:
+        effect = effects.pop(0)
+        if isinstance(effect, Send) and isinstance(effect.event, RangeWanted):
+            start, stop = effect.event.start, effect.event.stop
+            effects += tell(it, seen(start, stop), HEAD)
+            effects += tell(it, done(start, stop), HEAD)
+        else:
+            replies.append(effect)
+    return replies
+
+
+def test_whoever_asks_about_a_long_queue_is_soon_shown_its_first_packages_and_what_is_counted() -> None:
+    it = cache()
+    tell(it, seen(LONG, LONG), TAIL)
+    tell(it, seen(LONG, LONG + 10), TAIL)
+    (counting,) = tell(it, QueueQuery(after=-1, publisher="site", limit=2), asker())
+    late = Moment(0, PATIENCE_S)
+    (look, *_) = it.receive(Tick(COUNTING), Origin(""), late)
+    assert look == wanted(0, 500)
+    tell(it, seen(0, 500), HEAD)
+    page = page_of(tell(it, done(0, 500), HEAD))
+    assert [shown.offset for shown in page.packages] == [0, 1]
+    assert (page.queue.size, page.queue.uncounted, page.queue.oldest_ns) == (10, LONG, 0)
+    drain(it, [counting])  # it is counted on
+    whole = QueueSize(publisher="site", after=-1)
+    (size,) = sizes_of(tell(it, SizesQuery(queues=(whole,)), asker())).queues
+    assert (size.size, size.uncounted) == (LONG + 10, 0)
+
+
+def test_the_sizes_of_shorter_queues_do_not_wait_for_a_long_one_to_be_counted() -> None:
+    it = cache()
+    tell(it, seen(LONG, LONG), TAIL)
+    (far,) = tell(it, QueueQuery(after=-1), asker(1))
+    assert isinstance(far, Send)
+    assert isinstance(far.event, RangeWanted)
+    assert far.event.start > 0
+    assert tell(it, SizesQuery(queues=(QueueSize(publisher="", after=far.event.start),)), asker(2)) == []
+    tell(it, seen(far.event.start, LONG), HEAD)
+    near, *_ = tell(it, done(far.event.start, LONG), HEAD)
+    assert sizes_of([near]).queues[0].size == LONG - far.event.start - 1
+
+
+def test_sizes_that_are_not_counted_in_time_say_how_much_is_left() -> None:
+    it = cache()
+    tell(it, seen(LONG, LONG), TAIL)
+    tell(it, seen(LONG, LONG + 10), TAIL)
+    near, far = QueueSize(publisher="", after=LONG + 4), QueueSize(publisher="", after=99)
+    tell(it, SizesQuery(queues=(near, far)), asker())
+    reply, *_ = it.receive(Tick(COUNTING), Origin(""), Moment(0, PATIENCE_S))
+    sizes = sizes_of([reply])
+    assert [(queue.size, queue.uncounted) for queue in sizes.queues] == [(5, 0), (10, LONG - 100)]
+
+
+def test_a_glimpse_of_a_queue_whose_head_was_trimmed_begins_where_the_log_does() -> None:
+    it = cache()
+    tell(it, seen(LONG, LONG), TAIL)
+    tell(it, QueueQuery(after=-1, limit=2), asker())
+    (look, *_) = it.receive(Tick(COUNTING), Origin(""), Moment(0, PATIENCE_S))
+    assert look == wanted(0, 500)
+    (again,) = tell(it, done(0, 500, first=7000), HEAD)
+    assert again == wanted(7000, 7500)
+    tell(it, seen(7000, 7500), HEAD)
+    page = page_of(tell(it, done(7000, 7500, first=7000), HEAD))
+    assert [shown.offset for shown in page.packages] == [7000, 7001]
+    assert page.queue.uncounted == LONG - 7000
