@@ -9,8 +9,8 @@ from pathlib import Path
 
 import pytest
 
-DEADLINE_S = 100.0
-SERVER_DEADLINE_S = 240.0
+DEADLINE_S = 240.0
+SERVER_DEADLINE_S = 480.0
 SERVERS = ("postgres", "kafka", "s3")
 
 

@@ -9,8 +9,6 @@ import sys
 from asyncio.subprocess import PIPE, Process
 from pathlib import Path
 
-import pytest
-
 from callboard.backends.logs.postgres import PostgresLog
 
 WRITER = Path(__file__).with_name("aborting_writer.py")
