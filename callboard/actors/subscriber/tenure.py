@@ -43,6 +43,7 @@ class Tenure:
         self._stands_by = settings.standby
         self._unclaimed = True  # the next announcement is a claim
         self._claim = -1  # the offset of the claim that is being decided about
+        self._said = -1  # that of our last announcement
         self._mine: DiscoveryMessage | None = None
         self._began_s = self._until_s = float("-inf")
         self._holder = Holder(self._name, self._ttl_s)
@@ -70,8 +71,11 @@ class Tenure:
         return self._holder.last if self.watching or self.refusal else self._former
 
     def announced(self, mine: DiscoveryMessage, offset: int, began_s: float, now: Moment) -> list[Effect]:
-        """Our announcement, begun at ``began_s``, is at this offset: hold on, or have the claim decided."""
-        if not self._unclaimed and now.mono_s <= self._until_s:
+        """Our announcement, begun at ``began_s``, is at this offset: hold on, or have the claim decided. Offsets that
+        start over are those of another log, which knows nothing of our claim and may have one of somebody else.
+        """
+        goes_on, self._said = offset > self._said, offset
+        if not self._unclaimed and now.mono_s <= self._until_s and goes_on:
             self._until_s = began_s + lifetime_s(mine, self._ttl_s)
             return []
         self._unclaimed = True
@@ -79,7 +83,7 @@ class Tenure:
         self._holder = Holder(self._name, self._ttl_s)
         return [FindBounds(self._topic)]
 
-    def handle(self, message: Input, now: Moment) -> tuple[News | None, list[Effect]]:
+    def handle(self, message: Input, now: Moment) -> tuple[News | None, list[Effect]]:  # noqa: PLR0911  # one an answer
         """What the log says."""
         match message:
             case Done(effect=FindBounds(), result=bounds) if self.deciding:
@@ -89,8 +93,10 @@ class Tenure:
             case Done(effect=ReadLog(), result=read) if self.watching:
                 return self._watch(read, now)
             case Failed(effect=ReadLog(), error=OffsetOutOfRange() | LogReplaced()) if self.watching:
-                self.watching = False
-                return News.FREE, []
+                return None, [FindBounds(self._topic)]  # trimmed, or another log, on which the holder speaks soon
+            case Done(effect=FindBounds(), result=bounds) if self.watching:
+                self._position = bounds.first
+                return None, self.watch()
             case Failed(effect=FindBounds() | ReadLog()):
                 self._claim = -1  # it is made anew; the older one counts too
                 self._heard_s = now.mono_s  # nobody can be heard meanwhile

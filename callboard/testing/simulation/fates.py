@@ -32,8 +32,8 @@ INSIDE = (Fault.KILL_INSIDE, Fault.PROCESS_LOST, Fault.HOST_LOST)
 BEFORE_DEED = (Fault.FAIL, Fault.SLOW)
 AFTER_DEED = (Fault.LOSE_ANSWER, Fault.SLOW_ANSWER)
 
-CALLS = (1, 1, 1, 2, 3)
-"""At which call of an effect its fault comes; few effects make more."""
+CALLS = (1, 1, 1, 2, 2, 3, 4, 5)
+"""At which call of an effect its fault comes; to look for what is new on the log takes up to five."""
 
 FREQUENT = ("ReadLog", "FindBounds", "Append", "SaveLedger")
 RARE = 4.0

@@ -1,7 +1,7 @@
 """The oracle of one subscriber: compares what its repository holds, after every transaction, with what it should."""
 
 from collections import Counter
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 
 from callboard.actors.decision import Perform
@@ -74,7 +74,7 @@ class Oracle:
 
     def begins(self, effect: Perform) -> None:
         """The importer has decided on an effect."""
-        if isinstance(effect, ImportPackages):
+        if isinstance(effect, ImportPackages) and not self._scene.unsettled:
             holder, place = self._scene.tenants.holder(self._name), self._settings().place
             alone = holder in (None, (self.ledger.instance, place))
             self._demand(alone, "nobody imports under a name that another one has", f"{effect.offsets}, {holder} has")
@@ -139,8 +139,8 @@ class Oracle:
             self._excuses.tries.clear()
             self._excuses.calls.clear()
             return True
-        here, there = self._packages.get(new.offset), histories[newest].packages.get(new.offset)
-        if new.offset < histories[newest].cut or (there and there.record_id == new.record_id != here):
+        here, there = _record_id(self._packages, new.offset), _record_id(histories[newest].packages, new.offset)
+        if new.offset < histories[newest].cut or here != there == new.record_id:
             known = old.offset < histories[newest].cut
             self._demand(known, "an exchanged log is noticed", f"offset {old.offset} was of another one")
             self._history = newest
@@ -276,3 +276,7 @@ class Oracle:
 
     def _demand(self, right: bool, rule: str, story: str) -> None:
         self._scene.demand(right, rule, f"{self._name}: {story}")
+
+
+def _record_id(packages: Mapping[int, Sent], offset: int) -> str:
+    return packages[offset].record_id if offset in packages else ""

@@ -15,6 +15,9 @@ from callboard.testing.simulation.event_oracle import EventOracle
 from callboard.testing.simulation.tenants import Tenants
 from callboard.testing.simulation.truth import Sent
 
+SETTLE_S = 8.0
+"""Two claims live for three seconds each in the fleets of hosts that share a name, and the log is away for one."""
+
 Line = PackageStatusMessage | CommandResultMessage
 """What a subscriber tells."""
 
@@ -68,6 +71,7 @@ class Scene:
     tellers: dict[str, list[Callable[[Line], bool]]] = field(default_factory=lambda: defaultdict(list))
     """Who judges what a subscriber has told: each says whether that is its business."""
     events: EventOracle = field(init=False)
+    _settled_ns: int = 0
     count: Counter[str] = field(default_factory=Counter)
     """What happened how often, for the table."""
 
@@ -87,12 +91,21 @@ class Scene:
         """Whether another log was put in place."""
         return len(self.histories) > 1
 
+    @property
+    def unsettled(self) -> bool:
+        """Whether an exchange of the log has voided claims that their owners cannot know to be void yet."""
+        return self.tenants.now_ns() < self._settled_ns
+
     def exchange(self, log_id: str, kept: Mapping[str, Sequence[Record]]) -> None:
         """Another log is in place, which has these records, by topic."""
         offsets = {record.offset for record in kept.get(TOPICS.package, ())}
-        cut = min((offset for offset in self.packages if offset not in offsets), default=max(offsets, default=-1) + 1)
-        self.packages = {offset: sent for offset, sent in self.packages.items() if offset in offsets}
-        self.histories.append(History(log_id, self.packages, cut if offsets else 0))
+        same = log_id == self.histories[-1].log_id
+        trimmed = {offset for offset in self.packages if same and offset < self.first()}
+        lost = self.packages.keys() - offsets - trimmed
+        cut = min(lost, default=max(offsets, default=self.first()) + 1) if same else 0
+        self.packages = {offset: self.packages[offset] for offset in sorted(offsets | trimmed)}
+        self.histories.append(History(log_id, self.packages, cut))
+        self._settled_ns = self.tenants.now_ns() + round(SETTLE_S * 1e9)
         self.statuses.clear()
         self.tenants.held.clear()
         self.tenants.known_ns.clear()

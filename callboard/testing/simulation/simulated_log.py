@@ -7,6 +7,7 @@ from typing import TypeVar
 from callboard.actors.runtime.virtual_loop import VirtualLoop
 from callboard.backends.log import READ_BYTES_MAX, READ_RECORDS_MAX, Bounds, Capability, Retention
 from callboard.backends.logs.memory import MemoryLog
+from callboard.backends.restorable import Returned
 from callboard.errors import LogUnavailable
 from callboard.messages.record import NewRecord, Record
 from callboard.testing.simulation.fates import CALLER, after_deed, before_deed
@@ -78,7 +79,7 @@ class SimulatedLog:
             kept = [record for record in await former.read(topic, first, end) if record.time_ns <= since_ns]
             last = kept[-1].offset if kept else first - 1
             keys = await former.keys(topic, first, last + 1)
-            await self.memory.put_back(topic, [(record, keys.get(record.offset)) for record in kept])
+            await self.memory.put_back(topic, [Returned(record, keys.get(record.offset)) for record in kept])
             await self.memory.complete(topic, await former.identity(topic), first, last + 1)
         await former.close()
 

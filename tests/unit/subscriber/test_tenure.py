@@ -3,7 +3,7 @@
 import pytest
 
 from callboard.actors.decision import Origin
-from callboard.actors.effects import Append, ImportPackages, OpenRepository, ReadLog
+from callboard.actors.effects import Append, FindBounds, ImportPackages, LogRead, OpenRepository, ReadLog, TopicBounds
 from callboard.errors import LogUnavailable, OffsetOutOfRange, RepositoryBusy
 from callboard.messages.distribution import LogMessage, State
 from callboard.messages.headers import open_record
@@ -93,12 +93,30 @@ def test_silence_while_the_log_cannot_be_read_is_not_the_holders() -> None:
     assert not it.asks(Append)
 
 
-def test_one_that_stands_by_and_falls_out_of_the_log_claims_anew() -> None:
+def test_one_that_stands_by_and_falls_out_of_the_log_gives_the_holder_time_to_speak_on_the_one_there_is() -> None:
     it = AnnouncerDriver(standby=True)
     it.others_say("holder", state=State.IDLE)
     it.claim()
     it.fail(ReadLog, OffsetOutOfRange("discovery", 2, 5, 9))
-    assert it.asks(Append)
+    it.done(FindBounds, TopicBounds("another", 5, 9))
+    assert it.asked(ReadLog).start == 5
+    assert not it.asks(Append)
+    it.pass_time(60)
+    it.done(ReadLog, LogRead("another", (), 9))
+    assert it.asks(Append), "nobody has spoken for longer than a claim lives"
+
+
+def test_a_holder_whose_offsets_start_over_has_its_claim_decided_by_the_log_there_is() -> None:
+    it = AnnouncerDriver(standby=True).admitted()
+    for _ in range(3):
+        it.tick("announce")
+        it.append()
+    it.topic.clear()
+    it.others_say("rival", state=State.IDLE)
+    it.tick("announce")
+    it.append()
+    it.look()
+    assert it.sent(Admitted)[-1].until_ms <= it.now.mono_s * 1000
 
 
 @pytest.mark.proves("F94")
