@@ -12,13 +12,16 @@ GENERATE := $(BIN)/python callboard/messages/proto/generate.py
 .DELETE_ON_ERROR:
 .NOTPARALLEL: # every target uses the one .venv, and the tools use both cores by themselves
 .SUFFIXES:
-.PHONY: help demo test test-servers behaviours endurance chaos kill-points soak conformance planted-bugs sim sim-planted fuzz lint bench plots gen check-gen clean
+.PHONY: help demo pipeline-demo test test-servers behaviours endurance chaos kill-points soak conformance planted-bugs sim sim-planted fuzz lint bench plots gen check-gen clean
 
 help: ## List what can be made; ARGS="..." is passed on to the command behind a target.
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "  make %-13s %s\n", $$1, $$2}' $(firstword $(MAKEFILE_LIST))
 
 demo: $(VENV)/.ready-demo ## Watch packages travel from a publisher to its subscribers.
 	@$(BIN)/callboard demo $(ARGS)
+
+pipeline-demo: $(VENV)/.ready-spark ## Archive a log, trim it, lose it, restore it, compare every byte and audit it; needs Java.
+	@$(BIN)/callboard pipeline demo $(ARGS)
 
 test: $(VENV)/.ready-test ## Run all tests that need nothing but Python, for example: make test ARGS="-k queue".
 	@$(BIN)/python -m pytest -m "not (kafka or postgres or s3 or spark)" $(ARGS)
@@ -78,7 +81,7 @@ check-gen: $(VENV)/.ready-test ## Fail when callboard/messages/_pb is not what t
 	@$(GENERATE) --check
 
 clean: ## Remove .venv, caches and everything else that can be made again.
-	@rm -rf $(VENV) build dist *.egg-info .mypy_cache .ruff_cache .pytest_cache .hypothesis .import_linter_cache
+	@rm -rf $(VENV) build dist pipeline-demo *.egg-info .mypy_cache .ruff_cache .pytest_cache .hypothesis .import_linter_cache
 	@find . -name .git -prune -o -name __pycache__ -type d -prune -exec rm -rf {} +
 
 # Each step adds to the one before it, and runs again when pyproject.toml has changed.

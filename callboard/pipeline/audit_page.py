@@ -46,7 +46,7 @@ i{display:inline-block;width:.7em;height:.7em;border-radius:2px;margin-right:.4e
 table{border-collapse:collapse;width:100%;font-size:14px}th{font-weight:600;color:#4a5568;font-size:13px}
 th,td{text-align:left;padding:.4rem .7rem;border-bottom:1px solid #edf2f7;vertical-align:top}
 tr:last-child td{border-bottom:0}.n{text-align:right;font-variant-numeric:tabular-nums;white-space:nowrap}
-.m{white-space:nowrap}details summary{cursor:pointer;color:#4a5568}.told{margin:0}
+.m{white-space:nowrap}td.p{min-width:20rem}details summary{cursor:pointer;color:#4a5568}.told{margin:0}
 """
 
 
@@ -142,7 +142,7 @@ def _plots(packages: Sequence[Any], subscribers: Mapping[str, _Subscriber]) -> s
     some = f" (the {len(slowest)} with most to look into)" if len(slowest) < len(subscribers) else ""
     lines = curves([package["time_ns"] for package in packages], {name: one.had_ns for name, one in slowest.items()})
     return (
-        f'<div class="plots"><section class="card"><h2>Packages in each {step}, UTC</h2>{drawn}</section>'
+        f'<div class="plots"><section class="card"><h2>Packages per {step}, UTC</h2>{drawn}</section>'
         f'<section class="card"><h2>Packages that each had{some}, UTC</h2>{lines}</section></div>'
     )
 
@@ -172,8 +172,8 @@ def _row(package: Any, deliveries: Sequence[Any]) -> str:
     who = f'{escape(package["publisher"])}<br><span class="muted">{escape(package["user"] or "")}</span>'
     return (
         f'<tr><td class="m">{moment(package["time_ns"])}<td class="n">{package["offset"]}'
-        f'<td>{escape(package["kind"].lower())}<td class="n">{_size(package["length"] or 0)}'
-        f"<td>{_paths(package['paths'])}<td>{who}<td>{_told(deliveries)}</tr>"
+        f'<td>{escape(package["kind"].lower())}<td class="n">{_size(package["length"]) if package["length"] else ""}'
+        f'<td class="p">{_paths(package["paths"])}<td>{who}<td>{_told(deliveries)}</tr>'
     )
 
 

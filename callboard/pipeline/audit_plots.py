@@ -28,7 +28,7 @@ def moment(time_ns: float, form: str = "%Y-%m-%d %H:%M:%S") -> str:
 
 
 def bars(times: Sequence[tuple[int, str]]) -> tuple[str, str]:
-    """Packages over time, each bar divided by kind; and what a bar stands for, such as ``5 s``.
+    """Packages over time, each bar divided by kind; and what a bar stands for, such as ``5 s`` or ``h``.
 
     Args:
         times: when in nanoseconds, and the kind.
@@ -56,8 +56,9 @@ def bars(times: Sequence[tuple[int, str]]) -> tuple[str, str]:
                 f'<rect x="{LEFT + place * width + 0.5:.1f}" y="{y:.1f}" width="{max(width - 1, 1):.1f}" '
                 f'height="{height:.1f}" fill="{COLOURS[number % len(COLOURS)]}"><title>{told}</title></rect>'
             )
-    plot = _plot("".join(drawn), low, high, most, "packages over time")
-    return plot + legend({kind.lower(): COLOURS[n % len(COLOURS)] for n, kind in enumerate(kinds)}), duration(step_s)
+    named = {kind.lower(): COLOURS[number % len(COLOURS)] for number, kind in enumerate(kinds)}
+    plot = _plot("".join(drawn), low, high, most, "packages over time") + legend(named)
+    return plot, duration(step_s).removeprefix("1 ")
 
 
 def curves(published: Sequence[int], had: Mapping[str, Sequence[int]]) -> str:

@@ -67,8 +67,8 @@ def _last_line(past: "Past", identical: int, queues: int, other: int) -> str:
     return (
         f"pipeline demo: {identical} of {len(past.whole)} subscribers identical to the source, "
         f"{past.packages} packages, {past.archived_packages} archived, {past.trimmed} trimmed, "
-        f"{past.restored_packages} restored, "
-        f"{past.from_archive} seeded from the archive; {queues - other} of {queues} queues of the past as they were"
+        f"{past.restored_packages} restored, {past.from_archive} imported from the archive alone; "
+        f"{queues - other} of {queues} queues of the past as they were"
     )
 
 

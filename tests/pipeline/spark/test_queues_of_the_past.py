@@ -21,9 +21,9 @@ class Bad(Exception):
 
 
 async def a_run(url: str, folder: Path, dice: random.Random) -> list[tuple[Moment, dict[str, tuple[int, int, int]]]]:
-    """Publishers and subscribers that come and go; at 20 moments what the board said of the queues."""
+    """Publishers and subscribers that come and go, and one that is always at it; at 20 moments what the board said."""
     seen = []
-    async with Callboard(url) as board:
+    async with Callboard(url) as board, board.subscriber("always", folder / "always"):
         for number in range(MOMENTS):
             for _ in range(dice.randrange(4)):
                 source = folder / "site"
@@ -36,10 +36,22 @@ async def a_run(url: str, folder: Path, dice: random.Random) -> list[tuple[Momen
             else:
                 async with board.subscriber(who, folder / who, **OPTIONS[who]) as agent:
                     await agent.caught_up()
-            topics, log = board.settings.topics, board.log
-            ends = {name: (await log.bounds(getattr(topics, name))).end for name in ("package", "status", "discovery")}
-            seen.append((Moment(**ends), await rows(board)))
+            seen.append(await moment_of(board))
     return seen
+
+
+async def moment_of(board: Callboard) -> tuple[Moment, dict[str, tuple[int, int, int]]]:
+    """What the board says, and of what: asked again if somebody said something meanwhile."""
+    topics, log = board.settings.topics, board.log
+
+    async def ends() -> Moment:
+        names = ("package", "status", "discovery")
+        return Moment(**{name: (await log.bounds(getattr(topics, name))).end for name in names})
+
+    while True:
+        before, found = await ends(), await rows(board)
+        if before == await ends():
+            return before, found
 
 
 def fail(_):
