@@ -19,7 +19,7 @@ from callboard.pipeline.export_folder import ExportFolder
 from callboard.pipeline.parcels import Parcel, cut
 from callboard.pipeline.run import Run
 
-MOST = 8
+MOST = 6
 SEED = 3
 DEATHS_MAX = 60
 
@@ -70,7 +70,7 @@ class Site:
         run = Run("export", self.spark, {"board": str(self.folder / "callboard.toml")}, lambda: self.now_ns)
         options = {
             "source": str(self.source), "path": "/", "publisher": "site", "name": "job", "user": "ada", "most": MOST,
-            "round_parcels": 5,
+            "round_parcels": 4,
         }  # fmt: skip
         return export(run, self.out, Exporting(**(options | wanted)))
 
@@ -143,7 +143,7 @@ def test_an_export_that_is_killed_between_any_two_steps_ships_every_package_once
             await board.publisher("site").publish(site.folder / "other", request_id="before")
 
     asyncio.run(before())
-    monkeypatch.setattr(export_publisher, "BATCH_RECORDS", 3)
+    monkeypatch.setattr(export_publisher, "BATCH_RECORDS", 2)
     deaths, dead = 0, True
     while dead:
         with pytest.MonkeyPatch.context() as patch:
