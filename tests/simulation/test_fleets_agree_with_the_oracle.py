@@ -4,6 +4,7 @@ More seeds: ``make sim SEEDS=2000``, or ``CALLBOARD_SEEDS=1000:2000``. A failure
 """
 
 import os
+from importlib import import_module
 from pathlib import Path
 
 import pytest
@@ -19,6 +20,7 @@ QUICK_BUGS = (
     "a failed append counts as one",
     "every publisher is followed",
     "every status says imported",
+    "an event says imported of what failed",
 )
 """Bugs that a few seeds find, for every run of the tests; ``callboard simulate --planted`` hunts for all of them."""
 
@@ -68,6 +70,16 @@ def test_a_violation_is_told_with_what_replays_it_and_a_shorter_history_is_found
     assert (again.trace, again.violation) == (shorter.trace, shorter.violation)
     assert shorter.story.endswith(f"replay with: {shorter.plan.command}")
     assert shorter.plan.command.startswith(f"callboard simulate --seed {seed} ")
+
+
+@pytest.mark.parametrize(("bound", "most"), [("TURNS_MAX", 500), ("CPU_MAX_S", 0.01)])
+def test_a_simulation_that_does_not_end_is_ended_and_says_so(
+    bound: str, most: float, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(import_module("callboard.testing.simulation.run"), bound, most)
+    violation = run_seed(0).violation
+    assert violation is not None
+    assert violation.rule == "nobody is busy for ever"
 
 
 def test_what_was_not_tried_is_listed() -> None:

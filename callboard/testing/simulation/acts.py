@@ -103,8 +103,8 @@ class Trim(Act):
 
 @dataclass(frozen=True, slots=True)
 class Exchange(Act):
-    """Another log is put in place: a new one with nothing on it, ``replaced`` while everybody runs; or, with everybody
-    stopped, an ``older`` copy of ``back_s`` seconds ago.
+    """Another log is put in place: ``replaced`` by an empty one while everybody runs; or ``set back`` to a copy of
+    ``back_s`` seconds ago, with everybody stopped.
     """
 
     how: str

@@ -18,7 +18,8 @@ EFFECTS = tuple(
 
 COUNTED = (
     "gap in the log", "record repeated", "short answer", "refused in an outage", "blob missing", "blob corrupt",
-    "cut off", "Outage", "Trim", "Skew", "Lose", "Restart", "Kill", "Order", "Look", "CutOff", "Suspend", "Exchange",
+    "cut off", "Outage", "Trim", "Skew", "Lose", "Restart", "Kill", "Order", "Look", "CutOff", "Suspend",
+    "log replaced", "log set back",
 )  # fmt: skip
 """What else must have happened."""
 

@@ -103,7 +103,7 @@ def plan(seed: int) -> Plan:
         edges |= pair
         acts += _takeovers(more, tuple(pair))
     if more.random() < EXCHANGES:
-        how = more.choice(["replaced", "older", "older"])
+        how = more.choice(["replaced", "set back", "set back"])
         acts.append(Exchange(more.uniform(2.0, CHAOS_S), how, more.choice([0.2, 1.0, 5.0])))
     odds = {fault: share for fault in Fault if (share := rng.choice(ODDS))}
     return Plan(seed, rng.random() < 0.6, edges, tuple(acts), odds)

@@ -223,9 +223,10 @@ class Stage:
     async def _exchange(self, act: Exchange) -> None:
         """As the operations' manual says: stop everything before an older copy is put in place."""
         fleet = self._fleet
+        fleet.scene.count[f"log {act.how}"] += 1
         fleet.log.fail_for(EXCHANGE_S)
         since_ns = None
-        if act.how == "older":
+        if act.how == "set back":
             since_ns = fleet.simulation.clock.now().wall_ns - round(act.back_s * 1e9)
             for host in fleet.hosts.values():
                 host.lose(host=False, away_s=2 * EXCHANGE_S)
