@@ -1,15 +1,16 @@
 """What does a million packages cost the queue cache, and what does a queue over them?
 
-Run: ``python benchmarks/queue_cache.py [--quick]``; a quick run has 100,000 packages.
+Usage: ``python benchmarks/queue_cache.py [--packages 1000000] [--quick]``, half a minute; a quick run has 100,000.
 """
 
+import argparse
 import itertools
 import time
 import tracemalloc
 from collections.abc import Iterator
 from random import Random
 
-from report import Report, quick, rounds
+from report import Report, rounds
 
 from callboard.actors.decision import Effect, Input, Moment, Origin, Reply, Send
 from callboard.actors.publisher.package_index import PackageIndex
@@ -160,4 +161,7 @@ def main(count: int) -> None:
 
 
 if __name__ == "__main__":
-    main(100_000 if quick() else 1_000_000)
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--packages", type=int, default=1_000_000)
+    parser.add_argument("--quick", action="store_const", dest="packages", const=100_000)
+    main(parser.parse_args().packages)

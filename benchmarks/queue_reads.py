@@ -1,12 +1,14 @@
-"""What it takes to look at the queues of 100 subscribers over a million packages, from a running publisher.
+"""What it takes to look at the queues of 100 subscribers over a long history, from a running publisher.
 
-Usage: ``python benchmarks/queue_reads.py [--quick]``, some 3 minutes; a quick run has 100,000 packages.
+Usage: ``python benchmarks/queue_reads.py [--packages 200000] [--quick]``, some 1 minute; a full run has 1,000,000
+packages and takes 4, a quick one 20,000.
 
 Subscribers stand at even distances all over the history. Each question is mailed to the publisher's actors, as those of
 a board are. The peer asks the same of the SQLite log itself, which has the packages in a table but knows neither whose
 they are nor how large, so it only counts them, or fetches their records.
 """
 
+import argparse
 import asyncio
 import math
 import sqlite3
@@ -20,7 +22,7 @@ from random import Random
 
 from history import PUBLISHER, put_records, small_records
 from queue_cache import bytes_per_entry
-from report import Report, quick, rounds
+from report import Report, rounds
 
 from callboard import Callboard
 from callboard.actors.agent import Agent
@@ -30,7 +32,7 @@ from callboard.messages.event import Event
 from callboard.messages.mailbox import QueuePage, QueueQuery, QueueSize, Sizes, SizesQuery
 from callboard.messages.topics import Topics
 
-COUNTS = (10_000, 100_000, 1_000_000)
+PACKAGES, QUICK_PACKAGES = 200_000, 20_000
 SUBSCRIBERS, PAGE = 100, 100
 ROUNDS = 3
 QUESTIONS = 200
@@ -97,6 +99,15 @@ class Reads:
         return times[math.ceil(len(times) * 0.99) - 1]
 
 
+async def counted(agent: Agent) -> None:
+    """Wait until the whole history is in memory; an answer says how much of it still is not."""
+    left = 1
+    while left:
+        answer = await agent.ask(roles.QUEUE_CACHE, sizes(-1), ANSWER_S)
+        assert isinstance(answer, Sizes)
+        left = answer.queues[0].uncounted
+
+
 def measure(report: Report, run: asyncio.Runner, folder: Path, count: int, tell: bool) -> None:
     log = SqliteLog(folder)
     run.run(put_records(log, TOPIC, small_records(count, time.time_ns())))
@@ -107,7 +118,7 @@ def measure(report: Report, run: asyncio.Runner, folder: Path, count: int, tell:
     database = sqlite3.connect(f"file:{folder / TOPIC}.db?mode=ro", uri=True)
     reads, middle = Reads(run, agent, database, count), count // 2
     began = time.perf_counter()
-    run.run(agent.ask(roles.QUEUE_CACHE, sizes(-1), ANSWER_S))
+    run.run(counted(agent))
     loaded_s = time.perf_counter() - began
     questions = {
         "size": ("the size of a queue", sizes, SQL_COUNT, (), 0),
@@ -135,11 +146,14 @@ def measure(report: Report, run: asyncio.Runner, folder: Path, count: int, tell:
 
 
 def main() -> None:
-    report, counts = Report("queue_reads"), COUNTS[:-1] if quick() else COUNTS
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--packages", type=int, default=PACKAGES)
+    parser.add_argument("--quick", action="store_const", dest="packages", const=QUICK_PACKAGES)
+    packages, report = parser.parse_args().packages, Report("queue_reads")
     with asyncio.Runner() as run:
-        for count in counts:
+        for count in (packages // 10, packages):
             with tempfile.TemporaryDirectory() as folder:
-                measure(report, run, Path(folder), count, tell=count == counts[-1])
+                measure(report, run, Path(folder), count, tell=count == packages)
     report.write()
 
 
