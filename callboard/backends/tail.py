@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from callboard.backends.log import READ_BYTES_MAX, READ_RECORDS_MAX, Bounds, Capability, Log, Retention
 from callboard.backends.recent import Recent
 from callboard.backends.wake_up import WakeUp
-from callboard.errors import OffsetOutOfRange
+from callboard.errors import LogUnavailable, OffsetOutOfRange
 from callboard.messages.record import NewRecord, Record
 
 TAIL_BYTES_MAX = 32 << 20
@@ -76,11 +76,16 @@ class SharedTail:
         tail = self._tails[topic]
         loop = asyncio.get_running_loop()
         deadline = loop.time() + timeout_s
+        was_closed = self._closed
         try:
             if start > tail.recent.next:
                 await self._advance(topic, tail, start)
         except OffsetOutOfRange:
             return await self._log.wait(topic, start, timeout_s)
+        except LogUnavailable:
+            if was_closed or not self._closed:
+                raise
+            return False  # closed while we looked, as well as while we wait
         while tail.recent.covers(start) and not tail.recent.holds(start):
             left_s = deadline - loop.time()
             if self._closed:

@@ -124,3 +124,15 @@ def test_those_who_ask_for_the_identity_at_once_share_an_answer_that_was_looked_
         assert below.looks == 3  # the first one's, one for all who came during that, and the test's
 
     asyncio.run(scenario())
+
+
+def test_a_wait_whose_first_look_meets_the_close_ends_with_it() -> None:
+    async def scenario() -> None:
+        log = SharedTail(CountingLog())
+        await log.ensure(TOPIC)
+        waiting = asyncio.ensure_future(log.wait(TOPIC, 1, 30))
+        await asyncio.sleep(0)  # it is about to read
+        await log.close()
+        assert await waiting is False
+
+    asyncio.run(scenario())
