@@ -93,7 +93,7 @@ class SharedTail:
             if left_s <= 0:
                 break
             if tail.followed:
-                await asyncio.wait({tail.moved.next_ring()}, timeout=left_s)
+                await tail.moved.pause(left_s)
             elif not await self._follow(topic, tail, left_s):
                 return False
         return tail.recent.holds(start) or await self._log.wait(topic, start, max(0, deadline - loop.time()))

@@ -5,19 +5,23 @@ from collections.abc import Callable
 
 
 class WakeUp:
-    """Wakes every waiter at once, whatever their number, for the price of one future.
+    """Wakes every waiter at once, whatever their number.
 
     To be used from one event loop. Time is the loop's, so a loop with a virtual clock works as well.
     """
 
     def __init__(self) -> None:
         self._future: asyncio.Future[None] | None = None
+        self._waiters: dict[asyncio.Future[None], None] = {}  # in the order in which they came
 
     def ring(self) -> None:
         """Wake everyone who waits now."""
         future, self._future = self._future, None
-        if future is not None and not future.done():
-            future.set_result(None)
+        if future is not None:
+            _wake(future)
+        waiters, self._waiters = self._waiters, {}
+        for waiter in waiters:
+            _wake(waiter)
 
     def next_ring(self) -> asyncio.Future[None]:
         """The future of the next ring, shared by all.
@@ -28,6 +32,18 @@ class WakeUp:
             self._future = asyncio.get_running_loop().create_future()
         return self._future
 
+    async def pause(self, timeout_s: float) -> None:
+        """Wait for the next ring, or so long. Costs half of ``asyncio.wait``, which counts where hundreds wait."""
+        loop = asyncio.get_running_loop()
+        waiter: asyncio.Future[None] = loop.create_future()
+        timer = loop.call_later(timeout_s, _wake, waiter)
+        self._waiters[waiter] = None
+        try:
+            await waiter
+        finally:
+            timer.cancel()
+            self._waiters.pop(waiter, None)
+
     async def until(self, ready: Callable[[], bool], timeout_s: float) -> bool:
         """Wait until ``ready`` (asked again after each ring) or the timeout; whether it is ready."""
         loop = asyncio.get_running_loop()
@@ -36,5 +52,10 @@ class WakeUp:
             left_s = deadline - loop.time()
             if left_s <= 0:
                 return False
-            await asyncio.wait({self.next_ring()}, timeout=left_s)
+            await self.pause(left_s)
         return True
+
+
+def _wake(waiter: asyncio.Future[None]) -> None:
+    if not waiter.done():
+        waiter.set_result(None)
