@@ -29,7 +29,7 @@ def test_every_command_and_every_option_has_help(words):
     assert [parameter.name for parameter in command.params if not parameter.help] == []
 
 
-OWN_BOARD = {("demo",), ("chaos",), ("simulate",)}
+OWN_BOARD = {("demo",), ("chaos",), ("simulate",), ("pipeline", "demo")}
 """They make a board of their own, and so need no configuration."""
 
 
