@@ -104,14 +104,14 @@ class Fleet:
         return self.log.first(TOPICS.package)
 
     def passed(self, publisher: str) -> dict[str, int]:
-        """How far each subscriber is that this publisher has to know of; of a name the one that is furthest."""
-        found: dict[str, int] = {}
-        known_ns = self.scene.tenants.known_ns
-        for edge in self.edges.values():
-            heard_ns = known_ns.get(edge.subscriber, self._now_ns())
-            if edge.settings.follows_publisher(publisher) and self._now_ns() - heard_ns > KNOWN_S * 1e9:
-                found[edge.subscriber] = max(found.get(edge.subscriber, -1), edge.oracle.ledger.offset)
-        return found
+        """How far those subscribers have said to be that this publisher has to know of, by name."""
+        tenants = self.scene.tenants
+        return {
+            edge.subscriber: tenants.furthest[edge.subscriber]
+            for edge in self.edges.values()
+            if edge.settings.follows_publisher(publisher)
+            and self._now_ns() - tenants.known_ns.get(edge.subscriber, self._now_ns()) > KNOWN_S * 1e9
+        }
 
     async def start(self) -> None:
         """Start everybody."""

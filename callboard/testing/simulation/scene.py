@@ -107,8 +107,7 @@ class Scene:
         self.histories.append(History(log_id, self.packages, cut))
         self._settled_ns = self.tenants.now_ns() + round(SETTLE_S * 1e9)
         self.statuses.clear()
-        self.tenants.held.clear()
-        self.tenants.known_ns.clear()
+        self.tenants.forget()
         self.events.forget()
         for record in kept.get(TOPICS.status, ()):
             told = open_record(record, (PackageStatusMessage, CommandResultMessage))

@@ -29,11 +29,19 @@ class Tenants:
     held: dict[str, Tenant] = field(default_factory=dict)
     known_ns: dict[str, int] = field(default_factory=dict)
     """When a name was first spoken of."""
+    furthest: dict[str, int] = field(default_factory=dict)
+    """How far a subscriber has said that it is, by name; a host that dies may be set back behind what it said."""
+
+    def forget(self) -> None:
+        """Another log is in place, and says other things."""
+        for known in (self.held, self.known_ns, self.furthest):
+            known.clear()
 
     def heard(self, said: DiscoveryMessage, now_ns: int) -> None:
         """An announcement is on the log, since now."""
         name, who = said.subscriber, (said.subscriber_instance, said.place)
         self.known_ns.setdefault(name, now_ns)
+        self.furthest[name] = max(self.furthest.get(name, -1), said.offset)
         tenant = self.held.get(name)
         if tenant is not None and tenant.who != who and now_ns <= tenant.until_ns:
             return

@@ -23,7 +23,7 @@ from callboard.messages.mailbox import (
 from callboard.testing.simulation.fleet import Fleet
 
 ASK_S = 15.0
-"""A question about the fleet waits for a read that is under way, ten seconds, where the log ends with a gap."""
+"""Virtual seconds that an answer may take: a read of the log may be under way, or fail."""
 AGREE_S = 90.0
 """Virtual seconds in which views must agree with the log when nothing happens any more."""
 AGAIN_S = 1.0
@@ -111,12 +111,13 @@ def _queues(fleet: Fleet) -> tuple[QueueSize, ...]:
 
 
 def _of(fleet: Fleet, publisher: str, after: int) -> list[int]:
-    """The offsets of a queue. What cannot be read is in everybody's, and a test is in none."""
+    """The offsets of a queue. What cannot be read is there, too, by its header, and a test is in none."""
     return sorted(
         offset
         for offset, sent in fleet.scene.packages.items()
         if offset > after
-        and (sent.act.harm == "newer" or (publisher in ("", sent.act.publisher) and sent.act.kind is not Kind.TEST))
+        and publisher in ("", sent.act.publisher)
+        and (sent.act.harm == "newer" or sent.act.kind is not Kind.TEST)
     )
 
 
