@@ -3,10 +3,15 @@
 PYTHON ?= python3
 ARGS ?=
 SECONDS ?= 60
+WORKERS ?= 2
 VENV := .venv
 BIN := $(VENV)/bin
 PIP := $(BIN)/python -m pip --quiet --disable-pip-version-check
 GENERATE := $(BIN)/python callboard/messages/proto/generate.py
+# A file is tested by one process. ARGS=-n0 does without others, for --pdb.
+PYTEST := $(BIN)/python -m pytest -n $(WORKERS) --dist loadfile
+
+unexport PYTHONDONTWRITEBYTECODE # the tests start thousands of processes, each of which would compile all of callboard
 
 .DEFAULT_GOAL := help
 .DELETE_ON_ERROR:
@@ -24,10 +29,11 @@ pipeline-demo: $(VENV)/.ready-spark ## Archive a log, trim it, lose it, restore 
 	@$(BIN)/callboard pipeline demo $(ARGS)
 
 test: $(VENV)/.ready-test ## Run all tests that need nothing but Python, for example: make test ARGS="-k queue".
-	@$(BIN)/python -m pytest -m "not (kafka or postgres or s3 or spark)" $(ARGS)
+	@$(PYTEST) -m "not (kafka or postgres or s3 or spark)" $(ARGS)
 
 test-servers: $(VENV)/.ready-spark ## Run the tests with real Kafka, PostgreSQL and S3 servers, and Spark; needs Java and Maven.
-	@$(BIN)/python -m pytest -m "kafka or postgres or s3 or spark" $(ARGS)
+	@-$(BIN)/python deploy/kafka/broker.py fetch # once, for all; if it cannot be had, the tests say so
+	@$(PYTEST) -m "kafka or postgres or s3 or spark" $(ARGS)
 
 conformance: $(VENV)/.ready-test ## Show every check on every log, blob store and repository; needs Java and Maven.
 	@$(BIN)/python -m callboard.testing.conformance $(ARGS)
@@ -36,14 +42,14 @@ planted-bugs: $(VENV)/.ready-test ## Show that the conformance suites catch ever
 	@$(BIN)/python -m callboard.testing.conformance planted $(ARGS)
 
 behaviours: $(VENV)/.ready-test ## Run the tests that prove a behaviour, and write docs/behaviours.md from what comes of them.
-	@$(BIN)/python -m pytest -m "proves and not (kafka or postgres or s3)" --behaviours $(ARGS)
+	@$(PYTEST) -m "proves and not (kafka or postgres or s3)" --behaviours $(ARGS)
 
 fuzz: $(VENV)/.ready-fuzz ## Feed made-up bytes to every reader, each for some time: make fuzz SECONDS=600.
 	@$(BIN)/python tests/fuzz/fuzz.py $(SECONDS) $(ARGS)
 
 endurance: $(VENV)/.ready-test ## Have ten processes append for a minute each on PostgreSQL and Kafka, and count what came of it.
 	@CALLBOARD_LONG=1 $(BIN)/python -m pytest -s tests/conformance/postgres/test_append_order.py \
-	  tests/conformance/kafka/test_ten_writers.py $(ARGS)
+	  tests/conformance/kafka/test_ten_writers.py tests/chaos/test_repository_*.py $(ARGS)
 
 chaos: $(VENV)/.ready-test ## Strike a fleet on SQLite, PostgreSQL and Kafka for a minute each; ARGS="--subscribers 20 --minutes 2".
 	@for log in $(or $(ON),sqlite postgres kafka); do $(BIN)/callboard chaos --on $$log $(ARGS) || exit 1; done

@@ -5,6 +5,8 @@ With ``--behaviours`` the run writes the page that says which behaviours its tes
 
 import multiprocessing
 import os
+import shutil
+import signal
 import tempfile
 import threading
 import time
@@ -19,6 +21,10 @@ GRACE_S = 30.0
 """How long after a test its threads and processes may take to end: some are told to, but not waited for."""
 
 POLL_S = 0.01
+
+_MEMORY = Path("/dev/shm")
+_ROOM_BYTES = 4 << 30
+"""Ten times what the tests keep at once. In memory, files behave the same, and a sync takes no time."""
 
 _TIMEOUT_THREAD = "pytest_timeout"
 _RESOURCE_TRACKER = "multiprocessing.resource_tracker"
@@ -103,6 +109,11 @@ def pytest_addoption(parser: pytest.Parser) -> None:
 
 
 def pytest_configure(config: pytest.Config) -> None:
+    # What a script starts in the background ignores it, as do its children then.
+    signal.signal(signal.SIGINT, signal.default_int_handler)
+    if "TMPDIR" not in os.environ and os.access(_MEMORY, os.W_OK) and shutil.disk_usage(_MEMORY).free > _ROOM_BYTES:
+        os.environ["TMPDIR"] = str(_MEMORY)
+        tempfile.tempdir = None  # so that it is looked up again
     if config.getoption("--behaviours") and not hasattr(config, "workerinput"):  # of several processes, the first
         config.pluginmanager.register(_Witness(config))
 

@@ -5,6 +5,7 @@ signatures. Both create an object only if it is absent when they are asked to.
 """
 
 import asyncio
+import fcntl
 import hashlib
 import os
 import shutil
@@ -120,20 +121,27 @@ def _s3proxy_jar() -> Path:
     _, name, version, kind, classifier = S3PROXY.split(":")
     jar = cache / f"{name}-{version}-{classifier}.{kind}"
     if not jar.exists():
-        maven = shutil.which("mvn")
-        if maven is None:
-            raise RuntimeError(f"S3Proxy is fetched with Maven; install mvn, or put the jar at {jar}")
         cache.mkdir(parents=True, exist_ok=True)
-        command = [maven, "--batch-mode", "--quiet", "dependency:copy", f"-Dartifact={S3PROXY}",
-                   f"-DoutputDirectory={cache}"]  # fmt: skip
-        done = subprocess.run(  # noqa: S603
-            command, cwd=cache, capture_output=True, text=True, check=False, timeout=FETCH_TIMEOUT_S
-        )
-        if done.returncode:
-            raise RuntimeError(f"Maven cannot bring {S3PROXY}:\n{done.stdout}{done.stderr}")
+        with (cache / "fetching").open("w") as turn:
+            fcntl.flock(turn, fcntl.LOCK_EX)
+            if not jar.exists():  # brought by another process meanwhile
+                _fetch(jar)
     if hashlib.sha256(jar.read_bytes()).hexdigest() != S3PROXY_SHA256:
         raise RuntimeError(f"{jar} is not the {name} {version} that was tested; remove the file and try again")
     return jar
+
+
+def _fetch(jar: Path) -> None:
+    maven = shutil.which("mvn")
+    if maven is None:
+        raise RuntimeError(f"S3Proxy is fetched with Maven; install mvn, or put the jar at {jar}")
+    command = [maven, "--batch-mode", "--quiet", "dependency:copy", f"-Dartifact={S3PROXY}",
+               f"-DoutputDirectory={jar.parent}"]  # fmt: skip
+    done = subprocess.run(  # noqa: S603
+        command, cwd=jar.parent, capture_output=True, text=True, check=False, timeout=FETCH_TIMEOUT_S
+    )
+    if done.returncode:
+        raise RuntimeError(f"Maven cannot bring {S3PROXY}:\n{done.stdout}{done.stderr}")
 
 
 @contextmanager
