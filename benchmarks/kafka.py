@@ -30,10 +30,10 @@ RUN_S = 0.3
 
 CALLERS = (1, 10, 100)
 SIZES = {200: "200 B", 10_000: "10 kB", 100_000: "100 kB"}
-READ_BYTES = 24 << 20
+READ_BYTES = 12 << 20
 """What one catch-up reads, or ``READ_RECORDS`` if that is less."""
 
-READ_RECORDS = 50_000
+READ_RECORDS = 25_000
 POLL_MS = 5
 """What the peers' consumers let the broker wait at the end: going back to the start, they wait this out first."""
 

@@ -24,9 +24,9 @@ from callboard.backends.logs.sqlite import SqliteLog, schema, writer
 from callboard.messages.record import Headers, NewRecord, pack_headers
 
 ROUNDS = 5
-APPEND_S = 0.4
-CATCH_UP_BYTES = 20_000_000
-CATCH_UP_RECORDS_MAX = 50_000
+APPEND_S = 0.3
+CATCH_UP_BYTES = 10_000_000
+CATCH_UP_RECORDS_MAX = 25_000
 TOPIC = "package"
 
 HEADERS: Headers = (

@@ -39,7 +39,7 @@ class Load(NamedTuple):
     size: int
 
 
-LOADS = {"10 files of 4 kB": Load(200, 10, 4096), "one file of 4 MB": Load(20, 1, 4 << 20)}
+LOADS = {"10 files of 4 kB": Load(50, 10, 4096), "one file of 4 MB": Load(5, 1, 4 << 20)}
 
 
 def main() -> None:
