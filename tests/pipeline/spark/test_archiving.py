@@ -5,6 +5,7 @@ import json
 import os
 import signal
 import threading
+from itertools import pairwise
 from pathlib import Path
 
 import pytest
@@ -28,11 +29,11 @@ STATUS = PackageStatusMessage(
 )
 
 
-def package(number: int, **more: str) -> NewRecord:
+def package(number: int) -> NewRecord:
     message = PackageMessage(
         publisher_instance="i", publisher="blue", package_id=f"{number}", kind=Kind.ADD, content=os.urandom(50)
     )
-    return new_record(message, record_id=f"{number}", time_ns=number + 1, producer="blue/i", key=f"key-{number}", **more)
+    return new_record(message, record_id=f"{number}", time_ns=number + 1, producer="blue/i", key=f"key-{number}")
 
 
 def strangers() -> list[NewRecord]:
@@ -96,7 +97,7 @@ class Place:
 
 
 @pytest.fixture(params=["sqlite_log", "postgres_log"])
-def log(request, server):  # noqa: ARG001 - the server outlives both
+def log(request, server):
     return request.getfixturevalue(request.param)
 
 
@@ -219,3 +220,17 @@ def test_a_hole_that_is_accepted_is_noted(place, sqlite_log):
     assert place.archive(accept_hole=True).error is None
     with pytest.raises(ArchiveHole, match=f"from {PACKAGES + 1} up to {PACKAGES + 10}"):
         place.rows(TOPICS[0])
+
+
+@pytest.mark.parametrize(
+    ("start", "end", "most", "side_by_side", "tasks"),
+    [(1, 2, 10, 2, 1), (5, 15_005, 10**6, 4, 1), (0, 50_000, 10**6, 2, 2), (0, 50_001, 25_000, 2, 4),
+     (7, 10**6, 1, 3, 12)],
+)  # fmt: skip
+def test_ranges_follow_one_another_and_there_are_as_many_as_pay(start, end, most, side_by_side, tasks):
+    ranges = archiver.divided(start, end, most, side_by_side)
+    assert len(ranges) == tasks
+    assert ranges[0][0] == start
+    assert all(before[1] == after[0] for before, after in pairwise(ranges))
+    assert all(0 < high - low <= most for low, high in ranges)
+    assert (ranges[-1][1] == end) == (tasks < side_by_side * archiver.WAVE_TASKS)
