@@ -2,7 +2,7 @@
 
 from collections.abc import Iterable, Iterator
 
-from rich.console import Group, RenderableType
+from rich.console import Console, ConsoleOptions, Group, RenderableType, RenderResult
 from rich.padding import Padding
 from rich.table import Table
 from rich.text import Text
@@ -12,6 +12,9 @@ from callboard.app.views import BoardStatus, FarmQueue, HeldUp, PublisherStatus,
 from callboard.cli.output import age, count, size, state_text, table
 
 NOBODY = "no subscriber was ever heard of; start one with `callboard run subscriber NAME --into DIR`"
+
+BESIDE_CELLS = 20
+"""What a command does is written beside it if it has so much room, which few words exceed."""
 
 
 def draw(view: BoardStatus, left: Iterable[Outlook] = ()) -> Group:
@@ -82,17 +85,29 @@ def _story(row: SubscriberStatus, left_s: float | None) -> Iterator[RenderableTy
     if left_s is not None:
         yield Text(f"falls out of retention in about {age(left_s)}, at the present rate", "bold red")
     if remedies := [remedy for trouble in row.troubles for remedy in trouble.remedies]:
-        yield _commands(remedies)
+        yield _Commands(remedies)
 
 
-def _commands(remedies: Iterable[Remedy]) -> Table:
-    """Commands never wrap, so that they can be copied; what they do stands beside them."""
-    grid = Table.grid(padding=(0, 2, 0, 0))
-    grid.add_column(no_wrap=True, style="cyan")
-    grid.add_column(style="dim")
-    for remedy in remedies:
-        grid.add_row(Text(f"$ {remedy.command}"), Text(remedy.does))
-    return grid
+class _Commands:
+    """Commands never wrap, so that they can be copied; what they do stands beside them, or below where it is narrow."""
+
+    def __init__(self, remedies: Iterable[Remedy]) -> None:
+        self._remedies = tuple(remedies)
+
+    def __rich_console__(self, console: Console, options: ConsoleOptions) -> RenderResult:
+        """Draw them for a console of this width."""
+        lines = [(Text(f"$ {each.command}", "cyan", no_wrap=True), Text(each.does, "dim")) for each in self._remedies]
+        if max(command.cell_len for command, _ in lines) + 2 + BESIDE_CELLS <= options.max_width:
+            grid = Table.grid(padding=(0, 2, 0, 0))
+            grid.add_column(no_wrap=True)
+            for line in lines:
+                grid.add_row(*line)
+            yield grid
+            return
+        for command, does in lines:
+            command.overflow = "ignore"
+            yield command
+            yield Padding(does, (0, 0, 0, 4))
 
 
 def _publishers(publishers: Iterable[PublisherStatus]) -> Table:

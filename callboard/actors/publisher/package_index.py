@@ -10,7 +10,7 @@ from callboard.messages.distribution import Kind
 from callboard.messages.mailbox import PackagesSeen, QueueSize
 
 EVERY_QUEUE = ""
-"""Where packages go that cannot be decoded: their publisher is unknown, and they block every subscriber."""
+"""Where packages go that name no publisher, and cannot be decoded: they block every subscriber."""
 
 
 class Queue(NamedTuple):

@@ -8,11 +8,14 @@ from callboard.messages.record import Record
 
 
 def summarise(record: Record) -> PackageSummary:
-    """What a queue shows of a record. One that cannot be decoded is never dropped: ``problem`` says why."""
+    """What a queue shows of a record. One that cannot be decoded is never dropped: ``problem`` says why, and the header
+    of whom it is, by which subscribers that do not follow that one pass it over, too.
+    """
     try:
         message = open_record(record, PackageMessage)
     except (SchemaTooNew, Undecodable) as error:
-        return PackageSummary(offset=record.offset, time_ns=record.time_ns, problem=str(error))
+        publisher = record.header("publisher")
+        return PackageSummary(offset=record.offset, time_ns=record.time_ns, publisher=publisher, problem=str(error))
     return PackageSummary(
         offset=record.offset,
         time_ns=record.time_ns,

@@ -19,14 +19,17 @@ from callboard.actors.decision import (
 )
 from callboard.actors.effects import FindBounds, LogRead, ReadLog, TopicBounds
 from callboard.actors.publisher.head_poller import HeadPoller, HeadPollerSettings
+from callboard.actors.publisher.package_index import PackageIndex
 from callboard.actors.publisher.summary import summarise
 from callboard.actors.publisher.tail_poller import TailPoller, TailPollerSettings
+from callboard.actors.subscriber.parcel import parcel
 from callboard.errors import LogUnavailable, OffsetOutOfRange
 from callboard.messages.distribution import Kind, PackageMessage
 from callboard.messages.event import Event
 from callboard.messages.headers import new_record
 from callboard.messages.mailbox import PackagesSeen, RangeDone, RangeWanted
 from callboard.messages.record import NewRecord, Record, pack_headers
+from callboard.testing.subscriber_example import settings
 
 NOW = Moment(1000, 0.0)
 FIND = FindBounds("p")
@@ -75,6 +78,20 @@ def test_a_record_that_cannot_be_decoded_becomes_a_summary_that_says_so() -> Non
     assert "header 'type'" in summarise(Record(offset=7, time_ns=7, payload=b"")).problem
     newer = NewRecord(payload=b"", headers=(("type", "PackageMessage"), ("version", "99.0"))).at(7, 7)
     assert "upgrade" in summarise(newer).problem
+
+
+def test_a_record_that_cannot_be_decoded_is_in_the_queues_of_those_that_do_not_pass_it_over() -> None:
+    new = new_record(
+        PackageMessage(publisher_instance="i", publisher="site", package_id="p", kind=Kind.ADD),
+        record_id="r", time_ns=5, producer="test",
+    )  # fmt: skip
+    broken = Record(offset=7, time_ns=7, payload=b"\xff", header_block=pack_headers(new.headers))
+    index = PackageIndex("L1", 7)
+    index.add(PackagesSeen(log_id="L1", start=7, stop=8, packages=(summarise(broken),)))
+    for follows in ("site", "news"):
+        foreign = parcel(broken, settings(follows=(follows,))).foreign
+        assert index.queue(follows, -1).size == (0 if foreign else 1)
+    assert parcel(broken, settings(follows=("news",))).foreign
 
 
 def test_no_claim_of_a_package_reaches_the_figures_of_a_queue() -> None:

@@ -83,6 +83,15 @@ def test_no_line_is_wider_than_the_terminal_and_no_command_is_broken(troubled: A
     assert commands == shown
 
 
+def test_where_it_is_narrow_a_command_is_whole_and_what_it_does_below_it(board: Any) -> None:
+    board.package()
+    board.announce("edge-with-a-long-name", 0, State.PAUSED, reason="paused by kim")
+    lines = rendered(board.status(), width=50).splitlines()
+    at = lines.index("  $ callboard resume edge-with-a-long-name")
+    assert lines[at + 1] == "      goes on"
+    assert "  $ callboard resume edge-with-a-long-name  goes on" in rendered(board.status(), width=80).splitlines()
+
+
 def test_colours_are_only_for_a_terminal(troubled: Any) -> None:
     view = troubled.status()
     assert "\x1b[" not in rendered(view)
