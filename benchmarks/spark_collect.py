@@ -1,4 +1,4 @@
-"""The join by which ``callboard pipeline collect`` finds unused blobs, beside a join by the key and a dict of Python's.
+"""The join by which ``callboard pipeline collect`` finds unused blobs, beside simpler ones and a dict of Python's.
 
 Needs the extra ``spark`` and Java. ``--keys`` sets the size, 20 million if nothing else is said; from 10^5 on it is
 asked at every power of ten up to it, and at itself, to show how it grows. Six of ten keys are needed. Everything begins
@@ -37,6 +37,13 @@ def by_key(stored: DataFrame, needed: DataFrame, tasks: int) -> DataFrame:
     return left.join(right, "key", "left_anti")
 
 
+def by_hash(stored: DataFrame, needed: DataFrame, tasks: int) -> DataFrame:
+    """Without a look at the keys: of two with the same hash, one that is not needed is kept."""
+    hashed = sql.xxhash64("key").alias("hash")
+    left = stored.select("*", hashed).repartition(tasks, "hash")
+    return left.join(needed.select(hashed).repartition(tasks, "hash"), "hash", "left_anti")
+
+
 def in_spark(spark, folder: Path, count: int, join: Callable[[DataFrame, DataFrame, int], DataFrame]) -> None:
     stored, needed = (spark.read.parquet(str(folder / name)) for name in ("stored", "needed"))
     tasks = max(TASKS, -(-count // KEYS_PER_TASK))
@@ -73,13 +80,15 @@ def measure(report: Report, spark, folder: Path, count: int) -> None:
     contestants = {
         "ours": rate(count, lambda: in_spark(spark, folder, count, unused)),
         "by key": rate(count, lambda: in_spark(spark, folder, count, by_key)),
+        "by hash": rate(count, lambda: in_spark(spark, folder, count, by_hash)),
         "python": rate(count, lambda: in_python(folder, count)),
     }
     large = count >= LARGE
     figures = rounds(1 if large else ROUNDS, contestants, warm_up=not large)
     took = f"{count / sorted(figures['ours'])[len(figures['ours']) // 2]:.1f} s"
     question = f"unused ones of {count:,} blobs"
-    for name, peer in (("by key", "joined by key alone"), ("python", "a dict, one process")):
+    peers = (("by key", "joined by key alone"), ("by hash", "joined by hash alone"), ("python", "a dict, one process"))
+    for name, peer in peers:
         report.row(question, figures["ours"], figures[name], unit="keys/s", peer_name=peer, note=took)
 
 

@@ -114,7 +114,7 @@ def sweep(run: Run, folder: Path, grace_s: float, max_share: float) -> tuple[Swe
 def unused(stored: DataFrame, needed: DataFrame, tasks: int) -> DataFrame:
     """The rows of ``stored`` whose ``key`` is not in ``needed``.
 
-    Sorted and joined by a hash of the key, which takes half of the time; then keys are compared, so it is exact.
+    Sorted and joined by a hash of the key, whose 64 bits are compared at once; then keys are compared, so it is exact.
     """
     hashed = sql.xxhash64("key").alias("hash")
     left = stored.select("*", hashed).repartition(tasks, "hash", "key")
