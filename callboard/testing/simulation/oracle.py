@@ -140,7 +140,7 @@ class Oracle:
             self._excuses.calls.clear()
             return True
         here, there = _record_id(self._packages, new.offset), _record_id(histories[newest].packages, new.offset)
-        if new.offset < histories[newest].cut or here != there == new.record_id:
+        if new.offset < histories[newest].cut or (new.record_id and here != there == new.record_id):
             known = old.offset < histories[newest].cut
             self._demand(known, "an exchanged log is noticed", f"offset {old.offset} was of another one")
             self._history = newest
