@@ -2,6 +2,7 @@
 
 import asyncio
 import hashlib
+from dataclasses import replace
 from pathlib import Path
 from random import Random
 
@@ -16,6 +17,7 @@ from callboard.messages.record import NewRecord
 from callboard.pipeline.collect import mark, sweep, unused
 from callboard.pipeline.references import references, spans
 from callboard.pipeline.run import Run
+from callboard.pipeline.stored_blobs import removed
 
 DAY_S = 24 * 3600.0
 DAY_NS = int(DAY_S * 1e9)
@@ -47,6 +49,10 @@ def listing(number: int) -> CommandResultMessage:
 
 
 STATUS = PackageStatusMessage(subscriber_instance="i", subscriber="s", publisher="p", offset=1, status=Status.IMPORTED)
+
+
+class Killed(BaseException):
+    """Nothing may catch it, as nothing catches a kill."""
 
 
 class Board:
@@ -122,7 +128,9 @@ def fill(board: Board) -> set[int]:
 
 @pytest.mark.timeout(600)
 @pytest.mark.proves("F22", "F23")
-def test_what_neither_log_nor_archive_needs_is_found_and_a_grace_later_removed_unless_it_was_used_again(board):
+def test_what_neither_log_nor_archive_needs_is_found_and_a_grace_later_removed_unless_it_was_used_again(
+    board, monkeypatch
+):
     needed = fill(board)
     board.put(*range(BLOBS - 1))
     board.now_ns += 2 * DAY_NS
@@ -138,7 +146,7 @@ def test_what_neither_log_nor_archive_needs_is_found_and_a_grace_later_removed_u
     board.now_ns += DAY_NS - 1
     with pytest.raises(RequestRefused, match="under quarantine until"):
         sweep(board.run(), board.out, DAY_S, max_share=1)
-    put_again, referred_to, listed, *_ = sorted(garbage)
+    put_again, referred_to, listed, put_at_last, *_ = sorted(garbage)
     board.put(put_again)  # by a publisher whose package is still to come
     board.log.append("package", package(referred_to))
     board.log.append("status", listing(listed))
@@ -147,26 +155,56 @@ def test_what_neither_log_nor_archive_needs_is_found_and_a_grace_later_removed_u
         sweep(board.run(), board.out, DAY_S, max_share=0.01)
     with pytest.raises(RequestRefused, match="name it again"):
         sweep(board.run(archived=False), board.out, DAY_S, max_share=1)
+
+    def late(*told):  # a publisher comes when the log was read and nothing is removed yet
+        board.put(put_at_last)
+        return removed(*told)
+
+    monkeypatch.setattr("callboard.pipeline.collect.removed", late)
     swept, _ = sweep(board.run(), board.out, DAY_S, max_share=1)
-    assert board.holds() == set(range(BLOBS)) - garbage | {put_again, referred_to, listed}
-    assert (swept.needed, swept.removed) == (2, len(garbage) - 3)
+    assert board.holds() == set(range(BLOBS)) - garbage | {put_again, referred_to, listed, put_at_last}
+    assert (swept.needed, swept.removed) == (2, len(garbage) - 4)
     with pytest.raises(RequestRefused, match="to find more"):
         sweep(board.run(), board.out, DAY_S, max_share=1)
 
 
 @pytest.mark.timeout(600)
-def test_a_sweep_that_dies_after_any_step_is_completed_by_the_next(board, monkeypatch):
+def test_a_collection_that_dies_before_within_or_after_the_removal_is_completed_by_the_next(board):
+    def run(dies_at: str = "") -> Run:
+        def step(name: str) -> None:
+            if name == dies_at:
+                raise Killed
+
+        return replace(board.run(archived=False), on_step=step)
+
+    def sweep_dying(place: str, dying) -> None:
+        with pytest.MonkeyPatch.context() as patch:
+            patch.setattr(f"callboard.pipeline.collect.{place}", dying)
+            with pytest.raises(Killed):
+                sweep(run(), board.out, DAY_S, max_share=1)
+
+    def half(blobs, *told):
+        assert removed(blobs.limit(20), *told).count() == 20
+        raise Killed
+
+    def never(*_):
+        raise Killed
+
     board.put(*range(40))
     board.now_ns += 2 * DAY_NS
-    mark(board.run(archived=False), board.out, DAY_S)
+    with pytest.raises(Killed):
+        mark(run("writing candidates"), board.out, DAY_S)
+    with pytest.raises(RequestRefused, match="no blobs are under quarantine"):
+        sweep(run(), board.out, DAY_S, max_share=1)
+    board.now_ns += 1
+    mark(run(), board.out, DAY_S)
     board.now_ns += DAY_NS
-    dies = pytest.MonkeyPatch()
-    dies.setattr("callboard.pipeline.collect.write_document", lambda *_: 1 / 0)  # all is removed, nobody knows
-    with pytest.raises(ZeroDivisionError):
-        sweep(board.run(archived=False), board.out, DAY_S, max_share=1)
-    dies.undo()
-    board.put(7)  # shipped again meanwhile
-    swept, _ = sweep(board.run(archived=False), board.out, DAY_S, max_share=1)
+    sweep_dying("removed", half)
+    assert len(board.holds()) == 20
+    board.put(7)  # shipped again meanwhile, if not for the first time
+    sweep_dying("write_document", never)
+    assert board.holds() == {7}
+    swept, _ = sweep(run(), board.out, DAY_S, max_share=1)
     assert (swept.candidates, swept.removed) == (40, 0)
     assert board.holds() == {7}
 
