@@ -194,9 +194,9 @@ class QueueCache:
                 continue
             if isinstance(query, QueueQuery) and glimpse is None:
                 start = max(reach(query), coverage.first)
-                glimpse = Glimpse(query, start, min(start + GLIMPSE_OFFSETS, coverage.start))
-                self._waiting[origin] = Waiting(query, until_s, glimpse)
-                yield self._look(glimpse)
+                begun = Glimpse(query, start, min(start + GLIMPSE_OFFSETS, coverage.start))
+                self._waiting[origin] = Waiting(query, until_s, begun)
+                yield self._look(begun)
             elif glimpse is None or glimpse.ready:
                 yield from self._estimate(origin, query, glimpse)
         if self._waiting:
