@@ -6,6 +6,7 @@ import os
 import sys
 import threading
 from collections.abc import AsyncIterator, Callable
+from concurrent.futures import CancelledError
 from typing import Any, Literal
 
 from pydantic import BaseModel, ConfigDict, ValidationError
@@ -96,7 +97,12 @@ async def _lines() -> AsyncIterator[bytes]:
     loop = asyncio.get_running_loop()
 
     def pass_on(line: bytes | None) -> None:
-        asyncio.run_coroutine_threadsafe(lines.put(line), loop).result()
+        putting = lines.put(line)
+        try:
+            asyncio.run_coroutine_threadsafe(putting, loop).result()
+        except (CancelledError, RuntimeError):  # the loop is being closed, or is: nobody takes requests any more
+            putting.close()
+            raise SystemExit from None  # which ends this thread without a word
 
     threading.Thread(target=_read, args=(pass_on,), name="callboard-requests", daemon=True).start()
     while (line := await lines.get()) is not None:
