@@ -1,7 +1,7 @@
 """Which fault met which effect how often: what a run has really tried.
 
-Every pair can occur: each effect makes a call that can fail and hang before its deed and after it, and is carried out in
-a process on a host. So a pair that has not occurred was left out by chance, for which more seeds are the remedy.
+Every pair can occur: each effect makes a call that can fail and hang before its deed and after it, and is carried out
+in a process on a host. So a pair that has not occurred was left out by chance, for which more seeds are the remedy.
 """
 
 from collections import Counter
