@@ -14,7 +14,7 @@ from pathlib import Path
 import pyarrow.parquet as pq
 from pyspark.sql import DataFrame
 from pyspark.sql import functions as sql
-from report import Report, rounds
+from report import Report, quick, rounds
 
 from callboard.pipeline.collect import KEYS_PER_TASK, unused
 from callboard.pipeline.session import open_session
@@ -94,7 +94,8 @@ def measure(report: Report, spark, folder: Path, count: int) -> None:
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--keys", type=int, default=20_000_000, help="a multiple of 1000")
+    parser.add_argument("--keys", type=int, default=100_000 if quick() else 20_000_000, help="a multiple of 1000")
+    parser.add_argument("--quick", action="store_true", help="100 000 keys")
     said = parser.parse_args()
     report, sizes = Report("spark_collect"), []
     while (size := 100_000 * 10 ** len(sizes)) < said.keys:
