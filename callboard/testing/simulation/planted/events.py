@@ -1,6 +1,5 @@
 """Bugs in what is told of packages."""
 
-from dataclasses import replace
 from typing import Any
 
 from callboard.actors.publisher import event_strand, notifier, outcome_strand
@@ -27,14 +26,6 @@ def _ahead(right: Any) -> Any:
     return property(mark)
 
 
-def _key_of_record(right: Any) -> Any:
-    def outcome_event(kind: str, status: Any, record: Any) -> Any:
-        event = right(kind, status, record)
-        return replace(event, dedup_key=f"{event.dedup_key}@{record.offset}")
-
-    return outcome_event
-
-
 def _every_status(right: Any) -> Any:
     return right | {"imported": tuple(status for told_of in right.values() for status in told_of)}
 
@@ -42,6 +33,5 @@ def _every_status(right: Any) -> Any:
 BUGS = (
     Patch("a package is distributed when one subscriber has it", notifier, "slowest", _hasty),
     Patch("marks run ahead of the events", event_strand.Strand, "mark", _ahead),
-    Patch("a status that is repeated is another event", outcome_strand, "outcome_event", _key_of_record),
     Patch("an event says imported of what failed", outcome_strand, "OUTCOMES", _every_status),
 )
