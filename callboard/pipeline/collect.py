@@ -114,12 +114,12 @@ def sweep(run: Run, folder: Path, grace_s: float, max_share: float) -> tuple[Swe
 def unused(stored: DataFrame, needed: DataFrame, tasks: int) -> DataFrame:
     """The rows of ``stored`` whose ``key`` is not in ``needed``.
 
-    Sorted and joined by a hash of the key, whose 64 bits are compared at once; then keys are compared, so it is exact.
+    Joined by a hash of the key, which takes half of the time. What differs in the hash differs in the key, so that
+    nothing needed is among them; if two keys have the same hash, one that nobody needs may be kept.
     """
     hashed = sql.xxhash64("key").alias("hash")
-    left = stored.select("*", hashed).repartition(tasks, "hash", "key")
-    right = needed.select(hashed, "key").repartition(tasks, "hash", "key")
-    return left.join(right, ["hash", "key"], "left_anti").drop("hash")
+    left, right = stored.select("*", hashed), needed.select(hashed)
+    return left.repartition(tasks, "hash").join(right.repartition(tasks, "hash"), "hash", "left_anti").drop("hash")
 
 
 def _tasks(run: Run, keys: int) -> int:
