@@ -42,8 +42,9 @@ RARE = 4.0
 SLOW_S = 0.8
 """How long a slow call takes at most: longer than timers run that wait for another try, shorter than time-outs."""
 
-HANG_S = 1e6
-"""A killed actor's effect is cancelled within this time: at once."""
+HANG_S = 1.0
+"""A killed actor's effect is cancelled at once. One that is not cancelled within this time goes on: the kill has hit
+the predecessor of its actor, which was dead already, and nobody would ever end the wait."""
 
 
 @dataclass(slots=True)
