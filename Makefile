@@ -17,7 +17,7 @@ unexport PYTHONDONTWRITEBYTECODE # the tests start thousands of processes, each 
 .DELETE_ON_ERROR:
 .NOTPARALLEL: # every target uses the one .venv, and the tools use both cores by themselves
 .SUFFIXES:
-.PHONY: help demo pipeline-demo test test-servers behaviours endurance chaos kill-points soak conformance planted-bugs sim sim-planted fuzz lint bench plots gen check-gen clean
+.PHONY: help demo pipeline-demo test test-servers behaviours endurance chaos kill-points soak conformance planted-bugs sim sim-planted fuzz lint bench bench-spark plots gen check-gen clean
 
 help: ## List what can be made; ARGS="..." is passed on to the command behind a target.
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "  make %-13s %s\n", $$1, $$2}' $(firstword $(MAKEFILE_LIST))
@@ -72,9 +72,15 @@ lint: $(VENV)/.ready-lint ## Check style, types, layers and that the generated c
 	@$(BIN)/lint-imports --no-logo
 	@$(GENERATE) --check
 
-bench: $(VENV)/.ready-test ## Run the benchmarks one after the other, some 40 minutes, or less with ARGS=--quick.
-	@set -e; for file in $$(grep -l '__main__' benchmarks/*.py | grep -v plot.py); do \
+bench: $(VENV)/.ready-test ## Run the benchmarks one after the other, some 20 minutes, or less with ARGS=--quick.
+	@set -e; for file in $$(grep -l '__main__' benchmarks/*.py | grep -v 'plot.py\|spark_'); do \
 	  echo "== $$file"; $(BIN)/python "$$file" $(ARGS); \
+	done
+
+bench-spark: $(VENV)/.ready-spark ## Run the benchmarks of the pipeline; needs Java, and for Spark's JDBC reader Maven.
+	@set -e; mvn -q dependency:get -Dartifact=org.postgresql:postgresql:42.7.13 || echo "goes on without JDBC"; \
+	for name in source archive collect; do \
+	  echo "== benchmarks/spark_$$name.py"; $(BIN)/python "benchmarks/spark_$$name.py" $(ARGS); \
 	done
 
 plots: $(VENV)/.ready-bench ## Draw the curves of the last benchmarks into docs/figures.

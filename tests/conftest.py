@@ -14,6 +14,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
+import structlog
 
 from tests import behaviours
 
@@ -58,6 +59,7 @@ def _the_run_leaves_nothing_behind(tmp_path_factory: pytest.TempPathFactory) -> 
 def _the_test_leaves_nothing_running() -> Iterator[None]:
     before = _alive()
     yield
+    structlog.reset_defaults()  # a command that ran in this process has set it up, and what others log went elsewhere
     left = _left_over(before)
     if left:
         pytest.fail("the test left running: " + ", ".join(left), pytrace=False)

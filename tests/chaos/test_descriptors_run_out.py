@@ -31,8 +31,9 @@ def test_a_system_lost_while_there_are_no_descriptors_is_replaced_once_there_are
                 resource.prlimit(pid, resource.RLIMIT_NOFILE, (NONE_LEFT, usual[1]))
             try:
                 os.kill(host, signal.SIGKILL)
-                while caplog.text.count("system.lost") < 2:  # the first one to replace it came to nothing
-                    await asyncio.sleep(0.005)
+                async with asyncio.timeout(PATIENCE_S):
+                    while caplog.text.count("system.lost") < 2:  # the first one to replace it came to nothing
+                        await asyncio.sleep(0.005)
             finally:
                 resource.setrlimit(resource.RLIMIT_NOFILE, usual)
             await agent.ask("counter", word("count"), PATIENCE_S)

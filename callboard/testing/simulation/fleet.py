@@ -41,7 +41,7 @@ ALL_TOPICS = (TOPICS.package, TOPICS.status, TOPICS.discovery, TOPICS.command, T
 
 
 KNOWN_S = 10.0
-"""An event may be on its way to the log for so long; a subscriber that was first heard of since does not count."""
+"""An event may be on its way to the log for so long; a subscriber that came, or came back, since does not count."""
 
 
 class Edge:

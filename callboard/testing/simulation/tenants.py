@@ -28,7 +28,7 @@ class Tenants:
     """By name; those of one name agree on how long a claim lives."""
     held: dict[str, Tenant] = field(default_factory=dict)
     known_ns: dict[str, int] = field(default_factory=dict)
-    """When a name was first spoken of."""
+    """Since when a name is spoken of; nobody waits for one that has said goodbye, until it is back."""
     furthest: dict[str, int] = field(default_factory=dict)
     """How far a subscriber has said that it is, by name; a host that dies may be set back behind what it said."""
 
@@ -40,7 +40,6 @@ class Tenants:
     def heard(self, said: DiscoveryMessage, now_ns: int) -> None:
         """An announcement is on the log, since now."""
         name, who = said.subscriber, (said.subscriber_instance, said.place)
-        self.known_ns.setdefault(name, now_ns)
         self.furthest[name] = max(self.furthest.get(name, -1), said.offset)
         tenant = self.held.get(name)
         if tenant is not None and tenant.who != who and now_ns <= tenant.until_ns:
@@ -48,7 +47,9 @@ class Tenants:
         life_s = max(self.settings[name].claim_ttl_s, INTERVALS * said.announce_interval_ms / 1000)
         if said.state is State.STOPPED:
             self.held.pop(name, None)
+            self.known_ns.pop(name, None)
         else:
+            self.known_ns.setdefault(name, now_ns)
             self.held[name] = Tenant(who, now_ns + int(life_s * 1e9))
 
     def holder(self, name: str) -> Who | None:

@@ -18,6 +18,7 @@ from callboard.pipeline.run import Run
 
 DEPLOY = Path(__file__).resolve().parents[3] / "deploy" / "spark"
 DEADLINE_S = 500.0
+QUICK = "-XX:TieredStopAtLevel=1"
 
 
 async def a_run(url: str, folder: Path) -> None:
@@ -80,6 +81,8 @@ def test_a_rebuild_on_two_executors_makes_the_tables_that_one_process_makes(spar
             "MASTER": "local-cluster[2,1,1024]", "PYTHON": str(python), "ENVIRONMENT": str(packed),
             "PATH": f"{Path(sys.executable).parent}:{os.environ['PATH']}",
             "SPARK_HOME": str(home), "SPARK_LOCAL_IP": "127.0.0.1", "SPARK_DRIVER_MEMORY": "1g",
+            # For a dozen records: few partitions, and no time for the second compiler.
+            "SPARK_SUBMIT_OPTS": f"-Dspark.sql.shuffle.partitions=2 {QUICK} -Dspark.executor.extraJavaOptions={QUICK}",
         },
         cwd=tmp_path, capture_output=True, text=True, timeout=DEADLINE_S, check=False,
     )  # fmt: skip

@@ -40,7 +40,8 @@ from callboard.messages.record import Record
 
 NOW = Moment(0, 0.0)
 ROLES = ("queue_cache", "head_poller", "tail_poller")
-PUBLISHERS = ("a", "b", "broken")
+PUBLISHERS = ("a", "b", "broken", "nameless")
+"""Records of the last two cannot be decoded; the header of the last does not say whose they are."""
 
 
 @dataclass
@@ -83,11 +84,14 @@ class Stage:
             publisher_instance="i", publisher=publisher, package_id=f"p{offset}", kind=kind, length=length
         )
         new = new_record(message, record_id=f"r{offset}", time_ns=time_ns, producer="test")
-        payload = b"\xff" if publisher == "broken" else new.payload
-        self.records.append(replace(new, payload=payload).at(offset, time_ns))
-        if publisher == "broken":
-            self.packages.append(PackageSummary(offset=offset, time_ns=time_ns))
-        elif kind is not Kind.TEST:
+        if publisher == "nameless":
+            new, publisher = replace(new, headers=()), ""
+        if publisher in {"broken", ""}:
+            self.records.append(replace(new, payload=b"\xff").at(offset, time_ns))
+            self.packages.append(PackageSummary(offset=offset, time_ns=time_ns, publisher=publisher))
+            return
+        self.records.append(new.at(offset, time_ns))
+        if kind is not Kind.TEST:
             self.packages.append(PackageSummary(offset=offset, time_ns=time_ns, publisher=publisher, length=length))
 
     def trim(self, count: int) -> None:
