@@ -45,42 +45,53 @@ class ErrorQueue:
 
 
 class ErrorQueues:
-    """All error queues, ``most`` failures altogether. The last status of a package at a subscriber holds."""
+    """All error queues, ``most`` failures altogether. The last status of a package at a subscriber holds.
+
+    An offset stands for one package, whoever published it: what a subscriber says of it after the log was replaced is
+    about the package that is there now, and takes the former one out of the queue of another publisher.
+    """
 
     def __init__(self, most: int) -> None:
         self.by_name: dict[Name, ErrorQueue] = {}
         self._most = most
         self._size = 0
-        self._subscribers: set[str] = set()  # who has failed at anything so far
-        self._settled: OrderedDict[tuple[str, str, int], PackageStatusMessage] = OrderedDict()
+        self._publishers: dict[str, set[str]] = {}  # by subscriber, of whose packages it has failed at any so far
+        self._settled: OrderedDict[tuple[str, int], PackageStatusMessage] = OrderedDict()
 
     def concerned(self, kind: str, producer: str) -> bool:
         """Whether a status with these headers can change anything: most tell of an import at one who failed nothing."""
-        return kind not in SUCCESSES or producer.partition("/")[0] in self._subscribers
+        return kind not in SUCCESSES or producer.partition("/")[0] in self._publishers
 
     def take(self, status: PackageStatusMessage) -> int:
         """Take in a status; how many failures were dropped to make room for it."""
-        name = (status.subscriber, status.publisher)
-        queue = self.by_name.get(name)
-        known = queue.errors.get(status.offset) if queue else None
-        if _repeats(known or self._settled.get((*name, status.offset)), status):
+        known = self._known(status.subscriber, status.offset)
+        if _repeats(known or self._settled.get((status.subscriber, status.offset)), status):
             return 0
-        if status.status in FAILURES:
-            self._settled.pop((*name, status.offset), None)
-            self._subscribers.add(status.subscriber)
-            self.by_name.setdefault(name, ErrorQueue()).add(status)
-            self._size += known is None
-            return self._make_room() if self._size > self._most else 0
-        if queue and known:
-            self._settle(name, queue, status)
-        return 0
+        failed = status.status in FAILURES
+        if known is not None and not (failed and known.publisher == status.publisher):
+            self._settle(known, status)
+            known = None
+        if not failed:
+            return 0
+        self._settled.pop((status.subscriber, status.offset), None)
+        self._publishers.setdefault(status.subscriber, set()).add(status.publisher)
+        self.by_name.setdefault((status.subscriber, status.publisher), ErrorQueue()).add(status)
+        self._size += known is None
+        return self._make_room() if self._size > self._most else 0
 
-    def _settle(self, name: Name, queue: ErrorQueue, status: PackageStatusMessage) -> None:
-        del queue.errors[status.offset]
+    def _known(self, subscriber: str, offset: int) -> PackageStatusMessage | None:
+        """The failure at this offset, whosever package it was about."""
+        queues = (self.by_name.get((subscriber, publisher)) for publisher in self._publishers.get(subscriber, ()))
+        return next((queue.errors[offset] for queue in queues if queue and offset in queue.errors), None)
+
+    def _settle(self, known: PackageStatusMessage, status: PackageStatusMessage) -> None:
+        name = (known.subscriber, known.publisher)
+        queue = self.by_name[name]
+        del queue.errors[known.offset]
         self._size -= 1
         if not queue.errors and not queue.dropped:
             del self.by_name[name]
-        self._settled[*name, status.offset] = status
+        self._settled[known.subscriber, known.offset] = status
         if len(self._settled) > SETTLED_MAX:
             self._settled.popitem(last=False)
 

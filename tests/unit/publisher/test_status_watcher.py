@@ -126,6 +126,16 @@ def test_the_last_status_by_sequence_holds_when_older_ones_arrive_again() -> Non
     )
 
 
+@pytest.mark.proves("F52")
+@pytest.mark.parametrize("now", [Status.IMPORTED, Status.HELD])
+def test_what_is_said_of_an_offset_after_the_log_was_replaced_is_not_about_the_former_package(now: Status) -> None:
+    former = status(3, publisher="site", sequence=4, time_ns=1)
+    present = status(3, publisher="news", sequence=9, time_ns=2, status=now)
+    page = Board(former, present, former).ask()
+    assert [(error.publisher, error.status) for error in page.errors] == [("news", now)] * (now is Status.HELD)
+    assert [count.publisher for count in page.counts] == ["news"] * (now is Status.HELD)
+
+
 def test_another_instance_and_a_restored_repository_count_their_statuses_from_the_start_again() -> None:
     failed = status(3, sequence=9, time_ns=5)
     assert Board(failed, status(3, status=Status.IMPORTED, sequence=1, instance="i2")).ask().errors == ()
