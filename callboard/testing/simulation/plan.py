@@ -29,6 +29,9 @@ PUBLISHERS = ("site", "shop")
 CHAOS_S = 12.0
 """Virtual time in which things happen; what comes after it is calm."""
 
+TAKEOVERS_S = 0.4 * CHAOS_S
+"""When a name is lost at the latest, so that another one has taken it, and the first is back, before all is calm."""
+
 PACKAGES = (8, 24)
 ORDERS = ("clear", "retry", "skip", "pause", "resume", "throttle", "verify")
 STUBBORN = (0, 0, 0, 0, 0, 0, 0, 1, 2, 6)
@@ -141,10 +144,12 @@ def _pair(rng: Random) -> dict[str, dict[str, Any]]:
 
 
 def _takeovers(rng: Random, pair: tuple[str, ...]) -> list[Act]:
-    """Each takes the name from the one that has it, or nearly: a claim lives for three seconds."""
+    """Each takes the name from the one that has it, or nearly: a claim lives for three seconds, and who stands by looks
+    every other second whether it does.
+    """
     acts: list[Act] = []
     for _ in range(rng.choice([1, 2, 4])):
-        at_s, edge, seconds = rng.uniform(0, CHAOS_S), rng.choice(pair), rng.choice([1.0, 4.0, 8.0])
+        at_s, edge, seconds = rng.uniform(0, TAKEOVERS_S), rng.choice(pair), rng.choice([5.0, 8.0])
         blows = (Lose(at_s, edge, True, seconds), CutOff(at_s, edge, seconds), Suspend(at_s, edge, seconds))
         acts.append(rng.choice(blows))
     acts += [Kill(rng.uniform(0, CHAOS_S), rng.choice(pair), rng.choice(SUBSCRIBER_ROLES)) for _ in range(2)]
