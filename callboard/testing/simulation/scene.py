@@ -93,7 +93,7 @@ class Scene:
 
     @property
     def unsettled(self) -> bool:
-        """Whether an exchange of the log has voided claims that their owners cannot know to be void yet."""
+        """Whether there is another log that not everybody can know of yet, nor that claims on the former are void."""
         return self.tenants.now_ns() < self._settled_ns
 
     def exchange(self, log_id: str, kept: Mapping[str, Sequence[Record]]) -> None:
@@ -122,7 +122,9 @@ class Scene:
         """A record is on the log."""
         if topic == TOPICS.package:
             act = self.acts[RecordHeaders.parse(record.headers).id]
-            again = any(sent.act is act for sent in self.packages.values())
+            # What a publisher that was restarted knows of its requests is what the log still has: one whose package
+            # was trimmed away before it was made again is a new request.
+            again = any(sent.act is act for sent in self.packages.values() if sent.offset >= self.first())
             self.demand(not again, "a request is shipped once", f"{act}, again at offset {record.offset}")
             self.packages[record.offset] = Sent(record.offset, act, RecordHeaders.parse(record.headers).id)
         elif topic == TOPICS.command:

@@ -1,7 +1,7 @@
 """What publishers show of their queues, beside the simplest count of what is on the log."""
 
 import asyncio
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from contextlib import suppress
 
 from callboard.actors.publisher import roles
@@ -21,6 +21,7 @@ from callboard.messages.mailbox import (
     SizesQuery,
 )
 from callboard.testing.simulation.fleet import Fleet
+from callboard.testing.simulation.truth import Sent
 
 ASK_S = 15.0
 """Virtual seconds that an answer may take: a read of the log may be under way, or fail."""
@@ -30,7 +31,11 @@ AGAIN_S = 1.0
 
 
 async def look(fleet: Fleet, publisher: str) -> None:
-    """Look at every queue now: each must be right as far as the publisher has read."""
+    """Look at every queue now: each must be right as far as the publisher has read.
+
+    While another log takes the place of the one that it has read, the publisher cannot reach either, and shows what was
+    on the former.
+    """
     queues = _queues(fleet)
     sizes = await _ask(fleet, publisher, roles.QUEUE_CACHE, SizesQuery(queues=queues))
     if isinstance(sizes, Sizes) and not sizes.problem:
@@ -38,6 +43,7 @@ async def look(fleet: Fleet, publisher: str) -> None:
             within = [offset for offset in _of(fleet, queue.publisher, queue.after) if offset <= queue.newest]
             least = sum(offset >= fleet.first() for offset in within)
             right = queue.size <= len(within) and least <= queue.size + queue.uncounted
+            right = right or (fleet.scene.unsettled and _was(fleet, queue))
             fleet.scene.demand(right, "a queue has what is on the log", f"{queue}, and there is {within}")
 
 
@@ -110,11 +116,26 @@ def _queues(fleet: Fleet) -> tuple[QueueSize, ...]:
     return tuple(QueueSize(publisher=name, after=after) for name in ("", *fleet.publishers) for after in positions)
 
 
+def _was(fleet: Fleet, queue: QueueSize) -> bool:
+    """Whether a queue has no more than the log before this one, of which nobody knows any more what was trimmed.
+
+    Nobody runs while an older copy of the same log is put in place, so that nobody shows what the copy has not.
+    """
+    former, present = fleet.scene.histories[-2:]
+    offsets = _among(former.packages, queue.publisher, queue.after)
+    return former.log_id != present.log_id and queue.size <= sum(offset <= queue.newest for offset in offsets)
+
+
 def _of(fleet: Fleet, publisher: str, after: int) -> list[int]:
+    """The offsets of a queue on the log that there is now."""
+    return _among(fleet.scene.packages, publisher, after)
+
+
+def _among(packages: Mapping[int, Sent], publisher: str, after: int) -> list[int]:
     """The offsets of a queue. What cannot be read is there, too, by its header, and a test is in none."""
     return sorted(
         offset
-        for offset, sent in fleet.scene.packages.items()
+        for offset, sent in packages.items()
         if offset > after
         and publisher in ("", sent.act.publisher)
         and (sent.act.harm == "newer" or sent.act.kind is not Kind.TEST)
