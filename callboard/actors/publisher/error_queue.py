@@ -8,8 +8,9 @@ from callboard.messages.distribution import PackageStatusMessage, Status
 FAILURES = frozenset({Status.REMOVED_FAILED, Status.HELD, Status.HOOK_FAILED})
 """What puts a package into an error queue; any other status takes it out."""
 
-SETTLED_MAX = 10_000
-"""How many packages are remembered that left an error queue, so that a repeated record does not bring them back."""
+SETTLED_MAX = 20_000
+"""How many statuses are remembered by which packages were in an error queue and left it, so that a repeated record does
+not bring them back: one or two a package."""
 
 SUCCESSES = frozenset(status.name for status in Status if status not in FAILURES)
 """As the header ``kind`` of a status has them."""
@@ -56,7 +57,8 @@ class ErrorQueues:
         self._most = most
         self._size = 0
         self._publishers: dict[str, set[str]] = {}  # by subscriber, of whose packages it has failed at any so far
-        self._settled: OrderedDict[tuple[str, int], PackageStatusMessage] = OrderedDict()
+        self._settled: OrderedDict[tuple[str, int, str], PackageStatusMessage] = OrderedDict()
+        """By subscriber, offset and instance: several hosts that share a name repeat each what they have said."""
 
     def concerned(self, kind: str, producer: str) -> bool:
         """Whether a status with these headers can change anything: most tell of an import at one who failed nothing."""
@@ -65,7 +67,8 @@ class ErrorQueues:
     def take(self, status: PackageStatusMessage) -> int:
         """Take in a status; how many failures were dropped to make room for it."""
         known = self._known(status.subscriber, status.offset)
-        if _repeats(known or self._settled.get((status.subscriber, status.offset)), status):
+        settled = (status.subscriber, status.offset, status.subscriber_instance)
+        if _repeats(known, status) or _repeats(self._settled.get(settled), status):
             return 0
         failed = status.status in FAILURES
         if known is not None and not (failed and known.publisher == status.publisher):
@@ -73,7 +76,7 @@ class ErrorQueues:
             known = None
         if not failed:
             return 0
-        self._settled.pop((status.subscriber, status.offset), None)
+        self._settled.pop(settled, None)
         self._publishers.setdefault(status.subscriber, set()).add(status.publisher)
         self.by_name.setdefault((status.subscriber, status.publisher), ErrorQueue()).add(status)
         self._size += known is None
@@ -91,8 +94,9 @@ class ErrorQueues:
         self._size -= 1
         if not queue.errors and not queue.dropped:
             del self.by_name[name]
-        self._settled[known.subscriber, known.offset] = status
-        if len(self._settled) > SETTLED_MAX:
+        for said in (known, status):
+            self._settled[said.subscriber, said.offset, said.subscriber_instance] = said
+        while len(self._settled) > SETTLED_MAX:
             self._settled.popitem(last=False)
 
     def _make_room(self) -> int:
@@ -105,10 +109,10 @@ class ErrorQueues:
 
 
 def _repeats(known: PackageStatusMessage | None, status: PackageStatusMessage) -> bool:
-    """Whether it was sent before the one that is known, and arrives again.
+    """Whether it is the one that is known, or was sent before it, and arrives again.
 
     The sequence alone does not tell: it starts over when a repository is restored from a back-up.
     """
     if known is None or known.subscriber_instance != status.subscriber_instance:
         return False
-    return status.sequence < known.sequence and status.time_ns <= known.time_ns
+    return status.sequence <= known.sequence and status.time_ns <= known.time_ns

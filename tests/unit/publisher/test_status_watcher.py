@@ -142,6 +142,14 @@ def test_another_instance_and_a_restored_repository_count_their_statuses_from_th
     assert Board(failed, status(3, status=Status.IMPORTED, sequence=1, time_ns=6)).ask().errors == ()
 
 
+def test_what_one_of_two_hosts_repeats_undoes_nothing_that_the_other_has_said() -> None:
+    failed = status(3, sequence=4, time_ns=5)
+    imported = status(3, status=Status.IMPORTED, sequence=8, time_ns=7, instance="i2")
+    again = status(3, sequence=6, time_ns=9)
+    assert Board(failed, imported, failed).ask().errors == ()
+    assert Board(failed, imported, again, imported).ask().errors == (again,)
+
+
 @pytest.mark.proves("W18")
 @pytest.mark.parametrize("name", ["a", "x-error", "-error", "e" * 100])
 def test_a_subscriber_of_any_name_has_its_error_queue(name: str) -> None:
