@@ -98,9 +98,9 @@ def _skip_one(right: Any) -> Any:
 
 
 def _old_news(right: Any) -> Any:
-    def settle(self: Any, name: Any, queue: Any, status: Any) -> None:
+    def settle(self: Any, known: Any, status: Any) -> None:
         if status.offset < 0:
-            right(self, name, queue, status)
+            right(self, known, status)
 
     return settle
 
