@@ -82,6 +82,8 @@ class Commanding(ABC):
     ) -> CommandResult:
         """Have the subscriber treat queued packages as done, without importing them.
 
+        The queue is as the board knows it, as in ``queue``: what was published this moment may not be in it yet.
+
         Args:
             subscriber: it must be editable, for otherwise it would silently differ from the others.
             publisher: only this one's packages; all if not given.
@@ -112,7 +114,7 @@ class Commanding(ABC):
     ) -> tuple[CommandResult, ...]:
         """Clear the queue of every editable subscriber that has one and is not gone; what each came to, by name.
 
-        Arguments and errors as for ``clear``. A subscriber with an empty queue is left out.
+        Arguments and errors as for ``clear``. A subscriber whose queue is empty as far as the board knows is left out.
         """
         agent = await self.viewer()
         fleet = [

@@ -29,13 +29,15 @@ Place = Annotated[
     str, typer.Option("--archive", metavar="PLACE", help="Instead of archive.place: a folder, or s3://BUCKET/PREFIX.")
 ]
 
+AcceptHole = Annotated[
+    bool, typer.Option("--accept-hole", help="Go on behind records that the log lost, and note that.")
+]
+
 
 def run(
     options: BoardOptions,
     archive: Place = "",
-    accept_hole: Annotated[
-        bool, typer.Option("--accept-hole", help="Go on behind records that the log lost, and note that.")
-    ] = False,
+    accept_hole: AcceptHole = False,
     json: Json = False,
 ) -> None:
     """Archive what is new on the log, and end; to be run again and again, by a timer."""

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from callboard.cli.archive import Place, loaded_with_place, show_run
+from callboard.cli.archive import AcceptHole, Place, loaded_with_place, show_run
 from callboard.cli.board import board_settings
 from callboard.cli.options import BoardOptions, Json
 from callboard.cli.pipeline import Partitions, run_job
@@ -22,9 +22,7 @@ FOLLOW_S = 300.0
 def archive(
     options: BoardOptions,
     place: Place = "",
-    accept_hole: Annotated[
-        bool, typer.Option("--accept-hole", help="Go on behind records that the log lost, and note that.")
-    ] = False,
+    accept_hole: AcceptHole = False,
     partitions: Partitions = 2,
     follow: Annotated[bool, typer.Option("--follow", help="Do it again every five minutes, until Ctrl-C.")] = False,
     json: Json = False,

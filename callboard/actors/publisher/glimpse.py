@@ -3,7 +3,7 @@
 from dataclasses import dataclass, field
 from itertools import islice
 
-from callboard.messages.distribution import Kind
+from callboard.actors.publisher.package_index import is_queued
 from callboard.messages.mailbox import PackagesSeen, PackageSummary, QueuePage, QueueQuery, QueueSize, RangeDone
 
 GLIMPSE_OFFSETS = 500
@@ -27,10 +27,7 @@ class Glimpse:
             return
         publisher = self.query.publisher
         for package in seen.packages:
-            queued = bool(package.problem) or (
-                package.kind is not Kind.TEST and publisher in ("", package.publisher)
-            )
-            if queued and self.start <= package.offset < self.stop:
+            if is_queued(package, publisher) and self.start <= package.offset < self.stop:
                 self._found[package.offset] = package
 
     def finish(self, done: RangeDone) -> bool:

@@ -7,10 +7,17 @@ from typing import NamedTuple
 
 from callboard.actors.publisher.columns import Columns, View
 from callboard.messages.distribution import Kind
-from callboard.messages.mailbox import PackagesSeen, QueueSize
+from callboard.messages.mailbox import PackagesSeen, PackageSummary, QueueSize
 
 EVERY_QUEUE = ""
 """Where packages go that name no publisher, and cannot be decoded: they block every subscriber."""
+
+
+def is_queued(package: PackageSummary, publisher: str = "") -> bool:
+    """Whether a package is in the queue of a publisher's packages, of everybody's if none is named."""
+    if package.kind is Kind.TEST and not package.problem:
+        return False
+    return not publisher or package.publisher in (publisher, EVERY_QUEUE)
 
 
 class Queue(NamedTuple):
@@ -93,7 +100,7 @@ class PackageIndex:
         """Take in what begins at or before ``stop``; what is here already is not added twice."""
         assert seen.start <= self.stop
         for package in seen.packages:
-            if package.offset < self.stop or (package.kind is Kind.TEST and not package.problem):
+            if package.offset < self.stop or not is_queued(package):
                 continue
             columns = self.columns.setdefault(package.publisher, Columns())
             columns.append(package.offset, package.time_ns, package.length)

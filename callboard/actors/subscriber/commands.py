@@ -5,7 +5,7 @@ from dataclasses import replace
 from callboard.actors.subscriber import clearing
 from callboard.actors.subscriber.authority import remembered
 from callboard.messages.distribution import CommandResultMessage
-from callboard.messages.ledger import Ledger
+from callboard.messages.ledger import Ledger, Watermark
 from callboard.messages.mailbox import CommandPassedOver, CommandReceived, CommandsWanted
 
 RESULTS_MAX = 1000
@@ -66,6 +66,13 @@ def answered(
     return replace(ledger, results=(*ledger.results, result), next_sequence=ledger.next_sequence + 1)
 
 
+def _counted(ledger: Ledger, mark: Watermark, now_ns: int, reason: str) -> Ledger:
+    """The clear is answered with what it has removed by now."""
+    return answered(
+        ledger, mark.command_id, mark.command_offset, now_ns, accepted=True, packages=mark.packages, reason=reason
+    )
+
+
 def cleared(ledger: Ledger, now_ns: int) -> Ledger:
     """Clears that the position is past are answered with their count, and forgotten."""
     done = clearing.passed(ledger)
@@ -73,15 +80,7 @@ def cleared(ledger: Ledger, now_ns: int) -> Ledger:
         return ledger
     ledger = replace(ledger, clears=tuple(mark for mark in ledger.clears if mark not in done))
     for mark in done:
-        ledger = answered(
-            ledger,
-            mark.command_id,
-            mark.command_offset,
-            now_ns,
-            accepted=True,
-            packages=mark.packages,
-            reason=f"cleared up to offset {mark.offset}",
-        )
+        ledger = _counted(ledger, mark, now_ns, f"cleared up to offset {mark.offset}")
     return ledger
 
 
@@ -91,14 +90,11 @@ def cleared_so_far(ledger: Ledger, now_ns: int) -> Ledger:
     """
     for mark in ledger.clears:
         if mark.publisher and mark.command_id:
-            ledger = answered(
+            ledger = _counted(
                 ledger,
-                mark.command_id,
-                mark.command_offset,
+                mark,
                 now_ns,
-                accepted=True,
-                packages=mark.packages,
-                reason=f"so far; the rest up to offset {mark.offset} once it is past another publisher's package, "
+                f"so far; the rest up to offset {mark.offset} once it is past another publisher's package, "
                 f"which waits behind offset {ledger.offset}",
             )
             clears = tuple(replace(each, command_id="") if each is mark else each for each in ledger.clears)

@@ -482,3 +482,18 @@ def test_a_glimpse_of_a_queue_whose_head_was_trimmed_begins_where_the_log_does()
     page = page_of(tell(it, done(7000, 7500, first=7000), HEAD))
     assert [shown.offset for shown in page.packages] == [7000, 7001]
     assert page.queue.uncounted == LONG - 7000
+
+
+def test_a_glimpse_leaves_out_what_is_not_in_the_queue_once_it_is_counted() -> None:
+    it = cache()
+    tell(it, seen(LONG, LONG), TAIL)
+    tell(it, QueueQuery(after=-1, publisher="site", limit=9), asker())
+    it.receive(Tick(COUNTING), Origin(""), Moment(0, PATIENCE_S))
+    broken = [
+        PackageSummary(offset=n, time_ns=0, length=0, publisher=name, problem="?")
+        for n, name in enumerate(("other", "site", ""))
+    ]
+    found = [*broken, package(3, "other"), package(4, kind=Kind.TEST), package(5)]
+    tell(it, seen(0, 500, found), HEAD)
+    page = page_of(tell(it, done(0, 500), HEAD))
+    assert [shown.offset for shown in page.packages] == [1, 2, 5]
