@@ -488,7 +488,7 @@ def test_a_glimpse_leaves_out_what_is_not_in_the_queue_once_it_is_counted() -> N
     it = cache()
     tell(it, seen(LONG, LONG), TAIL)
     tell(it, QueueQuery(after=-1, publisher="site", limit=9), asker())
-    it.receive(Tick(COUNTING), Origin(""), Moment(0, PATIENCE_S))
+    list(it.receive(Tick(COUNTING), Origin(""), Moment(0, PATIENCE_S)))
     broken = [
         PackageSummary(offset=n, time_ns=0, length=0, publisher=name, problem="?")
         for n, name in enumerate(("other", "site", ""))
