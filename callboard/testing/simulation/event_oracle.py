@@ -21,13 +21,14 @@ TOLD_OF = {
 
 PACKAGE_KINDS = ("created", "queued", "distributed")
 
-What = tuple[str, str, str, str, str]
-"""Kind of event, package, and of an outcome the subscriber, its instance and the status."""
+What = tuple[str, str, str, str, str, str]
+"""Kind of event, publisher, package, and of an outcome the subscriber, its instance and the status."""
 
 
 def what(event: PackageEvent) -> What:
     """What an event tells."""
-    return event.kind, event.package_id, event.subscriber, event.subscriber_instance, event.outcome
+    package = _package(event.package_id, event.offset)
+    return event.kind, event.publisher, package, event.subscriber, event.subscriber_instance, event.outcome
 
 
 @dataclass(slots=True)
@@ -77,7 +78,7 @@ class EventOracle:
         for sent in self.scene.packages.values():
             mine = sent.act.publisher == publisher and sent.act.harm != "newer"
             if mine and sent.offset >= self.scene.first():
-                due.update((kind, sent.record_id, "", "", "") for kind in PACKAGE_KINDS)
+                due.update((kind, publisher, sent.record_id, "", "", "") for kind in PACKAGE_KINDS)
         return "; ".join(f"{number} of {line}" for line, number in (due - self.count).items())
 
     def _check(self, event: PackageEvent) -> None:
@@ -96,8 +97,18 @@ class EventOracle:
 
 def _outcomes(publisher: str, statuses: Iterable[PackageStatusMessage]) -> Counter[What]:
     return Counter(
-        (kind, status.package_id, status.subscriber, status.subscriber_instance, status.status.name)
+        _outcome(kind, status)
         for status in statuses
         for kind, told_of in TOLD_OF.items()
         if status.publisher == publisher and status.status in told_of
     )
+
+
+def _outcome(kind: str, status: PackageStatusMessage) -> What:
+    package = _package(status.package_id, status.offset)
+    return kind, status.publisher, package, status.subscriber, status.subscriber_instance, status.status.name
+
+
+def _package(package_id: str, offset: int) -> str:
+    """A package that a subscriber cannot decode has no id that it could tell; there may be several."""
+    return package_id or f"at offset {offset}"
