@@ -79,7 +79,8 @@ class Ledger(Event):
     ``attempts`` counts the tries at ``attempt_offset``; it is stored before each try, so that a package
     that kills its importer is counted too. ``outbox`` and ``results`` hold the statuses and the results of
     commands that are not yet known to be on the log. ``record_id`` is the id of the record at ``offset``, by which
-    an older copy of the log is noticed. ``command_ids`` are the last commands obeyed, each as ``ISSUED_NS/ID``, and
+    an older copy of the log is noticed; by ``command_time_ns``, when the record at ``command_offset`` was appended,
+    so is one of the command topic. ``command_ids`` are the last commands obeyed, each as ``ISSUED_NS/ID``, and
     ``command_horizon_ns`` is when the newest was issued of those that are forgotten. ``without_golden`` is the offset
     of the package to be imported although the golden subscriber's verdict on it is missing. Packages up to
     ``apart_until`` are imported one at a time, because they were tried together and that failed, or was never heard of
@@ -117,3 +118,4 @@ class Ledger(Event):
     apart_until: int = -1
     given_up: tuple[GivenUp, ...] = ()
     failed_hooks: tuple[HookDue, ...] = ()
+    command_time_ns: int = 0

@@ -295,11 +295,15 @@ class PackagesUnavailable(Event):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class CommandsWanted(Event):
-    """Follow the command topic from after this position of this incarnation of it."""
+    """Follow the command topic from after this position of this incarnation of it.
+
+    ``time_ns`` is when the record at ``offset`` was appended, by which another copy of the topic is told; 0 if unknown.
+    """
 
     subscriber_instance: str
     log_id: str
     offset: int
+    time_ns: int = 0
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -316,13 +320,15 @@ class CommandReceived(Event):
 class CommandPassedOver(Event):
     """The record at ``offset`` of the command topic ``log_id`` counts as obeyed without being so, for this reason.
 
-    ``set_back`` says that the topic had more records before, so what was obeyed at higher offsets is not there any more.
+    It was appended at ``time_ns``; 0 if there is none at that offset. ``set_back`` says that the topic had other
+    records before, so what was obeyed at this offset, or at higher ones, is not there any more.
     """
 
     log_id: str
     offset: int
     reason: str
     set_back: bool = False
+    time_ns: int = 0
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

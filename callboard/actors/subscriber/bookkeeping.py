@@ -43,6 +43,7 @@ def adopt(ledger: Ledger | None, subscriber: str, new_instance: str) -> Ledger:
         clears=(),
         command_log_id="",
         command_offset=-1,
+        command_time_ns=0,
         command_ids=(),
         command_horizon_ns=0,
         paused_by="",

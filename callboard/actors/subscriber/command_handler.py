@@ -4,7 +4,8 @@ from collections.abc import Iterable, Iterator
 from random import Random
 
 from callboard.actors.decision import Effect, Input, Moment, Origin, PeerUp, Send, Stopped, Stopping, note
-from callboard.actors.follower import Delivered, Follower, OutOfRange, from_offset
+from callboard.actors.follower import Delivered, Follower, OutOfRange, from_first
+from callboard.actors.subscriber.orders_heard import OrdersHeard
 from callboard.actors.subscriber.roles import IMPORTER
 from callboard.actors.subscriber.settings import SubscriberSettings
 from callboard.errors import CallboardError, SchemaTooNew, Undecodable
@@ -26,8 +27,8 @@ class CommandHandler:
     Receives: CommandsWanted (importer).
     Sends: CommandReceived, CommandPassedOver, CommandsRead, CommandsBlocked (importer).
     Stores: nothing; the position is in the importer's ledger.
-    Timers: the follower's.
-    Gives up when: a command cannot be understood; it is reported and nothing behind it is obeyed, until a version
+    Timers: the follower's back-off, 0.1 to 5 s.
+    Gives up: when a command cannot be understood. It is reported and nothing behind it is obeyed, until a version
         that knows it is started, or ``skip_commands`` names its offset. With ``command_keys`` it is passed over at
         once: what cannot be read is not signed, and whoever can write to the topic could block it with anything.
     """
@@ -37,6 +38,7 @@ class CommandHandler:
         self._rng = rng
         self._wanted: CommandsWanted | None = None
         self._follower: Follower | None = None
+        self._heard: OrdersHeard | None = None
         self._caught_up = False  # the importer knows that it has heard every command there was
 
     def receive(self, message: Input, origin: Origin, now: Moment) -> Iterable[Effect]:
@@ -44,37 +46,48 @@ class CommandHandler:
         match message:
             case CommandsWanted():
                 self._wanted, self._caught_up = message, False
-                start = from_offset(message.offset + 1, message.log_id)
-                self._follower = Follower(self._settings.topics.command, start, self._rng)
+                self._heard = OrdersHeard(message)
+                self._follower = Follower(self._settings.topics.command, self._heard.start, self._rng)
                 yield from self._follower.start()
             case PeerUp(role) if role == IMPORTER:
                 self._follower = None  # what the former importer did not store must be heard again, in order
             case Stopping():
                 self._follower = None
                 yield Stopped()
-            case _ if self._follower is not None:
-                yield from self._follow(self._follower, message)
+            case _ if self._follower is not None and self._heard is not None:
+                yield from self._follow(self._follower, self._heard, message)
             case _:
                 pass
 
-    def _follow(self, follower: Follower, message: Input) -> Iterator[Effect]:
+    def _follow(self, follower: Follower, heard: OrdersHeard, message: Input) -> Iterator[Effect]:
         news, effects = follower.handle(message)
         if isinstance(news, OutOfRange):
-            yield from self._lost(news)
+            yield from self._lost(news, heard)
+        elif isinstance(news, Delivered) and heard.is_elsewhere(news, follower.log_id):
+            self._follower = Follower(self._settings.topics.command, from_first(), self._rng)
+            yield from self._follower.start()
+            return
         elif isinstance(news, Delivered):
-            for record in news.records:
-                if not addressed(record.header("recipients"), self._settings.name):
+            for found in heard.sift(news, follower.log_id, all_read=follower.caught_up):
+                if isinstance(found, CommandPassedOver):
+                    yield Send(IMPORTER, found)
                     continue
+                if not addressed(found.header("recipients"), self._settings.name):
+                    continue
+                heard.hear(found)
                 try:
-                    yield from self._heed(record, follower.log_id)
+                    yield from self._heed(found, follower.log_id)
                 except (Undecodable, SchemaTooNew) as error:
-                    if self._may_pass_over(record.offset):
-                        passed = CommandPassedOver(log_id=follower.log_id, offset=record.offset, reason=str(error))
-                        yield Send(IMPORTER, passed)
-                        continue
-                    self._follower = None
-                    yield from self._block(record.offset, error)
-                    return
+                    if not self._may_pass_over(found.offset):
+                        self._follower = None
+                        yield from self._block(found.offset, error)
+                        return
+                    yield Send(
+                        IMPORTER,
+                        CommandPassedOver(
+                            log_id=follower.log_id, offset=found.offset, reason=str(error), time_ns=found.time_ns
+                        ),
+                    )
         if follower.caught_up and not self._caught_up:
             self._caught_up = True
             yield Send(IMPORTER, CommandsRead())
@@ -89,20 +102,13 @@ class CommandHandler:
                 CommandReceived(log_id=log_id, offset=record.offset, command=command, time_ns=record.time_ns),
             )
 
-    def _lost(self, news: OutOfRange) -> Iterator[Effect]:
+    @staticmethod
+    def _lost(news: OutOfRange, heard: OrdersHeard) -> Iterator[Effect]:
         """The topic does not go on where it was left: trimmed meanwhile, or an older copy of it is in place."""
-        first, end = news.bounds.first, news.bounds.end
-        if news.expected < first:
-            yield note("commands.trimmed", "warning", start=news.expected, stop=first)
-            return
-        reason = (
-            f"an older copy of the command topic is in place: offset {news.expected - 1} was heard, and it ends at "
-            f"{end}; give orders of the meantime anew"
-        )
-        yield Send(
-            IMPORTER,
-            CommandPassedOver(log_id=news.bounds.log_id, offset=end - 1, reason=reason, set_back=True),
-        )
+        if news.expected < news.bounds.first:
+            yield note("commands.trimmed", "warning", start=news.expected, stop=news.bounds.first)
+        elif (passed := heard.set_back(news.bounds)) is not None:
+            yield Send(IMPORTER, passed)
 
     def _may_pass_over(self, offset: int) -> bool:
         return offset in self._settings.skip_commands or bool(self._settings.command_keys)

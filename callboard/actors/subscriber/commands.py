@@ -15,7 +15,10 @@ RESULTS_MAX = 1000
 def wanted(ledger: Ledger) -> CommandsWanted:
     """Those behind the last one that took effect."""
     return CommandsWanted(
-        subscriber_instance=ledger.instance, log_id=ledger.command_log_id, offset=ledger.command_offset
+        subscriber_instance=ledger.instance,
+        log_id=ledger.command_log_id,
+        offset=ledger.command_offset,
+        time_ns=ledger.command_time_ns,
     )
 
 
@@ -26,7 +29,9 @@ def heard(ledger: Ledger, log_id: str, offset: int) -> bool:
 
 def taken(ledger: Ledger, message: CommandReceived | CommandPassedOver) -> Ledger:
     """The command is dealt with, one way or another."""
-    return replace(ledger, command_log_id=message.log_id, command_offset=message.offset)
+    return replace(
+        ledger, command_log_id=message.log_id, command_offset=message.offset, command_time_ns=message.time_ns
+    )
 
 
 def obeyed(ledger: Ledger, message: CommandReceived) -> Ledger:

@@ -66,5 +66,6 @@ INSTANCES = (
         apart_until=43,
         given_up=(LOST,),
         failed_hooks=(HOOK,),
+        command_time_ns=1_700_000_000_000_000_006,
     ),
 )

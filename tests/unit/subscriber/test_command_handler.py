@@ -18,7 +18,7 @@ from callboard.messages.mailbox import (
 from callboard.messages.record import Record, pack_headers
 from callboard.messages.signing import CommandKey
 from callboard.testing.decision_driver import DecisionDriver
-from callboard.testing.subscriber_example import COMMANDS, NAME, as_read, settings
+from callboard.testing.subscriber_example import COMMANDS, NAME, settings
 
 
 def handler(offset: int = 4, log_id: str = COMMANDS) -> DecisionDriver:
@@ -28,9 +28,9 @@ def handler(offset: int = 4, log_id: str = COMMANDS) -> DecisionDriver:
     return it
 
 
-def command(offset: int, subscriber: str = NAME, instance: str = "") -> Record:
+def command(offset: int, subscriber: str = NAME, instance: str = "", time_ns: int = 1) -> Record:
     message = CommandMessage(subscriber_instance=instance, subscriber=subscriber, command_id=str(offset))
-    return as_read(new_record(message, record_id="x", time_ns=1, producer="test"), offset)
+    return new_record(message, record_id="x", time_ns=1, producer="test").at(offset, time_ns)
 
 
 def found(it: DecisionDriver, *records: Record) -> None:
@@ -99,6 +99,49 @@ def test_an_older_copy_of_the_topic_is_told_so_that_its_new_commands_are_not_tak
     (back,) = it.sent(CommandPassedOver)
     assert (back.offset, back.set_back) == (19, True)
     assert "an older copy of the command topic is in place" in back.reason
+
+
+def at_time(offset: int, time_ns: int, end: int = 20) -> DecisionDriver:
+    it = DecisionDriver(CommandHandler(settings(), Random(1)))
+    it.feed(CommandsWanted(subscriber_instance="me", log_id=COMMANDS, offset=offset, time_ns=time_ns))
+    it.done(FindBounds, TopicBounds(COMMANDS, 1, end))
+    return it
+
+
+def test_the_last_command_is_looked_for_where_it_was_and_not_passed_on_again() -> None:
+    it = at_time(4, time_ns=100)
+    found(it, command(4, time_ns=100), command(5, time_ns=101))
+    assert heard(it) == [5]
+    assert it.sent(CommandPassedOver) == []
+    trimmed = DecisionDriver(CommandHandler(settings(), Random(1)))
+    trimmed.feed(CommandsWanted(subscriber_instance="me", log_id=COMMANDS, offset=4, time_ns=100))
+    trimmed.done(FindBounds, TopicBounds(COMMANDS, 5, 20))
+    assert trimmed.asked(ReadLog).start == 5
+    assert trimmed.notes() == []
+
+
+@pytest.mark.proves("W11")
+@pytest.mark.parametrize("end", [8, 20], ids=["shorter", "grown past the last command"])
+def test_of_an_older_copy_of_the_topic_just_those_commands_are_passed_on_that_are_new(end: int) -> None:
+    it = at_time(9, time_ns=100, end=end)
+    if end > 9:
+        found(it, command(9, time_ns=300))
+        it.done(FindBounds, TopicBounds(COMMANDS, 1, end))
+    found(it, command(3, time_ns=50), command(4, "edge-2", time_ns=90), command(6, time_ns=200))
+    found(it, command(7, time_ns=201))
+    (back,) = it.sent(CommandPassedOver)
+    assert (back.offset, back.time_ns, back.set_back) == (4, 90, True)
+    assert "lacks the order that was heard at offset 9" in back.reason
+    assert heard(it) == [6, 7]
+
+
+def test_an_older_copy_with_nothing_new_is_told_before_all_is_read() -> None:
+    it = at_time(9, time_ns=100, end=6)
+    found(it, command(5, time_ns=50))
+    order = [type(event) for event in it.sent(CommandPassedOver | CommandsRead)]
+    assert order == [CommandPassedOver, CommandsRead]
+    found(it, command(6, time_ns=200))
+    assert heard(it) == [6]
 
 
 def test_commands_that_were_trimmed_before_they_were_heard_are_told() -> None:
