@@ -95,8 +95,8 @@ class SaveLedger(Perform):
 class ImportPackages(Perform):
     """Result None: ``attempt`` was stored, then in one transaction the packages applied in order and ``ledger`` stored.
 
-    ``attempt`` comes first, so that a package that kills its importer is counted as well. Up to ``parallel`` packages are
-    fetched at the same time.
+    ``attempt`` comes first, so that a package that kills its importer is counted as well. Up to ``parallel``
+    packages are fetched at the same time.
     """
 
     packages: tuple[PackageMessage, ...]

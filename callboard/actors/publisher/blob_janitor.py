@@ -51,7 +51,7 @@ class BlobJanitor:
     Receives: nothing.
     Sends: nothing.
     Stores: nothing; the next run finds everything out again.
-    Timers: "collect", ``interval_s`` apart, sooner after a failure.
+    Timers: "collect", 5 to 15 min after the start, then ``interval_s`` apart; 60 s to 1 h after a failure.
     Gives up: a run on a record that cannot be read, for it may refer to any blob; the next run looks again.
     """
 

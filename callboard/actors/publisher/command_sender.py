@@ -68,7 +68,8 @@ class CommandSender:
     Sends: CommandSent and CommandResultMessage, to whoever asked.
     Stores: commands on the log; the last results in memory. The status topic is not read before the first command.
     Timers: one per command id, the back-off while the log is unavailable, and the follower's, 0.1 to 5 s.
-    Gives up: on a command after ``max_attempts`` tries, or when the log refuses it; ``problem`` says so.
+    Gives up: on a command after ``max_attempts`` tries, or when the log refuses it; ``problem`` says so. On a
+        question, with a line in the log, when too many wait.
     """
 
     def __init__(self, settings: CommandSenderSettings, rng: Random) -> None:

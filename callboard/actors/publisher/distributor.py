@@ -73,13 +73,15 @@ class Distributor:
     """Builds several packages at a time, and appends them in the order of their requests.
 
     Receives: DistributeRequest. One asked again while in progress is built once and answered to all who asked.
-        FleetView (fleet) and Sizes (queue_cache), by which it throttles.
-    Sends: DistributeResponse, to whoever asked; FleetQuery (fleet) and SizesQuery (queue_cache).
+        FleetView (fleet) and Sizes (queue_cache), by which it throttles. CountersQuery.
+    Sends: DistributeResponse and Counters, to whoever asked; FleetQuery (fleet) and SizesQuery (queue_cache).
     Stores: packages on the log, keyed by request id, so that a request made again gets the offset it had; and there
-        ThrottledMessage, while requests are held up.
+        ThrottledMessage, while requests are held up. In memory, bounded: the newest answers.
     Timers: "append", the back-off while the log is unavailable, 0.1 to 5 s; "admit", until the next request may go on;
-        "measure", how long a question about the backlog may take, 5 s; "notice", until that is told again, or over.
-    Gives up: on a request that cannot be built, or after ``max_attempts`` tries to append; it may be made again.
+        "measure", how long a question about the backlog may take, 5 s; "notice", until that is told again, or over;
+        without keys the follower's back-off, 0.1 to 5 s.
+    Gives up: on a request that cannot be built or finds too many waiting, or after ``max_attempts`` tries to
+        append; it may be made again.
     """
 
     def __init__(self, settings: DistributorSettings, rng: Random) -> None:

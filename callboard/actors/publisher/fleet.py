@@ -63,9 +63,10 @@ class Fleet:
 
     Receives: FleetQuery, answered once everything is read that was announced before it.
     Sends: FleetView, to whoever asked.
-    Stores: the last announcement of every subscriber, in memory.
+    Stores: in memory, the last announcement of every subscriber, and which publishers are held up.
     Timers: the back-offs of follower and lookback, 0.1 to 5 s; "patience", which ends the wait for the lookback.
-    Gives up: never; the follower tries again. What is no announcement is passed over, with a line in the log.
+    Gives up: never; the follower tries again. What is no announcement is passed over, and a question when
+        too many wait is dropped, each with a line in the log.
     """
 
     def __init__(self, settings: FleetSettings, rng: Random) -> None:

@@ -68,8 +68,10 @@ class Waiting(NamedTuple):
 class QueueCache:
     """Knows where every package of the log lies, as far back as anybody asked.
 
-    Receives: PackagesSeen (tail_poller, head_poller), RangeDone (head_poller), QueueQuery, SizesQuery.
-    Sends: RangeWanted (head_poller): for older packages, once however many ask, and for details of pages.
+    Receives: PackagesSeen (tail_poller, head_poller), RangeDone (head_poller), QueueQuery, SizesQuery,
+        CountersQuery.
+    Sends: QueuePage, Sizes and Counters, to whoever asked; RangeWanted (head_poller): for older packages, once however
+        many ask, and for details of pages.
     Stores: in memory, bounded: columns of the newest packages and of older ones used last, details of shown ones,
         questions that wait.
     Timers: "retention", every 60 s: asks by an empty range where the log begins now; "counting": when a question has

@@ -43,7 +43,7 @@ READY = "ready"
 
 
 class Announcer:
-    """Appends what the importer reports, on change but at most once a second, and every ten seconds anyway.
+    """Appends what the importer reports, on change but at most once a second, and every ``announce_interval_s`` anyway.
 
     Its first announcement claims the subscriber's name, see ``Tenure``. If it was not heard for longer than a claim
     lives (its process was suspended, say), so that another may have the name, it claims anew before it goes on. The
@@ -51,10 +51,11 @@ class Announcer:
 
     Receives: Report, LogMessage (importer), AnnouncedQuery (gateway), for which it does not wait out the second,
         ReadyQuery (gateway).
-    Sends: Admitted (importer), AgentProblem (gateway).
-    Stores: nothing.
-    Timers: "announce" every ten seconds, "soon" after a change, "again" after a failure, "ready", "goodbye".
-    Gives up when: another live instance has the name, unless it stands by.
+    Sends: Admitted (importer), AgentProblem (gateway); Admitted and Ready, to whoever asked.
+    Stores: announcements, and the importer's LogMessages, on the discovery topic.
+    Timers: "announce", ``announce_interval_s`` after the last one; "soon", up to 1 s after a change; "again", 1 s after
+        a failure; "ready", when that is to be looked at; "goodbye", 3 s.
+    Gives up: when another live instance has the name, unless it stands by.
     """
 
     def __init__(self, settings: SubscriberSettings, rng: Random) -> None:

@@ -85,13 +85,14 @@ class Importer:
         CommandPassedOver / CommandsRead / CommandsBlocked (command_handler), StatusesSent (bookkeeper), Verdicts
         (golden_watcher), CaughtUpQuery / ReportQuery (gateway).
     Sends: Report, LogMessage (announcer), PackagesWanted (package_poller), CommandsWanted (command_handler),
-        StatusesPending (bookkeeper), VerdictsWanted (golden_watcher), AgentProblem (gateway).
+        StatusesPending (bookkeeper), VerdictsWanted (golden_watcher), AgentProblem (gateway); Report, to whoever asked.
     Stores: the ledger, in the repository: with each batch of packages in one transaction, and before each attempt.
     Timers: "open" the repository again, "look" for the log's bounds again, "retry" a package, ask a "gate" again,
         try a held package again ("retrial"), "report", "settle", call a "hook" again, say that an import is "slow".
-    Gives up when: a package failed ``max_retries + 1`` times (status REMOVED_FAILED, or HELD with what touches its paths;
-        the queue moves on), or its hook did so after the import (HOOK_FAILED); the repository cannot be opened at the start, or is another one after an
-        error.
+    Gives up: on a package that failed ``max_retries + 1`` times: it is REMOVED_FAILED, or HELD with what touches its
+        paths, and the queue moves on, or with ``on_give_up = "block"`` stays. On a hook after the import that failed
+        ``hooks.max_retries + 1`` times: HOOK_FAILED. Altogether, if the repository cannot be opened at the start, or is
+        another one after an error.
     """
 
     def __init__(self, settings: SubscriberSettings, rng: Random) -> None:

@@ -35,8 +35,8 @@ class PackagePoller:
     Receives: PackagesWanted (importer).
     Sends: PackagesRead, PackagesUnavailable (importer).
     Stores: nothing.
-    Timers: "again", after a failed read.
-    Gives up when: never; a position that the log does not have is reported and waits for a new wish.
+    Timers: "again", the back-off after a failed read, 0.1 to 5 s.
+    Gives up: never; a position that the log does not have is reported and waits for a new wish.
     """
 
     def __init__(self, settings: SubscriberSettings, rng: Random) -> None:
