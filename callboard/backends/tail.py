@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from callboard.backends.log import READ_BYTES_MAX, READ_RECORDS_MAX, Bounds, Capability, Log, Retention
 from callboard.backends.recent import Recent
 from callboard.backends.wake_up import WakeUp
-from callboard.errors import LogUnavailable, OffsetOutOfRange
+from callboard.errors import CallboardError, LogUnavailable, OffsetOutOfRange
 from callboard.messages.record import NewRecord, Record
 
 TAIL_BYTES_MAX = 32 << 20
@@ -21,7 +21,8 @@ class _Tail:
         self.recent = Recent(max_bytes)
         self.identity = ""
         self.looking = asyncio.Lock()  # for the identity
-        self.looks = 0
+        self.looks = self.answered = 0  # how many have begun, and the last one that came to something
+        self.failure: CallboardError | None = None  # what that was, if not an identity
         self.reading = asyncio.Lock()
         self.followed = False
         self.moved = WakeUp()
@@ -111,24 +112,34 @@ class SharedTail:
     async def identity(self, topic: str) -> str:
         """See ``Log``; when it changes, what was held of the former topic is forgotten.
 
-        Many ask at once, whenever a record comes. They share an answer that was looked for after they had asked.
+        Many ask at once, whenever a record comes. They share an answer, be it a failure, that was looked for after they had asked.
         """
         tail = self._tails[topic]
         before = tail.looks
         async with tail.looking:
-            if tail.looks == before:
+            if tail.answered <= before:
                 tail.looks += 1
-                identity = await self._log.identity(topic)
-                if tail.identity not in ("", identity) and self._tails.get(topic) is tail:
-                    del self._tails[topic]
-                    self._tails[topic].identity = identity
-                tail.identity = identity
+                await self._look(topic, tail)
+                tail.answered = tail.looks
+            if tail.failure is not None:
+                raise tail.failure
             return tail.identity
 
     async def close(self) -> None:
         """See ``Log``; closes the log below."""
         self._closed = True
         await self._log.close()
+
+    async def _look(self, topic: str, tail: _Tail) -> None:
+        try:
+            identity, tail.failure = await self._log.identity(topic), None
+        except CallboardError as error:
+            tail.failure = error
+            return
+        if tail.identity not in ("", identity) and self._tails.get(topic) is tail:
+            del self._tails[topic]
+            self._tails[topic].identity = identity
+        tail.identity = identity
 
     async def _advance(self, topic: str, tail: _Tail, start: int) -> None:
         """Read what comes next, once for all who want it; the most advanced reader says where that is."""

@@ -7,6 +7,7 @@ from callboard.backends.log import READ_BYTES_MAX, READ_RECORDS_MAX, Retention
 from callboard.backends.logs.memory import MemoryLog
 from callboard.backends.logs.sqlite import SqliteLog
 from callboard.backends.tail import SharedTail
+from callboard.errors import LogUnavailable
 from callboard.messages.record import NewRecord, Record
 
 TOPIC = "package"
@@ -134,5 +135,50 @@ def test_a_wait_whose_first_look_meets_the_close_ends_with_it() -> None:
         await asyncio.sleep(0)  # it is about to read
         await log.close()
         assert await waiting is False
+
+    asyncio.run(scenario())
+
+
+class FailingLog(CountingLog):
+    """Its next looks at an identity fail, or never end."""
+
+    def __init__(self, *troubles: LogUnavailable | asyncio.Event) -> None:
+        super().__init__()
+        self.troubles = list(troubles)
+
+    async def identity(self, topic: str) -> str:
+        await asyncio.sleep(0)
+        match self.troubles.pop(0) if self.troubles else None:
+            case asyncio.Event() as event:
+                await event.wait()
+            case LogUnavailable() as error:
+                raise error
+        return await super().identity(topic)
+
+
+def test_nobody_takes_for_the_identity_what_a_failed_look_has_left() -> None:
+    async def scenario() -> None:
+        log = SharedTail(FailingLog(LogUnavailable("first"), LogUnavailable("second")))
+        await log.ensure(TOPIC)
+        first, *others = await asyncio.gather(*(log.identity(TOPIC) for _ in range(9)), return_exceptions=True)
+        assert str(first) == "first"
+        assert {str(other) for other in others} == {"second"}  # shared, so that nobody waits for a server nine times
+        assert await log.identity(TOPIC)
+
+    asyncio.run(scenario())
+
+
+def test_a_look_that_was_cancelled_answers_nobody() -> None:
+    async def scenario() -> None:
+        below = FailingLog(LogUnavailable("first"), asyncio.Event())
+        log = SharedTail(below)
+        await log.ensure(TOPIC)
+        first, cancelled, other = asked = [asyncio.ensure_future(log.identity(TOPIC)) for _ in range(3)]
+        await asyncio.wait({first})
+        while below.troubles:  # noqa: ASYNC110 - there is no event for it
+            await asyncio.sleep(0)
+        cancelled.cancel()
+        await asyncio.wait(asked)
+        assert other.result() == await MemoryLog.identity(below, TOPIC)
 
     asyncio.run(scenario())
