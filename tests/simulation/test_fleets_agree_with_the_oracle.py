@@ -8,7 +8,10 @@ from importlib import import_module
 from pathlib import Path
 
 import pytest
+from typer.testing import CliRunner
 
+from callboard.cli.app import app
+from callboard.cli.exit_codes import FOUND, OK
 from callboard.testing.simulation import Outcome, plan, run, run_seed, shrink
 from callboard.testing.simulation.coverage import EFFECTS, missing
 from callboard.testing.simulation.fates import Fault
@@ -87,6 +90,15 @@ def test_what_was_not_tried_is_listed() -> None:
     assert "RunHook host lost" in missing(type(outcome.met)(), outcome.counts)
     everything = type(outcome.met)({(effect, fault): 1 for effect in EFFECTS for fault in Fault})
     assert not [line for line in missing(everything, outcome.counts) if line.startswith(EFFECTS)]
+
+
+def test_a_search_that_must_be_complete_fails_if_something_never_happened() -> None:
+    one_seed = ["simulate", "--first", "1", "--seeds", "1", "--processes", "1"]
+    assert CliRunner().invoke(app, one_seed).exit_code == OK
+    complete = CliRunner().invoke(app, [*one_seed, "--complete"])
+    assert complete.exit_code == FOUND
+    assert "never happened: " in complete.output
+    assert "0 seeds of 1 found something wrong" in complete.output
 
 
 def test_twenty_bugs_and_more_are_planted_under_different_names() -> None:
