@@ -28,6 +28,7 @@ from callboard.cli import (
     pipeline_collect,
     pipeline_demo,
     pipeline_export,
+    pipeline_rebuild,
     publish,
     publisher_log,
     queue,
@@ -118,7 +119,7 @@ archives.command()(with_board_options(archive.verify))
 archives.command()(with_board_options(archive.compact))
 archives.command()(with_board_options(archive.restore))
 app.add_typer(pipelines, name="pipeline", help="Jobs on the whole log and its archive, done by Spark.")
-pipelines.command()(with_board_options(pipeline.rebuild))
+pipelines.command()(with_board_options(pipeline_rebuild.rebuild))
 pipelines.command("queue-at")(with_board_options(pipeline.queue_at))
 pipelines.command()(with_board_options(pipeline.audit))
 pipelines.command()(pipeline_demo.demo)

@@ -27,41 +27,9 @@ Archive = Annotated[
     str, typer.Option("--archive", metavar="PLACE", help="Read this archive, and the log from its end on.")
 ]
 Partitions = Annotated[int, typer.Option(min=1, max=64, help="Tasks that read a topic side by side.")]
-Follow = Annotated[bool, typer.Option("--follow", help="Do it again whenever the log has grown, until Ctrl-C.")]
 
 CURRENT = "current"
 """The link to the newest complete tables, in the folder of a job."""
-
-FOLLOW_S = 5.0
-"""How long to wait before the log is looked at again: a run takes as long."""
-
-
-def rebuild(
-    options: BoardOptions,
-    out: Out,
-    archive: Archive = "",
-    postgres: Annotated[
-        str, typer.Option("--postgres", metavar="VARIABLE", help="Also into the database whose URL this variable has.")
-    ] = "",
-    partitions: Partitions = 2,
-    follow: Follow = False,
-    json: Json = False,
-) -> None:
-    """Rebuild every projection from the log: positions, queues, errors, latencies, failure rates."""
-    url = os.environ.get(postgres, "")
-    if postgres and not url:
-        raise ConfigError(f"the variable {postgres} is not set; let it have the URL of a database: postgresql://...")
-
-    def work(run: "Run") -> "Report":
-        from callboard.pipeline import jobs
-        from callboard.pipeline.postgres_tables import Reach, publish
-
-        report = jobs.rebuild(run, out.absolute())
-        if url:
-            publish(url, out.absolute() / CURRENT, Reach(report.log_id, report.topics["package"]["stop"]), run.on_step)
-        return report
-
-    _repeat("rebuild", options, archive, partitions, work, follow=follow, json=json)
 
 
 def queue_at(
@@ -119,39 +87,9 @@ def audit(
 
         return jobs.audit(run, out.absolute(), path)
 
-    _repeat("audit", options, archive, partitions, work, follow=False, json=json)
+    show_report(run_job("audit", options, archive, partitions, work), json=json)
     if not json:
         show(f"see {out / CURRENT / 'report.html'}")
-
-
-def _repeat(
-    job: str,
-    options: BoardOptions,
-    archive: str,
-    partitions: int,
-    work: "Callable[[Run], Report]",
-    *,
-    follow: bool,
-    json: bool,
-) -> None:
-    """Run the job and show its report; with ``follow`` again, each time that a topic has grown."""
-    seen: dict[str, int] = {}
-    while True:
-        report = run_job(job, options, archive, partitions, work)
-        _show(report, json=json)
-        seen = {name: read["stop"] for name, read in report.topics.items()}
-        if not follow:
-            return
-        while _ends(options, archive, seen) == seen:
-            time.sleep(FOLLOW_S)
-
-
-def _ends(options: BoardOptions, archive: str, topics: dict[str, int]) -> dict[str, int]:
-    from callboard.pipeline.extent import look
-    from callboard.pipeline.place import Place
-
-    source = source_options(options, archive)
-    return {topic: look(Place.of({**source, "topic": topic})).end for topic in topics}
 
 
 def run_job(job: str, options: BoardOptions, archive: str, partitions: int, work: "Callable[[Run], R]") -> R:
@@ -180,7 +118,8 @@ def source_options(options: BoardOptions, archive: str) -> dict[str, str]:
     return source | ({"archive": archive if "://" in archive else str(Path(archive).absolute())} if archive else {})
 
 
-def _show(report: "Report", *, json: bool) -> None:
+def show_report(report: "Report", *, json: bool) -> None:
+    """Print what a job read and wrote."""
     if json:
         show_json(report.to_data())
         return

@@ -1,0 +1,158 @@
+"""Publishes the tables of a run as Delta tables: each in one commit, which also says how far the table reaches."""
+
+import asyncio
+import os
+import re
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+
+import pyarrow.dataset as ds
+
+from callboard.errors import ArchiveBusy, BlobUnavailable, ConfigError, ExtraMissing, LogReplaced
+
+try:
+    from deltalake import CommitProperties, DeltaTable, Transaction, write_deltalake
+    from deltalake.exceptions import CommitFailedError, DeltaError
+except ModuleNotFoundError as missing:
+    raise ExtraMissing("Delta tables need deltalake; run: pip install 'callboard[delta]'") from missing
+
+ATTEMPTS = 5
+"""To commit. Each that fails has lost against another, which as a rule has written what this one meant to write."""
+
+_COLOUR = re.compile(r"\x1b\[[0-9;]*m")
+
+
+@dataclass(frozen=True, slots=True)
+class DeltaPlace:
+    """A folder, or a prefix in a bucket, that has a Delta table for each projection."""
+
+    root: str
+    bucket_url: str = ""
+
+    @classmethod
+    def of(cls, place: str, base: Path) -> "DeltaPlace":
+        """What ``place`` names: a folder, or ``s3://BUCKET/PREFIX`` with the options of a blob store.
+
+        Args:
+            place: as it was written.
+            base: the folder from which relative paths count.
+
+        Raises:
+            ConfigError: it names nothing of the kind.
+            ExtraMissing: S3 needs a package that is not installed.
+        """
+        scheme, colon, _ = place.partition("://")
+        if not colon and place:
+            return cls(str(base / place))
+        if scheme != "s3":
+            raise ConfigError(f"{place!r} is no place for Delta tables; write a folder, or s3://BUCKET/PREFIX")
+        from callboard.backends.blob_stores.s3.bucket import Bucket
+
+        return cls(Bucket.of(place).url, place)
+
+    def options(self) -> dict[str, str]:
+        """What deltalake has to know of the bucket; credentials come from where AWS tools take them."""
+        if not self.bucket_url:
+            return {}
+        from callboard.backends.blob_stores.s3.bucket import Bucket
+
+        bucket = Bucket.of(self.bucket_url)
+        endpoint = bucket.endpoint_url or os.environ.get("AWS_ENDPOINT_URL_S3", "")
+        options = {"AWS_ENDPOINT_URL": endpoint, "AWS_REGION": bucket.region}
+        options["AWS_ALLOW_HTTP"] = "true" if endpoint.startswith("http://") else ""
+        return {name: value for name, value in options.items() if value}
+
+    def check(self) -> None:
+        """Raise ``ConfigError`` for a bucket in which one of two commits would overwrite the other."""
+        if not self.bucket_url:
+            return
+        from callboard.backends.blob_stores.s3.bucket import Bucket
+        from callboard.backends.blob_stores.s3.conditions import declines_to_overwrite
+        from callboard.backends.blob_stores.s3.connection import Connection
+
+        async def ask() -> bool:
+            connection = Connection(Bucket.of(self.bucket_url))
+            try:
+                async with connection as s3:
+                    return await declines_to_overwrite(s3)
+            finally:
+                await connection.close()
+
+        if not asyncio.run(ask()):
+            raise ConfigError(
+                f"{self.root} ignores If-None-Match, so that commits to a Delta table could overwrite one another; "
+                "publish to a folder, or to a server that honours it"
+            )
+
+
+def publish(place: DeltaPlace, folder: Path, log_id: str, reach: Mapping[str, int]) -> list[str]:
+    """Replace the Delta table of each of these tables; the names of those that were replaced.
+
+    One that already reaches as far stays as it is. Killed at any moment it leaves each table old or new, and the next
+    run goes on with those that are old.
+
+    Args:
+        place: where the Delta tables are, after ``check``.
+        folder: of a complete run, with a folder of Parquet files for each table.
+        log_id: the identity of the log.
+        reach: the tables tell of everything below these offsets, by topic.
+
+    Raises:
+        LogReplaced: a table that is there tells of another log, or is not ours.
+        ArchiveBusy: others keep committing to the same table.
+        BlobUnavailable: the place cannot be used just now.
+    """
+    names = sorted(each.name for each in folder.iterdir() if each.is_dir())
+    try:
+        return [name for name in names if _replace(place, folder / name, log_id, reach)]
+    except (DeltaError, OSError) as error:
+        said = " ".join(_COLOUR.sub("", str(error)).split())
+        raise BlobUnavailable(f"{place.root} cannot be used: {said}; try again") from error
+
+
+def _replace(place: DeltaPlace, files: Path, log_id: str, reach: Mapping[str, int]) -> bool:
+    """Compare and set: deltalake declines a commit if another one has said how far the table reaches since."""
+    uri, options = f"{place.root}/{files.name}", place.options()
+    rows = ds.dataset(files, format="parquet")
+    told = [Transaction(_app(log_id, topic), stop) for topic, stop in reach.items()]
+    for _ in range(ATTEMPTS):
+        try:
+            # Several that write what is not there yet would all be heard; of those that create it empty, one is.
+            if not DeltaTable.is_deltatable(uri, options):
+                begun = CommitProperties(max_commit_retries=0, app_transactions=[Transaction(_app(log_id), 0)])
+                DeltaTable.create(
+                    uri, rows.schema, mode="ignore", name=files.name, storage_options=options, commit_properties=begun
+                )
+            table = DeltaTable(uri, storage_options=options)
+            if not _is_behind(table, log_id, reach):
+                return False
+            stream = rows.scanner(batch_readahead=2, fragment_readahead=1).to_reader()  # else 16 files are in memory
+            write_deltalake(
+                table, stream, mode="overwrite", schema_mode="overwrite",
+                commit_properties=CommitProperties(app_transactions=told),
+            )  # fmt: skip
+        except CommitFailedError:
+            continue
+        table.vacuum(dry_run=False, full=True)  # what was replaced a week ago, and what a killed run left behind
+        return True
+    raise ArchiveBusy(f"others keep replacing the Delta table {uri}; let only one publish there")
+
+
+def _is_behind(table: DeltaTable, log_id: str, reach: Mapping[str, int]) -> bool:
+    """Whether it reaches less far in one topic at least, and farther in none."""
+    if table.transaction_version(_app(log_id)) is None:
+        raise LogReplaced(
+            f"the Delta table {table.table_uri} does not tell of this log ({log_id[:8]}); remove it, or name another "
+            "place"
+        )
+    known = [table.transaction_version(_app(log_id, topic)) for topic in reach]
+    if None in known:
+        return True
+    steps = [stop - before for stop, before in zip(reach.values(), known, strict=True)]
+    return min(steps) >= 0 and max(steps) > 0
+
+
+def _app(log_id: str, topic: str = "") -> str:
+    """The name under which a commit keeps a number; without a topic, the one that marks a table as of this log."""
+    return "/".join(filter(None, ("callboard", log_id, topic)))
