@@ -111,12 +111,17 @@ class RangeDone(Event):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class QueueQuery(Event):
-    """A page of the queue of whoever has processed everything up to ``after``; no publisher means all."""
+    """A page of the queue of whoever has processed everything up to ``after``; no publisher means all.
+
+    With the ``end`` of the topic at the moment of asking, the answer waits for what comes before it to be known, if only
+    for a moment: there may be offsets without a package.
+    """
 
     after: int
     publisher: str = ""
     skip: int = 0
     limit: int = 100
+    end: int = 0
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -147,9 +152,13 @@ class QueuePage(Event):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SizesQuery(Event):
-    """The sizes of many queues at once; those asked for are given by their publisher and ``after``."""
+    """The sizes of many queues at once; those asked for are given by their publisher and ``after``.
+
+    ``end`` is as in ``QueueQuery``.
+    """
 
     queues: tuple[QueueSize, ...]
+    end: int = 0
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

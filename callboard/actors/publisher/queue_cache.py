@@ -34,7 +34,8 @@ RETENTION_CHECK_S = 60.0
 """How old the knowledge may be of what the log no longer holds; until then sizes may count such packages."""
 
 PATIENCE_S = 0.5
-"""A queue that is not counted by then is answered with what is known of it. It is counted on."""
+"""A queue that is not counted by then is answered with what is known of it. It is counted on. As long does an answer
+wait for what the log held when it was asked for, of which the tail poller tells within milliseconds."""
 
 AGAIN_S = 0.1
 """Between looks whether the first packages of the queue have been read by now."""
@@ -58,11 +59,14 @@ class QueueCacheSettings:
 
 
 class Waiting(NamedTuple):
-    """A question, until when it waits for an exact answer, and for a page what can be told before that."""
+    """A question, until when it waits for an exact answer, up to where the log must be known till then, and for a page
+    what can be told before that.
+    """
 
     query: Query
     until_s: float
-    glimpse: Glimpse | None
+    end: int
+    glimpse: Glimpse | None = None
 
 
 class QueueCache:
@@ -75,7 +79,8 @@ class QueueCache:
     Stores: in memory, bounded: columns of the newest packages and of older ones used last, details of shown ones,
         questions that wait.
     Timers: "retention", every 60 s: asks by an empty range where the log begins now; "counting": when a question has
-        waited for 0.5 s it is answered by what is known, with ``uncounted``, and the first packages of the queue.
+        waited for 0.5 s it is answered by what is known, with ``uncounted``, and the first packages of the queue, and
+        without what the tail poller has not told of.
     Gives up: on a question, with a ``problem``, when too many wait, or a read failed.
     """
 
@@ -151,16 +156,16 @@ class QueueCache:
 
     def _refuse(self, problem: str, *, glimpsed: bool = False) -> Iterable[Effect]:
         """Nobody who waits is answered; or only nobody who was shown something that is no longer true."""
-        for origin, (query, _, glimpse) in list(self._waiting.items()):
-            if not glimpsed or glimpse is not None:
+        for origin, waiting in list(self._waiting.items()):
+            if not glimpsed or waiting.glimpse is not None:
                 del self._waiting[origin]
-                yield Reply(origin, refusal(query, problem))
+                yield Reply(origin, refusal(waiting.query, problem))
 
     def _ask(self, origin: Origin, query: Query, now: Moment) -> Iterable[Effect]:
         if len(self._waiting) + len(self._pages) >= self._settings.max_waiting:
             yield Reply(origin, refusal(query, "too many questions wait for the log to be read; ask again later"))
             return
-        self._waiting[origin] = Waiting(query, now.mono_s + PATIENCE_S, None)
+        self._waiting[origin] = Waiting(query, now.mono_s + PATIENCE_S, query.end)
         yield from self._serve()
         if origin in self._waiting and not self._armed:
             self._armed = True
@@ -171,8 +176,9 @@ class QueueCache:
         coverage = self._coverage
         if coverage.index is None:
             return
-        for origin, (query, _, _) in list(self._waiting.items()):
-            if reach(query) >= coverage.start and (answered := list(self._answer(origin, query))):
+        for origin, (query, _, end, _) in list(self._waiting.items()):
+            known = coverage.start <= reach(query) and coverage.index.stop >= end
+            if known and (answered := list(self._answer(origin, query))):
                 del self._waiting[origin]
                 yield from answered
         goals = [reach(waiting.query) for waiting in self._waiting.values()]
@@ -191,13 +197,17 @@ class QueueCache:
     def _lose_patience(self, now: Moment) -> Iterable[Effect]:
         """Answer those who have waited long enough with what is known, and count on."""
         coverage = self._coverage
-        for origin, (query, until_s, glimpse) in list(self._waiting.items()):
-            if coverage.index is None or until_s > now.mono_s + SLACK_S or reach(query) >= coverage.start:
+        late = {origin: it for origin, it in self._waiting.items() if it.until_s <= now.mono_s + SLACK_S}
+        self._waiting |= {origin: it._replace(end=0) for origin, it in late.items()}
+        yield from self._serve()
+        for origin, waiting in late.items():
+            query, _, _, glimpse = waiting
+            if origin not in self._waiting or coverage.index is None or reach(query) >= coverage.start:
                 continue
             if isinstance(query, QueueQuery) and glimpse is None:
                 start = max(reach(query), coverage.first)
                 begun = Glimpse(query, start, min(start + GLIMPSE_OFFSETS, coverage.start))
-                self._waiting[origin] = Waiting(query, until_s, begun)
+                self._waiting[origin] = waiting._replace(end=0, glimpse=begun)
                 yield self._look(begun)
             elif glimpse is None or glimpse.ready:
                 yield from self._estimate(origin, query, glimpse)
@@ -249,7 +259,7 @@ class QueueCache:
 
     def _glimpsed(self, done: RangeDone) -> Iterable[Effect]:
         """A range was read: whoever has only waited for it is answered."""
-        for origin, (query, _, glimpse) in list(self._waiting.items()):
+        for origin, (query, _, _, glimpse) in list(self._waiting.items()):
             if glimpse is not None and glimpse.finish(done):
                 yield self._look(glimpse)
             elif glimpse is not None and glimpse.ready:
