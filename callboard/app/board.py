@@ -284,7 +284,8 @@ class Callboard(Commanding, ContentCare):
 
     async def status(self, timeout_s: float = ANSWER_S) -> BoardStatus:
         """Every subscriber ever heard of: what it does, how far behind it is, and why."""
-        return await board_status(await self.viewer(), time.time_ns(), timeout_s)
+        topic = self.settings.topics.package
+        return await board_status(await self.viewer(), self.log, topic, time.time_ns(), timeout_s)
 
     async def queue(
         self, subscriber: str, publisher: str = "", *, skip: int = 0, limit: int = 100, timeout_s: float = ANSWER_S
@@ -297,7 +298,9 @@ class Callboard(Commanding, ContentCare):
         """
         agent = await self.viewer()
         topic = self.settings.topics.package
-        return await queues.queue(agent, topic, subscriber, publisher, skip, limit, time.time_ns(), timeout_s)
+        return await queues.queue(
+            agent, self.log, topic, subscriber, publisher, skip, limit, time.time_ns(), timeout_s
+        )
 
     async def metrics(self, timeout_s: float = ANSWER_S) -> str:
         """The status as figures, in the text format of Prometheus."""

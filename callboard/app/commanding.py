@@ -8,9 +8,9 @@ from typing import Any, TypedDict, Unpack
 
 from callboard.actors.agent import Agent
 from callboard.actors.publisher import roles
-from callboard.app.queues import page
+from callboard.app.queues import newest_queued, queued_at
 from callboard.app.settings import BoardSettings
-from callboard.app.status import member, members
+from callboard.app.status import log_end, member, members
 from callboard.app.user import current_user
 from callboard.app.views import CommandResult
 from callboard.backends.log import Log
@@ -26,7 +26,7 @@ from callboard.messages.distribution import (
     ThrottleCommand,
     VerifyCommand,
 )
-from callboard.messages.mailbox import CommandRequest, CommandSent, Liveness, Member, QueuePage
+from callboard.messages.mailbox import CommandRequest, CommandSent, Liveness, Member
 from callboard.messages.publisher_mail import CommandResultQuery
 from callboard.messages.signing import CommandKey, signed
 
@@ -82,8 +82,6 @@ class Commanding(ABC):
     ) -> CommandResult:
         """Have the subscriber treat queued packages as done, without importing them.
 
-        The queue is as the board knows it, as in ``queue``: what was published this moment may not be in it yet.
-
         Args:
             subscriber: it must be editable, for otherwise it would silently differ from the others.
             publisher: only this one's packages; all if not given.
@@ -97,42 +95,45 @@ class Commanding(ABC):
         Raises:
             RequestRefused: no such subscriber, not an editable one, or nothing to clear.
             LogUnavailable: the order could not be appended.
+            NotAnswered: the queue is long, and could not be counted within ``timeout_s``; nothing was ordered.
         """
         agent = await self.viewer()
-        target = await member(agent, subscriber, timeout_s)
+        target, end = await asyncio.gather(member(agent, subscriber, timeout_s), self._log_end())
         if not target.announcement.configuration.editable:
             raise RequestRefused(
                 f"subscriber {subscriber!r} is not editable, so its queue cannot be cleared; start it with "
                 "editable = true"
             )
-        offset = await _last_offset(agent, target, publisher, up_to, first, timeout_s)
-        orders = {"clear": ClearCommand(offset=offset), "publisher": publisher, "reason": reason, "author": author}
-        return await self._command(agent, subscriber, target, timeout_s, **orders)
+        (newest,) = await newest_queued(agent, [target], publisher, end, timeout_s)
+        offset = _last_offset(target, newest, up_to, first)
+        if first is not None:
+            at = await queued_at(agent, target, publisher, first - 1, end, timeout_s)
+            offset = offset if at is None else at
+        return await self._clear(agent, target, offset, publisher, timeout_s, reason=reason, author=author)
 
     async def clear_all(
         self, publisher: str = "", *, reason: str = "", author: str = "", timeout_s: float = ANSWER_S
     ) -> tuple[CommandResult, ...]:
         """Clear the queue of every editable subscriber that has one and is not gone; what each came to, by name.
 
-        Arguments and errors as for ``clear``. A subscriber whose queue is empty as far as the board knows is left out.
+        Arguments and errors as for ``clear``. A subscriber with an empty queue is left out.
         """
         agent = await self.viewer()
+        known, end = await asyncio.gather(members(agent, timeout_s), self._log_end())
         fleet = [
             each
-            for each in await members(agent, timeout_s)
+            for each in known
             if each.announcement.configuration.editable
             and each.liveness is not Liveness.GONE
             and publisher in ("", *(each.announcement.configuration.follows or (publisher,)))
         ]
-        return tuple(
-            await asyncio.gather(
-                *(
-                    self.clear(name, publisher, up_to=newest, reason=reason, author=author, timeout_s=timeout_s)
-                    for name, newest in [await _queued(agent, each, publisher, timeout_s) for each in fleet]
-                    if newest >= 0
-                )
-            )
+        newest = await newest_queued(agent, fleet, publisher, end, timeout_s)
+        orders = (
+            self._clear(agent, target, offset, publisher, timeout_s, reason=reason, author=author)
+            for target, offset in zip(fleet, newest, strict=True)
+            if offset >= 0
         )
+        return tuple(await asyncio.gather(*orders))
 
     async def retry(
         self,
@@ -207,6 +208,15 @@ class Commanding(ABC):
         """
         return await self._order(subscriber, options, verify=VerifyCommand(paths=paths))
 
+    async def _log_end(self) -> int:
+        return await log_end(self.log, self.settings.topics.package)
+
+    async def _clear(
+        self, agent: Agent, target: Member, offset: int, publisher: str, timeout_s: float, **texts: str
+    ) -> CommandResult:
+        orders = {"clear": ClearCommand(offset=offset), "publisher": publisher}
+        return await self._command(agent, target.announcement.subscriber, target, timeout_s, **orders, **texts)
+
     async def _order(self, subscriber: str, options: OrderOptions, **order: Any) -> CommandResult:
         agent, timeout_s = await self.viewer(), options.get("timeout_s", ANSWER_S)
         known = {each.announcement.subscriber: each for each in await members(agent, timeout_s)}
@@ -273,31 +283,15 @@ def _checked(offset: int) -> int:
     return offset
 
 
-async def _queued(agent: Agent, target: Member, publisher: str, timeout_s: float) -> tuple[str, int]:
-    """The subscriber's name, and the newest offset in its queue; -1 if that is empty."""
-    follows = target.announcement.configuration.follows
-    newest = -1
-    for name in (publisher,) if publisher or not follows else follows:
-        found = await page(agent, target, name, 0, 1, timeout_s)
-        newest = max(newest, found.queue.newest if found.queue.size else -1)
-    return target.announcement.subscriber, newest
-
-
-async def _last_offset(
-    agent: Agent, target: Member, publisher: str, up_to: int | None, first: int | None, timeout_s: float
-) -> int:
-    """The offset to clear up to, which must be in the queue."""
-    name, newest = await _queued(agent, target, publisher, timeout_s)
+def _last_offset(target: Member, newest: int, up_to: int | None, first: int | None) -> int:
+    """The offset to clear up to, which must be in the queue, whose newest is given."""
+    said = target.announcement
     if first is not None and first < 1:
         raise RequestRefused(f"cannot clear the first {first} packages; the least is 1")
-    said = target.announcement
     if newest < 0 and first is None and said.held:
         newest = said.offset  # what is set aside is cleared as well
     if newest < 0:
-        raise RequestRefused(f"the queue of {name!r} is empty; there is nothing to clear")
+        raise RequestRefused(f"the queue of {said.subscriber!r} is empty; there is nothing to clear")
     if up_to is not None and up_to > newest:
         raise RequestRefused(f"offset {up_to} is beyond the queue, which ends at {newest}")
-    if first is None:
-        return newest if up_to is None else up_to
-    found: QueuePage = await page(agent, target, publisher, first - 1, 1, timeout_s)
-    return found.packages[0].offset if found.packages else newest
+    return newest if up_to is None or first is not None else up_to

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, TypedDict, Unpack
 from callboard.actors.agent import Agent
 from callboard.actors.publisher import roles
 from callboard.app.publisher_log import LogLine, publisher_log
+from callboard.app.status import log_end
 from callboard.app.user import current_user
 from callboard.app.views import Package
 from callboard.errors import LogUnavailable, RequestRefused
@@ -91,7 +92,8 @@ class Publisher:
     async def packages(self, timeout_s: float = 60.0) -> int:
         """How many packages of this publisher the log holds. Raises ``LogUnavailable``, ``NotAnswered``."""
         agent = await self.start()
-        question = SizesQuery(queues=(QueueSize(publisher=self.name, after=-1),))
+        end = await log_end(self._board.log, self._board.settings.topics.package)
+        question = SizesQuery(queues=(QueueSize(publisher=self.name, after=-1),), end=end)
         loop = asyncio.get_running_loop()
         deadline = loop.time() + timeout_s
         while True:  # each answer comes within a second, whether they are counted by then or not

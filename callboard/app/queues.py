@@ -1,12 +1,26 @@
 """Pages of queues and of error queues, for people."""
 
+import asyncio
+from collections.abc import Sequence
+
 from callboard.actors.agent import Agent
 from callboard.actors.publisher import roles
-from callboard.app.status import age_s, followed, member, queue_state
+from callboard.app.status import age_s, followed, log_end, member, queue_state
 from callboard.app.views import ErrorsView, FailedPackage, QueuedPackage, QueueView
-from callboard.errors import LogUnavailable, RequestRefused
+from callboard.backends.log import Log
+from callboard.errors import LogUnavailable, NotAnswered, RequestRefused
 from callboard.messages.distribution import DiscoveryMessage, PackageStatusMessage, Status
-from callboard.messages.mailbox import ErrorsPage, ErrorsQuery, Member, PackageSummary, QueuePage, QueueQuery
+from callboard.messages.mailbox import (
+    ErrorsPage,
+    ErrorsQuery,
+    Member,
+    PackageSummary,
+    QueuePage,
+    QueueQuery,
+    QueueSize,
+    Sizes,
+    SizesQuery,
+)
 
 FAILED = {Status.REMOVED_FAILED: "given_up", Status.HELD: "held", Status.HOOK_FAILED: "hook_failed"}
 """How a failure is called in a view."""
@@ -25,22 +39,31 @@ def entry_offset(topic: str, entry: str) -> int:
     return int(offset)
 
 
+def queues_of(subscriber: Member, publisher: str) -> tuple[str, ...]:
+    """The publishers whose packages are meant: this one's, or all that it follows if none is named.
+
+    Raises ``RequestRefused`` when it does not follow the publisher.
+    """
+    follows = followed(subscriber)
+    if publisher and follows != ("",) and publisher not in follows:
+        name = subscriber.announcement.subscriber
+        raise RequestRefused(f"subscriber {name!r} does not follow {publisher!r}, only {', '.join(follows)}")
+    return (publisher,) if publisher else follows
+
+
 async def page(
-    agent: Agent, subscriber: Member, publisher: str, skip: int, limit: int, timeout_s: float
+    agent: Agent, subscriber: Member, publisher: str, skip: int, limit: int, end: int, timeout_s: float
 ) -> QueuePage:
-    """One page of the subscriber's queue.
+    """One page of the subscriber's queue; ``end`` is from ``log_end``.
 
     Raises ``RequestRefused`` when it does not follow the publisher, ``LogUnavailable`` when the log cannot be read.
     """
-    follows = followed(subscriber)
-    name = subscriber.announcement.subscriber
-    if publisher and follows != ("",) and publisher not in follows:
-        raise RequestRefused(f"subscriber {name!r} does not follow {publisher!r}, only {', '.join(follows)}")
-    if not publisher and len(follows) > 1:
-        raise RequestRefused(f"subscriber {name!r} follows {', '.join(follows)}; name one of these publishers")
-    query = QueueQuery(
-        after=subscriber.announcement.offset, publisher=publisher or follows[0], skip=skip, limit=limit
-    )
+    names = queues_of(subscriber, publisher)
+    if len(names) > 1:
+        name = subscriber.announcement.subscriber
+        raise RequestRefused(f"subscriber {name!r} follows {', '.join(names)}; name one of these publishers")
+    after = subscriber.announcement.offset
+    query = QueueQuery(after=after, publisher=names[0], skip=skip, limit=limit, end=end)
     found = await agent.ask(roles.QUEUE_CACHE, query, timeout_s)
     assert isinstance(found, QueuePage)
     if found.problem:
@@ -48,12 +71,69 @@ async def page(
     return found
 
 
+async def newest_queued(
+    agent: Agent, subscribers: Sequence[Member], publisher: str, end: int, timeout_s: float
+) -> list[int]:
+    """The newest offset in the queue of each, -1 for an empty one; ``end`` is from ``log_end``.
+
+    Raises as ``page``, and ``NotAnswered`` if it cannot be told in time whether a queue is empty.
+    """
+    names = [queues_of(each, publisher) for each in subscribers]
+    wanted = [
+        QueueSize(publisher=name, after=each.announcement.offset)
+        for each, its in zip(subscribers, names, strict=True)
+        for name in its
+    ]
+    query, deadline = SizesQuery(queues=tuple(wanted), end=end), _deadline(timeout_s)
+    while True:  # an answer takes as long as it helps to wait, up to half a second
+        found = await agent.ask(roles.QUEUE_CACHE, query, timeout_s)
+        assert isinstance(found, Sizes)
+        if found.problem:
+            raise LogUnavailable(found.problem)
+        if all(queue.size or not queue.uncounted for queue in found.queues):  # they are counted from their ends
+            newest = iter([queue.newest if queue.size else -1 for queue in found.queues])
+            return [max(next(newest) for _ in its) for its in names]
+        _check_time(deadline, timeout_s)
+
+
+async def queued_at(
+    agent: Agent, subscriber: Member, publisher: str, place: int, end: int, timeout_s: float
+) -> int | None:
+    """The offset at this place of the subscriber's queue, 0 being its head; None if the queue is shorter.
+
+    Raises as ``page``, and ``NotAnswered`` if that cannot be told in time. ``end`` is from ``log_end``.
+    """
+    deadline = _deadline(timeout_s)
+    while True:  # as above; of a queue that is not counted the first packages are known
+        found = await page(agent, subscriber, publisher, place, 1, end, timeout_s)
+        if found.packages or not found.queue.uncounted:
+            return found.packages[0].offset if found.packages else None
+        _check_time(deadline, timeout_s)
+
+
+def _deadline(timeout_s: float) -> float:
+    return asyncio.get_running_loop().time() + timeout_s
+
+
+def _check_time(deadline: float, timeout_s: float) -> None:
+    if asyncio.get_running_loop().time() >= deadline:
+        raise NotAnswered(f"the queue could not be counted within {timeout_s:g} s; ask again, and allow more time")
+
+
 async def queue(
-    agent: Agent, topic: str, subscriber: str, publisher: str, skip: int, limit: int, now_ns: int, timeout_s: float
+    agent: Agent,
+    log: Log,
+    topic: str,
+    subscriber: str,
+    publisher: str,
+    skip: int,
+    limit: int,
+    now_ns: int,
+    timeout_s: float,
 ) -> QueueView:
     """One page of what the subscriber has not processed; ``topic`` is the package topic."""
-    target = await member(agent, subscriber, timeout_s)
-    found = await page(agent, target, publisher, skip, limit, timeout_s)
+    target, end = await asyncio.gather(member(agent, subscriber, timeout_s), log_end(log, topic))
+    found = await page(agent, target, publisher, skip, limit, end, timeout_s)
     head = target.announcement.head_offset
     if head < 0 and found.packages and not skip and len(followed(target)) == 1 and publisher in ("", *followed(target)):
         head = found.packages[0].offset  # a version that does not announce it

@@ -10,7 +10,8 @@ from callboard.actors.publisher.following import counts
 from callboard.app.farm import publisher_status
 from callboard.app.remedies import troubles
 from callboard.app.views import BoardStatus, HeldUp, SubscriberStatus
-from callboard.errors import RequestRefused
+from callboard.backends.log import Log
+from callboard.errors import LogError, RequestRefused
 from callboard.messages.distribution import State
 from callboard.messages.mailbox import (
     ErrorCount,
@@ -60,11 +61,22 @@ def followed(member: Member) -> tuple[str, ...]:
     return member.announcement.configuration.follows or ("",)
 
 
-async def sizes(agent: Agent, wanted: Iterable[QueueSize], timeout_s: float) -> Sizes:
-    """The sizes of these queues, in their order; none at all when there is a ``problem``. Those that are not counted
-    within ``COUNT_S`` have something ``uncounted``.
+async def log_end(log: Log, topic: str) -> int:
+    """Where the topic of packages ends now, so that an answer about queues has all that was published before.
+
+    0 if the log cannot tell: what is known of it has to do.
     """
-    query, loop = SizesQuery(queues=tuple(wanted)), asyncio.get_running_loop()
+    try:
+        return (await log.bounds(topic)).end
+    except LogError:
+        return 0
+
+
+async def sizes(agent: Agent, wanted: Iterable[QueueSize], end: int, timeout_s: float) -> Sizes:
+    """The sizes of these queues, in their order; none at all when there is a ``problem``. Those that are not counted
+    within ``COUNT_S`` have something ``uncounted``. ``end`` is from ``log_end``.
+    """
+    query, loop = SizesQuery(queues=tuple(wanted), end=end), asyncio.get_running_loop()
     deadline = loop.time() + min(timeout_s, COUNT_S)
     while True:  # an answer takes as long as it helps to wait, up to half a second
         found = await agent.ask(roles.QUEUE_CACHE, query, timeout_s)
@@ -73,15 +85,15 @@ async def sizes(agent: Agent, wanted: Iterable[QueueSize], timeout_s: float) -> 
             return found
 
 
-async def board_status(agent: Agent, now_ns: int, timeout_s: float) -> BoardStatus:
-    """The whole board at this moment."""
-    view = await fleet(agent, timeout_s)
+async def board_status(agent: Agent, log: Log, topic: str, now_ns: int, timeout_s: float) -> BoardStatus:
+    """The whole board at this moment; ``topic`` is that of packages."""
+    view, end = await asyncio.gather(fleet(agent, timeout_s), log_end(log, topic))
     wanted = [
         QueueSize(publisher=publisher, after=member.announcement.offset)
         for member in view.members
         for publisher in followed(member)
     ]
-    found = await sizes(agent, wanted, timeout_s)
+    found = await sizes(agent, wanted, end, timeout_s)
     errors = await agent.ask(roles.STATUS_WATCHER, ErrorsQuery(limit=0), timeout_s)
     assert isinstance(errors, ErrorsPage)
     answers = iter(found.queues)

@@ -45,7 +45,8 @@ def clear(
         if not yes:
             view = await board.queue(subscriber, publisher, limit=0)
             which = f"the first {first}" if first else f"those up to offset {up_to}" if up_to is not None else "all"
-            queued = f"{subscriber} has {count(view.size, 'package')} queued"
+            more = " or more" if view.uncounted else ""
+            queued = f"{subscriber} has {count(view.size, 'package')}{more} queued"
             confirm(f"{queued}; have it skip {which}, and what it has set aside up to there?")
         result = await board.clear(
             subscriber, publisher, first=first, up_to=up_to, reason=reason, author=author, timeout_s=wait

@@ -158,7 +158,6 @@ async def test_a_clear_of_all_goes_to_each_editable_subscriber_with_a_queue(tmp_
             await edge.caught_up()
             await board.pause(edge.name)
         offset = await publish(board, tmp_path, "a", "one")
-        await until(board, "edge-2", lambda row: row.lag_packages == 1)
         results = await board.clear_all(reason="all of it")
         assert [(result.subscriber, result.packages, result.offset) for result in results] == [
             ("edge-1", 1, offset), ("edge-2", 1, offset),
@@ -179,7 +178,6 @@ async def test_ten_thousand_queued_packages_are_cleared_and_counted(tmp_path: Pa
         await fill(board, 10_000)
         async with board.subscriber("edge-1", into="./out", editable=True):
             await until(board, "edge-1", lambda row: row.liveness == "live" and row.state == "paused")
-            await until(board, "edge-1", lambda row: row.lag_packages == 10_000)
             cleared = await board.clear("edge-1", timeout_s=110)
             assert (cleared.accepted, cleared.packages) == (True, 10_000)
 
@@ -214,7 +212,6 @@ async def test_a_staged_subscriber_follows_the_golden_one_in_what_it_imports_and
             assert (tmp_path / "out" / "a").read_text() == "one"
             await board.pause("edge-0")
             await publish(board, tmp_path, "a", "two")
-            await until(board, "edge-0", lambda row: row.lag_packages == 1)
             await board.clear("edge-0", reason="wrong")
             third = await publish(board, tmp_path, "b", "three")
             await board.resume("edge-0")

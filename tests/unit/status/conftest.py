@@ -142,7 +142,7 @@ class Board:
         return self.simulation.run(self._status())
 
     async def _status(self) -> BoardStatus:
-        return await board_status(self.agent, self.now_ns, 30)
+        return await board_status(self.agent, self.log, TOPICS.package, self.now_ns, 30)
 
     def row(self, name: str) -> SubscriberStatus:
         (row,) = [row for row in self.status().subscribers if row.name == name]

@@ -12,7 +12,7 @@ from callboard.messages.distribution import Kind, PackageMessage, State, Status
 
 def queue(board: Any, name: str, publisher: str = "", skip: int = 0, limit: int = 100) -> QueueView:
     found = board.ask(lambda agent: queues.queue(
-        agent, board.topics.package, name, publisher, skip, limit, board.now_ns, 30
+        agent, board.log, board.topics.package, name, publisher, skip, limit, board.now_ns, 30
     ))  # fmt: skip
     assert isinstance(found, QueueView)
     return found
@@ -38,8 +38,9 @@ def test_a_new_package_is_in_the_queue_without_anything_else_happening(board: An
     board.announce("edge-1", board.package())
     assert queue(board, "edge-1").size == 0
     board.package()
-    board.pass_time(1)
     assert queue(board, "edge-1").size == 1
+    board.package()
+    assert board.row("edge-1").lag_packages == 2
 
 
 @pytest.mark.proves("F26", "F42")

@@ -1,0 +1,110 @@
+"""Which packages a clear takes, however much of the log is known when it is ordered."""
+
+import asyncio
+from typing import Any
+
+import pytest
+
+from callboard.actors.agent import Agent
+from callboard.actors.publisher import roles
+from callboard.app.commanding import Commanding
+from callboard.app.settings import BoardSettings
+from callboard.app.views import CommandResult
+from callboard.backends.log import Log
+from callboard.errors import NotAnswered
+from callboard.messages.distribution import Kind, PackageMessage
+from callboard.messages.headers import new_record
+from callboard.messages.record import NewRecord
+
+MANY = 12_000
+"""More than are read before the first answer where a read takes as long as here."""
+READ_S = 0.05
+
+
+class Orders(Commanding):
+    """The orders of a board in virtual time. Nobody there obeys them."""
+
+    def __init__(self, board: Any) -> None:
+        self.settings = BoardSettings("memory:")
+        self._board = board
+
+    @property
+    def log(self) -> Log:
+        return self._board.log  # type: ignore[no-any-return]
+
+    async def viewer(self) -> Agent:
+        return self._board.agent  # type: ignore[no-any-return]
+
+
+@pytest.fixture
+def long_queue(board: Any) -> Any:
+    """A board whose publisher has just started, and must read long before it has counted the queue of edge-1."""
+    message = PackageMessage(publisher_instance="p1", publisher="site", package_id="p", kind=Kind.ADD, paths=("/a",))
+    records = [new_record(message, record_id=f"p{n}", time_ns=0, producer="test") for n in range(MANY)]
+    board.simulation.run(board.log.append(board.topics.package, records))
+    board.announce("edge-1", 0, editable=True)
+    slow_down(board)
+    board.start()
+    return board
+
+
+def slow_down(board: Any) -> None:
+    """Packages take their time to be read."""
+    read = board.log.read
+
+    async def slow(topic: str, *args: Any, **kwargs: Any) -> Any:
+        if topic == board.topics.package:
+            await asyncio.sleep(READ_S)
+        return await read(topic, *args, **kwargs)
+
+    board.log.read = slow
+
+
+def clear(board: Any, **said: Any) -> CommandResult:
+    return board.simulation.run(Orders(board).clear("edge-1", **said))  # type: ignore[no-any-return]
+
+
+def test_a_clear_of_the_first_packages_takes_no_more_although_the_queue_is_not_counted_yet(long_queue: Any) -> None:
+    assert clear(long_queue, first=700).offset == 700
+
+
+def test_a_clear_that_cannot_tell_in_time_which_packages_are_meant_orders_nothing(long_queue: Any) -> None:
+    with pytest.raises(NotAnswered, match="could not be counted within 1 s; ask again"):
+        clear(long_queue, first=700, timeout_s=1)
+    assert long_queue.simulation.run(long_queue.log.read(long_queue.topics.command, 1)) == []
+
+
+def test_a_clear_has_all_that_was_published_before_it(board: Any) -> None:
+    board.announce("edge-1", 0, editable=True)
+    slow_down(board)
+    board.start()
+    for _ in range(10):
+        offset = board.package()
+        assert clear(board, timeout_s=1).offset == offset
+
+
+def test_a_clear_of_all_is_ordered_although_a_subscriber_is_done_meanwhile(board: Any) -> None:
+    for name in ("edge-1", "edge-2"):
+        board.announce(name, 0, editable=True)
+    newest = [board.package() for _ in range(3)][-1]
+    done: list[NewRecord] = []
+
+    async def hold(_: str, records: list[NewRecord]) -> list[int]:
+        done.extend(records)
+        return [0]
+
+    board.log.append = hold
+    board.announce("edge-1", newest, editable=True)
+    del board.log.append
+    board.start()
+    ask = board.agent.ask
+
+    async def asked(role: str, *args: Any) -> Any:
+        answer = await ask(role, *args)
+        if role == roles.QUEUE_CACHE:
+            await board.log.append(board.topics.discovery, done)
+        return answer
+
+    board.agent.ask = asked
+    results = board.simulation.run(Orders(board).clear_all(timeout_s=5))
+    assert [(result.subscriber, result.offset) for result in results] == [("edge-1", newest), ("edge-2", newest)]
