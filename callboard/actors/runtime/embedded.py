@@ -88,5 +88,9 @@ async def start_on(base: LoopBase, spec: AgentSpec, clock: Clock, rng: Random, l
     supervisor = base.create(Supervisor).actorAddressString
     start = StartAgent(spec.name, spec.actors, rng.getrandbits(64), limits, {}, site, link)
     base.send(SERVICE, supervisor, start)
-    await link.opened.wait()
+    try:
+        await link.opened.wait()
+    except BaseException:  # cancelled: nobody will have it, to stop it
+        await link.close()
+        raise
     return agent

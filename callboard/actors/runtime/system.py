@@ -85,6 +85,8 @@ class System:
 
     async def end(self) -> None:
         """Kill every process, wait until they are gone, remove the folder. Idempotent."""
+        if self._server is not None:
+            self._server.close()
         if self._writer is not None:
             self._writer.close()
             self._writer = None
