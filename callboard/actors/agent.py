@@ -82,6 +82,11 @@ class Agent(Protocol):
         """For chaos: end this actor at once, without a word to it; the supervisor replaces it."""
         ...
 
+    @property
+    def has_ended(self) -> bool:
+        """Whether it has been stopped, or could not go on."""
+        ...
+
     async def ended(self) -> None:
         """Wait until the agent has ended. Returns after ``stop``; raises what ended it otherwise."""
         ...

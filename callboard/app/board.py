@@ -7,6 +7,7 @@ import socket
 import tempfile
 import time
 from collections.abc import AsyncGenerator, Callable, Iterable
+from contextlib import AsyncExitStack
 from dataclasses import replace
 from functools import partial
 from importlib.metadata import version
@@ -45,7 +46,7 @@ from callboard.app.views import BoardStatus, ErrorsView, PublisherStatus, QueueV
 from callboard.backends.blob_store import BlobStore
 from callboard.backends.log import Capability, Log
 from callboard.backends.repositories.folder_source import EXCLUDED
-from callboard.errors import CallboardError, ConfigError
+from callboard.errors import ConfigError
 from callboard.messages.signing import CommandKey
 
 VIEWER = "viewer"
@@ -141,12 +142,13 @@ class Callboard(Commanding, ContentCare):
         await asyncio.gather(*(agent.stop(CLOSE_DRAIN_S) for agent in self._agents))
         self._agents.clear()
         self._publishers.clear()
-        for resource in (self._log, self._blobs):
-            if resource is not None:
-                await resource.close()
-        self._log = self._blobs = None
-        if self._temporary is not None:
-            self._temporary.cleanup()
+        async with AsyncExitStack() as stack:  # whatever cannot be closed, the rest is
+            if self._temporary is not None:
+                stack.callback(self._temporary.cleanup)
+            for resource in (self._blobs, self._log):
+                if resource is not None:
+                    stack.push_async_callback(resource.close)
+            self._log = self._blobs = None
 
     @property
     def blobs(self) -> BlobStore:
@@ -169,15 +171,11 @@ class Callboard(Commanding, ContentCare):
         return Publisher(self, _checked("publisher", name))
 
     async def publisher_agent(self, name: str) -> Agent:
-        """The agent of a publisher, started once."""
-        if name not in self._publishers:
-            self._publishers[name] = asyncio.create_task(self._start_publisher(name))
-        starting = self._publishers[name]
-        try:
-            return await asyncio.shield(starting)  # for everyone who waits for it, so not cancelled with one of them
-        except CallboardError:
-            self._publishers.pop(name, None)  # the next request tries again
-            raise
+        """The agent of a publisher, started once, and again when that failed or the agent has ended."""
+        starting = self._publishers.get(name)
+        if starting is None or _is_over(starting):
+            starting = self._publishers[name] = asyncio.create_task(self._start_publisher(name))
+        return await asyncio.shield(starting)  # for everyone who waits for it, so not cancelled with one of them
 
     async def viewer(self) -> Agent:
         """An agent that can be asked about the board: any publisher's will do."""
@@ -239,7 +237,7 @@ class Callboard(Commanding, ContentCare):
         if self._runtime == "embedded":
             spec = replace(spec, world=partial(self._shared_world, settings))
         agent = await start_agent(spec, self._runtime, configure_logging=self._configure_logging)
-        self._agents.append(agent)
+        self._agents = [*(other for other in self._agents if not other.has_ended), agent]
         return agent
 
     async def _shared_world(self, settings: SubscriberSettings | None) -> World:
@@ -309,8 +307,8 @@ class Callboard(Commanding, ContentCare):
         names = (topics.package, topics.status, topics.discovery, topics.command)
         bounds = {name: await self.log.bounds(name) for name in names}
         counted = {
-            name: await metrics.counters(await starting, timeout_s)
-            for name, starting in self._publishers.items()
+            name: await metrics.counters(await self.publisher_agent(name), timeout_s)
+            for name in list(self._publishers)  # meanwhile another may be started
             if name != VIEWER
         }
         return metrics.exposition(status, bounds, counted)
@@ -370,6 +368,13 @@ class Callboard(Commanding, ContentCare):
             now_ns=time.time_ns(),
             timeout_s=timeout_s,
         )
+
+
+def _is_over(starting: asyncio.Task[Agent]) -> bool:
+    """Whether the start came to nothing, or what was started has ended."""
+    return starting.done() and (
+        starting.cancelled() or starting.exception() is not None or starting.result().has_ended
+    )
 
 
 def _checked(what: str, name: str) -> str:

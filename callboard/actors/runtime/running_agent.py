@@ -87,7 +87,7 @@ class RunningAgent:
         """See ``Agent.ask``."""
         if role not in self._roles:
             raise ValueError(f"agent {self._name!r} has no actor {role!r}; it has {', '.join(self._roles)}")
-        self._refuse_if_ending()
+        self._refuse_if_ended()
         number = next(self._numbers)
         asked = Question(role, question, asyncio.get_running_loop().create_future())
         self._questions[number] = asked
@@ -112,6 +112,11 @@ class RunningAgent:
         actor = self._up.get(role)
         if actor is not None:
             self._link.kill(actor)
+
+    @property
+    def has_ended(self) -> bool:
+        """See ``Agent.has_ended``."""
+        return self._ended.is_set()
 
     async def ended(self) -> None:
         """See ``Agent.ended``."""
@@ -201,8 +206,8 @@ class RunningAgent:
             trace = traceback.format_exc()
             get_logger().error("agent.close_failed", agent=self._name, traceback=trace)
 
-    def _refuse_if_ending(self) -> None:
-        if self._ended.is_set():
+    def _refuse_if_ended(self) -> None:
+        if self.has_ended:
             raise self._why()
 
     def _why(self) -> CallboardError:
