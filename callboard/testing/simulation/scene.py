@@ -64,6 +64,9 @@ class Scene:
     """Of the package topic, the newest at the end."""
     commands: dict[str, list[tuple[int, CommandMessage]]] = field(default_factory=lambda: defaultdict(list))
     """By subscriber, in the order of the log."""
+    unanswered: dict[tuple[str, str], int] = field(default_factory=dict)
+    """The offsets, by subscriber and id, of those given on the log that there is now which have no result yet. What
+    became of those on a former log may have been told there."""
     statuses: dict[str, dict[tuple[str, int], PackageStatusMessage]] = field(default_factory=lambda: defaultdict(dict))
     """By subscriber, then by its instance and sequence, in the order of the log."""
     ever: dict[tuple[str, str, int], PackageStatusMessage] = field(default_factory=dict)
@@ -107,6 +110,7 @@ class Scene:
         self.histories.append(History(log_id, self.packages, cut))
         self._settled_ns = self.tenants.now_ns() + round(SETTLE_S * 1e9)
         self.statuses.clear()
+        self.unanswered.clear()
         self.tenants.forget()
         self.events.forget()
         for record in kept.get(TOPICS.status, ()):
@@ -130,6 +134,7 @@ class Scene:
         elif topic == TOPICS.command:
             command = open_record(record, CommandMessage)
             self.commands[command.subscriber].append((record.offset, command))
+            self.unanswered[command.subscriber, command.command_id] = record.offset
         elif topic == TOPICS.status:
             self._told(record)
         elif topic == TOPICS.discovery:
@@ -148,6 +153,8 @@ class Scene:
         self.demand(any(known), "only who is there tells", f"{told}")
         if isinstance(told, PackageStatusMessage):
             self._remember(told)
+        else:
+            self.unanswered.pop((told.subscriber, told.command_id), None)
 
     def _remember(self, told: PackageStatusMessage) -> None:
         self.ever.setdefault((told.subscriber, told.subscriber_instance, told.sequence), told)

@@ -244,18 +244,20 @@ class Stage:
         await asyncio.gather(*(edge.host.stop(5.0) for edge in self._fleet.edges.values()))
 
     async def _settle(self) -> None:
-        """Wait until everybody is through, and has said so."""
+        """Wait until everybody is through, and has said so, and what came of every order."""
         helped_s = self._loop.time()
         try:
             async with asyncio.timeout(CALM_S):
-                while any(self._busy(edge) for edge in self._fleet.edges.values()):
+                while any(self._busy(edge) for edge in self._fleet.edges.values()) or self._fleet.scene.unanswered:
                     await asyncio.sleep(LOOK_S)
                     if self._loop.time() - helped_s > HELP_S:
                         helped_s = self._loop.time()
                         await self._help()
         except TimeoutError:
             late = [self._state(edge) for edge in self._fleet.edges.values() if self._busy(edge)]
-            self._fleet.scene.wrong("progress resumes", f"after {CALM_S:g} s of calm: {'; '.join(late)}")
+            self._fleet.scene.demand(not late, "progress resumes", f"after {CALM_S:g} s of calm: {'; '.join(late)}")
+            owed = self._fleet.scene.unanswered
+            self._fleet.scene.demand(not owed, "every order is answered", f"after {CALM_S:g} s of calm: {owed}")
 
     async def _help(self) -> None:
         for edge in self._fleet.edges.values():
