@@ -1,16 +1,11 @@
 """The error queues: packages that a subscriber gave up, set aside, or imported without finishing their hooks."""
 
-from collections import OrderedDict
 from dataclasses import dataclass, field
 
 from callboard.messages.distribution import PackageStatusMessage, Status
 
 FAILURES = frozenset({Status.REMOVED_FAILED, Status.HELD, Status.HOOK_FAILED})
 """What puts a package into an error queue; any other status takes it out."""
-
-SETTLED_MAX = 20_000
-"""How many statuses are remembered by which packages were in an error queue and left it, so that a repeated record does
-not bring them back: one or two a package."""
 
 SUCCESSES = frozenset(status.name for status in Status if status not in FAILURES)
 """As the header ``kind`` of a status has them."""
@@ -57,26 +52,20 @@ class ErrorQueues:
         self._most = most
         self._size = 0
         self._publishers: dict[str, set[str]] = {}  # by subscriber, of whose packages it has failed at any so far
-        self._settled: OrderedDict[tuple[str, int, str], PackageStatusMessage] = OrderedDict()
-        """By subscriber, offset and instance: several hosts that share a name repeat each what they have said."""
 
     def concerned(self, kind: str, producer: str) -> bool:
         """Whether a status with these headers can change anything: most tell of an import at one who failed nothing."""
         return kind not in SUCCESSES or producer.partition("/")[0] in self._publishers
 
     def take(self, status: PackageStatusMessage) -> int:
-        """Take in a status; how many failures were dropped to make room for it."""
+        """Take in a new status, none that is repeated; how many failures were dropped to make room for it."""
         known = self._known(status.subscriber, status.offset)
-        settled = (status.subscriber, status.offset, status.subscriber_instance)
-        if _repeats(known, status) or _repeats(self._settled.get(settled), status):
-            return 0
         failed = status.status in FAILURES
         if known is not None and not (failed and known.publisher == status.publisher):
-            self._settle(known, status)
+            self._settle(known)
             known = None
         if not failed:
             return 0
-        self._settled.pop(settled, None)
         self._publishers.setdefault(status.subscriber, set()).add(status.publisher)
         self.by_name.setdefault((status.subscriber, status.publisher), ErrorQueue()).add(status)
         self._size += known is None
@@ -87,17 +76,13 @@ class ErrorQueues:
         queues = (self.by_name.get((subscriber, publisher)) for publisher in self._publishers.get(subscriber, ()))
         return next((queue.errors[offset] for queue in queues if queue and offset in queue.errors), None)
 
-    def _settle(self, known: PackageStatusMessage, status: PackageStatusMessage) -> None:
+    def _settle(self, known: PackageStatusMessage) -> None:
         name = (known.subscriber, known.publisher)
         queue = self.by_name[name]
         del queue.errors[known.offset]
         self._size -= 1
         if not queue.errors and not queue.dropped:
             del self.by_name[name]
-        for said in (known, status):
-            self._settled[said.subscriber, said.offset, said.subscriber_instance] = said
-        while len(self._settled) > SETTLED_MAX:
-            self._settled.popitem(last=False)
 
     def _make_room(self) -> int:
         """Drop the oldest sixteenth of the longest queue: one long history of failures must not hide the others."""
@@ -106,13 +91,3 @@ class ErrorQueues:
         longest.drop(count)
         self._size -= count
         return count
-
-
-def _repeats(known: PackageStatusMessage | None, status: PackageStatusMessage) -> bool:
-    """Whether it is the one that is known, or was sent before it, and arrives again.
-
-    The sequence alone does not tell: it starts over when a repository is restored from a back-up.
-    """
-    if known is None or known.subscriber_instance != status.subscriber_instance:
-        return False
-    return status.sequence <= known.sequence and status.time_ns <= known.time_ns

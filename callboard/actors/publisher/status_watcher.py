@@ -10,6 +10,7 @@ from callboard.actors.decision import Effect, Input, Moment, Origin, Reply, Star
 from callboard.actors.follower import Delivered, Follower
 from callboard.actors.publisher.error_queue import ErrorQueues
 from callboard.actors.publisher.status_start import StatusStart
+from callboard.actors.publisher.tellers import Tellers
 from callboard.errors import SchemaTooNew, Undecodable
 from callboard.messages.distribution import CommandResultMessage, PackageStatusMessage, Status
 from callboard.messages.headers import open_record
@@ -35,7 +36,8 @@ class StatusWatcherSettings:
 
 class StatusWatcher:
     """Folds the statuses by subscriber and publisher. A package is in an error queue once, however often it failed,
-    and leaves it when the subscriber takes it after all, or an operator dismisses it.
+    and leaves it when the subscriber takes it after all, or an operator dismisses it. A status that is repeated changes
+    nothing: another host of that name may have told something newer meanwhile.
 
     It reads nothing until it is asked first, and then only what can be about packages that the log still has.
 
@@ -43,7 +45,8 @@ class StatusWatcher:
     Sends: ErrorsPage, to whoever asked.
     Stores: the error queues, in memory; the oldest errors beyond ``max_errors`` are only counted.
     Timers: the follower's back-off, 0.1 to 5 s.
-    Gives up: never; the follower tries again. What is no status is passed over, with a line in the log.
+    Gives up: never; the follower tries again. What is no status is passed over, and a question when too
+        many wait is dropped, each with a line in the log.
     """
 
     def __init__(self, settings: StatusWatcherSettings, rng: Random) -> None:
@@ -52,6 +55,7 @@ class StatusWatcher:
         self._start: StatusStart | None = None  # set while the place is looked for
         self._follower: Follower | None = None
         self._queues = ErrorQueues(settings.max_errors)
+        self._tellers = Tellers()
         self._waiting: dict[Origin, ErrorsQuery] = {}
         self._ignored = 0
 
@@ -90,7 +94,8 @@ class StatusWatcher:
 
     def _fold(self, record: Record) -> Iterable[Effect]:
         headers = dict(record.headers)
-        if not self._queues.concerned(headers.get("kind", ""), headers.get("producer", "")):
+        new = self._tellers.goes_on(headers)
+        if new and not self._queues.concerned(headers.get("kind", ""), headers.get("producer", "")):
             return
         try:
             status = open_record(record, (PackageStatusMessage, CommandResultMessage))
@@ -98,7 +103,9 @@ class StatusWatcher:
             self._ignored += 1
             yield note("status.ignored", "warning", count=self._ignored, reason=str(error))
             return
-        if isinstance(status, PackageStatusMessage) and (dropped := self._queues.take(status)):
+        assert isinstance(status, PackageStatusMessage | CommandResultMessage)
+        new = new or self._tellers.starts_over(headers, status.time_ns)
+        if new and isinstance(status, PackageStatusMessage) and (dropped := self._queues.take(status)):
             yield note("errors.dropped", "warning", count=dropped, bound=self._settings.max_errors)
 
     def _page(self, query: ErrorsQuery) -> ErrorsPage:

@@ -21,7 +21,7 @@ def status(
     offset: int,
     subscriber: str = "edge",
     publisher: str = "site",
-    sequence: int = 1,
+    sequence: int = 0,
     status: Status = Status.REMOVED_FAILED,
     time_ns: int = 0,
     instance: str = "i1",
@@ -33,7 +33,10 @@ def status(
 
 
 class Board:
-    """A watcher, and the topics that it reads; the record with the number n was written n hours after the epoch."""
+    """A watcher, and the topics that it reads; the record with the number n was written n hours after the epoch.
+
+    A status without a sequence is of one who does not count them.
+    """
 
     def __init__(self, *history: Event, packages: range = range(1), **bounds: int) -> None:
         settings = StatusWatcherSettings("s", "p", **bounds)
@@ -48,7 +51,9 @@ class Board:
 
     def write(self, topic: str, event: Event, hour: int) -> None:
         name = getattr(event, "subscriber", "test")
-        new = new_record(event, record_id="r", time_ns=0, producer=f"{name}/i1")
+        told = isinstance(event, PackageStatusMessage) and event.sequence
+        record_id = f"{event.subscriber_instance}/{event.sequence}" if told else "r"
+        new = new_record(event, record_id=record_id, time_ns=getattr(event, "time_ns", 0), producer=f"{name}/i1")
         self.topics[topic].append(new.at(len(self.topics[topic]), hour * HOUR))
 
     def serve(self) -> None:
@@ -97,7 +102,7 @@ def test_what_was_given_up_is_in_the_error_queue_of_its_subscriber_and_publisher
 
 @pytest.mark.proves("F52", "W18")
 def test_a_status_that_arrives_twice_counts_once() -> None:
-    it = Board(status(3), status(3), status(3, sequence=8))
+    it = Board(status(3, sequence=7), status(3, sequence=7), status(3, sequence=8))
     page = it.ask(ErrorsQuery())
     assert [(error.offset, error.sequence) for error in page.errors] == [(3, 8)]
     assert page.counts[0].size == 1
@@ -148,6 +153,31 @@ def test_what_one_of_two_hosts_repeats_undoes_nothing_that_the_other_has_said() 
     again = status(3, sequence=6, time_ns=9)
     assert Board(failed, imported, failed).ask().errors == ()
     assert Board(failed, imported, again, imported).ask().errors == (again,)
+    assert Board(failed, again, imported, failed, again).ask().errors == ()
+
+
+def test_an_import_that_one_of_two_hosts_repeats_undoes_no_failure_of_the_other_after_it() -> None:
+    imported = status(3, status=Status.IMPORTED, sequence=8, time_ns=7)
+    failed = status(3, sequence=4, time_ns=9, instance="i2")
+    after = status(3, status=Status.IMPORTED, sequence=9, time_ns=10)
+    assert Board(imported, failed, imported).ask().errors == (failed,)
+    assert Board(imported, failed, imported, after).ask().errors == ()
+
+
+def test_who_has_restored_a_back_up_goes_on_from_there() -> None:
+    """Also where its imports are not decoded, and where several were decided at the same time."""
+    told = [status(offset, status=Status.IMPORTED, sequence=offset, time_ns=offset) for offset in range(1, 10)]
+    restored = [status(offset, status=Status.IMPORTED, sequence=offset, time_ns=20) for offset in (4, 5)]
+    failed = status(6, sequence=6, time_ns=20)
+    settled = status(6, status=Status.IMPORTED, sequence=7, time_ns=21)
+    assert Board(*told, *restored, failed, *told).ask().errors == (failed,)
+    assert Board(*told, *restored, failed, settled, failed).ask().errors == ()
+
+
+def test_the_last_word_holds_of_one_who_does_not_count_what_it_tells() -> None:
+    failed, imported = status(3), status(3, status=Status.IMPORTED)
+    assert Board(failed, imported).ask().errors == ()
+    assert Board(imported, failed, imported, failed).ask().errors == (failed,)
 
 
 @pytest.mark.proves("W18")
@@ -224,7 +254,7 @@ def test_imports_of_subscribers_that_failed_at_nothing_are_not_even_decoded(monk
         return open_record(record, PackageStatusMessage)
 
     monkeypatch.setattr(status_watcher, "open_record", counting)
-    imports = [status(offset, "well", status=Status.IMPORTED) for offset in range(50)]
-    failures = [status(3, "edge"), status(4, "edge", status=Status.IMPORTED)]
-    assert offsets(Board(*imports, *failures, *imports).ask()) == [3]
+    imports = [status(at, "well", sequence=at, status=Status.IMPORTED, instance="i2") for at in range(1, 101)]
+    failures = [status(3, "edge", sequence=1), status(4, "edge", sequence=2, status=Status.IMPORTED)]
+    assert offsets(Board(*imports[:50], *failures, *imports[50:]).ask()) == [3]
     assert opened == [50, 51]

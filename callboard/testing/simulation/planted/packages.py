@@ -98,9 +98,9 @@ def _skip_one(right: Any) -> Any:
 
 
 def _old_news(right: Any) -> Any:
-    def settle(self: Any, known: Any, status: Any) -> None:
-        if status.offset < 0:
-            right(self, known, status)
+    def settle(self: Any, known: Any) -> None:
+        if known.offset < 0:
+            right(self, known)
 
     return settle
 
