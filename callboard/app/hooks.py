@@ -70,7 +70,9 @@ class HookRunner:
                 await self._run(function, told, title)
         except HookFailed:
             raise
-        except (Exception, SystemExit) as error:
+        except (Exception, SystemExit, asyncio.CancelledError) as error:
+            if isinstance(error, asyncio.CancelledError) and _is_being_cancelled():
+                raise
             if timeout.expired():
                 raise HookFailed(f"{title} did not end within {self._settings.timeout_s:g} s") from error
             raise HookFailed(f"{title}: {type(error).__name__}: {error}") from error
@@ -110,6 +112,12 @@ class HookRunner:
         if error is not None:
             raise error
         return result
+
+
+def _is_being_cancelled() -> bool:
+    """Whether somebody cancels this task; if not, what it awaited was cancelled."""
+    task = asyncio.current_task()
+    return task is not None and task.cancelling() > 0
 
 
 def _settle(future: "asyncio.Future[Any]", outcome: object) -> None:

@@ -64,6 +64,34 @@ def test_a_hook_is_told_what_it_needs_to_do_its_work_once() -> None:
         told[0].offset = 1  # type: ignore[misc]  # that is what must not work
 
 
+def test_a_hook_that_meets_the_cancellation_of_something_else_has_failed_as_with_any_other_error() -> None:
+    async def fetch_from_what_was_closed(call: HookCall) -> None:
+        fetching = asyncio.ensure_future(asyncio.sleep(60))
+        fetching.cancel()
+        await fetching
+
+    with pytest.raises(HookFailed, match="CancelledError"):
+        run(fetch_from_what_was_closed)
+
+
+def test_a_call_of_a_hook_can_be_cancelled() -> None:
+    async def scenario() -> None:
+        begun = asyncio.Event()
+
+        async def endless(call: HookCall) -> None:
+            begun.set()
+            await asyncio.Event().wait()
+
+        hooks = HookRunner(HookSettings(before_import=endless), "edge-1", "/srv/out", Path("/"))
+        calling = asyncio.ensure_future(hooks.call(Hook.BEFORE_IMPORT, PACKAGE, 41, 2))
+        await begun.wait()
+        calling.cancel()
+        await asyncio.wait({calling})
+        assert calling.cancelled()
+
+    asyncio.run(scenario())
+
+
 def test_a_synchronous_hook_runs_off_the_event_loop_and_an_asynchronous_one_on_it() -> None:
     threads: list[threading.Thread] = []
 

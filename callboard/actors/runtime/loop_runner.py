@@ -25,6 +25,11 @@ class SharedWorld:
             return EffectEnded(effect, await world.perform(effect))
         except CallboardError as error:
             return EffectEnded(effect, error=error, trace=traceback.format_exc())
+        except asyncio.CancelledError:
+            task = asyncio.current_task()
+            if task is not None and task.cancelling():
+                raise
+            return EffectEnded(effect, bug=traceback.format_exc())  # cancelled was only what the world awaited
         except Exception:  # noqa: BLE001  # a bug of the world, which ends the actor that met it
             return EffectEnded(effect, bug=traceback.format_exc())
 

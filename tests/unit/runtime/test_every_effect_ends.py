@@ -1,0 +1,30 @@
+import asyncio
+from typing import Any
+
+from callboard.actors.agent import World
+from callboard.actors.decision import Perform
+from callboard.actors.effects import FindBounds
+from callboard.actors.runtime.loop_runner import SharedWorld
+
+
+class Cancelled:
+    """A world that awaits something of its own which is cancelled, such as a request on a connection that is closed."""
+
+    async def perform(self, effect: Perform) -> Any:
+        request = asyncio.get_running_loop().create_future()
+        request.cancel()
+        await request
+
+    async def close(self) -> None:
+        pass
+
+
+async def opened() -> World:
+    return Cancelled()
+
+
+def test_an_effect_that_is_cancelled_by_nobody_ends_its_actor_instead_of_never() -> None:
+    effect = FindBounds("package")
+    ended = asyncio.run(SharedWorld(opened).perform(effect))
+    assert ended.effect is effect
+    assert "CancelledError" in ended.bug
