@@ -149,7 +149,7 @@ def _is_behind(table: DeltaTable, log_id: str, reach: Mapping[str, int]) -> bool
     known = [table.transaction_version(_app(log_id, topic)) for topic in reach]
     if None in known:
         return True
-    steps = [stop - before for stop, before in zip(reach.values(), known, strict=True)]
+    steps: list[int] = [stop - before for stop, before in zip(reach.values(), known, strict=True)]
     return min(steps) >= 0 and max(steps) > 0
 
 
