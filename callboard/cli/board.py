@@ -21,7 +21,7 @@ from callboard.errors import ConfigError, TopicMissing
 
 R = TypeVar("R")
 
-_PASSWORD = re.compile(r"(://[^:/@]*):[^@]*@")
+_PASSWORD = re.compile(r"(://[^:/@]*):.*@")
 _PASSWORD_OPTION = re.compile(r"(://[^?&]*[?&].*?password)(?!_env=)[^&]*", re.IGNORECASE)
 
 

@@ -74,6 +74,8 @@ def test_what_is_said_of_a_log_that_cannot_be_used_has_no_password(log: str, tmp
     ("url", "shown"),
     [
         ("postgresql://us:hidden@db/x?sslmode=require", "postgresql://us:***@db/x?sslmode=require"),
+        ("postgresql://us:hid@den@db/x", "postgresql://us:***@db/x"),
+        ("postgresql://us:hid/den@db/x", "postgresql://us:***@db/x"),
         ("kafka://one/?sasl_password=hidden&client_id=a", "kafka://one/?sasl_password=***&client_id=a"),
         ("kafka://one/?sasl_username=annsasl_passwordhidden", "kafka://one/?sasl_username=annsasl_password=***"),
         ("kafka://one/?sasl_password_env=PW", "kafka://one/?sasl_password_env=PW"),
@@ -82,3 +84,12 @@ def test_what_is_said_of_a_log_that_cannot_be_used_has_no_password(log: str, tmp
 )
 def test_a_place_is_shown_without_its_password(url: str, shown: str) -> None:
     assert place(url) == shown
+
+
+@pytest.mark.parametrize("url", ["postgresql://us:hid/den@db/x", "postgresql://us:hid@den@db/"])
+def test_a_url_whose_password_was_not_encoded_is_refused_without_showing_it(url: str, tmp_path: Path) -> None:
+    pytest.importorskip("asyncpg")
+    with pytest.raises(ConfigError, match=r"us:\*\*\*@") as caught:
+        open_log(url, tmp_path)
+    assert "hid" not in str(caught.value)
+    assert "den" not in str(caught.value)

@@ -52,6 +52,8 @@ class Server:
         parts = urlsplit(url)
         if parts.scheme != "postgresql" or not parts.path.strip("/"):
             raise ConfigError(f"{_shown(url)!r} names no database; write postgresql://user@host:5432/database")
+        if "@" in parts.path:  # what is before the slash is taken for the host, and hosts are shown
+            raise ConfigError(f"{_shown(url)!r} has a / before the @; write it as %2F in a user or password")
         for port in re.findall(r":(\d*)(?:,|$)", parts.netloc):
             if not 0 < int(port or 5432) < 65536:
                 raise ConfigError(f"{_shown(url)!r} has port {port}; correct it")
@@ -87,5 +89,5 @@ class Server:
 
 
 def _shown(url: str) -> str:
-    """The URL without its password."""
-    return re.sub(r"//([^:@/]*):[^@/]*@", r"//\1:***@", url)
+    """The URL without its password, which may hold what it should not: it ends at the last @."""
+    return re.sub(r"//([^:@/]*):.*@", r"//\1:***@", url)
