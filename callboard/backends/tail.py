@@ -112,7 +112,8 @@ class SharedTail:
     async def identity(self, topic: str) -> str:
         """See ``Log``; when it changes, what was held of the former topic is forgotten.
 
-        Many ask at once, whenever a record comes. They share an answer, be it a failure, that was looked for after they had asked.
+        Many ask at once, whenever a record comes. They share an answer that was looked for after they had asked, be it
+        a failure.
         """
         tail = self._tails[topic]
         before = tail.looks
