@@ -7,7 +7,7 @@ from itertools import islice
 from random import Random
 
 from callboard.actors.decision import Effect, Input, Moment, Origin, Reply, Started, Stopped, Stopping, note
-from callboard.actors.follower import Delivered, Follower
+from callboard.actors.follower import Delivered, Follower, OutOfRange, Replaced
 from callboard.actors.publisher.error_queue import ErrorQueues
 from callboard.actors.publisher.status_start import StatusStart
 from callboard.actors.publisher.tellers import Tellers
@@ -87,10 +87,19 @@ class StatusWatcher:
 
     def _follow(self, follower: Follower, message: Input) -> Iterable[Effect]:
         news, effects = follower.handle(message)
-        if isinstance(news, Delivered):
-            for record in news.records:
-                yield from self._fold(record)
+        match news:
+            case Delivered(records=records):
+                for record in records:
+                    yield from self._fold(record)
+            case Replaced():
+                self._forget()
+            case OutOfRange(expected, bounds) if expected > bounds.end:
+                self._forget()
         yield from effects
+
+    def _forget(self) -> None:
+        """It is another copy of the topic, which is read from its beginning and has the statuses that hold."""
+        self._queues, self._tellers = ErrorQueues(self._settings.max_errors), Tellers()
 
     def _fold(self, record: Record) -> Iterable[Effect]:
         headers = dict(record.headers)

@@ -6,7 +6,7 @@ from callboard.actors.decision import Done, Origin
 from callboard.actors.effects import FindBounds, LogRead, ReadLog, TopicBounds
 from callboard.actors.publisher import status_watcher
 from callboard.actors.publisher.status_watcher import StatusWatcher, StatusWatcherSettings
-from callboard.errors import LogUnavailable
+from callboard.errors import LogReplaced, LogUnavailable, OffsetOutOfRange
 from callboard.messages.distribution import CommandResultMessage, PackageStatusMessage, PingMessage, Status
 from callboard.messages.event import Event
 from callboard.messages.headers import new_record, open_record
@@ -43,6 +43,7 @@ class Board:
         self.driver = DecisionDriver(StatusWatcher(settings, Random(1)))
         self.topics: dict[str, list[Record]] = {"s": [], "p": []}
         self.read: list[ReadLog] = []
+        self.log_id = "L1"
         self.first = {"s": 0, "p": packages.start}
         for number in range(packages.stop):
             self.write("p", PingMessage(), number)
@@ -68,11 +69,11 @@ class Board:
 
     def result(self, effect: object) -> TopicBounds | LogRead:
         if isinstance(effect, FindBounds):
-            return TopicBounds("L1", self.first[effect.topic], len(self.topics[effect.topic]))
+            return TopicBounds(self.log_id, self.first[effect.topic], len(self.topics[effect.topic]))
         assert isinstance(effect, ReadLog)
         self.read.append(effect)
         found = tuple(self.topics[effect.topic][effect.start :][: effect.max_records])
-        return LogRead("L1", found, effect.start + len(found))
+        return LogRead(self.log_id, found, effect.start + len(found))
 
     def ask(self, query: ErrorsQuery | None = None) -> ErrorsPage:
         self.driver.feed(query or ErrorsQuery(), Origin("gateway", 1))
@@ -172,6 +173,22 @@ def test_who_has_restored_a_back_up_goes_on_from_there() -> None:
     settled = status(6, status=Status.IMPORTED, sequence=7, time_ns=21)
     assert Board(*told, *restored, failed, *told).ask().errors == (failed,)
     assert Board(*told, *restored, failed, settled, failed).ask().errors == ()
+
+
+@pytest.mark.parametrize("log_id", ["L1", "L2"])
+def test_of_another_copy_of_the_log_there_are_the_errors_that_it_tells_of(log_id: str) -> None:
+    kept, lost = status(3, sequence=4, time_ns=5), status(5, sequence=5, time_ns=6)
+    it = Board(kept, lost, status(6, status=Status.IMPORTED, sequence=6, time_ns=7))
+    assert offsets(it.ask()) == [3, 5]
+    it.log_id, it.topics["s"] = log_id, it.topics["s"][:1]
+    gone = OffsetOutOfRange("s", 3, 0, 1) if log_id == "L1" else LogReplaced("it is another one")
+    it.driver.fail(ReadLog, gone)
+    it.driver.tick("follow s")
+    it.serve()
+    assert offsets(it.ask()) == [3]
+    it.write("s", lost, 9)
+    it.serve()
+    assert offsets(it.ask()) == [3, 5], "it is told once more, because nobody knew that it was on the former log"
 
 
 def test_the_last_word_holds_of_one_who_does_not_count_what_it_tells() -> None:
