@@ -72,7 +72,7 @@ lint: $(VENV)/.ready-lint ## Check style, types, layers and that the generated c
 	@$(BIN)/lint-imports --no-logo
 	@$(GENERATE) --check
 
-bench: $(VENV)/.ready-test ## Run the benchmarks one after the other, some 20 minutes, or less with ARGS=--quick.
+bench: $(VENV)/.ready-test ## Run the benchmarks one after the other, 8 minutes on 2 quiet cores, or less with ARGS=--quick.
 	@set -e; for file in $$(grep -l '__main__' benchmarks/*.py | grep -v 'plot.py\|spark_'); do \
 	  echo "== $$file"; $(BIN)/python "$$file" $(ARGS); \
 	done
