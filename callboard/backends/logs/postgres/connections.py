@@ -2,10 +2,9 @@
 
 import asyncio
 from collections.abc import AsyncIterator
-from contextlib import asynccontextmanager, suppress
+from contextlib import asynccontextmanager
 
 from callboard.backends.logs.limits import closed
-from callboard.backends.postgres import asyncpg
 from callboard.backends.postgres.failure import explained
 from callboard.backends.postgres.migration import check_schema
 from callboard.backends.postgres.server import Connection, Server
@@ -59,9 +58,9 @@ class Connections:
     async def close(self) -> None:
         """Close those that are idle now, the others when they come back."""
         self._closed = True
-        with suppress(OSError, asyncpg.PostgresError, asyncpg.InterfaceError):  # lost already
-            while self._idle:
-                await self._idle.pop().close(timeout=CLOSE_TIMEOUT_S)
+        idle, self._idle = self._idle, []
+        goodbyes = (connection.close(timeout=CLOSE_TIMEOUT_S) for connection in idle)
+        await asyncio.gather(*goodbyes, return_exceptions=True)  # which fail where a connection is lost already
 
     async def _take(self, create: bool) -> Connection:
         while True:
