@@ -69,8 +69,7 @@ class SqliteStore:
             if self._lock is None:
                 self._path.parent.mkdir(parents=True, exist_ok=True)
                 self._lock = take_lock(self._path.with_name(self._path.name + ".lock"), self._path)
-            if self._connection is not None:
-                self._connection.close()
+            self._disconnect()
             self._connection = self._connect()
             (ledger,) = self._connection.execute("SELECT content FROM ledger").fetchone()
             return bytes(ledger)
@@ -91,16 +90,16 @@ class SqliteStore:
         connection = self._connected()
         with self._own_errors():
             connection.execute(f"PRAGMA synchronous = {'FULL' if durable else 'NORMAL'}")
-        with self._transaction(connection), self._own_errors():
-            connection.execute("UPDATE ledger SET content = ?", (ledger,))
-        with self._own_errors():
-            connection.execute("PRAGMA synchronous = FULL")
+        try:
+            with self._transaction(connection), self._own_errors():
+                connection.execute("UPDATE ledger SET content = ?", (ledger,))
+        finally:
+            with self._own_errors():
+                connection.execute("PRAGMA synchronous = FULL")
 
     def close(self) -> None:
         """Close the file and let go of the lock."""
-        if self._connection is not None:
-            self._connection.close()
-            self._connection = None
+        self._disconnect()
         if self._lock is not None:
             os.close(self._lock)
             self._lock = None
@@ -123,6 +122,11 @@ class SqliteStore:
         if self._connection is None:
             raise RepositoryUnavailable(f"{self._path} is not open; call open() first")
         return self._connection
+
+    def _disconnect(self) -> None:
+        connection, self._connection = self._connection, None
+        if connection is not None:
+            connection.close()
 
     def _connect(self) -> sqlite3.Connection:
         # The transactions here are explicit; the thread that runs these methods may be another one each time.
