@@ -106,7 +106,8 @@ class FolderBlobStore:
                 return self._link(temporary, path)
         finally:
             os.close(descriptor)
-            temporary.unlink(missing_ok=True)
+            with suppress(OSError):  # what cannot be removed now is tidied up later
+                temporary.unlink(missing_ok=True)
 
     def _write(self, descriptor: int, digest: str, chunks: Iterable[bytes]) -> None:
         found = hashlib.sha256()
