@@ -220,7 +220,7 @@ async def _archive_topic(
 ) -> None:
     end = (await log.bounds(run.topic)).end
     async for step in archiving.run(run.topic, accept_hole=accept_hole):
-        run.first = run.first or step.first
+        run.first = run.first if run.next else step.first
         run.next, run.hole = step.next, run.hole or step.hole
         run.rows, run.files, run.length = run.rows + step.rows, run.files + step.files, run.length + step.length
         on_progress(run.topic, step.next - run.first, end - run.first)
