@@ -22,8 +22,9 @@ def test_a_report_begins_where_the_first_step_did(tmp_path):
     async def scenario():
         async with Callboard("sqlite:///./board.db", base=tmp_path):
             pass
+        settings = BoardSettings("sqlite:///./board.db", base=tmp_path)
         return await archiving.archive(
-            BoardSettings("sqlite:///./board.db", base=tmp_path), str(tmp_path / "archive"), accept_hole=False, tip=None,
+            settings, str(tmp_path / "archive"), accept_hole=False, tip=None,
             on_progress=lambda topic, done, total: told.append(done), archiver=lambda *_: InSteps(),
         )  # fmt: skip
 
