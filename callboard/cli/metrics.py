@@ -11,7 +11,7 @@ from callboard.cli.options import BoardOptions
 from callboard.errors import CallboardError, ConfigError
 
 REQUEST_S = 10.0
-"""How long a request may take to arrive, so that a connection that says nothing is not kept."""
+"""How long a request may take to arrive, and its answer to be read, so that no connection is kept for nothing."""
 HEADERS_MAX = 100
 
 
@@ -32,11 +32,13 @@ async def metrics_server(board: Callboard, port: int) -> AsyncIterator[None]:
             async with asyncio.timeout(REQUEST_S):
                 line = await _request_line(reader)
             writer.write(await _answer(board, line))
-            await writer.drain()
-        except (TimeoutError, ValueError, ConnectionError):
-            pass  # whoever it was, it does not speak HTTP, or is gone
-        finally:
             writer.close()
+            async with asyncio.timeout(REQUEST_S):
+                await writer.wait_closed()
+        except (TimeoutError, ValueError, ConnectionError):
+            pass  # whoever it was, it does not speak HTTP, does not listen, or is gone
+        finally:
+            writer.transport.abort()
 
     try:
         server = await asyncio.start_server(serve, "127.0.0.1", port)

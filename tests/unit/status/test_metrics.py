@@ -114,3 +114,24 @@ def test_a_publisher_serves_its_figures_on_the_loopback_interface(tmp_path: Path
     assert figures_answer.startswith(b"HTTP/1.1 200 OK\r\n")
     assert b'callboard_requests_accepted_total{publisher="site"} 1\n' in figures_answer
     assert other.startswith(b"HTTP/1.1 404 ")
+
+
+def test_who_asks_for_figures_and_does_not_read_them_is_let_go(
+    unused_port: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    async def figures_of_a_large_fleet() -> str:
+        return "x" * (64 << 20)  # more than the buffers of a connection take
+
+    async def work() -> None:
+        async with Callboard("memory:") as board, metrics_server(board, unused_port):
+            monkeypatch.setattr(board, "metrics", figures_of_a_large_fleet)
+            reader, writer = await asyncio.open_connection("127.0.0.1", unused_port)
+            writer.write(b"GET /metrics HTTP/1.1\r\n\r\n")
+            await reader.readline()
+            async with asyncio.timeout(60):
+                while len(asyncio.all_tasks()) > 1:  # noqa: ASYNC110 - somebody still serves it
+                    await asyncio.sleep(0.01)
+            writer.transport.abort()
+
+    monkeypatch.setattr("callboard.cli.metrics.REQUEST_S", 0.2)
+    asyncio.run(work())
