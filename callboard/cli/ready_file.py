@@ -6,8 +6,11 @@ from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from pathlib import Path
 
+import structlog
+
 from callboard.app.subscriber import Subscriber
-from callboard.errors import CallboardError, ConfigError
+from callboard.backends.disk import disk_errors
+from callboard.errors import CallboardError, ConfigError, RequestRefused
 
 
 @asynccontextmanager
@@ -34,11 +37,15 @@ async def _write(edge: Subscriber, path: Path) -> None:
         await edge.until_ready()
     except CallboardError:
         return  # it ends, and says why
-    _put(path)
+    try:
+        _put(path)
+    except RequestRefused as error:
+        structlog.get_logger().error("ready_file.not_written", subscriber=edge.name, reason=str(error))
 
 
 def _put(path: Path) -> None:
-    path.write_text(f"{os.getpid()}\n")
+    with disk_errors(RequestRefused, path):
+        path.write_text(f"{os.getpid()}\n")
 
 
 def _remove(path: Path) -> None:
