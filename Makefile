@@ -78,9 +78,12 @@ bench: $(VENV)/.ready-test ## Run the benchmarks one after the other, 8 minutes 
 	done
 
 bench-spark: $(VENV)/.ready-spark ## Run the benchmarks of the pipeline; needs Java, and for Spark's JDBC reader Maven.
-	@set -e; mvn -q dependency:get -Dartifact=org.postgresql:postgresql:42.7.13 || echo "goes on without JDBC"; \
-	for name in source archive collect; do \
-	  echo "== benchmarks/spark_$$name.py"; $(BIN)/python "benchmarks/spark_$$name.py" $(ARGS); \
+	@set -e; jar=$$HOME/.m2/repository/org/postgresql/postgresql/42.7.13/postgresql-42.7.13.jar; \
+	[ -e "$$jar" ] || mvn -q dependency:get -Dartifact=org.postgresql:postgresql:42.7.13 || true; \
+	if [ -e "$$jar" ]; then jdbc="--jar $$jar"; else jdbc=; echo "goes on without Spark's JDBC reader: no $$jar"; fi; \
+	for words in "source $$jdbc" archive collect; do \
+	  set -- $$words; script=benchmarks/spark_$$1.py; shift; \
+	  echo "== $$script"; $(BIN)/python "$$script" "$$@" $(ARGS); \
 	done
 
 plots: $(VENV)/.ready-bench ## Draw the curves of the last benchmarks into docs/figures.
