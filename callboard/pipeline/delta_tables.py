@@ -6,6 +6,7 @@ import re
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import pyarrow.dataset as ds
 
@@ -16,6 +17,9 @@ try:
     from deltalake.exceptions import CommitFailedError, DeltaError
 except ModuleNotFoundError as missing:
     raise ExtraMissing("Delta tables need deltalake; run: pip install 'callboard[delta]'") from missing
+
+if TYPE_CHECKING:
+    from callboard.backends.blob_stores.s3.bucket import Bucket
 
 ATTEMPTS = 5
 """To commit. Each that fails has lost against another, which as a rule has written what this one meant to write."""
@@ -28,7 +32,7 @@ class DeltaPlace:
     """A folder, or a prefix in a bucket, that has a Delta table for each projection."""
 
     root: str
-    bucket_url: str = ""
+    bucket: "Bucket | None" = None
 
     @classmethod
     def of(cls, place: str, base: Path) -> "DeltaPlace":
@@ -49,30 +53,29 @@ class DeltaPlace:
             raise ConfigError(f"{place!r} is no place for Delta tables; write a folder, or s3://BUCKET/PREFIX")
         from callboard.backends.blob_stores.s3.bucket import Bucket
 
-        return cls(Bucket.of(place).url, place)
+        bucket = Bucket.of(place)
+        return cls(bucket.url, bucket)
 
     def options(self) -> dict[str, str]:
         """What deltalake has to know of the bucket; credentials come from where AWS tools take them."""
-        if not self.bucket_url:
+        if self.bucket is None:
             return {}
-        from callboard.backends.blob_stores.s3.bucket import Bucket
-
-        bucket = Bucket.of(self.bucket_url)
-        endpoint = bucket.endpoint_url or os.environ.get("AWS_ENDPOINT_URL_S3", "")
-        options = {"AWS_ENDPOINT_URL": endpoint, "AWS_REGION": bucket.region}
-        options["AWS_ALLOW_HTTP"] = "true" if endpoint.startswith("http://") else ""
+        endpoint = self.bucket.endpoint_url or os.environ.get("AWS_ENDPOINT_URL_S3", "")
+        allow_http = "true" if endpoint.startswith("http://") else ""
+        options = {"AWS_ENDPOINT_URL": endpoint, "AWS_REGION": self.bucket.region, "AWS_ALLOW_HTTP": allow_http,
+                   "AWS_FORCE_CREDENTIAL_LOAD": "true"}  # fmt: skip - else profiles do not count
         return {name: value for name, value in options.items() if value}
 
     def check(self) -> None:
         """Raise ``ConfigError`` for a bucket in which one of two commits would overwrite the other."""
-        if not self.bucket_url:
+        bucket = self.bucket
+        if bucket is None:
             return
-        from callboard.backends.blob_stores.s3.bucket import Bucket
         from callboard.backends.blob_stores.s3.conditions import declines_to_overwrite
         from callboard.backends.blob_stores.s3.connection import Connection
 
         async def ask() -> bool:
-            connection = Connection(Bucket.of(self.bucket_url))
+            connection = Connection(bucket)
             try:
                 async with connection as s3:
                     return await declines_to_overwrite(s3)

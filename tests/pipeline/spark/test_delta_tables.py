@@ -20,7 +20,7 @@ from callboard.cli.running import run
 from callboard.errors import BlobUnavailable, ConfigError, ExtraMissing, LogReplaced
 from callboard.messages.distribution import Kind, PackageMessage, PackageStatusMessage, Status
 from callboard.pipeline.delta_tables import DeltaPlace, publish
-from callboard.testing.s3 import moto_server
+from callboard.testing.s3 import S3Server, moto_server
 
 STRACE = shutil.which("strace")
 NAMES = ["queue", "standing"]
@@ -102,18 +102,24 @@ def committed(folder: Path) -> set[Path]:
     return {log.parent.parent / commit["add"]["path"] for log, commit in commits if "add" in commit}
 
 
+@pytest.fixture(scope="module")
+def server() -> Iterator[S3Server]:
+    with moto_server() as running:
+        running.create_bucket("lake")
+        yield running
+
+
 @pytest.fixture(params=["folder", "s3"])
-def place(request: pytest.FixtureRequest, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[DeltaPlace]:
+def place(
+    request: pytest.FixtureRequest, server: S3Server, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> DeltaPlace:
     if request.param == "folder":
-        yield DeltaPlace.of("delta and more", tmp_path)
-        return
+        return DeltaPlace.of("delta and more", tmp_path)
     for name in [name for name in os.environ if name.startswith("AWS_")]:
         monkeypatch.delenv(name)
-    with moto_server() as server:
-        server.create_bucket("lake")
-        for name, value in server.environment.items():
-            monkeypatch.setenv(name, value)
-        yield DeltaPlace.of(server.url("lake", "callboard"), tmp_path)
+    for name, value in server.environment.items():
+        monkeypatch.setenv(name, value)
+    return DeltaPlace.of(server.url("lake", tmp_path.name), tmp_path)
 
 
 def test_of_several_that_publish_at_once_each_table_is_replaced_by_one(place, tmp_path):
@@ -128,6 +134,13 @@ def test_of_several_that_publish_at_once_each_table_is_replaced_by_one(place, tm
     with pytest.raises(LogReplaced, match="another place"):
         publish(place, tables, "other", reach(3))
     assert contents(place) == {name: {2} for name in NAMES}
+
+
+@pytest.mark.parametrize("place", ["s3"], indirect=True)
+def test_a_bucket_in_which_one_commit_would_overwrite_another_is_refused(place, monkeypatch):
+    monkeypatch.setattr("callboard.backends.blob_stores.s3.conditions.IF_ABSENT", {})
+    with pytest.raises(ConfigError, match="ignores If-None-Match"):
+        place.check()
 
 
 def test_a_place_that_cannot_be_used_is_told_before_anything_else(tmp_path, monkeypatch):
