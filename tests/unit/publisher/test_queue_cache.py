@@ -497,28 +497,3 @@ def test_a_glimpse_leaves_out_what_is_not_in_the_queue_once_it_is_counted() -> N
     tell(it, seen(0, 500, found), HEAD)
     page = page_of(tell(it, done(0, 500), HEAD))
     assert [shown.offset for shown in page.packages] == [1, 2, 5]
-
-
-def test_a_question_is_answered_once_all_that_the_log_held_when_it_was_asked_is_known() -> None:
-    it = cache()
-    tell(it, seen(5, 10), TAIL)
-    assert tell(it, QueueQuery(after=7, publisher="site", end=12), asker(1)) == []
-    assert tell(it, SizesQuery(queues=(QueueSize(publisher="site", after=7),), end=12), asker(2)) == []
-    assert tell(it, seen(10, 11), TAIL) == []
-    page, sizes = tell(it, seen(11, 13), TAIL)
-    assert [shown.offset for shown in page_of([page]).packages] == [8, 9, 10, 11, 12]
-    assert sizes_of([sizes]).queues[0].size == 5
-    assert page_of(tell(it, QueueQuery(after=7, end=13), asker())).queue.size == 5
-
-
-def test_a_question_does_not_wait_for_long_for_what_may_be_offsets_without_a_record() -> None:
-    it = cache()
-    tell(it, seen(0, 10), TAIL)
-    assert After(COUNTING, PATIENCE_S) in it.receive(QueueQuery(after=7, end=12), asker(1), NOW)
-    later = Moment(0, PATIENCE_S / 2)
-    assert list(it.receive(QueueQuery(after=8, end=12), asker(2), later)) == []
-    early, timer = it.receive(Tick(COUNTING), Origin(""), Moment(0, PATIENCE_S))
-    assert page_of([early]).queue.size == 2
-    assert timer == After(COUNTING, PATIENCE_S / 2)
-    (late,) = it.receive(Tick(COUNTING), Origin(""), Moment(0, 1.5 * PATIENCE_S))
-    assert page_of([late]).queue.size == 1
