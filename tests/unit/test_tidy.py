@@ -214,3 +214,10 @@ def test_no_file_names_a_machine_or_a_package_registry():
         for number, line in enumerate(text.splitlines(), start=1)
         if (match := MACHINES.search(line))
     ])
+
+
+def test_a_library_does_not_print_where_it_was_not_asked_to() -> None:
+    """Nobody but the command line takes it for granted that structlog is configured: ``callboard.logger`` looks."""
+    library = ((path, tree) for path, tree in sources("callboard") if not path.startswith("callboard/cli/"))
+    named = {path for path, tree in library if "structlog.get_logger" in (name for _, name in calls(tree))}
+    assert named == {"callboard/logger.py"}

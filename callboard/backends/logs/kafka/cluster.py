@@ -4,22 +4,19 @@ import asyncio
 from collections.abc import Callable
 from typing import Any, NamedTuple
 
-import structlog
-
 from callboard.backends.logs.kafka.address import Address
 from callboard.backends.logs.kafka.connections import Connections
 from callboard.backends.logs.kafka.failure import STALE, UNKNOWN_TOPIC, described, refused, replaced
 from callboard.backends.logs.kafka.protocol import MetadataRequest
 from callboard.backends.logs.limits import closed, is_topic_name, missing
 from callboard.errors import LogError, LogUnavailable, TopicMissing
+from callboard.logger import get_logger
 
 RETRY_FIRST_S = 0.02
 RETRY_MAX_S = 1.0
 
 IDENTITY_S = 1.0
 """How long an identity is not asked for again. Reads need no fresher one: their requests carry the topic's id."""
-
-log = structlog.get_logger(__name__)
 
 
 class Attempts:
@@ -164,7 +161,7 @@ class Cluster:
         if leader < 0:
             raise LogUnavailable(f"Kafka has no leader for topic {name!r}; check that its brokers run")
         if self._leaders.get(name, leader) != leader:
-            log.info("leader.changed", topic=name, leader=leader)
+            get_logger().info("leader.changed", topic=name, leader=leader)
         identity = f"{found.cluster_id}/{topic_id.hex()}"
         topic = Topic(name, topic_id, identity, leader, len(partitions))
         self._topics[name], self._leaders[name] = topic, leader

@@ -3,7 +3,6 @@
 import asyncio
 from typing import Any
 
-import structlog
 from aiokafka.conn import AIOKafkaConnection, create_conn
 from aiokafka.errors import KafkaError
 
@@ -11,14 +10,13 @@ from callboard.backends.logs.kafka.address import Address
 from callboard.backends.logs.kafka.failure import unreachable
 from callboard.backends.logs.limits import closed
 from callboard.errors import LogUnavailable
+from callboard.logger import get_logger
 
 IDLE_MS = 300_000
 """A connection without traffic is closed after this, before brokers do it (10 minutes)."""
 
 CLOSE_S = 1.0
 """How long to wait for brokers to take what was sent to them, or to end TLS."""
-
-log = structlog.get_logger(__name__)
 
 
 class Connections:
@@ -96,4 +94,4 @@ class Connections:
         """Use the connection no more: what is late on it would hold up all that comes after."""
         if connection := self._open.pop(key, None):
             connection.close()
-            log.warning("connection.dropped", host=key[0], port=key[1], purpose=key[2], error=repr(error))
+            get_logger().warning("connection.dropped", host=key[0], port=key[1], purpose=key[2], error=repr(error))

@@ -2,12 +2,11 @@
 
 import asyncio
 
-import structlog
-
 from callboard.backends.logs.kafka.cluster import Cluster
 from callboard.backends.logs.kafka.reader import FETCH_BYTES, Reader
 from callboard.backends.wake_up import WakeUp
 from callboard.errors import LogUnavailable, OffsetOutOfRange
+from callboard.logger import get_logger
 
 POLL_MS = 500
 """How long the broker may hold a poll back when nothing comes; at most half of what a request may take."""
@@ -18,8 +17,6 @@ LINGER_S = 5.0
 QUIET_S = 20.0
 """After this long without a record the watchdog asks another broker who leads: one that was cut off from the
 cluster goes on answering, but will never again have news."""
-
-log = structlog.get_logger(__name__)
 
 
 class Tail:
@@ -103,5 +100,5 @@ class Tail:
                     news = loop.time()
         except Exception as error:  # noqa: BLE001 - belongs to those who wait, whatever it is
             self._error = error
-            log.warning("tail.failed", topic=self._name, error=str(error))
+            get_logger().warning("tail.failed", topic=self._name, error=str(error))
             self._moved.ring()

@@ -3,7 +3,6 @@
 from collections.abc import Sequence
 from typing import Any
 
-import structlog
 from aiokafka.protocol.admin import CreateTopicsRequest, DescribeConfigsRequest
 
 from callboard.backends.log import RECORD_BYTES_MAX
@@ -19,6 +18,7 @@ from callboard.backends.logs.kafka.failure import (
 )
 from callboard.backends.logs.limits import missing
 from callboard.errors import ConfigError, LogError, LogUnavailable, TopicMissing
+from callboard.logger import get_logger
 
 BATCH_BYTES = 8 << 20
 """``max.message.bytes`` of new topics, hence what one append may take; several hosted services allow no more."""
@@ -29,8 +29,6 @@ BATCH_BYTES_MIN = RECORD_BYTES_MAX + (1 << 16)
 _TOPIC_RESOURCE = 2
 SETTINGS = ("max.message.bytes", "cleanup.policy")
 """What ``check`` looks at."""
-
-log = structlog.get_logger(__name__)
 
 
 async def ensure(cluster: Cluster, name: str, address: Address) -> int:
@@ -88,7 +86,7 @@ async def settings(cluster: Cluster, name: str, wanted: Sequence[str] = SETTINGS
         cluster.forget(name)
         raise missing(name)
     if error in FORBIDDEN:
-        log.warning("settings.hidden", topic=name, advice="allow DESCRIBE_CONFIGS to have them checked")
+        get_logger().warning("settings.hidden", topic=name, advice="allow DESCRIBE_CONFIGS to have them checked")
         return {}
     if error:
         raise refused(error, name)

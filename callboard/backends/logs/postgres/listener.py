@@ -4,17 +4,14 @@ import asyncio
 from collections.abc import Callable
 from contextlib import suppress
 
-import structlog
-
 from callboard.backends.logs.postgres.connections import PAUSES_S
 from callboard.backends.postgres.failure import explained
 from callboard.backends.postgres.server import Connection, Server
 from callboard.errors import CallboardError, LogUnavailable
+from callboard.logger import get_logger
 
 PING_S = 10.0
 """How long the connection may be silent before it is asked whether it is still there."""
-
-_log = structlog.get_logger()
 
 
 class Listener:
@@ -44,7 +41,7 @@ class Listener:
                     failures = 0
                     await self._listen(connection)
             except CallboardError as error:
-                _log.warning("listener.failed", server=self._server.name, error=str(error), failures=failures)
+                get_logger().warning("listener.failed", server=self._server.name, error=str(error), failures=failures)
             await asyncio.sleep(PAUSES_S[min(failures, len(PAUSES_S) - 1)])
             failures += 1
 
