@@ -10,7 +10,7 @@ from callboard.errors import ConfigError, ExtraMissing
 IMPORTS = """
 import sys
 import callboard, callboard.sync, callboard.cli.app, callboard.app.board, callboard.testing.postgres
-heavy = {"pyspark", "pandas", "pyarrow", "adbc_driver_postgresql", "ptars"}
+heavy = {"pyspark", "pandas", "pyarrow", "adbc_driver_postgresql", "ptars", "deltalake"}
 found = {name.partition(".")[0] for name in sys.modules} & heavy
 assert not found, found
 assert not [name for name in sys.modules if name.startswith("callboard.pipeline")]
