@@ -9,7 +9,6 @@ from callboard.errors import CallboardError, ConfigError, LogReplaced, LogUnavai
 OUT_OF_RANGE = 1
 UNKNOWN_TOPIC = 3
 MESSAGE_TOO_LARGE = 10
-INVALID_TOPIC = 17
 INVALID_TIMESTAMP = 32
 TOPIC_EXISTS = 36
 INVALID_REPLICATION_FACTOR = 38

@@ -14,11 +14,10 @@ class FolderRepository(ThreadedRepository):
 
     Args:
         root: the folder; its subfolder ``.callboard`` belongs to the repository.
-        exclude: names that an export leaves out, as patterns such as ``__pycache__``.
     """
 
-    def __init__(self, root: Path, exclude: tuple[str, ...] = ()) -> None:
-        super().__init__(FolderStore(root, exclude))
+    def __init__(self, root: Path) -> None:
+        super().__init__(FolderStore(root))
         self._root = root
 
     async def examine(self, clock: Clock) -> Sequence[Finding]:  # noqa: ARG002 - there is no server's clock to compare

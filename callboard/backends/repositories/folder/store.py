@@ -27,9 +27,9 @@ from callboard.errors import RepositoryUnavailable
 class FolderStore:
     """See ``callboard.backends.repository.Repository`` for what each method does and raises."""
 
-    def __init__(self, root: Path, exclude: tuple[str, ...] = ()) -> None:
+    def __init__(self, root: Path) -> None:
         self._root = root.absolute()
-        self._source = FolderSource(self._root, exclude)
+        self._source = FolderSource(self._root)
         self._state = self._root / RESERVED
         self._stage = self._state / "stage"
         self._intent = self._state / "intent"
