@@ -1,8 +1,9 @@
 """docs/reference.md says what the code does: every setting, command, exit code and state, in the same words."""
 
+import ast
 import json
 import re
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from pathlib import Path
 
 import pytest
@@ -15,7 +16,11 @@ from callboard.config import Config
 from callboard.messages.distribution import State
 from callboard.messages.mailbox import Liveness
 
-TEXT = (Path(__file__).resolve().parents[2] / "docs" / "reference.md").read_text(encoding="utf-8")
+ROOT = Path(__file__).resolve().parents[2]
+TEXT = (ROOT / "docs" / "reference.md").read_text(encoding="utf-8")
+
+LEVELS = ("info", "warning", "error")
+EVENT = re.compile(r"[a-z_]+\.[a-z_]+")
 
 
 def settings(model: type[BaseModel], *section: str) -> Iterator[str]:
@@ -55,3 +60,32 @@ def test_every_exit_code_is_told():
 def test_every_state_and_every_liveness_is_told():
     for name in (*State.__members__, *Liveness.__members__):
         assert f"| `{name.lower()}` |" in TEXT
+
+
+def constants(nodes: Iterable[ast.AST]) -> set[str]:
+    inner = (each.value for node in nodes for each in ast.walk(node) if isinstance(each, ast.Constant))
+    return {value for value in inner if isinstance(value, str)}
+
+
+def lines_logged() -> Iterator[tuple[str, set[str]]]:
+    """The name of each line that is logged, and the levels that it may have as far as the call tells."""
+    for path in (ROOT / "callboard").rglob("*.py"):
+        for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
+            if not isinstance(node, ast.Call) or not node.args:
+                continue
+            called = node.func.attr if isinstance(node.func, ast.Attribute) else getattr(node.func, "id", "")
+            if called not in (*LEVELS, "note"):
+                continue
+            level = [*node.args[1:2], *(word.value for word in node.keywords if word.arg == "level")]
+            levels = {called} if called in LEVELS else (constants(level) or set(LEVELS)) if level else {"info"}
+            yield from ((name, levels) for name in constants(node.args[:1]) if EVENT.fullmatch(name))
+
+
+def test_the_log_lines_that_are_told_are_logged_and_every_error_is_told():
+    rows = re.findall(r"^\| (info|warning|error) \| (.*?) \|", TEXT, re.MULTILINE)
+    told = {(name, level) for level, names in rows for name in re.findall(r"`(.*?)`", names)}
+    logged = list(lines_logged())
+    assert len(told) > 30
+    assert told <= {(name, level) for name, levels in logged for level in levels}
+    errors = {name for name, levels in logged if levels == {"error"}}
+    assert errors <= {name for name, level in told if level == "error"}
