@@ -1,33 +1,28 @@
 """Turns batches of records into the columns of a topic. What cannot be decoded stays, with the problem."""
 
-import re
 from collections.abc import Mapping
 from enum import IntEnum
-from typing import Any
+from typing import Any, TypeAlias
 
+import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
 from callboard.errors import SchemaTooNew, Undecodable
 from callboard.messages.distribution import Pairs
 from callboard.messages.event import Event
-from callboard.messages.headers import RecordHeaders, open_record
+from callboard.messages.headers import open_record
 from callboard.messages.package_event import EventMarks, open_event
-from callboard.messages.record import Record, unpack_headers
+from callboard.messages.record import Record
 from callboard.pipeline.columns import NAMED, message_type, messages_of, shown_fields
+from callboard.pipeline.header_columns import named, regular, texts_of, typed
 
 try:
     from callboard.pipeline.fast_decoding import fast_structs
 except ModuleNotFoundError:  # ptars is not there for every platform; the codec is some six times slower
     fast_structs = None  # type: ignore[assignment]
 
-_BLOCK = (
-    r"^type\x00(?P<type>[A-Za-z][^\x00]*)\x00version\x00(?P<version>1(?:\.[0-9]{1,9})?)(?:\x00id\x00(?P<id>[^\x00]*))?"
-    r"(?:\x00time_ns\x00[0-9]{1,19})?(?:\x00cause\x00[^\x00]*)?(?:\x00traceparent\x00[^\x00]*)?"
-    r"(?:\x00producer\x00(?P<producer>[^\x00]*))?(?:\x00publisher\x00(?P<publisher>[^\x00]*))?"
-    r"(?:\x00kind\x00[^\x00]*)?(?:\x00recipients\x00[^\x00]*)?$"
-)
-"""A block of headers as callboard writes it, with a version that this process knows; others are unpacked singly."""
+Rows: TypeAlias = np.ndarray[Any, np.dtype[np.uint64]]
 
 
 def decoded(raw: pa.RecordBatch, topic: str, columns: pa.Schema, *, fast: bool = True) -> pa.RecordBatch:
@@ -41,40 +36,44 @@ def decoded(raw: pa.RecordBatch, topic: str, columns: pa.Schema, *, fast: bool =
     """
     found: dict[str, pa.Array] = {name: raw.column(name) for name in raw.schema.names}
     messages = {name: cls for name, cls in messages_of(topic).items() if name in columns.names}
-    if messages or "problem" in columns.names or set(NAMED.names).intersection(columns.names):
-        named, regular = _named(found["headers"])
-        found |= named
-        if messages or "problem" in columns.names:
-            found |= _Decoder(raw, topic, found["type"], regular, fast=fast).columns()
+    if messages or "problem" in columns.names:
+        found |= _Decoder(raw, topic, fast=fast).columns()
+    if set(NAMED.names).intersection(columns.names):
+        found |= named(found["headers"])
     return pa.RecordBatch.from_arrays([_part(found[field.name], field.type) for field in columns], schema=columns)
 
 
 class _Decoder:
     """Decodes one batch: whole columns at a time where that can be done, record by record what is left."""
 
-    def __init__(self, raw: pa.RecordBatch, topic: str, types: pa.Array, regular: pa.Array, *, fast: bool) -> None:
+    def __init__(self, raw: pa.RecordBatch, topic: str, *, fast: bool) -> None:
         self._raw, self._messages = raw, messages_of(topic)
-        self._types, self._regular = types, regular
         self._fast = fast and fast_structs is not None and topic != "event"
 
     def columns(self) -> dict[str, pa.Array]:
         """The columns of messages, and ``problem``."""
-        left = set(range(self._raw.num_rows))
-        parts: dict[str, tuple[pa.Array, list[int]]] = {}
-        if self._fast:
-            for name, cls in self._messages.items():
-                rows = pc.indices_nonzero(pc.and_(self._regular, pc.equal(self._types, cls.__name__).fill_null(False)))
-                if len(rows) and (made := fast_structs(cls, self._raw.column("payload").take(rows))) is not None:
-                    structs, good = made
-                    kept = rows.filter(good).to_pylist()
-                    parts[name] = (structs.filter(good), kept)
-                    left.difference_update(kept)
+        count, parts = self._raw.num_rows, self._parts() if self._fast else {}
+        left = np.ones(count, bool)
+        for _, rows in parts.values():
+            left[rows] = False
         slow: dict[str, dict[int, Any]] = {name: {} for name in self._messages}
         problems: dict[int, str] = {}
-        for row in sorted(left):
+        for row in np.flatnonzero(left).tolist():
             self._decode(row, slow, problems)
         columns = {name: self._column(name, parts.get(name), slow[name]) for name in self._messages}
-        return columns | {"problem": pa.array([problems.get(row) for row in range(self._raw.num_rows)], pa.string())}
+        return columns | {"problem": _spread(pa.array(problems.values(), pa.string()), [*problems], count)}
+
+    def _parts(self) -> dict[str, tuple[pa.Array, Rows]]:
+        """What can be decoded as a whole: of each sort of message structs, and the rows that they belong to."""
+        texts, parts = texts_of(self._raw.column("headers")), {}
+        ours = regular(texts)
+        for name, cls in self._messages.items():
+            rows = pc.indices_nonzero(pc.and_(ours, typed(texts, cls.__name__))).to_numpy()
+            if len(rows) and (made := fast_structs(cls, _taken(self._raw.column("payload"), rows))) is not None:
+                structs, good = made
+                certain = pc.indices_nonzero(good).to_numpy()
+                parts[name] = (_taken(structs, certain), rows[certain])
+        return parts
 
     def _decode(self, row: int, slow: Mapping[str, dict[int, Any]], problems: dict[int, str]) -> None:
         record = Record(
@@ -97,16 +96,29 @@ class _Decoder:
     def _open(self, record: Record) -> Event:
         return open_record(record, tuple(self._messages.values()))
 
-    def _column(self, name: str, part: tuple[pa.Array, list[int]] | None, slow: Mapping[int, Any]) -> pa.Array:
-        kind, count = message_type(self._messages[name]), self._raw.num_rows
-        if part is not None and len(part[1]) == count:
-            return part[0]
-        structs, rows = part or (pa.array([], kind), [])
-        both = pa.concat_arrays([structs, pa.array(list(slow.values()), kind)])
-        place: list[int | None] = [None] * count
-        for number, row in enumerate([*rows, *slow]):
-            place[row] = number
-        return both.take(pa.array(place, pa.int64()))
+    def _column(self, name: str, part: tuple[pa.Array, Rows] | None, slow: Mapping[int, Any]) -> pa.Array:
+        kind = message_type(self._messages[name])
+        values, rows = part or (pa.array([], kind), np.array([], np.uint64))
+        if slow:
+            values = pa.concat_arrays([values, pa.array(slow.values(), kind)])
+            rows = np.append(rows, np.array([*slow], np.uint64))
+        return _spread(values, rows, self._raw.num_rows)
+
+
+def _taken(values: pa.Array, rows: Rows) -> pa.Array:
+    """The values of these rows, in order; nothing is copied if that is all of them."""
+    return values if len(rows) == len(values) else values.take(pa.array(rows))
+
+
+def _spread(values: pa.Array, rows: Rows | list[int], count: int) -> pa.Array:
+    """So many values: these for the rows that are named, each once and in any order, and null for the others."""
+    if len(values) == 0:
+        return pa.nulls(count, values.type)
+    place = np.full(count, -1)
+    place[rows] = np.arange(len(values))
+    if np.array_equal(place, np.arange(count)):
+        return values
+    return values.take(pa.array(place, mask=place < 0))
 
 
 def plain(value: Any) -> Any:
@@ -122,34 +134,6 @@ def plain(value: Any) -> Any:
 
 def _pairs(pairs: Pairs) -> list[dict[str, str]]:
     return [{"name": name, "value": value} for name, value in pairs]
-
-
-def _named(blocks: pa.Array) -> tuple[dict[str, pa.Array], pa.Array]:
-    """The columns of ``NAMED``, and whether a block is one that callboard writes."""
-    try:
-        found = pc.extract_regex(blocks.cast(pa.string()), _BLOCK)
-    except pa.ArrowInvalid:  # one that is no text
-        found = pa.nulls(len(blocks), pa.struct([(name, pa.string()) for name in re.findall(r"\?P<(\w+)>", _BLOCK)]))
-    regular = found.is_valid()
-    columns = {}
-    for name in NAMED.names:
-        column = pc.struct_field(found, name)
-        columns[name] = pc.if_else(pc.equal(column, ""), None, column)
-    if regular.false_count:
-        others = [None if known else _parsed(block) for known, block in zip(regular.to_pylist(), blocks, strict=True)]
-        for name in NAMED.names:
-            other = pa.array([(headers and headers.get(name)) or None for headers in others], pa.string())
-            columns[name] = pc.if_else(regular, columns[name], other)
-    return columns, regular
-
-
-def _parsed(block: pa.Scalar) -> dict[str, str]:
-    headers = unpack_headers(block.as_py() or b"")
-    try:
-        known = RecordHeaders.parse(headers)
-    except Undecodable:
-        return dict(reversed(headers))
-    return {name: getattr(known, name) for name in NAMED.names}
 
 
 def _part(column: pa.Array, kind: pa.DataType) -> pa.Array:

@@ -119,6 +119,16 @@ def test_a_damaged_record_is_kept_with_its_bytes_and_the_problem_and_the_others_
     assert "schema version 2" in found[4]["problem"]
 
 
+def test_records_that_are_decoded_one_by_one_stay_in_their_place():
+    packages = [PackageMessage(publisher_instance="i", package_id=name, kind=Kind.ADD) for name in "abc"]
+    odd = record(packages[1])
+    records = [record(packages[0]), NewRecord(payload=odd.payload, headers=(*odd.headers, ("x", ""))), record(packages[2])]
+    rows = decoded(raw(*records), "package", record_columns("package", decode=True, payload=False)).to_pylist()
+    assert [(row["offset"], row["id"], row["package"]["package_id"]) for row in rows] == [
+        (1, "r", "a"), (2, "r", "b"), (3, "r", "c"),
+    ]  # fmt: skip
+
+
 def test_only_the_fields_that_are_asked_for_are_given():
     batch = raw(record(PackageMessage(publisher_instance="i", package_id="p", kind=Kind.ADD, length=5)))
     package = pa.struct([("kind", pa.string()), ("length", pa.int64())])
