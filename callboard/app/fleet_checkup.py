@@ -93,7 +93,7 @@ async def examine_fleet(
         for retention in (configured, kept.get(topic)):
             if retention is not None:
                 found += await _left(board, behind[0], retention)
-    return found or [ok(f"{len(present)} subscribers, of which {len(behind)} are behind")]
+    return found or [ok(f"subscribers: {len(present)}, of which {len(behind)} behind")]
 
 
 def _said(row: SubscriberStatus) -> Finding | None:

@@ -64,7 +64,7 @@ def parse_address(url: str, environ: Mapping[str, str] = os.environ) -> Address:
     for name in options:
         if name not in OPTIONS:
             near = get_close_matches(name, OPTIONS, 1)
-            fix = f"did you mean {near[0]}?" if near else OPTIONS
+            fix = f"did you mean {near[0]}?" if near else f"choose from {', '.join(OPTIONS)}"
             raise ConfigError(f"a kafka: URL has no option {_shown(name)!r}; {fix}")
     if "@" in parts.netloc:
         raise ConfigError("a kafka: URL names no user before the host; use ?sasl_username= and &sasl_password_env=")
