@@ -121,9 +121,9 @@ def test_a_damaged_record_is_kept_with_its_bytes_and_the_problem_and_the_others_
 
 def test_records_that_are_decoded_one_by_one_stay_in_their_place():
     packages = [PackageMessage(publisher_instance="i", package_id=name, kind=Kind.ADD) for name in "abc"]
-    odd = record(packages[1])
-    records = [record(packages[0]), NewRecord(payload=odd.payload, headers=(*odd.headers, ("x", ""))), record(packages[2])]
-    rows = decoded(raw(*records), "package", record_columns("package", decode=True, payload=False)).to_pylist()
+    first, odd, last = map(record, packages)
+    odd = NewRecord(payload=odd.payload, headers=(*odd.headers, ("further", "header")))
+    rows = decoded(raw(first, odd, last), "package", record_columns("package", decode=True, payload=False)).to_pylist()
     assert [(row["offset"], row["id"], row["package"]["package_id"]) for row in rows] == [
         (1, "r", "a"), (2, "r", "b"), (3, "r", "c"),
     ]  # fmt: skip
