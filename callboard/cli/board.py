@@ -2,7 +2,6 @@
 
 import asyncio
 import os
-import re
 from collections.abc import AsyncIterator, Callable, Coroutine
 from contextlib import asynccontextmanager
 from functools import partial
@@ -13,6 +12,7 @@ from callboard.app.board import Callboard
 from callboard.app.command_keys import read_command_key
 from callboard.app.publishing import Publishing
 from callboard.app.settings import BoardSettings
+from callboard.backends.passwords import without_password
 from callboard.cli.logs import configure_logging
 from callboard.cli.options import BoardOptions
 from callboard.cli.patience import patiently
@@ -20,9 +20,6 @@ from callboard.config import Config, Loaded, PublisherSection
 from callboard.errors import ConfigError, TopicMissing
 
 R = TypeVar("R")
-
-_PASSWORD = re.compile(r"(://[^:/@]*):.*@")
-_PASSWORD_OPTION = re.compile(r"(://[^?&]*[?&].*?password)(?!_env=)[^&]*", re.IGNORECASE)
 
 
 def on_board(options: BoardOptions, work: Callable[[Callboard], Coroutine[Any, Any, R]], *, create: bool = False) -> R:
@@ -104,11 +101,6 @@ def _publishing(section: PublisherSection, *, service: bool) -> Publishing:
 def no_log(config: Config) -> ConfigError:
     """The error for reading a log that is not there."""
     return ConfigError(f"there is no log at {place(config.log)} yet; publish something or run `callboard init`")
-
-
-def without_password(url: str) -> str:
-    """The URL as it may be shown."""
-    return _PASSWORD_OPTION.sub(r"\1=***", _PASSWORD.sub(r"\1:***@", url))
 
 
 def place(where: str) -> str:

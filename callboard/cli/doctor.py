@@ -15,7 +15,8 @@ from rich.text import Text
 from callboard.app.checkup import Checkup, examine_backends
 from callboard.app.fleet_checkup import TopicView, examine_fleet, examine_topics
 from callboard.backends.examination import Finding, Level, problem_of
-from callboard.cli.board import board_settings, open_board, place, without_password
+from callboard.backends.passwords import without_password
+from callboard.cli.board import board_settings, open_board, place
 from callboard.cli.exit_codes import FOUND
 from callboard.cli.logs import configure_logging
 from callboard.cli.options import BoardOptions, Json

@@ -11,7 +11,7 @@ import typer
 from rich.console import Console
 from rich.progress import Progress, SpinnerColumn, TextColumn, TimeElapsedColumn
 
-from callboard.cli.board import without_password
+from callboard.backends.passwords import without_password
 from callboard.cli.moments import moment_ns
 from callboard.cli.options import BoardOptions, Json, Limit
 from callboard.cli.output import age, count, show, show_json, show_table, size

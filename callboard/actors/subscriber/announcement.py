@@ -29,7 +29,7 @@ def report(
             editable=settings.editable,
             max_retries=settings.max_retries,
             follows=settings.follows,
-            repository=settings.repository,
+            repository=settings.shown_repository,
             golden=settings.golden,
             on_give_up=settings.on_give_up,
         ),

@@ -79,9 +79,10 @@ class Arrival:
             book.adopt(stored, bookkeeping.adopt(stored, self._settings.name, instance))
         elif not book.learn(stored):
             self.open = False
+            which = self._settings.shown_repository or f"of {self._settings.name}"
             reason = (
-                f"repository {self._settings.repository or 'of ' + self._settings.name} was emptied, exchanged or set "
-                "back while in use; restore it, or start the subscriber again to begin from what it holds now"
+                f"repository {which} was emptied, exchanged or set back while in use; restore it, or start the "
+                "subscriber again to begin from what it holds now"
             )
             yield Send(GATEWAY, AgentProblem(problem=Problem.REPOSITORY_UNAVAILABLE, reason=reason))
 

@@ -5,6 +5,7 @@ from typing import Literal
 
 from callboard.actors.backoff import Backoff
 from callboard.actors.hooks import HookSettings
+from callboard.backends.passwords import without_password
 from callboard.messages.signing import CommandKey
 from callboard.messages.topics import Topics
 
@@ -78,6 +79,11 @@ class SubscriberSettings:
     repository ends up the same, so this is a matter of work saved, and of whether each package is to be seen there."""
     parallel: int = 4
     """Packages downloaded and checked at the same time: enough to hide the delay of a blob store."""
+
+    @property
+    def shown_repository(self) -> str:
+        """The repository as it may be told: what a subscriber says of itself stays on the log, for all to read."""
+        return without_password(self.repository)
 
     def follows_publisher(self, publisher: str) -> bool:
         """Whether packages of this publisher are imported."""

@@ -5,6 +5,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 from urllib.parse import parse_qsl, urlencode, urlsplit
 
+from callboard.backends.passwords import without_password
 from callboard.backends.postgres import asyncpg
 from callboard.errors import ConfigError
 
@@ -51,12 +52,12 @@ class Server:
         """
         parts = urlsplit(url)
         if parts.scheme != "postgresql" or not parts.path.strip("/"):
-            raise ConfigError(f"{_shown(url)!r} names no database; write postgresql://user@host:5432/database")
+            raise ConfigError(f"{without_password(url)!r} names no database; write postgresql://user@host:5432/database")
         if "@" in parts.path:  # what is before the slash is taken for the host, and hosts are shown
-            raise ConfigError(f"{_shown(url)!r} has a / before the @; write it as %2F in a user or password")
+            raise ConfigError(f"{without_password(url)!r} has a / before the @; write it as %2F in a user or password")
         for port in re.findall(r":(\d*)(?:,|$)", parts.netloc):
             if not 0 < int(port or 5432) < 65536:
-                raise ConfigError(f"{_shown(url)!r} has port {port}; correct it")
+                raise ConfigError(f"{without_password(url)!r} has port {port}; correct it")
         options = dict(parse_qsl(parts.query, keep_blank_values=True))
         schema, repository = options.pop("schema", _DEFAULT_SCHEMA), options.pop("repository", "")
         if not _SCHEMA.fullmatch(schema) or schema.startswith("pg_"):
@@ -86,8 +87,3 @@ class Server:
             connection.terminate()
             raise
         return connection
-
-
-def _shown(url: str) -> str:
-    """The URL without its password, which may hold what it should not: it ends at the last @."""
-    return re.sub(r"//([^:@/]*):.*@", r"//\1:***@", url)

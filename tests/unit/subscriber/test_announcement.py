@@ -86,3 +86,10 @@ def test_an_import_that_takes_more_than_five_minutes_is_called_slow_while_it_run
     assert it.report().reason == "slow: the import of offset 10 takes more than 5 minutes"
     it.done(ImportPackages)
     assert it.report().reason == ""
+
+
+def test_the_password_of_a_repository_is_never_announced() -> None:
+    it = ImporterDriver(repository="postgresql://ann:hidden@db.example/site?repository=edge-1").arrive()
+    said = it.report()
+    assert said.configuration.repository == "postgresql://ann:***@db.example/site?repository=edge-1"
+    assert "hidden" not in repr(said)
