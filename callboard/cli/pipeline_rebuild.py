@@ -67,15 +67,16 @@ def _publication(tables: Path, postgres: str, delta: str) -> "Callable[[Run, Rep
         place.check()
 
     def publish(run: "Run", report: "Report") -> None:
+        from callboard.pipeline.reach import Reach
+
+        reach = Reach(report.log_id, **{topic: read["stop"] for topic, read in report.topics.items()})
         if url:
             from callboard.pipeline import postgres_tables
 
-            reach = postgres_tables.Reach(report.log_id, report.topics["package"]["stop"])
             postgres_tables.publish(url, tables, reach, run.on_step)
         if delta:
             run.on_step("publishing Delta tables")
-            stops = {topic: read["stop"] for topic, read in report.topics.items()}
-            delta_tables.publish(place, tables, report.log_id, stops)
+            delta_tables.publish(place, tables, reach)
 
     return publish
 

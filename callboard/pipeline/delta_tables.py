@@ -3,7 +3,6 @@
 import asyncio
 import os
 import re
-from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -11,6 +10,7 @@ from typing import TYPE_CHECKING
 import pyarrow.dataset as ds
 
 from callboard.errors import ArchiveBusy, BlobUnavailable, ConfigError, ExtraMissing, LogReplaced
+from callboard.pipeline.reach import Reach
 
 try:
     from deltalake import CommitProperties, DeltaTable, Transaction, write_deltalake
@@ -89,7 +89,7 @@ class DeltaPlace:
             )
 
 
-def publish(place: DeltaPlace, folder: Path, log_id: str, reach: Mapping[str, int]) -> list[str]:
+def publish(place: DeltaPlace, folder: Path, reach: Reach) -> list[str]:
     """Replace the Delta table of each of these tables; the names of those that were replaced.
 
     One that already reaches as far stays as it is. Killed at any moment it leaves each table old or new, and the next
@@ -98,8 +98,7 @@ def publish(place: DeltaPlace, folder: Path, log_id: str, reach: Mapping[str, in
     Args:
         place: where the Delta tables are, after ``check``.
         folder: of a complete run, with a folder of Parquet files for each table.
-        log_id: the identity of the log.
-        reach: the tables tell of everything below these offsets, by topic.
+        reach: what the run has read.
 
     Raises:
         LogReplaced: a table that is there tells of another log, or is not ours.
@@ -108,27 +107,27 @@ def publish(place: DeltaPlace, folder: Path, log_id: str, reach: Mapping[str, in
     """
     names = sorted(each.name for each in folder.iterdir() if each.is_dir())
     try:
-        return [name for name in names if _replace(place, folder / name, log_id, reach)]
+        return [name for name in names if _replace(place, folder / name, reach)]
     except (DeltaError, OSError) as error:
         said = " ".join(_COLOUR.sub("", str(error)).split())
         raise BlobUnavailable(f"{place.root} cannot be used: {said}; try again") from error
 
 
-def _replace(place: DeltaPlace, files: Path, log_id: str, reach: Mapping[str, int]) -> bool:
+def _replace(place: DeltaPlace, files: Path, reach: Reach) -> bool:
     """Compare and set: deltalake declines a commit if another one has said how far the table reaches since."""
     uri, options = f"{place.root}/{files.name}", place.options()
     rows = ds.dataset(files, format="parquet")
-    told = [Transaction(_app(log_id, topic), stop) for topic, stop in reach.items()]
+    told = [Transaction(_app(reach, topic), stop) for topic, stop in reach.stops.items()]
     for _ in range(ATTEMPTS):
         try:
             # Several that write what is not there yet would all be heard; of those that create it empty, one is.
             if not DeltaTable.is_deltatable(uri, options):
-                begun = CommitProperties(max_commit_retries=0, app_transactions=[Transaction(_app(log_id), 0)])
+                begun = CommitProperties(max_commit_retries=0, app_transactions=[Transaction(_app(reach), 0)])
                 DeltaTable.create(
                     uri, rows.schema, mode="ignore", name=files.name, storage_options=options, commit_properties=begun
                 )
             table = DeltaTable(uri, storage_options=options)
-            if not _is_behind(table, log_id, reach):
+            if not _is_behind(table, reach):
                 return False
             stream = rows.scanner(batch_readahead=2, fragment_readahead=1).to_reader()  # else 16 files are in memory
             write_deltalake(
@@ -142,20 +141,15 @@ def _replace(place: DeltaPlace, files: Path, log_id: str, reach: Mapping[str, in
     raise ArchiveBusy(f"others keep replacing the Delta table {uri}; let only one publish there")
 
 
-def _is_behind(table: DeltaTable, log_id: str, reach: Mapping[str, int]) -> bool:
-    """Whether it reaches less far in one topic at least, and farther in none."""
-    if table.transaction_version(_app(log_id)) is None:
+def _is_behind(table: DeltaTable, reach: Reach) -> bool:
+    if table.transaction_version(_app(reach)) is None:
         raise LogReplaced(
-            f"the Delta table {table.table_uri} does not tell of this log ({log_id[:8]}); remove it, or name another "
-            "place"
+            f"the Delta table {table.table_uri} does not tell of this log ({reach.log_id[:8]}); remove it, or name "
+            "another place"
         )
-    known = [table.transaction_version(_app(log_id, topic)) for topic in reach]
-    if None in known:
-        return True
-    steps: list[int] = [stop - before for stop, before in zip(reach.values(), known, strict=True)]
-    return min(steps) >= 0 and max(steps) > 0
+    return reach.is_beyond({topic: table.transaction_version(_app(reach, topic)) or 0 for topic in reach.stops})
 
 
-def _app(log_id: str, topic: str = "") -> str:
+def _app(reach: Reach, topic: str = "") -> str:
     """The name under which a commit keeps a number; without a topic, the one that marks a table as of this log."""
-    return "/".join(filter(None, ("callboard", log_id, topic)))
+    return "/".join(filter(None, ("callboard", reach.log_id, topic)))

@@ -1,7 +1,6 @@
 """Puts the tables of a run into a PostgreSQL database: all of them and how far they reach, in one transaction."""
 
 from collections.abc import Callable, Iterable
-from dataclasses import dataclass
 from pathlib import Path
 
 import adbc_driver_postgresql.dbapi as adbc
@@ -9,20 +8,14 @@ import pyarrow.parquet as pq
 
 from callboard.backends.postgres.server import Server
 from callboard.errors import LogReplaced, LogUnavailable
+from callboard.pipeline.reach import Reach
 
 PUBLISHED = ("standing", "error_queue", "failure_rate", "latency", "queue", "queue_size")
 """Those that stay small. ``outcome`` has a row for each package and subscriber: it is for files."""
 
 _REACH = """CREATE TABLE IF NOT EXISTS reach (
-    single boolean PRIMARY KEY DEFAULT true CHECK (single), log_id text NOT NULL, package bigint NOT NULL)"""
-
-
-@dataclass(frozen=True, slots=True)
-class Reach:
-    """The tables tell of everything below the offset ``package`` of the package topic with the identity ``log_id``."""
-
-    log_id: str
-    package: int
+    single boolean PRIMARY KEY DEFAULT true CHECK (single), log_id text NOT NULL, package bigint NOT NULL,
+    status bigint NOT NULL, discovery bigint NOT NULL)"""
 
 
 def publish(url: str, folder: Path, reach: Reach, on_table: Callable[[str], None] = lambda _: None) -> bool:
@@ -46,14 +39,14 @@ def publish(url: str, folder: Path, reach: Reach, on_table: Callable[[str], None
         with adbc.connect(server.dsn) as connection, connection.cursor() as cursor:
             _run(cursor, (f"CREATE SCHEMA IF NOT EXISTS {schema}", f"SET LOCAL search_path TO {schema}", _REACH,
                           "LOCK TABLE reach IN EXCLUSIVE MODE"))  # fmt: skip
-            cursor.execute("SELECT log_id, package FROM reach")
+            cursor.execute("SELECT log_id, package, status, discovery FROM reach")
             if (row := cursor.fetchone()) is not None:
                 if row[0] != reach.log_id:
                     raise LogReplaced(
                         f"schema {schema} of {server.name} tells of another log ({row[0][:8]} instead of "
                         f"{reach.log_id[:8]}); drop it, or name another schema"
                     )
-                if row[1] >= reach.package:
+                if not reach.is_beyond(dict(zip(("package", "status", "discovery"), row[1:], strict=True))):
                     return False
             for name in PUBLISHED:
                 table = pq.read_table(folder / name)
@@ -61,8 +54,9 @@ def publish(url: str, folder: Path, reach: Reach, on_table: Callable[[str], None
                 cursor.adbc_ingest(name, table, mode="create", db_schema_name=schema)
                 on_table(name)
             cursor.execute(
-                "INSERT INTO reach(log_id, package) VALUES ($1, $2) ON CONFLICT (single) DO UPDATE SET package = $2",
-                (reach.log_id, reach.package),
+                "INSERT INTO reach(log_id, package, status, discovery) VALUES ($1, $2, $3, $4) "
+                "ON CONFLICT (single) DO UPDATE SET package = $2, status = $3, discovery = $4",
+                (reach.log_id, reach.package, reach.status, reach.discovery),
             )
             connection.commit()
     except adbc.OperationalError as error:

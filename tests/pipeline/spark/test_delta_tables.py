@@ -20,16 +20,18 @@ from callboard.cli.running import run
 from callboard.errors import BlobUnavailable, ConfigError, ExtraMissing, LogReplaced
 from callboard.messages.distribution import Kind, PackageMessage, PackageStatusMessage, Status
 from callboard.pipeline.delta_tables import DeltaPlace, publish
+from callboard.pipeline.reach import Reach
 from callboard.testing.s3 import S3Server, moto_server
 
 STRACE = shutil.which("strace")
 NAMES = ["queue", "standing"]
 COUNT = 50
 PUBLISH = """
-import json, sys
+import sys
 from pathlib import Path
 from callboard.pipeline.delta_tables import DeltaPlace, publish
-publish(DeltaPlace.of("delta", Path.cwd()), Path(sys.argv[1]), "log", json.loads(sys.argv[2]))
+from callboard.pipeline.reach import Reach
+publish(DeltaPlace.of("delta", Path.cwd()), Path(sys.argv[1]), Reach("log", 10, int(sys.argv[2])))
 """
 
 
@@ -43,8 +45,8 @@ def a_run(folder: Path, number: int) -> Path:
     return folder
 
 
-def reach(number: int) -> dict[str, int]:
-    return {"package": 10, "status": number}
+def reach(number: int) -> Reach:
+    return Reach("log", 10, number)
 
 
 def opened(place: DeltaPlace, name: str) -> DeltaTable:
@@ -72,7 +74,7 @@ def test_a_publication_that_is_killed_before_any_commit_leaves_tables_old_or_new
         """Publish in a process that is killed when this version of a table lacks nothing but its commit."""
         commit = tmp_path / "delta" / name / "_delta_log" / f"{version:020d}.json"
         strike = [STRACE, "-f", "-qq", "-o", os.devnull, "-P", commit, "-e", "inject=link,linkat:signal=KILL"]
-        command = [sys.executable, "-c", PUBLISH, runs[number], json.dumps(reach(number))]
+        command = [sys.executable, "-c", PUBLISH, runs[number], str(number)]
         done = subprocess.run([*strike, *command], cwd=tmp_path, capture_output=True, timeout=300, check=False)
         assert done.returncode == -signal.SIGKILL, done.stderr
         return contents(place)
@@ -81,9 +83,9 @@ def test_a_publication_that_is_killed_before_any_commit_leaves_tables_old_or_new
     assert killed(1, "queue", 1) == {"queue": set()}
     assert killed(1, "standing", 1) == {"queue": {1}, "standing": set()}
     assert killed(2, "queue", 2) == {"queue": {1}, "standing": set()}
-    assert publish(place, runs[2], "log", reach(2)) == NAMES
-    assert publish(place, runs[2], "log", reach(2)) == [], "it was done twice"
-    assert publish(place, runs[1], "log", reach(1)) == [], "an older run took the place of a newer one"
+    assert publish(place, runs[2], reach(2)) == NAMES
+    assert publish(place, runs[2], reach(2)) == [], "it was done twice"
+    assert publish(place, runs[1], reach(1)) == [], "an older run took the place of a newer one"
     assert contents(place) == {"queue": {2}, "standing": {2}}
     assert [opened(place, name).version() for name in NAMES] == [2, 1]
 
@@ -91,7 +93,7 @@ def test_a_publication_that_is_killed_before_any_commit_leaves_tables_old_or_new
     assert len(left) == 3, "the dead have written"
     for file in left:
         os.utime(file, (0, 0))
-    assert publish(place, runs[3], "log", reach(3)) == NAMES
+    assert publish(place, runs[3], reach(3)) == NAMES
     assert set((tmp_path / "delta").glob("*/*.parquet")) == committed(tmp_path / "delta")
 
 
@@ -127,12 +129,12 @@ def test_of_several_that_publish_at_once_each_table_is_replaced_by_one(place, tm
     for number in (1, 2):
         tables = a_run(tmp_path / f"run-{number}", number)
         with ThreadPoolExecutor(4) as pool:
-            done = [pool.submit(publish, place, tables, "log", reach(number)) for _ in range(4)]
+            done = [pool.submit(publish, place, tables, reach(number)) for _ in range(4)]
         assert sorted(name for each in done for name in each.result(timeout=300)) == NAMES
         assert contents(place) == {name: {number} for name in NAMES}
-    assert publish(place, tables, "log", {"package": 11, "status": 1}) == [], "it would have gone back in one topic"
+    assert publish(place, tables, Reach("log", 11, 1)) == [], "it would have gone back in one topic"
     with pytest.raises(LogReplaced, match="another place"):
-        publish(place, tables, "other", reach(3))
+        publish(place, tables, Reach("other", 10, 3))
     assert contents(place) == {name: {2} for name in NAMES}
 
 
@@ -148,7 +150,7 @@ def test_a_place_that_cannot_be_used_is_told_before_anything_else(tmp_path, monk
         DeltaPlace.of("ftp://lake/callboard", tmp_path)
     (tmp_path / "file").touch()
     with pytest.raises(BlobUnavailable, match="file/delta cannot be used"):
-        publish(DeltaPlace.of("file/delta", tmp_path), a_run(tmp_path / "run", 1), "log", reach(1))
+        publish(DeltaPlace.of("file/delta", tmp_path), a_run(tmp_path / "run", 1), reach(1))
     monkeypatch.delitem(sys.modules, "callboard.pipeline.delta_tables")
     monkeypatch.setitem(sys.modules, "deltalake", None)
     with pytest.raises(ExtraMissing, match=r"pip install 'callboard\[delta\]'"):
@@ -179,4 +181,4 @@ def test_a_rebuild_publishes_all_of_its_tables_with_how_far_it_read(spark, sqlit
     assert [row["subscriber"] for row in rows["error_queue"]] == ["s"]
     stops = {topic: read["stop"] for topic, read in report["topics"].items()}
     assert stops == {"package": 3, "status": 2, "discovery": 1}
-    assert publish(DeltaPlace.of("delta", tmp_path), current, report["log_id"], stops) == []
+    assert publish(DeltaPlace.of("delta", tmp_path), current, Reach(report["log_id"], **stops)) == []

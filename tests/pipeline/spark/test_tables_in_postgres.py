@@ -65,6 +65,7 @@ def test_a_publication_that_is_killed_at_any_table_leaves_all_of_the_old_ones_an
     assert not publish(database, second, Reach("log", 20)), "it was done twice"
     assert not publish(database, first, Reach("log", 10)), "an older run took the place of a newer one"
     assert found(database) == dict.fromkeys(PUBLISHED, 2) | {"reach": 20}
+    assert publish(database, first, Reach("log", 20, status=1)), "statuses are news as well"
 
 
 def test_tables_of_another_log_are_not_overwritten(database, tmp_path):
