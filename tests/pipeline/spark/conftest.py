@@ -6,6 +6,7 @@ Without the extra nothing here is collected: ``make test-servers`` installs it, 
 import asyncio
 import os
 import signal
+import sys
 import time
 import traceback
 from collections.abc import Callable, Iterator
@@ -17,6 +18,7 @@ import pytest
 
 from callboard.backends.log import Retention
 from callboard.backends.registry import open_log
+from callboard.cli.running import run
 from callboard.messages.event import Event
 from callboard.messages.headers import new_record
 from callboard.messages.record import NewRecord
@@ -118,6 +120,26 @@ def reader() -> Callable[..., Any]:
         return source.reader(source.schema())
 
     return make
+
+
+@pytest.fixture
+def typed(
+    spark: Any, sqlite_log: SomeLog, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> Callable[..., tuple[int, str, str]]:
+    """Types a command of ``callboard pipeline`` in a folder with a log; gives its exit code and what it said."""
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "callboard.toml").write_text(f'log = "{sqlite_log.url}"\n')
+    sqlite_log.append("package")
+    sqlite_log.append("status")
+
+    def type_in(*words: str) -> tuple[int, str, str]:
+        monkeypatch.setattr(sys, "argv", ["callboard", "pipeline", *words])
+        capsys.readouterr()
+        code = run()
+        said = capsys.readouterr()
+        return code, said.out, said.err
+
+    return type_in
 
 
 DIED = 9

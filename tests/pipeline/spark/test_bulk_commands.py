@@ -2,32 +2,11 @@
 
 import json
 import os
-import sys
 import time
-from collections.abc import Callable
 
 import pytest
 
 from callboard.cli import exit_codes
-from callboard.cli.running import run
-
-
-@pytest.fixture
-def typed(spark, sqlite_log, tmp_path, monkeypatch, capsys) -> Callable[..., tuple[int, str, str]]:
-    """Types a command in a folder with a log, and gives its exit code and what it said."""
-    monkeypatch.chdir(tmp_path)
-    (tmp_path / "callboard.toml").write_text(f'log = "{sqlite_log.url}"\n')
-    sqlite_log.append("package")
-    sqlite_log.append("status")
-
-    def type_in(*words: str) -> tuple[int, str, str]:
-        monkeypatch.setattr(sys, "argv", ["callboard", "pipeline", *words])
-        capsys.readouterr()
-        code = run()
-        said = capsys.readouterr()
-        return code, said.out, said.err
-
-    return type_in
 
 
 @pytest.mark.timeout(600)
