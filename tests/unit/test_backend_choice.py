@@ -6,6 +6,7 @@ from pathlib import Path
 import pytest
 
 from callboard.app.opening import open_board_blobs
+from callboard.app.seeding import ledger_of
 from callboard.app.settings import BoardSettings
 from callboard.backends.blob_stores import open_blob_store
 from callboard.backends.blob_stores.folder import FolderBlobStore
@@ -14,7 +15,7 @@ from callboard.backends.repositories import open_repository
 from callboard.backends.repositories.folder import FolderRepository
 from callboard.backends.repositories.sqlite import SqliteRepository
 from callboard.cli.board import place
-from callboard.errors import ConfigError, ExtraMissing
+from callboard.errors import ConfigError, ExtraMissing, RequestRefused
 
 
 @pytest.mark.parametrize(
@@ -93,3 +94,11 @@ def test_a_url_whose_password_was_not_encoded_is_refused_without_showing_it(url:
         open_log(url, tmp_path)
     assert "hid" not in str(caught.value)
     assert "den" not in str(caught.value)
+
+
+def test_what_is_said_of_a_blob_store_or_an_origin_that_cannot_be_used_has_no_password() -> None:
+    with pytest.raises(ConfigError, match="unknown kind of blob store") as caught:
+        open_blob_store("nosuch://key:hidden@bucket", Path())
+    with pytest.raises(RequestRefused, match="no subscriber ever imported into") as refused:
+        ledger_of("postgresql://us:hidden@db/x?repository=edge-1", b"")
+    assert "hidden" not in f"{caught.value}{refused.value}"

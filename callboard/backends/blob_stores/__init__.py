@@ -5,6 +5,7 @@ from pathlib import Path
 from callboard.backends.blob_store import BlobStore
 from callboard.backends.blob_stores.folder import FolderBlobStore
 from callboard.backends.offered import BLOB_STORES, offered
+from callboard.backends.passwords import without_password
 from callboard.errors import ConfigError
 
 
@@ -31,7 +32,8 @@ def open_blob_store(url: str, base: Path) -> BlobStore:
         store: BlobStore = others[kind].load()(url, base)
         return store
     if kind != "folder":
-        raise ConfigError(f"unknown kind of blob store {url!r}; write folder:PATH, a path alone or s3://BUCKET/PREFIX")
+        shown = without_password(url)
+        raise ConfigError(f"unknown kind of blob store {shown!r}; write folder:PATH, a path alone or s3://BUCKET/PREFIX")
     if not path:
         raise ConfigError(f"blob store {url!r} has no path; write folder:PATH or a path alone")
     return FolderBlobStore(base / path)
