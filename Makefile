@@ -81,7 +81,7 @@ bench-spark: $(VENV)/.ready-spark ## Run the benchmarks of the pipeline; needs J
 	@set -e; jar=$$HOME/.m2/repository/org/postgresql/postgresql/42.7.13/postgresql-42.7.13.jar; \
 	[ -e "$$jar" ] || mvn -q dependency:get -Dartifact=org.postgresql:postgresql:42.7.13 || true; \
 	if [ -e "$$jar" ]; then jdbc="--jar $$jar"; else jdbc=; echo "goes on without Spark's JDBC reader: no $$jar"; fi; \
-	for words in "source $$jdbc" archive collect; do \
+	for words in "source $$jdbc" queues archive collect; do \
 	  set -- $$words; script=benchmarks/spark_$$1.py; shift; \
 	  echo "== $$script"; $(BIN)/python "$$script" "$$@" $(ARGS); \
 	done

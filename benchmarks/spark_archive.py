@@ -14,7 +14,7 @@ from pathlib import Path
 
 import pyarrow as pa
 from report import Report, rounds
-from spark_source import fill
+from spark_log import fill
 
 from callboard.app import archiving
 from callboard.app.settings import BoardSettings

@@ -11,7 +11,7 @@ import time
 from collections.abc import Callable
 from pathlib import Path
 
-import pyarrow.parquet as pq
+from pyarrow.dataset import dataset
 from pyspark.sql import DataFrame
 from pyspark.sql import functions as sql
 from report import Report, quick, rounds
@@ -52,10 +52,12 @@ def in_spark(spark, folder: Path, count: int, join: Callable[[DataFrame, DataFra
 
 
 def in_python(folder: Path, count: int) -> None:
-    stored = pq.read_table(folder / "stored")
-    unneeded = dict(zip(stored["key"].to_pylist(), stored["size"].to_pylist(), strict=True))
-    for key in pq.read_table(folder / "needed")["key"].to_pylist():
-        unneeded.pop(key, None)
+    unneeded: dict[bytes, int] = {}
+    for batch in dataset(folder / "stored").to_batches():  # a whole column as objects would need as much memory again
+        unneeded.update(zip(batch["key"].to_pylist(), batch["size"].to_pylist(), strict=True))
+    for batch in dataset(folder / "needed").to_batches():
+        for key in batch["key"].to_pylist():
+            unneeded.pop(key, None)
     check(count, len(unneeded), sum(unneeded.values()))
 
 
@@ -104,8 +106,8 @@ def main() -> None:
         spark = open_session("benchmark", {"spark.local.dir": name})
         for size in [*sizes, said.keys]:
             measure(report, spark, Path(name) / f"{size}", size)
+            report.write()
         spark.stop()
-    report.write()
 
 
 if __name__ == "__main__":

@@ -1,8 +1,9 @@
-"""What Spark reads of a PostgreSQL log beside the bare driver and Spark's JDBC, and how long questions to history take.
+"""What Spark reads of a PostgreSQL log, beside the bare driver, Spark's JDBC, and a source that only hands rows over.
 
 Needs the extra ``spark`` and Java. ``--records`` sets the size, 1 million if nothing else is said; from 10^5 on each
 question is asked at every power of ten up to it, to show how it grows. Spark's JDBC reader joins in if ``--jar`` names
-a driver's jar. The log and its readers share two cores.
+a driver's jar. All are asked for the same columns of the same records. The log and its readers share two cores; the
+notes say how much of their time each part took, which tells more than the clock while others use the machine.
 """
 
 import argparse
@@ -11,81 +12,37 @@ import multiprocessing
 import os
 import tempfile
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
+from functools import partial
 from itertools import pairwise
 from pathlib import Path
 from typing import Any
 
 import adbc_driver_postgresql.dbapi as adbc
+import hand_over
 import pyarrow as pa
+from cpu_time import CpuTime
 from pyspark.sql import DataFrame, SparkSession
+from pyspark.sql.pandas.types import from_arrow_schema
 from report import Report, quick, rounds
+from spark_log import fill
 
-from callboard.backends.logs.postgres import PostgresLog
 from callboard.backends.postgres.server import Server
-from callboard.messages.distribution import (
-    DiscoveryMessage,
-    Kind,
-    PackageMessage,
-    PackageStatusMessage,
-    Status,
-    SubscriberConfiguration,
-)
-from callboard.messages.event import Event
-from callboard.messages.headers import new_record
-from callboard.pipeline.columns import RAW, record_columns
+from callboard.pipeline.columns import NAMED, RAW, record_columns
 from callboard.pipeline.decoding import decoded
 from callboard.pipeline.place import Place
-from callboard.pipeline.queues import queue_states
+from callboard.pipeline.postgres_range import SOURCES
 from callboard.pipeline.ranges import log_range
 from callboard.pipeline.session import open_session
-from callboard.pipeline.standings import standings
-from callboard.pipeline.topics import TopicTables
 from callboard.testing.postgres import postgres_server
 
-SUBSCRIBERS = 50
-CHUNK = 1000
 CORES = 2
 ROUNDS = 3
+COLUMNS = {"records": tuple(RAW.names), "payloads": ("offset", "payload")}
+"""What is read; "records" is all that a log has of each but its key."""
+
 KEPT_RECORDS = 100_000
 CODEC_RECORDS = 2000
-
-
-def package(number: int) -> Event:
-    return PackageMessage(
-        publisher_instance="i", publisher=f"p{number % 4}", package_id=f"{number:032x}", kind=Kind.ADD, length=number,
-        paths=(f"/site/{number % 1000}",), user="admin", content=b"x" * 100,
-    )  # fmt: skip
-
-
-def status(number: int) -> Event:
-    who = number % SUBSCRIBERS
-    return PackageStatusMessage(
-        subscriber_instance=f"i{who}", subscriber=f"s{who}", publisher=f"p{number % 4}", offset=number // 2,
-        status=Status.IMPORTED, sequence=number, time_ns=number,
-    )  # fmt: skip
-
-
-def announcement(number: int) -> Event:
-    who = number % SUBSCRIBERS
-    settings = SubscriberConfiguration(editable=True, max_retries=-1)
-    return DiscoveryMessage(subscriber_instance=f"i{who}", subscriber=f"s{who}", configuration=settings, offset=number)
-
-
-async def fill(url: str, count: int) -> None:
-    """So many packages and statuses, and a word of each subscriber for every hundredth of them.
-
-    The same thousand again and again: what makes them is not what is measured.
-    """
-    log = PostgresLog(url)
-    for topic, make, number in (("package", package, count), ("status", status, count),
-                                ("discovery", announcement, max(count // 100, SUBSCRIBERS))):  # fmt: skip
-        name = f"callboard.{topic}"
-        await log.ensure(name)
-        records = [new_record(make(each), record_id="r", time_ns=1, producer="b/1") for each in range(CHUNK)]
-        for low in range((await log.bounds(name)).end - 1, number, CHUNK):
-            await log.append(name, records[: min(CHUNK, number - low)])
-    await log.close()
 
 
 def rate(count: int, work: Callable[[], object]) -> Callable[[], float]:
@@ -99,14 +56,25 @@ def rate(count: int, work: Callable[[], object]) -> Callable[[], float]:
     return measured
 
 
-def bare(url: str, topic: str, low: int, high: int) -> None:
+def stored(columns: Iterable[str]) -> str:
+    """The columns in SQL, under the names that the data source has for them."""
+    return ", ".join(f'{SOURCES.get(name, name)} AS "{name}"' for name in columns)
+
+
+def sums(columns: Iterable[str]) -> list[str]:
+    """Questions that look at every value of each column."""
+    large = {name for name in RAW.names if pa.types.is_binary(RAW.field(name).type)}
+    return ["count(*)", *(f"sum(octet_length({name}))" if name in large else f"max({name})" for name in columns)]
+
+
+def bare(url: str, topic: str, columns: tuple[str, ...], low: int, high: int) -> None:
     """Records of the topic by the driver alone, thrown away."""
     server = Server.of(url)
     with adbc.connect(server.dsn) as connection, connection.cursor() as cursor:
         cursor.execute(f"SELECT id FROM {server.schema}.topics WHERE name = 'callboard.{topic}'")
         [number] = cursor.fetchone()
         cursor.execute(
-            f"SELECT off, time_ns, headers, payload FROM {server.schema}.records_{number} "
+            f"SELECT {stored(columns)} FROM {server.schema}.records_{number} "
             f"WHERE off >= {low} AND off < {high} ORDER BY off"
         )
         for _ in cursor.fetch_record_batch():
@@ -142,11 +110,11 @@ class TwoProcesses:
         barrier = context.Manager().Barrier(CORES)
         self._pool.starmap(keep, [(1, self._kept + 1, barrier)] * CORES, chunksize=1)
 
-    def bare(self, url: str) -> float:
+    def bare(self, url: str, columns: tuple[str, ...]) -> None:
         """Read the whole topic, each process a part."""
         edges = [1 + self._count * number // CORES for number in range(CORES + 1)]
-        parts = [(url, "package", low, high) for low, high in pairwise(edges)]
-        return rate(self._count, lambda: self._pool.starmap(bare, parts, chunksize=1))()
+        parts = [(url, "package", columns, low, high) for low, high in pairwise(edges)]
+        self._pool.starmap(bare, parts, chunksize=1)
 
     def decode(self, *, fast: bool) -> float:
         """Decode what they keep, or with the codec a part of it."""
@@ -160,62 +128,101 @@ class TwoProcesses:
         self._pool.join()
 
 
-def measure(report: Report, spark: SparkSession, two: TwoProcesses, url: str, count: int, jar: str) -> None:
-    """Every round makes its tables anew: of one that was computed before, Spark still has the shuffled part."""
-    options = {"logVariable": "CALLBOARD_LOG", "partitions": str(CORES), "topic": "package"}
-    sums = ("count(*)", "max(offset)", "sum(octet_length(payload))")
+class Readers:
+    """Each reads the package topic in two processes or tasks; Spark also looks at every value."""
 
-    def source(decode: bool) -> DataFrame:
-        return spark.read.format("callboard").options(**options, decode=str(decode)).load()
+    def __init__(self, spark: SparkSession, two: TwoProcesses, url: str, count: int, folder: Path) -> None:
+        self._spark, self._two, self._url, self._count, self._folder = spark, two, url, count, folder
 
-    contestants = {
-        "bare": lambda: two.bare(url),
-        "raw": rate(count, lambda: source(False).selectExpr(*sums).collect()),
-        "decoded": rate(count, lambda: source(True).selectExpr("count(*)", "sum(package.length)").collect()),
-        "decode": lambda: two.decode(fast=True),
-        "codec": lambda: two.decode(fast=False),
-        "queues": rate(count, lambda: queues(spark, {"logVariable": "CALLBOARD_LOG"})),
-    }
-    if jar:
-        contestants["jdbc"] = rate(count, lambda: jdbc(spark, url, count).selectExpr(*sums).collect())
+    def ours(self, columns: tuple[str, ...]) -> None:
+        """The data source."""
+        schema = from_arrow_schema(pa.schema([RAW.field(name) for name in columns]))
+        self._ask(self._source("false").schema(schema).load(), columns)
+
+    def bare(self, columns: tuple[str, ...]) -> None:
+        """The driver alone, without Spark."""
+        self._two.bare(self._url, columns)
+
+    def handed(self, columns: tuple[str, ...]) -> None:
+        """The same batches, made before."""
+        schema = from_arrow_schema(pa.schema([RAW.field(name) for name in columns]))
+        source = self._spark.read.format("handover").option("folder", str(self._folder)).schema(schema)
+        self._ask(source.load(), columns)
+
+    def jdbc(self, columns: tuple[str, ...]) -> None:
+        """Spark's own reader, by ranges of offsets as well."""
+        server = Server.of(self._url)
+        user, _, place = server.dsn.removeprefix("postgresql://").partition("@")
+        name, _, password = user.partition(":")
+        source = self._spark.read.format("jdbc").options(
+            url=f"jdbc:postgresql://{place}", user=name, password=password, driver="org.postgresql.Driver",
+            dbtable=f"(SELECT {stored(columns)} FROM {server.schema}.records_{asyncio.run(number(server))}) AS records",
+            fetchsize="10000", partitionColumn="offset", lowerBound="1", upperBound=str(self._count),
+            numPartitions=str(CORES),
+        )  # fmt: skip
+        self._ask(source.load(), columns)
+
+    def named(self) -> None:
+        """Also with headers as columns: all that the source has of a record that is not decoded."""
+        self._ask(self._source("false").load(), (*RAW.names, *NAMED.names))
+
+    def decoded(self) -> None:
+        """Every field of the messages."""
+        self._source("true").load().selectExpr("count(*)", "sum(package.length)").collect()
+
+    def _source(self, decode: str) -> Any:
+        options = {"logVariable": "CALLBOARD_LOG", "partitions": str(CORES), "topic": "package", "decode": decode}
+        return self._spark.read.format("callboard").options(**options)
+
+    def _ask(self, table: DataFrame, columns: Iterable[str]) -> None:
+        [answer] = table.selectExpr(*sums(columns)).collect()
+        assert answer[0] == self._count
+
+
+async def number(server: Server) -> int:
+    """Of the package topic."""
+    connection = await server.connect()
+    try:
+        return int(await connection.fetchval("SELECT id FROM topics WHERE name = 'callboard.package'"))
+    finally:
+        await connection.close()
+
+
+def measure(report: Report, readers: Readers, two: TwoProcesses, cpu: CpuTime, count: int, jar: str) -> None:
+    contestants: dict[str, Callable[[], float]] = {}
+
+    def add(name: str, work: Callable[[], object]) -> None:
+        contestants[name] = cpu.rate(f"{name}, {count}", count, work)
+
+    for what, columns in COLUMNS.items():
+        for name in ("ours", "bare", "handed", *(["jdbc"] if jar else [])):
+            add(f"{what} {name}", partial(getattr(readers, name), columns))
+    add("named", readers.named)
+    add("decoded", readers.decoded)
+    contestants["decode"] = lambda: two.decode(fast=True)
+    contestants["codec"] = lambda: two.decode(fast=False)
     figures = rounds(ROUNDS, contestants)
-    size = f"{count:,} records"
-    report.row(f"read payloads in Spark, 2 tasks, {size}", figures["raw"], figures["bare"], unit="records/s",
-               peer_name="bare ADBC, 2 processes", goal=0.7)  # fmt: skip
-    if jar:
-        report.row(f"read payloads in Spark, 2 tasks, {size}", figures["raw"], figures["jdbc"], unit="records/s",
-                   peer_name="Spark's JDBC", goal=0.8)  # fmt: skip
-    report.row(f"read and decode packages in Spark, 2 tasks, {size}", figures["decoded"], unit="records/s")
-    report.row(f"decode packages, 2 processes, {size}", figures["decode"], figures["codec"], unit="records/s",
+    size, unit = f"{count:,} records", "records/s"
+
+    def row(question: str, name: str, peer: str = "", peer_name: str = "", goal: float | None = None) -> None:
+        note = cpu.parts(f"{name}, {count}")
+        if peer:
+            ratio = cpu.total(f"{peer}, {count}") / cpu.total(f"{name}, {count}")
+            note += f"; ratio of CPU time {ratio:.2f}"
+        report.row(f"{question}, {size}", figures[name], figures.get(peer, ()), unit=unit, peer_name=peer_name,
+                   goal=goal, note=note)  # fmt: skip
+
+    for what in COLUMNS:
+        row(f"read {what} in Spark, 2 tasks", f"{what} ours", f"{what} bare", "bare ADBC, 2 processes", 0.7)
+        if jar:
+            row(f"read {what} in Spark, 2 tasks", f"{what} ours", f"{what} jdbc", "Spark's JDBC", 0.8)
+            row(f"{what} by Spark's JDBC", f"{what} jdbc", f"{what} bare", "bare ADBC, 2 processes")
+        row(f"{what}: nothing but the hand-over", f"{what} handed", f"{what} bare", "bare ADBC, 2 processes")
+        row(f"{what} by bare ADBC", f"{what} bare")
+    row("read records and headers as columns in Spark", "named")
+    row("read and decode packages in Spark, 2 tasks", "decoded")
+    report.row(f"decode packages, 2 processes, {size}", figures["decode"], figures["codec"], unit=unit,
                peer_name="codec", note="goal: 500 k records/s")  # fmt: skip
-    took = f"{count / sorted(figures['queues'])[ROUNDS // 2]:.1f} s"
-    report.row(f"all queues of {SUBSCRIBERS} subscribers, {size} and as many statuses", figures["queues"],
-               unit="packages/s", note=took)  # fmt: skip
-
-
-def jdbc(spark: SparkSession, url: str, count: int) -> DataFrame:
-    async def number() -> int:
-        connection = await Server.of(url).connect()
-        try:
-            return int(await connection.fetchval("SELECT id FROM topics WHERE name = 'callboard.package'"))
-        finally:
-            await connection.close()
-
-    server = Server.of(url)
-    user, _, place = server.dsn.removeprefix("postgresql://").partition("@")
-    name, _, password = user.partition(":")
-    return spark.read.format("jdbc").options(
-        url=f"jdbc:postgresql://{place}", user=name, password=password, driver="org.postgresql.Driver",
-        dbtable=f"(SELECT off AS \"offset\", payload FROM {server.schema}.records_{asyncio.run(number())}) AS records",
-        fetchsize="10000", partitionColumn="offset", lowerBound="1", upperBound=str(count), numPartitions="2",
-    ).load()  # fmt: skip
-
-
-def queues(spark: SparkSession, options: dict[str, str]) -> None:
-    topics = TopicTables(spark, options, 2)
-    discovery, statuses, packages = (topics.table(name) for name in ("discovery", "status", "package"))
-    found = queue_states(packages, standings(discovery, statuses, topics.extent("package").log_id)).collect()
-    assert len(found) == SUBSCRIBERS
 
 
 def main() -> None:
@@ -229,15 +236,17 @@ def main() -> None:
         os.environ["CALLBOARD_LOG"] = server.tcp_url
         jars = {"spark.jars": str(Path(said.jar).absolute())} if said.jar else {}
         spark = open_session("benchmark", {"spark.local.dir": folder, **jars})
+        cpu = CpuTime({"server": server.pid, "Python": os.getpid()}, java="Java")
         count = min(100_000, said.records)
         while count <= said.records:
             asyncio.run(fill(server.tcp_url, count))
-            two = TwoProcesses(multiprocessing.get_context("spawn"), count)
-            measure(report, spark, two, server.tcp_url, count, said.jar)
+            two, batches = TwoProcesses(multiprocessing.get_context("spawn"), count), Path(folder) / f"batches-{count}"
+            hand_over.prepare(spark, batches, Place("package", log_variable="CALLBOARD_LOG"), count, CORES)
+            measure(report, Readers(spark, two, server.tcp_url, count, batches), two, cpu, count, said.jar)
             two.close()
+            report.write()
             count *= 10
         spark.stop()
-    report.write()
 
 
 if __name__ == "__main__":
