@@ -33,6 +33,9 @@ from callboard.messages.signing import CommandKey, signed
 ANSWER_S = 30.0
 """How long a subscriber may take to obey; the order stands in any case."""
 
+ORDERS_AT_ONCE = 500
+"""Of a clear of all: half of what the command sender takes, so that there is room for others."""
+
 OFFSET_MAX = (1 << 63) - 1
 """No log has a greater offset."""
 
@@ -128,12 +131,19 @@ class Commanding(ABC):
             and publisher in ("", *(each.announcement.configuration.follows or (publisher,)))
         ]
         newest = await newest_queued(agent, fleet, publisher, end, timeout_s)
-        orders = (
-            self._clear(agent, target, offset, publisher, timeout_s, reason=reason, author=author)
-            for target, offset in zip(fleet, newest, strict=True)
-            if offset >= 0
-        )
-        return tuple(await asyncio.gather(*orders))
+        turns = asyncio.Semaphore(ORDERS_AT_ONCE)
+
+        async def order(target: Member, offset: int) -> CommandResult:
+            async with turns:
+                return await self._clear(agent, target, offset, publisher, timeout_s, reason=reason, author=author)
+
+        clears = zip(fleet, newest, strict=True)
+        orders = [asyncio.create_task(order(target, offset)) for target, offset in clears if offset >= 0]
+        try:
+            return tuple(await asyncio.gather(*orders))
+        finally:
+            for each in orders:
+                each.cancel()  # when one has failed, the others are not given any more
 
     async def retry(
         self,

@@ -11,7 +11,7 @@ from callboard.app.commanding import Commanding
 from callboard.app.settings import BoardSettings
 from callboard.app.views import CommandResult
 from callboard.backends.log import Log
-from callboard.errors import NotAnswered
+from callboard.errors import LogUnavailable, NotAnswered
 from callboard.messages.distribution import Kind, PackageMessage
 from callboard.messages.headers import new_record
 from callboard.messages.record import NewRecord
@@ -108,3 +108,45 @@ def test_a_clear_of_all_is_ordered_although_a_subscriber_is_done_meanwhile(board
     board.agent.ask = asked
     results = board.simulation.run(Orders(board).clear_all(timeout_s=5))
     assert [(result.subscriber, result.offset) for result in results] == [("edge-1", newest), ("edge-2", newest)]
+
+
+class Obeyed(Orders):
+    """Each order takes a while, and is obeyed; that to edge-3 cannot be given if the log is down."""
+
+    at_once = at_once_max = given = 0
+    down = False
+
+    async def _command(self, agent: Agent, subscriber: str, *_: Any, **orders: Any) -> Any:
+        self.at_once, self.given = self.at_once + 1, self.given + 1
+        self.at_once_max = max(self.at_once_max, self.at_once)
+        try:
+            await asyncio.sleep(1)
+            if self.down and subscriber == "edge-3":
+                raise LogUnavailable("it is down")
+            return subscriber, orders["clear"].offset
+        finally:
+            self.at_once -= 1
+
+
+@pytest.fixture
+def five(board: Any, monkeypatch: pytest.MonkeyPatch) -> Obeyed:
+    monkeypatch.setattr("callboard.app.commanding.ORDERS_AT_ONCE", 2)
+    for number in range(1, 6):
+        board.announce(f"edge-{number}", 0, editable=True)
+    board.package()
+    board.start()
+    return Obeyed(board)
+
+
+def test_a_clear_of_all_gives_no_more_orders_at_once_than_can_be_on_their_way(board: Any, five: Obeyed) -> None:
+    assert board.simulation.run(five.clear_all()) == tuple((f"edge-{number}", 1) for number in range(1, 6))
+    assert five.at_once_max == 2
+
+
+def test_a_clear_of_all_that_fails_gives_no_further_orders(board: Any, five: Obeyed) -> None:
+    five.down = True
+    with pytest.raises(LogUnavailable, match="it is down"):
+        board.simulation.run(five.clear_all())
+    given = five.given
+    board.pass_time(60)
+    assert (five.given, five.at_once) == (given, 0)
