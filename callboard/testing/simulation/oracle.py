@@ -139,11 +139,13 @@ class Oracle:
             self._excuses.tries.clear()
             self._excuses.calls.clear()
             return True
-        here, there = _record_id(self._packages, new.offset), _record_id(histories[newest].packages, new.offset)
-        if new.offset < histories[newest].cut or (new.record_id and here != there == new.record_id):
-            known = old.offset < histories[newest].cut
-            self._demand(known, "an exchanged log is noticed", f"offset {old.offset} was of another one")
-            self._history = newest
+        exchanged = histories[newest]
+        if old.log_id == exchanged.log_id and old.offset < exchanged.cut:
+            self._history = newest  # it has nothing that the older copy has not, and was started again to read that one
+            return False
+        here, there = _record_id(self._packages, new.offset), _record_id(exchanged.packages, new.offset)
+        noticed = not new.record_id or here == there or there != new.record_id
+        self._demand(noticed, "an exchanged log is noticed", f"offset {old.offset} was of another one")
         return False
 
     def _advance(self, step: Step) -> None:
