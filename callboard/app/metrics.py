@@ -51,7 +51,7 @@ def _subscribers(rows: tuple[SubscriberStatus, ...]) -> Iterable[str]:
     def gauge(name: str, text: str, values: Iterable[tuple[SubscriberStatus, float]]) -> Iterable[str]:
         return _family(name, "gauge", text, [({"subscriber": row.name}, value) for row, value in values])
 
-    known = [row for row in rows if row.lag_packages >= 0]
+    known = [row for row in rows if row.lag_packages >= 0 and not row.uncounted]
     yield from gauge(
         "subscriber_lag_packages", "Packages in the queue.", ((row, row.lag_packages) for row in known)
     )
@@ -99,6 +99,7 @@ def _by_status(
 
 def _publishers(publishers: tuple[PublisherStatus, ...]) -> Iterable[str]:
     farms = [queue for each in publishers for queue in (each.persisted, each.published) if queue is not None]
+    known = [queue for queue in farms if not queue.uncounted]
 
     def gauge(name: str, text: str, values: Iterable[tuple[FarmQueue, float]]) -> Iterable[str]:
         samples = [({"publisher": queue.publisher, "farm": queue.name}, value) for queue, value in values]
@@ -108,9 +109,9 @@ def _publishers(publishers: tuple[PublisherStatus, ...]) -> Iterable[str]:
         "publisher_state", "Worst state of its queues.", "publisher", QUEUE_STATES,
         ((each.name, each.state) for each in publishers),
     )  # fmt: skip
-    yield from gauge("farm_packages", "Packages the slowest has not processed.", ((each, each.size) for each in farms))
-    yield from gauge("farm_bytes", "Bytes of content in these.", ((each, each.length) for each in farms))
-    yield from gauge("farm_seconds", "Age of the oldest of these.", ((each, each.oldest_s) for each in farms))
+    yield from gauge("farm_packages", "Packages the slowest has not processed.", ((each, each.size) for each in known))
+    yield from gauge("farm_bytes", "Bytes of content in these.", ((each, each.length) for each in known))
+    yield from gauge("farm_seconds", "Age of the oldest of these.", ((each, each.oldest_s) for each in known))
     yield from gauge("farm_members", "Subscribers that count.", ((each, each.members) for each in farms))
 
 

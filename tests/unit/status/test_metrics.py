@@ -2,6 +2,7 @@
 
 import asyncio
 import re
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -114,6 +115,25 @@ def test_a_publisher_serves_its_figures_on_the_loopback_interface(tmp_path: Path
     assert figures_answer.startswith(b"HTTP/1.1 200 OK\r\n")
     assert b'callboard_requests_accepted_total{publisher="site"} 1\n' in figures_answer
     assert other.startswith(b"HTTP/1.1 404 ")
+
+
+def test_a_queue_that_is_being_counted_has_no_figures_yet(board: Any) -> None:
+    board.announce("edge-1", 0)
+    board.package()
+    status = board.status()
+    (row,) = status.subscribers
+    (publisher,) = status.publishers
+    counting = replace(publisher.published, uncounted=500)
+    status = replace(
+        status,
+        subscribers=(replace(row, lag_s=-1.0, uncounted=500),),
+        publishers=(replace(publisher, published=counting, persisted=None),),
+    )
+    found = figures(exposition(status, {}, {}))
+    assert not {name for name in found if "_lag_" in name or name.partition("{")[0].endswith(("_packages", "_bytes"))}
+    assert not {name for name in found if name.startswith("callboard_farm_seconds")}
+    assert found['callboard_subscriber_offset{subscriber="edge-1"}'] == "0"
+    assert found['callboard_farm_members{publisher="site",farm="published"}'] == "1"
 
 
 def test_who_asks_for_figures_and_does_not_read_them_is_let_go(
