@@ -12,7 +12,7 @@ from callboard.messages.distribution import Kind, Status
 from callboard.messages.ledger import Ledger
 from callboard.testing.memory_repository import Node
 from callboard.testing.simulation.judgement import Excuses
-from callboard.testing.simulation.scene import Line, Scene
+from callboard.testing.simulation.scene import History, Line, Scene
 from callboard.testing.simulation.truth import Sent, Tree, change, seen, touch
 
 FOREIGN = "foreign"
@@ -53,6 +53,7 @@ class Oracle:
         self._settings = settings
         self._excuses = Excuses(scene, settings, lambda: self._packages)
         self._history = 0  # which of the scene's it is at
+        self._behind: dict[int, Sent] = {}  # what is only on a former one, and was passed there
         self._tree: Tree = {"/": None}
         self._undo: list[tuple[int, Outcome | None]] = []  # outcomes that are not durable yet
         self._promised: dict[int, Line] = {}
@@ -124,7 +125,7 @@ class Oracle:
 
     @property
     def _packages(self) -> dict[int, Sent]:
-        return self._scene.histories[self._history].packages
+        return self._behind | self._scene.histories[self._history].packages
 
     def _keep_up(self, step: Step) -> bool:
         """Go over to another log if the subscriber does; whether it begins anew there."""
@@ -134,19 +135,26 @@ class Oracle:
             return False
         if new.log_id != old.log_id or new.offset < old.offset:
             self._history = newest
+            self._behind.clear()
             self.outcomes.clear()
             self._undo.clear()
             self._excuses.tries.clear()
             self._excuses.calls.clear()
             return True
         exchanged = histories[newest]
-        if old.log_id == exchanged.log_id and old.offset < exchanged.cut:
-            self._history = newest  # it has nothing that the older copy has not, and was started again to read that one
+        if old.log_id == exchanged.log_id and old.offset < max(exchanged.cut, self._first_of(exchanged)):
+            # It has nothing that the older copy has not, or the copy has nothing left that it could be compared by and
+            # is as good as trimmed; and it was started again to read that one.
+            self._behind = {at: sent for at, sent in self._packages.items() if at <= old.offset}
+            self._history = newest
             return False
         here, there = _record_id(self._packages, new.offset), _record_id(exchanged.packages, new.offset)
         noticed = not new.record_id or here == there or there != new.record_id
         self._demand(noticed, "an exchanged log is noticed", f"offset {old.offset} was of another one")
         return False
+
+    def _first_of(self, history: History) -> int:
+        return min((offset for offset in history.packages if offset >= self._scene.first()), default=0)
 
     def _advance(self, step: Step) -> None:
         old, new, lines = step.old, step.new, step.lines
