@@ -93,7 +93,7 @@ def publish(place: DeltaPlace, folder: Path, reach: Reach) -> list[str]:
     """Replace the Delta table of each of these tables; the names of those that were replaced.
 
     One that already reaches as far stays as it is. Killed at any moment it leaves each table old or new, and the next
-    run goes on with those that are old.
+    run goes on with those that are old. A new one is empty at first.
 
     Args:
         place: where the Delta tables are, after ``check``.
