@@ -43,7 +43,8 @@ class StatusWatcher:
 
     Receives: ErrorsQuery, answered once all these statuses are read.
     Sends: ErrorsPage, to whoever asked.
-    Stores: the error queues, in memory; the oldest errors beyond ``max_errors`` are only counted.
+    Stores: in memory the error queues, of which the oldest errors beyond ``max_errors`` are only counted, and how far
+        each teller of statuses has come.
     Timers: the follower's back-off, 0.1 to 5 s.
     Gives up: never; the follower tries again. What is no status is passed over, and a question when too
         many wait is dropped, each with a line in the log.
