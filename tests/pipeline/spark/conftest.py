@@ -35,14 +35,35 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
             item.add_marker("spark")
 
 
+UNVERIFIED = "-XX:+UnlockDiagnosticVMOptions -XX:-BytecodeVerificationRemote"
+"""A quarter of what Java does until its first answer is to verify the classes of Spark, which are as released."""
+
+SMALL = {
+    "spark.master": "local[2,4]",
+    # Dozens of different questions to a few records each: to generate, compile and optimize code for each takes longer
+    # than to do without. The command line's own sessions, of which the demo and the driver that dies have one, do it.
+    "spark.sql.codegen.wholeStage": "false",
+    "spark.sql.codegen.factoryMode": "NO_CODEGEN",
+    "spark.sql.adaptive.enabled": "false",
+}
+
+
+@pytest.fixture(autouse=True, scope="session")
+def _java_starts_quickly() -> Iterator[None]:
+    """For all that tests start: Spark adds the variable to the options of a driver."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setenv("SPARK_SUBMIT_OPTS", UNVERIFIED)
+        yield
+
+
 @pytest.fixture(scope="session")
-def spark(_the_run_leaves_nothing_behind: None) -> Iterator[Any]:
+def spark(_the_run_leaves_nothing_behind: None, _java_starts_quickly: None) -> Iterator[Any]:
     """A session that tries a task again; its Java process ends with it."""
     from pyspark import SparkContext
 
     from callboard.pipeline.session import open_session
 
-    session = open_session("tests", {"spark.master": "local[2,4]"})
+    session = open_session("tests", SMALL)
     yield session
     session.stop()
     gateway = SparkContext._gateway
@@ -140,6 +161,27 @@ def typed(
         return code, said.out, said.err
 
     return type_in
+
+
+@pytest.fixture
+def awaited() -> Callable[[Callable[[], Any]], None]:
+    """Starts a query and awaits its end; anew if the process that plans it did not start within Spark's 10 seconds.
+
+    They are not to be set, and too few on a busy machine.
+    """
+    from pyspark.errors import StreamingQueryException
+
+    def work(start: Callable[[], Any]) -> None:
+        while True:
+            try:
+                start().awaitTermination()
+            except StreamingQueryException as error:
+                if "connect back" not in str(error):
+                    raise
+            else:
+                return
+
+    return work
 
 
 DIED = 9

@@ -7,14 +7,11 @@ import time
 from pathlib import Path
 
 import pytest
-from pyspark.errors import PySparkException
 
 from callboard.errors import OffsetOutOfRange
 from callboard.messages.distribution import PackageStatusMessage, Status
 
 COUNT = 3000
-ATTEMPTS = 4
-"""So often the session tries a task; one of the second batch's two dies each time."""
 DEADLINE_S = 120.0
 POLL_S = 0.02
 
@@ -83,52 +80,16 @@ def test_a_table_is_whole_although_the_processes_that_read_it_are_killed(spark, 
     assert sorted(found) == list(range(1, COUNT + 1))
 
 
-def test_a_stream_that_dies_in_a_batch_goes_on_where_it_was_and_loses_and_doubles_nothing(spark, options, tmp_path):
-    out, checkpoint = tmp_path / "out", tmp_path / "checkpoint"
-    (tmp_path / "died").mkdir()
-
-    def die(batches):
-        for batch in batches:
-            deaths = len(list((tmp_path / "died").iterdir()))
-            if batch.column("offset")[0].as_py() > 1000 and deaths < ATTEMPTS:
-                (tmp_path / "died" / str(deaths)).touch()
-                os.kill(os.getpid(), signal.SIGKILL)
-            yield batch
-
-    def run() -> list[int]:
-        stream = spark.readStream.format("callboard").options(**options, maxRowsPerBatch="700").load()
-        killed = stream.select("offset").mapInArrow(die, "offset bigint")
-        query = killed.writeStream.format("parquet").option("checkpointLocation", str(checkpoint))
-        started = query.trigger(availableNow=True).start(str(out))
-        try:
-            started.awaitTermination()
-        finally:
-            sizes = [progress["numInputRows"] for progress in started.recentProgress]
-        return sizes
-
-    with pytest.raises(Exception, match="Python worker"):
-        run()
-    while True:  # on a busy machine Spark may give up on a worker of its own accord: that is a death more
-        try:
-            sizes = run()
-            break
-        except PySparkException as error:
-            if "Python worker" not in str(error):
-                raise
-    assert len(list((tmp_path / "died").iterdir())) == ATTEMPTS, "nothing has died"
-    assert sum(sizes) < COUNT, "the first batch was done again"
-    offsets = [row["offset"] for row in spark.read.parquet(str(out)).collect()]
-    assert sorted(offsets) == list(range(1, COUNT + 1))
-
-
 @pytest.mark.proves("W3")
-def test_a_stream_that_retention_has_passed_stops_with_an_error(spark, options, sqlite_log, tmp_path):
+def test_a_stream_that_retention_has_passed_stops_with_an_error(
+    spark, options, sqlite_log, tmp_path, awaited
+):
     from callboard.pipeline.failure import explained
 
     def run(**more: str) -> None:
         stream = spark.readStream.format("callboard").options(**options, **more).load().select("offset")
         query = stream.writeStream.format("noop").option("checkpointLocation", str(tmp_path / "c"))
-        query.trigger(availableNow=True).start().awaitTermination()
+        awaited(query.trigger(availableNow=True).start)
 
     run()
     sqlite_log.append("status", *[STATUS] * 10)

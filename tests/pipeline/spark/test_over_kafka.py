@@ -86,7 +86,7 @@ def lengths(batch) -> list[int]:
 
 
 @pytest.mark.timeout(600)
-def test_a_table_and_a_stream_have_every_committed_record_once(spark, board, append, tmp_path):
+def test_a_table_and_a_stream_have_every_committed_record_once(spark, board, append, tmp_path, awaited):
     append(range(COUNT))
     source = spark.read.format("callboard").options(**board, partitions="3")
     figures = ("count(*)", "count(distinct offset)", "count(problem)", "max(offset)", "sum(package.length)")
@@ -99,7 +99,7 @@ def test_a_table_and_a_stream_have_every_committed_record_once(spark, board, app
         stream = spark.readStream.format("callboard").options(**board, maxRowsPerBatch="500").load()
         query = stream.selectExpr("offset", "package.length as number").writeStream.format("parquet")
         query = query.option("checkpointLocation", str(tmp_path / "checkpoint"))
-        query.trigger(availableNow=True).start(str(tmp_path / "out")).awaitTermination()
+        awaited(lambda: query.trigger(availableNow=True).start(str(tmp_path / "out")))
         return sorted(row["number"] for row in spark.read.parquet(str(tmp_path / "out")).collect())
 
     assert run() == list(range(COUNT))
