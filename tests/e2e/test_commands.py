@@ -158,6 +158,7 @@ async def test_a_clear_of_all_goes_to_each_editable_subscriber_with_a_queue(tmp_
             await edge.caught_up()
             await board.pause(edge.name)
         offset = await publish(board, tmp_path, "a", "one")
+        await until(board, "edge-2", lambda row: row.lag_packages == 1)
         results = await board.clear_all(reason="all of it")
         assert [(result.subscriber, result.packages, result.offset) for result in results] == [
             ("edge-1", 1, offset), ("edge-2", 1, offset),
@@ -212,6 +213,7 @@ async def test_a_staged_subscriber_follows_the_golden_one_in_what_it_imports_and
             assert (tmp_path / "out" / "a").read_text() == "one"
             await board.pause("edge-0")
             await publish(board, tmp_path, "a", "two")
+            await until(board, "edge-0", lambda row: row.lag_packages == 1)
             await board.clear("edge-0", reason="wrong")
             third = await publish(board, tmp_path, "b", "three")
             await board.resume("edge-0")
