@@ -17,8 +17,12 @@ from callboard.pipeline.jobs import rebuild
 from callboard.pipeline.run import Run
 
 DEPLOY = Path(__file__).resolve().parents[3] / "deploy" / "spark"
-DEADLINE_S = 500.0
-QUICK = "-XX:TieredStopAtLevel=1"
+DEADLINE_S = 800.0
+QUICK = "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC"
+"""No time for the second compiler, nor threads for more cores than there are."""
+
+LIKEWISE = ("shuffle.partitions", "codegen.wholeStage", "codegen.factoryMode", "adaptive.enabled")
+"""Settings that are to be those of the session of the tests, which suit a dozen records."""
 
 
 async def a_run(url: str, folder: Path) -> None:
@@ -75,14 +79,15 @@ def test_a_rebuild_on_two_executors_makes_the_tables_that_one_process_makes(spar
     python, packed = packed_environment(tmp_path)
     home = spark_home(tmp_path / "spark")
     environ = {name: value for name, value in os.environ.items() if not name.startswith(("CALLBOARD_", "PYSPARK_"))}
+    java = f"{QUICK} {os.environ['SPARK_SUBMIT_OPTS']}"
+    likewise = [f"-Dspark.sql.{name}={spark.conf.get(f'spark.sql.{name}')}" for name in LIKEWISE]
     done = subprocess.run(
         [str(DEPLOY / "submit.sh"), "rebuild", "--config", str(board), "--out", "cluster"],
         env=environ | {
             "MASTER": "local-cluster[2,1,1024]", "PYTHON": str(python), "ENVIRONMENT": str(packed),
             "PATH": f"{Path(sys.executable).parent}:{os.environ['PATH']}",
             "SPARK_HOME": str(home), "SPARK_LOCAL_IP": "127.0.0.1", "SPARK_DRIVER_MEMORY": "1g",
-            # For a dozen records: few partitions, and no time for the second compiler.
-            "SPARK_SUBMIT_OPTS": f"-Dspark.sql.shuffle.partitions=2 {QUICK} -Dspark.executor.extraJavaOptions={QUICK}",
+            "SPARK_SUBMIT_OPTS": " ".join([java, f'"-Dspark.executor.extraJavaOptions={java}"', *likewise]),
         },
         cwd=tmp_path, capture_output=True, text=True, timeout=DEADLINE_S, check=False,
     )  # fmt: skip
