@@ -1,7 +1,7 @@
 """Whether there was a reason for a package not to be imported."""
 
 from collections import Counter
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Collection, Iterator
 from dataclasses import dataclass, field
 
 from callboard.actors.subscriber import SubscriberSettings
@@ -25,8 +25,10 @@ class Excuses:
     calls: Counter[int] = field(default_factory=Counter)
     """Calls of its post-import hook that were stored, by offset."""
 
-    def missing(self, ledger: Ledger, offset: int, before: Status | str | None, outcome: Status) -> str:  # noqa: PLR0911  # one a status
-        """What would have to be so; empty if it is."""
+    def missing(  # noqa: PLR0911  # one a status
+        self, ledger: Ledger, held: Collection[int], offset: int, before: Status | str | None, outcome: Status
+    ) -> str:
+        """What would have to be so; empty if it is. ``held`` is whatever was set aside before or in the transaction."""
         match outcome:
             case Status.REMOVED:
                 dismissed = before is Status.REMOVED_FAILED and self._skipped(ledger, offset)
@@ -36,10 +38,7 @@ class Excuses:
             case Status.REMOVED_FAILED:
                 return self._failed(offset)
             case Status.HELD:
-                waits = any(
-                    held.offset < offset and touch([self._path(held.offset)], [self._path(offset)])
-                    for held in ledger.held
-                )
+                waits = any(other < offset and touch([self._path(other)], [self._path(offset)]) for other in held)
                 return "" if waits else self._failed(offset)
             case Status.HOOK_FAILED:
                 most = self.settings().hooks.max_retries

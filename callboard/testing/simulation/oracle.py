@@ -39,6 +39,12 @@ class Step:
         return found
 
     @property
+    def held(self) -> set[int]:
+        """What was set aside before it, or in it, though it may have left that out in the end for a later one."""
+        told = {offset for offset, statuses in self.lines.items() if Status.HELD in statuses}
+        return {each.offset for each in (*self.old.held, *self.new.held)} | told
+
+    @property
     def applied(self) -> tuple[int, ...]:
         """The packages whose content it changed."""
         return self.effect.offsets if self.effect is not None else ()
@@ -220,7 +226,7 @@ class Oracle:
             later = any(other > offset for other in step.applied)
             self._demand(later, "nothing is left out without a successor", where)
         elif isinstance(outcome, Status):
-            problem = self._excuses.missing(step.new, offset, before, outcome)
+            problem = self._excuses.missing(step.new, step.held, offset, before, outcome)
             self._demand(not problem, "nothing is skipped without a reason", f"{where}, {outcome.name}: {problem}")
         if offset in step.applied:
             self._demand(outcome is Status.IMPORTED, "what is imported is told as such", f"{where} is {outcome}")
