@@ -29,7 +29,8 @@ def test_a_hundred_subscribers_come_and_go_and_all_that_stay_have_everything(tmp
             fleet = [board.subscriber(f"edge-{number}", f"./out/{number}") for number in range(FLEET)]
             await asyncio.gather(*(edge.start() for edge in fleet))
             await publish(board, 0)
-            await asyncio.gather(*(edge.caught_up(PATIENCE_S) for edge in fleet))  # one that never spoke would not be missed
+            # one that never spoke would not be missed
+            await asyncio.gather(*(edge.caught_up(PATIENCE_S) for edge in fleet))
             await asyncio.gather(*(edge.stop() for edge in fleet[:REPLACED]))
             late = [board.subscriber(f"late-{number}", f"./out/late-{number}") for number in range(REPLACED)]
             await asyncio.gather(*(edge.start() for edge in late))
