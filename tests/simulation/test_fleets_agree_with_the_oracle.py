@@ -4,12 +4,15 @@ More seeds: ``make sim SEEDS=2000``, or ``CALLBOARD_SEEDS=1000:2000``. A failure
 """
 
 import os
+from collections.abc import Iterable
 from importlib import import_module
 from pathlib import Path
 
 import pytest
 from typer.testing import CliRunner
 
+from callboard.actors.decision import Effect, Input, Moment, Origin, Started
+from callboard.actors.publisher.tail_poller import TailPoller
 from callboard.cli.app import app
 from callboard.cli.exit_codes import FOUND, OK
 from callboard.testing.simulation import Outcome, plan, run, run_seed, shrink
@@ -80,6 +83,22 @@ def test_a_simulation_that_does_not_end_is_ended_and_says_so(
     bound: str, most: float, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(import_module("callboard.testing.simulation.run"), bound, most)
+    violation = run_seed(0).violation
+    assert violation is not None
+    assert violation.rule == "nobody is busy for ever"
+
+
+def test_a_handler_that_never_returns_is_ended_and_told_of(monkeypatch: pytest.MonkeyPatch) -> None:
+    for bound in ("CPU_MAX_S", "HANDLER_MAX_S"):
+        monkeypatch.setattr(import_module("callboard.testing.simulation.run"), bound, 0.05)
+    receive = TailPoller.receive
+
+    def never_return(poller: TailPoller, message: Input, origin: Origin, now: Moment) -> Iterable[Effect]:
+        while isinstance(message, Started):
+            pass
+        return receive(poller, message, origin, now)
+
+    monkeypatch.setattr(TailPoller, "receive", never_return)
     violation = run_seed(0).violation
     assert violation is not None
     assert violation.rule == "nobody is busy for ever"

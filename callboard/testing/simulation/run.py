@@ -27,7 +27,10 @@ TURNS_MAX = 150_000
 ever. The longest that end take a third of them."""
 
 CPU_MAX_S = 60.0
-"""Seconds of the processor that one simulation gets: for a handler that never returns, in which no turn is counted."""
+"""Seconds of the processor that one simulation gets; at the next turn it is over."""
+
+HANDLER_MAX_S = 10.0
+"""Seconds of the processor until then, for a handler that never returns: it is ended wherever it is."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -104,18 +107,23 @@ class _OutOfTime(KeyboardInterrupt):
 @contextmanager
 def _livelocks(simulation: Simulation, scene: Scene) -> Iterator[None]:
     """Whoever is busy for ever is found out, by the turns of the loop or the time of the processor."""
+    late = False
 
     def end(*_: object) -> None:
-        raise _OutOfTime
+        nonlocal late
+        if late:
+            raise _OutOfTime
+        late = True
+        simulation.loop.allow(0)
 
     timed = threading.current_thread() is threading.main_thread()  # nobody else can have a signal handled
     former = signal.signal(signal.SIGPROF, end) if timed else None
     try:
         if timed:
-            signal.setitimer(signal.ITIMER_PROF, CPU_MAX_S)
+            signal.setitimer(signal.ITIMER_PROF, CPU_MAX_S, HANDLER_MAX_S)
         yield
-    except (BusyError, _OutOfTime) as error:
-        how = f"{TURNS_MAX} turns" if isinstance(error, BusyError) else f"{CPU_MAX_S:g} s of the processor"
+    except (BusyError, _OutOfTime):
+        how = f"{CPU_MAX_S:g} s of the processor" if late else f"{TURNS_MAX} turns"
         scene.wrong("nobody is busy for ever", f"{how}, and only {simulation.loop.time():.3f} virtual seconds are over")
     finally:
         if timed:

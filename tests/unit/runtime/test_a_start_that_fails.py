@@ -2,6 +2,7 @@
 
 import asyncio
 import subprocess
+import tempfile
 from collections.abc import Iterable
 from pathlib import Path
 from random import Random
@@ -57,14 +58,12 @@ def test_an_embedded_agent_whose_start_is_cancelled_does_not_run() -> None:
     asyncio.run(scenario())
 
 
-def test_a_system_that_can_have_no_process_keeps_no_descriptor(
-    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
-) -> None:
+def test_a_system_that_can_have_no_process_keeps_no_descriptor(monkeypatch: pytest.MonkeyPatch) -> None:
     def none_left(*_: object, **__: object) -> None:
         raise BlockingIOError("no process to be had")
 
-    async def scenario() -> None:
-        system = System(tmp_path)
+    async def scenario(folder: Path) -> None:
+        system = System(folder)
         before = open_descriptors()
         with pytest.raises(BlockingIOError):
             await system.start(b"")
@@ -72,8 +71,9 @@ def test_a_system_that_can_have_no_process_keeps_no_descriptor(
         assert open_descriptors() == before
 
     monkeypatch.setattr(subprocess, "Popen", none_left)
-    asyncio.run(scenario())
-    assert list(tmp_path.iterdir()) == []
+    with tempfile.TemporaryDirectory() as folder:  # whose path is short enough for a socket
+        asyncio.run(scenario(Path(folder)))
+        assert list(Path(folder).iterdir()) == []
 
 
 def open_descriptors() -> set[str]:

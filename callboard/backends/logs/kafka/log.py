@@ -1,5 +1,6 @@
 """The log over Kafka: what callers see."""
 
+import asyncio
 import os
 import time
 from collections.abc import Callable, Sequence
@@ -105,10 +106,8 @@ class KafkaLog:
         if self._closed or os.getpid() != self._pid:
             return
         self._closed = True
-        for tail in self._tails.values():
-            await tail.close()
-        for writer in self._writers.values():
-            await writer.close()
+        await asyncio.gather(*(tail.close() for tail in self._tails.values()))
+        await asyncio.gather(*(writer.close() for writer in self._writers.values()))
         await self._cluster.close()
 
     def _write_to(self, topic: str, batch_bytes: int) -> None:

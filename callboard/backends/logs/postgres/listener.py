@@ -5,6 +5,7 @@ from collections.abc import Callable
 from contextlib import suppress
 
 from callboard.backends.logs.postgres.connections import PAUSES_S
+from callboard.backends.postgres import asyncpg
 from callboard.backends.postgres.failure import explained
 from callboard.backends.postgres.server import Connection, Server
 from callboard.errors import CallboardError, LogUnavailable
@@ -40,7 +41,7 @@ class Listener:
                     connection = await self._server.connect()
                     failures = 0
                     await self._listen(connection)
-            except CallboardError as error:
+            except (CallboardError, asyncpg.PostgresError) as error:  # whatever it is, waiters poll until it is over
                 get_logger().warning("listener.failed", server=self._server.name, error=str(error), failures=failures)
             await asyncio.sleep(PAUSES_S[min(failures, len(PAUSES_S) - 1)])
             failures += 1

@@ -144,8 +144,8 @@ class PostgresLog:
         if self._closed or os.getpid() != self._pid:
             return
         self._closed = True
+        await asyncio.gather(*(held.writer.close() for held in self._topics.values()))
         for held in self._topics.values():
-            await held.writer.close()
             held.appended.ring()
         if self._listener is not None:
             await self._listener.close()
