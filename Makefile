@@ -33,7 +33,7 @@ test: $(VENV)/.ready-test ## Run all tests that need nothing but Python, for exa
 
 test-servers: $(VENV)/.ready-spark ## Run the tests with real Kafka, PostgreSQL and S3 servers, and Spark; needs Java and Maven.
 	@-$(BIN)/python deploy/kafka/broker.py fetch # once, for all; if it cannot be had, the tests say so
-	@$(PYTEST) -m "kafka or postgres or s3 or spark" $(ARGS)
+	@$(PYTEST) --no-loadscope-reorder -m "kafka or postgres or s3 or spark" $(ARGS) # the longest files have one test
 
 conformance: $(VENV)/.ready-test ## Show every check on every log, blob store and repository; needs Java and Maven.
 	@$(BIN)/python -m callboard.testing.conformance $(ARGS)

@@ -65,6 +65,7 @@ def append(board):
                 for number in range(low, min(low + 100, numbers.stop)):
                     record = new_record(package(number), record_id=str(number), time_ns=1, producer="t/1")
                     producer.produce(place.topic_name(), record.payload, headers=list(record.headers))
+                producer.flush(60)  # an abort discards what was not sent, and the broker ends no empty transaction
                 (producer.commit_transaction if committed else producer.abort_transaction)(60)
 
     return work
