@@ -19,12 +19,15 @@ if TYPE_CHECKING:
         ConfigError,
         LogError,
         LogUnavailable,
+        NotAllImported,
         NotAnswered,
         PackageError,
         RepositoryBusy,
         RepositoryError,
         RequestRefused,
+        RootFilled,
         SchemaTooNew,
+        SubscriberStuck,
         SubscriberTaken,
     )
 
@@ -37,6 +40,7 @@ __all__ = [
     "HookCall",
     "LogError",
     "LogUnavailable",
+    "NotAllImported",
     "NotAnswered",
     "Package",
     "PackageError",
@@ -44,9 +48,14 @@ __all__ = [
     "RepositoryBusy",
     "RepositoryError",
     "RequestRefused",
+    "RootFilled",
     "SchemaTooNew",
+    "SubscriberStuck",
     "SubscriberTaken",
 ]
+
+__version__ = "0.1.0"
+"""Of the package; ``pyproject.toml`` reads it here, since to look it up costs more than most commands may."""
 
 _MODULES = {
     "Callboard": "callboard.app.board",

@@ -4,6 +4,7 @@ CallboardError
 ├── ConfigError            fix the configuration, then start again
 │   └── ExtraMissing       install the named extra
 ├── RequestRefused         fix the request; sending it again as it is will not help
+│   └── RootFilled         it would replace what others shipped; choose another place, or say that it shall
 ├── SubscriberTaken        another instance runs under this name; stop it or choose another name
 ├── LogError
 │   ├── OffsetOutOfRange   records were trimmed away or never existed; decide where to go on
@@ -17,6 +18,7 @@ CallboardError
 │   └── BlobUnavailable    wait and try again
 ├── RepositoryError
 │   ├── RepositoryBusy     another process holds this repository
+│   ├── RepositoryOccupied      it holds what callboard did not put there; choose another place, adopt it or replace it
 │   └── RepositoryUnavailable   disk full, no permission, ...: repair, then it goes on by itself
 ├── ArchiveError
 │   ├── ArchiveHole        records were trimmed before they were archived; find them elsewhere, or accept the hole
@@ -28,13 +30,24 @@ CallboardError
 ├── HookFailed             the service's own function failed; see its error
 ├── SchemaTooNew           written by a newer version; upgrade this process
 ├── Undecodable            the bytes are not a message that this version knows
+├── NotAllImported         caught up, but without some packages; ``left`` has them: retry, skip or publish them again
 ├── AgentFailed            the supervisor gave up on an actor; see the reason, restart the agent
 └── NotAnswered            no answer in time; the request may still have taken effect, so retry with its id
+    └── SubscriberStuck    the subscriber cannot go on by itself, so there will be none; do what the message says
 """
+
+from typing import NamedTuple
 
 
 class CallboardError(Exception):
-    """Anything callboard raises on purpose."""
+    """Anything callboard raises on purpose. Its arguments are lines; nearly always there is one."""
+
+    def __str__(self) -> str:
+        return "\n".join(self.lines())
+
+    def lines(self) -> tuple[str, ...]:
+        """What it says, in lines that each say something by themselves."""
+        return tuple(map(str, self.args))
 
 
 class ConfigError(CallboardError):
@@ -47,6 +60,10 @@ class ExtraMissing(ConfigError):
 
 class RequestRefused(CallboardError):
     """The request is wrong in itself."""
+
+
+class RootFilled(RequestRefused):
+    """The request replaces a root that another publisher, or another source, filled."""
 
 
 class SubscriberTaken(CallboardError):
@@ -114,6 +131,10 @@ class RepositoryBusy(RepositoryError):
     """Another process has this repository open."""
 
 
+class RepositoryOccupied(RepositoryError):
+    """The place holds something, and was never a repository of callboard."""
+
+
 class RepositoryUnavailable(RepositoryError):
     """The repository cannot be written just now: disk full, no permission, ..."""
 
@@ -158,9 +179,39 @@ class Undecodable(CallboardError):
     """Not a message of a known type, or damaged."""
 
 
+class NotImported(NamedTuple):
+    """A package that a subscriber is past, and that is not finished there.
+
+    ``what`` is ``given_up``, ``held`` (set aside), ``hook_due`` (imported, but its hook has not succeeded yet) or
+    ``hook_failed`` (imported, but its hook was given up).
+    """
+
+    what: str
+    offset: int
+    publisher: str
+    package_id: str
+    attempts: int
+    reason: str
+
+
+class NotAllImported(CallboardError):
+    """A subscriber is past everything, but has not all of it. ``left`` has the packages, in the order of the log."""
+
+    def __init__(self, message: str, left: tuple[NotImported, ...]) -> None:
+        super().__init__(*message.split("\n"))
+        self.left = left
+
+    def __reduce__(self) -> tuple[type["NotAllImported"], tuple[str, tuple[NotImported, ...]]]:
+        return NotAllImported, (str(self), self.left)
+
+
 class AgentFailed(CallboardError):
     """An actor kept failing and the supervisor gave up."""
 
 
 class NotAnswered(CallboardError):
     """No answer within the deadline."""
+
+
+class SubscriberStuck(NotAnswered):
+    """A subscriber cannot go on until somebody does something."""

@@ -8,7 +8,8 @@ The asynchronous board runs on an event loop in a thread of its own, so all of t
 
 import asyncio
 import threading
-from collections.abc import AsyncIterator, Callable, Coroutine, Iterable, Iterator
+from collections.abc import AsyncGenerator, AsyncIterator, Callable, Coroutine, Iterable, Iterator
+from concurrent.futures import CancelledError
 from functools import wraps
 from pathlib import Path
 from types import TracebackType
@@ -22,6 +23,7 @@ from callboard.errors import ConfigError
 P = ParamSpec("P")
 R = TypeVar("R")
 A = TypeVar("A")
+A_co = TypeVar("A_co", covariant=True)
 
 
 class EventLoop:
@@ -30,11 +32,16 @@ class EventLoop:
     def __init__(self) -> None:
         self._loop: asyncio.AbstractEventLoop | None = None
         self._started = threading.Event()
-        self._closing = asyncio.Event()
-        self._thread = threading.Thread(target=self._serve, name="callboard-sync", daemon=True)
+        self._closing: asyncio.Event
+        self._thread: threading.Thread
 
     def start(self) -> None:
         """Start the thread."""
+        if self._loop is not None:
+            raise ConfigError(board.ALREADY_OPEN)
+        self._closing = asyncio.Event()
+        self._started.clear()
+        self._thread = threading.Thread(target=self._serve, name="callboard-sync", daemon=True)
         self._thread.start()
         self._started.wait()
 
@@ -49,6 +56,11 @@ class EventLoop:
         except BaseException:
             future.cancel()
             raise
+
+    @property
+    def is_open(self) -> bool:
+        """Whether it is between ``start`` and ``close``."""
+        return self._loop is not None
 
     def close(self) -> None:
         """End the thread."""
@@ -66,10 +78,10 @@ class EventLoop:
         await self._closing.wait()
 
 
-class Twin(Generic[A]):
+class Twin(Generic[A_co]):
     """Something asynchronous, and the loop that it runs on."""
 
-    def __init__(self, loop: EventLoop, asynchronous: A) -> None:
+    def __init__(self, loop: EventLoop, asynchronous: A_co) -> None:
         self._loop, self._asynchronous = loop, asynchronous
 
     def __repr__(self) -> str:
@@ -100,13 +112,18 @@ class Publisher(Twin[publisher.Publisher]):
 
 
 class Subscriber(Twin[subscriber.Subscriber]):
-    """See ``callboard.app.subscriber.Subscriber``. Got from ``Callboard.subscriber``; runs inside ``with``."""
+    """See ``callboard.app.subscriber.Subscriber``. Got from ``Callboard.subscriber``; runs inside ``with``.
+
+    The body of ``with`` is not cancelled when the subscriber ends because it cannot go on, for a thread cannot be: the
+    next call raises the error, ``ended`` in another thread does, and so does the end of the body.
+    """
 
     start = waiting(subscriber.Subscriber.start)
     stop = waiting(subscriber.Subscriber.stop)
     caught_up = waiting(subscriber.Subscriber.caught_up)
     report = waiting(subscriber.Subscriber.report)
     ended = waiting(subscriber.Subscriber.ended)
+    leave = waiting(subscriber.Subscriber.leave)
     until_ready = waiting(subscriber.Subscriber.until_ready)
 
     @property
@@ -121,7 +138,7 @@ class Subscriber(Twin[subscriber.Subscriber]):
     def __exit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
-        self.stop()
+        self.leave(error)
 
 
 class Callboard(Twin[board.Callboard]):
@@ -159,17 +176,24 @@ class Callboard(Twin[board.Callboard]):
     verify = waiting(board.Callboard.verify)
     repair = waiting(board.Callboard.repair)
     collect_blobs = waiting(board.Callboard.collect_blobs)
+    ensure_topics = waiting(board.Callboard.ensure_topics)
 
     def events(
         self, publisher: str = "", kinds: Iterable[str] = (), after: int | None = None, *, follow: bool = True
     ) -> Iterator[BoardEvent]:
         """See ``callboard.Callboard.events``. Waits in the thread that iterates."""
-        told = self._asynchronous.events(publisher, kinds, after, follow=follow)
+        return self._each(self._asynchronous.events(publisher, kinds, after, follow=follow))
+
+    def _each(self, told: AsyncGenerator[BoardEvent, None]) -> Iterator[BoardEvent]:
         try:
             while (event := self._loop.run(_next(told))) is not None:
                 yield event
+        except CancelledError:
+            if self._loop.is_open:
+                raise
         finally:
-            self._loop.run(told.aclose())
+            if self._loop.is_open:
+                self._loop.run(told.aclose())
 
     def __enter__(self) -> Self:
         self._loop.start()

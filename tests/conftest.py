@@ -16,6 +16,7 @@ from pathlib import Path
 import pytest
 import structlog
 
+from callboard.logger import Logger
 from tests import behaviours
 
 GRACE_S = 30.0
@@ -59,6 +60,7 @@ def _the_run_leaves_nothing_behind(tmp_path_factory: pytest.TempPathFactory) -> 
 def _the_test_leaves_nothing_running() -> Iterator[None]:
     before = _alive()
     yield
+    Logger.configure = None
     structlog.reset_defaults()  # a command that ran in this process has set it up, and what others log went elsewhere
     left = _left_over(before)
     if left:

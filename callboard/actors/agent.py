@@ -69,8 +69,10 @@ class Agent(Protocol):
     async def ask(self, role: str, question: Event, timeout_s: float) -> Event:
         """Mail the question to an actor and wait for its reply.
 
-        Mailed again when the actor restarts meanwhile, so questions must be idempotent. Raises ``NotAnswered``
-        after the timeout, and ``AgentFailed`` (or what the ``AgentProblem`` stands for) if the agent cannot go on.
+        Mailed again when the actor restarts meanwhile, so questions must be idempotent; but once only if it was the
+        question that the actor crashed at. Raises ``NotAnswered`` after the timeout, ``RequestRefused`` when the actor
+        has crashed at it twice, and ``AgentFailed`` (or what the ``AgentProblem`` stands for) if the agent cannot go
+        on.
         """
         ...
 

@@ -1,12 +1,14 @@
 """The I/O an actor can ask for, as data. ``world.py`` carries it out through the backends' contracts."""
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 from callboard.actors.decision import Perform
+from callboard.actors.shortening.limits import ShorteningLimits
 from callboard.messages.distribution import PackageMessage
 from callboard.messages.ledger import HookDue, Ledger
 from callboard.messages.mailbox import DistributeRequest
 from callboard.messages.record import NewRecord, Record
+from callboard.messages.topics import Topics
 
 
 @dataclass(frozen=True, slots=True)
@@ -71,6 +73,23 @@ class CollectBlobs(Perform):
 
 
 @dataclass(frozen=True, slots=True)
+class ShortenTopics(Perform):
+    """Result ``Shortened``: of the topics of discovery, statuses and commands what nobody needs is removed."""
+
+    topics: Topics
+    limits: ShorteningLimits
+    now_ns: int
+
+
+@dataclass(frozen=True, slots=True)
+class Shortened:
+    """How many records were removed from which topic; ``problem`` says why more could not be."""
+
+    removed: dict[str, int] = field(default_factory=dict)
+    problem: str = ""
+
+
+@dataclass(frozen=True, slots=True)
 class SurveyRepository(Perform):
     """Result ``Survey``: what the repository holds at and below the paths, for the command at ``command_offset``."""
 
@@ -93,7 +112,8 @@ class SaveLedger(Perform):
 
 @dataclass(frozen=True, slots=True)
 class ImportPackages(Perform):
-    """Result None: ``attempt`` was stored, then in one transaction the packages applied in order and ``ledger`` stored.
+    """Result: the ``Ledger`` as stored, after ``attempt`` was stored and then in one transaction the packages were
+    applied in order and ``ledger`` was stored, the hooks that are due in it knowing what their packages have changed.
 
     ``attempt`` comes first, so that a package that kills its importer is counted as well. Up to ``parallel``
     packages are fetched at the same time.

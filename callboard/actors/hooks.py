@@ -5,7 +5,10 @@ from dataclasses import dataclass
 from enum import StrEnum
 from typing import Protocol
 
+from callboard.content.changes import Changes
 from callboard.messages.distribution import Kind, Pairs
+
+NO_CHANGES = Changes()
 
 
 class Hook(StrEnum):
@@ -24,7 +27,8 @@ class HookCall:
     """What a hook is told. The same package may be told of again: after a failure, and after a crash.
 
     ``subscriber``, ``hook`` and ``offset`` stay the same when that happens, so together they tell a repeated call.
-    ``attempt`` counts from 1. ``into`` is the repository: an absolute path if it is a folder.
+    ``attempt`` counts from 1. ``into`` is the repository: an absolute path if it is a folder. ``changes`` are the paths
+    that the import wrote and removed, for a hook after it; a hook before it is told of none.
     """
 
     hook: Hook
@@ -38,6 +42,7 @@ class HookCall:
     into: str
     metadata: Pairs
     attempt: int
+    changes: Changes = NO_CHANGES
 
 
 HookFunction = Callable[[HookCall], object]
@@ -71,7 +76,9 @@ class Hooks(Protocol):
         """Whether there is one to call."""
         ...
 
-    async def call(self, hook: Hook, package: "Concerned", offset: int, attempt: int) -> None:
+    async def call(
+        self, hook: Hook, package: "Concerned", offset: int, attempt: int, changes: Changes = NO_CHANGES
+    ) -> None:
         """Call this hook, if there is one. Raises ``HookFailed``."""
         ...
 

@@ -4,7 +4,7 @@ import asyncio
 import shutil
 from collections.abc import AsyncIterator, Sequence
 from contextlib import AsyncExitStack, asynccontextmanager
-from dataclasses import asdict
+from dataclasses import asdict, replace
 from pathlib import Path
 from typing import Any
 
@@ -20,27 +20,31 @@ from callboard.actors.effects import (
     ReadLog,
     RunHook,
     SaveLedger,
+    ShortenTopics,
     SurveyRepository,
     TopicBounds,
 )
 from callboard.actors.hooks import Hook, Hooks
+from callboard.actors.shortening.shortener import Shortener
+from callboard.backends import private_folder
 from callboard.backends.blob_store import BlobStore
 from callboard.backends.disk import disk_errors
 from callboard.backends.log import Log
+from callboard.backends.path_patterns import PathPatterns
 from callboard.backends.repositories.folder_source import FolderSource
-from callboard.backends.repository import Attempting, Repository
+from callboard.backends.repository import Attempting, Repository, Source
+from callboard.content.admission import Admission, admission
+from callboard.content.changes import Changes, fetched_list, find_changes, shown, stored_list
 from callboard.content.collection import Archived, collect
+from callboard.content.placed import PlacedSource
 from callboard.content.receive import operations, receive_all
 from callboard.content.ship import Received, build
 from callboard.content.survey import survey
-from callboard.errors import BlobUnavailable, RepositoryUnavailable, Undecodable
+from callboard.errors import BlobUnavailable, HookFailed, RepositoryUnavailable, Undecodable
 from callboard.messages import codec
 from callboard.messages.distribution import Kind, PackageMessage
-from callboard.messages.ledger import Ledger
+from callboard.messages.ledger import HookDue, Ledger
 from callboard.messages.mailbox import DistributeRequest
-
-BEFORE_CONTENT = (Hook.BEFORE_IMPORT, Hook.ON_INVALIDATE)
-"""The hooks that are called between the storing of the attempt and the import."""
 
 
 class AgentWorld:
@@ -52,7 +56,7 @@ class AgentWorld:
         spool: a folder for temporary files; a subscriber's is its own, and there only while it is needed.
         repository: where a subscriber imports to.
         hooks: what a subscriber has called around an import.
-        exclude: file name patterns that a publisher leaves out.
+        patterns: the paths that a publisher ships of a source, or a subscriber imports of a package.
         max_package_bytes: what the files of a package that a publisher builds may have together.
         archived: the records of an archive, whose blobs are not to be collected.
         owned: whether ``close`` closes the log and the blob store too.
@@ -66,7 +70,7 @@ class AgentWorld:
         *,
         repository: Repository | None = None,
         hooks: Hooks | None = None,
-        exclude: tuple[str, ...] = (),
+        patterns: PathPatterns = PathPatterns(),  # noqa: B008 - frozen
         max_package_bytes: int | None = None,
         archived: Archived | None = None,
         owned: bool = False,
@@ -76,10 +80,11 @@ class AgentWorld:
         self._spool = spool
         self._repository = repository
         self._hooks = hooks
-        self._exclude = exclude
+        self._patterns = patterns
         self._max_package_bytes = max_package_bytes
         self._archived = archived
         self._owned = owned
+        self._shortener = Shortener(log)
 
     async def perform(self, effect: Perform) -> Any:  # noqa: PLR0911 - one line an effect
         """The result that the effect's description promises."""
@@ -97,6 +102,8 @@ class AgentWorld:
                     self._log, self._blobs, package=package, status=status, grace_s=grace_s, now_ns=now_ns, delete=True,
                     archived=self._archived,
                 )  # fmt: skip
+            case ShortenTopics(topics, limits, now_ns):
+                return await self._shortener.run(topics, limits, now_ns)
             case SurveyRepository(paths=paths):
                 return await survey(self._held(), self._blobs, paths)
             case OpenRepository():
@@ -106,7 +113,7 @@ class AgentWorld:
             case ImportPackages():
                 return await self._import(effect)
             case RunHook(due=due) if self._hooks is not None:
-                return await self._hooks.call(Hook.AFTER_IMPORT, due, due.offset, due.attempts)
+                return await self._run_hook(self._hooks, due)
             case _:
                 raise AssertionError(f"nobody carries out {type(effect).__name__}")
 
@@ -139,7 +146,9 @@ class AgentWorld:
         return LogRead(identity, tuple(records), records[-1].offset + 1 if records else max(start, end))
 
     async def _build(self, request: DistributeRequest) -> PackageMessage:
-        source = FolderSource(Path(request.source or "/"), exclude=self._exclude)
+        source: Source = FolderSource(Path(request.source or "/"), self._patterns)
+        if request.at not in ("", "/"):
+            source = PlacedSource(source, request.at)
         shipment = await build(
             request.kind,
             source,
@@ -168,7 +177,7 @@ class AgentWorld:
 
     async def _open_repository(self) -> Ledger | None:
         stored = await self._held().open()
-        await asyncio.to_thread(shutil.rmtree, self._spool, ignore_errors=True)  # what a killed importer left
+        await asyncio.to_thread(private_folder.remove_left, self._spool)  # by an importer that was killed
         try:
             return codec.decode(Ledger, stored) if stored else None
         except Undecodable as error:
@@ -177,13 +186,14 @@ class AgentWorld:
                 "version wrote it, else restore the repository from a backup, or choose an empty one"
             ) from error
 
-    async def _import(self, effect: ImportPackages) -> None:
-        repository, before, after = self._held(), codec.encode(effect.attempt), codec.encode(effect.ledger)
-        hooked = self._hooks is not None and any(map(self._hooks.has, BEFORE_CONTENT))
+    async def _import(self, effect: ImportPackages) -> Ledger:
+        repository, before = self._held(), codec.encode(effect.attempt)
+        hooked = self._hooks is not None and any(map(self._hooks.has, Hook))
         if isinstance(repository, Attempting) and not hooked and not any(map(_has_blobs, effect.packages)):
-            at_hand = [Received(message, message.content or None, {}) for message in effect.packages]
-            await repository.attempt(before, operations(at_hand), after)
-            return
+            only = await self._admission(effect)
+            at_hand = [Received(message, message.content or None, {}, only=only) for message in effect.packages]
+            await repository.attempt(before, operations(at_hand), codec.encode(effect.ledger))
+            return effect.ledger
         await repository.save(before, durable=False)
         if self._hooks is not None:
             for offset, message in zip(effect.offsets, effect.packages, strict=True):
@@ -193,23 +203,58 @@ class AgentWorld:
         # The repository explains its own errors, so whatever is left comes from reading what was fetched.
         with disk_errors(BlobUnavailable, self._spool):
             async with (
-                self._spooled(effect.packages),
-                receive_all(effect.packages, self._blobs, self._spool, effect.parallel) as received,
+                self._spooled(any(map(_has_blobs, effect.packages))) as spool,
+                receive_all(effect.packages, self._blobs, spool, effect.parallel) as received,
             ):
-                await repository.apply(operations(received), after)
+                only = await self._admission(effect)
+                taken = [replace(each, only=only) for each in received]
+                ledger = await self._knowing_changes(effect, taken)
+                await repository.apply(operations(taken), codec.encode(ledger))
+                return ledger
+
+    async def _admission(self, effect: ImportPackages) -> Admission | None:
+        if not self._patterns:
+            return None
+        return await asyncio.to_thread(admission, self._patterns, effect.packages, self._held())
+
+    async def _knowing_changes(self, effect: ImportPackages, received: Sequence[Received]) -> Ledger:
+        """The ledger to be stored, in which the hooks that become due know what their packages change."""
+        owed = {due.offset for due in effect.ledger.hooks}.intersection(effect.offsets)
+        if not owed:
+            return effect.ledger
+        found = await asyncio.to_thread(find_changes, received, self._held())
+        by_offset = dict(zip(effect.offsets, found, strict=True))
+        hooks = [
+            await self._knowing(due, by_offset[due.offset]) if due.offset in owed else due
+            for due in effect.ledger.hooks
+        ]
+        return replace(effect.ledger, hooks=tuple(hooks))
+
+    async def _knowing(self, due: HookDue, changes: Changes) -> HookDue:
+        few = shown(changes)
+        ref = "" if few.complete else await stored_list(changes, self._blobs)
+        return replace(due, written=few.written, removed=few.removed, changed=few.total, changes_ref=ref)
+
+    async def _run_hook(self, hooks: Hooks, due: HookDue) -> None:
+        if not hooks.has(Hook.AFTER_IMPORT):  # there was one when it was imported
+            raise HookFailed("no after_import hook is set now; start the subscriber with the one it had, or dismiss it")
+        async with self._spooled(bool(due.changes_ref)) as spool:
+            listed = await fetched_list(due.changes_ref, self._blobs, spool)
+            changes = Changes(due.written, due.removed, due.changed, listed)
+            await hooks.call(Hook.AFTER_IMPORT, due, due.offset, due.attempts, changes)
 
     @asynccontextmanager
-    async def _spooled(self, messages: Sequence[PackageMessage]) -> AsyncIterator[None]:
-        """Have the spool only while something may be downloaded, so that nothing is left whenever the agent ends."""
-        if not any(map(_has_blobs, messages)):
-            yield
+    async def _spooled(self, wanted: bool) -> AsyncIterator[Path]:
+        """A new folder only while something may be downloaded, so that nothing is left whenever the agent ends."""
+        if not wanted:
+            yield self._spool
             return
         with disk_errors(RepositoryUnavailable, self._spool):
-            self._spool.mkdir(mode=0o700, parents=True, exist_ok=True)
+            spool = private_folder.make(self._spool)
         try:
-            yield
+            yield spool
         finally:
-            await asyncio.to_thread(shutil.rmtree, self._spool, ignore_errors=True)
+            await asyncio.to_thread(shutil.rmtree, spool, ignore_errors=True)
 
 
 def _has_blobs(message: PackageMessage) -> bool:

@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import Protocol
 
 from callboard.app.archive_tip import ArchiveTip, write_tip
+from callboard.app.archive_word import tell_log
 from callboard.app.settings import BoardSettings
 from callboard.archive import restoration
 from callboard.archive.archiver import Archiver
@@ -22,7 +23,7 @@ from callboard.archive.verification import Verified, verify
 from callboard.backends.disk import disk_errors
 from callboard.backends.log import Log
 from callboard.backends.registry import open_log
-from callboard.errors import ArchiveError, CallboardError, LogReplaced, RequestRefused, TopicMissing
+from callboard.errors import ArchiveError, CallboardError, LogError, LogReplaced, RequestRefused, TopicMissing
 
 OnProgress = Callable[[str, int, int], None]
 """Is told the topic, how much of it is done, and of how much."""
@@ -142,6 +143,9 @@ async def archive(
                 run.problem, report.error = str(error), report.error or error
         if tip is not None:
             await _tell_tip(store, topics, settings.topics.package, tip)
+        if any(run.rows > (run.topic == settings.topics.discovery) for run in report.topics):
+            # Not after one that only found its own word.
+            report.error = report.error or await _tell_log(log, settings.topics.discovery, store, topics)
     report.seconds = time.monotonic() - begun
     return report
 
@@ -234,6 +238,19 @@ async def _tell_tip(store: ArchiveStore, topics: list[str], package: str, path: 
         others = {topic: tip.next if tip else 0 for topic, tip in tips.items()}
         with disk_errors(RequestRefused, path):
             write_tip(path, ArchiveTip(found.log_id, found.next - 1, others))
+
+
+async def _tell_log(log: Log, discovery: str, store: ArchiveStore, topics: list[str]) -> LogError | None:
+    """Why the log could not be told, if it could not."""
+    tips = {topic: await find_tip(store, topic) for topic in topics}
+    archived = {topic: tip.next for topic, tip in tips.items() if tip}
+    try:
+        await tell_log(log, discovery, store.place, archived, time.time_ns())
+    except TopicMissing:  # there are no subscribers yet, and nobody who removes anything
+        return None
+    except LogError as error:
+        return error
+    return None
 
 
 async def _existing(log: Log, settings: BoardSettings) -> list[str]:

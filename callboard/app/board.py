@@ -10,23 +10,21 @@ from collections.abc import AsyncGenerator, Callable, Iterable
 from contextlib import AsyncExitStack
 from dataclasses import replace
 from functools import partial
-from importlib.metadata import version
 from pathlib import Path
 from types import TracebackType
-from typing import Any, Self, Unpack
+from typing import TYPE_CHECKING, Any, Self, Unpack
 
+from callboard import __version__
 from callboard.actors import publisher, subscriber
 from callboard.actors.agent import Agent, AgentSpec, World
 from callboard.actors.publisher import PublisherSettings
 from callboard.actors.runtime import Runtime, start_agent
-from callboard.actors.subscriber import SubscriberSettings
+from callboard.actors.subscriber.settings import SubscriberSettings
 from callboard.actors.world import AgentWorld
-from callboard.app import events, forgetting, metrics, queues
+from callboard.app import queues
 from callboard.app.commanding import Commanding
 from callboard.app.content_care import ContentCare
-from callboard.app.events import BoardEvent
-from callboard.app.hooks import check as check_hooks
-from callboard.app.log_records import record_data
+from callboard.app.known_names import demand_publisher
 from callboard.app.opening import (
     open_board_blobs,
     open_board_log,
@@ -37,20 +35,30 @@ from callboard.app.opening import (
     subscriber_world,
 )
 from callboard.app.publisher import Publisher
+from callboard.app.publisher_agent import PublisherAgent
 from callboard.app.publishing import Publishing
 from callboard.app.settings import BoardSettings
-from callboard.app.status import board_status
+from callboard.app.status import board_status, member, members
 from callboard.app.subscriber import DRAIN_S, Subscriber, SubscriberOptions, subscriber_settings
+from callboard.app.territory import Territory
 from callboard.app.user import current_user
 from callboard.app.views import BoardStatus, ErrorsView, PublisherStatus, QueueView
 from callboard.backends.blob_store import BlobStore
 from callboard.backends.log import Capability, Log
 from callboard.backends.repositories.folder_source import EXCLUDED
+from callboard.door import boards, subscribers
+from callboard.door.questions import asked
+from callboard.door.rules import instance_of
 from callboard.errors import ConfigError
 from callboard.messages.signing import CommandKey
+from callboard.messages.topics import PREFIX
 
-VIEWER = "viewer"
-"""The name of the publisher agent that only looks; it never publishes."""
+if TYPE_CHECKING:  # what a board that is only looked at does not need is imported where it is used
+    from callboard.app.events import BoardEvent
+
+VIEWER = "/viewer"
+"""The name of the publisher agent that only looks and never publishes; no publisher can be called so."""
+ALREADY_OPEN = "this board is open already; use it as it is, or make another Callboard for the same log"
 CLOSE_DRAIN_S = 10.0
 ANSWER_S = 30.0
 """How long a question about the board may take."""
@@ -69,7 +77,8 @@ class Callboard(Commanding, ContentCare):
         create: make the log's topics if they are missing; otherwise a missing log is an error.
         configure_logging: for ``processes``, called in each of them; a function that can be imported.
         prefix: what the topics' names begin with.
-        exclude: patterns of file names that publishers leave out.
+        include: patterns of names, or of paths in a source, that publishers ship; all if empty. See ``PathPatterns``.
+        exclude: patterns that they leave out.
         command_key: signs the orders to subscribers, for those that demand it.
         blob_grace_s: publishers remove blobs that no record needs and that were put so long ago; 0 is never.
         publishing: how publishers ship, and what they tell of it.
@@ -86,7 +95,8 @@ class Callboard(Commanding, ContentCare):
         runtime: Runtime = "embedded",
         create: bool = True,
         configure_logging: Callable[[], None] | None = None,
-        prefix: str = "callboard",
+        prefix: str = PREFIX,
+        include: tuple[str, ...] = (),
         exclude: tuple[str, ...] = EXCLUDED,
         command_key: CommandKey | None = None,
         blob_grace_s: float = 0.0,
@@ -94,10 +104,22 @@ class Callboard(Commanding, ContentCare):
         archive: str = "",
         blobs_for: str = "",
     ) -> None:
-        folder = (base or Path.cwd()).absolute()
+        given = boards.options(
+            {
+                "log": log, "blobs": blobs, "base": base, "runtime": runtime, "create": create, "prefix": prefix,
+                "configure_logging": configure_logging, "include": include, "exclude": exclude,
+                "command_key": command_key, "blob_grace_s": blob_grace_s,
+                "publishing": publishing, "archive": archive, "blobs_for": blobs_for,
+            },
+            publishing=instance_of(Publishing),
+        )  # fmt: skip
+        folder, archive = (given["base"] or Path.cwd()).absolute(), given["archive"]
         self.settings = BoardSettings(
-            log, blobs, folder, prefix, exclude, blob_grace_s, publishing, archive, blobs_for or archive
-        )
+            given["log"], given["blobs"], folder, prefix, given["exclude"], blob_grace_s, publishing, archive,
+            given["blobs_for"] or archive, given["include"],
+        )  # fmt: skip
+        self.territory = Territory(self.settings)
+        """Which folders are taken, so that no subscriber imports over the log, the blob store or a source."""
         self.command_key = command_key
         self._runtime: Runtime = runtime
         self._create = create
@@ -108,10 +130,12 @@ class Callboard(Commanding, ContentCare):
         self._instance = secrets.token_hex(16)
         self._publishers: dict[str, asyncio.Task[Agent]] = {}
         self._agents: list[Agent] = []
-        if runtime == "processes" and log.startswith("memory:"):
+        if runtime == "processes" and self.settings.log.startswith("memory:"):
             raise ConfigError("a log in memory cannot be shared by processes; use sqlite:///./board.db")
 
     async def __aenter__(self) -> Self:
+        if self._log is not None:
+            raise ConfigError(ALREADY_OPEN)
         if self.settings.log.startswith("memory:") and not self.settings.blobs:
             self._temporary = tempfile.TemporaryDirectory(prefix="callboard-blobs-")
             self.settings = replace(self.settings, blobs=self._temporary.name)
@@ -119,9 +143,7 @@ class Callboard(Commanding, ContentCare):
         try:
             self._blobs = open_board_blobs(self.settings)
             if self._create:
-                topics = self.settings.topics
-                for topic in (topics.package, topics.status, topics.discovery, topics.command, topics.event):
-                    await self._log.ensure(topic)
+                await self.ensure_topics()
             else:
                 await self._log.bounds(self.settings.topics.package)
         except BaseException:
@@ -135,7 +157,17 @@ class Callboard(Commanding, ContentCare):
         await self.close()
 
     async def close(self) -> None:
-        """Stop every agent of this board and release what it holds. Idempotent."""
+        """Stop every agent of this board and release what it holds. Idempotent. If it is cancelled, it first finishes
+        what it has begun, which takes some seconds at most: otherwise nobody would ever release that.
+        """
+        closing = asyncio.create_task(self._close())
+        try:
+            await asyncio.shield(closing)
+        except asyncio.CancelledError:
+            await asyncio.wait({closing})
+            raise
+
+    async def _close(self) -> None:
         for starting in self._publishers.values():
             starting.cancel()
         await asyncio.gather(*self._publishers.values(), return_exceptions=True)
@@ -145,10 +177,17 @@ class Callboard(Commanding, ContentCare):
         async with AsyncExitStack() as stack:  # whatever cannot be closed, the rest is
             if self._temporary is not None:
                 stack.callback(self._temporary.cleanup)
+                self._temporary, self.settings = None, replace(self.settings, blobs="")
             for resource in (self._blobs, self._log):
                 if resource is not None:
                     stack.push_async_callback(resource.close)
             self._log = self._blobs = None
+
+    async def ensure_topics(self) -> None:
+        """Make the topics of this board that the log lacks. What is there stays as it is."""
+        topics = self.settings.topics
+        for topic in (topics.package, topics.status, topics.discovery, topics.command, topics.event):
+            await self.log.ensure(topic)
 
     @property
     def blobs(self) -> BlobStore:
@@ -168,7 +207,7 @@ class Callboard(Commanding, ContentCare):
 
     def publisher(self, name: str = "main") -> Publisher:
         """The publisher of this name."""
-        return Publisher(self, _checked("publisher", name))
+        return Publisher(self, boards.publisher(name))
 
     async def publisher_agent(self, name: str) -> Agent:
         """The agent of a publisher, started once, and again when that failed or the agent has ended."""
@@ -189,11 +228,14 @@ class Callboard(Commanding, ContentCare):
             topics=self.settings.topics,
             keys=Capability.KEYS in self.log.capabilities,
             throttle=publishing.throttle,
-            events=() if name == VIEWER else publishing.events,
+            events=() if name == VIEWER else tuple(publishing.events),
             blob_grace_s=self.settings.blob_grace_s,
+            shortening=None if name == VIEWER else self.settings.shortening,
         )
         world = partial(open_publisher_world, self.settings)
-        return await self._start(AgentSpec(f"publisher {name}", publisher.actors(settings), world), None)
+        agent = await self._start(AgentSpec(f"publisher {name}", publisher.actors(settings), world), None)
+        topics = self.settings.topics
+        return PublisherAgent(agent, self.log, (topics.package, topics.discovery, topics.status))
 
     # Subscribers.
 
@@ -202,27 +244,38 @@ class Callboard(Commanding, ContentCare):
 
         Args:
             name: unique on the board.
-            into: a folder, or ``sqlite:FILE``.
+            into: a folder, or ``sqlite:FILE``. One that holds anything but what a subscriber imported is refused at the
+                start, unless ``on_occupied`` is ``adopt`` (keep what packages do not touch) or ``replace`` (remove it).
             **options: see ``SubscriberOptions``.
+
+        Raises:
+            ConfigError: wrong options; or ``into`` is, contains or lies in the log, the blob store, the archive or a
+                folder that this board ships from.
         """
         host = socket.gethostname()
+        given = subscribers.options(name, into, options)
+        place = given.pop("into")
+        self.territory.add_target(place)
         return Subscriber(
             self,
             subscriber_settings(
-                options,
-                name=_checked("subscriber", name),
+                given,
                 topics=self.settings.topics,
-                repository=str(into),
+                repository=place,
                 host=host,
                 pid=os.getpid(),
-                version=version("callboard"),
-                place=repository_place(str(into), self.settings.base, host),
+                version=__version__,
+                place=repository_place(place, self.settings.base, host),
+                shortening=self.settings.shortening,
             ),
-            options.get("stop_drain_s", DRAIN_S),
+            given.get("stop_drain_s", DRAIN_S),
+            expect=given.get("expect", False),
         )
 
     async def start_subscriber(self, settings: SubscriberSettings) -> Agent:
         """Start the agent of a subscriber; see ``Subscriber.start``."""
+        from callboard.app.hooks import check as check_hooks
+
         check_hooks(settings.hooks, self.settings.base, processes=self._runtime == "processes")
         world = partial(open_subscriber_world, self.settings, settings)
         spec = AgentSpec(f"subscriber {settings.name}", subscriber.actors(settings), world)
@@ -248,7 +301,7 @@ class Callboard(Commanding, ContentCare):
                 self.log,
                 self._blobs,
                 Path(tempfile.gettempdir()),
-                exclude=self.settings.exclude,
+                patterns=self.settings.patterns,
                 max_package_bytes=self.settings.publishing.max_package_bytes,
                 archived=records_for_blobs(self.settings, self.log),
             )
@@ -258,8 +311,9 @@ class Callboard(Commanding, ContentCare):
 
     def events(
         self, publisher: str = "", kinds: Iterable[str] = (), after: int | None = None, *, follow: bool = True
-    ) -> AsyncGenerator[BoardEvent, None]:
-        """What becomes of packages, from whatever process it is told; for ever, unless ``follow`` is false.
+    ) -> "AsyncGenerator[BoardEvent, None]":
+        """What becomes of packages, from whatever process it is told; until the board closes, or with ``follow`` false
+        until the end of what there is.
 
         Args:
             publisher: of this one's packages; of all if not given.
@@ -273,15 +327,23 @@ class Callboard(Commanding, ContentCare):
             Each event once, as far as the last ten thousand are concerned; see its ``key``.
 
         Raises:
+            RequestRefused: nobody has heard of the publisher, and nothing is waited for.
             OffsetOutOfRange: what comes after ``after`` was removed from the log.
             LogReplaced: the positions belong to another log.
         """
-        return events.events(self.log, self.settings.topics.event, publisher, frozenset(kinds), after, follow=follow)
+        from callboard.app import events
+
+        wanted = frozenset(asked(publisher=publisher, kinds=kinds, after=after, follow=follow)["kinds"])
+        log, topics = self.log, self.settings.topics
+        return events.events(
+            log, topics, publisher, wanted, after, follow=follow, closed=lambda: self._log is not log
+        )
 
     # Questions and orders. Reading never writes, and never holds anybody up.
 
     async def status(self, timeout_s: float = ANSWER_S) -> BoardStatus:
         """Every subscriber ever heard of: what it does, how far behind it is, and why."""
+        asked(timeout_s=timeout_s)
         topic = self.settings.topics.package
         return await board_status(await self.viewer(), self.log, topic, time.time_ns(), timeout_s)
 
@@ -294,6 +356,8 @@ class Callboard(Commanding, ContentCare):
             RequestRefused: the subscriber was never heard of, or does not follow the publisher.
             LogUnavailable: the log cannot be read.
         """
+        asked(subscriber=subscriber, publisher=publisher, skip=skip, limit=limit, timeout_s=timeout_s)
+        await demand_publisher(self.log, self.settings.topics, publisher)
         agent = await self.viewer()
         topic = self.settings.topics.package
         return await queues.queue(
@@ -302,7 +366,10 @@ class Callboard(Commanding, ContentCare):
 
     async def metrics(self, timeout_s: float = ANSWER_S) -> str:
         """The status as figures, in the text format of Prometheus."""
+        from callboard.app import metrics
+
         status = await self.status(timeout_s)
+        announced = [each.announcement for each in await members(await self.viewer(), "", timeout_s)]
         topics = self.settings.topics
         names = (topics.package, topics.status, topics.discovery, topics.command)
         bounds = {name: await self.log.bounds(name) for name in names}
@@ -311,7 +378,7 @@ class Callboard(Commanding, ContentCare):
             for name in list(self._publishers)  # meanwhile another may be started
             if name != VIEWER
         }
-        return metrics.exposition(status, bounds, counted)
+        return metrics.exposition(status, bounds, counted, announced)
 
     async def queue_entry(self, entry: str) -> dict[str, Any]:
         """The package with this id in any queue, such as ``callboard.package@17``: headers, message, and what is in it.
@@ -320,6 +387,9 @@ class Callboard(Commanding, ContentCare):
             RequestRefused: the id is not one of this board's packages.
             OffsetOutOfRange: the log does not have the package, or no longer.
         """
+        from callboard.app.log_records import record_data
+
+        asked(entry=entry)
         topic = self.settings.topics.package
         offset = queues.entry_offset(topic, entry)
         log = self.log
@@ -329,6 +399,8 @@ class Callboard(Commanding, ContentCare):
 
     async def farm(self, publisher: str = "", *, timeout_s: float = ANSWER_S) -> tuple[PublisherStatus, ...]:
         """How far the slowest subscribers are: of this publisher, or of each."""
+        asked(publisher=publisher)
+        await demand_publisher(self.log, self.settings.topics, publisher)
         known = (await self.status(timeout_s)).publishers
         return tuple(each for each in known if publisher in ("", each.name))
 
@@ -336,7 +408,13 @@ class Callboard(Commanding, ContentCare):
         self, subscriber: str = "", publisher: str = "", *, skip: int = 0, limit: int = 100, timeout_s: float = ANSWER_S
     ) -> ErrorsView:
         """A page of the packages that subscribers gave up on; of all subscribers and publishers if none is given."""
+        asked(publisher=publisher, skip=skip, limit=limit, timeout_s=timeout_s)
+        if subscriber != "":
+            asked(subscriber=subscriber)
+        await demand_publisher(self.log, self.settings.topics, publisher)
         agent = await self.viewer()
+        if subscriber:
+            await member(agent, subscriber, "", timeout_s)
         topic = self.settings.topics.package
         first = (await self.log.bounds(topic)).first
         return await queues.errors(
@@ -358,6 +436,9 @@ class Callboard(Commanding, ContentCare):
             RequestRefused: no such subscriber, or one that is live.
             LogUnavailable: it could not be appended.
         """
+        from callboard.app import forgetting
+
+        asked(subscriber=subscriber, reason=reason, author=author, timeout_s=timeout_s)
         await forgetting.forget(
             await self.viewer(),
             self.log,
@@ -375,9 +456,3 @@ def _is_over(starting: asyncio.Task[Agent]) -> bool:
     return starting.done() and (
         starting.cancelled() or starting.exception() is not None or starting.result().has_ended
     )
-
-
-def _checked(what: str, name: str) -> str:
-    if not name or len(name) > 100 or not name.isprintable() or name != name.strip() or "/" in name:
-        raise ConfigError(f"{name!r} cannot be the name of a {what}; use up to 100 printable characters without '/'")
-    return name

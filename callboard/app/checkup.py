@@ -45,6 +45,10 @@ class Checkup:
         looked_at = [self.findings.get(about, [])] if about else list(self.findings.values())
         return all(finding.level is not Level.PROBLEM for found in looked_at for finding in found)
 
+    def is_fine(self) -> bool:
+        """Whether everything is as it should be, and nothing could be better."""
+        return all(finding.level is Level.OK for found in self.findings.values() for finding in found)
+
 
 async def examine_backends(settings: BoardSettings, repositories: Mapping[str, str], clock: Clock) -> Checkup:
     """Ask the log, the blob store and the repositories, each of which may offer to tell; writes nothing.

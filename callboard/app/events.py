@@ -2,14 +2,16 @@
 
 import asyncio
 from collections import OrderedDict
-from collections.abc import AsyncGenerator
+from collections.abc import AsyncGenerator, Callable, Sequence
 from dataclasses import dataclass
 
+from callboard.app.known_names import demand_publisher
 from callboard.backends.log import READ_RECORDS_MAX, Log
 from callboard.errors import LogReplaced, LogUnavailable, SchemaTooNew, Undecodable
 from callboard.logger import get_logger
 from callboard.messages.package_event import PackageEvent, open_event
 from callboard.messages.record import Record
+from callboard.messages.topics import Topics
 
 WAIT_S = 10.0
 """How long to wait for more at once; then follows the next wait."""
@@ -49,30 +51,36 @@ class BoardEvent:
 
 
 async def events(
-    log: Log, topic: str, publisher: str, kinds: frozenset[str], after: int | None, *, follow: bool
+    log: Log,
+    topics: Topics,
+    publisher: str,
+    kinds: frozenset[str],
+    after: int | None,
+    *,
+    follow: bool,
+    closed: Callable[[], bool],
 ) -> AsyncGenerator[BoardEvent, None]:
-    """The events, each once; see ``Callboard.events``."""
+    """The events, each once, until the log is ``closed``; see ``Callboard.events``."""
+    if closed():
+        return
+    topic = topics.event
     identity = await log.identity(topic)
     first, end = await log.bounds(topic)
     start = first if after is not None and after < 0 else (after or 0) + 1
     if after is None:
         start = end if follow else max(first, end - NEWEST_MAX)
     told = OrderedDict[str, None]()
-    while True:
+    while not closed():
         try:
-            found = await log.read(topic, start, READ_RECORDS_MAX)
-            if not found and not follow:
-                return
-            if not found:
-                await log.wait(topic, start, WAIT_S)
-            if await log.identity(topic) != identity:
-                raise LogReplaced(f"topic {topic!r} is another one now; begin again at its oldest event, after=-1")
+            found = await _read(log, topic, identity, start, follow=follow)
         except LogUnavailable as error:
-            if not follow:
-                raise
-            get_logger().warning("events.not_read", reason=str(error))
-            await asyncio.sleep(RETRY_S)
+            if not closed():
+                await _pause(error, follow=follow)
             continue
+        if not found and not follow:
+            if not told:
+                await demand_publisher(log, topics, publisher)
+            return
         for record in found:
             start = record.offset + 1
             event = _opened(record)
@@ -84,6 +92,24 @@ async def events(
                 told.popitem(last=False)
             if not kinds or event.kind in kinds:
                 yield board_event(record.offset, event)
+
+
+async def _read(log: Log, topic: str, identity: str, start: int, *, follow: bool) -> Sequence[Record]:
+    """What follows, or nothing after a wait."""
+    found = await log.read(topic, start, READ_RECORDS_MAX)
+    if not found and follow:
+        await log.wait(topic, start, WAIT_S)
+    if await log.identity(topic) != identity:
+        raise LogReplaced(f"topic {topic!r} is another one now; begin again at its oldest event, after=-1")
+    return found
+
+
+async def _pause(error: LogUnavailable, *, follow: bool) -> None:
+    """Wait for the log to be back, for those who follow it."""
+    if not follow:
+        raise error
+    get_logger().warning("events.not_read", reason=str(error))
+    await asyncio.sleep(RETRY_S)
 
 
 def board_event(position: int, event: PackageEvent) -> BoardEvent:

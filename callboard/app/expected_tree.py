@@ -3,8 +3,10 @@
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
 
+from callboard.backends.path_patterns import PathPatterns
 from callboard.backends.paths import parent_of
 from callboard.backends.repository import EntryKind
+from callboard.content.admission import admitted_entries
 from callboard.content.manifest import Form, ManifestEntry
 from callboard.content.survey import Surveyed
 from callboard.messages.distribution import Kind, PackageMessage
@@ -24,6 +26,7 @@ class Origin:
 
     offset: int
     publisher: str
+    source: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -35,20 +38,24 @@ class Difference:
     offset: int
     publisher: str
     detail: str = ""
+    source: str = ""
+    """What that package was read from."""
 
 
 @dataclass(slots=True)
 class ExpectedTree:
     """``entries`` are what must be there. Below the paths in ``whole`` there is nothing else, or, where the package's
-    manifest could not be had (False), nobody knows; elsewhere nothing is known of what no package names.
+    manifest could not be had (False), nobody knows; elsewhere nothing is known of what no package names, and nowhere
+    of what the subscriber's ``patterns`` do not admit.
     """
 
+    patterns: PathPatterns = PathPatterns()  # noqa: RUF009 - frozen
     entries: dict[str, tuple[ManifestEntry, Origin]] = field(default_factory=dict)
     whole: dict[str, tuple[bool, Origin]] = field(default_factory=dict)
 
     def add(self, message: PackageMessage, entries: Iterable[ManifestEntry] | None, offset: int) -> None:
         """Take in the next package; for an ADD whose manifest is gone, ``entries`` is None."""
-        origin = Origin(offset, message.publisher)
+        origin = Origin(offset, message.publisher, message.source)
         if message.kind is Kind.DELETE:
             for path in message.paths:
                 self._claim(path, origin)
@@ -56,7 +63,7 @@ class ExpectedTree:
             for path in message.paths:
                 self._claim(path, origin, known=False)
         elif message.kind is Kind.ADD and entries is not None:
-            brought = list(entries)
+            brought = list(admitted_entries(entries, self.patterns))
             for path in message.deep_paths:
                 self._claim(path, origin)
             for entry in brought:
@@ -71,17 +78,15 @@ class ExpectedTree:
             expected = self.entries.get(entry.path)
             if expected is not None:
                 if detail := _detail(expected[0], entry):
-                    origin = expected[1]
-                    wrong.append(Difference(entry.path, "differs", origin.offset, origin.publisher, detail))
+                    wrong.append(_difference(entry.path, "differs", expected[1], detail))
             elif entry.path != "/":
                 known, by = self._whole_above(entry.path)
+                known = known and self.patterns.admits(entry.path)
                 if known and by is not None:
-                    wrong.append(Difference(entry.path, "extra", by.offset, by.publisher))
+                    wrong.append(_difference(entry.path, "extra", by))
                 else:
                     unknown += 1
-        for path in missing:
-            origin = self.entries[path][1]
-            wrong.append(Difference(path, "missing", origin.offset, origin.publisher))
+        wrong.extend(_difference(path, "missing", self.entries[path][1]) for path in missing)
         return sorted(wrong, key=lambda each: each.path.split("/")), unknown
 
     def _claim(self, path: str, origin: Origin, *, known: bool = True) -> None:
@@ -106,6 +111,10 @@ class ExpectedTree:
             if above in self.whole:
                 return self.whole[above]
         return False, None
+
+
+def _difference(path: str, what: str, origin: Origin, detail: str = "") -> Difference:
+    return Difference(path, what, origin.offset, origin.publisher, detail, origin.source)
 
 
 def _detail(expected: ManifestEntry, found: Surveyed) -> str:

@@ -1,18 +1,20 @@
 """Why a path is at a subscriber as it is: which package brought it, and what became of the newer ones."""
 
 import tempfile
-from collections.abc import AsyncIterator, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
 from callboard.app.log_records import entries_of, opened
-from callboard.app.log_search import WINDOW_OFFSETS, between
+from callboard.app.log_search import backwards, between
 from callboard.backends.blob_store import BlobStore
 from callboard.backends.log import Log
 from callboard.backends.paths import with_parents
+from callboard.content.admission import patterns_of
 from callboard.errors import BlobError, CallboardError, PackageError, SchemaTooNew
 from callboard.messages.distribution import DiscoveryMessage, Kind, PackageMessage, PackageStatusMessage, State, Status
 from callboard.messages.record import Record
+from callboard.messages.repeated import original_of
 
 LOOK_BACK = 100_000
 """Records that are read back from the end of a topic, at most; the answer says how far it looked."""
@@ -71,7 +73,8 @@ async def explain(
     first, end = await log.bounds(package)
     low = max(first, min(end, said.offset + 1) - LOOK_BACK)
     reached = end
-    async for record in _backwards(log, package, low, end):
+    admitted = patterns_of(said.configuration).admits(path)
+    async for record in backwards(log, package, low, end):
         reached = record.offset
         event = opened(record)
         message = event if isinstance(event, PackageMessage) else None
@@ -80,7 +83,8 @@ async def explain(
         if message is None:
             about.append((record, event if isinstance(event, CallboardError) else PackageError("it is no package")))
         elif _touches(message, path):
-            if record.offset <= said.offset and not leaves_out(record.offset, message, said, statuses):
+            imported = record.offset <= said.offset and not leaves_out(record.offset, message, said, statuses)
+            if admitted and imported:
                 effect = await _effect(message, blobs, path)
                 if effect:
                     brought = _involved(record, message, effect)
@@ -88,7 +92,8 @@ async def explain(
             else:
                 about.append((record, message))
     queue = {offset: position for position, offset in enumerate(reversed(waiting))}
-    newer = [_newer(record, event, said, statuses, queue) for record, event in reversed(about[:LATER_MAX])]
+    told = reversed(about[:LATER_MAX])
+    newer = [_newer(record, event, said, statuses, queue, admitted=admitted) for record, event in told]
     looked_back_to = reached if brought else low
     return Explanation(said.subscriber, path, said.offset, brought, tuple(newer), looked_back_to)
 
@@ -99,12 +104,16 @@ def _newer(
     said: DiscoveryMessage,
     statuses: Mapping[int, PackageStatusMessage],
     queue: Mapping[int, int],
+    *,
+    admitted: bool,
 ) -> Involved:
     if isinstance(event, CallboardError):
         what = f"cannot be decoded, and may be about anything: {event}"
         return Involved(record.offset, "", record.header("publisher"), "", "", record.time_ns, what)
     if reason := leaves_out(record.offset, event, said, statuses):
         return _involved(record, event, reason)
+    if not admitted:
+        return _involved(record, event, "leaves this path alone: the subscriber's include and exclude do not admit it")
     position = queue.get(record.offset, 0)
     if position:
         return _involved(record, event, f"queued behind {position} more")
@@ -177,15 +186,6 @@ async def statuses_of(log: Log, topic: str, subscriber: str) -> dict[int, Packag
     async for record in between(log, topic, max(first, end - LOOK_BACK), end):
         event = opened(record)
         if isinstance(event, PackageStatusMessage) and event.subscriber == subscriber:
-            found[event.offset] = event
+            known = original_of(record) is not None and event.offset in found
+            found[event.offset] = found[event.offset] if known else event
     return found
-
-
-async def _backwards(log: Log, topic: str, low: int, end: int) -> AsyncIterator[Record]:
-    """The records in ``[low, end)``, newest first."""
-    while end > low:
-        start = max(low, end - WINDOW_OFFSETS)
-        window = [record async for record in between(log, topic, start, end)]
-        for record in reversed(window):
-            yield record
-        end = start

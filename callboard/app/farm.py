@@ -4,7 +4,9 @@ from collections.abc import Iterable
 
 from callboard.actors.agent import Agent
 from callboard.actors.publisher import roles
+from callboard.app.queue_sizes import queue_after
 from callboard.app.views import FarmQueue, PublisherStatus, SubscriberStatus
+from callboard.backends.log import Bounds
 from callboard.messages.mailbox import QueueSize, Sizes, SizesQuery
 
 PERSISTED = "persisted"
@@ -23,17 +25,18 @@ def straggler(rows: Iterable[SubscriberStatus], publisher: str, farm: str) -> tu
         for row in rows
         if row.counts and _follows(row, publisher) and (row.editable or farm == PUBLISHED)
     ]
-    return min(cohort, key=lambda row: (row.offset, row.name), default=None), len(cohort)
+    return min(cohort, key=lambda row: (row.offset, -row.lag_packages, row.name), default=None), len(cohort)
 
 
 async def publisher_status(
-    agent: Agent, rows: list[SubscriberStatus], heard_of: Iterable[str], now_ns: int, timeout_s: float
+    agent: Agent, rows: list[SubscriberStatus], heard_of: Iterable[str], bounds: Bounds, now_ns: int, timeout_s: float
 ) -> tuple[tuple[PublisherStatus, ...], str]:
     """Every publisher that was heard of or is followed by name, and what went wrong."""
     names = sorted({*heard_of, *(name for row in rows for name in row.follows)})
     wanted = [(name, farm, *straggler(rows, name, farm)) for name in names for farm in (PERSISTED, PUBLISHED)]
     asked = [(name, farm, slowest, members) for name, farm, slowest, members in wanted if slowest is not None]
-    query = SizesQuery(queues=tuple(QueueSize(publisher=name, after=slowest.offset) for name, _, slowest, _ in asked))
+    each = (queue_after(slowest.offset, bounds, name, slowest.name) for name, _, slowest, _ in asked)
+    query = SizesQuery(queues=tuple(each), end=bounds.end)
     found = await agent.ask(roles.QUEUE_CACHE, query, timeout_s)
     assert isinstance(found, Sizes)
     if found.problem:

@@ -6,7 +6,7 @@ from shlex import quote
 
 from callboard.app.board import Callboard
 from callboard.app.log_records import newest_start, records
-from callboard.app.views import SubscriberStatus
+from callboard.app.views import SubscriberStatus, Trouble, shown_state
 from callboard.backends.examination import CLOCK_SKEW_MAX_S, Clock, Finding, advice, ok, problem
 from callboard.backends.log import Retention
 from callboard.backends.logs.limits import record_bytes
@@ -18,12 +18,8 @@ SOON = 0.5
 NEWEST = 200
 """Records at the end of each topic that are decoded: older ones that could not be have been met by somebody."""
 
-_FIXES = {
-    "blocked": "see `callboard queue {name}`; restore what the reason names, or `callboard clear {name} --first 1`",
-    "gap": "publish all content again, then start it with --on-gap earliest",
-    "waiting": "it goes on by itself once the reason is put right",
-}
-"""What to do about a subscriber in this state."""
+TOPICS = ("package", "status", "discovery", "command", "event")
+"""What every board has."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -38,9 +34,8 @@ class TopicView:
 
 async def examine_topics(board: Callboard, clock: Clock) -> tuple[list[TopicView], list[Finding]]:
     """Every topic, and what is wrong with its newest records."""
-    topics = board.settings.topics
     views, found = list[TopicView](), list[Finding]()
-    for topic in (topics.package, topics.status, topics.discovery, topics.command, topics.event):
+    for topic in (getattr(board.settings.topics, name) for name in TOPICS):
         try:
             first, end = await board.log.bounds(topic)
             views.append(TopicView(topic, first, end, await board.log.identity(topic)))
@@ -82,10 +77,17 @@ async def examine_fleet(
         kept: what the log's server itself removes, by topic.
     """
     status = await board.status()
-    present = [row for row in status.subscribers if row.liveness != "gone"]
-    found = [finding for row in present if (finding := _said(row)) is not None]
+    found = [
+        _finding(name, trouble)
+        for name, its in [
+            *((f"{row.name} ({shown_state(row)})", row.troubles) for row in status.subscribers),
+            *((f"publisher {row.name}", row.troubles) for row in status.publishers),
+        ]
+        for trouble in its
+    ]
     if status.problem:
         found.append(problem(status.problem, "see `callboard log list`"))
+    present = [row for row in status.subscribers if row.liveness != "gone"]
     topic = board.settings.topics.package
     first, end = await board.log.bounds(topic)
     behind = sorted((row for row in present if 0 <= row.offset < end - 1), key=lambda row: row.offset)
@@ -93,21 +95,15 @@ async def examine_fleet(
         for retention in (configured, kept.get(topic)):
             if retention is not None:
                 found += await _left(board, behind[0], retention)
-    return found or [ok(f"subscribers: {len(present)}, of which {len(behind)} behind")]
+    late = sum(row.lag_packages != 0 or row.uncounted > 0 for row in present)  # -1 is another log, or not told yet
+    return [*found, ok(f"subscribers: {len(present)}, of which {late} behind")]
 
 
-def _said(row: SubscriberStatus) -> Finding | None:
-    """What is wrong with a subscriber by its own account, or by its silence."""
-    if row.liveness == "silent":
-        fix = f"see whether process {row.pid} on host {row.host} runs, and whether it reaches the log"
-        return problem(f"{row.name} has been silent for {row.seen_s:.0f} s", fix)
-    if row.state in _FIXES and row.liveness == "live":
-        what = f"{row.name} is {row.state}: {row.reason or row.last_error or 'it gave no reason'}"
-        return problem(what, _FIXES[row.state].format(name=quote(row.name)))
-    if row.errors:
-        fix = f"see `callboard errors {quote(row.name)}`, and publish what it names again"
-        return advice(f"{row.name} gave up on {row.errors} packages", fix)
-    return None
+def _finding(name: str, trouble: Trouble) -> Finding:
+    """What stands in somebody's way; what ends by itself is only told."""
+    fix = "; ".join(f"`{remedy.command}` {remedy.does}" for remedy in trouble.remedies)
+    what = f"{name}: {trouble.what}"
+    return problem(what, fix) if trouble.needs else advice(what, fix)
 
 
 async def _left(board: Callboard, slowest: SubscriberStatus, retention: Retention) -> list[Finding]:

@@ -15,7 +15,7 @@ async def forget(
     agent: Agent, log: Log, topic: str, subscriber: str, *, reason: str, author: str, now_ns: int, timeout_s: float
 ) -> None:
     """Say on the discovery topic that it is gone for good; see ``Callboard.forget_subscriber``."""
-    target = await member(agent, subscriber, timeout_s)
+    target = await member(agent, subscriber, "", timeout_s)
     if target.liveness is Liveness.LIVE:
         said = target.announcement
         raise RequestRefused(

@@ -13,7 +13,8 @@ from operator import attrgetter
 from pathlib import Path
 from typing import Any
 
-from callboard.actors.hooks import Concerned, Hook, HookCall, HookFunction, HookSettings
+from callboard.actors.hooks import NO_CHANGES, Concerned, Hook, HookCall, HookFunction, HookSettings
+from callboard.content.changes import Changes
 from callboard.errors import ConfigError, HookFailed
 
 STUCK_MAX = 4
@@ -44,7 +45,9 @@ class HookRunner:
         """Whether there is one to call."""
         return bool(self._settings.function(hook))
 
-    async def call(self, hook: Hook, package: Concerned, offset: int, attempt: int) -> None:
+    async def call(
+        self, hook: Hook, package: Concerned, offset: int, attempt: int, changes: Changes = NO_CHANGES
+    ) -> None:
         """Call this hook, if there is one. Raises ``HookFailed``."""
         chosen = self._settings.function(hook)
         if not chosen:
@@ -61,6 +64,7 @@ class HookRunner:
             into=self._into,
             metadata=package.metadata,
             attempt=attempt,
+            changes=changes,
         )
         title = f"{hook} hook {_name(chosen)}"
         timeout = asyncio.timeout(self._settings.timeout_s)
@@ -109,8 +113,10 @@ class HookRunner:
         self._threads.append(thread)
         thread.start()
         result, error = await ended
-        if error is not None:
+        if isinstance(error, Exception):
             raise error
+        if error is not None:  # such as KeyboardInterrupt, which would end the event loop
+            raise HookFailed(f"{title}: {type(error).__name__}: {error}") from error
         return result
 
 

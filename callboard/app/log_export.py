@@ -21,6 +21,7 @@ from callboard.backends.repositories.folder import FolderRepository
 from callboard.backends.repository import Entry, EntryKind, Keep, Operation, Put
 from callboard.content.ship import receive
 from callboard.errors import CallboardError, PackageCorrupt, RepositoryUnavailable, RequestRefused
+from callboard.escaping import escaped
 from callboard.messages.distribution import Kind, PackageMessage
 
 TAR = ".tar"
@@ -52,7 +53,7 @@ async def export_records(log: Log, topic: str, wanted: RecordFilter, file: TextI
     """Write every wanted record as a line of JSON, content by its length; how many."""
     count = 0
     async for record, event in matching(log, topic, wanted):
-        file.write(json.dumps(plain_record(topic, record, event), ensure_ascii=False) + "\n")
+        file.write(escaped(json.dumps(plain_record(topic, record, event), ensure_ascii=False)) + "\n")
         count += 1
     return count
 

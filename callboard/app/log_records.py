@@ -47,7 +47,9 @@ EVENTS = (
 
 @dataclass(frozen=True, slots=True)
 class LoggedRecord:
-    """A record in one line. ``about`` says what is in it; ``problem`` why it cannot be decoded."""
+    """A record in one line. ``length`` is its bytes and those of the blobs that it refers to; ``about`` says what is in
+    it, and ``problem`` why it cannot be decoded.
+    """
 
     offset: int
     time_ns: int
@@ -123,6 +125,8 @@ def in_a_line(record: Record, event: Event | CallboardError) -> LoggedRecord:
     kind, length = record.header("type"), record_bytes(record)
     if isinstance(event, CallboardError):
         return LoggedRecord(record.offset, record.time_ns, kind, length, "", str(event))
+    if isinstance(event, PackageMessage):
+        length += event.fetched_bytes - len(event.content)
     return LoggedRecord(record.offset, record.time_ns, kind, length, _about(event))
 
 

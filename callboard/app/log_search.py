@@ -134,6 +134,16 @@ async def between(log: Log, topic: str, start: int, end: int, *, strict: bool = 
         start = found[-1].offset + 1 if found else end
 
 
+async def backwards(log: Log, topic: str, low: int, end: int) -> AsyncIterator[Record]:
+    """The records in ``[low, end)``, newest first; few at a time at first, for the newest often say enough."""
+    window = 1
+    while end > low:
+        start = max(low, end - window)
+        for record in reversed([record async for record in between(log, topic, start, end)]):
+            yield record
+        end, window = start, min(2 * window, WINDOW_OFFSETS)
+
+
 def _matches(path: str, pattern: str) -> bool:
     return fnmatchcase(path, pattern) or fnmatchcase(path, pattern.rstrip("/") + "/*")
 

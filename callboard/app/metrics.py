@@ -1,12 +1,14 @@
 """The status of a board as figures for Prometheus, in its text format. No label is ever a package's id."""
 
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from itertools import accumulate, repeat
 
 from callboard.actors.agent import Agent
 from callboard.actors.publisher import roles
 from callboard.app.views import BoardStatus, FarmQueue, PublisherStatus, SubscriberStatus
 from callboard.backends.log import Bounds
-from callboard.messages.distribution import State
+from callboard.escaping import escaped
+from callboard.messages.distribution import BOUNDS_S, DiscoveryMessage, Histogram, State
 from callboard.messages.mailbox import Liveness
 from callboard.messages.publisher_mail import Counters, CountersQuery
 
@@ -18,27 +20,34 @@ QUEUE_STATES = ("idle", "running", "blocked")
 COUNTING = (roles.QUEUE_CACHE, roles.DISTRIBUTOR)
 """The actors of a publisher that count what they do."""
 
+Counted = Mapping[str, int | Histogram]
 Labels = Mapping[str, str]
 Sample = tuple[Labels, float]
 
 
-async def counters(agent: Agent, timeout_s: float) -> dict[str, int]:
+async def counters(agent: Agent, timeout_s: float) -> dict[str, int | Histogram]:
     """What the actors of a publisher have counted since they started, by name."""
-    answers = [await agent.ask(role, CountersQuery(), timeout_s) for role in COUNTING]
-    return {
-        counter.name: counter.value
-        for answer in answers
-        if isinstance(answer, Counters)
-        for counter in answer.counters
-    }
+    found: dict[str, int | Histogram] = {}
+    for role in COUNTING:
+        answer = await agent.ask(role, CountersQuery(), timeout_s)
+        assert isinstance(answer, Counters)
+        found |= {counter.name: counter.value for counter in answer.counters}
+        found |= {each.name: each.histogram for each in answer.durations}
+    return found
 
 
 def exposition(
-    status: BoardStatus, bounds: Mapping[str, Bounds], counted: Mapping[str, Mapping[str, int]]
+    status: BoardStatus,
+    bounds: Mapping[str, Bounds],
+    counted: Mapping[str, Counted],
+    announced: Sequence[DiscoveryMessage] = (),
 ) -> str:
-    """All figures. ``bounds`` by topic; ``counted`` by publisher, of those that run in this process."""
+    """All figures. ``bounds`` by topic; ``counted`` by publisher, of those that run in this process; ``announced`` by
+    subscribers.
+    """
     lines = [
         *_subscribers(status.subscribers),
+        *_durations(announced),
         *_publishers(status.publishers),
         *_topics(bounds),
         *_counted(counted),
@@ -55,7 +64,7 @@ def _subscribers(rows: tuple[SubscriberStatus, ...]) -> Iterable[str]:
     yield from gauge(
         "subscriber_lag_packages", "Packages in the queue.", ((row, row.lag_packages) for row in known)
     )
-    yield from gauge("subscriber_lag_bytes", "Bytes of content in the queue.", ((row, row.lag_bytes) for row in known))
+    yield from gauge("subscriber_lag_bytes", "Bytes to fetch for it.", ((row, row.lag_bytes) for row in known))
     yield from gauge("subscriber_lag_seconds", "Age of the oldest queued package.", ((row, row.lag_s) for row in known))
     yield from gauge("subscriber_offset", "The last processed offset.", ((row, row.offset) for row in rows))
     yield from gauge("subscriber_attempts", "Attempts at the head of the queue.", ((row, row.attempts) for row in rows))
@@ -63,6 +72,8 @@ def _subscribers(rows: tuple[SubscriberStatus, ...]) -> Iterable[str]:
                      ((row, row.importing_s) for row in rows))  # fmt: skip
     yield from gauge("subscriber_seen_seconds", "Since its last announcement.", ((row, row.seen_s) for row in rows))
     yield from gauge("subscriber_ready", "1 once it is ready to serve.", ((row, row.ready) for row in rows))
+    yield from gauge("subscriber_needs", "1 while somebody has to do something; callboard doctor says what.",
+                     ((row, row.needs) for row in rows))  # fmt: skip
     yield from _states(
         "subscriber_state", "What it does.", "subscriber", STATES, ((row.name, row.state) for row in rows)
     )
@@ -77,6 +88,13 @@ def _subscribers(rows: tuple[SubscriberStatus, ...]) -> Iterable[str]:
     yield from _family(
         "subscriber_packages_total", "counter", "What became of packages.", _by_status(rows, _packages)
     )
+
+
+def _durations(announced: Sequence[DiscoveryMessage]) -> Iterable[str]:
+    imports = [({"subscriber": said.subscriber}, said.imports) for said in announced]
+    latencies = [({"subscriber": said.subscriber}, said.latencies) for said in announced]
+    yield from _histograms("subscriber_import_duration_seconds", "Of imports that succeeded.", imports)
+    yield from _histograms("subscriber_latency_seconds", "From a package's append to its import.", latencies)
 
 
 def _errors(row: SubscriberStatus) -> Mapping[str, int]:
@@ -109,8 +127,10 @@ def _publishers(publishers: tuple[PublisherStatus, ...]) -> Iterable[str]:
         "publisher_state", "Worst state of its queues.", "publisher", QUEUE_STATES,
         ((each.name, each.state) for each in publishers),
     )  # fmt: skip
+    yield from _family("publisher_needs", "gauge", "1 while somebody has to do something about it.",
+                       [({"publisher": each.name}, each.needs) for each in publishers])  # fmt: skip
     yield from gauge("farm_packages", "Packages the slowest has not processed.", ((each, each.size) for each in known))
-    yield from gauge("farm_bytes", "Bytes of content in these.", ((each, each.length) for each in known))
+    yield from gauge("farm_bytes", "Bytes to fetch for these.", ((each, each.length) for each in known))
     yield from gauge("farm_seconds", "Age of the oldest of these.", ((each, each.oldest_s) for each in known))
     yield from gauge("farm_members", "Subscribers that count.", ((each, each.members) for each in farms))
 
@@ -122,12 +142,33 @@ def _topics(bounds: Mapping[str, Bounds]) -> Iterable[str]:
     yield from _family("topic_end_offset", "gauge", "The offset after the newest.", end)
 
 
-def _counted(counted: Mapping[str, Mapping[str, int]]) -> Iterable[str]:
-    """``NAME`` is a gauge, ``NAME_total`` a counter."""
+def _counted(counted: Mapping[str, Counted]) -> Iterable[str]:
+    """``NAME`` is a gauge, ``NAME_total`` a counter, unless it is a histogram."""
+    text = "Of the publisher in this process, since it started."
     for name in sorted({name for each in counted.values() for name in each}):
+        found = [({"publisher": publisher}, each[name]) for publisher, each in counted.items() if name in each]
         kind = "counter" if name.endswith("_total") else "gauge"
-        samples = [({"publisher": publisher}, float(each[name])) for publisher, each in counted.items() if name in each]
-        yield from _family(name, kind, "Of the publisher in this process, since it started.", samples)
+        figures = [(labels, float(value)) for labels, value in found if not isinstance(value, Histogram)]
+        yield from _family(name, kind, text, figures)
+        durations = [(labels, value) for labels, value in found if isinstance(value, Histogram)]
+        yield from _histograms(name, text, durations)
+
+
+def _histograms(name: str, text: str, found: Iterable[tuple[Labels, Histogram | None]]) -> Iterable[str]:
+    """Prometheus counts in each bucket those of the lesser ones, too."""
+    lines: list[str] = []
+    for labels, histogram in found:
+        if histogram is not None:
+            counts = (*histogram.counts, *repeat(0, len(BOUNDS_S) + 1))
+            totals = list(accumulate(counts[: len(BOUNDS_S) + 1]))
+            for bound, total in zip((*map(_number, BOUNDS_S), "+Inf"), totals, strict=True):
+                lines.append(f"callboard_{name}_bucket{_labels({**labels, 'le': bound})} {total}")
+            lines.append(f"callboard_{name}_sum{_labels(labels)} {histogram.sum_us / 1e6:.6f}")
+            lines.append(f"callboard_{name}_count{_labels(labels)} {totals[-1]}")
+    if lines:
+        yield f"# HELP callboard_{name} {text}"
+        yield f"# TYPE callboard_{name} histogram"
+        yield from lines
 
 
 def _states(
@@ -151,7 +192,7 @@ def _labels(labels: Labels) -> str:
 
 
 def _escaped(value: str) -> str:
-    return value.replace("\\", "\\\\").replace('"', '\\"').replace("\n", "\\n")
+    return escaped(value).replace("\\", "\\\\").replace('"', '\\"').replace("\n", "\\n")
 
 
 def _number(value: float) -> str:

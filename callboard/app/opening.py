@@ -5,19 +5,19 @@ import os
 import tempfile
 from pathlib import Path
 
-from callboard.actors.subscriber import SubscriberSettings
+from callboard.actors.subscriber.settings import SubscriberSettings
 from callboard.actors.world import AgentWorld
-from callboard.app.archived_records import archived_records
-from callboard.app.hooks import HookRunner
 from callboard.app.settings import BoardSettings
 from callboard.backends.blob_store import BlobStore
 from callboard.backends.blob_stores import open_blob_store
 from callboard.backends.log import Log
+from callboard.backends.path_patterns import PathPatterns
 from callboard.backends.registry import open_log
-from callboard.backends.repositories import open_repository
 from callboard.backends.tail import SharedTail
 from callboard.content.collection import Archived
+from callboard.content.target import Target
 from callboard.errors import ConfigError
+from callboard.messages.topics import PREFIX
 
 SQLITE = "sqlite:///"
 
@@ -39,11 +39,15 @@ def open_board_blobs(settings: BoardSettings) -> BlobStore:
 
 
 def blobs_place(settings: BoardSettings) -> str:
-    """Where the blobs are. Raises as ``open_board_blobs``."""
+    """Where the blobs are. Raises as ``open_board_blobs``.
+
+    Each prefix has a folder of its own: a collection removes what the log of its prefix does not need.
+    """
     if settings.blobs:
         return settings.blobs
     if settings.log.startswith(SQLITE):
-        return str(settings.base / settings.log.removeprefix(SQLITE) / "blobs")
+        name = "blobs" if settings.prefix == PREFIX else f"blobs-{settings.prefix}"
+        return str(settings.base / settings.log.removeprefix(SQLITE) / name)
     kind = settings.log.partition(":")[0]  # the rest may hold a password
     raise ConfigError(f"a log of kind {kind!r} needs a blob store beside it: set blobs to a folder, or s3://BUCKET")
 
@@ -51,11 +55,15 @@ def blobs_place(settings: BoardSettings) -> str:
 def records_for_blobs(settings: BoardSettings, log: Log) -> Archived | None:
     """The archived records whose blobs are not to be collected, if there is an archive."""
     place = settings.blobs_for
-    return archived_records(place, settings.base, log, settings.topics.package) if place else None
+    if not place:
+        return None
+    from callboard.app.archived_records import archived_records
+
+    return archived_records(place, settings.base, log, settings.topics.package)
 
 
 def subscriber_spool(name: str, repository: str, base: Path) -> Path:
-    """The folder for a subscriber's temporary files; the same one after a restart, so that it can be emptied."""
+    """How the folders for a subscriber's temporary files begin: the same after a restart, to find what is left."""
     identity = hashlib.sha256(f"{os.getuid()}\0{name}\0{(base / repository).absolute()}".encode()).hexdigest()[:16]
     return Path(tempfile.gettempdir()) / f"callboard-{identity}"
 
@@ -67,7 +75,7 @@ async def open_publisher_world(settings: BoardSettings) -> AgentWorld:
         log,
         blobs,
         Path(tempfile.gettempdir()),
-        exclude=settings.exclude,
+        patterns=settings.patterns,
         max_package_bytes=settings.publishing.max_package_bytes,
         archived=records_for_blobs(settings, log),
         owned=True,
@@ -84,11 +92,15 @@ def subscriber_world(
     log: Log, blobs: BlobStore, base: Path, subscriber: SubscriberSettings, *, owned: bool = False
 ) -> AgentWorld:
     """The world of a subscriber, of whose actors only the importer opens the repository."""
+    from callboard.app.hooks import HookRunner
+    from callboard.backends.repositories import open_repository
+
     return AgentWorld(
         log,
         blobs,
         subscriber_spool(subscriber.name, subscriber.repository, base),
-        repository=open_repository(subscriber.repository, base),
+        repository=Target(open_repository(subscriber.repository, base), subscriber.on_occupied),
+        patterns=PathPatterns(subscriber.include, subscriber.exclude),
         hooks=HookRunner(subscriber.hooks, subscriber.name, full_path(subscriber.repository, base), base),
         owned=owned,
     )

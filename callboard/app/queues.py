@@ -5,9 +5,13 @@ from collections.abc import Sequence
 
 from callboard.actors.agent import Agent
 from callboard.actors.publisher import roles
-from callboard.app.status import age_s, followed, log_end, member, queue_state
+from callboard.actors.publisher.following import after_trim
+from callboard.app.queue_pages import page, queues_of
+from callboard.app.queue_sizes import log_bounds, log_identity, queue_of
+from callboard.app.status import age_s, followed, judged, members, named, queue_state, subscriber_status
 from callboard.app.views import ErrorsView, FailedPackage, QueuedPackage, QueueView
-from callboard.backends.log import Log
+from callboard.backends.log import Bounds, Log
+from callboard.door.limits import OFFSET_MAX
 from callboard.errors import LogUnavailable, NotAnswered, RequestRefused
 from callboard.messages.distribution import DiscoveryMessage, PackageStatusMessage, Status
 from callboard.messages.mailbox import (
@@ -15,9 +19,6 @@ from callboard.messages.mailbox import (
     ErrorsQuery,
     Member,
     PackageSummary,
-    QueuePage,
-    QueueQuery,
-    QueueSize,
     Sizes,
     SizesQuery,
 )
@@ -34,57 +35,21 @@ def entry_id(topic: str, offset: int) -> str:
 def entry_offset(topic: str, entry: str) -> int:
     """The offset in an entry's id. Raises ``RequestRefused`` if it is none of this topic."""
     name, _, offset = entry.rpartition("@")
-    if name != topic or not offset.isascii() or not offset.isdigit():
+    if name != topic or not (offset.isascii() and offset.isdigit()) or int(offset) > OFFSET_MAX:
         raise RequestRefused(f"{entry!r} is no entry of a queue; such an id is like {entry_id(topic, 17)}")
     return int(offset)
 
 
-def queues_of(subscriber: Member, publisher: str) -> tuple[str, ...]:
-    """The publishers whose packages are meant: this one's, or all that it follows if none is named.
-
-    Raises ``RequestRefused`` when it does not follow the publisher.
-    """
-    follows = followed(subscriber)
-    if publisher and follows != ("",) and publisher not in follows:
-        name = subscriber.announcement.subscriber
-        raise RequestRefused(f"subscriber {name!r} does not follow {publisher!r}, only {', '.join(follows)}")
-    return (publisher,) if publisher else follows
-
-
-async def page(
-    agent: Agent, subscriber: Member, publisher: str, skip: int, limit: int, end: int, timeout_s: float
-) -> QueuePage:
-    """One page of the subscriber's queue; ``end`` is from ``log_end``.
-
-    Raises ``RequestRefused`` when it does not follow the publisher, ``LogUnavailable`` when the log cannot be read.
-    """
-    names = queues_of(subscriber, publisher)
-    if len(names) > 1:
-        name = subscriber.announcement.subscriber
-        raise RequestRefused(f"subscriber {name!r} follows {', '.join(names)}; name one of these publishers")
-    after = subscriber.announcement.offset
-    query = QueueQuery(after=after, publisher=names[0], skip=skip, limit=limit, end=end)
-    found = await agent.ask(roles.QUEUE_CACHE, query, timeout_s)
-    assert isinstance(found, QueuePage)
-    if found.problem:
-        raise LogUnavailable(found.problem)
-    return found
-
-
 async def newest_queued(
-    agent: Agent, subscribers: Sequence[Member], publisher: str, end: int, timeout_s: float
+    agent: Agent, subscribers: Sequence[Member], publisher: str, bounds: Bounds, timeout_s: float
 ) -> list[int]:
-    """The newest offset in the queue of each, -1 for an empty one; ``end`` is from ``log_end``.
+    """The newest offset in the queue of each, -1 for an empty one; the bounds are from ``log_bounds``.
 
     Raises as ``page``, and ``NotAnswered`` if it cannot be told in time whether a queue is empty.
     """
     names = [queues_of(each, publisher) for each in subscribers]
-    wanted = [
-        QueueSize(publisher=name, after=each.announcement.offset)
-        for each, its in zip(subscribers, names, strict=True)
-        for name in its
-    ]
-    query, deadline = SizesQuery(queues=tuple(wanted), end=end), _deadline(timeout_s)
+    wanted = [queue_of(each, bounds, name) for each, its in zip(subscribers, names, strict=True) for name in its]
+    query, deadline = SizesQuery(queues=tuple(wanted), end=bounds.end), _deadline(timeout_s)
     while True:  # an answer takes as long as it helps to wait, up to half a second
         found = await agent.ask(roles.QUEUE_CACHE, query, timeout_s)
         assert isinstance(found, Sizes)
@@ -97,15 +62,15 @@ async def newest_queued(
 
 
 async def queued_at(
-    agent: Agent, subscriber: Member, publisher: str, place: int, end: int, timeout_s: float
+    agent: Agent, subscriber: Member, publisher: str, place: int, bounds: Bounds, timeout_s: float
 ) -> int | None:
     """The offset at this place of the subscriber's queue, 0 being its head; None if the queue is shorter.
 
-    Raises as ``page``, and ``NotAnswered`` if that cannot be told in time. ``end`` is from ``log_end``.
+    Raises as ``page``, and ``NotAnswered`` if that cannot be told in time.
     """
     deadline = _deadline(timeout_s)
     while True:  # as above; of a queue that is not counted the first packages are known
-        found = await page(agent, subscriber, publisher, place, 1, end, timeout_s)
+        found = await page(agent, subscriber, publisher, place, 1, bounds, timeout_s)
         if found.packages or not found.queue.uncounted:
             return found.packages[0].offset if found.packages else None
         _check_time(deadline, timeout_s)
@@ -132,11 +97,15 @@ async def queue(
     timeout_s: float,
 ) -> QueueView:
     """One page of what the subscriber has not processed; ``topic`` is the package topic."""
-    target, end = await asyncio.gather(member(agent, subscriber, timeout_s), log_end(log, topic))
-    found = await page(agent, target, publisher, skip, limit, end, timeout_s)
+    log_id = await log_identity(log, topic)
+    known, bounds = await asyncio.gather(members(agent, log_id, timeout_s), log_bounds(log, topic))
+    target = named(known, subscriber)
+    found = await page(agent, target, publisher, skip, limit, bounds, timeout_s)
     head = target.announcement.head_offset
     if head < 0 and found.packages and not skip and len(followed(target)) == 1 and publisher in ("", *followed(target)):
         head = found.packages[0].offset  # a version that does not announce it
+    fleet = {each.announcement.subscriber: subscriber_status(each, (), (), now_ns) for each in known}
+    row = judged(subscriber_status(after_trim(target, bounds.first), [found.queue], (), now_ns), fleet)
     return QueueView(
         subscriber=subscriber,
         publisher=publisher,
@@ -149,6 +118,7 @@ async def queue(
             for summary in found.packages
         ),
         uncounted=found.queue.uncounted,
+        troubles=row.troubles,
     )
 
 

@@ -63,8 +63,9 @@ async def resend(
     )
     [appended] = await log.append(topic, [new])
     return Package(
-        package_id, appended, message.kind.name, message.publisher, message.paths, message.length, message.entries
-    )
+        package_id, appended, message.kind.name, message.publisher, message.paths,
+        length=message.fetched_bytes, entries=message.entries,
+    )  # fmt: skip
 
 
 def touch(one: PackageMessage, other: PackageMessage) -> bool:

@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from callboard.actors.subscriber import bookkeeping
-from callboard.app.seeding import held, ledger_of, origin_of
+from callboard.app.seeding import ledger_of, origin_of
 from callboard.backends.log import Log
 from callboard.errors import OffsetOutOfRange
 from callboard.messages import codec
@@ -26,8 +26,7 @@ async def reset(log: Log, topic: str, repository: str, base: Path, to: int | Non
 
     Raises ``OffsetOutOfRange`` for an offset that is not on the log, ``RepositoryBusy`` while the subscriber runs.
     """
-    await origin_of(repository, base)
-    async with held(repository, base) as (open_repository, stored):
+    async with origin_of(repository, base) as (open_repository, stored):
         ledger = ledger_of(repository, stored)
         fresh = Ledger(instance=secrets.token_hex(16), subscriber=ledger.subscriber)
         if to is not None:

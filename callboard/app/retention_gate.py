@@ -5,8 +5,10 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Literal
 
+from callboard.actors.publisher.following import is_elsewhere
+from callboard.actors.shortening.roll_call import LastWord, RollCall
 from callboard.app.archive_tip import ArchiveTip, read_tip
-from callboard.app.roll_call import LastWord, RollCall
+from callboard.app.archive_word import tell_log
 from callboard.backends.log import Log, Retention
 from callboard.errors import OffsetOutOfRange, RequestRefused, SchemaTooNew, Undecodable
 from callboard.messages.distribution import CommandMessage
@@ -48,6 +50,7 @@ class RetentionGate:
         self._policy = policy
         self._topics = topics
         self._roll = RollCall(topics.discovery)
+        self._told: ArchiveTip | None = None
 
     @property
     def is_open(self) -> bool:
@@ -76,12 +79,23 @@ class RetentionGate:
         members = await self._counted(log, now_ns)
         if members:
             kept[self._topics.discovery] = min(word.offset for word in members.values())
-        pending = await _first_pending(log, self._topics.command, members)
+        log_id = await log.identity(self._topics.package)
+        pending = await _first_pending(log, self._topics.command, members, log_id)
         if pending is not None:
             kept[self._topics.command] = pending
         for topic, following in (await self._archived(log)).items():
             kept[topic] = min(kept.get(topic, following), following)
         return kept
+
+    async def tell_log(self, log: Log, now_ns: int) -> None:
+        """If the archive counts, say on the log how far it is, whenever that has changed. Raises ``RequestRefused``."""
+        if self._policy.kind != "archive":
+            return
+        tip = self._tip(await log.identity(self._topics.package))
+        if tip != self._told:
+            archived = {**tip.topics, self._topics.package: tip.offset + 1}
+            await tell_log(log, self._topics.discovery, str(self._policy.archive_tip), archived, now_ns)
+            self._told = tip
 
     async def _archived(self, log: Log) -> Mapping[str, int]:
         """From which offset on the topics beside that of packages are not archived, if that matters."""
@@ -138,17 +152,20 @@ def _needed(word: LastWord, first: int, log_id: str) -> int:
     return max(needed, first)
 
 
-async def _first_pending(log: Log, topic: str, members: Mapping[str, LastWord]) -> int | None:
+async def _first_pending(log: Log, topic: str, members: Mapping[str, LastWord], log_id: str) -> int | None:
     """The first command that its subscriber has not obeyed yet; None if there is none."""
     start, end = await log.bounds(topic)
+    heard = {
+        name: -1 if is_elsewhere(word.announcement, log_id) else word.announcement.command_offset
+        for name, word in members.items()
+    }
     while start < end and (found := await log.read(topic, start)):
         for record in found:
             try:
                 command = open_record(record, CommandMessage)
             except (SchemaTooNew, Undecodable):
                 continue  # its subscriber says that it cannot read it, and goes by the next one
-            word = members.get(command.subscriber)
-            if word is not None and word.announcement.command_offset < record.offset:
+            if heard.get(command.subscriber, record.offset) < record.offset:
                 return record.offset
         start = found[-1].offset + 1
     return None

@@ -4,7 +4,7 @@ import asyncio
 import secrets
 import tempfile
 from collections.abc import AsyncIterator, Iterable
-from contextlib import asynccontextmanager
+from contextlib import AsyncExitStack, asynccontextmanager
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -16,7 +16,8 @@ from callboard.backends.repositories import open_repository
 from callboard.backends.repository import Operation, Put, Repository
 from callboard.content.package import open_package
 from callboard.content.snapshot import read_snapshot, write_snapshot
-from callboard.errors import RepositoryUnavailable, RequestRefused, Undecodable
+from callboard.content.target import Target
+from callboard.errors import RepositoryOccupied, RepositoryUnavailable, RequestRefused, Undecodable
 from callboard.messages import codec
 from callboard.messages.ledger import Ledger
 
@@ -43,8 +44,7 @@ class SnapshotTaken:
 
 async def take_snapshot(repository: str, target: Path, base: Path, now_ns: int) -> SnapshotTaken:
     """Write a snapshot of a repository whose subscriber does not run."""
-    await origin_of(repository, base)
-    async with held(repository, base) as (source, stored):
+    async with origin_of(repository, base) as (source, stored):
         ledger = ledger_of(repository, stored)
         taken = await asyncio.to_thread(write_snapshot, source, stored, target, now_ns)
         return SnapshotTaken(str(target), ledger.subscriber, ledger.offset, taken.length)
@@ -52,8 +52,7 @@ async def take_snapshot(repository: str, target: Path, base: Path, now_ns: int) 
 
 async def seed_from_repository(log: Log, topic: str, name: str, into: str, origin: str, base: Path) -> Seeded:
     """Copy content and position of a repository whose subscriber does not run, of whatever kind the two are."""
-    await origin_of(origin, base)
-    async with held(origin, base) as (source, stored):
+    async with origin_of(origin, base) as (source, stored):
         ledger = ledger_of(origin, stored)
         await _check_position(log, topic, ledger)
         entries = await asyncio.to_thread(lambda: list(source.entries("/", deep=True)))
@@ -76,24 +75,32 @@ async def seed_from_snapshot(log: Log, topic: str, name: str, into: str, snapsho
 @asynccontextmanager
 async def held(repository: str, base: Path) -> AsyncIterator[tuple[Repository, bytes]]:
     """The repository and its ledger. Nobody else has it meanwhile; ``RepositoryBusy`` while a subscriber runs."""
-    opened = open_repository(repository, base)
+    opened = Target(open_repository(repository, base))
     try:
         yield opened, await opened.open()
     finally:
         await opened.close()
 
 
-async def origin_of(repository: str, base: Path) -> None:
-    """Raise ``RequestRefused`` unless the repository is there: to open it would create it."""
+@asynccontextmanager
+async def origin_of(repository: str, base: Path) -> AsyncIterator[tuple[Repository, bytes]]:
+    """The same for a repository that is there: to open another would create it. Raises ``RequestRefused``."""
     await asyncio.to_thread(lambda: list(open_repository(repository, base).entries("/", deep=False)))
+    async with AsyncExitStack() as stack:
+        try:
+            origin = await stack.enter_async_context(held(repository, base))
+        except RepositoryOccupied:
+            ledger_of(repository, b"")
+            raise
+        yield origin
 
 
 async def _fill(into: str, base: Path, operations: Iterable[Operation], name: str, ledger: Ledger) -> None:
     """Content and ledger in one transaction: it is seeded, or empty. Only an empty repository is taken."""
     async with held(into, base) as (repository, stored):
-        if stored or await asyncio.to_thread(lambda: len(list(repository.entries("/", deep=True)))) > 1:
-            raise RequestRefused(f"{without_password(into)} is not empty; choose a new repository, or empty this one")
-        adopted = bookkeeping.adopt(ledger, name, secrets.token_hex(16))
+        if stored:
+            raise RequestRefused(f"{without_password(into)} is a subscriber's already; choose a new repository")
+        adopted = bookkeeping.cloned(ledger, name, secrets.token_hex(16))
         await repository.apply(operations, codec.encode(adopted))
 
 

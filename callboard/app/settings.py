@@ -3,9 +3,11 @@
 from dataclasses import dataclass, field
 from pathlib import Path
 
+from callboard.actors.shortening.limits import ShorteningLimits
 from callboard.app.publishing import Publishing
+from callboard.backends.path_patterns import PathPatterns
 from callboard.backends.repositories.folder_source import EXCLUDED
-from callboard.messages.topics import Topics
+from callboard.messages.topics import PREFIX, Topics
 
 
 @dataclass(frozen=True, slots=True)
@@ -20,12 +22,25 @@ class BoardSettings:
     log: str
     blobs: str = ""
     base: Path = field(default_factory=Path.cwd)
-    prefix: str = "callboard"
+    prefix: str = PREFIX
     exclude: tuple[str, ...] = EXCLUDED
     blob_grace_s: float = 0.0
     publishing: Publishing = field(default_factory=Publishing)
     archive: str = ""
     blobs_for: str = ""
+    include: tuple[str, ...] = ()
+
+    @property
+    def patterns(self) -> PathPatterns:
+        """What publishers ship of a source."""
+        return PathPatterns(self.include, self.exclude)
+
+    @property
+    def shortening(self) -> ShorteningLimits | None:
+        """What stays of the topics that subscribers write. To whom the log goes as far back as its archive, that is no
+        measure of how long they are.
+        """
+        return None if self.archive else ShorteningLimits()
 
     @property
     def topics(self) -> Topics:

@@ -1,18 +1,20 @@
 """Who has what, who has not, and why not: put together from the fleet, its queues and its errors."""
 
 import asyncio
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 
 from callboard.actors.agent import Agent
 from callboard.actors.publisher import roles
-from callboard.actors.publisher.following import counts
+from callboard.actors.publisher.following import after_trim, counts, is_elsewhere, on_log
 from callboard.app.farm import publisher_status
-from callboard.app.remedies import troubles
-from callboard.app.views import BoardStatus, HeldUp, SubscriberStatus
+from callboard.app.queue_sizes import log_bounds, log_identity, queue_of, sizes
+from callboard.app.remedies import needs, publisher_troubles, troubles
+from callboard.app.views import BoardStatus, HeldUp, PublisherStatus, SubscriberStatus
 from callboard.backends.log import Log
-from callboard.errors import LogError, RequestRefused
+from callboard.door.names import unknown
 from callboard.messages.distribution import State
+from callboard.messages.event import replaced
 from callboard.messages.mailbox import (
     ErrorCount,
     ErrorsPage,
@@ -22,38 +24,35 @@ from callboard.messages.mailbox import (
     Liveness,
     Member,
     QueueSize,
-    Sizes,
-    SizesQuery,
 )
 
 BLOCKED_ATTEMPTS = 3
 """A head that failed so often makes its queue ``blocked``: a passing error should alarm nobody."""
 
-COUNT_S = 5.0
-"""So long does a status wait for queues to be counted, which a publisher that has just started must do. It says what is
-known by then: some hundred thousand packages, and the rest with the next one, unless the publisher ends."""
 
-
-async def fleet(agent: Agent, timeout_s: float) -> FleetView:
-    """Every subscriber ever heard of."""
+async def fleet(agent: Agent, log_id: str, timeout_s: float) -> FleetView:
+    """Every subscriber ever heard of, as it is to be seen on the package log ``log_id``."""
     view = await agent.ask(roles.FLEET, FleetQuery(), timeout_s)
     assert isinstance(view, FleetView)
-    return view
+    return replaced(view, members=tuple(on_log(each, log_id) for each in view.members))
 
 
-async def members(agent: Agent, timeout_s: float) -> tuple[Member, ...]:
-    """Every subscriber ever heard of."""
-    return (await fleet(agent, timeout_s)).members
+async def members(agent: Agent, log_id: str, timeout_s: float) -> tuple[Member, ...]:
+    """Every subscriber ever heard of, as it is to be seen on the package log ``log_id``."""
+    return (await fleet(agent, log_id, timeout_s)).members
 
 
-async def member(agent: Agent, subscriber: str, timeout_s: float) -> Member:
+async def member(agent: Agent, subscriber: str, log_id: str, timeout_s: float) -> Member:
     """The subscriber of this name. Raises ``RequestRefused`` if it was never heard of."""
-    known = await members(agent, timeout_s)
-    for candidate in known:
-        if candidate.announcement.subscriber == subscriber:
-            return candidate
-    names = ", ".join(sorted(candidate.announcement.subscriber for candidate in known)) or "none yet"
-    raise RequestRefused(f"no subscriber {subscriber!r} was ever heard of on this log; known: {names}")
+    return named(await members(agent, log_id, timeout_s), subscriber)
+
+
+def named(known: Iterable[Member], subscriber: str) -> Member:
+    """The one of this name. Raises ``RequestRefused`` if it was never heard of."""
+    by_name = {candidate.announcement.subscriber: candidate for candidate in known}
+    if subscriber not in by_name:
+        raise unknown("subscriber", subscriber, by_name)
+    return by_name[subscriber]
 
 
 def followed(member: Member) -> tuple[str, ...]:
@@ -61,53 +60,44 @@ def followed(member: Member) -> tuple[str, ...]:
     return member.announcement.configuration.follows or ("",)
 
 
-async def log_end(log: Log, topic: str) -> int:
-    """Where the topic of packages ends now, so that an answer about queues has all that was published before.
-
-    0 if the log cannot tell: what is known of it has to do.
-    """
-    try:
-        return (await log.bounds(topic)).end
-    except LogError:
-        return 0
-
-
-async def sizes(agent: Agent, wanted: Iterable[QueueSize], end: int, timeout_s: float) -> Sizes:
-    """The sizes of these queues, in their order; none at all when there is a ``problem``. Those that are not counted
-    within ``COUNT_S`` have something ``uncounted``. ``end`` is from ``log_end``.
-    """
-    query, loop = SizesQuery(queues=tuple(wanted), end=end), asyncio.get_running_loop()
-    deadline = loop.time() + min(timeout_s, COUNT_S)
-    while True:  # an answer takes as long as it helps to wait, up to half a second
-        found = await agent.ask(roles.QUEUE_CACHE, query, timeout_s)
-        assert isinstance(found, Sizes)
-        if found.problem or loop.time() >= deadline or not any(queue.uncounted for queue in found.queues):
-            return found
-
-
 async def board_status(agent: Agent, log: Log, topic: str, now_ns: int, timeout_s: float) -> BoardStatus:
     """The whole board at this moment; ``topic`` is that of packages."""
-    view, end = await asyncio.gather(fleet(agent, timeout_s), log_end(log, topic))
-    wanted = [
-        QueueSize(publisher=publisher, after=member.announcement.offset)
-        for member in view.members
-        for publisher in followed(member)
-    ]
-    found = await sizes(agent, wanted, end, timeout_s)
+    log_id = await log_identity(log, topic)
+    view, bounds = await asyncio.gather(fleet(agent, log_id, timeout_s), log_bounds(log, topic))
+    placed = [member for member in view.members if not is_elsewhere(member.announcement, log_id)]
+    wanted = [queue_of(member, bounds, publisher) for member in placed for publisher in followed(member)]
+    found = await sizes(agent, wanted, bounds.end, timeout_s)
     errors = await agent.ask(roles.STATUS_WATCHER, ErrorsQuery(limit=0), timeout_s)
     assert isinstance(errors, ErrorsPage)
     answers = iter(found.queues)
     rows = []
     for member in view.members:
-        queues = [next(answers) for _ in followed(member)] if found.queues and not found.problem else []
+        known = found.queues and not found.problem and member in placed
+        queues = [next(answers) for _ in followed(member)] if known else []
         name = member.announcement.subscriber
-        rows.append(_row(member, queues, [count for count in errors.counts if count.subscriber == name], now_ns))
+        its_errors = [count for count in errors.counts if count.subscriber == name]
+        rows.append(subscriber_status(after_trim(member, bounds.first), queues, its_errors, now_ns))
+    by_name = {row.name: row for row in rows}
+    rows = [judged(row, by_name) for row in rows]
     held_up = _held_up(view, now_ns)
     heard_of = {state.publisher for member in view.members for state in member.announcement.states}
-    named = {*found.publishers, *held_up, *heard_of}
-    publishers, problem = await publisher_status(agent, rows, named, now_ns, timeout_s)
-    publishers = tuple(replace(each, held_up=held_up.get(each.name, ())) for each in publishers)
+    names = {*found.publishers, *held_up, *heard_of}
+    publishers, problem = await publisher_status(agent, rows, names, bounds, now_ns, timeout_s)
+    publishers = tuple(
+        _judged_publisher(replace(each, held_up=held_up.get(each.name, ())), by_name) for each in publishers
+    )
     return BoardStatus(tuple(rows), publishers, found.problem or problem, (*_notes(view), *_counting(rows)))
+
+
+def judged(row: SubscriberStatus, fleet: Mapping[str, SubscriberStatus]) -> SubscriberStatus:
+    """The row with what stands in its way; ``fleet`` has the others by name."""
+    found = troubles(row, fleet)
+    return replace(row, troubles=found, needs=needs(found))
+
+
+def _judged_publisher(row: PublisherStatus, fleet: Mapping[str, SubscriberStatus]) -> PublisherStatus:
+    found = publisher_troubles(row, fleet)
+    return replace(row, troubles=found, needs=needs(found))
 
 
 def age_s(then_ns: int, now_ns: int) -> float:
@@ -153,12 +143,15 @@ def _counting(rows: Iterable[SubscriberStatus]) -> Iterable[str]:
             )
 
 
-def _row(member: Member, queues: list[QueueSize], errors: list[ErrorCount], now_ns: int) -> SubscriberStatus:
+def subscriber_status(
+    member: Member, queues: Sequence[QueueSize], errors: Sequence[ErrorCount], now_ns: int
+) -> SubscriberStatus:
+    """What a subscriber said, with the sizes of its queues and its errors; nothing judged yet."""
     said, configuration = member.announcement, member.announcement.configuration
     size = sum(queue.size for queue in queues) if queues else -1
     uncounted = max((queue.uncounted for queue in queues), default=0)
     running = member.liveness is Liveness.LIVE and said.import_started_ns > 0
-    row = SubscriberStatus(
+    return SubscriberStatus(
         name=said.subscriber,
         liveness=member.liveness.name.lower(),
         state=said.state.name.lower(),
@@ -192,12 +185,18 @@ def _row(member: Member, queues: list[QueueSize], errors: list[ErrorCount], now_
         on_give_up=configuration.on_give_up,
         golden=configuration.golden,
         follows=configuration.follows,
+        include=configuration.include,
+        exclude=configuration.exclude,
         counts=counts(member),
         repository=configuration.repository,
         instance=said.subscriber_instance,
         host=said.host,
         pid=said.pid,
         version=said.version,
+        hooks_due=said.hooks,
+        hook_offset=said.hook_offset,
+        hook_attempts=said.hook_attempts,
+        hook_error=said.hook_error,
+        left=said.left,
         uncounted=uncounted,
     )
-    return replace(row, troubles=troubles(row))

@@ -3,12 +3,12 @@
 import os
 import stat
 from collections.abc import Iterator, Mapping
-from contextlib import suppress
-from fnmatch import fnmatchcase
 from pathlib import Path
 from typing import NamedTuple
 
-from callboard.backends.paths import RESERVED, child_of, parent_of
+from callboard.backends.path_patterns import PathPatterns
+from callboard.backends.paths import child_of, parent_of
+from callboard.backends.repositories.descent import Descent
 from callboard.errors import RequestRefused
 
 
@@ -32,19 +32,18 @@ class Changes(NamedTuple):
     deleted: tuple[str, ...]
 
 
-def look_at(root: Path, exclude: tuple[str, ...]) -> dict[str, Look]:
-    """The tree as it is. Links are not followed, excluded names not there. Blocking.
+def look_at(root: Path, patterns: PathPatterns) -> dict[str, Look]:
+    """The tree as it is. Links are not followed; what the patterns leave out is not there. Blocking.
 
     Raises ``RequestRefused`` if it cannot be read.
     """
     try:
-        tree = {"/": _look(root.stat())}
-        if tree["/"].kind != stat.S_IFDIR:
-            raise RequestRefused(f"{root} is not a folder; correct what is to be watched")
-        tree.update(_below(root, exclude))
+        with Descent(root) as folders:
+            return dict(_entries(folders, patterns))
+    except NotADirectoryError as error:
+        raise RequestRefused(f"{error.filename} is not a folder; correct what is to be watched") from error
     except OSError as error:
         raise RequestRefused(f"{error.filename} cannot be read: {error.strerror}; repair it or exclude it") from error
-    return tree
 
 
 def changes(before: Tree, now: Tree) -> Changes:
@@ -63,20 +62,18 @@ def _differs(before: Look, now: Look) -> bool:
     return before != now
 
 
-def _below(root: Path, exclude: tuple[str, ...]) -> Iterator[tuple[str, Look]]:
+def _entries(tree: Descent, patterns: PathPatterns) -> Iterator[tuple[str, Look]]:
     ahead = ["/"]
     while ahead:
-        folder = ahead.pop()
-        with os.scandir(root / folder[1:]) as entries:
-            for entry in entries:
-                path = child_of(folder, entry.name)
-                if path == f"/{RESERVED}" or any(fnmatchcase(entry.name, pattern) for pattern in exclude):
-                    continue
-                with suppress(FileNotFoundError):  # it may vanish while we are looking
-                    look = _look(entry.stat(follow_symlinks=False))
-                    yield path, look
-                    if look.kind == stat.S_IFDIR:
-                        ahead.append(path)
+        path = ahead.pop()
+        try:
+            look = _look(tree.status(path))
+            names = tree.names(path) if look.kind == stat.S_IFDIR else []
+        except (FileNotFoundError, NotADirectoryError):
+            continue  # it may vanish or change while we are looking
+        if patterns.admits(path):
+            yield path, look
+        ahead += [child for name in names if patterns.leads(child := child_of(path, name))]
 
 
 def _look(status: os.stat_result) -> Look:

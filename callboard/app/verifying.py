@@ -15,6 +15,7 @@ from callboard.backends.blob_store import BlobStore
 from callboard.backends.log import Log
 from callboard.backends.repositories.folder import FolderRepository
 from callboard.backends.repository import Keep, Operation, Put
+from callboard.content.admission import patterns_of
 from callboard.content.ship import receive
 from callboard.content.survey import read_survey
 from callboard.errors import BlobError, PackageError, RequestRefused, SchemaTooNew
@@ -50,6 +51,8 @@ class Repair:
     paths: tuple[str, ...]
     offset: int = -1
     """Of the package that repairs; -1 if it was not shipped."""
+    source: str = ""
+    """What the packages that brought them were read from, which the one that repairs stands in for."""
 
 
 async def expected_tree(
@@ -57,7 +60,7 @@ async def expected_tree(
 ) -> tuple[ExpectedTree, list[str]]:
     """The fold of the packages up to the position, and what could not be folded."""
     statuses = await statuses_of(log, status, said.subscriber)
-    tree, problems = ExpectedTree(), list[str]()
+    tree, problems = ExpectedTree(patterns_of(said.configuration)), list[str]()
     first, end = await log.bounds(package)
     with tempfile.TemporaryDirectory(prefix="callboard-verify-") as spool:
         async for record in between(log, package, first, min(end, position + 1)):
@@ -104,10 +107,11 @@ def repairs(differences: Iterable[Difference]) -> Iterator[Repair]:
     """The packages that put it right: what is too much goes first, so that it is in nobody's way."""
     wrong = list(differences)
     for kind, is_meant in (("DELETE", _is_extra), ("ADD", _is_lacking)):
-        for publisher in sorted({each.publisher for each in wrong if is_meant(each)}):
-            paths = [each.path for each in wrong if is_meant(each) and each.publisher == publisher]
+        meant = [each for each in wrong if is_meant(each)]
+        for publisher, source in sorted({(each.publisher, each.source) for each in meant}):
+            paths = [each.path for each in meant if (each.publisher, each.source) == (publisher, source)]
             for start in range(0, len(paths), PATHS_A_PACKAGE):
-                yield Repair(publisher, kind, tuple(paths[start : start + PATHS_A_PACKAGE]))
+                yield Repair(publisher, kind, tuple(paths[start : start + PATHS_A_PACKAGE]), source=source)
 
 
 async def recover(

@@ -8,7 +8,9 @@ from typing import Any, Literal
 class Package:
     """A package on the log, or, with the ``state`` ``dropped``, none: there was nothing to ship, as ``reason`` says.
 
-    ``throttled_s`` is how many seconds the request was held up by the backlog of the subscriber ``throttled_by``.
+    ``length`` is how many bytes a subscriber has to fetch, blobs included. ``throttled_s`` is how many seconds the
+    request was held up by the backlog of the subscriber ``throttled_by``. ``expects`` are recipients that nobody has
+    heard of yet.
     """
 
     id: str
@@ -22,11 +24,13 @@ class Package:
     reason: str = ""
     throttled_s: float = 0.0
     throttled_by: str = ""
+    expects: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
 class QueuedPackage:
-    """A package in a queue. ``age_s`` is how long ago it was appended; ``problem`` says why it cannot be decoded.
+    """A package in a queue. ``age_s`` is how long ago it was appended; ``problem`` says why it cannot be decoded; and
+    ``length`` is how many bytes the subscriber has to fetch, blobs included.
 
     ``entry`` finds it again, see ``Callboard.queue_entry``. Only the head of the queue can have ``attempts``, and the
     ``error`` of the last one.
@@ -50,11 +54,32 @@ class QueuedPackage:
 
 
 @dataclass(frozen=True, slots=True)
+class Remedy:
+    """A command that can be typed, and what it does."""
+
+    command: str
+    does: str
+
+
+@dataclass(frozen=True, slots=True)
+class Trouble:
+    """Why somebody does not move or what was left behind, in words, and what can be done about it.
+
+    ``needs`` says that it does not end by itself: somebody has to do something.
+    """
+
+    what: str
+    remedies: tuple[Remedy, ...] = ()
+    needs: bool = True
+
+
+@dataclass(frozen=True, slots=True)
 class QueueView:
-    """The packages that a subscriber has not processed: how many, how old the oldest, and one page of them.
+    """The packages for a subscriber that it has not processed: how many, how old the oldest, and one page of them.
 
     ``state`` is ``idle``, ``running`` or ``blocked``, as ``SubscriberStatus.queue``. While a long queue is counted,
-    ``size`` and ``length`` are what is counted of it, and ``uncounted`` offsets are still to be looked at.
+    ``size`` and ``length`` are what is counted of it, and ``uncounted`` offsets are still to be looked at. ``troubles``
+    say why it does not move.
     """
 
     subscriber: str
@@ -65,22 +90,7 @@ class QueueView:
     oldest_s: float
     packages: tuple[QueuedPackage, ...]
     uncounted: int = 0
-
-
-@dataclass(frozen=True, slots=True)
-class Remedy:
-    """A command that can be typed, and what it does."""
-
-    command: str
-    does: str
-
-
-@dataclass(frozen=True, slots=True)
-class Trouble:
-    """Why a subscriber does not move or what it left behind, in words, and what can be done about it."""
-
-    what: str
-    remedies: tuple[Remedy, ...] = ()
+    troubles: tuple[Trouble, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -95,7 +105,9 @@ class SubscriberStatus:
     ``seen_s`` is how long ago it was last heard of, ``next_try_s`` in how long it tries again, ``importing_s`` how
     long the import at the head takes by now. ``errors`` counts its error queue, the ``held`` ones and those with
     failed ``hooks`` included; ``errors_dropped`` further ones that memory has no room for. ``counts`` tells whether
-    anybody waits for it.
+    anybody waits for it. ``hooks_due`` counts the packages whose hook after the import has not succeeded yet; the first
+    that failed is at ``hook_offset``, -1 for none. ``left`` are the newest offsets that it is past and that are not
+    finished. ``needs`` tells whether somebody has to do something, and ``troubles`` why and what.
     """
 
     name: str
@@ -137,8 +149,21 @@ class SubscriberStatus:
     host: str
     pid: int
     version: str
+    hooks_due: int = 0
+    hook_offset: int = -1
+    hook_attempts: int = 0
+    hook_error: str = ""
+    left: tuple[int, ...] = ()
+    needs: bool = False
     troubles: tuple[Trouble, ...] = ()
     uncounted: int = 0
+    include: tuple[str, ...] = ()
+    exclude: tuple[str, ...] = ()
+
+
+def shown_state(row: SubscriberStatus) -> str:
+    """What it says it is, as long as it is heard of."""
+    return row.state if row.liveness == "live" else row.liveness
 
 
 @dataclass(frozen=True, slots=True)
@@ -182,6 +207,7 @@ class PublisherStatus:
 
     ``state`` is ``idle`` when every subscriber that counts has everything, ``blocked`` when the queue of one is, else
     ``running``. A farm queue is missing where nobody counts; ``left_out`` are those that do not: stopped or gone.
+    ``needs`` and ``troubles`` as in ``SubscriberStatus``.
     """
 
     name: str
@@ -190,6 +216,8 @@ class PublisherStatus:
     published: FarmQueue | None
     left_out: tuple[str, ...] = ()
     held_up: tuple[HeldUp, ...] = ()
+    needs: bool = False
+    troubles: tuple[Trouble, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)

@@ -7,6 +7,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
+from callboard.backends.file_locks import lock_holder
 from callboard.errors import CallboardError, RepositoryBusy
 
 _FIXES = {
@@ -22,7 +23,8 @@ _FIXES = {
     errno.EBUSY: "unmount what is mounted there",
     errno.EXDEV: "keep it on one file system",
     errno.ENAMETOOLONG: "use a root with a shorter path",
-    errno.ENOTDIR: "choose a path that is a folder",
+    errno.ENOTDIR: "choose a path that is a folder, and no link below the root",
+    errno.ELOOP: "remove that link",
 }
 
 
@@ -53,8 +55,10 @@ def sync_folder(folder: Path) -> None:
         os.close(descriptor)
 
 
-def take_lock(path: Path, locked: Path) -> int:
+def take_lock(path: Path, locked: Path, folder: int | None = None) -> int:
     """Lock the file, on behalf of ``locked``, for as long as the returned descriptor is open.
+
+    ``folder`` is a descriptor of the one that the file is in. A link in the file's place is refused.
 
     The kernel lets go of it when the process dies, so a lock is never stale; the file itself is never
     removed, since two processes could then lock two files of the same name.
@@ -63,13 +67,19 @@ def take_lock(path: Path, locked: Path) -> int:
         RepositoryBusy: naming the process that has it.
         OSError: the file cannot be created.
     """
-    descriptor = os.open(path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
+    flags = os.O_RDWR | os.O_CREAT | os.O_NOFOLLOW | os.O_CLOEXEC
+    try:
+        descriptor = os.open(path if folder is None else path.name, flags, 0o600, dir_fd=folder)
+    except OSError as error:
+        error.filename = str(path)
+        raise
     try:
         fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
         os.ftruncate(descriptor, 0)
         write_all(descriptor, b"%d\n" % os.getpid())
     except BlockingIOError:
-        holder = os.read(descriptor, 20).decode("ascii", "replace").strip() or "unknown"
+        named = os.read(descriptor, 20).decode("ascii", "replace").strip()
+        holder = lock_holder(os.fstat(descriptor)) or (named if named.isdecimal() else "unknown")
         os.close(descriptor)
         raise RepositoryBusy(
             f"{locked} is open in process {holder}; stop that one or choose another repository"

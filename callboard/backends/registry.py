@@ -4,8 +4,6 @@ from collections.abc import Callable
 from pathlib import Path
 
 from callboard.backends.log import Log
-from callboard.backends.logs.memory import MemoryLog
-from callboard.backends.logs.sqlite import SqliteLog
 from callboard.backends.offered import LOGS, offered
 from callboard.errors import ConfigError
 
@@ -43,6 +41,8 @@ def open_log(url: str, base: Path) -> Log:
 def _open_memory(url: str, _: Path) -> Log:
     if url not in ("memory:", "memory://"):
         raise ConfigError(f"{url!r} says more than a log in memory can take; write memory:")
+    from callboard.backends.logs.memory import MemoryLog
+
     return MemoryLog()
 
 
@@ -53,6 +53,8 @@ def _open_sqlite(url: str, base: Path) -> Log:
             f"{url!r} names no folder; write sqlite:///./board.db, "
             "or sqlite:////var/lib/board.db for an absolute path"
         )
+    from callboard.backends.logs.sqlite import SqliteLog
+
     return SqliteLog(base / path)
 
 

@@ -99,12 +99,17 @@ class Repository(Source, Protocol):
     The ledger is opaque bytes; content and ledger change together or not at all, whatever dies when.
     """
 
-    async def open(self) -> bytes:
+    async def open(self, occupied: bool = False) -> bytes:
         """Take the repository for this process, finish or undo what a crash left, and return the ledger.
 
         May be called again at any time, to learn after an error which ledger holds. Empty bytes for a repository
-        never written. Raises ``RepositoryBusy`` while another instance has it, ``SchemaTooNew`` when a newer
-        version wrote it.
+        without a ledger; if such a one holds any content, that is not callboard's. It is then refused, and left as
+        it is, unless the caller says with ``occupied`` that it knows what to do about it.
+
+        Raises:
+            RepositoryOccupied: it has no ledger but holds something; or it is another program's, whatever is said.
+            RepositoryBusy: another instance has it.
+            SchemaTooNew: a newer version wrote it.
         """
         ...
 

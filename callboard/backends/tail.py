@@ -45,6 +45,11 @@ class SharedTail:
         self._closed = False
 
     @property
+    def below(self) -> Log:
+        """The log below, for whoever reads much that nobody else wants."""
+        return self._log
+
+    @property
     def capabilities(self) -> Capability:
         """Those of the log below."""
         return self._log.capabilities

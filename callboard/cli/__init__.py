@@ -13,7 +13,9 @@ def main() -> None:
     """
     _on_interrupt(signal.SIG_DFL)
     from callboard.cli.running import run
+    from callboard.cli.streams import open_streams
 
+    open_streams()
     _on_interrupt(signal.default_int_handler)
     try:
         code = run()

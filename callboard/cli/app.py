@@ -1,66 +1,148 @@
-"""The commands by their names."""
+"""The commands by their names; see ``command_group`` for how they are imported."""
 
-from importlib import metadata
-from typing import Annotated
+from typing import Annotated, Any
 
 import typer
 
-from callboard.cli import (
-    archive,
-    blobs,
-    chaos,
-    clear,
-    command,
-    delete,
-    demo,
-    doctor,
-    errors,
-    events,
-    explain,
-    forget,
-    init,
-    invalidate,
-    log,
-    metrics,
-    migrate,
-    pipeline,
-    pipeline_archive,
-    pipeline_collect,
-    pipeline_demo,
-    pipeline_export,
-    pipeline_rebuild,
-    publish,
-    publisher_log,
-    queue,
-    ready,
-    resend,
-    reset,
-    run_publisher,
-    run_subscriber,
-    seed,
-    simulate,
-    status,
-    test,
-    trim,
-    verify,
-)
+from callboard import __version__
+from callboard.cli.command_group import Entry, Group, group
 from callboard.cli.options import BoardOptions, with_board_options
 
-app = typer.Typer(no_args_is_help=True, pretty_exceptions_enable=False)
-run = typer.Typer(no_args_is_help=True)
-logs = typer.Typer(no_args_is_help=True)
-large = typer.Typer(no_args_is_help=True)
-pipelines = typer.Typer(no_args_is_help=True)
-archives = typer.Typer(no_args_is_help=True)
+# One line for each command. A test compares the help with the docstrings.
+COMMANDS: dict[str, Entry | Group] = {
+    "demo": Entry("demo:demo",
+        "Distribute a real tree to six subscribers while actors are being killed, and compare every byte.",
+        board=False),
+    "chaos": Entry("chaos:chaos",
+        "Strike a fleet's processes, server, network, disk and descriptors, and compare every byte at the end.",
+        board=False),
+    "simulate": Entry("simulate:simulate",
+        "Simulate fleets in which everything fails, and compare every repository, status and queue with a naive model.",
+        board=False),
+    "init": Entry("init:init",
+        "Write callboard.toml with every setting explained, unless it is there, and create the log.", changes=True),
+    "run": group("Run a subscriber or a publisher until it is stopped.", {
+        "subscriber": Entry("run_subscriber:subscriber",
+            "Run a subscriber: import every package into its repository until Ctrl-C or SIGTERM.", changes=True),
+        "publisher": Entry("run_publisher:publisher",
+            "Run a publisher: keep its views warm and the log within its retention, ship what is asked for or changed.",
+            changes=True),
+    }),
+    "publish": Entry("publish:publish",
+        "Ship a folder, or paths in it, as one package.", changes=True),
+    "delete": Entry("delete:delete",
+        "Have paths, and everything below them, removed from the subscribers.", changes=True),
+    "invalidate": Entry("invalidate:invalidate",
+        "Tell subscribers that paths changed, in order with content, for what they do then: their repositories stay.",
+        changes=True),
+    "test": Entry("test:send_test",
+        "Append a package that does nothing; with --wait, see that all live subscribers get past it.", changes=True),
+    "status": Entry("status:status",
+        "Show every subscriber and publisher: state, how far behind, why, and what can be done about it."),
+    "ready": Entry("ready:ready", "Tell whether a subscriber may serve: exit code 0 if it may, 1 if not (yet)."),
+    "queue": Entry("queue:queue",
+        "Show the packages that a subscriber, or the slowest one of a farm, has not processed yet, oldest first."),
+    "errors": Entry("errors:errors",
+        "Show the packages that subscribers gave up on, hold back, or could not finish, why, and what can be done."),
+    "events": Entry("events:events",
+        "Show what became of packages, as running publishers write it: the newest events, or those that come."),
+    "publisher-log": Entry("publisher_log:publisher_log",
+        "Show the newest lines of a publisher's log: errors that subscribers reported, and what all of them have."),
+    "clear": Entry("clear:clear",
+        "Have a subscriber treat queued packages as done, without importing them: all, unless told how many.",
+        changes=True),
+    "retry": Entry("command:retry",
+        "Have a subscriber try again now: what it waits for, has set aside, or gave up.", changes=True),
+    "skip": Entry("command:skip",
+        "Have a subscriber pass over one package for good, or dismiss one that it gave up.", changes=True),
+    "pause": Entry("command:pause", "Have a subscriber import nothing until it is told to resume.", changes=True),
+    "resume": Entry("command:resume", "Have a paused subscriber go on.", changes=True),
+    "throttle": Entry("command:throttle",
+        "Have a subscriber import no more packages a minute than this.", changes=True),
+    "forget": Entry("forget:forget",
+        "Forget a subscriber that never comes back: nothing waits for it any more. Its next word undoes it.",
+        changes=True),
+    "metrics": Entry("metrics:metrics",
+        "Print the figures of the board in the text format of Prometheus, such as for a node exporter's textfile."),
+    "log": group("Look at the log, or remove what is old from it.", {
+        "list": Entry("log:list_records",
+            "List the newest records, oldest first; those that cannot be decoded with the reason."),
+        "grep": Entry("log:grep", "Find records by their paths, users, publishers, subscribers, ids and reasons."),
+        "show": Entry("log:show", "Show one record: headers, message, and what is in a package."),
+        "export": Entry("log:export",
+            "Take the content of a package out of the log, or with --ndjson its records.", changes=True),
+        "resend": Entry("resend:resend",
+            "Send a package again: a new one with the same content, for all subscribers or only for some.",
+            changes=True),
+        "trim": Entry("trim:trim",
+            "Remove the oldest records: by the limits given, else by [retention] of the configuration.", changes=True),
+    }),
+    "verify": Entry("verify:verify",
+        "Compare what a subscriber has with what the log says it should have; exit with 1 if it differs."),
+    "repair": Entry("verify:repair",
+        "Ship exactly what differs to this one subscriber; then verify it again.", changes=True),
+    "explain": Entry("explain:explain",
+        "Say which package brought a path to a subscriber, and what became of the newer ones."),
+    "seed": Entry("seed:seed",
+        "Fill the repository of a new subscriber, with the position: it then imports only what came after that.",
+        changes=True),
+    "snapshot": Entry("seed:snapshot",
+        "Write content and position of a subscriber that does not run into one file, for `callboard seed`.",
+        changes=True),
+    "reset": Entry("reset:reset",
+        "Have a subscriber that does not run forget its position, or go on with another package; its content stays.",
+        changes=True),
+    "blobs": group("Look after large content.", {
+        "collect": Entry("blobs:collect",
+            "Find the blobs that no record on the log needs; what was put within janitor.grace_hours is spared.",
+            changes=True),
+    }),
+    "archive": group("Keep what is on the log in files, for as long as you like.", {
+        "run": Entry("archive:run",
+            "Archive what is new on the log, and end; to be run again and again, by a timer.", changes=True),
+        "status": Entry("archive:status", "Show what is archived, and how far behind the log it is."),
+        "verify": Entry("archive:verify", "Read the whole archive, and say what is missing or altered."),
+        "compact": Entry("archive:compact",
+            "Rewrite small files into large ones, and remove what was replaced more than a day ago.", changes=True),
+        "restore": Entry("archive:restore",
+            "Put the archive back on an empty log, under the same offsets; goes on where it was interrupted.",
+            changes=True),
+    }),
+    "pipeline": group("Jobs on the whole log and its archive, done by Spark.", {
+        "rebuild": Entry("pipeline_rebuild:rebuild",
+            "Rebuild every projection from the log: positions, queues, errors, latencies, failure rates.",
+            changes=True),
+        "queue-at": Entry("pipeline:queue_at",
+            "Show the queues as they were at an offset or a time; as they are if neither is given."),
+        "audit": Entry("pipeline:audit",
+            "Say who shipped a path and when, and which subscribers have it since when: as tables, and as HTML.",
+            changes=True),
+        "demo": Entry("pipeline_demo:demo",
+            "Archive a log, trim it, lose it, restore it; seed subscribers from it, compare every byte, and audit it.",
+            board=False),
+        "archive": Entry("pipeline_archive:archive",
+            "Archive what is new on the log, by tasks side by side; the same files as `callboard archive run`.",
+            changes=True),
+        "collect": Entry("pipeline_collect:collect",
+            "Put blobs under quarantine that no record on the log or in the archive needs; with --delete remove those.",
+            changes=True),
+        "export": Entry("pipeline_export:export",
+            "Ship a tree of any size as packages built side by side and published in order; goes on where it was.",
+            changes=True),
+    }),
+    "doctor": Entry("doctor:doctor",
+        "Check configuration, servers, clocks, permissions and the fleet; exit with 1 if anybody needs anything."),
+    "migrate": Entry("migrate:migrate",
+        "Bring the schema of a PostgreSQL log up to date. Stop the board's processes before.", changes=True),
+}  # fmt: skip
 
 
 def _show_version(wanted: bool) -> None:
     if wanted:
-        typer.echo(f"callboard {metadata.version('callboard')}")
+        typer.echo(f"callboard {__version__}")
         raise typer.Exit
 
 
-@app.callback()
 @with_board_options
 def callboard(
     _: BoardOptions,
@@ -71,60 +153,16 @@ def callboard(
     """Distributes content from publishers to subscribers through one persisted log, and says who has what."""
 
 
-# One line for each command.
-app.command()(demo.demo)
-app.command()(chaos.chaos)
-app.command()(simulate.simulate)
-app.command()(with_board_options(init.init))
-app.add_typer(run, name="run", help="Run a subscriber or a publisher until it is stopped.")
-run.command()(with_board_options(run_subscriber.subscriber))
-run.command()(with_board_options(run_publisher.publisher))
-app.command()(with_board_options(publish.publish))
-app.command()(with_board_options(delete.delete))
-app.command()(with_board_options(invalidate.invalidate))
-app.command("test")(with_board_options(test.send_test))
-app.command()(with_board_options(status.status))
-app.command()(with_board_options(ready.ready))
-app.command()(with_board_options(queue.queue))
-app.command()(with_board_options(errors.errors))
-app.command()(with_board_options(events.events))
-app.command("publisher-log")(with_board_options(publisher_log.publisher_log))
-app.command()(with_board_options(clear.clear))
-app.command()(with_board_options(command.retry))
-app.command()(with_board_options(command.skip))
-app.command()(with_board_options(command.pause))
-app.command()(with_board_options(command.resume))
-app.command()(with_board_options(command.throttle))
-app.command()(with_board_options(forget.forget))
-app.command()(with_board_options(metrics.metrics))
-app.add_typer(logs, name="log", help="Look at the log, or remove what is old from it.")
-logs.command("list")(with_board_options(log.list_records))
-logs.command()(with_board_options(log.grep))
-logs.command()(with_board_options(log.show))
-logs.command()(with_board_options(log.export))
-logs.command()(with_board_options(resend.resend))
-logs.command()(with_board_options(trim.trim))
-app.command()(with_board_options(verify.verify))
-app.command()(with_board_options(verify.repair))
-app.command()(with_board_options(explain.explain))
-app.command()(with_board_options(seed.seed))
-app.command()(with_board_options(seed.snapshot))
-app.command()(with_board_options(reset.reset))
-app.add_typer(large, name="blobs", help="Look after large content.")
-large.command("collect")(with_board_options(blobs.collect))
-app.add_typer(archives, name="archive", help="Keep what is on the log in files, for as long as you like.")
-archives.command()(with_board_options(archive.run))
-archives.command()(with_board_options(archive.status))
-archives.command()(with_board_options(archive.verify))
-archives.command()(with_board_options(archive.compact))
-archives.command()(with_board_options(archive.restore))
-app.add_typer(pipelines, name="pipeline", help="Jobs on the whole log and its archive, done by Spark.")
-pipelines.command()(with_board_options(pipeline_rebuild.rebuild))
-pipelines.command("queue-at")(with_board_options(pipeline.queue_at))
-pipelines.command()(with_board_options(pipeline.audit))
-pipelines.command()(pipeline_demo.demo)
-pipelines.command()(with_board_options(pipeline_archive.archive))
-pipelines.command()(with_board_options(pipeline_collect.collect))
-pipelines.command()(with_board_options(pipeline_export.export))
-app.command()(with_board_options(doctor.doctor))
-app.command()(with_board_options(migrate.migrate))
+class Root(Group):
+    """All commands."""
+
+    def __init__(self, **settings: Any) -> None:
+        super().__init__(**settings)
+        self.add(COMMANDS)
+
+
+app = typer.Typer(
+    cls=Root, no_args_is_help=True, rich_markup_mode=None, pretty_exceptions_enable=False,
+    context_settings={"max_content_width": 120},
+)  # fmt: skip
+app.callback()(callboard)

@@ -1,22 +1,19 @@
 """``callboard archive``: the log's records, kept in files for as long as one likes."""
 
 import asyncio
-from collections.abc import Callable, Coroutine, Iterator, Mapping
-from contextlib import contextmanager
+from collections.abc import Callable, Coroutine, Mapping
+from contextlib import AbstractContextManager
 from dataclasses import asdict
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, TypeVar
 
 import typer
-from rich.console import Console
-from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn
-from rich.text import Text
 
 from callboard.cli.board import board_settings, no_log, place
 from callboard.cli.exit_codes import FOUND, code_of
-from callboard.cli.logs import configure_logging
+from callboard.cli.logs import log_quietly
 from callboard.cli.options import BoardOptions, Json
-from callboard.cli.output import count, say, show, show_json, show_table, size
+from callboard.cli.output import count, say, show, show_json, show_table, size, text
 from callboard.config import Loaded
 from callboard.errors import ConfigError, TopicMissing
 
@@ -73,7 +70,7 @@ def status(options: BoardOptions, archive: Place = "", json: Json = False) -> No
         (
             (
                 state.topic, str(state.first), str(state.next), str(state.log_end), str(state.rows), str(state.files),
-                size(state.length), Text(state.problem, style="red") if state.problem else _holes(state.holes),
+                size(state.length), text(state.problem, style="red") if state.problem else _holes(state.holes),
             )
             for state in states
         ),
@@ -183,8 +180,15 @@ def archive_place(loaded: Loaded, said: str) -> str:
 def loaded_with_place(options: BoardOptions, said: str) -> tuple[Loaded, str]:
     """The configuration, and the archive's place; see ``archive_place``."""
     loaded = options.load()
-    configure_logging("debug" if options.verbose else "error", loaded.config.logging.format)
+    log_quietly(loaded.config.logging.format, verbose=options.verbose)
     return loaded, archive_place(loaded, said)
+
+
+def progress() -> AbstractContextManager[Callable[..., None]]:
+    """A bar on a terminal."""
+    from callboard.cli.screen import progress as bar
+
+    return bar("archive")
 
 
 def _done(loaded: Loaded, work: Coroutine[Any, Any, R]) -> R:
@@ -192,16 +196,6 @@ def _done(loaded: Loaded, work: Coroutine[Any, Any, R]) -> R:
         return asyncio.run(work)
     except TopicMissing:
         raise no_log(loaded.config) from None
-
-
-@contextmanager
-def progress() -> Iterator[Callable[[str, int, int], None]]:
-    """Shows a bar on a terminal, and nothing elsewhere."""
-    columns = (TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn(), TimeElapsedColumn())
-    console = Console(stderr=True)
-    with Progress(*columns, console=console, transient=True, disable=not console.is_terminal) as progress:
-        bar = progress.add_task("archive", total=None)
-        yield lambda topic, done, total: progress.update(bar, description=topic, completed=done, total=total)
 
 
 def _holes(holes: Any) -> str:

@@ -1,17 +1,19 @@
 """``callboard blobs``: what lies in the blob store, and the removal of what nobody needs."""
 
 from dataclasses import asdict
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from callboard.app.board import Callboard
 from callboard.cli.board import on_board
 from callboard.cli.clear import confirm
 from callboard.cli.exit_codes import FOUND
 from callboard.cli.options import BoardOptions, Json, Yes
 from callboard.cli.output import count, say, show, show_json, size
 from callboard.content.collection import BlobCollection
+
+if TYPE_CHECKING:
+    from callboard.app.board import Callboard
 
 
 def collect(
@@ -23,7 +25,7 @@ def collect(
     """Find the blobs that no record on the log needs; what was put within janitor.grace_hours is spared."""
     grace_s = options.load().config.janitor.grace_hours * 3600
 
-    async def work(board: Callboard) -> BlobCollection:
+    async def work(board: "Callboard") -> BlobCollection:
         if delete and not yes:
             found = await board.collect_blobs(delete=False, grace_s=grace_s)
             if found.unused:

@@ -1,34 +1,39 @@
-"""Opens the board that the options and the configuration say."""
+"""Opens the board that the options and the configuration say.
 
-import asyncio
+Every command imports this module, also for its help; what only the work needs is imported with it.
+"""
+
 import os
 from collections.abc import AsyncIterator, Callable, Coroutine
 from contextlib import asynccontextmanager
 from functools import partial
 from pathlib import Path
-from typing import Any, TypeVar
+from typing import TYPE_CHECKING, Any, TypeVar
 
-from callboard.app.board import Callboard
-from callboard.app.command_keys import read_command_key
-from callboard.app.publishing import Publishing
-from callboard.app.settings import BoardSettings
 from callboard.backends.passwords import without_password
-from callboard.cli.logs import configure_logging
+from callboard.cli.logs import configure_logging, log_quietly
 from callboard.cli.options import BoardOptions
-from callboard.cli.patience import patiently
-from callboard.config import Config, Loaded, PublisherSection
 from callboard.errors import ConfigError, TopicMissing
+from callboard.messages.topics import PREFIX
+
+if TYPE_CHECKING:
+    from callboard.app.board import Callboard
+    from callboard.app.publishing import Publishing
+    from callboard.app.settings import BoardSettings
+    from callboard.config import Config, Loaded, PublisherSection
 
 R = TypeVar("R")
+Work = Callable[["Callboard"], Coroutine[Any, Any, R]]
 
 
-def on_board(options: BoardOptions, work: Callable[[Callboard], Coroutine[Any, Any, R]], *, create: bool = False) -> R:
-    """Open the board, do the work, close the board; what the work returns.
+def on_board(options: BoardOptions, work: "Work[R]", *, create: bool | None = None) -> R:
+    """Open the board, do the work, close the board; what the work returns. See ``open_board``."""
+    import asyncio
 
-    Raises ``ConfigError`` if there is no log, unless it may be created.
-    """
+    from callboard.cli.patience import patiently
+
     loaded = options.load()
-    configure_logging("debug" if options.verbose else "error", loaded.config.logging.format)
+    log_quietly(loaded.config.logging.format, verbose=options.verbose)
 
     async def working() -> R:
         async with open_board(loaded, create=create) as board:
@@ -40,13 +45,17 @@ def on_board(options: BoardOptions, work: Callable[[Callboard], Coroutine[Any, A
     return asyncio.run(patient())
 
 
-def board_settings(loaded: Loaded) -> BoardSettings:
+def board_settings(loaded: "Loaded") -> "BoardSettings":
     """The settings of the board that the configuration says."""
+    from callboard.app.settings import BoardSettings
+
     config = loaded.config
-    return BoardSettings(config.log, config.blobs, loaded.base, config.prefix, config.publisher.exclude)
+    return BoardSettings(
+        config.log, config.blobs, loaded.base, config.prefix, config.publisher.exclude, include=config.publisher.include
+    )
 
 
-def configure_service_logging(options: BoardOptions, config: Config) -> Callable[[], None]:
+def configure_service_logging(options: BoardOptions, config: "Config") -> Callable[[], None]:
     """Set up logging for a command that runs on; what sets up the same in its processes."""
     configure = partial(configure_logging, "debug" if options.verbose else config.logging.level, config.logging.format)
     configure()
@@ -55,20 +64,25 @@ def configure_service_logging(options: BoardOptions, config: Config) -> Callable
 
 @asynccontextmanager
 async def open_board(
-    loaded: Loaded, *, create: bool, configure: Callable[[], None] | None = None, archive: str = ""
-) -> AsyncIterator[Callboard]:
+    loaded: "Loaded", *, create: bool | None = None, configure: Callable[[], None] | None = None, archive: str = ""
+) -> "AsyncIterator[Callboard]":
     """The open board, which reads from the archive what the log has no more, if one is given.
 
-    Raises ``ConfigError`` if there is no log, unless it may be created.
+    Raises ``ConfigError`` if there is none, unless ``create`` is true. If that is false, topics which a board that is
+    there lacks are made all the same; if it is None, nothing is.
     """
+    from callboard.app.board import Callboard
+    from callboard.app.command_keys import read_command_key
+
     config = loaded.config
     board = Callboard(
         config.log,
         blobs=config.blobs,
         runtime=config.runtime if configure else "embedded",  # a short command needs no processes
-        create=create,
+        create=bool(create),
         configure_logging=configure,
         prefix=config.prefix,
+        include=config.publisher.include,
         exclude=config.publisher.exclude,
         command_key=read_command_key(config.command_key) if config.command_key else None,
         publishing=_publishing(config.publisher, service=configure is not None),
@@ -79,15 +93,26 @@ async def open_board(
     try:
         await board.__aenter__()
     except TopicMissing:
-        raise no_log(config) from None
+        raise no_log(config, may_create=create is not None) from None
     try:
+        if create is False:
+            await board.ensure_topics()
         yield board
     finally:
         await board.close()
 
 
-def _publishing(section: PublisherSection, *, service: bool) -> Publishing:
+def add_configured_targets(board: "Callboard", config: "Config") -> None:
+    """Tell the board where the configured subscribers import to, so that it ships nothing from there."""
+    for section in (config.subscriber, *config.subscribers.values()):
+        if section.into:
+            board.territory.add_target(section.into)
+
+
+def _publishing(section: "PublisherSection", *, service: bool) -> "Publishing":
     """How publishers ship. A short command leaves telling of events to those that run on."""
+    from callboard.app.publishing import Publishing
+
     return Publishing(
         max_package_mb=section.max_package_mb,
         throttle_by=section.throttle_by,
@@ -98,9 +123,11 @@ def _publishing(section: PublisherSection, *, service: bool) -> Publishing:
     )
 
 
-def no_log(config: Config) -> ConfigError:
-    """The error for reading a log that is not there."""
-    return ConfigError(f"there is no log at {place(config.log)} yet; publish something or run `callboard init`")
+def no_log(config: "Config", *, may_create: bool = False) -> ConfigError:
+    """The error for using a log that is not there."""
+    how = "run `callboard init`, or say --create" if may_create else "run `callboard init`"
+    prefix = f" under the prefix {config.prefix!r}" if config.prefix != PREFIX else ""
+    return ConfigError(f"there is no log at {place(config.log)} yet{prefix}; {how}, or correct --log or callboard.toml")
 
 
 def place(where: str) -> str:

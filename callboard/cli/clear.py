@@ -1,11 +1,10 @@
 """``callboard clear``: have subscribers pass over what is queued."""
 
 import sys
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from callboard.app.board import Callboard
 from callboard.app.views import CommandResult
 from callboard.cli.board import on_board
 from callboard.cli.command import Author, Reason, Wait, report
@@ -13,18 +12,21 @@ from callboard.cli.options import BoardOptions, Json, PublisherName, Yes
 from callboard.cli.output import count
 from callboard.errors import RequestRefused
 
+if TYPE_CHECKING:
+    from callboard.app.board import Callboard
+
 
 def clear(
     options: BoardOptions,
     subscriber: Annotated[str, typer.Argument(metavar="[NAME]", help="The subscriber; it must be editable.")] = "",
     publisher: PublisherName = "",
     first: Annotated[
-        int | None, typer.Option(min=1, help="So many from the head of the queue, and all that is set aside.")
+        int | None, typer.Option(min=1, help="So many from the head (with all: of the farm), and what is set aside.")
     ] = None,
     up_to: Annotated[
         int | None, typer.Option(metavar="OFFSET", help="All up to this offset, also what is set aside.")
     ] = None,
-    all_editable: Annotated[bool, typer.Option("--all-editable", help="The queues of all editable ones.")] = False,
+    all_editable: Annotated[bool, typer.Option("--all-editable", help="All editable ones.")] = False,
     reason: Reason = "",
     author: Author = "",
     wait: Wait = 30.0,
@@ -34,14 +36,15 @@ def clear(
     """Have a subscriber treat queued packages as done, without importing them: all, unless told how many."""
     if bool(subscriber) is all_editable:
         raise RequestRefused("say which subscriber's queue to clear, or --all-editable")
-    if all_editable and (first is not None or up_to is not None):
-        raise RequestRefused("--all-editable clears whole queues; --first and --up-to are for one subscriber")
+    if all_editable and up_to is not None:
+        raise RequestRefused("--up-to is for one subscriber; of all editable ones clear everything, or the --first N")
 
-    async def work(board: Callboard) -> tuple[CommandResult, ...]:
+    async def work(board: "Callboard") -> tuple[CommandResult, ...]:
         if all_editable:
             if not yes:
-                confirm("have every editable subscriber skip all that it has queued?")
-            return await board.clear_all(publisher, reason=reason, author=author, timeout_s=wait)
+                which = f"the first {first} of what the slowest of them" if first else "all that it"
+                confirm(f"have every editable subscriber skip {which} has queued?")
+            return await board.clear_all(publisher, first=first, reason=reason, author=author, timeout_s=wait)
         if not yes:
             view = await board.queue(subscriber, publisher, limit=0)
             which = f"the first {first}" if first else f"those up to offset {up_to}" if up_to is not None else "all"

@@ -14,7 +14,7 @@ from callboard.cli.output import count, say, show, show_json
 Name = Annotated[str, typer.Argument(metavar="NAME", help="The subscriber.")]
 Reason = Annotated[str, typer.Option(help="For the record.")]
 Author = Annotated[str, typer.Option(metavar="WHO", help="For the record; you if not given.")]
-Force = Annotated[bool, typer.Option("--force", help="Also to a subscriber that was never heard of.")]
+Force = Annotated[bool, typer.Option("--force", help="Also for one that was never heard of, when it first comes.")]
 Wait = Annotated[float, typer.Option(metavar="SECONDS", min=0, help="How long to wait for it to obey.")]
 Offset = Annotated[int | None, typer.Argument(metavar="[OFFSET]", min=0, help="The package; the head if not given.")]
 
@@ -28,12 +28,11 @@ def retry(
     ] = False,
     reason: Reason = "",
     author: Author = "",
-    force: Force = False,
     wait: Wait = 30.0,
     json: Json = False,
 ) -> None:
     """Have a subscriber try again now: what it waits for, has set aside, or gave up."""
-    said = OrderOptions(reason=reason, author=author, force=force, timeout_s=wait)
+    said = OrderOptions(reason=reason, author=author, timeout_s=wait)
     work = on_board(options, lambda board: board.retry(subscriber, offset, without_golden=without_golden, **said))
     report(work, json=json)
 
@@ -44,12 +43,11 @@ def skip(
     offset: Offset = None,
     reason: Reason = "",
     author: Author = "",
-    force: Force = False,
     wait: Wait = 30.0,
     json: Json = False,
 ) -> None:
     """Have a subscriber pass over one package for good, or dismiss one that it gave up."""
-    said = OrderOptions(reason=reason, author=author, force=force, timeout_s=wait)
+    said = OrderOptions(reason=reason, author=author, timeout_s=wait)
     report(on_board(options, lambda board: board.skip(subscriber, offset, **said)), json=json)
 
 
@@ -72,12 +70,11 @@ def resume(
     subscriber: Name,
     reason: Reason = "",
     author: Author = "",
-    force: Force = False,
     wait: Wait = 30.0,
     json: Json = False,
 ) -> None:
     """Have a paused subscriber go on."""
-    said = OrderOptions(reason=reason, author=author, force=force, timeout_s=wait)
+    said = OrderOptions(reason=reason, author=author, timeout_s=wait)
     report(on_board(options, lambda board: board.resume(subscriber, **said)), json=json)
 
 

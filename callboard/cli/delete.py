@@ -7,7 +7,7 @@ import typer
 from callboard.app.publisher import Publisher
 from callboard.app.views import Package
 from callboard.cli.options import BoardOptions, Json
-from callboard.cli.requesting import Name, Recipients, RequestId, Wait, ship
+from callboard.cli.requesting import Expect, Name, Recipients, ReplaceRoot, RequestId, Wait, ship
 
 
 def delete(
@@ -16,12 +16,16 @@ def delete(
     publisher: Name = "",
     request_id: RequestId = "",
     recipients: Recipients = None,
+    expect: Expect = False,
+    replace_root: ReplaceRoot = False,
     wait: Wait = None,
     json: Json = False,
 ) -> None:
     """Have paths, and everything below them, removed from the subscribers."""
 
-    async def request(of: Publisher) -> Package:
-        return await of.delete(paths, request_id=request_id, recipients=recipients or ())
+    async def request(of: Publisher, replace_root: bool) -> Package:
+        return await of.delete(
+            paths, replace_root=replace_root, request_id=request_id, recipients=recipients or (), expect=expect
+        )
 
-    ship(options, publisher, request, wait, json=json)
+    ship(options, publisher, request, wait, recipients=recipients, json=json, replace_root=replace_root)

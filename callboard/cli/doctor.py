@@ -7,22 +7,24 @@ import time
 from collections.abc import Iterator
 from dataclasses import asdict, dataclass, field
 from importlib.metadata import version
-from typing import Any
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
-from rich.text import Text
 
 from callboard.app.checkup import Checkup, examine_backends
-from callboard.app.fleet_checkup import TopicView, examine_fleet, examine_topics
+from callboard.app.fleet_checkup import TOPICS, TopicView, examine_fleet, examine_topics
 from callboard.backends.examination import Finding, Level, problem_of
 from callboard.backends.passwords import without_password
 from callboard.cli.board import board_settings, open_board, place
 from callboard.cli.exit_codes import FOUND
-from callboard.cli.logs import configure_logging
+from callboard.cli.logs import log_quietly
 from callboard.cli.options import BoardOptions, Json
-from callboard.cli.output import show, show_json, show_table
-from callboard.config import Config, Loaded
+from callboard.cli.output import show, show_drawn, show_json, show_table, text
+from callboard.config import Loaded
 from callboard.errors import CallboardError
+
+if TYPE_CHECKING:
+    from callboard.config import Config
 
 STYLES = {Level.OK: "green", Level.ADVICE: "yellow", Level.PROBLEM: "bold red"}
 
@@ -43,15 +45,19 @@ class Report:
             yield from ((about, finding) for finding in findings)
 
 
-def doctor(options: BoardOptions, json: Json = False) -> None:
-    """Check configuration, servers, clocks, permissions and subscribers; exit with 1 if something is to be done."""
+def doctor(
+    options: BoardOptions,
+    every: Annotated[bool, typer.Option("--all", help="Also show the settings that are at their defaults.")] = False,
+    json: Json = False,
+) -> None:
+    """Check configuration, servers, clocks, permissions and the fleet; exit with 1 if anybody needs anything."""
     loaded = options.load()
-    configure_logging("debug" if options.verbose else "error", loaded.config.logging.format)
+    log_quietly(loaded.config.logging.format, verbose=options.verbose)
     report = asyncio.run(examine(loaded))
     if json:
         show_json(_plain(report))
     else:
-        _show(report)
+        _show(report, every=every)
     if not report.checkup.is_well():
         raise typer.Exit(FOUND)
 
@@ -74,9 +80,11 @@ async def examine(loaded: Loaded) -> Report:
 
 
 async def _examine_board(loaded: Loaded, report: Report) -> None:
-    async with open_board(loaded, create=False) as board:
+    async with open_board(loaded) as board:
         report.topics, found = await examine_topics(board, time.time_ns)
         report.checkup.add("topics", *found)
+        if len(report.topics) < len(TOPICS):
+            return  # who reads a topic that is missing has no answer
         limits = loaded.config.retention.limits()
         report.checkup.add("subscribers", *await examine_fleet(board, limits, report.checkup.kept))
 
@@ -92,7 +100,7 @@ def versions() -> dict[str, str]:
     }
 
 
-def _repositories(config: Config) -> dict[str, str]:
+def _repositories(config: "Config") -> dict[str, str]:
     """Where each subscriber that the configuration names imports to."""
     named = {name: own.into for name, own in config.subscribers.items() if own.into}
     return named or ({"subscriber": config.subscriber.into} if config.subscriber.into else {})
@@ -104,24 +112,40 @@ def _plain(report: Report) -> dict[str, Any]:
     return data | {"findings": [{"about": about, **asdict(finding)} for about, finding in report.rows()]}
 
 
-def _show(report: Report) -> None:
+def _show(report: Report, *, every: bool) -> None:
+    for about, finding in report.rows():
+        if finding.level is not Level.OK:
+            show_drawn(text((finding.level, STYLES[finding.level]), f": {about}: {finding.what}"))
+            if finding.fix:
+                show(f"  fix: {finding.fix}")
+    if not report.checkup.is_fine():
+        show("")
     show_table(
-        ("SETTING", "VALUE", "FROM"), ((row["key"], str(row["value"]), row["origin"]) for row in report.settings)
+        ("LOOKED AT", "FOUND", ""),
+        (
+            (about, text(finding.level, style=STYLES[finding.level]), finding.what)
+            for about, finding in report.rows()
+            if finding.level is Level.OK
+        ),
     )
     show("")
     if report.topics:
         rows = ((row.topic, str(row.first), str(row.end), row.identity) for row in report.topics)
         show_table(("TOPIC", "<FIRST>", "<END>", "IDENTITY"), rows)
         show("")
+    _show_settings(report, every=every)
     show(", ".join(f"{name} {number}" for name, number in report.versions.items()))
     show("")
-    show_table(
-        ("LOOKED AT", "FOUND", ""),
-        ((about, Text(finding.level, style=STYLES[finding.level]), finding.what) for about, finding in report.rows()),
-    )
-    show("")
-    for _, finding in report.rows():
-        if finding.fix:
-            show(f"{finding.level}: {finding.what}\n  fix: {finding.fix}")
-    if report.checkup.is_well():
+    if report.checkup.is_fine():
         show("everything is as it should be")
+    else:
+        show("nothing has to be done" if report.checkup.is_well() else "something has to be done: see above")
+
+
+def _show_settings(report: Report, *, every: bool) -> None:
+    shown = [row for row in report.settings if every or row["origin"] != "default"]
+    if shown:
+        show_table(("SETTING", "VALUE", "FROM"), ((row["key"], str(row["value"]), row["origin"]) for row in shown))
+    if left := len(report.settings) - len(shown):
+        show(f"{left} settings are at their defaults; --all shows them")
+    show("")

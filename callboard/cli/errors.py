@@ -5,12 +5,11 @@ from shlex import quote
 from typing import Annotated
 
 import typer
-from rich.text import Text
 
 from callboard.app.views import ErrorsView, FailedPackage, to_data
 from callboard.cli.board import on_board
 from callboard.cli.options import BoardOptions, Json, Limit, PublisherName, Skip
-from callboard.cli.output import age, count, show, show_json, show_table
+from callboard.cli.output import age, count, show, show_json, show_table, text
 
 STATUSES = {"given_up": "given up", "held": "held", "hook_failed": "hook failed"}
 
@@ -39,7 +38,7 @@ def errors(
                     row.subscriber,
                     row.publisher,
                     str(row.offset),
-                    Text("expired", "dim") if row.expired else STATUSES[row.status],
+                    text("expired", style="dim") if row.expired else STATUSES[row.status],
                     str(row.attempts),
                     age(row.age_s),
                     row.reason,
@@ -58,7 +57,7 @@ def _advise(view: ErrorsView) -> None:
         show("")
         show_table(("FOR EXAMPLE", ""), ((f"$ {command}", does) for command, does in commands))
     if any(row.expired for row in view.errors):
-        show("\nexpired: the log has the package no longer, so it cannot be tried again; publish its paths anew")
+        show("", "expired: the log has the package no longer, so it cannot be tried again; publish its paths once more")
 
 
 def _commands(row: FailedPackage) -> Iterator[tuple[str, str]]:

@@ -1,22 +1,26 @@
 """``callboard events``: what becomes of packages."""
 
-import json as json_module
 import time
 from collections import deque
 from collections.abc import Iterable
 from dataclasses import asdict
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from callboard.app.board import Callboard
 from callboard.app.events import BoardEvent
+from callboard.app.known_names import demand_publisher
 from callboard.app.views import shortened
 from callboard.cli.board import on_board
 from callboard.cli.options import BoardOptions, Json, Limit, PublisherName
-from callboard.cli.output import age, show, show_json, show_table
-from callboard.errors import ConfigError
+from callboard.cli.output import age, say, show, show_json, show_table
+from callboard.errors import ConfigError, RequestRefused
 from callboard.messages.package_event import KINDS
+
+if TYPE_CHECKING:
+    from callboard.app.board import Callboard
+
+NO_WRITER = "only a publisher that runs on (`callboard run publisher`, or a service) writes them"
 
 
 def events(
@@ -32,18 +36,28 @@ def events(
     limit: Limit = 20,
     json: Json = False,
 ) -> None:
-    """Show what became of packages: the newest events, or those that come. With --follow --json, an object a line."""
+    """Show what became of packages, as running publishers write it: the newest events, or those that come."""
     if strangers := set(kind or ()).difference(KINDS):
         raise ConfigError(f"there are no events {min(strangers)!r}; choose among {', '.join(KINDS)}")
     on_board(options, lambda board: _show(board, publisher, kind or (), after, limit, follow=follow, json=json))
 
 
 async def _show(
-    board: Callboard, publisher: str, kinds: Iterable[str], after: int | None, limit: int, *, follow: bool, json: bool
+    board: "Callboard", publisher: str, kinds: Iterable[str], after: int | None, limit: int, *, follow: bool, json: bool
 ) -> None:
     if follow:
+        first, end = await board.log.bounds(board.settings.topics.event)
+        if first == end:
+            say(f"no events yet; {NO_WRITER}")
+        try:
+            await demand_publisher(board.log, board.settings.topics, publisher)
+        except RequestRefused as error:
+            say(f"{error}; waiting for it")
         async for event in board.events(publisher, kinds, after):
-            show(json_module.dumps(asdict(event), ensure_ascii=False) if json else " ".join(_row(event)))
+            if json:
+                show_json(asdict(event), indent=None)
+            else:
+                show(" ".join(_row(event)))
         return
     found = deque[BoardEvent](maxlen=limit)
     async for event in board.events(publisher, kinds, after, follow=False):
@@ -53,7 +67,7 @@ async def _show(
     if json:
         show_json([asdict(event) for event in found])
     elif not found:
-        show("no events")
+        show(f"no events; {NO_WRITER}")
     else:
         show_table(("<POSITION>", "AGE", "EVENT", "PUBLISHER", "<OFFSET>", "ABOUT"), map(_row, found))
 

@@ -7,12 +7,15 @@ from callboard.errors import (
     CallboardError,
     ConfigError,
     LogError,
+    NotAllImported,
     NotSupported,
     OffsetOutOfRange,
     RecordTooLarge,
     RepositoryBusy,
+    RepositoryOccupied,
     RequestRefused,
     SchemaTooNew,
+    SubscriberStuck,
     SubscriberTaken,
     TopicMissing,
 )
@@ -21,7 +24,7 @@ OK = 0
 """Done."""
 FOUND = 1
 """Ran, and found what it looks for: ``doctor`` a problem, ``publish`` nothing to ship, ``clear`` and ``--wait`` that it
-takes longer."""
+takes longer, ``--until-caught-up`` that something is missing or stuck."""
 USAGE = 2
 """The command, the configuration or the request is wrong; the message says how to put it right."""
 TAKEN = 3
@@ -30,6 +33,9 @@ UNAVAILABLE = 4
 """The log, the blob store or the repository cannot be used just now; the same command may work later."""
 TOO_NEW = 5
 """Something was written by a newer version of callboard: upgrade this one."""
+OUTPUT_LOST = 6
+"""Standard output could not be written. The command was carried out as far as it had come; a command that changes
+something says on standard error what it did."""
 BUG = 70
 """An error that callboard did not expect; its traceback is shown."""
 INTERRUPTED = 130
@@ -40,8 +46,11 @@ _CODES: tuple[tuple[type[CallboardError], int], ...] = (
     (RepositoryBusy, TAKEN),
     (ArchiveBusy, TAKEN),
     (ArchiveHole, USAGE),
+    (SubscriberStuck, FOUND),
+    (NotAllImported, FOUND),
     (SchemaTooNew, TOO_NEW),
     (ConfigError, USAGE),
+    (RepositoryOccupied, USAGE),
     (RequestRefused, USAGE),
     (OffsetOutOfRange, USAGE),
     (RecordTooLarge, USAGE),

@@ -2,15 +2,17 @@
 
 import time
 from dataclasses import asdict
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from callboard.app.board import Callboard
 from callboard.app.explaining import Explanation, Involved
 from callboard.cli.board import on_board
 from callboard.cli.options import BoardOptions, Json
 from callboard.cli.output import age, show, show_json
+
+if TYPE_CHECKING:
+    from callboard.app.board import Callboard
 
 
 def explain(
@@ -21,7 +23,7 @@ def explain(
 ) -> None:
     """Say which package brought a path to a subscriber, and what became of the newer ones."""
 
-    async def work(board: Callboard) -> Explanation:
+    async def work(board: "Callboard") -> Explanation:
         return await board.explain(subscriber, path)
 
     found = on_board(options, work)
@@ -31,7 +33,8 @@ def explain(
     if found.brought is not None:
         show(_line(found.brought))
     else:
-        show(f"nothing up to offset {found.offset} brought {path}, as far back as offset {found.looked_back_to}")
+        up_to = f"up to offset {found.offset}" if found.offset >= 0 else f"on this log that {subscriber} has"
+        show(f"nothing {up_to} brought {path}, as far back as offset {found.looked_back_to}")
     for package in found.newer:
         show(_line(package))
 

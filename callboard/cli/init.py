@@ -25,6 +25,10 @@ TAIL = """
 # The same keys for one subscriber alone:
 # [subscribers.edge-1]
 # into = "./out"
+
+# Where the folders that a publisher ships go; `callboard publish DIR --at /PREFIX` adds a line.
+# [publishers.main.sources]
+# "./site" = "/site"
 """
 
 
@@ -83,7 +87,7 @@ def _lines(section: str, model: type[BaseModel], chosen: dict[str, str]) -> Iter
     for name, field in model.model_fields.items():
         if isinstance(field.default, BaseModel):
             yield from _lines(name, type(field.default), {})
-        elif name != "subscribers":
+        elif name not in ("subscribers", "publishers"):
             default = field.default if field.default is not None else (field.examples or [0])[0]
             mark = "" if name in chosen else "# "
             yield f"# {field.description}\n{mark}{name} = {json.dumps(_plain(chosen.get(name, default)))}"

@@ -7,7 +7,7 @@ import typer
 from callboard.app.publisher import Publisher
 from callboard.app.views import Package
 from callboard.cli.options import BoardOptions, Json
-from callboard.cli.requesting import Name, Recipients, RequestId, Wait, ship
+from callboard.cli.requesting import Expect, Name, Recipients, RequestId, Wait, ship
 
 
 def invalidate(
@@ -16,12 +16,13 @@ def invalidate(
     publisher: Name = "",
     request_id: RequestId = "",
     recipients: Recipients = None,
+    expect: Expect = False,
     wait: Wait = None,
     json: Json = False,
 ) -> None:
     """Tell subscribers that paths changed, in order with content, for what they do then: their repositories stay."""
 
-    async def request(of: Publisher) -> Package:
-        return await of.invalidate(paths, request_id=request_id, recipients=recipients or ())
+    async def request(of: Publisher, _: bool) -> Package:
+        return await of.invalidate(paths, request_id=request_id, recipients=recipients or (), expect=expect)
 
-    ship(options, publisher, request, wait, json=json)
+    ship(options, publisher, request, wait, recipients=recipients, json=json)

@@ -6,15 +6,14 @@ import sys
 import tempfile
 import time
 from collections.abc import Mapping
+from contextlib import nullcontext
 from dataclasses import asdict
 from enum import StrEnum
 from pathlib import Path
-from typing import Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
-from rich.text import Text
 
-from callboard.app.board import Callboard
 from callboard.app.log_export import export_content, export_records
 from callboard.app.log_records import record_data
 from callboard.app.log_search import Found, RecordFilter, newest, oldest
@@ -24,8 +23,11 @@ from callboard.cli import output
 from callboard.cli.board import on_board
 from callboard.cli.moments import moment_ns
 from callboard.cli.options import BoardOptions, Json, Limit, PublisherName
-from callboard.cli.output import age, count, size
+from callboard.cli.output import age, count, size, text
 from callboard.errors import ConfigError, RequestRefused
+
+if TYPE_CHECKING:
+    from callboard.app.board import Callboard
 
 
 class Topic(StrEnum):
@@ -37,7 +39,7 @@ class Topic(StrEnum):
     COMMAND = "command"
     EVENT = "event"
 
-    def on(self, board: Callboard) -> str:
+    def on(self, board: "Callboard") -> str:
         """The topic's name on this board."""
         return str(getattr(board.settings.topics, self))
 
@@ -101,7 +103,7 @@ def show(
 ) -> None:
     """Show one record: headers, message, and what is in a package."""
 
-    async def work(board: Callboard) -> dict[str, Any]:
+    async def work(board: "Callboard") -> dict[str, Any]:
         name = topic.on(board)
         place = int(offset) if offset.isascii() and offset.isdigit() else entry_offset(name, offset)
         blobs = open_board_blobs(board.settings)
@@ -150,9 +152,9 @@ def export(
         raise ConfigError("say an OFFSET and where its content goes, or --ndjson FILE")
     wanted = _filter(publisher, "", "", "", since, until)
 
-    async def work(board: Callboard) -> int:
+    async def work(board: "Callboard") -> int:
         if offset is None or target is None:
-            with sys.stdout if ndjson == "-" else _new_file(ndjson) as file:
+            with nullcontext(sys.stdout) if ndjson == "-" else _new_file(ndjson) as file:
                 return await export_records(board.log, topic.on(board), wanted, file)
         blobs = open_board_blobs(board.settings)
         try:
@@ -197,7 +199,7 @@ def _search(
     *,
     json: bool,
 ) -> None:
-    async def work(board: Callboard) -> Found:
+    async def work(board: "Callboard") -> Found:
         name = topic.on(board)
         if start is not None:
             return await oldest(board.log, name, wanted, limit, start)
@@ -225,7 +227,7 @@ def _show(found: Found) -> None:
                 age((now_ns - record.time_ns) / 1e9),
                 record.type,
                 size(record.length),
-                Text(record.problem, style="red") if record.problem else record.about,
+                text(record.problem, style="red") if record.problem else record.about,
             )
             for record in found.records
         ),

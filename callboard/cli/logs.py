@@ -4,9 +4,11 @@ import logging
 import os
 import sys
 from contextlib import suppress
+from functools import partial
 from typing import Any, TextIO, cast
 
-import structlog
+from callboard.escaping import escaped
+from callboard.logger import Logger
 
 
 class _StandardError:
@@ -21,6 +23,12 @@ class _StandardError:
             sys.stderr.flush()
 
 
+def log_quietly(form: str = "auto", *, verbose: bool = False) -> None:
+    """Set up structlog for a short command, which logs nothing but errors: not before there is one."""
+    Logger.configure = partial(configure_logging, "debug" if verbose else "error", form)
+    Logger.least = logging.DEBUG if verbose else logging.ERROR
+
+
 def configure_logging(level: str = "info", form: str = "auto") -> None:
     """Set up structlog for this process. With its arguments bound it can be sent to other processes.
 
@@ -28,6 +36,8 @@ def configure_logging(level: str = "info", form: str = "auto") -> None:
         level: the least important lines shown: debug, info, warning or error.
         form: pretty, json, or auto, which is pretty on a terminal.
     """
+    import structlog  # slow, and most commands log nothing
+
     terminal = sys.stderr.isatty()
     processors: list[Any] = [
         structlog.contextvars.merge_contextvars,
@@ -35,7 +45,8 @@ def configure_logging(level: str = "info", form: str = "auto") -> None:
         structlog.processors.TimeStamper(fmt="iso", utc=True),
     ]
     if form == "pretty" or (form == "auto" and terminal):
-        processors.append(structlog.dev.ConsoleRenderer(colors=terminal and not os.environ.get("NO_COLOR")))
+        colours = terminal and not os.environ.get("NO_COLOR")
+        processors += [structlog.processors.format_exc_info, _escape, structlog.dev.ConsoleRenderer(colors=colours)]
     else:
         processors += [structlog.processors.dict_tracebacks, structlog.processors.JSONRenderer()]
     structlog.configure(
@@ -43,3 +54,15 @@ def configure_logging(level: str = "info", form: str = "auto") -> None:
         wrapper_class=structlog.make_filtering_bound_logger(logging.getLevelNamesMapping()[level.upper()]),
         logger_factory=structlog.WriteLoggerFactory(cast("TextIO", _StandardError())),
     )
+
+
+def _escape(_logger: Any, _method: str, line: Any) -> Any:
+    """The line with its texts escaped; a traceback has lines of its own."""
+    return {
+        name: "\n".join(f"  | {escaped(each)}" for each in value.split("\n")) if name == "exception" else _plain(value)
+        for name, value in line.items()
+    }
+
+
+def _plain(value: Any) -> Any:
+    return value if isinstance(value, int | float | bool | None) else escaped(value)

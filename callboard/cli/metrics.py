@@ -3,12 +3,16 @@
 import asyncio
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
+from typing import TYPE_CHECKING
 
-from callboard.app.board import Callboard
 from callboard.app.metrics import CONTENT_TYPE
 from callboard.cli.board import on_board
 from callboard.cli.options import BoardOptions
+from callboard.cli.output import show
 from callboard.errors import CallboardError, ConfigError
+
+if TYPE_CHECKING:
+    from callboard.app.board import Callboard
 
 REQUEST_S = 10.0
 """How long a request may take to arrive, and its answer to be read, so that no connection is kept for nothing."""
@@ -17,11 +21,11 @@ HEADERS_MAX = 100
 
 def metrics(options: BoardOptions) -> None:
     """Print the figures of the board in the text format of Prometheus, such as for a node exporter's textfile."""
-    print(on_board(options, lambda board: board.metrics()), end="")  # noqa: T201  # lines, not results for people
+    show(*on_board(options, lambda board: board.metrics()).rstrip("\n").split("\n"))
 
 
 @asynccontextmanager
-async def metrics_server(board: Callboard, port: int) -> AsyncIterator[None]:
+async def metrics_server(board: "Callboard", port: int) -> AsyncIterator[None]:
     """Answer every GET of ``/metrics`` on this port of the loopback interface.
 
     Raises ``ConfigError`` if the port cannot be had.
@@ -48,7 +52,7 @@ async def metrics_server(board: Callboard, port: int) -> AsyncIterator[None]:
         yield
 
 
-async def serve_metrics(board: Callboard, port: int) -> None:
+async def serve_metrics(board: "Callboard", port: int) -> None:
     """The same, for ever."""
     async with metrics_server(board, port):
         await asyncio.Event().wait()
@@ -63,7 +67,7 @@ async def _request_line(reader: asyncio.StreamReader) -> bytes:
     return line
 
 
-async def _answer(board: Callboard, line: bytes) -> bytes:
+async def _answer(board: "Callboard", line: bytes) -> bytes:
     if line.split()[:2] != [b"GET", b"/metrics"]:
         return _response("404 Not Found", "only GET /metrics is here\n")
     try:

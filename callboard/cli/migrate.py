@@ -23,7 +23,7 @@ def migrate(
     from callboard.backends.postgres.server import Server
 
     if sql:
-        show(migration.sql(Server.of(url).schema))
+        show(*migration.sql(Server.of(url).schema).split("\n"))
         return
     for version in asyncio.run(migration.migrate(url)):
         show(f"applied version {version}")

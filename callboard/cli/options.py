@@ -5,16 +5,18 @@ import os
 from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Annotated, Any, Concatenate, ParamSpec
+from typing import TYPE_CHECKING, Annotated, Any, Concatenate, ParamSpec
 
 import typer
 
-from callboard.config import Loaded, Value, load
+if TYPE_CHECKING:  # each command imports this module, also for its help
+    from callboard.config import Loaded, Value
 
 P = ParamSpec("P")
 PANEL = "Options of every command"
 
 Json = Annotated[bool, typer.Option("--json", help="Print one JSON document.")]
+Create = Annotated[bool, typer.Option("--create", help="Make the board if there is none.")]
 Yes = Annotated[bool, typer.Option("--yes", "-y", help="Do not ask.")]
 PublisherName = Annotated[str, typer.Option("--publisher", metavar="NAME", help="Of this publisher alone.")]
 Skip = Annotated[int, typer.Option(min=0, help="Leave out so many from the start.")]
@@ -30,10 +32,21 @@ class BoardOptions:
     blobs: str | None = None
     verbose: bool = False
 
-    def load(self, *flags: Value) -> Loaded:
-        """The configuration under these options and a command's own. Raises ``ConfigError``."""
+    def load(self, *flags: "Value") -> "Loaded":
+        """The configuration under these options and a command's own. Raises ``ConfigError``, also for a log in memory:
+        no other process could ever read it.
+        """
+        from callboard.config import Value, load
+        from callboard.errors import ConfigError
+
         own = (Value(("log",), self.log, "--log"), Value(("blobs",), self.blobs, "--blobs"))
-        return load(self.config, os.environ, (*own, *flags))
+        loaded = load(self.config, os.environ, (*own, *flags))
+        if loaded.config.log.startswith("memory:"):
+            raise ConfigError(
+                "a log in memory would end with this command, and all that is on it; set log to one that stays, "
+                "such as sqlite:///./board.db"
+            )
+        return loaded
 
 
 def board_options(

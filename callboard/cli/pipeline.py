@@ -2,14 +2,11 @@
 
 import os
 import time
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from collections.abc import Callable
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, TypeVar
 
 import typer
-from rich.console import Console
-from rich.progress import Progress, SpinnerColumn, TextColumn, TimeElapsedColumn
 
 from callboard.backends.passwords import without_password
 from callboard.cli.moments import moment_ns
@@ -80,7 +77,7 @@ def audit(
     partitions: Partitions = 2,
     json: Json = False,
 ) -> None:
-    """Say who shipped a path and when, and which subscribers have it since when: as tables, and as one HTML file."""
+    """Say who shipped a path and when, and which subscribers have it since when: as tables, and as HTML."""
 
     def work(run: "Run") -> "Report":
         from callboard.pipeline import jobs
@@ -95,11 +92,12 @@ def audit(
 def run_job(job: str, options: BoardOptions, archive: str, partitions: int, work: "Callable[[Run], R]") -> R:
     """Start Spark, do the work, and tell on a terminal what is being done."""
     source = source_options(options, archive)
+    from callboard.cli.screen import progress
     from callboard.pipeline.failure import explained
     from callboard.pipeline.run import Run
     from callboard.pipeline.session import open_session
 
-    with _progress() as on_step, explained():
+    with progress("", counted=False) as on_step, explained():
         on_step("starting Spark")
         spark = open_session(f"callboard {job}")
         return work(Run(job, spark, source, time.time_ns, partitions, on_step))
@@ -129,15 +127,3 @@ def show_report(report: "Report", *, json: bool) -> None:
     for name, table in report.tables.items():
         show(f"{name}: {count(table.rows, 'row')}, {size(table.length)}")
     show(f"{report.job} took {report.seconds:.1f} s")
-
-
-@contextmanager
-def _progress() -> Iterator[Callable[[str], None]]:
-    """A line on a terminal that says what is being done."""
-    console = Console(stderr=True)
-    with Progress(
-        SpinnerColumn(), TextColumn("{task.description}"), TimeElapsedColumn(), console=console, transient=True,
-        disable=not console.is_terminal,
-    ) as bar:  # fmt: skip
-        task = bar.add_task("", total=None)
-        yield lambda text: bar.update(task, description=text)

@@ -27,7 +27,7 @@ def archive(
     follow: Annotated[bool, typer.Option("--follow", help="Do it again every five minutes, until Ctrl-C.")] = False,
     json: Json = False,
 ) -> None:
-    """Archive what is new on the log, by tasks side by side; the same files as those of `callboard archive run`."""
+    """Archive what is new on the log, by tasks side by side; the same files as `callboard archive run`."""
     loaded, where = loaded_with_place(options, place)
     tip = loaded.config.retention.archive_tip
 

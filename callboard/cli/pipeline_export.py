@@ -28,7 +28,7 @@ def export(
     partitions: Partitions = 2,
     json: Json = False,
 ) -> None:
-    """Ship a tree of any size as many packages, built side by side and published in order; goes on where it was."""
+    """Ship a tree of any size as packages built side by side and published in order; goes on where it was."""
     name = publisher or options.load().config.publisher.name
 
     def work(run: "Run") -> Any:

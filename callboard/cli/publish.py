@@ -7,8 +7,11 @@ import typer
 
 from callboard.app.publisher import Publisher
 from callboard.app.views import Package
-from callboard.cli.options import BoardOptions, Json
-from callboard.cli.requesting import Name, Recipients, RequestId, Wait, ship
+from callboard.cli.options import BoardOptions, Create, Json
+from callboard.cli.output import say
+from callboard.cli.requesting import Expect, Name, Recipients, ReplaceRoot, RequestId, Wait, ship
+from callboard.config.placement import placement, remember
+from callboard.errors import ConfigError
 
 
 def publish(
@@ -17,18 +20,57 @@ def publish(
     paths: Annotated[
         list[str] | None, typer.Argument(help="What to ship of it, such as /blog; all if not given.")
     ] = None,
+    at: Annotated[
+        str, typer.Option(metavar="/PREFIX", help="Where the folder goes at subscribers; callboard.toml remembers it.")
+    ] = "",
     shallow: Annotated[bool, typer.Option("--shallow", help="Just these entries, not what lies below.")] = False,
     publisher: Name = "",
     request_id: RequestId = "",
     recipients: Recipients = None,
+    expect: Expect = False,
+    replace_root: ReplaceRoot = False,
     wait: Wait = None,
+    create: Create = False,
     json: Json = False,
 ) -> None:
-    """Ship a folder, or paths in it, as one package. Creates the log if there is none."""
+    """Ship a folder, or paths in it, as one package."""
+    loaded = options.load()
+    name = publisher or loaded.config.publisher.name
+    place = placement(loaded, name, source, at)
 
-    async def request(of: Publisher) -> Package:
+    async def request(of: Publisher, replace_root: bool) -> Package:
         return await of.publish(
-            source, paths or ("/",), deep=not shallow, request_id=request_id, recipients=recipients or ()
+            source,
+            paths or ("/",),
+            at=place.at,
+            deep=not shallow,
+            source_name=place.name,
+            replace_root=replace_root,
+            request_id=request_id,
+            recipients=recipients or (),
+            expect=expect,
         )
 
-    ship(options, publisher, request, wait, json=json, create=True)
+    def accepted() -> None:
+        if not at:
+            return
+        try:
+            if file := remember(loaded, name, source, at):
+                before = placement(loaded, name, source)
+                say(f"{file} now says that {source} goes to {at}")
+                if before.name is not None:
+                    say(f"what it shipped to {before.at} stays there until it is deleted")
+        except ConfigError as error:
+            say(f"warning: it is not remembered that {source} goes to {at}: {error}")
+
+    ship(
+        options,
+        publisher,
+        request,
+        wait,
+        recipients=recipients,
+        json=json,
+        create=create,
+        replace_root=replace_root,
+        accepted=accepted,
+    )

@@ -29,7 +29,7 @@ def publisher_log(
         for line in lines:
             show(f"{_age(line.time_ns)} {line.level} {line.subscriber} {line.message}")
             if line.details:
-                show(line.details.rstrip())
+                show(*(f"  | {each}" for each in line.details.rstrip().split("\n")))
     else:
         rows = ((_age(line.time_ns), line.level, line.subscriber, line.message) for line in lines)
         show_table(("AGE", "LEVEL", "SUBSCRIBER", "MESSAGE"), rows)

@@ -1,17 +1,19 @@
 """``callboard queue``: what a subscriber, or a farm, has not processed yet."""
 
 from enum import StrEnum
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
 from callboard.app import farm as farms
-from callboard.app.board import Callboard
 from callboard.app.views import FarmQueue, PublisherStatus, QueueView, shortened, to_data
 from callboard.cli.board import on_board
 from callboard.cli.options import BoardOptions, Json, Limit, PublisherName, Skip
 from callboard.cli.output import age, count, show, show_json, show_table, size
 from callboard.errors import RequestRefused
+
+if TYPE_CHECKING:
+    from callboard.app.board import Callboard
 
 
 class Farm(StrEnum):
@@ -37,7 +39,7 @@ def queue(
     if bool(subscriber) == bool(farm):
         raise RequestRefused("say whose queue: the NAME of a subscriber, or --farm persisted or --farm published")
 
-    async def work(board: Callboard) -> tuple[FarmQueue | None, QueueView]:
+    async def work(board: "Callboard") -> tuple[FarmQueue | None, QueueView]:
         slowest = _farm_queue(await board.farm(publisher), farm, publisher) if farm else None
         name, of = (slowest.straggler, slowest.publisher) if slowest else (subscriber, publisher)
         return slowest, await board.queue(name, of, skip=skip, limit=limit)
@@ -66,6 +68,7 @@ def _farm_queue(known: tuple[PublisherStatus, ...], farm: Farm, publisher: str) 
 def _show(view: QueueView) -> None:
     if not (view.size or view.uncounted):
         show(f"the queue of {view.subscriber} is empty")
+        _tell(view)
         return
     more = f", and {view.uncounted} offsets still to be counted" if view.uncounted else ""
     counted = f"{count(view.size, 'package')} ({size(view.length)}){more}"
@@ -87,4 +90,13 @@ def _show(view: QueueView) -> None:
     )
     for package in view.packages:
         if package.attempts:
-            show(f"\npackage {package.offset}, the head: {count(package.attempts, 'attempt')}; {package.error}")
+            show("", f"package {package.offset}, the head: {count(package.attempts, 'attempt')}; {package.error}")
+    _tell(view)
+
+
+def _tell(view: QueueView) -> None:
+    """Why it does not move, and what helps."""
+    for trouble in view.troubles:
+        show("", trouble.what)
+        for remedy in trouble.remedies:
+            show(f"  $ {remedy.command}  {remedy.does}")

@@ -1,16 +1,18 @@
 """``callboard ready``: whether a subscriber may serve, as an exit code for probes."""
 
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from callboard.app.board import Callboard
 from callboard.app.status import member
 from callboard.cli.board import on_board
 from callboard.cli.exit_codes import FOUND
 from callboard.cli.options import BoardOptions, Json
 from callboard.cli.output import show, show_json
 from callboard.messages.mailbox import Liveness, Member
+
+if TYPE_CHECKING:
+    from callboard.app.board import Callboard
 
 ANSWER_S = 30.0
 
@@ -22,8 +24,8 @@ def ready(
 ) -> None:
     """Tell whether a subscriber may serve: exit code 0 if it may, 1 if not (yet)."""
 
-    async def look(board: Callboard) -> Member:
-        return await member(await board.viewer(), name, ANSWER_S)
+    async def look(board: "Callboard") -> Member:
+        return await member(await board.viewer(), name, "", ANSWER_S)
 
     found = on_board(options, look)
     said, live = found.announcement, found.liveness is Liveness.LIVE

@@ -7,12 +7,15 @@ import sys
 import threading
 from collections.abc import AsyncIterator, Callable
 from concurrent.futures import CancelledError
+from pathlib import Path
 from typing import Any, Literal
 
 from pydantic import BaseModel, ConfigDict, ValidationError
 
 from callboard.app.publisher import Publisher, RequestOptions
 from callboard.app.views import Package, to_data
+from callboard.config import Loaded
+from callboard.config.placement import placement
 from callboard.errors import CallboardError, LogUnavailable, NotAnswered, RequestRefused
 
 LINE_MAX = 1 << 20
@@ -21,7 +24,9 @@ CHUNK_BYTES = 1 << 16
 
 
 class Request(BaseModel):
-    """One request. ``source`` is the folder for ``add``; the publisher's own if not given."""
+    """One request. ``source`` is the folder for ``add``; the publisher's own if not given. ``at`` is where it goes; as
+    callboard.toml says if not given.
+    """
 
     model_config = ConfigDict(extra="forbid", strict=True)
 
@@ -31,25 +36,28 @@ class Request(BaseModel):
     request_id: str = ""
     source: str = ""
     user: str = ""
+    at: str = ""
+    replace_root: bool = False
     recipients: list[str] = []
+    expect: bool = False
     metadata: dict[str, str] = {}
 
 
-async def answer_requests(publisher: Publisher, source: str) -> None:
+async def answer_requests(publisher: Publisher, loaded: Loaded, at: str) -> None:
     """Answer each line of standard input with one on standard output, until it ends."""
     async for line in _lines():
         if line.strip():
-            sys.stdout.write(json.dumps(await answer(publisher, source, line)) + "\n")
+            sys.stdout.write(json.dumps(await answer(publisher, loaded, at, line)) + "\n")
             sys.stdout.flush()
 
 
-async def answer(publisher: Publisher, source: str, line: bytes) -> dict[str, Any]:
+async def answer(publisher: Publisher, loaded: Loaded, at: str, line: bytes) -> dict[str, Any]:
     """Carry out one request; its answer. ``retry`` says that the same request may be accepted later."""
     request_id = ""
     try:
         request = _parsed(line)
         request_id = request.request_id
-        package = await _carried_out(publisher, source, request)
+        package = await _carried_out(publisher, loaded, at, request)
     except CallboardError as error:
         retry = isinstance(error, LogUnavailable | NotAnswered)
         return {"request_id": request_id, "accepted": False, "reason": str(error), "retry": retry}
@@ -66,22 +74,33 @@ def _parsed(line: bytes) -> Request:
         raise RequestRefused(f"not a request: {'; '.join(problems)}") from None
 
 
-async def _carried_out(publisher: Publisher, source: str, request: Request) -> Package:
+async def _carried_out(publisher: Publisher, loaded: Loaded, at: str, request: Request) -> Package:
     options: RequestOptions = {
         "request_id": request.request_id,
         "user": request.user,
         "recipients": request.recipients,
+        "expect": request.expect,
         "metadata": request.metadata,
     }
     match request.kind:
         case "add":
-            folder = request.source or source
+            folder = request.source or loaded.config.publisher.source
             if not folder:
                 raise RequestRefused("an add needs a source; name one, or start the publisher with --from DIR")
+            own = "" if request.source else at
+            place = placement(loaded, publisher.name, Path(folder), request.at or own)
             paths = request.paths or ("/",)
-            return await publisher.publish(folder, paths, deep=request.deep, **options)
+            return await publisher.publish(
+                folder,
+                paths,
+                at=place.at,
+                deep=request.deep,
+                source_name=place.name,
+                replace_root=request.replace_root,
+                **options,
+            )
         case "delete":
-            return await publisher.delete(request.paths, **options)
+            return await publisher.delete(request.paths, replace_root=request.replace_root, **options)
         case "invalidate":
             return await publisher.invalidate(request.paths, **options)
         case _:

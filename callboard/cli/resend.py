@@ -1,28 +1,32 @@
 """``callboard log resend``: send a package again."""
 
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from callboard.app.board import Callboard
 from callboard.app.views import Package, to_data
 from callboard.cli.board import on_board
 from callboard.cli.options import BoardOptions, Json
 from callboard.cli.output import count, show, show_json
+from callboard.cli.requesting import Expect
+
+if TYPE_CHECKING:
+    from callboard.app.board import Callboard
 
 
 def resend(
     options: BoardOptions,
     offset: Annotated[int, typer.Argument(help="Of the package.", show_default=False)],
     to: Annotated[list[str] | None, typer.Option("--to", metavar="NAME", help="Only this one; repeatable.")] = None,
+    expect: Expect = False,
     force: Annotated[bool, typer.Option("--force", help="Also over what newer packages brought.")] = False,
     request_id: Annotated[str, typer.Option(metavar="ID", help="Sent once, however often it is repeated.")] = "",
     json: Json = False,
 ) -> None:
     """Send a package again: a new one with the same content, for all subscribers or only for some."""
 
-    async def work(board: Callboard) -> Package:
-        return await board.resend(offset, to=tuple(to or ()), force=force, request_id=request_id)
+    async def work(board: "Callboard") -> Package:
+        return await board.resend(offset, to=tuple(to or ()), expect=expect, force=force, request_id=request_id)
 
     package = on_board(options, work)
     if json:

@@ -2,17 +2,19 @@
 
 from dataclasses import asdict
 from pathlib import Path
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from callboard.app.board import Callboard
 from callboard.app.resetting import Reset
 from callboard.app.resetting import reset as reset_position
 from callboard.cli.board import on_board
 from callboard.cli.clear import confirm
 from callboard.cli.options import BoardOptions, Json, Yes
 from callboard.cli.output import show, show_json
+
+if TYPE_CHECKING:
+    from callboard.app.board import Callboard
 
 
 def reset(
@@ -26,7 +28,7 @@ def reset(
     config = options.load().config
     repository = config.for_subscriber(what).into if what in config.subscribers else what
 
-    async def work(board: Callboard) -> Reset:
+    async def work(board: "Callboard") -> Reset:
         if not yes:
             goes_on = "from where its settings say it starts" if to is None else f"from offset {to}"
             confirm(f"have {what} import {goes_on}, whatever it has already?")

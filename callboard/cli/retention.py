@@ -3,24 +3,27 @@
 import time
 from collections.abc import Iterable
 from pathlib import Path
+from typing import TYPE_CHECKING
 
-from callboard.app.board import Callboard
 from callboard.app.outlook import Outlook, outlook, server_retention, stricter
 from callboard.app.retention_gate import GatePolicy, RetentionGate
 from callboard.app.views import SubscriberStatus
 from callboard.backends.log import Capability, Retention
 from callboard.cli.output import age, say
-from callboard.config import RetentionSection
+
+if TYPE_CHECKING:
+    from callboard.app.board import Callboard
+    from callboard.config import RetentionSection
 
 
-def retention_gate(board: Callboard, section: RetentionSection) -> RetentionGate:
+def retention_gate(board: "Callboard", section: "RetentionSection") -> RetentionGate:
     """What keeps packages on the log that somebody needs."""
     tip = Path(section.archive_tip) if section.archive_tip else None
     return board.retention_gate(GatePolicy(section.gate, section.gate_gone_days, tip))
 
 
 async def outlooks(
-    board: Callboard, section: RetentionSection, subscribers: Iterable[SubscriberStatus]
+    board: "Callboard", section: "RetentionSection", subscribers: Iterable[SubscriberStatus]
 ) -> list[Outlook]:
     """How long until each subscriber that is behind falls out, by what publishers trim and the log's server removes."""
     limits = section.limits() or Retention()
@@ -29,7 +32,7 @@ async def outlooks(
     return await outlook(board.log, board.settings.topics.package, subscribers, limits, time.time_ns())
 
 
-def warn(section: RetentionSection, left: Iterable[Outlook]) -> None:
+def warn(section: "RetentionSection", left: Iterable[Outlook]) -> None:
     """Tell of those for whom it is soon."""
     for each in left:
         if not each.soon:

@@ -1,25 +1,61 @@
 """Runs one command, and turns whatever ends it into a message and an exit code."""
 
+import io
+import os
 import sys
 import traceback
+from typing import Any
+
+import typer
 
 from callboard.cli import exit_codes
 from callboard.cli.app import app
+from callboard.cli.output import say
+from callboard.cli.streams import OutputLost
 from callboard.errors import CallboardError
 
 
 def run() -> int:
     """Run the command that the arguments say; its exit code."""
     try:
-        app(prog_name="callboard")
+        code = _code()
+        sys.stdout.flush()
+    except OutputLost as lost:
+        if lost.is_missed:
+            say(f"error: standard output cannot be written: {lost}; it would say:", *lost.text.splitlines())
+        elif not lost.reader_has_gone:
+            say(f"error: standard output cannot be written: {lost}")
+        return exit_codes.OUTPUT_LOST
+    return code
+
+
+def _code() -> int:
+    if "_CALLBOARD_COMPLETE" in os.environ:
+        sys.modules["rich"] = None  # type: ignore[assignment]  # so Typer completes without it: it is slow, and no need
+    try:
+        code: int | None = app(prog_name="callboard", standalone_mode=False)
     except SystemExit as ended:
         return ended.code if isinstance(ended.code, int) else exit_codes.OK
+    except typer.TyperException as error:
+        return _misused(error)
+    except typer.Abort:
+        say("aborted")
+        return exit_codes.FOUND
     except CallboardError as error:
-        for line in str(error).splitlines():
-            print(f"error: {line}", file=sys.stderr)  # noqa: T201
+        say(*(f"error: {line}" for line in error.lines()))
         return exit_codes.code_of(error)
+    except OutputLost:
+        raise
     except Exception:  # noqa: BLE001 - the one place where everything else ends
-        traceback.print_exc()
-        print("this is a bug in callboard; please report it with the lines above", file=sys.stderr)  # noqa: T201
+        say(*traceback.format_exc().splitlines())
+        say("this is a bug in callboard; please report it with the lines above")
         return exit_codes.BUG
-    return exit_codes.OK
+    return code or exit_codes.OK
+
+
+def _misused(error: Any) -> int:
+    """Say how the command is used, in Typer's words, which repeat what was typed."""
+    told = io.StringIO()
+    error.show(file=told)
+    say(*told.getvalue().splitlines())
+    return int(error.exit_code)

@@ -4,16 +4,18 @@ import asyncio
 import time
 from dataclasses import asdict
 from pathlib import Path
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from callboard.app.board import Callboard
 from callboard.app.seeding import Seeded, seed_from_repository, seed_from_snapshot, take_snapshot
 from callboard.cli.board import on_board, place
 from callboard.cli.options import BoardOptions, Json
 from callboard.cli.output import show, show_json, size
 from callboard.errors import ConfigError
+
+if TYPE_CHECKING:
+    from callboard.app.board import Callboard
 
 
 def seed(
@@ -30,7 +32,8 @@ def seed(
     if (snapshot is None) == (not origin):
         raise ConfigError("say what to begin with: --from FILE or --from-repository PLACE")
 
-    async def work(board: Callboard) -> Seeded:
+    async def work(board: "Callboard") -> Seeded:
+        board.territory.add_target(into)
         topic, base = board.settings.topics.package, Path.cwd()
         if snapshot is not None:
             return await seed_from_snapshot(board.log, topic, name, into, snapshot, base)

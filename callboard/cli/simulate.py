@@ -66,11 +66,11 @@ def _replay(chosen: Plan, shorten: bool) -> None:
     outcome = run(chosen)
     if outcome.violation is not None and shorten:
         outcome = shrink(outcome, output.say)
-        output.show("\n".join(str(act) for act in outcome.plan.acts))
+        output.show(*map(str, outcome.plan.acts))
     if outcome.violation is None:
         output.show(f"nothing is wrong in {outcome.steps} steps; trace {outcome.trace}")
         return
-    output.show(outcome.story)
+    output.show(*outcome.story.splitlines())
     raise typer.Exit(FOUND)
 
 
@@ -80,7 +80,7 @@ def _search(seeds: list[int], keep: Path | None, complete: bool, processes: int)
         output.show(line)
     output.show(total.speed)
     for outcome in total.failed:
-        output.show(outcome.story)
+        output.show(*outcome.story.splitlines())
         if keep is not None and outcome.plan.seed not in _kept(keep):
             with keep.open("a") as file:
                 file.write(f"{outcome.plan.seed}  # {outcome.violation.rule if outcome.violation else ''}\n")

@@ -1,21 +1,23 @@
 """``callboard status``: who has what, who has not, why not, and what can be done."""
 
 import asyncio
-from dataclasses import asdict
-from typing import Annotated
+import sys
+from dataclasses import asdict, replace
+from typing import TYPE_CHECKING, Annotated
 
 import typer
-from rich.live import Live
 
-from callboard.app.board import Callboard
 from callboard.app.outlook import Outlook
 from callboard.app.views import BoardStatus, to_data
 from callboard.cli.board import on_board
 from callboard.cli.options import BoardOptions, Json
-from callboard.cli.output import out, say, show_json
+from callboard.cli.output import say, show_drawn, show_json
 from callboard.cli.retention import outlooks, warn
-from callboard.cli.status_screen import draw
+from callboard.cli.status_selection import Selection, Sort, totals
 from callboard.errors import ConfigError
+
+if TYPE_CHECKING:
+    from callboard.app.board import Callboard
 
 REFRESH_S = 1.0
 """Subscribers announce a change at most once a second."""
@@ -23,22 +25,37 @@ REFRESH_S = 1.0
 
 def status(
     options: BoardOptions,
+    names: Annotated[
+        list[str] | None, typer.Argument(help="Only these subscribers; patterns such as 'edge-*'.", show_default=False)
+    ] = None,
+    needs: Annotated[bool, typer.Option("--needs", help="Only who needs somebody.")] = False,
+    state: Annotated[
+        list[str] | None, typer.Option(metavar="STATE", help="Only those in this state; may be repeated.")
+    ] = None,
+    sort: Annotated[Sort, typer.Option(help="What the order is by; the worst come first.")] = Sort.NEEDS,
     watch: Annotated[bool, typer.Option("--watch", help="Refresh until Ctrl-C; needs a terminal.")] = False,
     json: Json = False,
 ) -> None:
     """Show every subscriber and publisher: state, how far behind, why, and what can be done about it."""
-    if watch and (json or not out().is_terminal):
+    selection = Selection(tuple(names or ()), tuple(state or ()), needs, sort)
+    if watch and (json or not sys.stdout.isatty()):
         raise ConfigError("--watch draws on a terminal; leave it out, and call again for a newer answer")
+    from callboard.cli.status_screen import Screen
+
     section = options.load().config.retention
 
-    async def look(board: Callboard) -> tuple[BoardStatus, list[Outlook]]:
+    async def look(board: "Callboard") -> tuple[BoardStatus, list[Outlook]]:
         view = await board.status()
         return view, await outlooks(board, section, view.subscribers)
 
-    async def watching(board: Callboard) -> None:
-        with Live(console=out(), auto_refresh=False) as live:
+    async def watching(board: "Callboard") -> None:
+        from rich.live import Live
+
+        from callboard.cli.screen import screen
+
+        with Live(console=screen(), auto_refresh=False) as live:
             while True:
-                live.update(draw(*await look(board)), refresh=True)
+                live.update(Screen(*await look(board), selection, fit=True), refresh=True)
                 await asyncio.sleep(REFRESH_S)
 
     if watch:
@@ -46,9 +63,11 @@ def status(
         return
     view, left = on_board(options, look)
     if json:
-        show_json(to_data(view) | {"outlook": [asdict(each) for each in left]})
+        shown = replace(view, subscribers=selection.of(view.subscribers))
+        counted = {"totals": totals(view.subscribers), "outlook": [asdict(each) for each in left]}
+        show_json(to_data(shown) | counted)
         return
-    out().print(draw(view, left))
+    show_drawn(Screen(view, left, selection))
     if view.problem:
         say(f"warning: {view.problem}")
     warn(section, left)

@@ -3,7 +3,7 @@
 from callboard.app.publisher import Publisher
 from callboard.app.views import Package
 from callboard.cli.options import BoardOptions, Json
-from callboard.cli.requesting import Name, Recipients, RequestId, Wait, ship
+from callboard.cli.requesting import Expect, Name, Recipients, RequestId, Wait, ship
 
 
 def send_test(
@@ -11,12 +11,13 @@ def send_test(
     publisher: Name = "",
     request_id: RequestId = "",
     recipients: Recipients = None,
+    expect: Expect = False,
     wait: Wait = None,
     json: Json = False,
 ) -> None:
     """Append a package that does nothing; with --wait, see that all live subscribers get past it."""
 
-    async def request(of: Publisher) -> Package:
-        return await of.test(request_id=request_id, recipients=recipients or ())
+    async def request(of: Publisher, _: bool) -> Package:
+        return await of.test(request_id=request_id, recipients=recipients or (), expect=expect)
 
-    ship(options, publisher, request, wait, json=json)
+    ship(options, publisher, request, wait, recipients=recipients, json=json)

@@ -2,11 +2,10 @@
 
 import time
 from dataclasses import asdict, replace
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from callboard.app.board import Callboard
 from callboard.app.retention_gate import GatePolicy, Need, lowest
 from callboard.app.trimming import Removal, plan
 from callboard.backends.log import Retention
@@ -15,8 +14,11 @@ from callboard.cli.clear import confirm
 from callboard.cli.options import BoardOptions, Json, Yes
 from callboard.cli.output import count, say, show, show_json, size
 from callboard.cli.retention import retention_gate
-from callboard.config import RetentionSection
 from callboard.errors import ConfigError, RequestRefused
+
+if TYPE_CHECKING:
+    from callboard.app.board import Callboard
+    from callboard.config import RetentionSection
 
 
 def trim(
@@ -43,7 +45,7 @@ def trim(
             )
         every = configured
 
-    async def work(board: Callboard) -> list[Removal]:
+    async def work(board: "Callboard") -> list[Removal]:
         return await _trim(board, every, below, section, dry_run=dry_run, force=force, yes=yes)
 
     removals = on_board(options, work)
@@ -58,10 +60,10 @@ def trim(
 
 
 async def _trim(
-    board: Callboard,
+    board: "Callboard",
     every: Retention,
     below: int | None,
-    section: RetentionSection,
+    section: "RetentionSection",
     *,
     dry_run: bool,
     force: bool,
@@ -93,7 +95,7 @@ async def _trim(
     return removals
 
 
-async def _needs(board: Callboard, section: RetentionSection, now_ns: int, *, gated: bool) -> list[Need]:
+async def _needs(board: "Callboard", section: "RetentionSection", now_ns: int, *, gated: bool) -> list[Need]:
     """Who needs what; without a gate as well, for people want to know before they say yes."""
     if gated:
         return await retention_gate(board, section).needs(board.log, now_ns)

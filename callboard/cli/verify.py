@@ -2,17 +2,19 @@
 
 from dataclasses import asdict
 from pathlib import Path
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from callboard.app.board import Callboard
 from callboard.app.content_care import VERIFY_S
 from callboard.app.verifying import Repair, Verified
 from callboard.cli.board import on_board
 from callboard.cli.exit_codes import FOUND
 from callboard.cli.options import BoardOptions, Json
 from callboard.cli.output import count, say, show, show_json, show_table
+
+if TYPE_CHECKING:
+    from callboard.app.board import Callboard
 
 Subscriber = Annotated[str, typer.Argument(metavar="NAME", help="A subscriber that runs.", show_default=False)]
 Paths = Annotated[list[str] | None, typer.Argument(help="Only what is at and below these; else everything.")]
@@ -22,7 +24,7 @@ Wait = Annotated[float, typer.Option(metavar="SECONDS", min=0, help="How long it
 def verify(
     options: BoardOptions, subscriber: Subscriber, paths: Paths = None, wait: Wait = VERIFY_S, json: Json = False
 ) -> None:
-    """Compare what a subscriber has with what the packages on the log say it should have; exit with 1 if it differs."""
+    """Compare what a subscriber has with what the log says it should have; exit with 1 if it differs."""
     found = on_board(options, lambda board: board.verify(subscriber, *(paths or ()), timeout_s=wait))
     if json:
         show_json(asdict(found))
@@ -45,7 +47,7 @@ def repair(
 ) -> None:
     """Ship exactly what differs to this one subscriber; then verify it again."""
 
-    async def work(board: Callboard) -> tuple[Verified, tuple[Repair, ...]]:
+    async def work(board: "Callboard") -> tuple[Verified, tuple[Repair, ...]]:
         found = await board.verify(subscriber, *(paths or ()), timeout_s=wait)
         place = source.absolute() if source else ""
         return found, await board.repair(subscriber, found, source=place, dry_run=dry_run)

@@ -7,13 +7,18 @@ import structlog
 
 from callboard.app.publisher import Publisher
 from callboard.app.tree_changes import Changes, Tree, changes, look_at
+from callboard.backends.path_patterns import PathPatterns
+from callboard.config.placement import Placement
+from callboard.content.placed import placed
 from callboard.errors import LogUnavailable, NotAnswered, RepositoryError, RequestRefused
 
 PATHS_MAX = 1000
 """Paths in one package: subscribers import a package as a whole, and a queue's page shows all its paths."""
 
 
-async def watch(publisher: Publisher, root: Path, exclude: tuple[str, ...], every_s: float) -> None:
+async def watch(
+    publisher: Publisher, root: Path, place: Placement, patterns: PathPatterns, every_s: float
+) -> None:
     """Compare the tree with the last look every so many seconds and ship the difference, for ever.
 
     The first look ships the whole tree if the log has no package of this publisher. Otherwise it is taken for
@@ -23,23 +28,24 @@ async def watch(publisher: Publisher, root: Path, exclude: tuple[str, ...], ever
     shipped: Tree | None = None
     while True:
         try:
-            now = await asyncio.to_thread(look_at, root, exclude)
+            now = await asyncio.to_thread(look_at, root, patterns)
             if shipped is None and not await publisher.packages():
-                await publisher.publish(root)
+                await publisher.publish(root, at=place.at, source_name=place.name)
                 line.info("tree.shipped", entries=len(now))
             elif shipped is None:
                 line.info("tree.taken_as_shipped", advice=f"after changes meanwhile: callboard publish {root}")
             else:
-                await _ship(publisher, root, changes(shipped, now))
+                await _ship(publisher, root, place, changes(shipped, now))
             shipped = now
         except (RequestRefused, LogUnavailable, NotAnswered, RepositoryError) as error:
             line.warning("tree.not_shipped", reason=str(error))  # compared with the same look again, and so not lost
         await asyncio.sleep(every_s)
 
 
-async def _ship(publisher: Publisher, root: Path, found: Changes) -> None:
+async def _ship(publisher: Publisher, root: Path, place: Placement, found: Changes) -> None:
     """Deletions first: what stood where something else stands now has to make room."""
     for start in range(0, len(found.deleted), PATHS_MAX):
-        await publisher.delete(found.deleted[start : start + PATHS_MAX])
+        await publisher.delete([placed(path, place.at) for path in found.deleted[start : start + PATHS_MAX]])
     for start in range(0, len(found.added), PATHS_MAX):
-        await publisher.publish(root, found.added[start : start + PATHS_MAX], deep=False)
+        paths = found.added[start : start + PATHS_MAX]
+        await publisher.publish(root, paths, at=place.at, deep=False, source_name=place.name)

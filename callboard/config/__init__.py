@@ -2,15 +2,30 @@
 
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
+from importlib import import_module
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
-from pydantic import BaseModel, ValidationError
-
-from callboard.config.model import LOG, Config, LoggingSection, PublisherSection, RetentionSection, SubscriberSection
-from callboard.config.problems import sentences
-from callboard.config.sources import FILE, Key, Value, anchored, demand_names, from_environment, from_file, nested
+from callboard.config.sources import (
+    CONFIG_VARIABLE,
+    FILE,
+    LOG,
+    PREFIX,
+    Key,
+    Value,
+    anchored,
+    demand_names,
+    from_environment,
+    from_file,
+    nested,
+)
+from callboard.config.unset import PLACES, SECTIONS, Unset, unset
 from callboard.errors import ConfigError
+
+if TYPE_CHECKING:
+    from pydantic import BaseModel
+
+    from callboard.config.model import Config, LoggingSection, PublisherSection, RetentionSection, SubscriberSection
 
 __all__ = [
     "FILE",
@@ -27,9 +42,20 @@ __all__ = [
 ]
 
 
-def setting_names(section: type[BaseModel] = Config, above: str = "") -> Iterator[str]:
-    """Every setting, with dots between section and key; the sections of single subscribers by their heading alone."""
-    for name, field in section.model_fields.items():
+def __getattr__(name: str) -> Any:
+    """The model and its sections, imported with their first use."""
+    if name not in __all__:
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    return getattr(import_module("callboard.config.model"), name)
+
+
+def setting_names(section: "type[BaseModel] | None" = None, above: str = "") -> Iterator[str]:
+    """Every setting, with dots between section and key; those of one subscriber or publisher by their heading alone."""
+    from pydantic import BaseModel
+
+    from callboard.config.model import Config
+
+    for name, field in (section or Config).model_fields.items():
         if isinstance(field.default, BaseModel):
             yield from setting_names(type(field.default), f"{above}{name}.")
         else:
@@ -43,25 +69,27 @@ class Loaded:
     ``file`` is the one that was read, if any; ``base`` the folder that a default path starts from.
     """
 
-    config: Config
+    config: "Config"
     file: Path | None
     base: Path
     given: Mapping[Key, Value]
 
     def origins(self) -> Iterator[Value]:
         """Every setting with its value and origin."""
-        yield from self._origins((), self.config)
+        yield from self._origins((), self.config.model() if isinstance(self.config, Unset) else self.config)
 
-    def _origins(self, above: Key, section: BaseModel) -> Iterator[Value]:
+    def _origins(self, above: Key, section: "BaseModel") -> Iterator[Value]:
+        from pydantic import BaseModel
+
         for name in type(section).model_fields:
             key, value = (*above, name), getattr(section, name)
             if isinstance(value, BaseModel):
                 yield from self._origins(key, value)
-            elif name == "subscribers":
-                for subscriber, own in value.items():
-                    yield from (
-                        origin for origin in self._origins((*key, subscriber), own) if origin.key in self.given
-                    )
+            elif name in ("subscribers", "publishers"):
+                for named, own in value.items():
+                    yield from (each for each in self._origins((*key, named), own) if each.key in self.given)
+            elif key[:1] == ("publishers",):
+                yield from (self.given[(*key, folder)] for folder in value)
             else:
                 given = self.given.get(key)
                 yield Value(key, value, given.origin if given else "default")
@@ -95,17 +123,30 @@ def load(
     given: dict[Key, Value] = {}
     if path is not None:
         given |= {value.key: anchored(value, base) for value in from_file(cwd / path)}
-    given |= {value.key: anchored(value, cwd) for value in from_environment(environ or {}, setting_names())}
+    if any(name.startswith(PREFIX) and name != CONFIG_VARIABLE for name in environ or {}):
+        given |= {value.key: anchored(value, cwd) for value in from_environment(environ or {}, setting_names())}
     given |= {value.key: anchored(value, cwd) for value in flags if value.value is not None}
     for value in given.values():
         demand_names(value)
     tables = nested(given.values())
     tables.setdefault("log", anchored(Value(("log",), LOG, ""), base).value)
     _inherit(tables)
+    if all((value.key[0] in PLACES and isinstance(value.value, str)) or _is_bare(value) for value in given.values()):
+        return Loaded(unset({name: tables[name] for name in PLACES if name in tables}), path, base, given)
+    from pydantic import ValidationError
+
+    from callboard.config.model import Config
+    from callboard.config.problems import sentences
+
     try:
         return Loaded(Config.model_validate(tables), path, base, given)
     except ValidationError as error:
-        raise ConfigError(sentences(error, given)) from None
+        raise ConfigError(*sentences(error, given)) from None
+
+
+def _is_bare(value: Value) -> bool:
+    """Whether it is a section without a setting, of which the file that ``callboard init`` writes is full."""
+    return value.value == {} and len(value.key) == 1 and value.key[0] in SECTIONS
 
 
 def _inherit(tables: dict[str, Any]) -> None:

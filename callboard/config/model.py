@@ -6,19 +6,26 @@ from pydantic import AfterValidator, BaseModel, BeforeValidator, ConfigDict, Fie
 
 from callboard.actors.subscriber.settings import NO_RESEED
 from callboard.backends.log import Retention
+from callboard.backends.paths import check_path
 from callboard.backends.repositories.folder_source import EXCLUDED
+from callboard.config.sources import LOG
 from callboard.content.collection import GRACE_MIN_S, GRACE_S
-from callboard.errors import ConfigError
+from callboard.door.limits import (
+    ANNOUNCE_S_MAX,
+    ANNOUNCE_S_MIN,
+    DAY_S,
+    DAYS_MAX,
+    HOUR_S,
+    MB_MAX,
+    OFFSET_MAX,
+    PARALLEL_MAX,
+    RETRIES_MAX,
+    THROTTLE_S_MAX,
+)
+from callboard.door.rules import Unfit, pattern
+from callboard.errors import ConfigError, RequestRefused
 from callboard.messages.package_event import EVENTS, KINDS
-
-DAYS_MAX = 36_500
-"""A century, so that moments that far back, in nanoseconds, still fit 64 bits."""
-
-MB_MAX = 1e9
-"""A petabyte: as bytes it still fits 64 bits by far."""
-
-LOG = "sqlite:///./board.db"
-"""The log if nothing else is said: a folder, made with the first package."""
+from callboard.messages.topics import PREFIX
 
 
 def _names(value: Any) -> Any:
@@ -26,11 +33,18 @@ def _names(value: Any) -> Any:
     return tuple(name.strip() for name in value.split(",") if name.strip()) if isinstance(value, str) else value
 
 
+def _pattern(value: str) -> str:
+    try:
+        return pattern(value)
+    except Unfit as unfit:
+        raise ValueError(f"each should be {unfit.expected}") from None
+
+
 def _start(value: Any) -> Any:
     """An offset may come as text."""
     if isinstance(value, str) and value.isdecimal():
         value = int(value)
-    if value in ("earliest", "latest") or (type(value) is int and value >= 0):
+    if value in ("earliest", "latest") or (type(value) is int and 0 <= value <= OFFSET_MAX):
         return value
     raise ValueError("should be earliest, latest, or an offset of 0 or more")
 
@@ -41,8 +55,11 @@ def _alike(name: str) -> str:
 
 
 Names = Annotated[tuple[str, ...], BeforeValidator(_names)]
-Offset = Annotated[int, Field(ge=0)]
+Patterns = Annotated[tuple[Annotated[str, AfterValidator(_pattern)], ...], BeforeValidator(_names)]
+Offset = Annotated[int, Field(ge=0, le=OFFSET_MAX)]
 Offsets = Annotated[tuple[Offset, ...], BeforeValidator(_names)]
+
+
 def _kinds(names: tuple[str, ...]) -> tuple[str, ...]:
     """Kinds of events."""
     if strangers := sorted(set(names).difference(KINDS)):
@@ -72,7 +89,8 @@ class PublisherSection(Section):
 
     name: str = Field(default="main", description="the name that subscribers follow")
     source: str = Field(default="", description="the folder that `run publisher` watches, or takes requests for")
-    exclude: Names = Field(default=EXCLUDED, description="names that are never shipped, as patterns")
+    include: Patterns = Field(default=(), description="patterns of what is shipped, such as *.html or /blog/**")
+    exclude: Patterns = Field(default=EXCLUDED, description="patterns of what is never shipped")
     max_package_mb: float | None = Field(
         default=None, gt=0, le=MB_MAX, examples=[500.0], description="what the files of one package may have together"
     )
@@ -80,12 +98,32 @@ class PublisherSection(Section):
         default="none", description="whose backlog holds requests up: that of none, of editable subscribers, or of all"
     )
     throttle_for: Names = Field(default=(), description="subscribers whose backlog does so in any case")
-    throttle_at: int = Field(default=1000, ge=1, description="packages of backlog up to which nothing is held up")
+    throttle_at: int = Field(
+        default=1000, ge=1, le=OFFSET_MAX, description="packages of backlog up to which nothing is held up"
+    )
     throttle_max_s: float = Field(
-        default=20.0, gt=0, le=300, description="seconds that a request is held up from twice as many packages on"
+        default=20.0,
+        gt=0,
+        le=THROTTLE_S_MAX,
+        description="seconds that a request is held up from twice as many packages on",
     )
     events: Kinds = Field(
         default=EVENTS, description="what `run publisher` tells: created, queued, distributed, imported, failed"
+    )
+
+
+def _at(place: str) -> str:
+    try:
+        return check_path(place)
+    except RequestRefused as error:
+        raise ValueError(str(error)) from error
+
+
+class SourcesSection(Section):
+    """What is known of one publisher, by its name: ``[publishers.NAME]``."""
+
+    sources: dict[str, Annotated[str, AfterValidator(_at)]] = Field(
+        default={}, description="where each folder goes at subscribers"
     )
 
 
@@ -96,13 +134,20 @@ class SubscriberSection(Section):
         default="", description="where content goes: a folder, sqlite:FILE, or postgresql://...?repository=NAME"
     )
     follows: Names = Field(default=(), description="publishers whose packages are imported; none named means all")
+    expect: bool = Field(
+        default=False, description="whether those that it follows, or waits for, may be unheard of when it starts"
+    )
+    include: Patterns = Field(default=(), description="patterns of what is imported, such as *.html or /blog/**")
+    exclude: Patterns = Field(default=(), description="patterns of what is not, and stays as it is")
     editable: bool = Field(default=False, description="whether its queue may be cleared, so that it may differ")
     golden: str = Field(default="", description="the subscriber whose verdict on a package is waited for; none is none")
     command_keys: Names = Field(
         default=(), description="obey only commands signed with one of these: NAME=FILE, the secret being in the file"
     )
     skip_commands: Offsets = Field(default=(), description="offsets of unreadable commands, which are passed over")
-    max_retries: int = Field(default=-1, ge=-1, description="retries before a package is given up; -1 is no limit")
+    max_retries: int = Field(
+        default=-1, ge=-1, le=RETRIES_MAX, description="retries before a package is given up; -1 is no limit"
+    )
     on_give_up: Literal["skip", "quarantine", "block"] = Field(
         default="skip",
         description="then: skip (to the error queue), quarantine (set it aside with what touches its paths), or block",
@@ -110,7 +155,7 @@ class SubscriberSection(Section):
     coalesce: bool = Field(
         default=True, description="leave a package out of which a later one, imported with it, leaves nothing"
     )
-    parallel: int = Field(default=4, ge=1, le=64, description="packages that are downloaded at the same time")
+    parallel: int = Field(default=4, ge=1, le=PARALLEL_MAX, description="packages that are downloaded at the same time")
     start: Start = Field(default="earliest", description="where a new one begins: earliest, latest, or an offset")
     on_gap: OnGap = Field(
         default="fail", description="if the next package was trimmed away: fail (and wait), or go on at the earliest"
@@ -118,24 +163,26 @@ class SubscriberSection(Section):
     on_undecodable: Literal["block", "dead_letter"] = Field(
         default="block", description="at a record that cannot be read: block, or dead_letter (to the error queue)"
     )
-    announce_interval_s: float = Field(default=10.0, ge=0.5, le=300, description="seconds between announcements")
-    retry_first_s: float = Field(default=1.0, gt=0, le=3600, description="seconds to the first retry; then doubled")
-    retry_max_s: float = Field(default=300.0, gt=0, le=86400, description="seconds between two retries, at most")
+    announce_interval_s: float = Field(
+        default=10.0, ge=ANNOUNCE_S_MIN, le=ANNOUNCE_S_MAX, description="seconds between announcements"
+    )
+    retry_first_s: float = Field(default=1.0, gt=0, le=HOUR_S, description="seconds to the first retry; then doubled")
+    retry_max_s: float = Field(default=300.0, gt=0, le=DAY_S, description="seconds between two retries, at most")
     before_import: str = Field(default="", description="called before content changes, as module:function")
     after_import: str = Field(default="", description="called after content has changed, as module:function")
     on_invalidate: str = Field(default="", description="called for paths that are invalidated, as module:function")
-    hook_timeout_s: float = Field(default=60.0, gt=0, le=86400, description="a call that takes longer has failed")
+    hook_timeout_s: float = Field(default=60.0, gt=0, le=DAY_S, description="a call that takes longer has failed")
     hook_max_retries: int = Field(
-        default=10, ge=-1, description="retries before an after_import call is given up; -1 is no limit"
+        default=10, ge=-1, le=RETRIES_MAX, description="retries before an after_import call is given up; -1 is no limit"
     )
-    ready_idle_s: float = Field(default=10.0, ge=0, le=3600, description="ready if nothing came for so long")
+    ready_idle_s: float = Field(default=10.0, ge=0, le=HOUR_S, description="ready if nothing came for so long")
     ready_max_age_s: float = Field(
-        default=120.0, ge=0, le=86400, description="ready if it imports a package that is younger than so many seconds"
+        default=120.0, ge=0, le=DAY_S, description="ready if it imports a package that is younger than so many seconds"
     )
-    ready_force_s: float = Field(default=300.0, ge=0, le=86400, description="ready so long after the start in any case")
+    ready_force_s: float = Field(default=300.0, ge=0, le=DAY_S, description="ready so long after the start in any case")
     standby: bool = Field(default=False, description="wait while another one has the name or the repository")
     stop_drain_s: float = Field(
-        default=30.0, ge=0, le=3600, description="what a running import gets to finish at a stop"
+        default=30.0, ge=0, le=HOUR_S, description="what a running import gets to finish at a stop"
     )
 
     @model_validator(mode="after")
@@ -148,7 +195,7 @@ class SubscriberSection(Section):
 
 
 class RetentionSection(Section):
-    """What `run publisher` and `log trim` remove from the log; nothing unless it is set."""
+    """What `run publisher` and `log trim` remove, packages among it, besides what every board removes by itself."""
 
     older_than_days: float | None = Field(
         default=None, gt=0, le=DAYS_MAX, examples=[30.0], description="records older than so many days"
@@ -222,9 +269,9 @@ class Config(Section):
     )
     blobs: str = Field(
         default="",
-        description="where large content goes: a folder, or s3://BUCKET; none means `blobs` in a SQLite log's",
+        description="where large content goes: a folder, or s3://BUCKET; none is a folder in a SQLite log's",
     )
-    prefix: str = Field(default="callboard", description="what the names of the log's topics begin with")
+    prefix: str = Field(default=PREFIX, description="what the names of the log's topics begin with")
     command_key: str = Field(default="", description="signs the commands given here: NAME=FILE, see command_keys")
     runtime: Literal["embedded", "processes"] = Field(
         default="embedded", description="where actors run: embedded in one process, or in processes of their own"
@@ -232,6 +279,7 @@ class Config(Section):
     publisher: PublisherSection = PublisherSection()
     subscriber: SubscriberSection = SubscriberSection()
     subscribers: dict[str, SubscriberSection] = {}
+    publishers: dict[str, SourcesSection] = {}
     retention: RetentionSection = RetentionSection()
     janitor: JanitorSection = JanitorSection()
     archive: ArchiveSection = ArchiveSection()

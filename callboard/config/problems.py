@@ -6,8 +6,9 @@ from typing import Any
 from pydantic import BaseModel, ValidationError
 from pydantic_core import ErrorDetails
 
-from callboard.config.model import Config
-from callboard.config.sources import Key, Value, suggestion
+from callboard.config.model import Config, SourcesSection
+from callboard.config.sources import Key, Value
+from callboard.door.names import suggestion
 
 WORDS = {
     "bool_parsing": "should be true or false",
@@ -21,10 +22,10 @@ WORDS = {
 """What pydantic's kinds of problems mean to somebody who writes a configuration."""
 
 
-def sentences(error: ValidationError, given: Mapping[Key, Value]) -> str:
+def sentences(error: ValidationError, given: Mapping[Key, Value]) -> tuple[str, ...]:
     """All problems, a line each, naming the setting and where it was set."""
     lines = (_sentence(problem, given) for problem in error.errors(include_url=False))
-    return "\n".join(dict.fromkeys(lines))  # a value of [subscriber] is checked for every [subscribers.NAME]
+    return tuple(dict.fromkeys(lines))  # a value of [subscriber] is checked for every [subscribers.NAME]
 
 
 def known_keys(section: Key) -> tuple[str, ...]:
@@ -33,6 +34,8 @@ def known_keys(section: Key) -> tuple[str, ...]:
     for name in section:
         if name == "subscribers":
             return known_keys(("subscriber",))  # every name is good here
+        if name == "publishers":
+            return tuple(SourcesSection.model_fields)
         field = model.model_fields.get(name)
         if field is None or not isinstance(field.annotation, type) or not issubclass(field.annotation, BaseModel):
             return ()

@@ -1,15 +1,18 @@
 """Where settings come from: each source gives values, and each value knows its origin."""
 
-import difflib
 import re
 import tomllib
 from collections.abc import Iterable, Iterator, Mapping
 from pathlib import Path
 from typing import Any, NamedTuple
 
+from callboard.door.names import suggestion
 from callboard.errors import ConfigError
 
 FILE = "callboard.toml"
+LOG = "sqlite:///./board.db"
+"""The log if nothing else is said: a folder, made by `callboard init`."""
+
 PREFIX = "CALLBOARD_"
 NESTED = "__"
 CONFIG_VARIABLE = "CALLBOARD_CONFIG"
@@ -20,7 +23,7 @@ _OF_THE_SURROUNDINGS = re.compile(r"CALLBOARD_(SERVICE_(HOST|PORT(_\w+)?)|PORT(_
 
 Key = tuple[str, ...]
 
-_LINE = re.compile(r"\s*(?:(\[[^\[\]]+\])|([\w.\"'-]+)\s*=)")
+_LINE = re.compile(r"\s*(?:(\[[^\[\]]+\])|([\w./\"'-]+)\s*=)")
 
 
 class Value(NamedTuple):
@@ -114,11 +117,6 @@ def nested(values: Iterable[Value]) -> dict[str, Any]:
         else:
             table[key[-1]] = value
     return tables
-
-
-def suggestion(name: str, known: Iterable[str]) -> str:
-    """The known name that is meant, or the empty string."""
-    return next(iter(difflib.get_close_matches(name, list(known), n=1)), "")
 
 
 def _meant(name: str, known: Iterable[str]) -> str:

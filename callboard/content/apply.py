@@ -80,11 +80,12 @@ def checked(message: PackageMessage, content: Content | None) -> Package:
         raise PackageRefused(f"package {message.package_id} holds other paths than its record; clear it")
     if not set(package.blobs) <= set(message.blobs):
         raise PackageRefused(f"package {message.package_id} needs blobs not named in its record; clear it")
-    said, found = (message.entries, message.length), (package.entries, size)
+    said = message.entries, message.length, message.total_bytes
+    found = package.entries, size, size + sum(package.blobs.values())
     if any(claim not in (0, fact) for claim, fact in zip(said, found, strict=True)):  # 0 says nothing
         raise PackageRefused(
-            f"package {message.package_id} claims {said[0]} entries and {said[1]} bytes, but has {found[0]} and "
-            f"{found[1]}; clear it, and publish it again"
+            f"package {message.package_id} claims {said}, but has {found} (entries, bytes, bytes with blobs); clear "
+            "it, and publish it again"
         )
     return package
 

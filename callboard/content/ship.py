@@ -11,6 +11,7 @@ from pathlib import Path
 
 from callboard.backends.blob_store import BlobStore
 from callboard.backends.repository import Operation, Source
+from callboard.content.admission import Admission
 from callboard.content.apply import checked, needed_blobs, operations
 from callboard.content.draft import BLOB_THRESHOLD, Draft, LargeFile, changed, draft
 from callboard.content.layout import Layout
@@ -35,6 +36,7 @@ class Shipment:
     length: int = 0
     entries: int = 0
     blobs: tuple[str, ...] = ()
+    total_bytes: int = 0
 
 
 @dataclass(frozen=True)
@@ -46,6 +48,8 @@ class Received:
     blobs: dict[str, Path]
     package: Package | None = None
     """The content once it is checked."""
+    only: Admission | None = None
+    """What the subscriber's patterns admit of it; None if it has none."""
 
     def check(self) -> Package:
         """Check the content of an ADD, if that is not done; raises like ``apply.operations``. Blocking."""
@@ -53,7 +57,8 @@ class Received:
 
     def operations(self) -> Iterator[Operation]:
         """What the repository has to do; raises like ``apply.operations``. Consume it off the event loop."""
-        return operations(self.message, self.content, self.blobs, self.package)
+        all_of_it = operations(self.message, self.content, self.blobs, self.package)
+        return self.only.operations(all_of_it) if self.only is not None else all_of_it
 
 
 async def build(
@@ -178,6 +183,7 @@ async def _shipped(drafted: Draft, blobs: BlobStore, inline_max: int) -> Shipmen
         length=drafted.length,
         entries=drafted.entries,
         blobs=tuple(file.digest for file in drafted.large),
+        total_bytes=drafted.length + sum(file.size for file in drafted.large),
     )
 
 

@@ -3,6 +3,7 @@
 The field numbers up to 31 are those of Apache Sling's 2019 schema, so bytes written by it can be read.
 """
 
+from bisect import bisect_left
 from dataclasses import dataclass
 from enum import IntEnum
 
@@ -55,7 +56,9 @@ class PackageMessage(Event):
 
     A non-empty package is either inline (``content``) or in the blob store (``content_ref``, a digest).
     Only the original's seeding messages, which are of kind TEST, have no publisher. ``recipients`` names the
-    subscribers that it is for; none named means all.
+    subscribers that it is for; none named means all. ``total_bytes`` is ``length`` and the sizes of the ``blobs``; 0
+    from a publisher that did not count them. ``source`` is the name of what was shipped, such as ``web1:/srv/site``;
+    empty if nobody knows.
     """
 
     publisher_instance: str
@@ -75,6 +78,14 @@ class PackageMessage(Event):
     entries: int = 0
     blobs: tuple[str, ...] = ()
     recipients: tuple[str, ...] = ()
+    total_bytes: int = 0
+
+    @property
+    def fetched_bytes(self) -> int:
+        """What a subscriber has to fetch, as far as is known: the package and its blobs."""
+        here = len(self.content) or self.length  # what is here needs not be believed
+        return max(here, self.total_bytes) if self.blobs else here
+    source: str = ""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -117,6 +128,32 @@ class SubscriberConfiguration(Event):
     repository: str = ""
     golden: str = ""
     on_give_up: str = ""
+    include: tuple[str, ...] = ()
+    exclude: tuple[str, ...] = ()
+
+
+BOUNDS_S = (0.01, 0.03, 0.1, 0.3, 1.0, 3.0, 10.0, 30.0, 100.0, 300.0, 1000.0, 3600.0, 21_600.0, 86_400.0)
+"""Of the buckets of a histogram, from a small file to a day behind. They are part of the schema, and never change."""
+
+SUM_MAX = 2**63 - 1
+"""What a message can hold."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Histogram(Event):
+    """Durations: ``counts`` says how many were at most as long as each of ``BOUNDS_S`` and longer than the one before,
+    and at last how many were longer than all; what is missing at the end is 0. ``sum_us`` is in microseconds.
+    """
+
+    counts: tuple[int, ...] = ()
+    sum_us: int = 0
+
+    def with_one(self, seconds: float) -> "Histogram":
+        """With one more."""
+        bucket, seconds = bisect_left(BOUNDS_S, seconds), max(seconds, 0.0)
+        counts = list(self.counts) + [0] * (bucket + 1 - len(self.counts))
+        counts[bucket] += 1
+        return Histogram(counts=tuple(counts), sum_us=min(self.sum_us + round(seconds * 1e6), SUM_MAX))
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -127,8 +164,12 @@ class DiscoveryMessage(Event):
     ``since_ns`` is when the state began and ``next_try_ns`` when a retry is due, both by the
     subscriber's clock, as is ``time_ns``. ``head_offset`` is the package being imported or waited for, -1 for none, and
     ``import_started_ns`` when that import began. ``hooks`` counts post-import hooks that are still due. Of the ``held``
-    packages ``held_offset`` is the lowest: the log must keep it, for it is yet to be imported from there. ``place`` differs
-    between two copies of one repository, which have the same instance.
+    packages ``held_offset`` is the lowest: the log must keep it, for it is yet to be imported from there. ``place``
+    differs between two copies of one repository, which have the same instance. ``hook_offset``, ``hook_attempts`` and
+    ``hook_error`` tell of the first due hook that has failed. ``left`` are the newest packages up to ``offset`` that
+    were given up, are held, or wait for their hook. Since the subscriber was started, ``imports`` are the durations of
+    its imports that succeeded, and ``latencies`` those from the append of a package to its import, by two hosts'
+    clocks.
     """
 
     subscriber_instance: str
@@ -163,6 +204,12 @@ class DiscoveryMessage(Event):
     hooks: int = 0
     held_offset: int = -1
     place: str = ""
+    hook_offset: int = -1
+    hook_attempts: int = 0
+    hook_error: str = ""
+    left: tuple[int, ...] = ()
+    imports: Histogram | None = None
+    latencies: Histogram | None = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -177,9 +224,9 @@ class ForgottenMessage(Event):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ThrottledMessage(Event):
-    """Topic ``discovery``: requests to this publisher are held up by the ``backlog`` (packages) of the subscriber, since
-    ``since_ns`` by the publisher's clock. ``waiting`` do so now, and ``delay_ms`` is left for the first of them. Without
-    a subscriber it is over; it is also if nothing is said for long.
+    """Topic ``discovery``: requests to this publisher are held up by the ``backlog`` (packages) of the subscriber,
+    since ``since_ns`` by the publisher's clock. ``waiting`` do so now, and ``delay_ms`` is left for the first of them.
+    Without a subscriber it is over; it is also if nothing is said for long.
     """
 
     publisher: str
@@ -189,6 +236,23 @@ class ThrottledMessage(Event):
     waiting: int = 0
     delay_ms: int = 0
     since_ns: int = 0
+    time_ns: int = 0
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ArchivedTopic(Event):
+    """All records of the topic below ``next`` are archived."""
+
+    topic: str
+    next: int
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ArchivedMessage(Event):
+    """Topic ``discovery``: how far the archive at ``place`` is. What it does not have is not removed by default."""
+
+    topics: tuple[ArchivedTopic, ...] = ()
+    place: str = ""
     time_ns: int = 0
 
 
@@ -245,8 +309,10 @@ class VerifyCommand(Event):
 class CommandMessage(Event):
     """Topic ``command``: an order to one subscriber, with its author and reason. Exactly one of the orders is set.
 
-    ``publisher`` scopes it to one publisher's packages; ``log_id`` is the package log the offset belongs
-    to, so that a command is void on any other log. ``signature`` is an HMAC by the shared secret that ``key_id`` names;
+    It is for the repository that goes by ``subscriber_instance`` and stood at ``position`` when the author last heard
+    of it. A pause or a limit without an instance is for whoever comes first. ``publisher`` scopes it to one publisher's
+    packages; ``log_id`` is the package log that offset and position belong to, so that a command is void on any other
+    log. ``signature`` is an HMAC by the shared secret that ``key_id`` names;
     ``issued_ns`` is the author's clock.
     """
 
@@ -267,6 +333,7 @@ class CommandMessage(Event):
     key_id: str = ""
     signature: bytes = b""
     issued_ns: int = 0
+    position: int = -1
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

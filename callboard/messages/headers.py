@@ -19,7 +19,7 @@ from callboard.messages.record import Headers, NewRecord, Record
 
 E = TypeVar("E", bound=Event)
 
-SCHEMA_VERSION = (1, 1)
+SCHEMA_VERSION = (1, 2)
 """Of what this process writes. It reads every minor version of this major one.
 
 Apache Sling's journal of 2019, the original, wrote version 1 too.
@@ -216,6 +216,11 @@ def _decode(cls: type[E], payload: bytes) -> E:
 
 def _check_claims(package: PackageMessage) -> None:
     """What nothing can have is not believed: sums of it would be told as lag, and would not fit where they are kept."""
-    for name, claimed, most in (("length", package.length, LENGTH_MAX), ("entries", package.entries, ENTRIES_MAX)):
+    claims = (
+        ("length", package.length, LENGTH_MAX),
+        ("total_bytes", package.total_bytes, LENGTH_MAX),
+        ("entries", package.entries, ENTRIES_MAX),
+    )
+    for name, claimed, most in claims:
         if not 0 <= claimed <= most:
             raise Undecodable(f"it claims the {name} {claimed}, and the range is 0 to {most}")

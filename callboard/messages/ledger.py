@@ -2,13 +2,13 @@
 
 from dataclasses import dataclass
 
-from callboard.messages.distribution import CommandResultMessage, Kind, PackageStatusMessage, Pairs
+from callboard.messages.distribution import CommandMessage, CommandResultMessage, Kind, PackageStatusMessage, Pairs
 from callboard.messages.event import Event
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Watermark(Event):
-    """Everything of ``publisher`` up to and including ``offset`` is cleared, by the command told of in the rest.
+    """What ``publisher`` has behind ``after`` and up to ``offset`` is cleared, by the command told of in the rest.
 
     ``packages`` counts those that it has removed so far.
     """
@@ -20,6 +20,7 @@ class Watermark(Event):
     command_id: str = ""
     command_offset: int = -1
     packages: int = 0
+    after: int = -1
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -60,6 +61,10 @@ class HookDue(Event):
     last_error: str = ""
     metadata: Pairs = ()
     told: bool = False
+    written: tuple[str, ...] = ()
+    removed: tuple[str, ...] = ()
+    changed: int = 0
+    changes_ref: str = ""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -85,7 +90,7 @@ class Ledger(Event):
     of the package to be imported although the golden subscriber's verdict on it is missing. Packages up to
     ``apart_until`` are imported one at a time, because they were tried together and that failed, or was never heard of
     again. ``given_up`` are the last packages that were, as far as nobody has dismissed them, and so are
-    ``failed_hooks`` the last hooks.
+    ``failed_hooks`` the last hooks. ``void_commands`` are in force for another repository of this name, not here.
     """
 
     instance: str
@@ -119,3 +124,4 @@ class Ledger(Event):
     given_up: tuple[GivenUp, ...] = ()
     failed_hooks: tuple[HookDue, ...] = ()
     command_time_ns: int = 0
+    void_commands: tuple[CommandMessage, ...] = ()

@@ -20,9 +20,9 @@ from callboard.messages.record import Record
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class DistributeRequest(Event):
-    """Ship these paths. ``source`` is the folder they are read from; only ADD needs one.
+    """Ship these paths; only ADD needs a ``source``, the folder whose root is ``at`` at subscribers (``/`` if empty).
 
-    ``recipients`` are the subscribers that it is for; none named means all.
+    ``recipients`` are the subscribers that it is for; none named means all. ``source_name`` goes into the package.
     """
 
     request_id: str
@@ -33,15 +33,17 @@ class DistributeRequest(Event):
     user: str = ""
     metadata: Pairs = ()
     recipients: tuple[str, ...] = ()
+    at: str = ""
+    source_name: str = ""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class DistributeResponse(Event):
     """``accepted`` means: on the log, at ``offset``. Otherwise ``reason`` says why not.
 
-    ``retry`` says that the reason may pass, so that the same request can be sent again. ``dropped`` says that nothing was
-    wrong, but there was nothing to ship. ``throttled_ms`` is how long the request was held up because of the backlog of
-    the subscriber ``throttled_by``.
+    ``retry`` says that the reason may pass, so that the same request can be sent again. ``dropped`` says that nothing
+    was wrong, but there was nothing to ship. ``throttled_ms`` is how long the request was held up because of the
+    backlog of the subscriber ``throttled_by``.
     """
 
     request_id: str
@@ -62,7 +64,10 @@ class DistributeResponse(Event):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class PackageSummary(Event):
-    """A package without its content. ``problem`` says why the record cannot be decoded, if so."""
+    """A package without its content; ``length`` is what a subscriber has to fetch, its blobs included.
+
+    ``problem`` says why the record cannot be decoded, if so. ``recipients`` are as in ``PackageMessage``.
+    """
 
     offset: int
     time_ns: int
@@ -74,6 +79,7 @@ class PackageSummary(Event):
     deep_paths: tuple[str, ...] = ()
     user: str = ""
     problem: str = ""
+    recipients: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -111,10 +117,11 @@ class RangeDone(Event):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class QueueQuery(Event):
-    """A page of the queue of whoever has processed everything up to ``after``; no publisher means all.
+    """A page of the queue of a subscriber that has processed everything up to ``after``; no publisher means all.
 
-    With the ``end`` of the topic at the moment of asking, the answer waits for what comes before it to be known, if only
-    for a moment: there may be offsets without a package.
+    With a ``subscriber``, packages that are addressed to others are left out.
+    With the ``end`` of the topic at the moment of asking, the answer waits for what comes before it to be known, if
+    only for a moment: there may be offsets without a package.
     """
 
     after: int
@@ -122,12 +129,13 @@ class QueueQuery(Event):
     skip: int = 0
     limit: int = 100
     end: int = 0
+    subscriber: str = ""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class QueueSize(Event):
-    """How many packages (and content bytes) lie after an offset, and when the oldest was appended.
-
+    """How many packages lie after an offset, how many bytes they have (``PackageSummary.length``), and when the oldest
+    was appended. With a ``subscriber``, packages that are addressed to others are left out.
     While it is being counted, from the newest to the oldest, all this is about what is counted; the first ``uncounted``
     offsets after ``after`` are not, and each may hold a package.
     """
@@ -139,6 +147,7 @@ class QueueSize(Event):
     oldest_ns: int = 0
     newest: int = -1
     uncounted: int = 0
+    subscriber: str = ""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -152,7 +161,7 @@ class QueuePage(Event):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SizesQuery(Event):
-    """The sizes of many queues at once; those asked for are given by their publisher and ``after``.
+    """The sizes of many queues at once; those asked for are given by their publisher, ``after`` and subscriber.
 
     ``end`` is as in ``QueueQuery``.
     """
@@ -163,11 +172,12 @@ class SizesQuery(Event):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Sizes(Event):
-    """The answers, in the order of the questions, and the publishers that have packages in the log."""
+    """The answers, in the order of the questions, and the publishers that have packages in the log ``log_id``."""
 
     queues: tuple[QueueSize, ...]
     publishers: tuple[str, ...] = ()
     problem: str = ""
+    log_id: str = ""
 
 
 # Publisher: the fleet, its errors, and orders to it.
@@ -342,7 +352,9 @@ class CommandPassedOver(Event):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class CommandsRead(Event):
-    """Every command that was on the log when they were asked for has been passed on."""
+    """Every command there was is passed on. ``void`` are in force for another repository of this name, and not here."""
+
+    void: tuple[CommandMessage, ...] = ()
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -395,6 +407,29 @@ class Verdicts(Event):
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class Unfinished(Event):
+    """A package that the subscriber is past, and that is not finished: ``what`` is given_up, held, hook_due (the hook
+    has not succeeded yet) or hook_failed.
+    """
+
+    what: str
+    offset: int
+    publisher: str = ""
+    package_id: str = ""
+    attempts: int = 0
+    reason: str = ""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Settled(Event):
+    """How it ended: everything is processed (``reached``), or the announcement says what stands in the way."""
+
+    announcement: DiscoveryMessage
+    reached: bool = False
+    unfinished: tuple[Unfinished, ...] = ()
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Report(Event):
     """What the importer knows, for the announcer to announce; the announcer adds who and where it runs.
 
@@ -435,7 +470,9 @@ class AnnouncedQuery(Event):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class CaughtUpQuery(Event):
-    """Answer with ``Report`` once every package on the log at the time of asking is processed."""
+    """Answer with ``Settled`` once every package on the log at the time of asking is processed, and its hook was called
+    as often as there is hope; or as soon as the subscriber cannot go on.
+    """
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -451,6 +488,8 @@ class Problem(IntEnum):
     SCHEMA_TOO_NEW = 2
     ACTOR_FAILED = 3
     REPOSITORY_UNAVAILABLE = 4
+    REPOSITORY_OCCUPIED = 5
+    MISCONFIGURED = 6
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -2,6 +2,7 @@
 
 from dataclasses import dataclass
 
+from callboard.messages.distribution import Histogram
 from callboard.messages.event import Event
 
 
@@ -19,10 +20,19 @@ class Counter(Event):
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class Durations(Event):
+    """How long each took of what is called ``name``."""
+
+    name: str
+    histogram: Histogram
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Counters(Event):
     """What the actor has counted since this incarnation of it started, by name."""
 
     counters: tuple[Counter, ...] = ()
+    durations: tuple[Durations, ...] = ()
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -6,6 +6,9 @@ from typing import Self
 
 from callboard.errors import ConfigError
 
+PREFIX = "callboard"
+"""What the names of a board's topics begin with unless it is told otherwise."""
+
 TOPIC_NAME = re.compile(r"[a-z0-9][a-z0-9._-]{0,80}")
 """What every log can use as a name, as Kafka does, and SQLite for its files."""
 
@@ -35,6 +38,6 @@ class Topics:
             raise ConfigError(f"the topics {', '.join(names)} need names that differ; rename one")
 
     @classmethod
-    def with_prefix(cls, prefix: str = "callboard") -> Self:
+    def with_prefix(cls, prefix: str = PREFIX) -> Self:
         """The usual names behind a prefix, such as ``callboard.package``."""
         return cls(*(f"{prefix}.{name}" for name in cls.__match_args__))

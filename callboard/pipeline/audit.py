@@ -4,6 +4,7 @@ from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as sql
 
 from callboard.pipeline.history import first_announced
+from callboard.pipeline.queues import FETCHED, meant
 from callboard.pipeline.standings import announcements
 
 
@@ -12,7 +13,7 @@ def path_index(package: DataFrame) -> DataFrame:
     rows = package.where("package is not null and package.kind <> 'TEST'").selectExpr(
         "explode(package.paths) as path", "offset", "time_ns", "package.publisher as publisher", "package.user as user",
         "package.kind as kind", "package.package_id as package_id", "package.request_id as request_id",
-        "package.length as length", "package.recipients as recipients",
+        f"{FETCHED} as length", "package.recipients as recipients",
     )  # fmt: skip
     return rows.sort("path", "offset")
 
@@ -35,8 +36,7 @@ def deliveries(
     """
     packages = found.select("offset", "publisher", "recipients").dropDuplicates(["offset"])
     follows = (sql.size("follows") <= 0) | sql.array_contains("follows", sql.col("publisher"))
-    meant = (sql.size("recipients") <= 0) | sql.array_contains("recipients", sql.col("subscriber"))
-    pairs = packages.join(sql.broadcast(standing.select("subscriber", "position", "follows")), follows & meant)
+    pairs = packages.join(sql.broadcast(standing.select("subscriber", "position", "follows")), follows & meant())
     steps = first_announced(announcements(discovery), log_id)
     step = steps.select(sql.col("subscriber").alias("who"), sql.col("position").alias("at"), "had_ns")
     reached = pairs.join(step, (sql.col("who") == sql.col("subscriber")) & (sql.col("at") >= sql.col("offset")))

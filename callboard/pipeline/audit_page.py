@@ -4,9 +4,9 @@ import statistics
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
-from html import escape
 from typing import Any
 
+from callboard.escaping import escaped_html as escape
 from callboard.pipeline.audit_plots import COLOURS, bars, curves, duration, legend, moment, share
 
 PATHS_SHOWN = 4

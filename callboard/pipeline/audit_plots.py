@@ -3,7 +3,8 @@
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from datetime import UTC, datetime
-from html import escape
+
+from callboard.escaping import escaped_html as escape
 
 WIDTH, HEIGHT = 560, 220
 """Of a plot, in units that the page scales."""

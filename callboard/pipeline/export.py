@@ -17,6 +17,7 @@ import pyarrow as pa
 
 from callboard.backends.blob_store import BlobStore
 from callboard.backends.log import Log
+from callboard.backends.path_patterns import PathPatterns
 from callboard.backends.registry import open_log
 from callboard.backends.repositories.folder_source import FolderSource
 from callboard.content.ship import Shipment, build
@@ -36,7 +37,8 @@ INLINE_BYTES = 64 << 10
 
 STAGED_COLUMNS = (
     "job string, sequence bigint, kind string, paths array<string>, deep_paths array<string>, content binary, "
-    "content_ref string, content_digest string, length bigint, entries bigint, blobs array<string>, built_ns bigint"
+    "content_ref string, content_digest string, length bigint, entries bigint, blobs array<string>, built_ns bigint, "
+    "total_bytes bigint"
 )
 
 BUILD_TASKS = 4
@@ -89,9 +91,9 @@ def export(run: Run, folder: Path, wanted: Exporting) -> Exported:
             job = loop.run(_job(staging, log, topic, wanted))
             if not staging.plan_file.exists():
                 run.on_step("planning")
-                entries = FolderSource(Path(job.source), settings.exclude).entries(job.path, deep=True)
+                entries = FolderSource(Path(job.source), settings.patterns).entries(job.path, deep=True)
                 staging.plan(cut(entries, wanted.most), replace=job.path if job.replace else "")
-            _build(run, staging, job, settings.exclude)
+            _build(run, staging, job, settings.patterns)
             run.on_step("publishing")
             progress, appended = loop.run(_publish(run, staging, job, log, blobs, topic, wanted.user))
         finally:
@@ -119,7 +121,7 @@ async def _job(staging: ExportFolder, log: Log, topic: str, wanted: Exporting) -
     return known
 
 
-def _build(run: Run, staging: ExportFolder, job: Job, exclude: tuple[str, ...]) -> None:
+def _build(run: Run, staging: ExportFolder, job: Job, patterns: PathPatterns) -> None:
     """Build the rounds that are missing."""
     rounds = staging.rounds()
     for number, sequences in enumerate(rounds):
@@ -129,14 +131,14 @@ def _build(run: Run, staging: ExportFolder, job: Job, exclude: tuple[str, ...]) 
         plan = run.spark.read.parquet(str(staging.plan_file))
         mine = plan.where(f"sequence >= {sequences.start} and sequence < {sequences.stop}")
         tasks = min(len(sequences), BUILD_TASKS * run.partitions)
-        builder = _builder(run.options.get("board", ""), job, exclude, run.clock())
+        builder = _builder(run.options.get("board", ""), job, patterns, run.clock())
         with staging.staging(number) as draft:
             mine.repartition(tasks).mapInArrow(builder, STAGED_COLUMNS).write.parquet(str(draft))
 
 
-def _builder(board: str, job: Job, exclude: tuple[str, ...], now_ns: int) -> "Callable[[Batches], Batches]":
+def _builder(board: str, job: Job, patterns: PathPatterns, now_ns: int) -> "Callable[[Batches], Batches]":
     def rows(batches: "Batches") -> "Batches":
-        source = FolderSource(Path(job.source), exclude)
+        source = FolderSource(Path(job.source), patterns)
         with opened_blobs(board) as (runner, blobs):
             for batch in batches:
                 for row in batch.to_pylist():

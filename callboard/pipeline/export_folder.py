@@ -51,6 +51,7 @@ STAGED = pa.schema(
         ("entries", pa.int64()),
         ("blobs", pa.list_(pa.string())),
         ("built_ns", pa.int64()),
+        ("total_bytes", pa.int64()),
     ]
 )
 """A parcel that is built; the fields are those of its package. Its blobs were put at ``built_ns``, or later."""

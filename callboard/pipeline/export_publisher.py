@@ -97,6 +97,7 @@ class ExportPublisher:
             source=self._job.source, user=self._user,
         )  # fmt: skip
         shipped |= {"paths": paths, "deep_paths": deep, "blobs": tuple(parcel["blobs"])}
+        shipped["total_bytes"] = parcel["total_bytes"] or 0  # missing where an older version built it
         built = PackageMessage(publisher_instance="", publisher="", package_id="", kind=kind, **shipped)
         return with_identity(built, request, self._job.publisher, f"export {self._job.job}")
 

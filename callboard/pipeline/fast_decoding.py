@@ -53,7 +53,8 @@ def _field(kind: Any, default: Any, column: pa.Array) -> tuple[pa.Array, pa.Arra
         return _pairs(column), None
     if get_origin(kind) is tuple:
         item = get_args(kind)[0]
-        return (column.cast(pa.list_(pa.string())), None) if item is str else _events(item, column)
+        plain = {str: pa.string(), int: pa.int64()}.get(item)
+        return (column.cast(pa.list_(plain)), None) if plain is not None else _events(item, column)
     if get_origin(kind) is UnionType:
         return _nested(get_args(kind)[0], column)
     if issubclass(kind, Event):

@@ -12,6 +12,7 @@ import pyarrow as pa
 from pyspark.sql import DataFrame
 from pyspark.sql import functions as sql
 
+from callboard.actors.publisher.package_index import FOR_ALL, Streams, Wanted
 from callboard.pipeline.outcomes import statuses
 from callboard.pipeline.queues import queued
 from callboard.pipeline.standings import announcements
@@ -92,29 +93,32 @@ def queue_sizes(package: DataFrame, discovery: DataFrame, log_id: str) -> DataFr
     )
     queue = sql.when(sql.size("follows") > 0, sql.col("follows")).otherwise(sql.array(sql.lit("")))
     wanted = last.select("subscriber", "minute_ns", "position", sql.explode(queue).alias("queue"))
-    rows = queued(package).select("publisher", "offset", "time_ns").orderBy("offset").toPandas()
-    arrays = {}
-    for name in {"", *rows["publisher"]}:
-        mine = rows if not name else rows[(rows["publisher"] == name) | (rows["publisher"] == "")]
-        arrays[name] = mine["offset"].to_numpy(), np.maximum.accumulate(mine["time_ns"].to_numpy())
+    for_each = sql.when(sql.size("recipients") > 0, sql.col("recipients")).otherwise(sql.array(sql.lit(FOR_ALL)))
+    columns = ("publisher", "offset", "time_ns", sql.explode(sql.array_distinct(for_each)).alias("recipient"))
+    rows = queued(package).select(*columns).orderBy("offset").toPandas()
+    rows["time_ns"] = rows["time_ns"].cummax()
+    streams: Streams[tuple[Array, Array]] = {}
+    for (recipient, publisher), mine in rows.groupby(["recipient", "publisher"]):
+        streams.setdefault(recipient, {})[publisher] = mine["offset"].to_numpy(), mine["time_ns"].to_numpy()
     return wanted.mapInArrow(
-        _sizes(arrays), "subscriber string, queue string, minute_ns bigint, position bigint, size bigint"
+        _sizes(streams), "subscriber string, queue string, minute_ns bigint, position bigint, size bigint"
     )
 
 
-def _sizes(packages: "dict[str, tuple[Array, Array]]") -> "Callable[[Batches], Batches]":
-    """How many packages of its publisher lie between a position and the end of its minute."""
-    none = np.array([], "int64")
+def _sizes(packages: "Streams[tuple[Array, Array]]") -> "Callable[[Batches], Batches]":
+    """How many packages of a queue lie between a position and the end of its minute."""
 
     def rows(batches: "Batches") -> "Batches":
         for batch in batches:
             sizes = []
-            columns = (batch.column(name).to_pylist() for name in ("queue", "minute_ns", "position"))
-            for queue, minute_ns, position in zip(*columns, strict=True):
-                offsets, times = packages.get(queue, (none, none))
-                there = np.searchsorted(times, minute_ns + MINUTE_NS)
-                sizes.append(max(int(there - np.searchsorted(offsets, position, side="right")), 0))
             names = ("subscriber", "queue", "minute_ns", "position")
+            columns = (batch.column(name).to_pylist() for name in names)
+            for subscriber, queue, minute_ns, position in zip(*columns, strict=True):
+                size = 0
+                for offsets, times in Wanted(queue, position, subscriber).select(packages):
+                    there = np.searchsorted(times, minute_ns + MINUTE_NS)
+                    size += max(int(there - np.searchsorted(offsets, position, side="right")), 0)
+                sizes.append(size)
             yield pa.RecordBatch.from_arrays(
                 [*(batch.column(name) for name in names), pa.array(sizes, pa.int64())], names=[*names, "size"]
             )

@@ -1,19 +1,23 @@
 """The queues as they were at any moment of the log's history: what the publisher's queue cache answers live."""
 
-from pyspark.sql import DataFrame
+from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as sql
 
 ALL = ""
 """The publisher of the queue of a subscriber that follows everybody; and of packages that cannot be decoded."""
 
+FETCHED = "coalesce(greatest(package.length, package.total_bytes), 0)"
+"""The bytes of a package with its blobs, which a publisher before 1.2 did not count."""
+
 
 def queued(package: DataFrame) -> DataFrame:
     """What lies in queues: offset, publisher, length, time_ns, ... A package that cannot be decoded is in all of them;
-    one of kind TEST in none.
+    one of kind TEST in none; and one with ``recipients`` only in theirs, see ``meant``.
     """
     return package.where("package is null or package.kind <> 'TEST'").selectExpr(
         "offset", "time_ns", f"coalesce(package.publisher, '{ALL}') as publisher", "package.package_id as package_id",
-        "package.kind as kind", "coalesce(package.length, 0) as length", "package.paths as paths", "problem",
+        "package.kind as kind", f"{FETCHED} as length", "package.paths as paths", "problem",
+        "coalesce(package.recipients, array()) as recipients",
     )  # fmt: skip
 
 
@@ -24,7 +28,12 @@ def entries(package: DataFrame, standing: DataFrame) -> DataFrame:
     inside = (sql.col("offset") > sql.col("position")) & (
         (sql.col("queue") == ALL) | (sql.col("publisher") == ALL) | (sql.col("publisher") == sql.col("queue"))
     )
-    return queued(package).join(sql.broadcast(wanted), inside).drop("position")
+    return queued(package).join(sql.broadcast(wanted), inside & meant()).drop("position", "recipients")
+
+
+def meant() -> Column:
+    """The condition that a row of a package is about one that is for the row's subscriber."""
+    return (sql.size("recipients") <= 0) | sql.array_contains("recipients", sql.col("subscriber"))
 
 
 def queue_states(package: DataFrame, standing: DataFrame) -> DataFrame:

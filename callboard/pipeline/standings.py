@@ -7,7 +7,7 @@ from pyspark.sql import DataFrame
 from pyspark.sql import functions as sql
 
 from callboard.actors.publisher.liveness import Heard
-from callboard.app.roll_call import GONE_AFTER_S
+from callboard.actors.shortening.roll_call import GONE_AFTER_S
 from callboard.messages.distribution import DiscoveryMessage, State, SubscriberConfiguration
 
 if TYPE_CHECKING:

@@ -36,7 +36,9 @@ def board_settings(board: str) -> BoardSettings:
     """What the options of a job name: the path of a callboard.toml, or nothing; variables count as always."""
     loaded = load(Path(board) if board else None, os.environ)
     config = loaded.config
-    return BoardSettings(config.log, config.blobs, loaded.base, config.prefix, config.publisher.exclude)
+    return BoardSettings(
+        config.log, config.blobs, loaded.base, config.prefix, config.publisher.exclude, include=config.publisher.include
+    )
 
 
 @contextmanager

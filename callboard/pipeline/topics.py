@@ -12,7 +12,7 @@ from callboard.pipeline.place import Place
 SCHEMAS = {
     "package": "offset bigint, time_ns bigint, problem string, package struct<publisher:string, package_id:string, "
     "kind:string, length:bigint, paths:array<string>, deep_paths:array<string>, user:string, entries:bigint, "
-    "request_id:string, recipients:array<string>>",
+    "request_id:string, recipients:array<string>, total_bytes:bigint>",
     "status": "offset bigint, time_ns bigint, problem string, status struct<subscriber_instance:string, "
     "subscriber:string, publisher:string, offset:bigint, status:string, reason:string, attempts:bigint, "
     "package_id:string, sequence:bigint, time_ns:bigint>",

@@ -20,6 +20,7 @@ from callboard.actors.decision import (
     Stopped,
     Tick,
 )
+from callboard.actors.effects import ImportPackages
 from callboard.errors import CallboardError
 from callboard.messages.event import Event
 
@@ -84,9 +85,9 @@ class DecisionDriver:
         return effect
 
     def done(self, kind: type[P], result: Any = None) -> P:
-        """Answer it: it was carried out."""
+        """Answer it: it was carried out; an import stored the ledger that it was given."""
         effect = self._take(kind)
-        self.feed(Done(effect, result))
+        self.feed(Done(effect, effect.ledger if isinstance(effect, ImportPackages) else result))
         return effect
 
     def fail(self, kind: type[P], error: CallboardError) -> P:

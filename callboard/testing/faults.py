@@ -118,10 +118,10 @@ class FaultyRepository:
         """See ``Source``."""
         return self._repository.entries(path, deep)
 
-    async def open(self) -> bytes:
+    async def open(self, occupied: bool = False) -> bytes:
         """See ``Repository``."""
         async with self._faults.around(RepositoryUnavailable):
-            return await self._repository.open()
+            return await self._repository.open(occupied)
 
     async def apply(self, operations: Iterable[Operation], ledger: bytes) -> None:
         """See ``Repository``."""

@@ -6,6 +6,7 @@ from dataclasses import dataclass, field, replace
 from functools import partial
 
 from callboard.backends.paths import check_path, parent_of, with_parents
+from callboard.backends.repositories.occupation import refuse_content
 from callboard.backends.repositories.operation_check import check_operation
 from callboard.backends.repository import (
     MISSING_FOLDER_MODE,
@@ -74,10 +75,12 @@ class MemoryRepository:
             content = partial(iter, (node.content,))
             yield Entry(name, node.kind, node.mode, len(node.content), node.target, content)
 
-    async def open(self) -> bytes:
+    async def open(self, occupied: bool = False) -> bytes:
         """See ``Repository.open``."""
         if self.store.holder not in {None, self}:
             raise RepositoryBusy("this memory is open in another repository; close that one or let it crash")
+        if not self.store.ledger and not occupied:
+            refuse_content("this memory", self)
         self.store.holder = self
         return self.store.ledger
 

@@ -65,15 +65,16 @@ def garbage(offset: int, publisher: str = "site") -> Record:
     return Record(offset=offset, time_ns=0, payload=b"\xff\xff", header_block=pack_headers(headers))
 
 
-def clear(offset: int, at: int, publisher: str = "", log_id: str = LOG) -> CommandReceived:
+def clear(offset: int, at: int, publisher: str = "", log_id: str = LOG, position: int = -1) -> CommandReceived:
     """The command, at offset ``at`` of the command topic, to clear packages up to ``offset``."""
-    return command(at, clear=ClearCommand(offset=offset), publisher=publisher, log_id=log_id)
+    return command(at, clear=ClearCommand(offset=offset), publisher=publisher, log_id=log_id, position=position)
 
 
 def command(at: int, **fields: Any) -> CommandReceived:
     """A command at offset ``at`` of the command topic."""
     usual = {"command_id": f"c{at}", "author": "ann", "reason": "because", "log_id": LOG}
-    message = CommandMessage(subscriber_instance="", subscriber=NAME, **(usual | fields))
+    usual |= {"subscriber_instance": LEDGER.instance}
+    message = CommandMessage(subscriber=NAME, **(usual | fields))
     return CommandReceived(log_id=COMMANDS, offset=at, command=message)
 
 

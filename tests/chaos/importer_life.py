@@ -81,7 +81,7 @@ class Scene:
                 ledger = importer._book.ledger
                 if ledger.held and not asked:
                     asked = True
-                    inputs.append(skip())
+                    inputs.append(skip(ledger.instance))
                 else:
                     inputs.append(Stopping())
             for effect in importer.receive(inputs.popleft(), Origin(""), Moment(1, 1.0)):
@@ -115,9 +115,9 @@ async def outcome(world: AgentWorld, effect: Perform) -> Done | Failed:
         return Failed(effect, error)
 
 
-def skip() -> CommandReceived:
+def skip(instance: str) -> CommandReceived:
     order = CommandMessage(
-        subscriber_instance="", subscriber=NAME, command_id="c", skip=SkipCommand(offset=CULPRIT), author="ann"
+        subscriber_instance=instance, subscriber=NAME, command_id="c", skip=SkipCommand(offset=CULPRIT), author="ann"
     )
     return CommandReceived(log_id=COMMANDS, offset=1, command=order)
 

@@ -177,10 +177,10 @@ def test_a_folder_of_another_user_is_refused_before_the_commit() -> None:
 
         def body() -> str:
             store = FolderStore(root)
-            store.open()
+            store.open(occupied=True)
             with pytest.raises(RepositoryUnavailable) as caught:
                 store.apply([file("/foreign/x"), file("/mine")], b"new")
-            assert store.open() == b""
+            assert store.open(occupied=True) == b""
             assert not (root / "mine").exists()
             return str(caught.value)
 

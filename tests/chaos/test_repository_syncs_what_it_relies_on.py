@@ -8,6 +8,7 @@ import os
 import stat
 from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -24,11 +25,12 @@ class Unsynced:
         self.moves: list[tuple[str, str, set[str]]] = []
         real = {name: getattr(os, name) for name in ("open", "write", "fsync", "fchmod", "rename", "replace")}
 
-        def opened(path: os.PathLike[str], flags: int, *args: int, **kwargs: int) -> int:
-            new = bool(flags & os.O_CREAT) and not Path(path).exists()
-            descriptor: int = real["open"](path, flags, *args, **kwargs)
+        def opened(path: str | Path, flags: int, *args: int, dir_fd: int | None = None) -> int:
+            whole = whole_path(path, dir_fd)
+            new = bool(flags & os.O_CREAT) and not whole.exists()
+            descriptor: int = real["open"](path, flags, *args, dir_fd=dir_fd)
             if new:
-                self.paths |= {Path(path), Path(path).parent}
+                self.paths |= {whole, whole.parent}
             return descriptor
 
         def written(descriptor: int, data: bytes) -> int:
@@ -39,10 +41,10 @@ class Unsynced:
             real["fsync"](descriptor)
             self.paths.discard(path_of(descriptor))
 
-        def replaced(source: os.PathLike[str], target: os.PathLike[str]) -> None:
-            moved, onto = Path(source), Path(target)
+        def replaced(source: str, target: str, *, src_dir_fd: int, dst_dir_fd: int) -> None:
+            moved, onto = whole_path(source, src_dir_fd), whole_path(target, dst_dir_fd)
             self.moves.append((self.short(moved), self.short(onto), {self.short(path) for path in self.paths}))
-            real["replace"](source, target)
+            real["replace"](source, target, src_dir_fd=src_dir_fd, dst_dir_fd=dst_dir_fd)
             if moved in self.paths:
                 self.paths.remove(moved)
                 self.paths.add(onto)
@@ -57,14 +59,19 @@ class Unsynced:
         return str(path.relative_to(self.root)) if path.is_relative_to(self.root) else str(path)
 
     def _changing_names(self, name: str, call: Callable[..., None]) -> Callable[..., None]:
-        def changing(*args: object, **kwargs: object) -> None:
-            call(*args, **kwargs)
-            path = Path(str(args[1] if name == "symlink" else args[0]))
-            self.paths.add(path if name == "chmod" else path.parent)
+        def changing(*args: Any, dir_fd: int | None = None) -> None:
+            folder = {} if dir_fd is None else {"dir_fd": dir_fd}
+            path = whole_path(args[1] if name == "symlink" else args[0], dir_fd)
+            call(*args, **folder)
+            self.paths.add(path.readlink() if name == "chmod" else path.parent)
             if name in {"rmdir", "unlink"}:
                 self.paths.discard(path)
 
         return changing
+
+
+def whole_path(path: str | Path, folder: int | None) -> Path:
+    return Path(path) if folder is None else path_of(folder) / path
 
 
 def path_of(descriptor: int) -> Path:

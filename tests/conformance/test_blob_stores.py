@@ -73,9 +73,12 @@ def test_a_root_that_is_a_file_is_named(tmp_path: Path) -> None:
         put_once(FolderBlobStore(tmp_path / "store"), b"content")
 
 
-def test_a_blob_is_a_read_only_file_below_the_start_of_its_digest(tmp_path: Path) -> None:
+@pytest.mark.parametrize(("folder", "blob"), [(0o700, 0o400), (0o2770, 0o440), (0o755, 0o444)])
+def test_a_blob_is_a_file_for_those_who_may_read_the_folder(folder: int, blob: int, tmp_path: Path) -> None:
+    tmp_path.chmod(folder)
     put_once(FolderBlobStore(tmp_path), b"content")
     file = tmp_path / DIGEST[:2] / DIGEST[2:]
     assert file.read_bytes() == b"content"
-    assert file.stat().st_mode & 0o777 == 0o444
+    assert file.stat().st_mode & 0o777 == blob
+    assert file.parent.stat().st_mode & 0o2777 == folder
     assert file.stat().st_nlink == 1

@@ -10,8 +10,17 @@ from typing import Any
 import pytest
 
 from callboard.actors.agent import ActorStatus, Agent, AgentSpec
-from callboard.actors.runtime import Limits, Simulation, start_agent
-from callboard.errors import AgentFailed, CallboardError, NotAnswered, RepositoryBusy, SchemaTooNew, SubscriberTaken
+from callboard.actors.runtime import Limits, start_agent
+from callboard.actors.runtime.simulated import Simulation
+from callboard.errors import (
+    AgentFailed,
+    CallboardError,
+    NotAnswered,
+    RepositoryBusy,
+    RequestRefused,
+    SchemaTooNew,
+    SubscriberTaken,
+)
 from callboard.messages.mailbox import Problem
 from callboard.testing.conformance.runtime_example import example_agent, word
 
@@ -173,25 +182,35 @@ def test_a_question_to_an_actor_that_dies_is_put_to_its_successor(play: Play) ->
     play(scenario)
 
 
-def test_a_bug_in_a_decision_ends_the_actor_and_it_is_replaced(play: Play) -> None:
+def test_a_question_that_an_actor_crashes_at_twice_is_answered_with_the_error(play: Play) -> None:
     async def scenario(agent: Agent) -> None:
         before = await up(agent, "counter")
-        with pytest.raises(NotAnswered):
-            # It comes up and crashes again until the question is withdrawn.
-            await agent.ask("counter", word("crash"), 0.1)
-        await until(lambda: replaced(agent, before))
+        with pytest.raises(RequestRefused, match="crashed with RuntimeError: asked to crash, at CommandSent, twice"):
+            await agent.ask("counter", word("crash"), PATIENCE_S)
         assert (await ask(agent, "counter", "count"))[0] == "count"
+        assert (await up(agent, "counter")).epoch == before.epoch + 2
 
     play(scenario)
 
 
-def test_a_bug_in_the_world_ends_the_actor_that_met_it(play: Play) -> None:
+def test_a_question_whose_effect_crashes_an_actor_twice_is_answered_with_the_error(play: Play) -> None:
     async def scenario(agent: Agent) -> None:
         before = await up(agent, "echo")
-        with pytest.raises(NotAnswered):
-            await agent.ask("echo", word("bug"), 0.1)
+        with pytest.raises(RequestRefused, match="crashed with KeyError: 'bug', at CommandSent, twice"):
+            await agent.ask("echo", word("bug"), PATIENCE_S)
         await until(lambda: replaced(agent, before))
         assert await ask(agent, "echo", "well again") == ("WELL AGAIN", 0)
+
+    play(scenario)
+
+
+def test_questions_that_crash_an_actor_end_neither_the_agent_nor_the_questions_of_others(play: Play) -> None:
+    async def scenario(agent: Agent) -> None:
+        bad = [ask(agent, "counter", "crash") for _ in range(LIMITS.max_restarts)]
+        good = [ask(agent, "counter", "count") for _ in range(3)]
+        told = await asyncio.gather(*bad, *good, return_exceptions=True)
+        assert [type(each) for each in told] == [RequestRefused] * len(bad) + [tuple] * len(good)
+        assert not agent.has_ended
 
     play(scenario)
 
@@ -205,7 +224,7 @@ async def up(agent: Agent, role: str) -> ActorStatus:
 
 def test_an_actor_that_keeps_crashing_fails_the_agent(play: Play) -> None:
     async def scenario(agent: Agent) -> None:
-        asked = asyncio.ensure_future(agent.ask("counter", word("crash"), 60))
+        asked = asyncio.ensure_future(agent.ask("counter", word("fuse", 1), 60))
         with pytest.raises(AgentFailed, match=r"actor 'counter' failed more than 5 times .* asked to crash"):
             await agent.ended()
         with pytest.raises(AgentFailed):

@@ -100,7 +100,7 @@ def test_a_server_that_cannot_be_had_is_a_failure_of_its_whole_column() -> None:
 def test_a_program_that_finds_a_problem_says_so_with_its_exit_code(
     monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    monkeypatch.setattr("callboard.backends.registry.MemoryLog", type("Broken", (DropsHeaders, MemoryLog), {}))
+    monkeypatch.setattr("callboard.backends.logs.memory.MemoryLog", type("Broken", (DropsHeaders, MemoryLog), {}))
     monkeypatch.setattr("callboard.testing.conformance.log.ALL_CHECKS", [headers.check_headers_come_back_as_written])
     assert program.main(["log", "memory:"]) == 1
     assert "FAIL" in capsys.readouterr().out

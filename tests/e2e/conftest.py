@@ -1,5 +1,6 @@
 """The command line as somebody types it, in a folder of its own."""
 
+import asyncio
 import json
 import os
 import subprocess
@@ -12,6 +13,7 @@ from typing import Any
 
 import pytest
 
+from callboard import Callboard
 from callboard.testing.kafka import kafka_servers
 from callboard.testing.postgres import postgres_server
 from callboard.testing.s3 import moto_server
@@ -103,14 +105,26 @@ class Terminal:
 
 
 @pytest.fixture
-def terminal(tmp_path: Path) -> Iterator[Terminal]:
-    """A folder with a site to publish, and somebody to type."""
+def newcomer(tmp_path: Path) -> Iterator[Terminal]:
+    """A folder with a site to publish, and somebody to type, who has no board yet."""
     (tmp_path / "site" / "blog").mkdir(parents=True)
     (tmp_path / "site" / "index.html").write_text("welcome to the theatre")
     (tmp_path / "site" / "blog" / "a.html").write_text("the first night")
     terminal = Terminal(tmp_path)
     yield terminal
     terminal.end()
+
+
+@pytest.fixture
+def terminal(newcomer: Terminal) -> Terminal:
+    """The same with a board, without a configuration."""
+
+    async def make() -> None:
+        async with Callboard("sqlite:///./board.db", base=newcomer.folder):
+            pass
+
+    asyncio.run(make())
+    return newcomer
 
 
 @pytest.fixture

@@ -69,7 +69,8 @@ class Requests:
     def __init__(self, terminal, server: Server) -> None:
         self._folder, self._server = terminal.folder / "site", server
         self._log = terminal.folder / "publisher.log"
-        self._publisher = terminal.start("run", "publisher", "--from", "./site", "--requests", "-", said=self._log.name)
+        words = ("run", "publisher", "--from", "./site", "--requests", "-", "--create")
+        self._publisher = terminal.start(*words, said=self._log.name)
         self._stopping = threading.Event()
         self._thread = threading.Thread(target=self._run)
         self.offsets: list[int] = []

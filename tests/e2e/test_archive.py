@@ -45,7 +45,8 @@ def archived(terminal) -> list[int]:
     return [record["offset"] for record in terminal.json("log", "list")]
 
 
-def test_the_page_on_archives_is_true(terminal):
+def test_the_page_on_archives_is_true(newcomer):
+    terminal = newcomer
     (terminal.folder / "callboard.toml").write_text(blocks("toml")[0])
     with_callboard, with_pyarrow = blocks("python")
     for number, block in enumerate(blocks("console")):
@@ -112,7 +113,7 @@ def test_a_hole_ends_the_run_until_it_is_accepted(terminal, archived):
 
 def test_another_log_is_not_mixed_in(terminal, archived):
     other = ("--log", "sqlite:///./other.db")
-    terminal.run(*other, "publish", "./site")
+    terminal.run(*other, "publish", "./site", "--create")
     assert "not the one that was archived" in terminal.run(*other, "archive", "run", code=4).stderr
 
 
@@ -139,10 +140,11 @@ def test_a_subscriber_goes_on_with_a_log_that_was_restored_in_place(terminal, ar
     assert tree(terminal.folder / "out") == tree(terminal.folder / "site")
 
 
-def test_an_archive_needs_a_place_and_a_log(terminal):
+def test_an_archive_needs_a_place_and_a_log(newcomer):
+    terminal = newcomer
     assert "set archive.place" in terminal.refused("archive", "run")
     assert "no log at" in terminal.refused("archive", "run", "--archive", "./archive")
-    terminal.run("publish", "./site")
+    terminal.run("publish", "./site", "--create")
     assert "no place for an archive" in terminal.refused("archive", "run", "--archive", "ftp://host/archive")
     assert "has no topic" in terminal.refused("--log", "sqlite:///./new.db", "archive", "restore", "--archive", "./x")
 

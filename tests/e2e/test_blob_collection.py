@@ -42,3 +42,28 @@ def test_a_publisher_has_a_janitor_only_if_it_is_to_collect(tmp_path):
 
     assert asyncio.run(roles("one", 7200.0, "blob_janitor"))
     assert "blob_janitor" not in asyncio.run(roles("other", 0.0, "distributor", "command_sender"))
+
+
+def test_a_collection_leaves_the_blobs_of_another_prefix_alone(tmp_path):
+    (tmp_path / "site").mkdir()
+    (tmp_path / "site" / "large.bin").write_bytes(b"large" * 50_000)
+
+    def blobs() -> dict[str, set[str]]:
+        stores = (tmp_path / "board.db").glob("blobs*")
+        return {store.name: {file.name for file in store.rglob("*") if len(file.name) == 62} for store in stores}
+
+    async def scenario() -> None:
+        log = f"sqlite:///{tmp_path}/board.db"
+        async with Callboard(log, prefix="two") as two, Callboard(log) as one:
+            await two.publisher().publish(tmp_path / "site")
+            (tmp_path / "site" / "large.bin").write_bytes(b"other" * 50_000)
+            await one.publisher().publish(tmp_path / "site")
+            before = blobs()
+            assert {name: len(names) for name, names in before.items()} == {"blobs": 1, "blobs-two": 1}
+            for file in tmp_path.rglob("board.db/blobs*/**/*"):
+                os.utime(file, (time.time() - 100_000,) * 2)
+            for board in (one, two):
+                assert (await board.collect_blobs(delete=True)).removed == 0
+            assert blobs() == before
+
+    asyncio.run(scenario())

@@ -144,7 +144,7 @@ async def test_names_with_strange_characters_are_ordered_about_like_any(tmp_path
 
 @pytest.mark.parametrize("name", ["", "a/b", " a", "a\nb", "\u202egde", "x" * 101])
 def test_names_that_no_record_could_carry_are_refused(name: str) -> None:
-    with pytest.raises(ConfigError, match="cannot be the name"):
+    with pytest.raises(ConfigError, match="but should be a name"):
         Callboard("memory:").subscriber(name, into="./out")
 
 
@@ -168,6 +168,28 @@ async def test_a_clear_of_all_goes_to_each_editable_subscriber_with_a_queue(tmp_
         assert await board.clear_all() == ()
         for edge in edges:
             await edge.stop()
+
+
+@pytest.mark.proves("F56")
+@on_a_loop
+async def test_the_first_package_of_a_farm_is_cleared_at_all_and_the_others_are_imported(tmp_path: Path) -> None:
+    async with board_in(tmp_path) as board:
+        edges = [board.subscriber(f"edge-{n}", into=f"./out-{n}", editable=True) for n in range(2)]
+        for edge in edges:
+            await edge.start()
+            await edge.caught_up()
+            await board.pause(edge.name)
+        poison = await publish(board, tmp_path, "a", "poison")
+        await publish(board, tmp_path, "b", "good")
+        results = await board.clear_all(first=1)
+        assert [(result.subscriber, result.packages, result.offset) for result in results] == [
+            ("edge-0", 1, poison), ("edge-1", 1, poison),
+        ]  # fmt: skip
+        for edge in edges:
+            await board.resume(edge.name)
+            await edge.caught_up()
+            await edge.stop()
+        assert [sorted(path.name for path in (tmp_path / f"out-{n}").glob("[ab]")) for n in range(2)] == [["b"], ["b"]]
 
 
 @on_a_loop
@@ -204,7 +226,7 @@ async def fill(board: Callboard, count: int) -> None:
 async def test_a_staged_subscriber_follows_the_golden_one_in_what_it_imports_and_leaves_out(tmp_path: Path) -> None:
     async with board_in(tmp_path) as board:
         golden = board.subscriber("edge-0", into="./golden", editable=True)
-        async with board.subscriber("edge-1", into="./out", golden="edge-0") as staged:
+        async with board.subscriber("edge-1", into="./out", golden="edge-0", expect=True) as staged:
             first = await publish(board, tmp_path, "a", "one")
             row = await until(board, "edge-1", lambda row: row.state == "staged")
             assert f"waits for edge-0's verdict on offset {first}" in row.reason

@@ -56,7 +56,8 @@ def test_orders_are_signed_with_the_key_that_the_configuration_names(terminal):
 
 def test_a_staged_subscriber_in_processes_waits_for_the_golden_one(terminal):
     first = terminal.json("publish", "./site")["offset"]
-    terminal.start("run", "subscriber", "edge-1", "--into", "./out", "--golden", "edge-0", "--runtime", "processes")
+    words = ("run", "subscriber", "edge-1", "--into", "./out", "--golden", "edge-0", "--expect")
+    terminal.start(*words, "--runtime", "processes")
     row = terminal.until("edge-1", lambda row: row["state"] == "staged" and "never heard of" in row["reason"])
     assert f"waits for edge-0's verdict on offset {first}" in row["reason"]
     terminal.run("run", "subscriber", "edge-0", "--into", "./golden", "--editable", "--until-caught-up")

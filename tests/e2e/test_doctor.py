@@ -8,6 +8,8 @@ import pytest
 
 from callboard import Callboard
 from callboard.backends.logs.sqlite import SqliteLog
+from callboard.messages.distribution import DiscoveryMessage, State, SubscriberConfiguration
+from callboard.messages.headers import new_record
 from callboard.messages.record import NewRecord
 
 
@@ -52,8 +54,8 @@ def test_a_stuck_subscriber_and_what_holds_it_up_are_named(terminal):
     found = {about: (what, fix) for about, what, fix in problems(terminal)}
     assert "record 1 of topic callboard.package cannot be decoded" in found["topics"][0]
     assert "callboard log show 1 --topic package" in found["topics"][1]
-    assert found["subscribers"][0].startswith("edge-1 is blocked: ")
-    assert "callboard queue edge-1" in found["subscribers"][1]
+    assert found["subscribers"][0].startswith("edge-1 (blocked): package 1 cannot be imported: ")
+    assert "callboard retry edge-1" in found["subscribers"][1]
 
 
 @pytest.mark.parametrize(("limit", "setting"), [("older_than_days = 1e-6", "retention.older_than_days"),
@@ -64,7 +66,8 @@ def test_a_subscriber_that_is_about_to_lose_packages_is_named_with_what_is_left(
     for _ in range(3):
         terminal.run("publish", "./site")
     (terminal.folder / "callboard.toml").write_text(f"[retention]\n{limit}\n")
-    ((about, what, fix),) = problems(terminal)
+    stopped, (about, what, fix) = problems(terminal)
+    assert stopped[1] == "edge-1 (stopped): said goodbye with packages before it; nothing waits for it"
     assert about == "subscribers"
     assert what.startswith("the slowest, edge-1, is at offset ")
     assert "its next package is removed" in what
@@ -81,3 +84,96 @@ def test_a_record_from_the_future_tells_of_a_clock(terminal):
 
     asyncio.run(append_tomorrow())
     assert any("in the future" in what and "timedatectl" in fix for _, what, fix in problems(terminal))
+
+
+def test_a_pause_is_found_and_the_output_begins_with_it(terminal):
+    terminal.run("publish", "./site")
+    terminal.start("run", "subscriber", "edge-1", "--into", "./out")
+    terminal.until("edge-1", lambda row: row["offset"] == 1)
+    assert "everything is as it should be" in terminal.out("doctor")
+    terminal.run("pause", "edge-1", "--reason", "the disk is exchanged")
+    terminal.until("edge-1", lambda row: row["state"] == "paused")
+    said = terminal.out("doctor")
+    assert said.startswith("advice: subscribers: edge-1 (paused): paused by ")
+    assert said.endswith("nothing has to be done\n")
+    terminal.run("publish", "./site")
+    said = terminal.run("doctor", code=1).stdout
+    assert said.startswith("problem: subscribers: edge-1 (paused): paused by ")
+    assert "\n  fix: `callboard resume edge-1` goes on\n" in said
+    assert "everything is as it should be" not in said
+    assert "subscriber.max_retries" not in said
+    assert "--all shows them" in said
+    assert "subscriber.max_retries" in terminal.run("doctor", "--all", code=1).stdout
+    assert "callboard resume edge-1" in terminal.out("queue", "edge-1")
+
+
+def test_one_that_was_placed_nowhere_yet_is_behind(terminal):
+    terminal.run("publish", "./site")
+
+    async def announce() -> None:
+        async with Callboard(base=terminal.folder) as board:
+            configuration = SubscriberConfiguration(editable=False, max_retries=-1)
+            said = DiscoveryMessage(
+                subscriber_instance="s", subscriber="edge-1", configuration=configuration, state=State.STARTING,
+                offset=-1,
+            )  # fmt: skip
+            word = new_record(said, record_id="1", time_ns=time.time_ns(), producer="edge-1/s")
+            await board.log.append(board.settings.topics.discovery, [word])
+
+    asyncio.run(announce())
+    assert "subscribers: 1, of which 1 behind" in {what for _, _, what, _ in findings(terminal)}
+
+
+HOOK = """
+def called(call):
+    raise OSError("the cache cannot be reached")
+"""
+
+
+def test_a_failing_hook_is_found_with_its_remedy_which_ends_it(terminal):
+    (terminal.folder / "shop.py").write_text(HOOK)
+    terminal.run("publish", "./site")
+    terminal.start("run", "subscriber", "edge-1", "--into", "./out", "--after-import", "shop:called")
+    row = terminal.until("edge-1", lambda row: row["hook_attempts"] > 0)
+    assert (row["hook_offset"], row["hooks_due"], row["needs"]) == (1, 1, True)
+    (found,) = problems(terminal)
+    assert "edge-1 (idle): the post-import hook of offset 1 failed " in found[1]
+    assert "the cache cannot be reached" in found[1]
+    assert "callboard retry edge-1 1" in found[2]
+    assert "the post-import hook of offset 1 failed" in terminal.out("status")
+    terminal.run("skip", "edge-1", "1", "--reason", "the cache is gone for good")
+    terminal.until("edge-1", lambda row: not row["needs"])
+    assert "everything is as it should be" in terminal.out("doctor")
+
+
+def test_a_golden_subscriber_that_nobody_runs_is_found(terminal):
+    terminal.run("publish", "./site")
+    terminal.start("run", "subscriber", "edge-1", "--into", "./out", "--golden", "edge-0", "--expect")
+    terminal.until("edge-1", lambda row: row["state"] == "staged")
+    found = [what for _, what, _ in problems(terminal)]
+    assert "edge-1 (staged): waits for the verdicts of edge-0, which was never heard of" in found
+
+
+def test_a_topic_that_is_missing_is_said_at_once(terminal):
+    terminal.run("publish", "./site")
+    for file in (terminal.folder / "board.db").glob("callboard.status.*"):
+        file.unlink()
+    ((about, what, fix),) = problems(terminal)
+    assert (about, what) == ("topics", "the log has no topic callboard.status")
+    assert "callboard init" in fix
+
+
+def test_a_status_can_be_about_those_who_need_somebody(terminal):
+    terminal.run("publish", "./site")
+    for name in ("edge-1", "edge-2"):
+        terminal.run("run", "subscriber", name, "--into", f"./{name}", "--until-caught-up")
+    terminal.run("publish", "./site")
+    terminal.run("run", "subscriber", "edge-1", "--into", "./edge-1", "--until-caught-up")
+    told = terminal.json("status", "--needs")
+    assert [row["name"] for row in told["subscribers"]] == ["edge-2"]
+    assert told["totals"] == {"subscribers": 2, "needs": 1, "stopped": 2}
+    assert [row["name"] for row in terminal.json("status")["subscribers"]] == ["edge-2", "edge-1"]
+    assert terminal.json("status", "edge-*", "--sort", "name")["subscribers"][0]["name"] == "edge-1"
+    assert terminal.out("status", "edge-1").splitlines()[0] == "2 subscribers, 1 in need of somebody: 2 stopped"
+    assert "no subscriber named 'edge-3'" in terminal.refused("status", "edge-3")
+    assert "'stuck' is no state" in terminal.refused("status", "--state", "stuck")

@@ -8,7 +8,7 @@ def test_requests_of_every_kind_and_the_events_that_tell_of_them(terminal):
     terminal.start("run", "publisher", "--requests", "-")
     terminal.start("run", "subscriber", "edge-1", "--into", "./out")
     assert "INVALIDATE" in terminal.out("invalidate", "/blog")
-    assert "DELETE" in terminal.out("delete", "/blog", "--to", "edge-2")
+    assert "DELETE" in terminal.out("delete", "/blog", "--to", "edge-2", "--expect")
     last = json.loads(terminal.run("test", "--wait", "60", "--json").stdout)
     assert terminal.json("log", "show", str(last["offset"] - 1))["message"]["recipients"] == ["edge-2"]
     assert (terminal.folder / "out" / "blog").exists(), "it was for another one"
@@ -34,7 +34,8 @@ def test_what_there_is_nothing_of_is_not_shipped_and_what_is_too_large_is_refuse
     (terminal.folder / "callboard.toml").write_text("[publisher]\nmax_package_mb = 0.00001\n")
     assert "more than max_package_mb = 1e-05" in terminal.refused("publish", "./site")
     requests = [{"kind": "add", "source": "./empty", "request_id": "1"}, {"kind": "pull", "request_id": "2"},
-                {"kind": "test", "recipients": ["edge-1"], "metadata": {"a": "b"}, "request_id": "3"}]  # fmt: skip
+                {"kind": "test", "recipients": ["edge-1"], "expect": True, "metadata": {"a": "b"},
+                 "request_id": "3"}]  # fmt: skip
     given = "".join(json.dumps(request) + "\n" for request in requests)
     done = terminal.run("run", "publisher", "--requests", "-", given=given)
     empty, pull, test = map(json.loads, done.stdout.splitlines())
@@ -42,3 +43,10 @@ def test_what_there_is_nothing_of_is_not_shipped_and_what_is_too_large_is_refuse
     assert "'add', 'delete', 'invalidate' or 'test'" in pull["reason"]
     assert (test["accepted"], test["state"]) == (True, "accepted")
     assert terminal.json("log", "show", str(test["offset"]))["message"]["metadata"] == [["a", "b"]]
+
+
+def test_where_no_publisher_runs_nobody_writes_events_and_that_is_said(terminal):
+    terminal.run("publish", "./site")
+    terminal.run("run", "subscriber", "edge-1", "--into", "./out", "--until-caught-up")
+    assert "no events; only a publisher that runs on (`callboard run publisher`" in terminal.out("events")
+    assert terminal.json("events") == []

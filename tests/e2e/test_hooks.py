@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from callboard import Callboard
+from callboard import Callboard, NotAllImported
 from callboard.actors.backoff import Backoff
 from callboard.actors.hooks import HookCall
 from callboard.actors.subscriber import roles
@@ -79,6 +79,35 @@ async def test_the_hooks_are_called_before_and_after_an_import_and_for_an_invali
     ]
 
 
+@pytest.mark.parametrize("into", ["./out", "sqlite:./out.db"])
+@on_a_loop
+async def test_a_hook_is_told_every_path_that_was_written_and_removed(tmp_path, site, into):
+    told: list[tuple[int, set[tuple[str, bool]]]] = []
+
+    def note(call: HookCall) -> None:
+        told.append((call.changes.total, {(change.path, change.removed) for change in call.changes.all()}))
+
+    for number in range(1000):
+        (site / f"page-{number}.html").write_text("x")
+    async with Callboard("sqlite:///./board", base=tmp_path) as board:
+        publisher = board.publisher("site")
+        async with board.subscriber("edge-1", into, after_import=note) as edge:
+            await publisher.publish(site)
+            await until(lambda: len(told) == 1)
+            (site / "page-7.html").unlink()
+            (site / "page-8.html").unlink()
+            await publisher.publish(site)
+            await until(lambda: len(told) == 2)
+            await publisher.delete(["/page-9.html", "/never-there.html"])
+            await until(lambda: len(told) == 3)
+            assert (await edge.report()).reason == ""
+    first, second, third = told
+    assert first[0] == len(first[1]) == 1002
+    assert {path for path, removed in second[1] if removed} == {"/page-7.html", "/page-8.html"}
+    assert ("/page-9.html", False) in second[1]
+    assert third == (1, {("/page-9.html", True)})
+
+
 @pytest.mark.proves("F88", "F91", "R4")
 @on_a_loop
 async def test_a_hook_that_refuses_an_import_leaves_the_content_as_it_was_and_is_asked_again(tmp_path, site):
@@ -121,7 +150,9 @@ async def test_a_hook_that_keeps_failing_after_imports_holds_nothing_up_and_is_t
             first = await publisher.publish(site, ["/a.html"])
             (site / "b.html").write_text("second")
             await publisher.publish(site, ["/b.html"])
-            await edge.caught_up()
+            with pytest.raises(NotAllImported) as left:
+                await edge.caught_up()
+            assert [(each.what, each.offset) for each in left.value.left] == [("hook_failed", 1), ("hook_failed", 2)]
             assert (tmp_path / "out" / "b.html").read_text() == "second"
             await until(lambda: all_given_up(edge))
             report = await edge.report()
@@ -201,7 +232,8 @@ async def test_a_hook_that_kills_the_importer_each_time_ends_with_its_package_gi
         options: dict[str, Any] = {"before_import": "e2e_deadly_hooks:die", "retry": QUICK, "max_retries": 1}
         async with board.subscriber("edge-1", "./out", **options) as edge:
             package = await board.publisher("site").publish(site)
-            await edge.caught_up()
+            with pytest.raises(NotAllImported, match="offset 1 of site was given up"):
+                await edge.caught_up()
             (error,) = await until(partial(errors, board))
     assert error.offset == package.offset
     assert [attempt for _, attempt in calls(tmp_path, "before_import")] == [1, 2, 3]

@@ -18,10 +18,11 @@ FILES = dict(re.findall(r"^```\w+ file=(\S+)\n(.*?)^```$", TEXT, re.MULTILINE | 
 def test_the_hook_of_the_document_unpacks_what_was_imported(terminal: Any) -> None:
     for name, text in FILES.items():
         (terminal.folder / name).write_text(text)
-    (terminal.folder / "site" / "downloads").mkdir()
-    with zipfile.ZipFile(terminal.folder / "site" / "downloads" / "manual.zip", "w") as archive:
+    downloads = terminal.folder / "site" / "downloads"
+    (downloads / "a folder named like.zip").mkdir(parents=True)
+    with zipfile.ZipFile(downloads / "manual.zip", "w") as archive:
         archive.writestr("page.txt", "unpacked")
-    terminal.run("publish", "./site", "/downloads/manual.zip")
+    terminal.run("publish", "./site")
     terminal.start("run", "subscriber", "edge-1", "--into", "./out")
     found, deadline = terminal.folder / "unpacked" / "manual" / "page.txt", time.monotonic() + 60
     while not found.exists():

@@ -14,7 +14,8 @@ def tree(folder: Path) -> dict[str, str]:
 
 
 @pytest.mark.proves("W21")
-def test_a_site_travels_from_a_publisher_to_a_subscriber(terminal):
+def test_a_site_travels_from_a_publisher_to_a_subscriber(newcomer):
+    terminal = newcomer
     assert "publish" in terminal.out("init")
     published = terminal.json("publish", "./site")
     assert (published["kind"], published["entries"], published["publisher"]) == ("ADD", 4, "main")
@@ -38,9 +39,10 @@ def test_a_site_travels_from_a_publisher_to_a_subscriber(terminal):
     assert tree(terminal.folder / "out") == {"index.html": "welcome to the theatre"}
 
 
-def test_publishing_needs_no_init_and_its_id_makes_a_retry_harmless(terminal):
+def test_publishing_needs_no_init_when_told_and_its_id_makes_a_retry_harmless(newcomer):
+    terminal = newcomer
     words = ("publish", "./site", "/blog", "--shallow", "--publisher", "site", "--request-id", "r1")
-    first = terminal.json(*words)
+    first = terminal.json(*words, "--create")
     assert (first["publisher"], first["paths"], first["entries"]) == ("site", ["/blog"], 1)
     assert terminal.json(*words) == first
 

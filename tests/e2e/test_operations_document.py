@@ -15,7 +15,8 @@ BLOCKS = re.findall(r"^```console\n(.*?)^```$", TEXT, re.MULTILINE | re.DOTALL)
 
 
 @pytest.mark.proves("W28", "F71")
-def test_the_commands_of_the_page_run_one_after_the_other(terminal):
+def test_the_commands_of_the_page_run_one_after_the_other(newcomer):
+    terminal = newcomer
     lines = [line for block in BLOCKS for line in block.splitlines()]
     assert len(lines) > 15
     for line in lines:

@@ -9,7 +9,8 @@ from pathlib import Path
 TEXT = (Path(__file__).resolve().parents[2] / "README.md").read_text(encoding="utf-8")
 
 
-def test_the_first_minute_can_be_typed_as_it_stands(terminal):
+def test_the_first_minute_can_be_typed_as_it_stands(newcomer):
+    terminal = newcomer
     section = TEXT.partition("## Sixty seconds")[2]
     block = section.partition("```console\n")[2].partition("```")[0]
     commands = [shlex.split(line, comments=True)[1:] for line in block.splitlines()]

@@ -2,10 +2,15 @@
 
 import json
 
+import pytest
 
-def test_reading_a_log_that_is_not_there_says_so_and_creates_nothing(terminal):
+
+def test_a_log_that_is_not_there_is_told_and_none_is_made(newcomer):
+    terminal = newcomer
     before = sorted(terminal.folder.rglob("*"))
-    for words in (("status",), ("queue", "edge-1"), ("errors",), ("log", "list"), ("delete", "/a"),
+    for words in (("publish", "./site"), ("run", "publisher"), ("run", "subscriber", "edge-1", "--into", "./out")):
+        assert "there is no log at ./board.db yet; run `callboard init`, or say --create" in terminal.refused(*words)
+    for words in (("status",), ("queue", "edge-1"), ("errors",), ("log", "list"), ("delete", "/a"), ("test",),
                   ("clear", "edge-1", "--yes")):
         assert "there is no log at ./board.db yet" in terminal.refused(*words)
     assert "there is no log" in terminal.run("doctor", code=1).stdout
@@ -19,6 +24,26 @@ def test_a_typo_in_the_configuration_names_the_line_and_what_is_meant(terminal):
     )
 
 
+@pytest.mark.parametrize("words", [("publish", "./site"), ("run", "subscriber", "e", "--into", "./out"), ("status",),
+                                   ("delete", "/a"), ("init",), ("doctor",)])  # fmt: skip
+def test_a_log_in_memory_is_refused_for_nothing_would_be_left_of_it(newcomer, words):
+    assert "would end with this command" in newcomer.refused(*words, "--log", "memory:")
+    assert not (newcomer.folder / "out").exists()
+
+
+@pytest.mark.parametrize("words", ["publish ./site", "run subscriber e --into ./out --until-caught-up"])
+def test_a_board_is_made_where_that_is_said(newcomer, words):
+    newcomer.run(*words.split(), "--create")
+    newcomer.run("publish", "./site")
+
+
+def test_a_board_of_an_older_version_gets_the_topics_that_it_lacks(terminal):
+    for file in (terminal.folder / "board.db").glob("callboard.event.*"):
+        file.unlink()
+    terminal.run("publish", "./site")
+    assert terminal.json("events") == []
+
+
 def test_a_configuration_is_never_overwritten(terminal):
     terminal.run("init")
     before = (terminal.folder / "callboard.toml").read_text()
@@ -26,7 +51,8 @@ def test_a_configuration_is_never_overwritten(terminal):
     assert (terminal.folder / "callboard.toml").read_text() == before
 
 
-def test_a_configuration_without_its_log_gets_one(terminal):
+def test_a_configuration_without_its_log_gets_one(newcomer):
+    terminal = newcomer
     text = 'log = "sqlite:///./other.db"\n'
     (terminal.folder / "callboard.toml").write_text(text)
     assert "created the log ./other.db" in terminal.out("init")

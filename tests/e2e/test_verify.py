@@ -3,16 +3,20 @@
 import asyncio
 import os
 import shutil
+import time
 from collections.abc import Awaitable, Callable
 from pathlib import Path
 
 import pytest
 
 from callboard import Callboard
+from callboard.actors.publisher import liveness
 from callboard.app.subscriber import Subscriber
 from callboard.app.verifying import Verified
 from callboard.backends.log import Retention
-from callboard.errors import RequestRefused
+from callboard.errors import NotAnswered, RequestRefused
+from callboard.messages.distribution import DiscoveryMessage, SubscriberConfiguration
+from callboard.messages.headers import new_record
 
 
 class Stage:
@@ -175,6 +179,21 @@ def test_who_was_never_heard_of_has_nothing_to_verify(on_stage):
     on_stage(scenario)
 
 
+def test_one_that_falls_silent_is_not_waited_for(tmp_path, monkeypatch):
+    monkeypatch.setattr(liveness, "LIVE_S", 3.0)  # as after kill -9, some seconds ago
+
+    async def work() -> None:
+        async with Callboard(base=tmp_path) as board:
+            configuration = SubscriberConfiguration(editable=False, max_retries=-1)
+            said = DiscoveryMessage(subscriber_instance="s", subscriber="edge-1", configuration=configuration)
+            word = new_record(said, record_id="1", time_ns=time.time_ns(), producer="edge-1/s")
+            await board.log.append(board.settings.topics.discovery, [word])
+            with pytest.raises(NotAnswered, match="edge-1 is silent, and only a subscriber that runs"):
+                await board.verify("edge-1")
+
+    asyncio.run(work())
+
+
 def test_verify_and_repair_at_the_command_line(terminal):
     terminal.run("publish", "./site")
     process = terminal.start("run", "subscriber", "edge-1", "--into", "./out")
@@ -188,4 +207,6 @@ def test_verify_and_repair_at_the_command_line(terminal):
     assert terminal.json("verify", "edge-1")["differences"] == []
     process.terminate()
     process.wait(60)
-    assert "edge-1 is stopped" in terminal.refused("verify", "edge-1", code=4)
+    commands = terminal.json("log", "list", "--topic", "command")
+    assert "edge-1 is stopped, and only a subscriber that runs" in terminal.refused("verify", "edge-1", code=4)
+    assert terminal.json("log", "list", "--topic", "command") == commands, "nothing was left for it to obey later"

@@ -12,7 +12,7 @@ from typing import Any
 from callboard import Callboard
 from callboard.actors.agent import Agent, AgentSpec, World
 from callboard.actors.hooks import HookCall
-from callboard.actors.runtime import Simulation
+from callboard.actors.runtime.simulated import Simulation
 from callboard.actors.subscriber import SubscriberSettings
 from callboard.actors.world import AgentWorld
 from callboard.app.hooks import HookRunner

@@ -22,7 +22,7 @@ from callboard.actors.backoff import Backoff
 from callboard.actors.decision import Perform
 from callboard.actors.effects import ImportPackages
 from callboard.actors.publisher import PublisherSettings
-from callboard.actors.runtime import Simulation
+from callboard.actors.runtime.simulated import Simulation
 from callboard.actors.runtime.supervision import Limits
 from callboard.actors.subscriber import SubscriberSettings
 from callboard.actors.world import AgentWorld
@@ -244,7 +244,8 @@ class Fleet:
                 await self.command("edge-3", skip=SkipCommand(offset=self.rng.choice(held).offset))
 
     async def command(self, subscriber: str, **order: Any) -> None:
-        message = CommandMessage(subscriber_instance="", subscriber=subscriber, **order)
+        edge = next(edge for edge in self.edges if edge.settings.name == subscriber)
+        message = CommandMessage(subscriber_instance=edge.ledger.instance, subscriber=subscriber, **order)
         record = new_record(message, record_id="c", time_ns=1, producer="fleet")
         await self.log.append(TOPICS.command, [record])
 

@@ -15,7 +15,7 @@ from structlog.testing import capture_logs
 from callboard.actors import publisher, subscriber
 from callboard.actors.agent import Agent, AgentSpec, World
 from callboard.actors.publisher import PublisherSettings
-from callboard.actors.runtime import Simulation
+from callboard.actors.runtime.simulated import Simulation
 from callboard.actors.runtime.supervision import Limits
 from callboard.actors.subscriber import SubscriberSettings
 from callboard.actors.world import AgentWorld

@@ -6,7 +6,7 @@ from random import Random
 from callboard.actors.agent import ActorSpec, AgentSpec, World
 from callboard.actors.decision import Done, Effect, Input, Moment, Origin, Perform, Started, Stopped, Stopping
 from callboard.actors.effects import FindBounds
-from callboard.actors.runtime import Simulation
+from callboard.actors.runtime.simulated import Simulation
 from callboard.errors import LogUnavailable
 from callboard.testing.simulation.fates import Doom, Fault
 from callboard.testing.simulation.host import Host

@@ -19,7 +19,8 @@ from callboard.actors.decision import (
     Stopping,
     Tick,
 )
-from callboard.actors.runtime import Limits, Simulation
+from callboard.actors.runtime import Limits
+from callboard.actors.runtime.simulated import Simulation
 from callboard.messages.mailbox import CommandSent
 from callboard.testing.conformance.runtime_example import word
 

@@ -11,7 +11,7 @@ from random import Random
 import pytest
 
 from callboard.actors.agent import Agent
-from callboard.actors.runtime import Simulation
+from callboard.actors.runtime.simulated import Simulation
 from callboard.actors.runtime.virtual_loop import StuckError
 from callboard.errors import NotAnswered
 from callboard.testing.conformance.runtime_example import example_agent, word

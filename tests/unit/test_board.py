@@ -1,6 +1,7 @@
 """A board outlives what its agents and resources run into."""
 
 import asyncio
+from collections.abc import Awaitable, Callable
 from pathlib import Path
 from typing import Any
 
@@ -9,7 +10,34 @@ import pytest
 from callboard import Callboard
 from callboard.app import board as board_module
 from callboard.app import metrics
+from callboard.backends.log import Bounds
 from callboard.errors import LogUnavailable
+
+
+def held_files(folder: Path) -> list[str]:
+    links = list(Path("/proc/self/fd").iterdir())
+    return [where for link in links if link.is_symlink() and (where := str(link.readlink())).startswith(str(folder))]
+
+
+def test_cancelling_its_opening_or_its_close_at_any_step_leaves_nothing_open(tmp_path: Path) -> None:
+    async def cancel_after(steps: int, task: asyncio.Task[Any]) -> None:
+        for _ in range(steps):
+            await asyncio.sleep(0)
+        task.cancel()
+        await asyncio.wait({task})
+
+    async def scenario() -> None:
+        for steps in range(0, 40, 2):
+            board = Callboard("sqlite:///./board", base=tmp_path)
+            await cancel_after(steps, asyncio.create_task(board.__aenter__()))
+            await board.close()
+            assert not held_files(tmp_path), steps
+            async with board:
+                await board.publisher("site").test()
+                await cancel_after(steps, asyncio.create_task(board.close()))
+            assert not held_files(tmp_path), steps
+
+    asyncio.run(scenario())
 
 
 def test_a_publisher_whose_agent_has_ended_is_started_again_by_the_next_request() -> None:
@@ -73,12 +101,58 @@ def test_a_log_that_cannot_be_closed_leaves_nothing_else_open(monkeypatch: pytes
 
     async def scenario() -> str:
         async with Callboard("memory:") as board:
+            folder = board.settings.blobs
             monkeypatch.setattr(board.log, "close", fail)
             monkeypatch.setattr(board.blobs, "close", close)
             with pytest.raises(LogUnavailable, match="it is gone"):
                 await board.close()
-            return board.settings.blobs
+            return folder
 
     folder = asyncio.run(scenario())
     assert closed == ["blobs"]
     assert not Path(folder).exists()
+
+
+QUESTIONS: dict[str, Callable[[Callboard], Awaitable[Any]]] = {
+    "status": lambda board: board.status(),
+    "farm": lambda board: board.farm(),
+    "queue": lambda board: board.queue("edge-1"),
+    "errors": lambda board: board.errors(),
+    "clear": lambda board: board.clear("edge-1"),
+    "explain": lambda board: board.explain("edge-1", "/a"),
+    "packages": lambda board: board.publisher("site").packages(),
+    "caught_up": lambda board: board.subscriber("edge-2", "./out").caught_up(0.5),
+}
+
+
+@pytest.mark.parametrize("question", QUESTIONS)
+def test_a_question_that_the_log_keeps_from_being_answered_says_so_long_before_its_time_is_over(
+    question: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    async def fail(*arguments: Any) -> Any:
+        raise LogUnavailable("the disk of the log is gone")
+
+    async def scenario() -> None:
+        async with asyncio.timeout(25), Callboard("memory:", base=tmp_path) as board:
+            for method in ("bounds", "read", "append", "wait", "identity"):
+                monkeypatch.setattr(board.log, method, fail)
+            with pytest.raises(LogUnavailable, match="the disk of the log is gone"):
+                await QUESTIONS[question](board)
+
+    asyncio.run(scenario())
+
+
+def test_a_log_that_fails_in_passing_keeps_nobody_from_an_answer(monkeypatch: pytest.MonkeyPatch) -> None:
+    async def scenario() -> None:
+        async with Callboard("memory:") as board:
+            bounds, failures = board.log.bounds, [LogUnavailable("in passing")] * 4
+
+            async def fail_first(topic: str) -> Bounds:
+                if failures:
+                    raise failures.pop()
+                return await bounds(topic)
+
+            monkeypatch.setattr(board.log, "bounds", fail_first)
+            assert (await board.status()).subscribers == ()
+
+    asyncio.run(scenario())

@@ -16,7 +16,7 @@ def commands(group: Any, *words: str) -> Iterator[tuple[tuple[str, ...], Any]]:
         if hasattr(command, "commands"):
             yield from commands(command, *words, name)
         else:
-            yield (*words, name), command
+            yield (*words, name), command.command()
 
 
 COMMANDS = dict(commands(typer.main.get_command(app)))
@@ -27,6 +27,31 @@ def test_every_command_and_every_option_has_help(words):
     command = COMMANDS[words]
     assert command.help
     assert [parameter.name for parameter in command.params if not parameter.help] == []
+
+
+def stubs(group: Any, *words: str) -> Iterator[tuple[tuple[str, ...], Any]]:
+    for name, command in group.commands.items():
+        yield from stubs(command, *words, name) if hasattr(command, "commands") else [((*words, name), command)]
+
+
+STUBS = dict(stubs(typer.main.get_command(app)))
+
+
+@pytest.mark.parametrize("words", COMMANDS, ids=" ".join)
+def test_the_list_of_commands_says_of_each_what_its_own_help_begins_with(words):
+    said = " ".join(COMMANDS[words].help.partition("\n\n")[0].split())
+    assert STUBS[words].help == said
+    assert COMMANDS[words].name == words[-1]
+
+
+def test_help_is_plain_text_and_complete(capsys):
+    with pytest.raises(SystemExit):
+        app(["log", "trim", "--help"], prog_name="callboard")
+    told = " ".join(capsys.readouterr().out.split())
+    assert "by [retention] of the configuration." in told
+    for option in ("--older-than-days", "--dry-run", "--json", "--help", "--config", "--blobs"):
+        assert option in told
+    assert "Options of every command:" in told
 
 
 OWN_BOARD = {("demo",), ("chaos",), ("simulate",), ("pipeline", "demo")}

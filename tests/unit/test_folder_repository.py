@@ -29,16 +29,15 @@ def store(root: Path) -> FolderStore:
 def interrupted(root: Path, store: FolderStore, *operations: Operation) -> None:
     """Leave the folder as a kill right after the commit leaves it."""
     intent, stage = root / ".callboard/intent", root / ".callboard/stage"
-    replace = Path.replace
+    replace = os.replace
 
-    def stop_after_commit(self: Path, target: Path) -> Path:
-        moved = replace(self, target)
-        if target == intent:
+    def stop_after_commit(source: str, target: str, **folders: int) -> None:
+        replace(source, target, **folders)
+        if target == intent.name:
             raise KeyboardInterrupt
-        return moved
 
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(Path, "replace", stop_after_commit)
+        patch.setattr(os, "replace", stop_after_commit)
         with pytest.raises(KeyboardInterrupt):
             store.apply(operations, b"committed")
     store.close()

@@ -6,12 +6,14 @@ from pathlib import Path
 
 import pytest
 
+from callboard.backends.path_patterns import PathPatterns
 from callboard.backends.repositories.folder_source import FolderSource
 from callboard.errors import RequestRefused
 
 
 def exported(root: Path, path: str = "/", exclude: tuple[str, ...] = ()) -> dict[str, bytes]:
-    return {entry.path: b"".join(entry.open()) for entry in FolderSource(root, exclude).entries(path, deep=True)}
+    source = FolderSource(root, PathPatterns((), exclude))
+    return {entry.path: b"".join(entry.open()) for entry in source.entries(path, deep=True)}
 
 
 def test_a_repository_does_not_export_its_own_state(tmp_path: Path) -> None:
@@ -26,7 +28,7 @@ def test_excluded_names_are_not_there_at_any_depth(tmp_path: Path) -> None:
     (tmp_path / "a/x.py").touch()
     exclude = ("__pycache__", "*.pyc")
     assert list(exported(tmp_path, exclude=exclude)) == ["/", "/a", "/a/x.py"]
-    with pytest.raises(RequestRefused, match="excluded"):
+    with pytest.raises(RequestRefused, match="left out by what"):
         exported(tmp_path, "/a/__pycache__", exclude)
 
 
@@ -119,3 +121,60 @@ def test_a_file_that_disappears_during_a_deep_read_is_named(tmp_path: Path) -> N
     (tmp_path / "b").unlink()
     with pytest.raises(RequestRefused, match="b does not exist"):
         next(entries)
+
+
+def test_all_that_cannot_be_shipped_is_named_at_once(tmp_path: Path) -> None:
+    for folder in ("a", "b"):
+        (tmp_path / folder).mkdir()
+        (tmp_path / folder / "good").write_text("x")
+        (tmp_path / folder / "out").symlink_to("/etc")
+        os.mkfifo(tmp_path / folder / "pipe")
+        (tmp_path / folder / os.fsdecode(b"\xff")).touch()
+    with pytest.raises(RequestRefused) as error:
+        exported(tmp_path)
+    told = str(error.value)
+    assert told.startswith("6 entries cannot be shipped; put them right, or leave them out by their names (exclude in")
+    for each in ("link /a/out to /etc", "/a/pipe is neither", "link /b/out", "'/b/\\udcff' is not"):
+        assert each in told
+    assert list(exported(tmp_path, exclude=("out", "pipe", "\udcff"))) == ["/", "/a", "/a/good", "/b", "/b/good"]
+
+
+def test_very_many_of_them_are_counted(tmp_path: Path) -> None:
+    for number in range(100):
+        (tmp_path / f"link{number:02}").symlink_to("/etc")
+    with pytest.raises(RequestRefused, match=r"^100 entries .* link /link19 .*; and 80 more$"):
+        exported(tmp_path)
+
+
+def test_nothing_is_read_once_something_cannot_be_shipped(tmp_path: Path) -> None:
+    (tmp_path / "a").symlink_to("/etc")
+    (tmp_path / "b").touch()
+    entries = FolderSource(tmp_path).entries("/", deep=True)
+    assert next(entries).path == "/"
+    with pytest.raises(RequestRefused, match="link /a"):
+        next(entries)
+
+
+@pytest.mark.skipif(os.geteuid() == 0, reason="root may read everything")
+def test_a_file_that_cannot_be_read_is_named_before_anything_is_built(tmp_path: Path) -> None:
+    for name in ("a", "b"):
+        (tmp_path / name).touch(mode=0o000)
+    with pytest.raises(RequestRefused, match=r"^2 entries .*a cannot be read.*b cannot be read"):
+        exported(tmp_path)
+
+
+def test_only_what_is_included_is_there_with_the_folders_that_lead_to_it(tmp_path: Path) -> None:
+    for path in ("blog/2026/a.html", "blog/2026/a.mp4", "blog/drafts/x.html", "index.html", "img/logo.png"):
+        (tmp_path / path).parent.mkdir(parents=True, exist_ok=True)
+        (tmp_path / path).touch()
+    os.mkfifo(tmp_path / "img" / "pipe")
+    patterns = PathPatterns(("/blog/**/*.html", "/index.*"), ("/blog/drafts",))
+
+    def found(path: str) -> list[str]:
+        return [entry.path for entry in FolderSource(tmp_path, patterns).entries(path, deep=True)]
+
+    assert found("/") == ["/", "/blog", "/blog/2026", "/blog/2026/a.html", "/index.html"]
+    assert found("/blog/2026/a.html") == ["/blog/2026/a.html"]
+    for path in ("/blog/2026/a.mp4", "/blog/drafts/x.html", "/img"):
+        with pytest.raises(RequestRefused, match="left out by what"):
+            found(path)

@@ -125,6 +125,10 @@ async def exits_later(call: HookCall) -> None:
     sys.exit(3)
 
 
+def interrupts(call: HookCall) -> None:
+    raise KeyboardInterrupt
+
+
 def runs_out(call: HookCall) -> None:
     next(iter(()))
 
@@ -137,6 +141,7 @@ def runs_out(call: HookCall) -> None:
         (raises_later, "OSError: the cache is away"),
         (exits, "SystemExit: 3"),
         (exits_later, "SystemExit: 3"),
+        (interrupts, "KeyboardInterrupt: "),
         (runs_out, "RuntimeError: coroutine raised StopIteration"),
     ],
 )

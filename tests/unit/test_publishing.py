@@ -1,9 +1,10 @@
 """Requests and events as a service sees them, on a board."""
 
 import asyncio
+import threading
 import time
 from collections import Counter
-from collections.abc import Coroutine
+from collections.abc import Coroutine, Iterator
 from contextlib import aclosing
 from pathlib import Path
 from typing import Any
@@ -87,7 +88,7 @@ def test_every_kind_of_request_travels_with_its_user_its_metadata_and_its_recipi
     async def work() -> None:
         async with Callboard("memory:", base=tmp_path) as board:
             of = board.publisher("site")
-            options: Any = {"user": "ann", "metadata": {"ticket": "7"}, "recipients": ["edge-1"]}
+            options: Any = {"user": "ann", "metadata": {"ticket": "7"}, "recipients": ["edge-1"], "expect": True}
             answers = [
                 await of.publish("./site", **options),
                 await of.delete(["/a.txt"], **options),
@@ -100,7 +101,7 @@ def test_every_kind_of_request_travels_with_its_user_its_metadata_and_its_recipi
             for package in found:
                 assert (package.user, package.metadata, package.recipients) == ("ann", (("ticket", "7"),), ("edge-1",))
             for refused in (of.delete([]), of.invalidate([]), of.publish("./site", [])):
-                with pytest.raises(RequestRefused, match="no paths; name at least one"):
+                with pytest.raises(RequestRefused, match=r"paths is \(\), but should be a list with at least"):
                     await refused
 
     run(work())
@@ -109,7 +110,7 @@ def test_every_kind_of_request_travels_with_its_user_its_metadata_and_its_recipi
 def test_a_package_reaches_only_its_recipients(tmp_path: Path, site: Path) -> None:
     async def work() -> None:
         async with Callboard("memory:", base=tmp_path) as board:
-            await board.publisher("site").publish("./site", recipients=["edge-1"])
+            await board.publisher("site").publish("./site", recipients=["edge-1"], expect=True)
             for name in ("edge-1", "edge-2"):
                 async with board.subscriber(name, into=f"./{name}") as edge:
                     await edge.caught_up()
@@ -230,7 +231,7 @@ def test_a_service_follows_events_and_goes_on_after_the_last_one_that_it_has_see
 
 
 def test_an_unknown_kind_of_event_is_refused() -> None:
-    with pytest.raises(ConfigError, match="no events 'arrived'; choose among created"):
+    with pytest.raises(ConfigError, match="arrived', but should be one of created"):
         Publishing(events=("arrived",))
 
 
@@ -293,5 +294,94 @@ def test_events_are_told_by_a_publisher_whose_actors_are_processes(tmp_path: Pat
             package = await board.publisher("site").publish("./site")
             (event,) = await take(board, 1, after=-1)
             assert (event.kind, event.package_id) == ("queued", package.id)
+
+    run(work())
+
+
+@pytest.mark.parametrize("log", ["memory:", "sqlite:///./board.db"])
+def test_events_end_when_the_board_closes(log: str, site: Path, tmp_path: Path) -> None:
+    async def follow(board: Callboard, seen: asyncio.Event) -> list[str]:
+        told = []
+        async for event in board.events(after=-1):
+            told.append(event.kind)
+            seen.set()
+        return told
+
+    async def scenario() -> list[str]:
+        seen = asyncio.Event()
+        async with asyncio.timeout(60):
+            async with Callboard(log, base=tmp_path, publishing=ALL) as board:
+                following = asyncio.create_task(follow(board, seen))
+                await board.publisher("site").publish(site)
+                await seen.wait()
+                unbegun = board.events()
+            assert [event async for event in unbegun] == []
+            return await following
+
+    assert asyncio.run(scenario())[0] == "created"
+
+
+def test_events_end_for_another_thread_when_the_board_closes(site: Path) -> None:
+    seen, told = threading.Event(), list[str]()
+
+    def follow(events: Iterator[BoardEvent]) -> None:
+        for event in events:
+            told.append(event.kind)
+            seen.set()
+        told.append("end")
+
+    with sync.Callboard("memory:", publishing=ALL) as board:
+        thread = threading.Thread(target=follow, args=(board.events(after=-1),))
+        thread.start()
+        board.publisher("site").publish(site)
+        assert seen.wait(60)
+    thread.join(60)
+    assert told[-1] == "end"
+
+
+def test_a_request_id_that_was_used_for_another_request_is_refused(tmp_path: Path, site: Path) -> None:
+    (tmp_path / "other").mkdir()
+    (tmp_path / "other" / "b.txt").write_text("two")
+
+    async def work() -> None:
+        log = f"sqlite:///{tmp_path}/board.db"
+        async with Callboard(log, base=tmp_path) as board:
+            first = await board.publisher("site").publish("./site", request_id="r1", metadata={"ticket": "7"})
+        async with Callboard(log, base=tmp_path) as board:  # another process knows it from the log alone
+            of = board.publisher("site")
+            ask: Any = {"request_id": "r1", "metadata": {"ticket": "7"}, "replace_root": True}
+            for _ in range(2):
+                for refused in (
+                    of.publish("./other", **ask),
+                    of.publish("./site", ["/a.txt"], **ask),
+                    of.publish("./site", deep=False, **ask),
+                    of.publish("./site", at="/x", **ask),
+                    of.publish("./site", **ask | {"metadata": {"ticket": "8"}}),
+                    of.publish("./site", **ask, recipients=["edge-1"], expect=True),
+                    of.delete(["/"], **ask),
+                    of.test(request_id="r1"),
+                ):
+                    with pytest.raises(RequestRefused, match="'r1' was used before, for a request that is another one"):
+                        await refused
+            (site / "a.txt").write_text("changed since")
+            assert (await of.publish("./site", **ask, user="somebody else")).offset == first.offset
+            assert len(await packages(board)) == 1
+            assert (await board.publisher("second").test(request_id="r1")).offset != first.offset
+            both = await asyncio.gather(
+                of.delete(["/a"], request_id="r2"), of.delete(["/b"], request_id="r2"), return_exceptions=True
+            )
+            assert [isinstance(answer, RequestRefused) for answer in both] == [False, True]
+
+    run(work())
+
+
+def test_a_publisher_that_is_called_viewer_is_a_publisher_like_any_other(tmp_path: Path, site: Path) -> None:
+    async def work() -> None:
+        async with Callboard("memory:", base=tmp_path, publishing=ALL) as board:
+            await board.status()  # by the agent that only looks
+            package = await board.publisher("viewer").publish("./site")
+            (event,) = await take(board, 1, after=-1)
+            assert (event.publisher, event.package_id) == ("viewer", package.id)
+            assert "viewer" in await board.metrics()
 
     run(work())

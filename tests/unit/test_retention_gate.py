@@ -12,6 +12,7 @@ from callboard.backends.log import Retention
 from callboard.backends.logs.memory import MemoryLog
 from callboard.errors import RequestRefused
 from callboard.messages.distribution import (
+    ArchivedMessage,
     ClearCommand,
     CommandMessage,
     DiscoveryMessage,
@@ -24,7 +25,7 @@ from callboard.messages.distribution import (
     SubscriberConfiguration,
 )
 from callboard.messages.event import Event
-from callboard.messages.headers import new_record
+from callboard.messages.headers import new_record, open_record
 from callboard.messages.record import NewRecord
 from callboard.messages.topics import Topics
 
@@ -268,5 +269,21 @@ def test_the_first_record_since_a_time_is_found_also_across_gaps():
             assert await first_since(board.log, TOPICS.package, time_ns) == offset
             assert await first_since(board.log, TOPICS.package, time_ns + 1) == offset + 1
         assert await first_since(board.log, TOPICS.package, 0) == 4
+
+    on_board(scenario)
+
+
+def test_how_far_the_archive_is_stands_on_the_log_as_well_once_for_each_step(tmp_path):
+    async def scenario(board: Board) -> None:
+        tip = tmp_path / "tip"
+        gate = board.gate(GatePolicy("archive", archive_tip=tip))
+        for offset in (3, 3, 7):
+            write_tip(tip, ArchiveTip(board.log_id, offset, {TOPICS.discovery: 1}))
+            await gate.tell_log(board.log, board.now_ns)
+        records = await board.log.read(TOPICS.discovery, 1)
+        said = [open_record(record, ArchivedMessage) for record in records]
+        assert [{each.topic: each.next for each in one.topics}[TOPICS.package] for one in said] == [4, 8]
+        await board.gate(SUBSCRIBERS).tell_log(board.log, board.now_ns)
+        assert len(await board.log.read(TOPICS.discovery, 1)) == 2
 
     on_board(scenario)

@@ -3,6 +3,7 @@
 import inspect
 import threading
 from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
 
 import pytest
 
@@ -41,7 +42,8 @@ def test_errors_come_through_and_the_board_goes_on(tmp_path, site):
 
 def test_a_board_is_used_from_several_threads(tmp_path, site):
     with Callboard("memory:", base=tmp_path) as board, ThreadPoolExecutor(8) as threads:
-        published = list(threads.map(lambda number: board.publisher(f"p{number % 3}").publish("./site"), range(20)))
+        places = [f"/p{number % 3}" for number in range(20)]
+        published = list(threads.map(lambda at: board.publisher(at[1:]).publish("./site", at=at), places))
         offsets = [package.offset for package in published]
         assert len(set(offsets)) == 20
 
@@ -63,6 +65,18 @@ def test_a_board_that_cannot_be_opened_leaves_no_thread(tmp_path):
     assert threading.active_count() == before
 
 
+@pytest.mark.parametrize("log", ["memory:", "sqlite:///./board"])
+def test_a_board_can_be_opened_again_but_not_twice_at_once(tmp_path, site, log):
+    board = Callboard(log, base=tmp_path)
+    for _ in range(2):
+        with board:
+            with pytest.raises(ConfigError, match="open already"), board:
+                pass
+            board.publisher().publish("./site")
+            blobs = board._asynchronous.settings.blobs
+        assert not (log == "memory:" and Path(blobs).exists())
+
+
 @pytest.mark.parametrize(
     ("twin", "asynchronous"),
     [(Callboard, callboard.Callboard), (Publisher, AsyncPublisher), (Subscriber, AsyncSubscriber)],
@@ -77,6 +91,7 @@ def test_the_twin_has_every_method_with_its_signature_and_its_words(twin, asynch
 
 INTERNAL = {
     (Callboard, "close"),
+    (Callboard, "ensure_topics"),
     (Callboard, "publisher_agent"),
     (Callboard, "start_subscriber"),
     (Callboard, "viewer"),

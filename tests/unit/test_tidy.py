@@ -52,7 +52,7 @@ def parsed(path: Path) -> ast.Module:
 
 def texts() -> Iterator[tuple[str, str]]:
     """Every text that is published."""
-    paths = [path for path in ROOT.iterdir() if path.is_file()]
+    paths = [path for path in ROOT.iterdir() if path.is_file() and path.name != ".git"]  # a file in a worktree
     for folder in (".ci", "benchmarks", "callboard", "deploy", "docs", "tests"):
         paths += [path for path in (ROOT / folder).rglob("*") if path.is_file() and path.suffix != ".pyc"]
     for path in sorted(paths):
@@ -221,3 +221,16 @@ def test_a_library_does_not_print_where_it_was_not_asked_to() -> None:
     library = ((path, tree) for path, tree in sources("callboard") if not path.startswith("callboard/cli/"))
     named = {path for path, tree in library if "structlog.get_logger" in (name for _, name in calls(tree))}
     assert named == {"callboard/logger.py"}
+
+
+def test_text_for_people_is_made_where_it_is_escaped():
+    """``output.text`` escapes; rich's own texts and consoles do not."""
+    bare = {"rich.console.Console", "rich.text.Text.assemble", "rich.text.Text.from_markup"}
+    may = {"callboard/cli/output.py", "callboard/cli/screen.py"}
+    demand_none([
+        f"{path}:{call.lineno} calls {name}"
+        for path, tree in sources("callboard/cli")
+        if path not in may
+        for call, name in calls(tree)
+        if name in bare or (name == "rich.text.Text" and not isinstance(call.args[0], ast.Constant))
+    ])

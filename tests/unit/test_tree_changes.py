@@ -6,6 +6,7 @@ from pathlib import Path
 import pytest
 
 from callboard.app.tree_changes import Changes, Tree, changes, look_at
+from callboard.backends.path_patterns import PathPatterns
 from callboard.errors import RequestRefused
 
 
@@ -18,17 +19,17 @@ def root(tmp_path) -> Path:
 
 
 def after(root: Path, before: Tree) -> Changes:
-    return changes(before, look_at(root, ("*.tmp",)))
+    return changes(before, look_at(root, PathPatterns(exclude=("*.tmp",))))
 
 
 def test_nothing_changes_by_itself(root):
-    before = look_at(root, ())
+    before = look_at(root, PathPatterns())
     assert sorted(before) == ["/", "/a", "/b", "/b/c", "/b/d", "/b/d/e"]
     assert after(root, before) == Changes((), ())
 
 
 def test_what_is_new_is_added_parents_first(root):
-    before = look_at(root, ())
+    before = look_at(root, PathPatterns())
     (root / "new" / "deep").mkdir(parents=True)
     (root / "new" / "deep" / "file").touch()
     (root / "link").symlink_to("a")
@@ -45,13 +46,13 @@ def test_what_is_new_is_added_parents_first(root):
     ids=["size", "mode", "mtime"],
 )
 def test_a_file_that_differs_is_added_alone(root, change):
-    before = look_at(root, ())
+    before = look_at(root, PathPatterns())
     change(root / "b" / "c")
     assert after(root, before) == Changes(("/b/c",), ())
 
 
 def test_of_a_folder_only_its_mode_counts(root):
-    before = look_at(root, ())
+    before = look_at(root, PathPatterns())
     os.utime(root / "b", ns=(0, 1))
     assert after(root, before) == Changes((), ())
     (root / "b").chmod(0o700)
@@ -59,7 +60,7 @@ def test_of_a_folder_only_its_mode_counts(root):
 
 
 def test_a_tree_that_vanished_is_one_deletion(root):
-    before = look_at(root, ())
+    before = look_at(root, PathPatterns())
     for path in (root / "b" / "d" / "e", root / "b" / "c"):
         path.unlink()
     for path in (root / "b" / "d", root / "b"):
@@ -68,7 +69,7 @@ def test_a_tree_that_vanished_is_one_deletion(root):
 
 
 def test_a_folder_that_became_a_file_loses_what_was_in_it_and_is_added(root):
-    before = look_at(root, ())
+    before = look_at(root, PathPatterns())
     (root / "b" / "d" / "e").unlink()
     (root / "b" / "d").rmdir()
     (root / "b" / "d").touch()
@@ -76,7 +77,7 @@ def test_a_folder_that_became_a_file_loses_what_was_in_it_and_is_added(root):
 
 
 def test_excluded_names_and_the_repositorys_own_are_not_there(root):
-    before = look_at(root, ())
+    before = look_at(root, PathPatterns())
     (root / "x.tmp").touch()
     (root / ".callboard").mkdir()
     assert after(root, before) == Changes((), ())
@@ -84,7 +85,12 @@ def test_excluded_names_and_the_repositorys_own_are_not_there(root):
 
 def test_a_root_that_is_missing_or_no_folder_is_told(tmp_path):
     with pytest.raises(RequestRefused, match="missing"):
-        look_at(tmp_path / "missing", ())
+        look_at(tmp_path / "missing", PathPatterns())
     (tmp_path / "file").touch()
     with pytest.raises(RequestRefused, match="not a folder"):
-        look_at(tmp_path / "file", ())
+        look_at(tmp_path / "file", PathPatterns())
+
+
+def test_only_what_is_included_is_there(root):
+    patterns = PathPatterns(("/b/d/**",))
+    assert sorted(look_at(root, patterns)) == ["/", "/b/d", "/b/d/e"]

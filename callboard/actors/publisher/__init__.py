@@ -4,19 +4,15 @@ from dataclasses import dataclass, field
 
 from callboard.actors.agent import ActorSpec
 from callboard.actors.publisher import roles
-from callboard.actors.publisher.blob_janitor import BlobJanitor, BlobJanitorSettings
-from callboard.actors.publisher.command_sender import CommandSender, CommandSenderSettings
-from callboard.actors.publisher.distributor import Distributor, DistributorSettings
-from callboard.actors.publisher.fleet import Fleet, FleetSettings
-from callboard.actors.publisher.head_poller import HeadPoller, HeadPollerSettings
-from callboard.actors.publisher.notifier import Notifier, NotifierSettings
-from callboard.actors.publisher.queue_cache import MAX_ENTRIES, QueueCache, QueueCacheSettings
-from callboard.actors.publisher.status_watcher import StatusWatcher, StatusWatcherSettings
-from callboard.actors.publisher.tail_poller import TailPoller, TailPollerSettings
 from callboard.actors.publisher.throttle import ThrottleSettings
+from callboard.actors.shortening.limits import ShorteningLimits
 from callboard.messages.topics import Topics
 
 __all__ = ["PublisherSettings", "actors"]
+
+MAX_ENTRIES = 5_000_000
+"""Packages in memory: 135 MB, and a third more at most; one that names recipients counts once more for each of them. Of
+older ones only figures are kept; see ``Coverage``."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -37,6 +33,8 @@ class PublisherSettings:
     keys: bool = True
     throttle: ThrottleSettings = field(default_factory=ThrottleSettings)
     events: tuple[str, ...] = ()
+    shortening: ShorteningLimits | None = field(default_factory=ShorteningLimits)
+    """What stays of the topics that subscribers write; None leaves them to others."""
 
     @property
     def producer(self) -> str:
@@ -45,23 +43,40 @@ class PublisherSettings:
 
 
 def actors(settings: PublisherSettings) -> tuple[ActorSpec, ...]:
-    """What a publisher agent is made of."""
+    """What a publisher agent is made of; imported here, for most who import this package want a name of it."""
+    from callboard.actors.publisher.command_sender import CommandSender, CommandSenderSettings
+    from callboard.actors.publisher.distributor import Distributor, DistributorSettings
+    from callboard.actors.publisher.fleet import Fleet, FleetSettings
+    from callboard.actors.publisher.head_poller import HeadPoller, HeadPollerSettings
+    from callboard.actors.publisher.notifier import Notifier, NotifierSettings
+    from callboard.actors.publisher.queue_cache import QueueCache, QueueCacheSettings
+    from callboard.actors.publisher.status_watcher import StatusWatcher, StatusWatcherSettings
+    from callboard.actors.publisher.tail_poller import TailPoller, TailPollerSettings
+
     topics, producer = settings.topics, settings.producer
     distributor = DistributorSettings(
         topics.package, settings.name, settings.instance, producer, keys=settings.keys, throttle=settings.throttle,
         discovery=topics.discovery,
     )  # fmt: skip
     notifier = NotifierSettings(topics, settings.name, producer, settings.events)
-    janitor = BlobJanitorSettings(topics.package, topics.status, settings.blob_grace_s)
-    janitors = (ActorSpec(roles.BLOB_JANITOR, BlobJanitor, janitor),) if settings.blob_grace_s else ()
     return (
-        *janitors,
+        *_janitors(settings),
         ActorSpec(roles.DISTRIBUTOR, Distributor, distributor),
         ActorSpec(roles.TAIL_POLLER, TailPoller, TailPollerSettings(topics.package)),
         ActorSpec(roles.HEAD_POLLER, HeadPoller, HeadPollerSettings(topics.package)),
         ActorSpec(roles.QUEUE_CACHE, QueueCache, QueueCacheSettings(settings.max_entries)),
-        ActorSpec(roles.FLEET, Fleet, FleetSettings(topics.discovery)),
+        ActorSpec(roles.FLEET, Fleet, FleetSettings(topics.discovery, topics, settings.shortening)),
         ActorSpec(roles.STATUS_WATCHER, StatusWatcher, StatusWatcherSettings(topics.status, topics.package)),
         ActorSpec(roles.COMMAND_SENDER, CommandSender, CommandSenderSettings(topics.command, producer, topics.status)),
         ActorSpec(roles.NOTIFIER, Notifier, notifier),
     )
+
+
+def _janitors(settings: PublisherSettings) -> tuple[ActorSpec, ...]:
+    if not settings.blob_grace_s:
+        return ()
+    from callboard.actors.publisher.blob_janitor import BlobJanitor, BlobJanitorSettings
+
+    topics = settings.topics
+    janitor = BlobJanitorSettings(topics.package, topics.status, settings.blob_grace_s)
+    return (ActorSpec(roles.BLOB_JANITOR, BlobJanitor, janitor),)

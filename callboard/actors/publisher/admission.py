@@ -5,7 +5,7 @@ from collections.abc import Iterable, Iterator
 
 from callboard.actors.decision import After, Effect, Input, Moment, Tick
 from callboard.actors.publisher.batch import Job
-from callboard.actors.publisher.throttle import TIMER, Throttle, ThrottleSettings
+from callboard.actors.publisher.throttle import TIMER, Tally, Throttle, ThrottleSettings
 from callboard.messages.distribution import Kind
 from callboard.messages.mailbox import FleetView, Sizes
 
@@ -49,11 +49,13 @@ class Admission:
             case Tick(key) if key == TIMER:
                 yield from self._throttle.give_up(now)
 
-    def appended(self, packages: int) -> None:
-        """So many packages were appended."""
-        self._throttle.appended(packages)
+    def appended(self, jobs: Iterable[Job]) -> None:
+        """The packages of these were appended."""
+        for job in jobs:
+            if job.request.kind is not Kind.TEST:  # nobody has it to import
+                self._throttle.appended(job.request.recipients)
 
-    def admit(self, most: int, in_progress: int, now: Moment) -> Iterator[Job | After]:
+    def admit(self, most: int, in_progress: Iterable[Job], now: Moment) -> Iterator[Job | After]:
         """Those whose turn it is, ``most`` at most, and the wait for the next."""
         if self._throttle.active and self._throttle.knows(now):
             self._measure(in_progress)
@@ -87,11 +89,17 @@ class Admission:
         free = not self._throttle.active or job.request.kind is Kind.TEST
         return free or (job.measured and job.due_s <= now.mono_s)
 
-    def _measure(self, in_progress: int) -> None:
-        for ahead, job in enumerate(self._waiting.values()):
-            if not job.measured and job.request.kind is not Kind.TEST:
-                delay = self._throttle.delay(job.request.recipients, in_progress + ahead)
+    def _measure(self, in_progress: Iterable[Job]) -> None:
+        if all(job.measured or job.request.kind is Kind.TEST for job in self._waiting.values()):
+            return
+        ahead = Tally()
+        for job in (*in_progress, *self._waiting.values()):
+            if job.request.kind is Kind.TEST:
+                continue
+            if not job.measured and job.request.request_id in self._waiting:
+                delay = self._throttle.delay(job.request.recipients, ahead)
                 self._last = max(self._last, (job.received_s + delay.seconds, delay.subscriber))
                 job.measured = True
                 job.due_s, job.throttled_by = self._last
                 job.throttled_ms = round(max(job.due_s - job.received_s, 0.0) * 1000)
+            ahead.add(job.request.recipients)

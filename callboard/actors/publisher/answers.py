@@ -104,7 +104,7 @@ class Answers:
                 accepted=True,
                 package_id=package.package_id,
                 offset=record.offset,
-                length=package.length,
+                length=package.fetched_bytes,
                 entries=package.entries,
             )
             self.remember(answer)

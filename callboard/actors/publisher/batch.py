@@ -20,8 +20,8 @@ RETRY = Backoff(first_s=0.1, max_s=5.0)
 class Job:
     """A request on its way: being built until it has a ``package``, or a ``refusal``.
 
-    ``received_s`` and ``due_s`` are moments of the monotonic clock: it is not admitted before ``due_s``, which is known
-    once the backlog of ``throttled_by`` is ``measured``.
+    ``begun_s`` (to be built), ``received_s`` and ``due_s`` are moments of the monotonic clock: it is not admitted
+    before ``due_s``, which is known once the backlog of ``throttled_by`` is ``measured``.
     """
 
     request: DistributeRequest
@@ -30,6 +30,7 @@ class Job:
     refusal: str = ""
     passing: bool = False  # the reason for the refusal may pass
     dropped: bool = False  # the reason is that there is nothing to ship
+    begun_s: float = 0.0
     received_s: float = 0.0
     due_s: float = 0.0
     measured: bool = False

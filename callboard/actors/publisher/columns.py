@@ -1,4 +1,5 @@
-"""Where the packages of one publisher lie in the log, by columns: 24 bytes an entry, and no object for any.
+"""Where packages lie in the log, those of one publisher for one recipient or for all, by columns: 24 bytes an entry,
+and no object for any.
 
 Offsets ascend, so a place is found by bisection, and lengths are kept as running totals, so that the content
 of any stretch is one subtraction.
@@ -23,7 +24,7 @@ class View(NamedTuple):
 
     @property
     def length(self) -> int:
-        """Bytes of content in all of them."""
+        """Bytes to fetch for all of them."""
         return self.columns.total(self.start)
 
     @property
@@ -106,7 +107,7 @@ class Columns:
         return View(self, bisect_right(self.offsets, after))
 
     def total(self, start: int) -> int:
-        """Bytes of content from the entry with index ``start`` to the last."""
+        """Bytes to fetch from the entry with index ``start`` to the last."""
         if start >= len(self):
             return 0
         return self.totals[-1] - (self.totals[start - 1] if start else self.below)

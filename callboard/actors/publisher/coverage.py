@@ -1,7 +1,7 @@
 """Which part of the log the queue cache knows. It grows with the log, and towards older packages on demand."""
 
 from callboard.actors.publisher.older_blocks import Block, Figures, OlderBlocks, joined
-from callboard.actors.publisher.package_index import PackageIndex
+from callboard.actors.publisher.package_index import PackageIndex, Wanted
 from callboard.messages.event import replaced
 from callboard.messages.mailbox import PackagesSeen, QueueSize, RangeDone, RangeWanted
 
@@ -60,33 +60,33 @@ class Coverage:
 
     # Answers. None means that a block has to be read first; then it is wanted.
 
-    def size(self, publisher: str, after: int) -> QueueSize | None:
-        """The figures of the queue of a publisher (empty: of all) after an offset that lies within what is known."""
+    def size(self, wanted: Wanted) -> QueueSize | None:
+        """The figures of a queue that begins within what is known."""
         assert self.index is not None
-        older = self.older.figures(publisher, after) if after + 1 < self.index.start else Figures()
+        older = self.older.figures(wanted) if wanted.after + 1 < self.index.start else Figures()
         if older is None:
             self._load()
             return None
-        return joined((older, Figures.of(self.index, publisher, after))).to_size(publisher, after)
+        return joined((older, Figures.of(self.index, wanted))).to_size(wanted)
 
-    def counted(self, publisher: str, after: int) -> QueueSize | None:
-        """The figures of that queue as far as it is known."""
+    def counted(self, wanted: Wanted) -> QueueSize | None:
+        """The figures of a queue as far as it is known."""
         assert self.index is not None
-        uncounted = max(self.start - max(after + 1, self.first), 0)
+        uncounted = max(self.start - max(wanted.after + 1, self.first), 0)
         if not uncounted:
-            return self.size(publisher, after)
-        known = self.size(publisher, self.start - 1)
-        return replaced(known, after=after, uncounted=uncounted) if known is not None else None
+            return self.size(wanted)
+        known = self.size(wanted._replace(after=self.start - 1))
+        return replaced(known, after=wanted.after, uncounted=uncounted) if known is not None else None
 
-    def page(self, publisher: str, after: int, skip: int, limit: int) -> tuple[int, ...] | None:
+    def page(self, wanted: Wanted, skip: int, limit: int) -> tuple[int, ...] | None:
         """``limit`` offsets of that queue after the first ``skip``."""
         assert self.index is not None
-        older = self.older.page(publisher, after, skip, limit) if after + 1 < self.index.start else ((), skip)
+        older = self.older.page(wanted, skip, limit) if wanted.after + 1 < self.index.start else ((), skip)
         if older is None:
             self._load()
             return None
         offsets, skip = older
-        return (*offsets, *self.index.queue(publisher, after).page(skip, limit - len(offsets)))
+        return (*offsets, *self.index.queue(wanted).page(skip, limit - len(offsets)))
 
     # What is seen and read.
 

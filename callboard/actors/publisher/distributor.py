@@ -35,9 +35,9 @@ from callboard.errors import (
     RepositoryUnavailable,
     RequestRefused,
 )
-from callboard.messages.distribution import Kind, PackageMessage
+from callboard.messages.distribution import Histogram, Kind, PackageMessage
 from callboard.messages.mailbox import DistributeRequest, DistributeResponse
-from callboard.messages.publisher_mail import Counter, Counters, CountersQuery
+from callboard.messages.publisher_mail import Counter, Counters, CountersQuery, Durations
 
 PASSING = (LogUnavailable, BlobUnavailable, RepositoryUnavailable)
 """What may be over by the next try."""
@@ -93,6 +93,7 @@ class Distributor:
         self._batch = Batch(settings.topic, settings.producer, settings.max_attempts, rng)  # the first jobs
         self._notice = ThrottleNotice(its.discovery, its.publisher, its.instance, its.producer)
         self._counted = dict.fromkeys(COUNTED, 0)
+        self._builds = Histogram()
         self._stopping = False
 
     def receive(self, message: Input, origin: Origin, now: Moment) -> Iterable[Effect]:
@@ -103,7 +104,7 @@ class Distributor:
             case DistributeRequest():
                 yield from self._request(message, origin, now)
             case Done(BuildPackage()) | Failed(BuildPackage()):
-                self._built(message)
+                self._built(message, now)
             case Done(Append(topic=topic)) | Failed(Append(topic=topic)) if topic == self._notice.topic:
                 pass
             case Done(Append(), offsets):
@@ -116,7 +117,8 @@ class Distributor:
                 yield from self._not_appended(error)
             case CountersQuery():
                 counters = tuple(Counter(name=name, value=value) for name, value in self._counted.items())
-                yield Reply(origin, Counters(counters=counters))
+                builds = Durations(name="package_build_duration_seconds", histogram=self._builds)
+                yield Reply(origin, Counters(counters=counters, durations=(builds,)))
             case Stopping():
                 self._stopping = True
                 for job in self._waiting.drain():
@@ -143,12 +145,13 @@ class Distributor:
             else:
                 yield from self._waiting.add(Job(request, {origin}), now)
 
-    def _built(self, message: Done | Failed) -> None:
+    def _built(self, message: Done | Failed, now: Moment) -> None:
         its = self._settings
         match message:
             case Done(BuildPackage(request), PackageMessage() as package):
                 job = self._jobs[request.request_id]
-                if is_empty(package):
+                self._builds = self._builds.with_one(now.mono_s - job.begun_s)
+                if is_empty(package, request.at):
                     job.refusal, job.dropped = EMPTY, True
                 else:
                     job.package = with_identity(package, request, its.publisher, its.instance)
@@ -174,7 +177,7 @@ class Distributor:
             for job in self._waiting.drain():
                 yield from self._refuse(job, self._answers.problem, retry=True)
         free = self._settings.max_in_progress - len(self._jobs) if self._answers.complete else 0
-        for admitted in self._waiting.admit(free, len(self._jobs), now):
+        for admitted in self._waiting.admit(free, list(self._jobs.values()), now):
             if isinstance(admitted, After):
                 yield admitted
                 continue
@@ -183,6 +186,7 @@ class Distributor:
                 continue
             self._jobs[admitted.request.request_id] = admitted
             if admitted.request.kind is Kind.ADD:
+                admitted.begun_s = now.mono_s
                 yield BuildPackage(admitted.request)
             else:
                 admitted.package = package_of(admitted.request, self._settings.publisher, self._settings.instance)
@@ -193,15 +197,16 @@ class Distributor:
             yield Stopped()
 
     def _appended(self, offsets: tuple[int, ...]) -> Iterable[Effect]:
-        self._waiting.appended(len(offsets))
-        for job, offset in zip(self._finish(), offsets, strict=True):
+        jobs = self._finish()
+        self._waiting.appended(jobs)
+        for job, offset in zip(jobs, offsets, strict=True):
             assert job.package is not None
             answer = DistributeResponse(
                 request_id=job.request.request_id,
                 accepted=True,
                 package_id=job.package.package_id,
                 offset=offset,
-                length=job.package.length,
+                length=job.package.fetched_bytes,
                 entries=job.package.entries,
                 throttled_ms=job.throttled_ms,
                 throttled_by=job.throttled_by,

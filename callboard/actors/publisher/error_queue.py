@@ -57,6 +57,12 @@ class ErrorQueues:
         """Whether a status with these headers can change anything: most tell of an import at one who failed nothing."""
         return kind not in SUCCESSES or producer.partition("/")[0] in self._publishers
 
+    def take_again(self, status: PackageStatusMessage) -> int:
+        """Take in a status that is repeated, and so older than any that is known of its package."""
+        if status.status not in FAILURES or self._known(status.subscriber, status.offset) is not None:
+            return 0
+        return self.take(status)
+
     def take(self, status: PackageStatusMessage) -> int:
         """Take in a new status, none that is repeated; how many failures were dropped to make room for it."""
         known = self._known(status.subscriber, status.offset)

@@ -142,5 +142,5 @@ def package_event(kind: str, package: PackageMessage, record: Record, log_id: st
         more_paths=len(package.paths) - len(shown_paths(package.paths)),
         request=package.kind.name,
         user=package.user,
-        length=package.length,
+        length=package.fetched_bytes,
     )

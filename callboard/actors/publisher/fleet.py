@@ -25,20 +25,36 @@ from callboard.actors.follower import Delivered, Follower, OutOfRange, Positione
 from callboard.actors.publisher.liveness import AppendTimes, Heard
 from callboard.actors.publisher.lookback import Lookback
 from callboard.actors.publisher.throttle_notice import AGAIN_S
+from callboard.actors.shortening.limits import ShorteningLimits
+from callboard.actors.shortening.shortening import Shortening
 from callboard.errors import SchemaTooNew, Undecodable
-from callboard.messages.distribution import DiscoveryMessage, ForgottenMessage, LogMessage, State, ThrottledMessage
+from callboard.messages.distribution import (
+    ArchivedMessage,
+    DiscoveryMessage,
+    ForgottenMessage,
+    LogMessage,
+    State,
+    ThrottledMessage,
+)
 from callboard.messages.event import Event
 from callboard.messages.headers import open_record
 from callboard.messages.mailbox import FleetQuery, FleetView, Liveness, Member
 from callboard.messages.record import Record
+from callboard.messages.repeated import original_of
+from callboard.messages.topics import Topics
 
 THROTTLED_S = 3 * AGAIN_S
 """Three records about a publisher are missing: it has ended, or is not held up any more."""
 
 
+FOLDED = (DiscoveryMessage, LogMessage, ForgottenMessage, ThrottledMessage, ArchivedMessage)
+"""What is said on the discovery topic."""
+
+
 @dataclass(frozen=True, slots=True)
 class FleetSettings:
-    """``topic`` is the discovery topic.
+    """``topic`` is the discovery topic. With ``shortening`` it sees to it that those of the ``topics`` which grow by
+    themselves stay short.
 
     ``history`` is how many of its newest offsets are read before anything is answered. All that lies before them is
     read on the side, for those who have been silent for long; the first questions wait for it, but no longer than
@@ -48,6 +64,8 @@ class FleetSettings:
     """
 
     topic: str
+    topics: Topics | None = None
+    shortening: ShorteningLimits | None = None
     history: int = 20_000
     lookback_wait_s: float = 3.0
     gone_after_s: float = 3600.0
@@ -64,7 +82,8 @@ class Fleet:
     Receives: FleetQuery, answered once everything is read that was announced before it.
     Sends: FleetView, to whoever asked.
     Stores: in memory, the last announcement of every subscriber, and which publishers are held up.
-    Timers: the back-offs of follower and lookback, 0.1 to 5 s; "patience", which ends the wait for the lookback.
+    Timers: the back-offs of follower and lookback, 0.1 to 5 s; "patience", which ends the wait for the
+        lookback; "shorten", 5 to 10 min.
     Gives up: never; the follower tries again. What is no announcement is passed over, and a question when
         too many wait is dropped, each with a line in the log.
     """
@@ -73,9 +92,11 @@ class Fleet:
         self._settings = settings
         self._follower = Follower(settings.topic, last(settings.history), rng)
         self._lookback = Lookback(settings.topic, DiscoveryMessage.__name__, rng)
+        its = settings
+        self._shortening = Shortening(its.topics, its.shortening, rng) if its.topics and its.shortening else None
         self._patient = True  # questions still wait for the lookback
         self._heard: OrderedDict[str, Heard] = OrderedDict()  # by subscriber, the one heard last at the end
-        self._forgotten: set[str] = set()  # whom the lookback must not bring back
+        self._forgotten: OrderedDict[str, int] = OrderedDict()  # whom no older word brings back, and where
         self._dropped: set[str] = set()
         self._throttled: OrderedDict[tuple[str, str], tuple[ThrottledMessage, float]] = OrderedDict()  # and when heard
         self._waiting: dict[Origin, int | None] = {}  # who asks, and up to where must be read for the answer
@@ -85,6 +106,8 @@ class Fleet:
 
     def receive(self, message: Input, origin: Origin, now: Moment) -> Iterable[Effect]:
         """Handle one input."""
+        if self._shortening is not None:
+            yield from self._shortening.handle(message, now)
         match message:
             case Started():
                 yield from self._follower.start()
@@ -122,6 +145,7 @@ class Fleet:
                 yield from self._fold(record, history, now)
         elif isinstance(news, Replaced):
             self._aim(-1, again=True)
+            self._forgotten.clear()
         yield from effects
         if isinstance(news, Positioned | OutOfRange | Replaced):
             start = self._follower.position
@@ -132,8 +156,6 @@ class Fleet:
         records, effects = self._lookback.handle(message)
         for record in records:
             yield from self._fold_older(record, now)
-        if not self._lookback.unread:
-            self._forgotten.clear()
         yield from effects
 
     def _look_ahead(self, end: int) -> Iterable[Effect]:
@@ -171,14 +193,17 @@ class Fleet:
         said = yield from self._open(record)
         if isinstance(said, ForgottenMessage):
             self._heard.pop(said.subscriber, None)
-            self._forget(said.subscriber)
+            self._forget(said.subscriber, record.offset)
+        if original_of(record) is not None:
+            yield from self._take_older(said, record, now)
+            return
         seen_ns = self._times.take(record, now.wall_ns) if history else now.wall_ns
         heard_s = now.mono_s - max(now.wall_ns - seen_ns, 0) / 1e9
         if isinstance(said, ThrottledMessage):
             self._hear_throttled(said, heard_s)
         if not isinstance(said, DiscoveryMessage):
             return
-        heard = Heard(said, seen_ns, heard_s)
+        heard = Heard(said, seen_ns, heard_s, record.offset)
         known = self._heard.get(said.subscriber)
         if known is None or known.gives_way_to(heard, self._settings.gone_after_s):
             self._heard[said.subscriber] = heard
@@ -189,13 +214,25 @@ class Fleet:
     def _fold_older(self, record: Record, now: Moment) -> Iterable[Effect]:
         """Take in what was written before all that is known; the newer comes before the older."""
         said = yield from self._open(record)
-        if isinstance(said, ForgottenMessage) and said.subscriber not in self._heard:
-            self._forget(said.subscriber)
-        if not isinstance(said, DiscoveryMessage) or said.subscriber in self._forgotten:
+        if isinstance(said, ForgottenMessage):
+            known = self._heard.get(said.subscriber)
+            if known is None or known.offset < record.offset:
+                self._heard.pop(said.subscriber, None)
+                self._forget(said.subscriber, record.offset)
+        yield from self._take_older(said, record, now)
+
+    def _take_older(self, said: Event | None, record: Record, now: Moment) -> Iterable[Effect]:
+        """A word that was said before others that are known: looked back for, or repeated. It makes nobody look alive,
+        for its time is that when it was said.
+        """
+        original = original_of(record)
+        offset, seen_ns = (original.offset, original.time_ns) if original else (record.offset, record.time_ns)
+        if not isinstance(said, DiscoveryMessage) or offset < self._forgotten.get(said.subscriber, -1):
             return
-        heard = Heard(said, record.time_ns, now.mono_s - max(now.wall_ns - record.time_ns, 0) / 1e9)
+        heard = Heard(said, seen_ns, now.mono_s - max(now.wall_ns - seen_ns, 0) / 1e9, offset)
         known = self._heard.get(said.subscriber)
-        if known is None or _took_back(known, heard, self._settings.gone_after_s):
+        newer = known is not None and known.offset < offset
+        if known is None or newer or took_back(known, heard, self._settings.gone_after_s):
             self._heard[said.subscriber] = heard
             self._heard.move_to_end(said.subscriber, last=False)
             yield from self._keep_bound()
@@ -210,15 +247,17 @@ class Fleet:
 
     def _open(self, record: Record) -> Generator[Effect, None, Event | None]:
         try:
-            return open_record(record, (DiscoveryMessage, LogMessage, ForgottenMessage, ThrottledMessage))
+            return open_record(record, FOLDED)
         except (SchemaTooNew, Undecodable) as error:
             self._ignored += 1
             yield note("announcement.ignored", "warning", count=self._ignored, reason=str(error))
             return None
 
-    def _forget(self, subscriber: str) -> None:
+    def _forget(self, subscriber: str, offset: int) -> None:
         self._dropped.discard(subscriber)
-        self._forgotten.add(subscriber)
+        self._forgotten[subscriber] = offset
+        if len(self._forgotten) > self._settings.max_members:
+            self._forgotten.popitem(last=False)
 
     def _keep_bound(self) -> Iterable[Effect]:
         if len(self._heard) > self._settings.max_members:
@@ -245,7 +284,7 @@ class Fleet:
         )
 
 
-def _took_back(known: Heard, older: Heard, gone_after_s: float) -> bool:
+def took_back(known: Heard, older: Heard, gone_after_s: float) -> bool:
     """Whether what is known of a name is only that it was refused to somebody, for ``older`` held it."""
     refused = known.announcement.state is State.STOPPED
     other = known.announcement.subscriber_instance != older.announcement.subscriber_instance

@@ -1,6 +1,7 @@
-"""Which subscribers a publisher has, and for which of them it waits."""
+"""Which subscribers a publisher has, where they are on its log, and for which of them it waits."""
 
-from callboard.messages.distribution import DiscoveryMessage
+from callboard.messages.distribution import DiscoveryMessage, State
+from callboard.messages.event import replaced
 from callboard.messages.mailbox import FleetView, Liveness, Member
 
 
@@ -17,6 +18,57 @@ def counts(member: Member) -> bool:
     return member.liveness in (Liveness.LIVE, Liveness.SILENT)
 
 
+def is_elsewhere(said: DiscoveryMessage, log_id: str) -> bool:
+    """Whether the subscriber speaks of another log than this one, whose offsets mean nothing here. One that was never
+    placed speaks of none, and of an unknown log (empty) nothing can be told.
+    """
+    return bool(log_id) and said.log_id not in ("", log_id)
+
+
+def position(said: DiscoveryMessage, log_id: str) -> int:
+    """The last offset of this log that the subscriber has processed; -1 if none. Compare offsets by this alone."""
+    return -1 if is_elsewhere(said, log_id) else said.offset
+
+
+def on_log(member: Member, log_id: str) -> Member:
+    """The member as it is to be seen on this log: one that speaks of another has lost its place here, and says of no
+    offset anything.
+    """
+    said = member.announcement
+    if not is_elsewhere(said, log_id):
+        return member
+    reason = (
+        f"its position belongs to another package log ({said.log_id[:8]}) than there is now ({log_id[:8]}): it has "
+        "nothing of this one"
+    )
+    starting = said.state is State.STARTING
+    word = replaced(
+        said,
+        offset=-1,
+        states=(),
+        command_offset=-1,
+        head_offset=-1,
+        head_package="",
+        import_started_ns=0,
+        held_offset=-1,
+        left=(),
+        state=said.state if starting else State.GAP,
+        reason=said.reason if starting or (said.state is State.GAP and said.reason) else reason,
+    )
+    return replaced(member, announcement=word)
+
+
+def after_trim(member: Member, first: int) -> Member:
+    """The member as it is to be seen on a log that begins at ``first``. One that stopped before that is at a gap, as it
+    will say itself when it starts.
+    """
+    said = member.announcement
+    if member.liveness is not Liveness.STOPPED or not said.log_id or said.offset + 1 >= first:
+        return member
+    reason = f"was gap: packages {said.offset + 1} to {first - 1} were trimmed from the log before it had them"
+    return replaced(member, announcement=replaced(said, reason=reason))
+
+
 def slowest(view: FleetView, publisher: str, log_id: str) -> int:
     """The offset that all of the publisher's subscribers that count are past, -1 if there is none, also for nobody:
     what nobody is there to get has not been distributed.
@@ -25,7 +77,7 @@ def slowest(view: FleetView, publisher: str, log_id: str) -> int:
     """
     return min(
         (
-            member.announcement.offset if member.announcement.log_id == log_id else -1
+            position(member.announcement, log_id)
             for member in view.members
             if counts(member) and follows(member.announcement, publisher)
         ),

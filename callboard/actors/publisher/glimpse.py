@@ -4,6 +4,8 @@ from dataclasses import dataclass, field
 from itertools import islice
 
 from callboard.actors.publisher.package_index import is_queued
+from callboard.actors.publisher.queries import wanted
+from callboard.messages.event import replaced
 from callboard.messages.mailbox import PackagesSeen, PackageSummary, QueuePage, QueueQuery, QueueSize, RangeDone
 
 GLIMPSE_OFFSETS = 500
@@ -25,9 +27,9 @@ class Glimpse:
         """Take in what was read of it, and of anything else."""
         if self.ready or seen.stop <= self.start or seen.start >= self.stop:
             return
-        publisher = self.query.publisher
+        mine = wanted(self.query)
         for package in seen.packages:
-            if is_queued(package, publisher) and self.start <= package.offset < self.stop:
+            if is_queued(package, mine) and self.start <= package.offset < self.stop:
                 self._found[package.offset] = package
 
     def finish(self, done: RangeDone) -> bool:
@@ -44,9 +46,6 @@ class Glimpse:
         """The page, with what is counted of the queue by now."""
         found = [self._found[offset] for offset in sorted(self._found)]
         oldest_ns = found[0].time_ns if found else counted.oldest_ns
-        queue = QueueSize(
-            publisher=counted.publisher, after=counted.after, size=counted.size, length=counted.length,
-            oldest_ns=oldest_ns, newest=counted.newest, uncounted=counted.uncounted,
-        )  # fmt: skip
+        queue = replaced(counted, oldest_ns=oldest_ns)
         skip = max(self.query.skip, 0)
         return QueuePage(queue=queue, packages=tuple(islice(found, skip, skip + limit)), problem=self.problem)

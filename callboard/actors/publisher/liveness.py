@@ -35,12 +35,13 @@ class Heard:
     """The last announcement of a subscriber.
 
     ``seen_ns`` is when the record was appended, for people. ``heard_s`` is when it was heard by our own monotonic
-    clock, for durations: the clocks of two hosts may differ.
+    clock, for durations: the clocks of two hosts may differ. ``offset`` is where it was said first.
     """
 
     announcement: DiscoveryMessage
     seen_ns: int
     heard_s: float
+    offset: int = -1
 
     def liveness(self, now_s: float, gone_after_s: float) -> Liveness:
         """What to think of the subscriber at ``now_s`` (monotonic), if nothing else is heard."""

@@ -8,6 +8,7 @@ from callboard.actors.decision import After, Done, Effect, Failed, Input, Tick
 from callboard.actors.effects import LogRead, ReadLog
 from callboard.errors import OffsetOutOfRange
 from callboard.messages.record import Record
+from callboard.messages.repeated import HEADER
 
 RETRY = Backoff(first_s=0.1, max_s=5.0)
 
@@ -79,7 +80,8 @@ class Lookback:
         for record in read.records:
             if record.offset < self._stop:
                 headers = dict(record.headers)
-                producer = headers.get("producer") if headers.get("type") == self.type else None
+                alone = headers.get("type") != self.type or HEADER in headers  # what is repeated may be an older word
+                producer = None if alone else headers.get("producer")
                 self._last[producer or record.offset] = record
         if read.records and read.next < self._stop:
             self._next = read.next

@@ -5,7 +5,8 @@ from collections.abc import Callable, Hashable, Iterable, Sequence
 from dataclasses import dataclass, field
 from typing import Any, NamedTuple, Self
 
-from callboard.actors.publisher.package_index import EVERY_QUEUE, PackageIndex
+from callboard.actors.publisher.columns import Columns
+from callboard.actors.publisher.package_index import EVERY_QUEUE, PackageIndex, Streams, Wanted
 from callboard.messages.mailbox import QueueSize
 
 LOADED_MAX = 4
@@ -25,17 +26,17 @@ class Figures(NamedTuple):
     newest: int = -1
 
     @classmethod
-    def of(cls, index: PackageIndex, publisher: str, after: int) -> Self:
+    def of(cls, index: PackageIndex, wanted: Wanted) -> Self:
         """Those of a queue in an index."""
-        queue = index.queue(publisher, after)
+        queue = index.queue(wanted)
         (first,) = queue.page(0, 1) or (-1,)
         return cls(queue.size, queue.length, first, queue.oldest_ns, queue.newest)
 
-    def to_size(self, publisher: str, after: int) -> QueueSize:
+    def to_size(self, wanted: Wanted) -> QueueSize:
         """As the answer to a question."""
         return QueueSize(
-            publisher=publisher, after=after, size=self.size, length=self.length, oldest_ns=self.oldest_ns,
-            newest=self.newest,
+            publisher=wanted.publisher, after=wanted.after, subscriber=wanted.subscriber, size=self.size,
+            length=self.length, oldest_ns=self.oldest_ns, newest=self.newest,
         )  # fmt: skip
 
 
@@ -56,14 +57,14 @@ def joined(parts: Iterable[Figures]) -> Figures:
 
 @dataclass(slots=True, eq=False)
 class Block:
-    """Packages in ``[start, stop)``: figures by publisher, and the columns while they are held.
+    """Packages in ``[start, stop)``: figures of each stream, and the columns while they are held.
 
     Without ``totals`` it has to be read again: a part of it was trimmed away.
     """
 
     start: int
     stop: int
-    totals: dict[str, Figures] | None
+    totals: Streams[Figures] | None
     index: PackageIndex | None = None
 
     @classmethod
@@ -71,21 +72,16 @@ class Block:
         """A block whose columns are not kept."""
         return cls(index.start, index.stop, _totals(index))
 
-    def figures(self, publisher: str) -> Figures | None:
-        """Of the whole block, for a publisher's queue (empty: all)."""
-        if self.totals is None:
-            return None
-        names = {publisher, EVERY_QUEUE} if publisher else self.totals.keys()
-        return joined(self.totals.get(name, Figures()) for name in names)
+    def figures(self, wanted: Wanted) -> Figures | None:
+        """Of the whole block, for this queue."""
+        return None if self.totals is None else joined(wanted.select(self.totals))
 
 
-def _totals(index: PackageIndex) -> dict[str, Figures]:
-    return {
-        name: Figures(
-            len(columns), columns.total(0), columns.offsets[0], columns.times[0], columns.offsets[-1]
-        )
-        for name, columns in index.columns.items()
-    }
+def _totals(index: PackageIndex) -> Streams[Figures]:
+    def of(columns: Columns) -> Figures:
+        return Figures(len(columns), columns.total(0), columns.offsets[0], columns.times[0], columns.offsets[-1])
+
+    return {to: {name: of(columns) for name, columns in its.items()} for to, its in index.streams.items()}
 
 
 @dataclass(slots=True)
@@ -109,7 +105,8 @@ class OlderBlocks:
     @property
     def publishers(self) -> set[str]:
         """Those that have packages here."""
-        return {name for block in self.blocks for name in block.totals or ()} - {EVERY_QUEUE}
+        totals = (block.totals for block in self.blocks if block.totals)
+        return {name for streams in totals for its in streams.values() for name in its} - {EVERY_QUEUE}
 
     @property
     def held(self) -> int:
@@ -150,29 +147,29 @@ class OlderBlocks:
         if len(self._loaded) > LOADED_MAX:
             self._drop(next(iter(self._loaded.values())))
 
-    def figures(self, publisher: str, after: int) -> Figures | None:
-        """Of a publisher's packages (empty: of all) after an offset."""
+    def figures(self, wanted: Wanted) -> Figures | None:
+        """Of these packages."""
         parts: list[Figures] = []
-        for block in self._from(after):
-            found = block.figures(publisher) if after < block.start else self._partial(block, publisher, after)
+        for block in self._from(wanted.after):
+            found = self._of(block, wanted)
             if found is None:
                 self.missing = block
                 return None
             parts.append(found)
         return joined(parts)
 
-    def page(self, publisher: str, after: int, skip: int, limit: int) -> tuple[tuple[int, ...], int] | None:
+    def page(self, wanted: Wanted, skip: int, limit: int) -> tuple[tuple[int, ...], int] | None:
         """``limit`` of these offsets at most, after the first ``skip``; and how many are still to be skipped."""
         found: tuple[int, ...] = ()
-        for block in self._from(after):
-            whole = block.figures(publisher) if after < block.start else self._partial(block, publisher, after)
+        for block in self._from(wanted.after):
+            whole = self._of(block, wanted)
             if whole is None:
                 self.missing = block
                 return None
             if skip >= whole.size:
                 skip -= whole.size
                 continue
-            part = self._offsets(block, publisher, after, skip, limit - len(found))
+            part = self._offsets(block, wanted, skip, limit - len(found))
             if part is None:
                 self.missing = block
                 return None
@@ -184,16 +181,15 @@ class OlderBlocks:
     def _from(self, after: int) -> Iterable[Block]:
         return (block for block in self.blocks if block.stop > after + 1)
 
-    def _partial(self, block: Block, publisher: str, after: int) -> Figures | None:
-        key = (block.start, publisher, after)
-        found: Figures | None = self._answer(block, key, lambda index: Figures.of(index, publisher, after))
+    def _of(self, block: Block, wanted: Wanted) -> Figures | None:
+        if wanted.after < block.start:
+            return block.figures(wanted)
+        found: Figures | None = self._answer(block, (block.start, wanted), lambda index: Figures.of(index, wanted))
         return found
 
-    def _offsets(self, block: Block, publisher: str, after: int, skip: int, limit: int) -> Sequence[int] | None:
-        key = (block.start, publisher, after, skip, limit)
-        found: Sequence[int] | None = self._answer(
-            block, key, lambda index: index.queue(publisher, after).page(skip, limit)
-        )
+    def _offsets(self, block: Block, wanted: Wanted, skip: int, limit: int) -> Sequence[int] | None:
+        key = (block.start, wanted, skip, limit)
+        found: Sequence[int] | None = self._answer(block, key, lambda index: index.queue(wanted).page(skip, limit))
         return found
 
     def _answer(self, block: Block, key: Hashable, compute: Callable[[PackageIndex], Any]) -> Any:

@@ -14,6 +14,7 @@ from callboard.messages.distribution import CommandResultMessage, PackageMessage
 from callboard.messages.headers import open_record
 from callboard.messages.package_event import Mark, PackageEvent
 from callboard.messages.record import Record
+from callboard.messages.repeated import original_of
 
 OUTCOMES = {
     "imported": (Status.IMPORTED,),
@@ -85,6 +86,8 @@ class OutcomeStrand(Strand):
             self.ready.append(found._replace(event=_completed(found.event, self._known[offset])))
 
     def _take(self, record: Record) -> Iterable[Effect]:
+        if original_of(record) is not None:
+            return  # it was told when it was new
         try:
             status = open_record(record, (PackageStatusMessage, CommandResultMessage))
         except (SchemaTooNew, Undecodable) as error:

@@ -1,23 +1,53 @@
 """Which packages lie in a contiguous range of the log, and the queues that are views on them."""
 
 from bisect import bisect_left
+from collections.abc import Callable, Iterator
 from heapq import merge
 from itertools import islice
-from typing import NamedTuple
+from typing import NamedTuple, TypeVar
 
 from callboard.actors.publisher.columns import Columns, View
 from callboard.messages.distribution import Kind
-from callboard.messages.mailbox import PackagesSeen, PackageSummary, QueueSize
+from callboard.messages.mailbox import PackagesSeen, PackageSummary
 
 EVERY_QUEUE = ""
 """Where packages go that name no publisher, and cannot be decoded: they block every subscriber."""
 
 
-def is_queued(package: PackageSummary, publisher: str = "") -> bool:
-    """Whether a package is in the queue of a publisher's packages, of everybody's if none is named."""
+FOR_ALL = ""
+"""The recipient of packages that name none."""
+
+FOR_SOME = None
+"""Where a package that names its recipients is found once, by whoever asks for no subscriber's queue. It is at each of
+them, too: an entry of 24 bytes for each, so that the queue of one costs no more if there are many."""
+
+T = TypeVar("T")
+Streams = dict[str | None, dict[str, T]]
+"""By recipient, then by publisher."""
+
+
+class Wanted(NamedTuple):
+    """Which packages: those after an offset, of a publisher (empty: of all), for a subscriber (empty: for anybody)."""
+
+    publisher: str
+    after: int
+    subscriber: str = ""
+
+    def select(self, streams: Streams[T]) -> Iterator[T]:
+        """The streams that these packages are in."""
+        for recipient in (FOR_ALL, self.subscriber or FOR_SOME):
+            found = streams.get(recipient, {})
+            names = {self.publisher, EVERY_QUEUE} if self.publisher else found.keys()
+            yield from (found[name] for name in names if name in found)
+
+
+def is_queued(package: PackageSummary, wanted: Wanted = Wanted("", -1)) -> bool:  # noqa: B008 - it cannot change
+    """Whether a package is among these."""
     if package.kind is Kind.TEST and not package.problem:
         return False
-    return not publisher or package.publisher in (publisher, EVERY_QUEUE)
+    ours = not wanted.publisher or package.publisher in (wanted.publisher, EVERY_QUEUE)
+    meant = not (wanted.subscriber and package.recipients) or wanted.subscriber in package.recipients
+    return ours and meant and package.offset > wanted.after
 
 
 class Queue(NamedTuple):
@@ -32,7 +62,7 @@ class Queue(NamedTuple):
 
     @property
     def length(self) -> int:
-        """Bytes of content in all of them."""
+        """Bytes to fetch for all of them."""
         return sum(view.length for view in self.views)
 
     @property
@@ -63,38 +93,26 @@ class PackageIndex:
         self.log_id = log_id
         self.start = start
         self.stop = start
-        self.columns: dict[str, Columns] = {}
-        """By publisher; none is empty."""
+        self.streams: Streams[Columns] = {}
+        """None is empty."""
 
     def __len__(self) -> int:
-        return sum(map(len, self.columns.values()))
+        """How many entries: one for a package, and another one for each of its recipients if it names some."""
+        return sum(map(len, self._columns))
 
     @property
     def nbytes(self) -> int:
         """Bytes of memory held by the columns."""
-        return sum(columns.nbytes for columns in self.columns.values())
+        return sum(columns.nbytes for columns in self._columns)
 
     @property
     def publishers(self) -> tuple[str, ...]:
         """Those that have packages here, sorted."""
-        return tuple(sorted(self.columns.keys() - {EVERY_QUEUE}))
+        return tuple(sorted({name for its in self.streams.values() for name in its} - {EVERY_QUEUE}))
 
-    def queue(self, publisher: str, after: int) -> Queue:
-        """The packages of a publisher (empty: of all) with an offset greater than ``after``, in O(log n)."""
-        names = {publisher, EVERY_QUEUE} if publisher else self.columns.keys()
-        return Queue(tuple(self.columns[name].view(after) for name in names if name in self.columns))
-
-    def size(self, publisher: str, after: int) -> QueueSize:
-        """The figures of such a queue, in O(log n)."""
-        queue = self.queue(publisher, after)
-        return QueueSize(
-            publisher=publisher,
-            after=after,
-            size=queue.size,
-            length=queue.length,
-            oldest_ns=queue.oldest_ns,
-            newest=queue.newest,
-        )
+    def queue(self, wanted: Wanted) -> Queue:
+        """These packages, in O(log n) for each publisher."""
+        return Queue(tuple(columns.view(wanted.after) for columns in wanted.select(self.streams)))
 
     def add(self, seen: PackagesSeen) -> None:
         """Take in what begins at or before ``stop``; what is here already is not added twice."""
@@ -102,15 +120,17 @@ class PackageIndex:
         for package in seen.packages:
             if package.offset < self.stop or not is_queued(package):
                 continue
-            columns = self.columns.setdefault(package.publisher, Columns())
-            columns.append(package.offset, package.time_ns, package.length)
+            for recipient in _streams_of(package):
+                columns = self._stream(recipient, package.publisher)
+                columns.append(package.offset, package.time_ns, package.length)
         self.stop = max(self.stop, seen.stop)
 
     def prepend(self, older: "PackageIndex") -> None:
         """Take in an index that ends where this one starts."""
         assert (older.log_id, older.stop) == (self.log_id, self.start)
-        for name, columns in older.columns.items():
-            self.columns.setdefault(name, Columns()).prepend(columns)
+        for recipient, its in older.streams.items():
+            for publisher, columns in its.items():
+                self._stream(recipient, publisher).prepend(columns)
         self.start = older.start
 
     def trim(self, first: int) -> None:
@@ -120,19 +140,37 @@ class PackageIndex:
             self.start = 0
 
     def cut(self, count: int) -> "PackageIndex":
-        """Take out the oldest ``count`` packages, as an index that ends where this one now starts."""
+        """Take out the oldest ``count`` entries, as an index that ends where this one now starts."""
         older = PackageIndex(self.log_id, self.start)
-        (self.start,) = self.queue("", -1).page(count, 1) or (self.stop,)
+        everything = Queue(tuple(columns.view(-1) for columns in self._columns))
+        (self.start,) = everything.page(count, 1) or (self.stop,)
         older.stop = self.start
-        older.columns = _filled({name: columns.cut(self.start) for name, columns in self.columns.items()})
-        self.columns = _filled(self.columns)
+        older.streams = _filled(self.streams, lambda columns: columns.cut(self.start))
+        self.streams = _filled(self.streams)
         return older
 
+    @property
+    def _columns(self) -> Iterator[Columns]:
+        return (columns for its in self.streams.values() for columns in its.values())
+
+    def _stream(self, recipient: str | None, publisher: str) -> Columns:
+        return self.streams.setdefault(recipient, {}).setdefault(publisher, Columns())
+
     def _drop_below(self, offset: int) -> None:
-        for columns in self.columns.values():
+        for columns in self._columns:
             columns.drop_below(offset)
-        self.columns = _filled(self.columns)
+        self.streams = _filled(self.streams)
 
 
-def _filled(columns: dict[str, Columns]) -> dict[str, Columns]:
-    return {name: each for name, each in columns.items() if each}
+def _streams_of(package: PackageSummary) -> set[str | None]:
+    """Each once, whatever the record says; and nobody has an empty name."""
+    return {FOR_SOME, *filter(None, package.recipients)} if package.recipients else {FOR_ALL}
+
+
+def _filled(
+    streams: Streams[Columns], part: Callable[[Columns], Columns] = lambda columns: columns
+) -> Streams[Columns]:
+    """This part of all columns, without those that have nothing in it."""
+    parts = {to: {name: part(columns) for name, columns in its.items()} for to, its in streams.items()}
+    filled = {to: {name: columns for name, columns in its.items() if columns} for to, its in parts.items()}
+    return {to: its for to, its in filled.items() if its}

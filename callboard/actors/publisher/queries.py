@@ -2,6 +2,7 @@
 
 import sys
 
+from callboard.actors.publisher.package_index import Wanted
 from callboard.messages.mailbox import QueuePage, QueueQuery, QueueSize, Sizes, SizesQuery
 
 Query = QueueQuery | SizesQuery
@@ -14,8 +15,14 @@ def reach(query: Query) -> int:
     return max(min((queue.after for queue in query.queues), default=sys.maxsize) + 1, 0)
 
 
+def wanted(query: QueueQuery | QueueSize) -> Wanted:
+    """The packages that are asked about."""
+    return Wanted(query.publisher, query.after, query.subscriber)
+
+
 def refusal(query: Query, problem: str) -> QueuePage | Sizes:
     """The answer that gives no answer but the problem."""
     if isinstance(query, SizesQuery):
         return Sizes(queues=query.queues, problem=problem)
-    return QueuePage(queue=QueueSize(publisher=query.publisher, after=query.after), problem=problem)
+    queue = QueueSize(publisher=query.publisher, after=query.after, subscriber=query.subscriber)
+    return QueuePage(queue=queue, problem=problem)

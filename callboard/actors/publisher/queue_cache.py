@@ -19,16 +19,14 @@ from callboard.actors.decision import (
     Stopping,
     Tick,
 )
+from callboard.actors.publisher import MAX_ENTRIES
 from callboard.actors.publisher.coverage import Coverage
 from callboard.actors.publisher.glimpse import GLIMPSE_OFFSETS, Glimpse
 from callboard.actors.publisher.pages import Pages, Range
-from callboard.actors.publisher.queries import Query, reach, refusal
+from callboard.actors.publisher.queries import Query, reach, refusal, wanted
 from callboard.actors.publisher.roles import HEAD_POLLER, TAIL_POLLER
 from callboard.messages.mailbox import PackagesSeen, QueueQuery, QueueSize, RangeDone, RangeWanted, Sizes, SizesQuery
 from callboard.messages.publisher_mail import Counter, Counters, CountersQuery
-
-MAX_ENTRIES = 5_000_000
-"""Packages in memory: 135 MB, and a third more at most. Of older ones only figures are kept; see ``Coverage``."""
 
 RETENTION_CHECK_S = 60.0
 """How old the knowledge may be of what the log no longer holds; until then sizes may count such packages."""
@@ -224,14 +222,17 @@ class QueueCache:
         del self._waiting[origin]
         self._goal = reach(query) if self._goal is None else min(self._goal, reach(query))
         if glimpse is None:
-            yield Reply(origin, Sizes(queues=counted, publishers=self._coverage.publishers))
+            yield Reply(origin, self._sizes(counted))
         else:
             yield Reply(origin, glimpse.answer(counted[0], _limit(glimpse.query)))
+
+    def _sizes(self, queues: tuple[QueueSize, ...]) -> Sizes:
+        return Sizes(queues=queues, publishers=self._coverage.publishers, log_id=self._coverage.log_id)
 
     def _counted(self, query: Query) -> tuple[QueueSize, ...] | None:
         """The figures of the queues as far as they are known; None while a block is read for them."""
         queues = query.queues if isinstance(query, SizesQuery) else (query,)
-        counted = [self._coverage.counted(queue.publisher, queue.after) for queue in queues]
+        counted = [self._coverage.counted(wanted(queue)) for queue in queues]
         known = tuple(size for size in counted if size is not None)
         return known if len(known) == len(counted) else None
 
@@ -239,13 +240,13 @@ class QueueCache:
         """The answer; nothing while it needs something to be read."""
         coverage = self._coverage
         if isinstance(query, SizesQuery):
-            sizes = [coverage.size(queue.publisher, queue.after) for queue in query.queues]
+            sizes = [coverage.size(wanted(queue)) for queue in query.queues]
             known = tuple(size for size in sizes if size is not None)
             if len(known) == len(sizes):
-                yield Reply(origin, Sizes(queues=known, publishers=coverage.publishers))
+                yield Reply(origin, self._sizes(known))
             return
-        size = coverage.size(query.publisher, query.after)
-        offsets = coverage.page(query.publisher, query.after, max(query.skip, 0), _limit(query))
+        size = coverage.size(wanted(query))
+        offsets = coverage.page(wanted(query), max(query.skip, 0), _limit(query))
         if size is None or offsets is None:
             return
         page = self._pages.open(origin, size, offsets, "")
@@ -268,8 +269,8 @@ class QueueCache:
     def _look(self, glimpse: Glimpse) -> Send:
         return self._want((glimpse.start, glimpse.stop))
 
-    def _want(self, wanted: Range) -> Send:
-        start, stop = wanted
+    def _want(self, offsets: Range) -> Send:
+        start, stop = offsets
         return Send(HEAD_POLLER, RangeWanted(log_id=self._coverage.log_id, start=start, stop=stop))
 
 

@@ -34,7 +34,7 @@ def check_request(request: DistributeRequest) -> None:
 
 def _check_text(request: DistributeRequest) -> None:
     pairs = [text for pair in request.metadata for text in pair]
-    for text in (request.request_id, request.user, *pairs, *request.recipients):
+    for text in (request.request_id, request.user, request.source_name, *pairs, *request.recipients):
         try:
             text.encode()
         except UnicodeEncodeError:
@@ -58,6 +58,7 @@ def package_of(request: DistributeRequest, publisher: str, instance: str) -> Pac
         metadata=request.metadata,
         request_id=request.request_id,
         recipients=request.recipients,
+        source=request.source_name,
     )
 
 
@@ -74,12 +75,14 @@ def with_identity(built: PackageMessage, request: DistributeRequest, publisher: 
         metadata=known.metadata,
         request_id=known.request_id,
         recipients=known.recipients,
+        source=known.source,
     )
 
 
-def is_empty(package: PackageMessage) -> bool:
-    """Whether a built package has nothing in it but the root folder itself.
+def is_empty(package: PackageMessage, at: str) -> bool:
+    """Whether a built package has nothing in it but the root folder of its source, which is ``at``.
 
     A folder that is empty, such as one where nothing is mounted yet, is not taken for the wish to remove everything.
     """
-    return package.kind is Kind.ADD and package.paths == ("/",) and package.entries <= 1
+    root = at or "/"
+    return package.kind is Kind.ADD and package.paths == (root,) and package.entries <= root.count("/")

@@ -1,21 +1,22 @@
 """Keeps the error queues: what every subscriber gave up on, set aside, or could not finish."""
 
-from collections.abc import Iterable
+from collections.abc import Generator, Iterable
 from dataclasses import dataclass
 from heapq import merge
 from itertools import islice
 from random import Random
 
 from callboard.actors.decision import Effect, Input, Moment, Origin, Reply, Started, Stopped, Stopping, note
-from callboard.actors.follower import Delivered, Follower, OutOfRange, Replaced
+from callboard.actors.follower import Delivered, Follower, OutOfRange, Positioned, Replaced
 from callboard.actors.publisher.error_queue import ErrorQueues
 from callboard.actors.publisher.status_start import StatusStart
-from callboard.actors.publisher.tellers import Tellers
+from callboard.actors.publisher.tellers import Tellers, subscriber_of
 from callboard.errors import SchemaTooNew, Undecodable
 from callboard.messages.distribution import CommandResultMessage, PackageStatusMessage, Status
 from callboard.messages.headers import open_record
 from callboard.messages.mailbox import ErrorCount, ErrorsPage, ErrorsQuery
 from callboard.messages.record import Record
+from callboard.messages.repeated import original_of
 
 PAGE_MAX = 1000
 """Errors on a page; a query for more gets this many."""
@@ -57,6 +58,8 @@ class StatusWatcher:
         self._follower: Follower | None = None
         self._queues = ErrorQueues(settings.max_errors)
         self._tellers = Tellers()
+        self._spoke: dict[str, int] = {}  # by subscriber, where it told something new last
+        self._from = 0  # everything from there on was read
         self._waiting: dict[Origin, ErrorsQuery] = {}
         self._ignored = 0
 
@@ -88,6 +91,8 @@ class StatusWatcher:
 
     def _follow(self, follower: Follower, message: Input) -> Iterable[Effect]:
         news, effects = follower.handle(message)
+        if isinstance(news, Positioned | OutOfRange | Replaced):
+            self._from = follower.position
         match news:
             case Delivered(records=records):
                 for record in records:
@@ -101,22 +106,44 @@ class StatusWatcher:
     def _forget(self) -> None:
         """It is another copy of the topic, which is read from its beginning and has the statuses that hold."""
         self._queues, self._tellers = ErrorQueues(self._settings.max_errors), Tellers()
+        self._spoke.clear()
 
     def _fold(self, record: Record) -> Iterable[Effect]:
         headers = dict(record.headers)
+        if (original := original_of(record)) is not None:
+            if original.offset < self._from and self._spoke.get(subscriber_of(headers), -1) < original.read_to:
+                yield from self._take_again(record)
+            return
+        self._spoke[subscriber_of(headers)] = record.offset
         new = self._tellers.goes_on(headers)
         if new and not self._queues.concerned(headers.get("kind", ""), headers.get("producer", "")):
             return
+        status = yield from self._open(record)
+        if status is None:
+            return
+        new = new or self._tellers.starts_over(headers, status.time_ns)
+        if new and isinstance(status, PackageStatusMessage):
+            yield from self._dropped(self._queues.take(status))
+
+    def _take_again(self, record: Record) -> Iterable[Effect]:
+        """It was not read when it was new: what lay before all this was removed, and this kept."""
+        status = yield from self._open(record)
+        if isinstance(status, PackageStatusMessage):
+            yield from self._dropped(self._queues.take_again(status))
+
+    def _open(self, record: Record) -> Generator[Effect, None, PackageStatusMessage | CommandResultMessage | None]:
         try:
             status = open_record(record, (PackageStatusMessage, CommandResultMessage))
         except (SchemaTooNew, Undecodable) as error:
             self._ignored += 1
             yield note("status.ignored", "warning", count=self._ignored, reason=str(error))
-            return
+            return None
         assert isinstance(status, PackageStatusMessage | CommandResultMessage)
-        new = new or self._tellers.starts_over(headers, status.time_ns)
-        if new and isinstance(status, PackageStatusMessage) and (dropped := self._queues.take(status)):
-            yield note("errors.dropped", "warning", count=dropped, bound=self._settings.max_errors)
+        return status
+
+    def _dropped(self, count: int) -> Iterable[Effect]:
+        if count:
+            yield note("errors.dropped", "warning", count=count, bound=self._settings.max_errors)
 
     def _page(self, query: ErrorsQuery) -> ErrorsPage:
         queues = self._queues.by_name

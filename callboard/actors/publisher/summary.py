@@ -8,22 +8,28 @@ from callboard.messages.record import Record
 
 
 def summarise(record: Record) -> PackageSummary:
-    """What a queue shows of a record. One that cannot be decoded is never dropped: ``problem`` says why, and the header
-    of whom it is, by which subscribers that do not follow that one pass it over, too.
+    """What a queue shows of a record. One that cannot be decoded is never dropped: ``problem`` says why, and the
+    headers whose it is and whom it is for, by which subscribers pass it over, too.
     """
     try:
         message = open_record(record, PackageMessage)
     except (SchemaTooNew, Undecodable) as error:
-        publisher = record.header("publisher")
-        return PackageSummary(offset=record.offset, time_ns=record.time_ns, publisher=publisher, problem=str(error))
+        return PackageSummary(
+            offset=record.offset,
+            time_ns=record.time_ns,
+            publisher=record.header("publisher"),
+            problem=str(error),
+            recipients=tuple(filter(None, record.header("recipients").split("\n"))),
+        )
     return PackageSummary(
         offset=record.offset,
         time_ns=record.time_ns,
         publisher=message.publisher,
         kind=message.kind,
         package_id=message.package_id,
-        length=len(message.content) or message.length,  # what is here needs not be believed
+        length=message.fetched_bytes,
         paths=message.paths,
         deep_paths=message.deep_paths,
         user=message.user,
+        recipients=message.recipients,
     )

@@ -46,5 +46,10 @@ class Tellers:
         return True
 
 
+def subscriber_of(headers: Mapping[str, str]) -> str:
+    """Whose status it is, by its headers."""
+    return headers.get("producer", "").rpartition("/")[0]
+
+
 def _number(text: str) -> int:
     return int(text) if text.isdecimal() and len(text) <= DIGITS_MAX else 0

@@ -1,12 +1,14 @@
 """How long a request is held up: by the backlog of the subscribers that count."""
 
+from collections import Counter
 from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import Literal, NamedTuple
 
 from callboard.actors.decision import After, Effect, Moment, Send, note
-from callboard.actors.publisher.following import counts, follows
+from callboard.actors.publisher.following import counts, follows, position
 from callboard.actors.publisher.roles import FLEET, QUEUE_CACHE
+from callboard.messages.distribution import DiscoveryMessage
 from callboard.messages.mailbox import FleetQuery, FleetView, Member, QueueSize, Sizes, SizesQuery
 
 FRESH_S = 1.0
@@ -16,6 +18,21 @@ ANSWER_S = 5.0
 """How long to wait for a measurement. Then the last one has to do: a question must not hold requests up."""
 
 TIMER = "measure"
+
+
+class Tally:
+    """Counts packages, so that it can be told how many of them are for a subscriber."""
+
+    def __init__(self) -> None:
+        self._by_name = Counter[str]()  # the empty name stands for those that name no recipients
+
+    def add(self, recipients: tuple[str, ...]) -> None:
+        """One more, for these, or for all if none is named."""
+        self._by_name.update(set(recipients) or ("",))
+
+    def of(self, subscriber: str) -> int:
+        """How many are for this one."""
+        return self._by_name[""] + self._by_name[subscriber]
 
 
 @dataclass(frozen=True, slots=True)
@@ -50,9 +67,11 @@ class Throttle:
         self._publisher = publisher
         self._backlogs: dict[str, int] = {}  # packages by subscriber
         self._fresh_until_s = 0.0
-        self._appended = 0  # since the measurement
+        self._appended = Tally()  # packages since the measurement
         self._asking = False
+        self._counting: list[DiscoveryMessage] = []
         self._asked: dict[str, QueueSize] = {}  # by subscriber
+        self._log_id = ""  # that of the packages, once it is known
 
     def knows(self, now: Moment) -> bool:
         """Whether there is a measurement to go by."""
@@ -69,18 +88,30 @@ class Throttle:
         """The fleet answered: ask for the queues of those that count."""
         if not self._asking:
             return  # the answer came too late
-        counting = [member.announcement for member in view.members if self._counts(member)]
-        self._asked = {said.subscriber: QueueSize(publisher=self._publisher, after=said.offset) for said in counting}
-        if self._asked:
-            yield Send(QUEUE_CACHE, SizesQuery(queues=tuple(self._asked.values())))
+        self._counting = [member.announcement for member in view.members if self._counts(member)]
+        if self._counting:
+            yield from self._ask_sizes()
         else:
             yield from self._measured({}, now)
 
+    def _ask_sizes(self) -> Iterable[Effect]:
+        name = self._publisher
+        self._asked = {
+            said.subscriber: QueueSize(publisher=name, after=position(said, self._log_id), subscriber=said.subscriber)
+            for said in self._counting
+        }
+        yield Send(QUEUE_CACHE, SizesQuery(queues=tuple(self._asked.values())))
+
     def sized(self, sizes: Sizes, now: Moment) -> Iterable[Effect]:
         """The queue cache answered."""
-        asked = [(queue.publisher, queue.after) for queue in self._asked.values()]
-        if not asked or [(queue.publisher, queue.after) for queue in sizes.queues] != asked:
+        asked = [(queue.subscriber, queue.after) for queue in self._asked.values()]
+        if not asked or [(queue.subscriber, queue.after) for queue in sizes.queues] != asked:
             return  # the answer to an earlier question
+        if sizes.log_id and sizes.log_id != self._log_id:
+            self._log_id = sizes.log_id
+            if any(position(said, self._log_id) != self._asked[said.subscriber].after for said in self._counting):
+                yield from self._ask_sizes()
+                return
         found = {name: queue.size + queue.uncounted for name, queue in zip(self._asked, sizes.queues, strict=True)}
         if sizes.problem and not any(found.values()):
             yield from self.give_up(now)
@@ -93,26 +124,30 @@ class Throttle:
             yield note("backlog.not_measured", "warning", last_known=max(self._backlogs.values(), default=0))
             yield from self._measured(self._backlogs, now)
 
-    def appended(self, packages: int) -> None:
-        """So many packages were appended; the subscribers have them before them now."""
-        self._appended += packages
+    def appended(self, recipients: tuple[str, ...]) -> None:
+        """A package for these was appended; they have it before them now."""
+        self._appended.add(recipients)
 
     def backlog(self, subscriber: str) -> int:
         """Packages before this subscriber, as far as is known."""
-        return self._backlogs.get(subscriber, 0) + self._appended
+        return self._backlogs.get(subscriber, 0) + self._appended.of(subscriber)
 
-    def delay(self, recipients: tuple[str, ...], ahead: int) -> Delay:
-        """How long to hold up a request for these recipients that has so many others before it."""
-        counting = {name: size for name, size in self._backlogs.items() if not recipients or name in recipients}
+    def delay(self, recipients: tuple[str, ...], ahead: Tally) -> Delay:
+        """How long to hold up a request for these recipients that has these others before it."""
+        counting = {
+            name: self.backlog(name) + ahead.of(name)
+            for name in self._backlogs
+            if not recipients or name in recipients
+        }
         if not counting:
             return Delay()
         slowest = max(sorted(counting), key=counting.__getitem__)
-        above = counting[slowest] + self._appended + ahead - self._settings.at
+        above = counting[slowest] - self._settings.at
         seconds = self._settings.max_s * min(above / self._settings.at, 1.0)
         return Delay(seconds, slowest) if seconds > 0 else Delay()
 
     def _measured(self, backlogs: dict[str, int], now: Moment) -> Iterable[Effect]:
-        self._backlogs, self._appended, self._asking, self._asked = backlogs, 0, False, {}
+        self._backlogs, self._appended, self._asking, self._asked = backlogs, Tally(), False, {}
         self._fresh_until_s = now.mono_s + FRESH_S
         yield After(TIMER, -1)
 

@@ -1,13 +1,5 @@
 """The actor runtime: the only part of callboard that knows thespian."""
 
-from importlib.metadata import version
-
-if version("thespian") != "4.0.1":
-    raise ImportError(
-        f"callboard.actors.runtime patches private names of thespian 4.0.1 but found {version('thespian')}; "
-        "install thespian==4.0.1"
-    )
-
 from collections.abc import Callable
 from pathlib import Path
 from random import Random, SystemRandom
@@ -16,10 +8,9 @@ from typing import Literal
 from callboard.actors.agent import Agent, AgentSpec, Clock
 from callboard.actors.runtime.clock import SystemClock
 from callboard.actors.runtime.embedded import start_embedded
-from callboard.actors.runtime.simulated import Simulation
 from callboard.actors.runtime.supervision import Limits
 
-__all__ = ["Limits", "Runtime", "Simulation", "SystemClock", "start_agent"]
+__all__ = ["Limits", "Runtime", "SystemClock", "start_agent"]
 
 Runtime = Literal["embedded", "processes"]
 

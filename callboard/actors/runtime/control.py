@@ -95,12 +95,13 @@ class Beat(Control):
 
 @dataclass(frozen=True, slots=True, repr=False)
 class Crashed(Control):
-    """To the supervisor: a bug was met; replace me."""
+    """To the supervisor: a bug was met; replace me. It was met at the service's ``question``, if that is not 0."""
 
     role: str
     epoch: int
     pid: int
     reason: str
+    question: int = 0
 
 
 @dataclass(frozen=True, slots=True, repr=False)

@@ -37,7 +37,8 @@ class Kind(IntEnum):
 
 @dataclass(frozen=True, slots=True)
 class Frame:
-    """One thing said; ``number`` is the question's number (ASK, ANSWER), or the epoch with the pid above it.
+    """One thing said; ``number`` is the question's number (ASK, ANSWER, and PROBLEM, where 0 is a problem of the whole
+    agent), or the epoch with the pid above it.
 
     ``seconds`` is how long a stop may drain.
     """

@@ -78,7 +78,7 @@ class Gateway(Actor):  # type: ignore[misc]  # thespian is untyped
     def _read(self, mail: Mail, outlet: Outlet) -> None:
         for event in mail.events:
             if isinstance(event, AgentProblem):
-                outlet.put(Frame(Kind.PROBLEM, mail.role, event=event))
+                outlet.put(Frame(Kind.PROBLEM, mail.role, mail.question, event=event))
             elif mail.question:
                 outlet.put(Frame(Kind.ANSWER, mail.role, mail.question, event=event))
             else:

@@ -13,6 +13,7 @@ Only the host process of an agent (``host.py``) does this; what it forks inherit
 import pickle
 import socket
 from datetime import timedelta
+from importlib.metadata import version
 from types import SimpleNamespace
 from typing import Any
 
@@ -23,6 +24,9 @@ from thespian.system.transport.IPBase import IPActorAddress
 
 from callboard.actors.runtime import leash, seal
 from callboard.actors.runtime.unix_socket import LOOPBACK, UnixSocket
+
+PATCHED = "4.0.1"
+"""The version of thespian whose private names are used here."""
 
 RETRY = timedelta(seconds=0.2)
 """Pause before a failed transmission is tried again. Stock: 35 s, in which the message and its peer stand still."""
@@ -36,6 +40,11 @@ _check_ack = _Transport._check_XMIT_4_done  # noqa: SLF001
 
 def install(membership: seal.Membership) -> None:
     """Patch thespian and make this process a member of a new system. Once per process."""
+    if version("thespian") != PATCHED:
+        raise ImportError(
+            f"callboard patches private names of thespian {PATCHED} but found {version('thespian')}; "
+            f"install thespian=={PATCHED}"
+        )
     seal.join(membership)
     tcp.ackMsg = seal.seal(0, seal.ACK)
     tcp.ackDataErrMsg = seal.seal(0, seal.NACK)

@@ -11,9 +11,12 @@ from callboard.actors.runtime.frames import Frame, Kind, epoch_and_pid
 from callboard.errors import (
     AgentFailed,
     CallboardError,
+    ConfigError,
     NotAnswered,
     RepositoryBusy,
+    RepositoryOccupied,
     RepositoryUnavailable,
+    RequestRefused,
     SchemaTooNew,
     SubscriberTaken,
 )
@@ -27,10 +30,15 @@ ERRORS: dict[Problem, type[CallboardError]] = {
     Problem.SCHEMA_TOO_NEW: SchemaTooNew,
     Problem.ACTOR_FAILED: AgentFailed,
     Problem.REPOSITORY_UNAVAILABLE: RepositoryUnavailable,
+    Problem.REPOSITORY_OCCUPIED: RepositoryOccupied,
+    Problem.MISCONFIGURED: ConfigError,
 }
 
 PROBLEM_DRAIN_S = 2.0
 """What the other actors get to finish when one has said that the agent cannot go on."""
+
+CRASHES_MAX = 2
+"""An actor that crashes at a question once may have met it in a bad moment; its successor has no past to blame."""
 
 STOP_GRACE_S = 5.0
 """Beyond the drain, after which a supervisor that has not said that all is stopped is ended with the rest."""
@@ -59,6 +67,7 @@ class Question:
     role: str
     event: Event
     answer: asyncio.Future[Event]
+    crashes: int = 0
 
 
 class RunningAgent:
@@ -146,6 +155,9 @@ class RunningAgent:
                     asked.answer.set_result(frame.event)
             case Kind.PROBLEM:
                 assert isinstance(frame.event, AgentProblem)
+                if frame.number:
+                    self._blame(frame.number, frame.event.reason)
+                    return
                 self.fail(ERRORS[frame.event.problem](frame.event.reason))
             case Kind.STOPPED:
                 self._all_stopped.set()
@@ -173,10 +185,26 @@ class RunningAgent:
         epoch, pid = epoch_and_pid(frame)
         self._up[frame.role] = ActorStatus(frame.role, epoch, pid)
         self.epochs[frame.role] = epoch
-        # The predecessor may have died with these questions unanswered, or was never there to be asked.
-        for number, asked in self._questions.items():
+        # The predecessor may have died with these questions unanswered, or was never there to be asked. One that it
+        # crashed at comes last, so that the others are answered before it can crash its successor.
+        for number, asked in sorted(self._questions.items(), key=lambda item: item[1].crashes):
             if asked.role == frame.role and not asked.answer.done():
                 self._link.send(Frame(Kind.ASK, asked.role, number, event=asked.event))
+
+    def _blame(self, number: int, reason: str) -> None:
+        """An actor crashed at this question."""
+        asked = self._questions.get(number)
+        if asked is None or asked.answer.done():
+            return
+        asked.crashes += 1
+        if asked.crashes == CRASHES_MAX:
+            asked.answer.set_exception(
+                RequestRefused(
+                    f"actor {asked.role!r} of agent {self._name!r} {reason}, at {type(asked.event).__name__}, twice, "
+                    "so it is not asked a third time; this is a bug of callboard: report it with the traceback in the "
+                    "log"
+                )
+            )
 
     # The end.
 

@@ -42,6 +42,7 @@ from callboard.actors.runtime.outbox import Outbox
 from callboard.actors.runtime.site import EffectEnded, EffectRunner
 from callboard.actors.runtime.timers import Timers
 from callboard.logger import get_logger
+from callboard.messages.event import Event
 
 NOBODY = Origin("")
 
@@ -60,7 +61,8 @@ class Shell(Actor):  # type: ignore[misc]  # thespian is untyped
     """Feeds inputs to one decision, one at a time, and carries out its effects in their order.
 
     Crash-only: an exception that nobody expected is a bug. It is logged, the actor does nothing more, and the
-    supervisor replaces it. It must not reach thespian, which would call the handler a second time.
+    supervisor replaces it. It must not reach thespian, which would call the handler a second time. If it was met at a
+    question of the service, the supervisor hears which.
     """
 
     def __init__(self) -> None:
@@ -72,6 +74,9 @@ class Shell(Actor):  # type: ignore[misc]  # thespian is untyped
         self._timers = Timers()
         self._outbox = Outbox()
         self._peers: dict[str, Peer] = {}
+        self._origin = NOBODY  # of what is being handled
+        self._asked: dict[int, Event] = {}  # what the service asks, and is not answered yet
+        self._begun: dict[int, int] = {}  # the question at which an effect was begun, by the effect's identity
         self._log: Any = get_logger()
 
     def receiveMessage(self, msg: Any, sender: ActorAddress) -> Any:  # noqa: N802  # thespian's name
@@ -82,7 +87,7 @@ class Shell(Actor):  # type: ignore[misc]  # thespian is untyped
             elif self._decision is not None:
                 self._handle(msg, sender)
         except Exception:  # noqa: BLE001  # whatever it is, it is a bug, and this is the place where bugs end
-            self._crash(traceback.format_exc())
+            self._crash(traceback.format_exc(), _question(self._origin))
         return self._runner.watch if self._runner is not None else None
 
     def release(self) -> None:
@@ -136,6 +141,8 @@ class Shell(Actor):  # type: ignore[misc]  # thespian is untyped
             return
         origin = Origin(mail.role, mail.question)
         for event in mail.events:
+            if number := _question(origin):
+                self._asked[number] = event
             self._feed(event, origin)
 
     def _meet(self, role: str, epoch: int, address: ActorAddress) -> None:
@@ -154,10 +161,12 @@ class Shell(Actor):  # type: ignore[misc]  # thespian is untyped
         if decision is None or self._hello is None:
             return
         now = self._hello.site.clock.now()
+        self._origin = origin
         for effect in decision.receive(message, origin, now):
             self._carry_out(effect, now.mono_s)
             if self._decision is not decision:
                 return  # it has stopped
+        self._origin = NOBODY
         self._post()
         self._ask_for_wake()
 
@@ -166,10 +175,13 @@ class Shell(Actor):  # type: ignore[misc]  # thespian is untyped
             case Send(role, event):
                 self._outbox.put(role, 0, event)
             case Reply(origin, event):
+                self._asked.pop(_question(origin), None)
                 self._outbox.put(origin.role, origin.question, event)
             case After(key, seconds):
                 self._timers.set(key, seconds, now_s)
             case Perform():
+                if number := _question(self._origin):
+                    self._begun[id(effect)] = number
                 self._effects().start(effect)
             case Note():
                 getattr(self._log, effect.level)(effect.event, **as_mapping(effect))
@@ -196,7 +208,7 @@ class Shell(Actor):  # type: ignore[misc]  # thespian is untyped
             self._runner = None
         self.send(self._supervisor, ActorStopped(self._hello.actor.role, self._hello.epoch))
 
-    def _crash(self, trace: str) -> None:
+    def _crash(self, trace: str, question: int) -> None:
         if self._hello is None:
             self._log.error("actor.crashed", traceback=trace)
             return
@@ -204,7 +216,7 @@ class Shell(Actor):  # type: ignore[misc]  # thespian is untyped
         self.release()
         role, epoch = self._hello.actor.role, self._hello.epoch
         # First of all, for the log may be what fails.
-        self.send(self._supervisor, Crashed(role, epoch, os.getpid(), f"crashed with {reason}"))
+        self.send(self._supervisor, Crashed(role, epoch, os.getpid(), f"crashed with {reason}", question))
         self._log.error("actor.crashed", reason=reason, traceback=trace)
 
     # Timers and effects.
@@ -232,9 +244,21 @@ class Shell(Actor):  # type: ignore[misc]  # thespian is untyped
         return self._runner
 
     def _effect_ended(self, ended: EffectEnded) -> None:
+        begun_at = self._begun.pop(id(ended.effect), 0)
         if ended.bug:
-            self._crash(ended.bug)
+            self._crash(ended.bug, begun_at or self._carried_by(ended.effect))
         elif ended.error is not None:
             self._feed(Failed(ended.effect, ended.error, ended.trace))
         else:
             self._feed(Done(ended.effect, ended.result))
+
+    def _carried_by(self, effect: Perform) -> int:
+        """The question that the effect has in it, if it has one: it may have waited for its turn."""
+        names: tuple[str, ...] = effect.__slots__
+        parts = [getattr(effect, name) for name in names]
+        return next((number for number, asked in self._asked.items() if any(part is asked for part in parts)), 0)
+
+
+def _question(origin: Origin) -> int:
+    """The number of the service's question; 0 for what peers say."""
+    return origin.question if origin.role == GATEWAY else 0

@@ -160,18 +160,20 @@ class Supervision:
                 orders.append(Ping(role, child.epoch))
         return orders
 
-    def crashed(self, role: str, epoch: int, reason: str, now_s: float) -> list[Order]:
-        """An incarnation says that it met a bug."""
-        return [End(role, epoch), *self.exited(role, epoch, reason, now_s)]
+    def crashed(self, role: str, epoch: int, reason: str, now_s: float, *, its_own: bool = True) -> list[Order]:
+        """An incarnation says that it met a bug, ``its_own`` unless somebody's question led to it."""
+        return [End(role, epoch), *self.exited(role, epoch, reason, now_s, its_own=its_own)]
 
-    def exited(self, role: str, epoch: int, reason: str, now_s: float) -> list[Order]:
-        """An incarnation is gone."""
+    def exited(self, role: str, epoch: int, reason: str, now_s: float, *, its_own: bool = True) -> list[Order]:
+        """An incarnation is gone. If not of its own, that counts for nothing: no question is put a third time."""
         if self._current(role, epoch) is None:
             return []
         del self._children[role]
         withdraw = Withdraw(role, epoch, reason)
         if self._stopping:
             return [withdraw, *self._finish(role)]
+        if not its_own:
+            return [withdraw, self._start(role, now_s)]
         recent = self._restarts[role]
         recent.append(now_s)
         while now_s - recent[0] > self._limits.window_s:

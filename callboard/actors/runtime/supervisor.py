@@ -105,9 +105,11 @@ class Supervisor(Actor):  # type: ignore[misc]  # thespian is untyped
                 return supervision.came_up(role, epoch, now_s)
             case Beat(role, epoch):
                 return supervision.beat_heard(role, epoch, now_s)
-            case Crashed(role, epoch, pid, reason):
+            case Crashed(role, epoch, pid, reason, question):
                 self._locate(role, epoch, sender, pid)
-                return supervision.crashed(role, epoch, reason, now_s)
+                if question:
+                    self._report(reason, question)
+                return supervision.crashed(role, epoch, reason, now_s, its_own=not question)
             case ActorStopped(role, epoch):
                 return supervision.stopped(role, epoch)
             case ChildActorExited():
@@ -202,9 +204,9 @@ class Supervisor(Actor):  # type: ignore[misc]  # thespian is untyped
         else:
             self.send(incarnation.address, ActorExitRequest())
 
-    def _report(self, reason: str) -> None:
+    def _report(self, reason: str, question: int = 0) -> None:
         problem = AgentProblem(problem=Problem.ACTOR_FAILED, reason=reason)
-        self.send(self._gateway, Mail("supervisor", 0, 0, (problem,)))
+        self.send(self._gateway, Mail("supervisor", 0, question, (problem,)))
 
     def _pulse_later(self) -> None:
         if self._agent.limits.beat_s:

@@ -3,14 +3,19 @@
 from collections.abc import Iterable
 
 from callboard.actors.subscriber.condition import Condition
+from callboard.actors.subscriber.hooks_due import failing
 from callboard.actors.subscriber.settings import SubscriberSettings
 from callboard.messages.distribution import (
     DiscoveryMessage,
     SubscriberConfiguration,
     SubscriberState,
 )
-from callboard.messages.ledger import Ledger
-from callboard.messages.mailbox import Report
+from callboard.messages.ledger import GivenUp, HeldPackage, HookDue, Ledger
+from callboard.messages.mailbox import Report, Unfinished
+
+LEFT_MAX = 20
+"""Packages that are announced as not finished, the newest: somebody who waits for a package looks for it there, and an
+announcement is repeated every ten seconds."""
 
 
 def report(
@@ -18,6 +23,7 @@ def report(
 ) -> Report:
     """The announcement as far as the importer knows it. One offset serves all publishers: the log has one order."""
     attempts = max(ledger.attempts, tries) if condition.failure or ledger.attempts else 0
+    hook = failing(ledger)
     message = DiscoveryMessage(
         subscriber_instance=ledger.instance,
         subscriber=settings.name,
@@ -32,6 +38,8 @@ def report(
             repository=settings.shown_repository,
             golden=settings.golden,
             on_give_up=settings.on_give_up,
+            include=settings.include,
+            exclude=settings.exclude,
         ),
         state=condition.state,
         reason=condition.reason,
@@ -51,5 +59,33 @@ def report(
         throttle_per_min=ledger.throttle_per_min,
         announce_interval_ms=int(settings.announce_interval_s * 1000),
         held_offset=min((package.offset for package in ledger.held), default=-1),
+        hook_offset=hook.offset if hook else -1,
+        hook_attempts=hook.attempts if hook else 0,
+        hook_error=hook.last_error if hook else "",
+        left=tuple(each.offset for each in unfinished(ledger)[-LEFT_MAX:]),
     )
     return Report(announcement=message)
+
+
+def unfinished(ledger: Ledger) -> tuple[Unfinished, ...]:
+    """The packages that it is past and that are not finished, in the order of the log."""
+    found = [
+        *(_unfinished("given_up", each) for each in ledger.given_up),
+        *(_unfinished("held", each, each.attempts, each.reason) for each in ledger.held),
+        *(_unfinished("hook_due", each, each.attempts, each.last_error) for each in ledger.hooks),
+        *(_unfinished("hook_failed", each, each.attempts, each.last_error) for each in ledger.failed_hooks),
+    ]
+    return tuple(sorted(found, key=lambda each: each.offset))
+
+
+def _unfinished(
+    what: str, each: GivenUp | HeldPackage | HookDue, attempts: int = 0, reason: str = ""
+) -> Unfinished:
+    return Unfinished(
+        what=what,
+        offset=each.offset,
+        publisher=each.publisher,
+        package_id=each.package_id,
+        attempts=attempts,
+        reason=reason,
+    )

@@ -11,7 +11,14 @@ from callboard.actors.subscriber import bookkeeping, position
 from callboard.actors.subscriber.book import Book
 from callboard.actors.subscriber.condition import Condition
 from callboard.actors.subscriber.settings import SubscriberSettings
-from callboard.errors import CallboardError, RepositoryBusy, RepositoryError, SchemaTooNew
+from callboard.errors import (
+    CallboardError,
+    ConfigError,
+    RepositoryBusy,
+    RepositoryError,
+    RepositoryOccupied,
+    SchemaTooNew,
+)
 from callboard.messages.ledger import Ledger
 from callboard.messages.mailbox import AgentProblem, Problem
 
@@ -98,7 +105,7 @@ class Arrival:
         if not self.known and self._settings.standby and isinstance(error, RepositoryBusy):
             self._condition.repository = f"stands by: {bookkeeping.text(error)}"
             yield After(OPEN, STANDBY_S)
-        elif not self.known and (self._failures >= FIRST_TRIES or not isinstance(error, RepositoryError)):
+        elif not self.known and (self._failures >= FIRST_TRIES or not _may_pass(error)):
             yield Send(GATEWAY, AgentProblem(problem=_problem(error), reason=bookkeeping.text(error)))
         elif not self.known:
             yield After(OPEN, FIRST_AGAIN_S)
@@ -159,9 +166,19 @@ class Arrival:
         self.placed = False
 
 
+_PROBLEMS: tuple[tuple[type[CallboardError], Problem], ...] = (
+    (RepositoryBusy, Problem.REPOSITORY_BUSY),
+    (RepositoryOccupied, Problem.REPOSITORY_OCCUPIED),
+    (SchemaTooNew, Problem.SCHEMA_TOO_NEW),
+    (ConfigError, Problem.MISCONFIGURED),
+    (CallboardError, Problem.REPOSITORY_UNAVAILABLE),
+)
+
+
+def _may_pass(error: CallboardError) -> bool:
+    """Whether the repository may be had at the next try."""
+    return isinstance(error, RepositoryError) and not isinstance(error, RepositoryOccupied)
+
+
 def _problem(error: CallboardError) -> Problem:
-    if isinstance(error, RepositoryBusy):
-        return Problem.REPOSITORY_BUSY
-    if isinstance(error, SchemaTooNew):
-        return Problem.SCHEMA_TOO_NEW
-    return Problem.REPOSITORY_UNAVAILABLE
+    return next(problem for kind, problem in _PROBLEMS if isinstance(error, kind))

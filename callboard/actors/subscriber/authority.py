@@ -1,4 +1,4 @@
-"""Whom to obey: with keys configured, a command must be signed, new, and meant for this package log."""
+"""Whom to obey: a command must be new, and meant for this repository and this log; with keys configured, signed."""
 
 from callboard.actors.subscriber.settings import SubscriberSettings
 from callboard.messages.distribution import CommandMessage
@@ -17,6 +17,16 @@ IDS_MAX = 64
 def distrust(message: CommandReceived, settings: SubscriberSettings, ledger: Ledger) -> str:
     """Why the command must not be obeyed; empty if it may be."""
     command = message.command
+    if command.subscriber_instance not in ("", ledger.instance):
+        return (
+            f"it was given to the repository that had this name before (instance {command.subscriber_instance[:8]}); "
+            f"this is another one ({ledger.instance[:8]}): see `callboard status`, and give it again if it is meant"
+        )
+    if not command.subscriber_instance and (command.clear or command.skip):
+        return (
+            "it does not say which repository of this name it is for, as older versions of callboard do not, and could "
+            "be an old one; give it again with this version"
+        )
     if is_known(ledger, command.command_id):
         return "it was obeyed before; give the order anew, under another id"
     if command.log_id not in ("", ledger.log_id):

@@ -19,6 +19,7 @@ from callboard.actors.decision import (
     note,
 )
 from callboard.actors.effects import Append
+from callboard.actors.shortening.shortening import Shortening
 from callboard.actors.subscriber.roles import IMPORTER
 from callboard.actors.subscriber.settings import SubscriberSettings
 from callboard.messages.distribution import CommandResultMessage, PackageStatusMessage
@@ -45,9 +46,10 @@ class Bookkeeper:
 
     Receives: StatusesPending (importer).
     Sends: StatusesSent (importer).
-    Stores: statuses and results on the status topic; until then they are in the ledger's outbox.
+    Stores: statuses and results on the status topic; until then they are in the ledger's outbox. Sees to it that what
+        subscribers say does not fill the log, see ``Shortening``.
     Timers: "again", the back-off after a failed append, 0.2 to 10 s; "rested", 0.1 s, when there is more soon after one
-        that succeeded; "goodbye", 3 s.
+        that succeeded; "goodbye", 3 s; "shorten", 5 to 10 min.
     Gives up: never, but a log that fails does not hold up a stop; imports wait once the outbox is full.
     """
 
@@ -58,11 +60,13 @@ class Bookkeeper:
         self._appending: tuple[Line, ...] = ()
         self._failures = 0
         self._rested_s = 0.0  # not before is the next append
+        self._shortening = Shortening(settings.topics, settings.shortening, rng)
         self._stopping = False
         self._last = False  # nothing will follow
 
     def receive(self, message: Input, origin: Origin, now: Moment) -> Iterable[Effect]:
         """Handle one input."""
+        yield from self._shortening.handle(message, now)
         match message:
             case StatusesPending():
                 lines: tuple[Line, ...] = (*message.statuses, *message.results)

@@ -26,13 +26,16 @@ def text(error: object) -> str:
 
 
 def adopt(ledger: Ledger | None, subscriber: str, new_instance: str) -> Ledger:
-    """The ledger to start with. A cloned repository brings its position along but is an instance of its own,
-    recognised by the other subscriber's name in it.
-    """
+    """The ledger to start with: that of a cloned repository is recognised by the other subscriber's name in it."""
     if ledger is None:
         return Ledger(instance=new_instance, subscriber=subscriber)
-    if ledger.subscriber == subscriber:
-        return ledger
+    return ledger if ledger.subscriber == subscriber else cloned(ledger, subscriber, new_instance)
+
+
+def cloned(ledger: Ledger, subscriber: str, new_instance: str) -> Ledger:
+    """The ledger of a copy: it brings the position along, but is an instance of its own, to which no command was given
+    yet, and of which nothing was told.
+    """
     return replaced(
         ledger,
         instance=new_instance,
@@ -55,6 +58,7 @@ def adopt(ledger: Ledger | None, subscriber: str, new_instance: str) -> Ledger:
         results=(),
         given_up=(),
         failed_hooks=(),
+        void_commands=(),
     )
 
 

@@ -33,9 +33,12 @@ class CaughtUp:
         """It must be looked up again."""
         self._asked, self._looked_up = self._looked_up + self._asked, []
 
-    def answered(self, reached: int) -> list[Origin]:
-        """Those who need to wait no longer, every record below ``reached`` being processed."""
-        done = [origin for end, origin in self._targets if end <= reached]
+    def settled(self, reached: int, *, trying: bool, stuck: bool) -> list[tuple[Origin, bool]]:
+        """Those who need to wait no longer, and whether they have what they wait for: every record below ``reached`` is
+        processed, and nothing behind it is being tried. Those who have not are answered when it is ``stuck``.
+        """
+        done = [(origin, end <= reached) for end, origin in self._targets if (not trying if end <= reached else stuck)]
         if done:
-            self._targets = [(end, origin) for end, origin in self._targets if end > reached]
+            answered = {origin for origin, _ in done}
+            self._targets = [(end, origin) for end, origin in self._targets if origin not in answered]
         return done

@@ -6,6 +6,7 @@ from callboard.errors import SchemaTooNew, Undecodable
 from callboard.messages.distribution import DiscoveryMessage, State
 from callboard.messages.headers import open_record
 from callboard.messages.record import Record
+from callboard.messages.repeated import original_of
 
 LOOKBACK = 8192
 """How many offsets before its own claim a subscriber looks at. The holder is found if it has announced itself in
@@ -49,8 +50,13 @@ class Holder:
         """Take in what follows on the discovery topic; returns the last word of whoever holds the name then."""
         for record in records:
             message = _announcement(record)
-            if message is not None and message.subscriber == self._name:
+            if message is None or message.subscriber != self._name:
+                continue
+            original = original_of(record)
+            if original is None:
                 self._hear(message, record.time_ns)
+            elif self.last is None:  # what came before it was removed; whatever is known is newer
+                self._hear(message, original.time_ns)
         return self.last
 
     def _hear(self, message: DiscoveryMessage, time_ns: int) -> None:

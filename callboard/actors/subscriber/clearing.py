@@ -8,17 +8,23 @@ from callboard.messages.mailbox import CommandReceived
 
 def mark(ledger: Ledger, publisher: str, offset: int) -> Watermark | None:
     """The mark that clears this package, if one does: the first that was set of those that do."""
-    covering = (mark for mark in ledger.clears if mark.publisher in ("", publisher) and offset <= mark.offset)
+    covering = (
+        mark for mark in ledger.clears if mark.publisher in ("", publisher) and mark.after < offset <= mark.offset
+    )
     return next(covering, None)
 
 
-def cleared_up_to(ledger: Ledger, publisher: str) -> int:
-    """Everything of this publisher up to here is marked; of all of them, if none is named. -1 if nothing is."""
-    return max((mark.offset for mark in ledger.clears if mark.publisher in ("", publisher)), default=-1)
+def is_marked(ledger: Ledger, publisher: str, after: int, offset: int) -> bool:
+    """Whether everything of this publisher, or of all if none is named, behind ``after`` and up to ``offset`` is."""
+    marks = (mark for mark in ledger.clears if mark.publisher in ("", publisher))
+    return any(mark.after <= after and offset <= mark.offset for mark in marks)
 
 
 def marked(ledger: Ledger, message: CommandReceived, offset: int) -> Ledger:
     """Have the packages up to ``offset`` removed, of the publisher that the command names, if it does.
+
+    Nothing is that the author took for processed: if an older copy of the repository was put in place since, it has
+    this before it again, and imports it.
 
     Marks are only ever added, so a lower one does not take back a higher one, and each counts what it removed.
     """
@@ -26,6 +32,7 @@ def marked(ledger: Ledger, message: CommandReceived, offset: int) -> Ledger:
     new = Watermark(
         publisher=command.publisher,
         offset=offset,
+        after=command.position,
         author=command.author,
         reason=command.reason,
         command_id=command.command_id,

@@ -6,6 +6,7 @@ from random import Random
 from callboard.actors.decision import Effect, Input, Moment, Origin, PeerUp, Send, Stopped, Stopping, note
 from callboard.actors.follower import Delivered, Follower, OutOfRange, from_first
 from callboard.actors.subscriber.orders_heard import OrdersHeard
+from callboard.actors.subscriber.predecessors import Predecessors
 from callboard.actors.subscriber.roles import IMPORTER
 from callboard.actors.subscriber.settings import SubscriberSettings
 from callboard.errors import CallboardError, SchemaTooNew, Undecodable
@@ -36,17 +37,15 @@ class CommandHandler:
     def __init__(self, settings: SubscriberSettings, rng: Random) -> None:
         self._settings = settings
         self._rng = rng
-        self._wanted: CommandsWanted | None = None
         self._follower: Follower | None = None
         self._heard: OrdersHeard | None = None
-        self._caught_up = False  # the importer knows that it has heard every command there was
+        self._before: Predecessors | None = None  # until every command there was is heard
 
     def receive(self, message: Input, origin: Origin, now: Moment) -> Iterable[Effect]:
         """Handle one input."""
         match message:
             case CommandsWanted():
-                self._wanted, self._caught_up = message, False
-                self._heard = OrdersHeard(message)
+                self._heard, self._before = OrdersHeard(message), Predecessors(message)
                 self._follower = Follower(self._settings.topics.command, self._heard.start, self._rng)
                 yield from self._follower.start()
             case PeerUp(role) if role == IMPORTER:
@@ -68,6 +67,8 @@ class CommandHandler:
             yield from self._follower.start()
             return
         elif isinstance(news, Delivered):
+            if self._before is not None and news.records:
+                self._before.last = news.records[-1].offset, news.records[-1].time_ns
             for found in heard.sift(news, follower.log_id, all_read=follower.caught_up):
                 if isinstance(found, CommandPassedOver):
                     yield Send(IMPORTER, found)
@@ -88,19 +89,29 @@ class CommandHandler:
                             log_id=follower.log_id, offset=found.offset, reason=str(error), time_ns=found.time_ns
                         ),
                     )
-        if follower.caught_up and not self._caught_up:
-            self._caught_up = True
-            yield Send(IMPORTER, CommandsRead())
+        if follower.caught_up and self._before is not None:
+            before, self._before = self._before, None
+            yield from self._begin(before, follower)
         yield from effects
 
     def _heed(self, record: Record, log_id: str) -> Iterator[Effect]:
+        """Pass a command on. One for another instance that comes from now on is refused by the importer."""
         command = open_record(record, CommandMessage)
-        instance = self._wanted.subscriber_instance if self._wanted else ""
-        if command.subscriber == self._settings.name and command.subscriber_instance in ("", instance):
+        if command.subscriber == self._settings.name:
+            message = CommandReceived(log_id=log_id, offset=record.offset, command=command, time_ns=record.time_ns)
+            if self._before is None or self._before.concerns_us(message):
+                yield Send(IMPORTER, message)
+
+    @staticmethod
+    def _begin(before: Predecessors, follower: Follower) -> Iterator[Effect]:
+        """Every command there was is heard. What comes from now on is given to somebody who is there."""
+        if before.newcomer:
+            yield from (Send(IMPORTER, message) for message in before.for_whoever_comes)
+            offset, time_ns = before.last if before.last[0] >= 0 else (follower.position - 1, 0)
             yield Send(
-                IMPORTER,
-                CommandReceived(log_id=log_id, offset=record.offset, command=command, time_ns=record.time_ns),
+                IMPORTER, CommandPassedOver(log_id=follower.log_id, offset=offset, reason="", time_ns=time_ns)
             )
+        yield Send(IMPORTER, CommandsRead(void=before.void))
 
     @staticmethod
     def _lost(news: OutOfRange, heard: OrdersHeard) -> Iterator[Effect]:

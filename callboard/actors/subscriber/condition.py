@@ -4,8 +4,8 @@ from dataclasses import dataclass
 
 from callboard.actors.decision import Moment
 from callboard.actors.subscriber.gate import Wait
-from callboard.actors.subscriber.hooks_due import trouble
 from callboard.actors.subscriber.pacing import paused
+from callboard.actors.subscriber.predecessors import not_in_force
 from callboard.messages.distribution import State
 from callboard.messages.ledger import Ledger
 
@@ -57,7 +57,7 @@ class Condition:
     def observe(self, ledger: Ledger, *, starting: str, working: bool, now: Moment) -> bool:
         """Work out the state; True if it changed. ``starting`` says what is done before the first import."""
         state, reason = self._work_out(ledger, starting=starting, working=working)
-        texts = (reason, self.slow, trouble(ledger), self.commands)
+        texts = (reason, self.slow, self.commands, not_in_force(ledger))
         return self.enter(state, "; ".join(text for text in texts if text), now)
 
     def _work_out(self, ledger: Ledger, *, starting: str, working: bool) -> tuple[State, str]:

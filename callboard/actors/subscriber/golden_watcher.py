@@ -14,6 +14,7 @@ from callboard.messages.distribution import DiscoveryMessage, PackageStatusMessa
 from callboard.messages.headers import open_record
 from callboard.messages.mailbox import Verdicts, VerdictsWanted
 from callboard.messages.record import Record
+from callboard.messages.repeated import original_of
 
 VERDICTS_MAX = 50_000
 """In memory, of about 300 bytes each. A golden subscriber that is further ahead has its later ones read again."""
@@ -92,7 +93,7 @@ class GoldenWatcher:
             yield note("verdict.undecodable", "error", golden=self._name, offset=record.offset, reason=str(error))
             return
         if status.subscriber == self._name:
-            self._table.add(status, record.offset)
+            self._table.add(status, record.offset, repeated=original_of(record) is not None)
 
     def _hear(self, record: Record) -> None:
         if record.header("type") not in ("DiscoveryMessage", "1") or not self._is_golden(record):
@@ -106,7 +107,8 @@ class GoldenWatcher:
             and said.state is State.STOPPED
             and said.subscriber_instance != self._golden.subscriber_instance
         )
-        if said.subscriber == self._name and not refused:
+        older = self._golden is not None and original_of(record) is not None
+        if said.subscriber == self._name and not refused and not older:
             self._golden = said
 
     def _is_golden(self, record: Record) -> bool:

@@ -40,6 +40,15 @@ def owe(ledger: Ledger, offset: int, message: PackageMessage, settings: Subscrib
     return _with(ledger, due)
 
 
+FIRST_MAX_S = 10.0
+"""How long the first call after a start waits at most: the hook may have been put right, and whoever waits for it waits
+so long. One that ends its process each time does not do so more often than this."""
+
+HOPE_CALLS = 3
+"""Who waits until everything is done waits for so many calls of a hook: with the default waits between them that takes
+seconds, and what has failed so often may fail for long."""
+
+
 class Room:
     """A gate that keeps the hooks that are due from becoming too many."""
 
@@ -51,11 +60,9 @@ class Room:
         return Wait(State.WAITING, f"{len(ledger.hooks)} post-import hooks are due, which is as many as may be")
 
 
-def trouble(ledger: Ledger) -> str:
-    """What the first hook that failed has said; empty if none has."""
-    due = next((due for due in ledger.hooks if due.last_error), None)
-    times = "once" if due is not None and due.attempts == 1 else f"{due.attempts} times" if due is not None else ""
-    return f"the post-import hook of offset {due.offset} failed {times}: {due.last_error}" if due is not None else ""
+def failing(ledger: Ledger) -> HookDue | None:
+    """The first due hook that has failed."""
+    return next((due for due in ledger.hooks if due.last_error), None)
 
 
 class HooksDue:
@@ -70,14 +77,24 @@ class HooksDue:
         self._book = book
         self._counted: HookDue | None = None  # chosen, and waits until its count is stored
         self._due_s: dict[tuple[int, int], float] = {}  # by offset and calls so far
+        self._called: set[int] = set()  # those of which a call has ended
         self.running: RunHook | None = None
         """The call that is under way."""
+
+    @property
+    def hopeful(self) -> bool:
+        """Whether a hook is due that has not failed often, or was not called since the start."""
+        under_way = self._counted or (self.running.due if self.running else None)
+        if under_way is not None and under_way.attempts <= HOPE_CALLS:
+            return True
+        return any(due.attempts < HOPE_CALLS or due.offset not in self._called for due in self._book.ledger.hooks)
 
     def choose(self, now: Moment) -> Iterator[Effect]:
         """Count the next call, while the book is free. What was called last when the importer died waits as if that
         call had failed.
         """
         hooks = self._book.ledger.hooks
+        self._called &= {due.offset for due in hooks}
         if self.running or self._counted or not hooks:
             return
         self._due_s = {_key(due): self._due_s.get(_key(due), self._first_s(due, now)) for due in hooks}
@@ -107,6 +124,7 @@ class HooksDue:
         """The call is over."""
         assert self.running is not None
         due, self.running = self.running.due, None
+        self._called.add(due.offset)
         if isinstance(outcome, Done):
             self._book.change(lambda ledger: succeeded(ledger, due, now.wall_ns), urgent=due.told)
             return
@@ -122,7 +140,8 @@ class HooksDue:
         yield note("hook.failed", "warning", offset=due.offset, attempt=due.attempts, retry_in_s=delay_s, reason=reason)
 
     def _first_s(self, due: HookDue, now: Moment) -> float:
-        return now.mono_s + (self._settings.retry.delay_s(due.attempts, self._rng) if due.attempts else 0.0)
+        delay_s = self._settings.retry.delay_s(due.attempts, self._rng) if due.attempts else 0.0
+        return now.mono_s + min(delay_s, FIRST_MAX_S)
 
 
 def died_too_often(attempts: int, max_retries: int) -> bool:
@@ -139,9 +158,14 @@ def retried(ledger: Ledger, offset: int) -> Ledger | None:
 
 
 def dismissed(ledger: Ledger, offset: int, reason: str, now_ns: int) -> Ledger | None:
-    """A hook that was given up leaves the error queue, and nothing else changes; None if it is not remembered."""
-    due = next((due for due in ledger.failed_hooks if due.offset == offset), None)
-    return _told(_without_failure(ledger, offset), due, Status.HOOK_SETTLED, reason, now_ns) if due else None
+    """A hook is called no more, or leaves the error queue if it was given up, and nothing else changes; None if there
+    is none.
+    """
+    due = next((due for due in (*ledger.hooks, *ledger.failed_hooks) if due.offset == offset), None)
+    if due is None:
+        return None
+    ledger = replace(_without_failure(ledger, offset), hooks=_others(ledger, offset))
+    return _told(ledger, due, Status.HOOK_SETTLED, reason, now_ns)
 
 
 def succeeded(ledger: Ledger, due: HookDue, now_ns: int) -> Ledger:

@@ -31,7 +31,7 @@ from callboard.actors.effects import (
     SurveyRepository,
     TopicBounds,
 )
-from callboard.actors.subscriber import announcement, bookkeeping, commands, roles
+from callboard.actors.subscriber import announcement, bookkeeping, commands, quarantine, roles
 from callboard.actors.subscriber.arrival import OPEN, Arrival
 from callboard.actors.subscriber.backlog import Backlog
 from callboard.actors.subscriber.book import Book
@@ -62,6 +62,7 @@ from callboard.messages.mailbox import (
     PackagesUnavailable,
     Report,
     ReportQuery,
+    Settled,
     StatusesSent,
     Verdicts,
 )
@@ -77,6 +78,10 @@ SETTLE_S = 1.0
 """What a crash may forget is stored after so long, without waiting for the disk."""
 
 
+STUCK = (State.BLOCKED, State.GAP, State.PAUSED)
+"""The states that pass only when somebody does something: whoever waits for the end of the log need not wait on."""
+
+
 class Importer:
     """Brings the repository forward along the log: in its order, but for what waits in ``quarantine``. How it begins is
     in ``arrival``.
@@ -85,7 +90,8 @@ class Importer:
         CommandPassedOver / CommandsRead / CommandsBlocked (command_handler), StatusesSent (bookkeeper), Verdicts
         (golden_watcher), CaughtUpQuery / ReportQuery (gateway).
     Sends: Report, LogMessage (announcer), PackagesWanted (package_poller), CommandsWanted (command_handler),
-        StatusesPending (bookkeeper), VerdictsWanted (golden_watcher), AgentProblem (gateway); Report, to whoever asked.
+        StatusesPending (bookkeeper), VerdictsWanted (golden_watcher), AgentProblem (gateway); Report and Settled, to
+        whoever asked.
     Stores: the ledger, in the repository: with each batch of packages in one transaction, and before each attempt.
     Timers: "open" the repository again, "look" for the log's bounds again, "retry" a package, ask a "gate" again,
         try a held package again ("retrial"), "report", "settle", call a "hook" again, say that an import is "slow".
@@ -182,8 +188,10 @@ class Importer:
                 self._orders.hear(message)
                 if self._arrival.known and not self._arrival.open and not self._book.busy:
                     yield self._book.open()  # whatever the command is, it is worth a try
-            case CommandsRead() if self._listening:
+            case CommandsRead(void=void) if self._listening:
                 self._ordered = True
+                if void:
+                    self._book.change(lambda ledger: replace(ledger, void_commands=void))
             case CommandsBlocked() if self._listening:
                 self._ordered = True
                 self._condition.commands = message.reason
@@ -225,8 +233,8 @@ class Importer:
             case Done(SaveLedger(ledger)):
                 self._book.holds(ledger)
                 self._arrival.written()
-            case Done(ImportPackages(packages, offsets, _, ledger) as attempt):
-                self._progress.end()
+            case Done(ImportPackages(packages, offsets) as attempt, Ledger() as ledger):
+                self._progress.succeed(now)
                 self._book.holds(ledger)
                 self._arrival.written()
                 if self._retrial.owns(attempt):
@@ -348,8 +356,10 @@ class Importer:
         elif self._arrival.complete and self._ordered and not self._orders.pending:
             yield from self._hooks.choose(now)
             if not self._book.busy:
-                yield from self._retrial.work(now)
+                for effect in self._retrial.work(now):
+                    yield self._progress.time(effect, self._backlog, now)
             for effect in self._head.work(now):
+                self._progress.time(effect, self._backlog, now)
                 yield from self._progress.follow(effect, self._backlog.head, now)
             if self._golden is not None and (wanted := self._golden.wish(self._book.ledger.offset)) is not None:
                 yield Send(roles.GOLDEN_WATCHER, wanted)
@@ -365,10 +375,15 @@ class Importer:
             if statuses or results:
                 self._mailed = max([line.sequence for line in statuses] + [line.sequence for line in results])
                 yield Send(roles.BOOKKEEPER, pending)
-        if self._reading:
-            for origin in self._caught_up.answered(self._backlog.reached):
-                yield Send(roles.ANNOUNCER, self._report())  # who asks is going to look
-                yield Reply(origin, self._report())
+        if not self._ordered or self._orders.pending:
+            return  # what was ordered comes first
+        reached, stuck = self._backlog.reached if self._reading else -1, self._condition.state in STUCK
+        trying = self._hooks.hopeful or quarantine.due(self._book.ledger) is not None
+        for origin, done in self._caught_up.settled(reached, trying=trying, stuck=stuck):
+            report = self._report()
+            yield Send(roles.ANNOUNCER, report)  # who asks is going to look
+            left = announcement.unfinished(self._book.ledger)
+            yield Reply(origin, Settled(announcement=report.announcement, reached=done, unfinished=left))
 
     def _report(self) -> Report:
         self._reported = self._book.ledger

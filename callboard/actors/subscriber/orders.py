@@ -12,8 +12,9 @@ from callboard.actors.subscriber.authority import distrust
 from callboard.actors.subscriber.book import Book
 from callboard.actors.subscriber.condition import Condition
 from callboard.actors.subscriber.head import Head
-from callboard.actors.subscriber.pacing import paused
+from callboard.actors.subscriber.pacing import PER_MIN_MAX, paused
 from callboard.actors.subscriber.parcel import Parcel
+from callboard.actors.subscriber.predecessors import not_in_force
 from callboard.actors.subscriber.recall import Recall
 from callboard.actors.subscriber.retrial import Retrial
 from callboard.actors.subscriber.settings import SubscriberSettings
@@ -24,8 +25,8 @@ from callboard.messages.event import Event
 from callboard.messages.ledger import Ledger
 from callboard.messages.mailbox import CommandPassedOver, CommandReceived
 
-PER_MIN_MAX = 1_000_000
-"""Packages a minute: no limit that anybody would feel."""
+HEAD = -1
+"""The offset of a retry that means the package at the head of the queue, whichever it is."""
 
 ORDERS = ("clear", "retry", "skip", "pause", "resume", "throttle", "verify")
 
@@ -84,7 +85,7 @@ class Orders:
     @property
     def curious(self) -> bool:
         """Whether the end must be looked up."""
-        about_packages = any(_offset(message) >= 0 for message in self._waiting)
+        about_packages = any(_offset(message) is not None for message in self._waiting)
         return self._end < 0 and not self._looking and about_packages
 
     def look(self) -> None:
@@ -137,7 +138,8 @@ class Orders:
 
     def _pass_over(self, message: CommandPassedOver) -> Iterator[Effect]:
         self._book.write(commands.taken(self._book.ledger, message), urgent=True)
-        yield note("command.passed_over", "error", offset=message.offset, reason=message.reason)
+        if message.reason:
+            yield note("command.passed_over", "error", offset=message.offset, reason=message.reason)
 
     def _record(self, message: CommandReceived, answer: Obeyed | Refused, now: Moment) -> Iterator[Effect]:
         command, accepted = message.command, isinstance(answer, Obeyed)
@@ -158,6 +160,8 @@ class Orders:
                 reason=answer.reason,
                 listing=answer.survey.digest if isinstance(answer, Obeyed) and answer.survey else "",
             )
+        if command.subscriber_instance == ledger.instance and command.verify is None:
+            ledger = replace(ledger, void_commands=())  # whoever gave it knows of this repository
         self._book.write(ledger, urgent=True)
         yield note(
             "command.obeyed" if accepted else "command.refused",
@@ -177,13 +181,13 @@ class Orders:
             return Refused(reason)
         if names not in ORDERS:
             return Refused(f"{names or 'nothing'!r} is no order that this version knows; upgrade the subscriber")
-        if command.verify is not None:
-            return self._verify(message)
-        if _offset(message) < 0:
-            return self._retry(command, now) if command.retry else self._pace(command)
+        if (offset := _offset(message)) is None:
+            return self._about_none(message, now)
+        if offset < 0:
+            return Refused(f"there is no offset {offset}; the first is 0")
         if self._condition.gap:
             return Refused(f"the subscriber has lost its place: {self._condition.gap}")
-        return self._about_package(message, _offset(message), now)
+        return self._about_package(message, offset, now)
 
     def surveyed(self, effect: SurveyRepository, found: Survey | CallboardError) -> None:
         """The repository was listed, or could not be."""
@@ -213,14 +217,15 @@ class Orders:
         if not self._settings.editable:
             return Refused("this subscriber is not editable, and clearing would make it differ; set editable = true")
         held = quarantine.clearable(ledger, message.command.publisher, offset)
-        if offset <= ledger.offset and not held:
-            return Refused(f"nothing is left to clear up to offset {offset}: the position is {ledger.offset}")
-        if offset <= clearing.cleared_up_to(ledger, message.command.publisher) and not held:
+        after = max(ledger.offset, message.command.position)
+        if offset <= after and not held:
+            return Refused(f"nothing is left to clear up to offset {offset}: the position is {after}")
+        if clearing.is_marked(ledger, message.command.publisher, after, offset) and not held:
             return Refused(f"everything up to offset {offset} is being cleared already")
         self._head.wake()
         marked = clearing.marked(ledger, message, offset)
         mark = marked.clears[-1]
-        ahead = offset > ledger.offset
+        ahead = offset > after
         ledger = clearing.counted(marked, mark, len(held)) if ahead else ledger
         ledger = quarantine.cleared(ledger, mark.publisher, offset, clearing.why(mark), now.wall_ns)
         return Obeyed(ledger, packages=-1 if ahead else len(held))
@@ -258,7 +263,7 @@ class Orders:
             self._condition.gap = ""
             return Obeyed(self._book.ledger, reason="looks for its place in the log again")
         head = self._head.settle(now)
-        if head is not None and offset in (-1, head.offset):
+        if head is not None and offset in (HEAD, head.offset):
             self._head.wake()
             ledger = bookkeeping.retried(self._book.ledger)
             return Obeyed(replace(ledger, without_golden=head.offset) if without_golden else ledger, packages=1)
@@ -297,14 +302,21 @@ class Orders:
             return Refused("nothing is at the head of the queue")
         return None if head is None and self._head.reached <= offset else Refused(_elsewhere(offset, head))
 
-    def _pace(self, command: CommandMessage) -> Obeyed | Refused:
-        ledger = self._book.ledger
+    def _about_none(self, message: CommandReceived, now: Moment) -> Obeyed | Refused | None:
+        """About no package by its offset."""
+        command, ledger = message.command, self._book.ledger
+        if command.verify is not None:
+            return self._verify(message)
+        if command.retry is not None:
+            return self._retry(command, now)
         self._head.wake()
         if command.throttle is not None:
             return self._throttle(command.throttle.packages_per_min)
         if command.resume is not None:
             resumed = Obeyed(replace(ledger, paused_by="", pause_reason=""))
-            return resumed if ledger.paused_by else Refused("it is not paused")
+            forgets = command.subscriber_instance == ledger.instance and not_in_force(ledger)
+            return resumed if ledger.paused_by or forgets else Refused("it is not paused")
+        assert command.pause is not None
         author = command.author or "an unknown author"
         pausing = Obeyed(replace(ledger, paused_by=author, pause_reason=command.reason))
         return Refused(f"it is {paused(ledger)}") if ledger.paused_by else pausing
@@ -320,20 +332,21 @@ class Orders:
 
 def _names(command: CommandMessage) -> str:
     """The order that the command gives; several are none that is known."""
-    return "+".join(
-        name
-        for name in ("clear", "retry", "skip", "pause", "resume", "throttle", "verify")
-        if isinstance(getattr(command, name), Event)
-    )
+    return "+".join(name for name in ORDERS if isinstance(getattr(command, name), Event))
 
 
-def _offset(message: CommandReceived | CommandPassedOver) -> int:
-    """The offset of the package log that the order is about; -1 for none."""
+def _offset(message: CommandReceived | CommandPassedOver) -> int | None:
+    """The offset of the package that the command is about; None if it is about none, or whichever is at the head.
+
+    Only a retry means the head by -1. What a stranger wrote on the log may be any number.
+    """
     if isinstance(message, CommandPassedOver):
-        return -1
+        return None
     command = message.command
-    about = command.clear or command.skip or command.retry
-    return about.offset if about is not None else -1
+    if command.retry is not None:
+        return None if command.retry.offset == HEAD else command.retry.offset
+    about = command.clear or command.skip
+    return None if about is None else about.offset
 
 
 def _elsewhere(offset: int, head: Parcel | None) -> str:

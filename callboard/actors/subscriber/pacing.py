@@ -7,6 +7,9 @@ from callboard.actors.subscriber.gate import Wait
 from callboard.messages.distribution import PackageMessage, State
 from callboard.messages.ledger import Ledger
 
+PER_MIN_MAX = 1_000_000
+"""Packages a minute: no limit that anybody would feel."""
+
 
 class PauseGate:
     """Holds everything up from the command to pause until the one to resume."""

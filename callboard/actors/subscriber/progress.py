@@ -6,6 +6,7 @@ from dataclasses import replace
 from callboard.actors.decision import After, Effect, Moment
 from callboard.actors.effects import ImportPackages
 from callboard.actors.subscriber.backlog import Backlog
+from callboard.messages.distribution import Histogram
 from callboard.messages.mailbox import Report
 from callboard.messages.record import Record
 
@@ -23,6 +24,9 @@ class Progress:
         self._started_ns = 0
         self._started_s = 0.0
         self._end: int | None = None  # of the log when the reading began
+        self._began: tuple[float, tuple[int, ...]] | None = None  # of any import, and when its packages were appended
+        self._imports: Histogram | None = None
+        self._latencies: Histogram | None = None
 
     def end_is(self, end: int) -> None:
         """The log ends here; what counts is the first time."""
@@ -37,9 +41,27 @@ class Progress:
             self._started_ns, self._started_s = now.wall_ns, now.mono_s
             yield After(SLOW, SLOW_S)
 
+    def time(self, effect: Effect, backlog: Backlog, now: Moment) -> Effect:
+        """Pass the effect on, and measure it if it is an import: at the head, or of what was set aside."""
+        if isinstance(effect, ImportPackages):
+            offsets = set(effect.offsets)
+            self._began = now.mono_s, tuple(
+                record.time_ns for record in backlog if record.offset in offsets and record.time_ns > 0
+            )
+        return effect
+
     def end(self) -> None:
         """The import is over."""
-        self._import = None
+        self._import = self._began = None
+
+    def succeed(self, now: Moment) -> None:
+        """It has brought its packages. What was set aside has no latency that tells anything."""
+        if self._began is not None:
+            began_s, appended_ns = self._began
+            self._imports = (self._imports or Histogram()).with_one(now.mono_s - began_s)
+            for time_ns in appended_ns:
+                self._latencies = (self._latencies or Histogram()).with_one((now.wall_ns - time_ns) / 1e9)
+        self.end()
 
     def slow(self, now: Moment) -> str:
         """What to say of an import that takes long; empty if none does."""
@@ -55,6 +77,8 @@ class Progress:
             head_offset=-1 if head is None else head.offset,
             head_package="" if running is None else running.packages[0].package_id,
             import_started_ns=0 if running is None else self._started_ns,
+            imports=self._imports,
+            latencies=self._latencies,
         )
         return Report(
             announcement=message,

@@ -5,7 +5,9 @@ from typing import Literal
 
 from callboard.actors.backoff import Backoff
 from callboard.actors.hooks import HookSettings
+from callboard.actors.shortening.limits import ShorteningLimits
 from callboard.backends.passwords import without_password
+from callboard.content.target import OnOccupied
 from callboard.messages.signing import CommandKey
 from callboard.messages.topics import Topics
 
@@ -21,9 +23,13 @@ NO_RESEED = (
 class SubscriberSettings:
     """The settings of a subscriber agent.
 
-    ``follows`` names the publishers whose packages are imported; empty means all. ``max_retries`` below zero
+    ``follows`` names the publishers whose packages are imported; empty means all. Of these only the paths that
+    ``include`` and ``exclude`` admit are imported; see ``PathPatterns``. ``max_retries`` below zero
     retries for ever, else a package is given up after ``max_retries + 1`` attempts. ``start`` is where a
     subscriber begins that never was anywhere: an offset is the first one to import.
+
+    ``on_occupied`` says what becomes of content that was in the repository before its first subscriber: refuse to
+    start, adopt it, or replace (remove) it; see ``Target``.
 
     A package that is given up is left out, set aside with all that touches its paths, or blocks: ``on_give_up``.
 
@@ -39,10 +45,13 @@ class SubscriberSettings:
     name: str
     topics: Topics
     follows: tuple[str, ...] = ()
+    include: tuple[str, ...] = ()
+    exclude: tuple[str, ...] = ()
     editable: bool = False
     max_retries: int = -1
     start: Literal["earliest", "latest"] | int = "earliest"
     on_gap: Literal["fail", "earliest"] = "fail"
+    on_occupied: OnOccupied = "refuse"
     on_undecodable: Literal["block", "dead_letter"] = "block"
     on_give_up: Literal["skip", "quarantine", "block"] = "skip"
     golden: str = ""
@@ -63,6 +72,8 @@ class SubscriberSettings:
     ready_force_s: float = 300.0
     ready_reason: str = ""
 
+    shortening: ShorteningLimits | None = field(default_factory=ShorteningLimits)
+    """What stays of the topics that subscribers write; None leaves them to others."""
     outbox_max: int = 1000
     """Statuses that may wait for the status topic before imports wait too."""
     fetch_records: int = 128

@@ -52,8 +52,10 @@ class VerdictTable:
         at, self.again_at, self.cut = self.again_at, -1, -1
         return at
 
-    def add(self, status: PackageStatusMessage, at: int) -> None:
-        """Take in a verdict. Of one instance the highest sequence holds, of several the one that told last."""
+    def add(self, status: PackageStatusMessage, at: int, *, repeated: bool = False) -> None:
+        """Take in a verdict. Of one instance the highest sequence holds, of several the one that told last. One that
+        was repeated is older than all that is known.
+        """
         offset, told = status.offset, Told(status, at)
         if offset < self.floor:
             return
@@ -63,7 +65,7 @@ class VerdictTable:
         known = self._told.get(offset)
         if known is None:
             insort(self._offsets, offset)
-        elif _is_older(status, known.status):
+        elif repeated or _is_older(status, known.status):
             return
         self._told[offset] = told
         if len(self._offsets) > self._most:

@@ -13,9 +13,11 @@ from contextlib import AbstractContextManager, contextmanager, suppress
 from pathlib import Path
 from typing import ParamSpec, TypeVar
 
+from callboard.backends.access import PRIVATE_FOLDER, make_shared, open_shared, shared_mode, writers_mode
 from callboard.backends.blob_store import BlobInfo
 from callboard.backends.disk import disk_errors, sync_folder, write_all
 from callboard.backends.examination import Clock, Finding
+from callboard.backends.file_locks import kept_by, lock_soon
 from callboard.backends.folder_examination import examine_place
 from callboard.errors import BlobMissing, BlobUnavailable, PackageCorrupt, PackageRefused
 
@@ -118,7 +120,7 @@ class FolderBlobStore:
         if found.hexdigest() != digest:
             raise PackageCorrupt(f"the content has the digest {found.hexdigest()} instead of {digest}")
         with self._own_errors():
-            os.fchmod(descriptor, 0o444)
+            os.fchmod(descriptor, shared_mode(self._root) & 0o444)
             os.utime(descriptor, ns=(self._clock(), self._clock()))
             os.fsync(descriptor)
 
@@ -151,11 +153,12 @@ class FolderBlobStore:
         return True
 
     def _make_folders(self, shard: Path) -> None:
-        temporary = self._root / _TEMPORARY
-        temporary.mkdir(parents=True, exist_ok=True)
-        if not shard.is_dir():
-            shard.mkdir(exist_ok=True)
-            sync_folder(self._root)
+        self._root.mkdir(mode=PRIVATE_FOLDER, parents=True, exist_ok=True)
+        for folder in (self._root / _TEMPORARY, shard):
+            if not folder.is_dir():
+                with suppress(FileExistsError):  # by another writer, since
+                    make_shared(folder)
+                sync_folder(self._root)
 
     def _tidy(self, now_ns: int) -> None:
         """Remove what dead writers left; ``now_ns`` is by the clock that stamps files, not this host's."""
@@ -198,10 +201,11 @@ class FolderBlobStore:
     @contextmanager
     def _turn(self, operation: int) -> Iterator[None]:
         """Renewals do not disturb one another, but none comes between a collector's look at a blob and its removal."""
-        access = os.O_RDWR if operation == fcntl.LOCK_EX else os.O_RDONLY  # NFS wants it so
-        descriptor = os.open(self._root / _LOCK, access | os.O_CREAT | os.O_CLOEXEC, 0o644)
+        path = self._root / _LOCK
+        descriptor = open_shared(path, writers_mode(self._root))
         try:
-            fcntl.flock(descriptor, operation)
+            if not lock_soon(descriptor, operation):
+                raise BlobUnavailable(f"{kept_by(descriptor, path)}. Then try again")
             yield
         finally:
             os.close(descriptor)

@@ -19,6 +19,10 @@ CREATE TABLE IF NOT EXISTS {schema}.schema_version (  -- in full: else who may n
     applied timestamptz NOT NULL DEFAULT now()
 );
 """
+_TAKEN = """
+    SELECT array_agg(name) FROM unnest(ARRAY['topics', 'repositories', 'entries', 'chunks']) AS name
+    WHERE to_regclass(quote_ident(current_schema()) || '.' || name) IS NOT NULL"""
+"""Tables under our names in a schema that we have not made ours yet: ``IF NOT EXISTS`` would take them for our own."""
 _APPLIED = "INSERT INTO schema_version(version) VALUES ({version}) ON CONFLICT DO NOTHING;\n"
 
 
@@ -80,8 +84,8 @@ async def check_schema(server: Server, connection: Connection, create: bool = Fa
     if missing == list(migrations()):
         if not create:
             raise ConfigError(
-                f"{server.name} has no schema {server.schema} yet, or none that this user may see; publish something, "
-                "or run callboard init or callboard migrate"
+                f"{server.name} has no schema {server.schema} yet, or none that this user may see; run callboard "
+                "init, or callboard migrate"
             )
         await _migrate(connection, server.schema)
     elif missing:
@@ -96,6 +100,10 @@ async def _migrate(connection: Connection, schema: str) -> list[int]:
         await connection.execute(_LOCK.format(schema=schema))
         await connection.execute(_BEGINNING.format(schema=schema))
         versions = await pending(connection)
+        if versions == list(migrations()) and (names := await connection.fetchval(_TAKEN)):
+            raise ConfigError(
+                f"schema {schema} has tables of another program, such as {names[0]}; choose another with &schema=NAME"
+            )
         for version in versions:
             await connection.execute(migrations()[version])
             await connection.execute(_APPLIED.format(version=version))

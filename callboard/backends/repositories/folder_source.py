@@ -2,13 +2,17 @@
 
 import os
 import stat
+import threading
 from collections.abc import Iterator
-from fnmatch import fnmatchcase
+from contextlib import closing
+from errno import EACCES
 from functools import partial
 from pathlib import Path
 
 from callboard.backends.blob_store import CHUNK_BYTES
-from callboard.backends.paths import RESERVED, check_path, child_of, link_leaves_root, parent_of
+from callboard.backends.path_patterns import PathPatterns, taken
+from callboard.backends.paths import check_path, child_of, link_leaves_root, with_parents
+from callboard.backends.repositories.descent import Descent
 from callboard.backends.repository import Entry, EntryKind
 from callboard.errors import RequestRefused
 
@@ -16,83 +20,166 @@ EXCLUDED = ("__pycache__", "*.pyc", ".git", ".DS_Store", "Thumbs.db")
 """Names that publishers leave out unless told otherwise."""
 
 
+UNFIT_TOLD = 20
+"""Entries that a refusal names one by one."""
+
+
 class FolderSource:
     """A folder as a ``Source``. Links are entries of their own and never followed.
 
     Args:
         root: the folder; it may itself be reached through a link.
-        exclude: names that are treated as not there, as patterns such as ``__pycache__`` or ``*.pyc``.
+        patterns: the paths that there are; the others are treated as not there. Folders may merely lead to them.
     """
 
-    def __init__(self, root: Path, exclude: tuple[str, ...] = ()) -> None:
+    def __init__(self, root: Path, patterns: PathPatterns = PathPatterns()) -> None:  # noqa: B008 - frozen
         self._root = root
-        self._exclude = exclude
+        self._patterns = patterns
 
     def entries(self, path: str, deep: bool) -> Iterator[Entry]:
         """The entry at ``path``; with ``deep`` also everything below it, parents first, names sorted.
 
         Raises ``RequestRefused``, naming the entry and the reason, for what does not exist, cannot be read, has
-        a name that is not UTF-8, is neither file, folder nor link, or is a link that leads out of the root.
+        a name that is not UTF-8, is neither file, folder nor link, or is a link that leads out of the root. All such
+        entries of a tree are named together: once there is one, no more is yielded, but looked for others.
         """
         check_path(path)
-        self._check_parents(path)
-        ahead = [path]
-        while ahead:
-            entry = self._entry(ahead.pop())
-            yield entry
-            if deep and entry.kind is EntryKind.FOLDER:
-                ahead.extend(child_of(entry.path, name) for name in reversed(self._names(entry.path)))
+        with closing(_Walk(self._root)) as walk:
+            self._check_parents(walk, path)
+            ahead, unfit, leading = [path], list[str](), dict[str, Entry]()
+            while ahead:
+                at = ahead.pop()
+                wanted = at == path or self._patterns.admits(at)
+                try:
+                    entry = walk.entry(at)
+                    if at == path and entry.kind is not EntryKind.FOLDER and not self._patterns.admits(at):
+                        raise _excluded(path)
+                    if wanted and not unfit:
+                        yield from taken(leading, at)
+                        yield entry
+                    elif entry.kind is EntryKind.FOLDER:
+                        leading[at] = entry
+                    if deep and entry.kind is EntryKind.FOLDER:
+                        ahead.extend(reversed(self._children(walk, at, unfit)))
+                except RequestRefused as error:
+                    if wanted:
+                        unfit.append(str(error))
+        if unfit:
+            raise RequestRefused(_together(unfit))
 
-    def _check_parents(self, path: str) -> None:
-        if self._entry("/").kind is not EntryKind.FOLDER:
-            raise RequestRefused(f"{self._root} is not a folder; give the folder it is in, and its path there")
-        if any(self._excluded(name) for name in path.split("/")):
-            raise RequestRefused(f"{path} is excluded from this source; choose another path")
-        parent = path
-        while parent != "/":
-            parent = parent_of(parent)
-            if self._entry(parent).kind is not EntryKind.FOLDER:
+    def _check_parents(self, walk: "_Walk", path: str) -> None:
+        if not self._patterns.leads(path):
+            raise _excluded(path)
+        for parent in sorted(with_parents([path]) - {path}):
+            if walk.entry(parent).kind is not EntryKind.FOLDER:
                 raise RequestRefused(f"{parent} is no folder, so there is no {path}; links are not followed")
 
-    def _entry(self, path: str) -> Entry:
-        file = self._file(path)
+    def _children(self, walk: "_Walk", path: str, unfit: list[str]) -> list[str]:
+        """The paths in a folder; what is wrong with names goes to ``unfit``."""
+        children = []
+        for child in (child_of(path, name) for name in sorted(walk.names(path))):
+            if self._patterns.leads(child):
+                try:
+                    children.append(check_path(child))
+                except RequestRefused as error:
+                    unfit.append(str(error))
+        return children
+
+
+class _Walk:
+    """The folder as one call of ``entries`` goes through it. Files can be opened at any time after, in any thread."""
+
+    def __init__(self, root: Path) -> None:
         try:
-            # Only the root itself may be reached through a link.
-            status = file.stat() if path == "/" else file.lstat()
-            mode = stat.S_IMODE(status.st_mode) & 0o777
-            if stat.S_ISDIR(status.st_mode):
-                return Entry(path, EntryKind.FOLDER, mode)
-            if stat.S_ISREG(status.st_mode):
-                content = partial(_read, file, path, status.st_size)
-                return Entry(path, EntryKind.FILE, mode, size=status.st_size, open=content)
-            if stat.S_ISLNK(status.st_mode):
-                return Entry(path, EntryKind.LINK, 0o777, target=_target(file, path))
+            self._tree = Descent(root)
+        except NotADirectoryError:
+            raise RequestRefused(f"{root} is not a folder; give the folder it is in, and its path there") from None
         except OSError as error:
-            raise _unreadable(file, error) from error
+            raise _unreadable(root, error) from error
+        self._root = self._tree.status("/")
+        self._turn = threading.Lock()
+        self._ended = False
+
+    def close(self) -> None:
+        """No further entry is wanted."""
+        with self._turn:
+            self._ended = True
+            self._tree.close()
+
+    def entry(self, path: str) -> Entry:
+        """What is at the path now."""
+        try:
+            with self._turn:
+                status = self._tree.status(path)
+                target = self._tree.target(path) if stat.S_ISLNK(status.st_mode) else ""
+                if stat.S_ISREG(status.st_mode) and not self._tree.may_read(path):
+                    raise PermissionError(EACCES, os.strerror(EACCES))
+        except OSError as error:
+            raise self._unreadable(path, error) from error
+        mode = stat.S_IMODE(status.st_mode) & 0o777
+        if stat.S_ISDIR(status.st_mode):
+            return Entry(path, EntryKind.FOLDER, mode)
+        if stat.S_ISREG(status.st_mode):
+            content = partial(self._read, path, status.st_size)
+            return Entry(path, EntryKind.FILE, mode, size=status.st_size, open=content)
+        if stat.S_ISLNK(status.st_mode):
+            return Entry(path, EntryKind.LINK, 0o777, target=_checked(path, target))
         raise RequestRefused(f"{path} is neither file, folder nor link; move it away or exclude its name")
 
-    def _names(self, path: str) -> list[str]:
-        file = self._file(path)
+    def names(self, path: str) -> list[str]:
+        """What is in the folder now."""
         try:
-            names = os.listdir(file)  # noqa: PTH208 - names, not paths
+            with self._turn:
+                return self._tree.names(path)
         except OSError as error:
-            raise _unreadable(file, error) from error
-        if path == "/" and RESERVED in names:
-            names.remove(RESERVED)
-        names = sorted(name for name in names if not self._excluded(name))
-        for name in names:
-            check_path(child_of(path, name))
-        return names
+            raise self._unreadable(path, error) from error
 
-    def _excluded(self, name: str) -> bool:
-        return any(fnmatchcase(name, pattern) for pattern in self._exclude)
+    def _read(self, path: str, size: int) -> Iterator[bytes]:
+        """The content in chunks, checked to be of the size that was announced; it may be something else by now."""
+        try:
+            descriptor = self._opened(path)
+            try:
+                left = size if stat.S_ISREG(os.fstat(descriptor).st_mode) else -1
+                while left >= 0 and (chunk := os.read(descriptor, CHUNK_BYTES)):
+                    left -= len(chunk)
+                    if left >= 0:
+                        yield chunk
+            finally:
+                os.close(descriptor)
+        except OSError as error:
+            raise self._unreadable(path, error) from error
+        if left:
+            raise _changed(path)
 
-    def _file(self, path: str) -> Path:
-        return self._root / path[1:]
+    def _opened(self, path: str) -> int:
+        with self._turn:
+            if not self._ended:
+                return self._tree.open_file(path)
+        with Descent(self._tree.root) as tree:
+            if not os.path.samestat(tree.status("/"), self._root):
+                raise _changed(str(tree.root))
+            return tree.open_file(path)
+
+    def _unreadable(self, path: str, error: OSError) -> RequestRefused:
+        return _unreadable(self._tree.root / path[1:], error)
 
 
-def _target(file: Path, path: str) -> str:
-    target = os.readlink(file)  # noqa: PTH115 - the text of the link as it is; Path would normalise it
+def _excluded(path: str) -> RequestRefused:
+    return RequestRefused(f"{path} is left out by what [publisher] includes and excludes; choose another path")
+
+
+def _together(unfit: list[str]) -> str:
+    """One message for all that is wrong."""
+    if len(unfit) == 1:
+        return unfit[0]
+    more = [f"and {len(unfit) - UNFIT_TOLD} more"] if len(unfit) > UNFIT_TOLD else []
+    return (
+        f"{len(unfit)} entries cannot be shipped; put them right, or leave them out by their names (exclude in "
+        f"[publisher]): {'; '.join((*unfit[:UNFIT_TOLD], *more))}"
+    )
+
+
+def _checked(path: str, target: str) -> str:
     try:
         target.encode()
     except UnicodeEncodeError:
@@ -102,29 +189,14 @@ def _target(file: Path, path: str) -> str:
     return target
 
 
-def _read(file: Path, path: str, size: int) -> Iterator[bytes]:
-    """The content in chunks, checked to be of the size that was announced."""
-    try:
-        # Something else may be at the path by now: a link is not followed, a pipe does not block.
-        descriptor = os.open(file, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC)
-    except OSError as error:
-        raise _unreadable(file, error) from error
-    left = size
-    try:
-        while chunk := os.read(descriptor, CHUNK_BYTES):
-            left -= len(chunk)
-            if left < 0:
-                break
-            yield chunk
-    except OSError as error:
-        raise _unreadable(file, error) from error
-    finally:
-        os.close(descriptor)
-    if left:
-        raise RequestRefused(f"{path} changed while it was read; publish it again when it is complete")
+def _changed(what: str) -> RequestRefused:
+    return RequestRefused(f"{what} changed while it was read; publish it again when it is complete")
 
 
 def _unreadable(file: Path, error: OSError) -> RequestRefused:
-    if isinstance(error, FileNotFoundError):
-        return RequestRefused(f"{file} does not exist; correct the source or the path")
+    match error:
+        case FileNotFoundError():
+            return RequestRefused(f"{file} does not exist; correct the source or the path")
+        case NotADirectoryError():
+            return RequestRefused(f"{file} is not there any more: a folder above it changed; publish it again")
     return RequestRefused(f"{file} cannot be read: {error.strerror or error}; make it readable or exclude it")

@@ -18,7 +18,7 @@ class BlockingRepository(Protocol):
         """See ``Source.entries``."""
         ...
 
-    def open(self) -> bytes:
+    def open(self, occupied: bool = False) -> bytes:
         """See ``Repository.open``."""
         ...
 
@@ -49,9 +49,9 @@ class ThreadedRepository:
         """See ``Source.entries``."""
         return self._blocking.entries(path, deep)
 
-    async def open(self) -> bytes:
+    async def open(self, occupied: bool = False) -> bytes:
         """See ``Repository.open``."""
-        return await self._call(self._blocking.open)
+        return await self._call(self._blocking.open, occupied)
 
     async def apply(self, operations: Iterable[Operation], ledger: bytes) -> None:
         """See ``Repository.apply``."""

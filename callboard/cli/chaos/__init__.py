@@ -7,11 +7,11 @@ from pathlib import Path
 from typing import Annotated
 
 import typer
-from rich.console import Console
 
 from callboard.actors.runtime import Runtime
 from callboard.cli.chaos.places import On
 from callboard.cli.logs import configure_logging
+from callboard.cli.output import show, show_drawn
 from callboard.errors import RequestRefused
 
 SHOWN = 20
@@ -28,8 +28,9 @@ def chaos(
 ) -> None:
     """Strike a fleet's processes, server, network, disk and descriptors, and compare every byte at the end."""
     from callboard.cli.chaos.run import run  # takes a while, and no other command needs it
+    from callboard.cli.screen import notices
 
-    console = Console(stderr=True)
+    console = notices()
     configure_logging("critical")
     folder = (keep or Path(tempfile.mkdtemp(prefix="callboard-chaos-"))).resolve()
     folder.mkdir(parents=True, exist_ok=True)
@@ -42,8 +43,8 @@ def chaos(
         if keep is None:
             shutil.rmtree(folder, ignore_errors=True)
     for difference in outcome.differences[:SHOWN]:
-        console.print(difference, markup=False)
-    Console(width=100).print(outcome.recoveries.table(f"{on.value}, {subscribers} subscribers, {minutes:g} minutes"))
-    typer.echo(str(outcome))
+        console.print(difference)
+    show_drawn(outcome.recoveries.table(f"{on.value}, {subscribers} subscribers, {minutes:g} minutes"))
+    show(str(outcome))
     if not outcome.good:
         raise typer.Exit(1)

@@ -15,7 +15,6 @@ from random import Random
 
 from rich.console import Console, Group
 from rich.live import Live
-from rich.text import Text
 
 from callboard.app.board import Callboard
 from callboard.cli.chaos.agents import Agents
@@ -23,6 +22,7 @@ from callboard.cli.chaos.inventory import MARK, left_files, left_processes
 from callboard.cli.chaos.places import On, Place, opened
 from callboard.cli.chaos.report import Outcome
 from callboard.cli.chaos.storm import Storm
+from callboard.cli.output import text
 
 CONFIGURATION = """\
 log = {log}
@@ -81,11 +81,11 @@ async def _watch(storm: Storm, console: Console) -> None:
     started_s = time.monotonic()
     if not console.is_terminal:
         while True:
-            console.print(f"{time.monotonic() - started_s:.0f} s: {_line(storm)}", markup=False, soft_wrap=True)
+            console.print(f"{time.monotonic() - started_s:.0f} s: {_line(storm)}", soft_wrap=True)
             await asyncio.sleep(LINE_S)
     with Live(console=console, auto_refresh=False) as live:
         while True:
-            live.update(Group(storm.progress.recoveries.table("callboard chaos"), Text(_line(storm))), refresh=True)
+            live.update(Group(storm.progress.recoveries.table("callboard chaos"), text(_line(storm))), refresh=True)
             await asyncio.sleep(REFRESH_S)
 
 

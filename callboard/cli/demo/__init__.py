@@ -9,11 +9,9 @@ import sysconfig
 import tempfile
 import time
 from pathlib import Path
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 import typer
-from rich.console import Console
-from rich.live import Live
 
 from callboard.actors.runtime import Runtime
 from callboard.app.board import Callboard
@@ -22,9 +20,12 @@ from callboard.cli.demo.fleet import Fleet
 from callboard.cli.demo.incidents import SETTINGS
 from callboard.cli.demo.play import Outcome, Play, copy_source
 from callboard.cli.demo.progress import Progress
-from callboard.cli.demo.table import draw, line
 from callboard.cli.logs import configure_logging
+from callboard.cli.output import show
 from callboard.errors import CallboardError, RequestRefused
+
+if TYPE_CHECKING:
+    from rich.console import Console
 
 CONFIGURATION = """\
 log = {log}
@@ -53,7 +54,9 @@ def demo(
     runtime: Annotated[Runtime, typer.Option(help="Each actor in a process of its own, or embedded.")] = "processes",
 ) -> None:
     """Distribute a real tree to six subscribers while actors are being killed, and compare every byte."""
-    console = Console(stderr=True)
+    from callboard.cli.screen import notices
+
+    console = notices()
     configure_logging("error")
     started = time.monotonic()
     root = source or Path(sysconfig.get_paths()["stdlib"])
@@ -70,19 +73,19 @@ def demo(
         if keep is None:
             shutil.rmtree(folder, ignore_errors=True)
     for difference in outcome.differences[:DIFFERENCES_SHOWN]:
-        console.print(difference, markup=False)
+        console.print(difference)
     console.print(f"took {time.monotonic() - started:.0f} s")
-    typer.echo(outcome.told())
-    typer.echo(str(outcome))
+    show(*outcome.told().splitlines())
+    show(str(outcome))
     if not outcome.good:
         raise typer.Exit(1)
 
 
 async def _play(
-    root: Path, place: BoardSettings, edits: int, seed: int, runtime: str, console: Console
+    root: Path, place: BoardSettings, edits: int, seed: int, runtime: str, console: "Console"
 ) -> Outcome:
     folder = place.base
-    console.print(f"copying {root} to {folder}", markup=False)
+    console.print(f"copying {root} to {folder}")
     source = folder / "source"
     await asyncio.to_thread(copy_source, root, source)
     (folder / "callboard.toml").write_text(_configuration(place, runtime))
@@ -106,18 +109,22 @@ def _configuration(place: BoardSettings, runtime: str) -> str:
     return CONFIGURATION.format(runtime=runtime, subscribers=SETTINGS, **quoted)
 
 
-async def _watch(board: Callboard, progress: Progress, console: Console) -> None:
+async def _watch(board: Callboard, progress: Progress, console: "Console") -> None:
     """Keep the status up to date, and show it: a live table on a terminal, else a line now and then."""
+    from rich.live import Live
+
+    from callboard.cli.demo.table import draw, line
+
     if not console.is_terminal:
         shown_s, told = 0.0, 0
         while True:
             await _refresh(board, progress)
             for news in progress.told[told:]:
-                console.print(news, markup=False)
+                console.print(news)
             told = len(progress.told)
             if time.monotonic() - shown_s >= LINE_S:
                 shown_s = time.monotonic()
-                console.print(line(progress.status, progress.doing), markup=False, soft_wrap=True)
+                console.print(line(progress.status, progress.doing), soft_wrap=True)
             await asyncio.sleep(REFRESH_S)
     with Live(console=console, auto_refresh=False) as live:
         while True:

@@ -22,6 +22,7 @@ PATIENT = "edge-3"
 SETTINGS = f"""\
 [subscribers.{STAGED}]
 golden = "{GOLDEN}"
+expect = true
 
 [subscribers.{QUARANTINING}]
 before_import = "callboard.cli.demo.gatekeeper:check"

@@ -2,9 +2,9 @@
 
 from rich.console import Group
 from rich.table import Table
-from rich.text import Text
 
 from callboard.app.views import BoardStatus, SubscriberStatus
+from callboard.cli.output import text
 
 COLOURS = {
     "idle": "green",
@@ -28,8 +28,8 @@ def draw(status: BoardStatus, doing: str, told: list[str]) -> Group:
     for heading in ("subscriber", "state", "behind by", "seconds", "attempts", "last error"):
         table.add_column(heading, justify="right" if heading in ("behind by", "seconds", "attempts") else "left")
     for row in status.subscribers:
-        table.add_row(row.name, Text(_state(row), COLOURS.get(row.state, "")), *_figures(row))
-    return Group(table, Text(doing, "bold"), *(Text(f"  {line}") for line in told[-6:]))
+        table.add_row(text(row.name), text(_state(row), style=COLOURS.get(row.state, "")), *map(text, _figures(row)))
+    return Group(table, text(doing, style="bold"), *(text(f"  {line}") for line in told[-6:]))
 
 
 def line(status: BoardStatus, doing: str) -> str:

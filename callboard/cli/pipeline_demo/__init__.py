@@ -9,10 +9,10 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 import typer
-from rich.console import Console
 
 from callboard.cli.demo.tree import differences
 from callboard.cli.logs import configure_logging
+from callboard.cli.output import show
 from callboard.errors import RequestRefused
 
 if TYPE_CHECKING:
@@ -35,13 +35,14 @@ def demo(
     """Archive a log, trim it, lose it, restore it; seed subscribers from it, compare every byte, and audit it."""
     from callboard.cli.pipeline_demo.hindsight import look_back
     from callboard.cli.pipeline_demo.history import History
+    from callboard.cli.screen import notices
 
-    console = Console(stderr=True)
+    console = notices()
     configure_logging("critical")  # a subscriber fails on purpose
     began = time.monotonic()
 
     def tell(what: str) -> None:
-        console.print(f"{time.monotonic() - began:5.1f} s  {what}", markup=False, highlight=False, soft_wrap=True)
+        console.print(f"{time.monotonic() - began:5.1f} s  {what}", soft_wrap=True)
 
     folder = Path(tempfile.mkdtemp(prefix="callboard-demo-"))
     try:
@@ -54,11 +55,11 @@ def demo(
     finally:
         shutil.rmtree(folder, ignore_errors=True)
     for difference in [*found, *seen.differences][:DIFFERENCES_SHOWN]:
-        console.print(difference, markup=False)
+        console.print(difference)
     wrong = {line.partition(":")[0] for line in found}
     for line in (f"see {seen.report}", *([f"and {seen.picture}"] if seen.picture else [])):
-        typer.echo(line)
-    typer.echo(_last_line(past, len(past.whole) - len(wrong), seen.queues, len(seen.differences)))
+        show(line)
+    show(_last_line(past, len(past.whole) - len(wrong), seen.queues, len(seen.differences)))
     if found or seen.differences or past.archived_packages != past.packages:
         raise typer.Exit(1)
 

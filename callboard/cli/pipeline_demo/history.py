@@ -3,6 +3,7 @@
 import asyncio
 import shutil
 from collections.abc import Callable, Iterable, Iterator
+from contextlib import suppress
 from dataclasses import dataclass, field
 from itertools import islice
 from pathlib import Path
@@ -15,7 +16,7 @@ from callboard.app.settings import BoardSettings
 from callboard.app.subscriber import Subscriber
 from callboard.backends.log import Retention
 from callboard.cli.demo.edits import Edits, Request
-from callboard.errors import RequestRefused
+from callboard.errors import NotAllImported, RequestRefused
 
 FIRST, SECOND = "first.db", "second.db"
 """The log that gets lost, and the one that is restored; in the folder."""
@@ -181,7 +182,11 @@ class History:
                 self._past.packages += 1
 
     async def _caught_up(self, *subscribers: Subscriber) -> None:
-        await asyncio.gather(*(each.caught_up(PATIENCE_S) for each in subscribers))
+        async def wait(subscriber: Subscriber) -> None:
+            with suppress(NotAllImported):  # one of them is made to refuse packages
+                await subscriber.caught_up(PATIENCE_S)
+
+        await asyncio.gather(*(wait(each) for each in subscribers))
 
     async def _look(self, board: Callboard) -> None:
         """Note the queues, together with offsets at which nothing else was on the log."""

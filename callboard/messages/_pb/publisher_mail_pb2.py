@@ -23,21 +23,24 @@ _runtime_version.ValidateProtobufRuntimeVersion(
 _sym_db = _symbol_database.Default()
 
 
+from callboard.messages._pb import distribution_pb2 as callboard_dot_messages_dot_proto_dot_distribution__pb2
 
 
-DESCRIPTOR = _descriptor_pool.Default().AddSerializedFile(b'\n-callboard/messages/proto/publisher_mail.proto\x12\x0c\x63\x61llboard.v1\"\x0f\n\rCountersQuery\"&\n\x07\x43ounter\x12\x0c\n\x04name\x18\x01 \x01(\t\x12\r\n\x05value\x18\x02 \x01(\x03\"3\n\x08\x43ounters\x12\'\n\x08\x63ounters\x18\x01 \x03(\x0b\x32\x15.callboard.v1.Counter\"(\n\x12\x43ommandResultQuery\x12\x12\n\ncommand_id\x18\x01 \x01(\t')
+DESCRIPTOR = _descriptor_pool.Default().AddSerializedFile(b'\n-callboard/messages/proto/publisher_mail.proto\x12\x0c\x63\x61llboard.v1\x1a+callboard/messages/proto/distribution.proto\"\x0f\n\rCountersQuery\"&\n\x07\x43ounter\x12\x0c\n\x04name\x18\x01 \x01(\t\x12\r\n\x05value\x18\x02 \x01(\x03\"_\n\x08\x43ounters\x12\'\n\x08\x63ounters\x18\x01 \x03(\x0b\x32\x15.callboard.v1.Counter\x12*\n\tdurations\x18\x02 \x03(\x0b\x32\x17.callboard.v1.Durations\"E\n\tDurations\x12\x0c\n\x04name\x18\x01 \x01(\t\x12*\n\thistogram\x18\x02 \x01(\x0b\x32\x17.callboard.v1.Histogram\"(\n\x12\x43ommandResultQuery\x12\x12\n\ncommand_id\x18\x01 \x01(\t')
 
 _globals = globals()
 _builder.BuildMessageAndEnumDescriptors(DESCRIPTOR, _globals)
 _builder.BuildTopDescriptorsAndMessages(DESCRIPTOR, 'callboard.messages._pb.publisher_mail_pb2', _globals)
 if not _descriptor._USE_C_DESCRIPTORS:
   DESCRIPTOR._loaded_options = None
-  _globals['_COUNTERSQUERY']._serialized_start=63
-  _globals['_COUNTERSQUERY']._serialized_end=78
-  _globals['_COUNTER']._serialized_start=80
-  _globals['_COUNTER']._serialized_end=118
-  _globals['_COUNTERS']._serialized_start=120
-  _globals['_COUNTERS']._serialized_end=171
-  _globals['_COMMANDRESULTQUERY']._serialized_start=173
-  _globals['_COMMANDRESULTQUERY']._serialized_end=213
+  _globals['_COUNTERSQUERY']._serialized_start=108
+  _globals['_COUNTERSQUERY']._serialized_end=123
+  _globals['_COUNTER']._serialized_start=125
+  _globals['_COUNTER']._serialized_end=163
+  _globals['_COUNTERS']._serialized_start=165
+  _globals['_COUNTERS']._serialized_end=260
+  _globals['_DURATIONS']._serialized_start=262
+  _globals['_DURATIONS']._serialized_end=331
+  _globals['_COMMANDRESULTQUERY']._serialized_start=333
+  _globals['_COMMANDRESULTQUERY']._serialized_end=373
 # @@protoc_insertion_point(module_scope)

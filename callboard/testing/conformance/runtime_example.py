@@ -87,7 +87,7 @@ class Counter:
         self._waiting: dict[str, Origin] = {}
 
     def receive(self, message: Input, origin: Origin, now: Moment) -> Iterable[Effect]:  # noqa: PLR0911
-        """Asked to ``add``, ``count``, ``luck``, ``crash``, ``tick`` (in n ms), ``rearm`` or ``hang``."""
+        """Asked to ``add``, ``count``, ``luck``, ``crash``, ``fuse`` and ``tick`` (in n ms), or ``rearm``."""
         match message:
             case CommandSent(command_id="add", offset=number):
                 self._total += number
@@ -96,6 +96,10 @@ class Counter:
             case CommandSent(command_id="luck"):
                 return [Reply(origin, word("luck", self._luck))]
             case CommandSent(command_id="crash"):
+                raise RuntimeError("asked to crash")
+            case CommandSent(command_id="fuse", offset=milliseconds):
+                return [After("crash", milliseconds / 1000)]
+            case Tick("crash"):
                 raise RuntimeError("asked to crash")
             case CommandSent(command_id="rearm"):
                 return [After("late", 60), After("late", 0.01), After("never", 0.005), After("never", -1)]

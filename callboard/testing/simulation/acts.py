@@ -36,17 +36,29 @@ class Publish(Act):
 
 @dataclass(frozen=True, slots=True)
 class Order(Act):
-    """A command to a subscriber, about what its queue holds at that moment; ``twice`` if its record is repeated."""
+    """A command to a subscriber, about what its queue holds at that moment; ``twice`` if its record is repeated.
+
+    It is ``to`` the repository there is, to the ``former`` one, or, as older versions give it, to one ``unnamed``.
+    """
 
     edge: str
     order: str
     publisher: str = ""
     twice: bool = False
+    to: str = ""
 
 
 @dataclass(frozen=True, slots=True)
 class Kill(Act):
     """An actor dies, whatever it is at."""
+
+    agent: str
+    role: str
+
+
+@dataclass(frozen=True, slots=True)
+class Poison(Act):
+    """Somebody asks an actor what it crashes at."""
 
     agent: str
     role: str
@@ -85,6 +97,16 @@ class Restart(Act):
 
     edge: str
     drain_s: float
+
+
+@dataclass(frozen=True, slots=True)
+class Renew(Act):
+    """A subscriber begins anew under its name: ``disk lost`` with its host; or ``position reset`` by an operator, which
+    leaves the content.
+    """
+
+    edge: str
+    how: str
 
 
 @dataclass(frozen=True, slots=True)

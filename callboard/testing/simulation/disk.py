@@ -39,6 +39,13 @@ class Disk:
             witness.set_back(self.durable)
 
 
+    def renew(self, ledger: bytes, *, empty: bool) -> None:
+        """It holds this ledger from now on, and no content if it is another disk."""
+        self.store.ledger = self.durable = ledger
+        if empty:
+            self.store.tree = MemoryStore().tree
+
+
 class SimulatedRepository(MemoryRepository):
     """Meets the fates at every call, and has a witness of every transaction."""
 
@@ -49,10 +56,10 @@ class SimulatedRepository(MemoryRepository):
         self.importing: ImportPackages | None = None
         """The import that is under way."""
 
-    async def open(self) -> bytes:
+    async def open(self, occupied: bool = False) -> bytes:
         """See ``Repository.open``."""
         await before_deed(RepositoryUnavailable)
-        stored = await super().open()
+        stored = await super().open(occupied)
         await after_deed(RepositoryUnavailable)
         return stored
 

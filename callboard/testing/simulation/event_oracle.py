@@ -74,7 +74,9 @@ class EventOracle:
 
     def missing(self, publisher: str) -> str:
         """What has happened to the packages of this publisher, and was not told so far."""
-        due = _outcomes(publisher, (status for told in self.scene.statuses.values() for status in told.values()))
+        gone, told = self.scene.words.gone, self.scene.statuses.values()
+        left = (status for of_one in told for identity, status in of_one.items() if identity not in gone)
+        due = _outcomes(publisher, left)
         for sent in self.scene.packages.values():
             mine = sent.act.publisher == publisher and sent.act.harm != "newer"
             if mine and sent.offset >= self.scene.first():

@@ -13,7 +13,8 @@ from callboard.actors.backoff import Backoff
 from callboard.actors.decision import Perform
 from callboard.actors.hooks import HookSettings
 from callboard.actors.publisher import PublisherSettings
-from callboard.actors.runtime import Simulation
+from callboard.actors.runtime.simulated import Simulation
+from callboard.actors.shortening.limits import ShorteningLimits
 from callboard.actors.subscriber import SubscriberSettings
 from callboard.messages.package_event import KINDS
 from callboard.messages.record import Record
@@ -37,6 +38,13 @@ JANITOR_HASTE = 60.0
 """The janitor's first look comes after minutes, which are seconds here."""
 
 
+CLAIMS = {"claim_ttl_s": 3.0, "announce_interval_s": 1.0}
+
+SHORTENING = ShorteningLimits(
+    records=12, slack=4, announced_s=8.0, told_s=8.0, first_s=(0.0, 2.0), again_s=(0.2, 2.0)
+)
+"""Announcements stay for more than twice as long as a claim to a name lives."""
+
 ALL_TOPICS = (TOPICS.package, TOPICS.status, TOPICS.discovery, TOPICS.command, TOPICS.event)
 
 
@@ -56,13 +64,20 @@ class Edge:
         """Of the host, which is that of the subscriber unless several share one."""
         self.settings = SubscriberSettings(
             name=self.subscriber, place=name, topics=TOPICS, retry=Backoff(first_s=0.2, max_s=2.0), hooks=hooks,
-            **options,
+            shortening=SHORTENING, **(CLAIMS | options),
         )  # fmt: skip
         self.disk = Disk(rng)
         self.oracle = Oracle(scene, self.subscriber, lambda: self.settings)
         self.host: Host
         scene.tenants.settings[self.subscriber] = self.settings
         self._tenants = scene.tenants
+
+    @property
+    def renewed(self) -> bool:
+        """Whether it has begun anew. Until it has its predecessor's name nobody waits for it: it comes, is refused, and
+        says goodbye.
+        """
+        return self.oracle.renewals > 0
 
     @property
     def active(self) -> bool:
@@ -83,7 +98,7 @@ class Fleet:
         self.fates = Fates(Random(self.rng.random()), plan.odds)  # noqa: S311  # likewise
         self.log = SimulatedLog(
             simulation.loop, self.rng, self._now_ns,
-            keys=plan.keys, unrepeatable=(TOPICS.package,), witness=self.scene.appended,
+            keys=plan.keys, unrepeatable=(TOPICS.package,), witness=self.scene.appended, trimmed=self.scene.trimmed,
         )  # fmt: skip
         self.blobs = SimulatedBlobs(simulation.loop, self._now_ns)
         self.requests: dict[str, Publish] = {}
@@ -110,6 +125,7 @@ class Fleet:
             edge.subscriber: tenants.furthest[edge.subscriber]
             for edge in self.edges.values()
             if edge.settings.follows_publisher(publisher)
+            and (edge.active or not edge.renewed)
             and self._now_ns() - tenants.known_ns.get(edge.subscriber, self._now_ns()) > KNOWN_S * 1e9
         }
 
@@ -163,7 +179,8 @@ class Fleet:
         if events:
             self.tellers.append(name)
         settings = PublisherSettings(
-            name, "i", TOPICS, keys=self.plan.keys, events=events, blob_grace_s=BLOB_GRACE_S
+            name, "i", TOPICS, keys=self.plan.keys, events=events, blob_grace_s=BLOB_GRACE_S,
+            shortening=SHORTENING,
         )
         haste = {publisher.roles.BLOB_JANITOR: JANITOR_HASTE}
 

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 
 from callboard.actors.agent import Agent, AgentSpec
 from callboard.actors.decision import Moment
-from callboard.actors.runtime import Simulation
+from callboard.actors.runtime.simulated import Simulation
 from callboard.actors.runtime.supervision import Limits
 from callboard.errors import CallboardError
 from callboard.testing.simulation.acts import AGAIN_S

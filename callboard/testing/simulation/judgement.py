@@ -32,7 +32,8 @@ class Excuses:
         match outcome:
             case Status.REMOVED:
                 dismissed = before is Status.REMOVED_FAILED and self._skipped(ledger, offset)
-                return "" if dismissed or self._cleared(ledger, offset) else "nobody has ordered that"
+                cleared = self._cleared(ledger, offset, was_held=before is Status.HELD)
+                return "" if dismissed or cleared else "nobody has ordered that"
             case Status.SKIPPED:
                 return "" if self._skipped(ledger, offset) or self._left_out(offset) else "nobody has ordered that"
             case Status.REMOVED_FAILED:
@@ -44,8 +45,8 @@ class Excuses:
                 most = self.settings().hooks.max_retries
                 return "" if 0 <= most < self.calls[offset] else f"its hook was called {self.calls[offset]} times"
             case Status.HOOK_SETTLED:
-                failed = before is Status.HOOK_FAILED
-                return "" if failed else "its hook had not failed"
+                ended = before is Status.HOOK_FAILED or self._skipped(ledger, offset)
+                return "" if ended else "its hook had not failed"
         return ""
 
     def _failed(self, offset: int) -> str:
@@ -57,15 +58,19 @@ class Excuses:
         return "" if tried else f"it was tried {self.tries[offset]} times of {settings.max_retries + 1}"
 
     def _orders(self, ledger: Ledger) -> Iterator[CommandMessage]:
-        name = self.settings().name
-        for offset, command in self.scene.commands[name]:
-            if offset <= ledger.command_offset or self.scene.exchanged:
+        """Those to this repository that it has heard; what others were told excuses nothing."""
+        for offset, command in self.scene.commands[self.settings().name]:
+            heard = offset <= ledger.command_offset or self.scene.exchanged
+            if heard and command.subscriber_instance == ledger.instance:
                 yield command
 
-    def _cleared(self, ledger: Ledger, offset: int) -> bool:
+    def _cleared(self, ledger: Ledger, offset: int, *, was_held: bool) -> bool:
         publisher = self.packages()[offset].act.publisher
         return any(
-            order.clear is not None and order.clear.offset >= offset and order.publisher in ("", publisher)
+            order.clear is not None
+            and order.clear.offset >= offset
+            and (order.position < offset or was_held)
+            and order.publisher in ("", publisher)
             for order in self._orders(ledger)
         )
 

@@ -70,6 +70,10 @@ class Oracle:
         self.outcomes: dict[int, Outcome] = {}
         self._told: set[int] = set()
         """The sequences of what is on the log."""
+        self.renewals = 0
+        """How often another repository got the name."""
+        self._former: list[Line] = []
+        """What was promised by a repository that had the name before, and may still be on its way."""
         scene.tellers[name].append(self.told)
 
     # What it is told.
@@ -97,8 +101,10 @@ class Oracle:
         self._count_tries(step)
         self._check_promises(step)
         self._check_hooks(step)
+        before = dict(self._tree)
         self._advance(step)
         if effect is not None:
+            self._check_changes(step, before)
             real = seen(tree)
             self._demand(real == self._tree, "the content is what the log says", self._difference(real))
         if durable:
@@ -116,10 +122,23 @@ class Oracle:
         self.ledger = codec.decode(Ledger, ledger) if ledger else Ledger(instance="")
         self._promised = {at: line for at, line in self._promised.items() if at < self.ledger.next_sequence}
 
+    def renewed(self, *, empty: bool) -> None:
+        """Another repository has the name, which knows nothing of what was before."""
+        self.renewals += 1
+        self._former += self._promised.values()
+        self._durable, self._history, self.ledger = 0, len(self._scene.histories) - 1, Ledger(instance="")
+        for known in (self._behind, self._promised, self.outcomes, self._excuses.tries, self._excuses.calls):
+            known.clear()
+        for seen_before in (self._hooked, self._told):
+            seen_before.clear()
+        self._undo.clear()
+        if empty:
+            self._tree = {"/": None}
+
     def told(self, line: Line) -> bool:
         """A status, or a result, is on the log; whether this subscriber has told it."""
         if line.subscriber_instance != self.ledger.instance:
-            return False
+            return line in self._former
         self._demand(
             line.sequence < self._durable and self._promised.get(line.sequence) == line,
             "only what is stored is told", f"{line}, promised {self._promised.get(line.sequence)}",
@@ -262,9 +281,21 @@ class Oracle:
         for offset in step.applied:
             owed = offset in due or self._packages[offset].act.kind is Kind.INVALIDATE
             self._demand(owed, "an import owes its hook", f"offset {offset}")
-        failed = {at for at, told in step.lines.items() if Status.HOOK_FAILED in told}
-        forgotten = {each.offset for each in step.old.hooks} - due - failed - self._hooked
+        ended = {at for at, told in step.lines.items() if {Status.HOOK_FAILED, Status.HOOK_SETTLED} & set(told)}
+        forgotten = {each.offset for each in step.old.hooks} - due - ended - self._hooked
         self._demand(not forgotten, "a hook is due until it was called", f"offsets {sorted(forgotten)}")
+
+    def _check_changes(self, step: Step, before: Tree) -> None:
+        """The hooks of an import are told, together, of every path that it removes and of every file that it writes."""
+        told = [due for due in step.new.hooks if due.offset in step.applied]
+        if not self._settings().hooks.after_import or any(due.changed > len(due.written + due.removed) for due in told):
+            return
+        removed = {path for due in told for path in due.removed}
+        written = {path for due in told for path in due.written}
+        gone = before.keys() - self._tree.keys()
+        new = {path for path, content in self._tree.items() if content is not None and before.get(path) != content}
+        self._demand(gone <= removed, "hooks are told what is removed", f"{step.applied}, not {sorted(gone - removed)}")
+        self._demand(new <= written, "hooks are told what is written", f"{step.applied}, not {sorted(new - written)}")
 
     def _check_pause(self, ledger: Ledger) -> None:
         """By the commands alone, as far as they are obeyed; those of another log are no guide."""
@@ -272,7 +303,8 @@ class Oracle:
             return
         paused = False
         for offset, command in self._scene.commands[self._name]:
-            if offset <= ledger.command_offset and (command.pause or command.resume):
+            mine = offset <= ledger.command_offset and command.subscriber_instance == ledger.instance
+            if mine and (command.pause or command.resume):
                 paused = command.pause is not None
         self._demand(not paused, "a pause holds until it is undone", f"at command offset {ledger.command_offset}")
 

@@ -16,7 +16,9 @@ from callboard.testing.simulation.acts import (
     Lose,
     Order,
     Outage,
+    Poison,
     Publish,
+    Renew,
     Restart,
     Skew,
     Spoil,
@@ -42,6 +44,15 @@ PAIRS = 0.3
 
 EXCHANGES = 0.2
 """The share of seeds in which another log takes the place of the one that there was."""
+
+POISONS = 0.2
+"""The share of seeds in which actors are asked what they crash at."""
+
+RENEWALS = 0.3
+"""The share of seeds in which a subscriber begins anew after it was told something."""
+
+TAKES_AWAY = ("clear", "clear", "skip", "pause", "throttle")
+"""Commands that a new repository must not obey for its predecessor."""
 
 ODDS = (0.0, 0.004, 0.015, 0.04)
 """Of one fault at one effect: each seed has its own, so that some see much of one and nothing of another."""
@@ -108,6 +119,14 @@ def plan(seed: int) -> Plan:
     if more.random() < EXCHANGES:
         how = more.choice(["replaced", "set back", "set back"])
         acts.append(Exchange(more.uniform(2.0, CHAOS_S), how, more.choice([0.2, 1.0, 5.0])))
+    if more.random() < POISONS:
+        for _ in range(3):
+            name = more.choice([*edges, *PUBLISHERS])
+            role = more.choice(SUBSCRIBER_ROLES if name in edges else PUBLISHER_ROLES)
+            acts.append(Poison(more.uniform(0, CHAOS_S), name, role))
+    anew = Random(f"anew/{seed}")  # noqa: S311  # likewise
+    if anew.random() < RENEWALS:
+        acts += _renewals(anew, tuple(edges))
     odds = {fault: share for fault in Fault if (share := rng.choice(ODDS))}
     return Plan(seed, rng.random() < 0.6, edges, tuple(acts), odds)
 
@@ -154,6 +173,20 @@ def _takeovers(rng: Random, pair: tuple[str, ...]) -> list[Act]:
         acts.append(rng.choice(blows))
     acts += [Kill(rng.uniform(0, CHAOS_S), rng.choice(pair), rng.choice(SUBSCRIBER_ROLES)) for _ in range(2)]
     return acts
+
+
+def _renewals(rng: Random, edges: tuple[str, ...]) -> list[Act]:
+    """A repository is told to leave something out, is lost or reset, and somebody speaks to it all the same."""
+    edge, at_s = rng.choice(edges), rng.uniform(3.0, CHAOS_S)
+    before = [
+        Order(rng.uniform(1.0, at_s), edge, rng.choice(TAKES_AWAY), to=rng.choice(["", "", "unnamed"]))
+        for _ in range(rng.choice([2, 4]))
+    ]
+    after = [
+        Order(rng.uniform(at_s, CHAOS_S + 3.0), edge, rng.choice(TAKES_AWAY), to=rng.choice(["", "former", "unnamed"]))
+        for _ in range(rng.choice([1, 3]))
+    ]
+    return [*before, Renew(at_s, edge, rng.choice(["disk lost", "position reset"])), *after]
 
 
 def _packages(rng: Random) -> list[Act]:

@@ -14,13 +14,14 @@ from typing import Any
 
 from structlog.testing import capture_logs
 
-from callboard.actors.runtime import Simulation
+from callboard.actors.runtime.simulated import Simulation
 from callboard.actors.runtime.virtual_loop import BusyError, StuckError
 from callboard.testing.simulation.fates import Fault
 from callboard.testing.simulation.fleet import Fleet
 from callboard.testing.simulation.plan import Plan
 from callboard.testing.simulation.scene import Scene, Violation
 from callboard.testing.simulation.stage import Stage
+from callboard.testing.simulation.world import POISON
 
 TURNS_MAX = 150_000
 """Turns of the loop in one simulation, some two for each step; more are a sign that somebody is busy with nothing for
@@ -133,6 +134,7 @@ def _livelocks(simulation: Simulation, scene: Scene) -> Iterator[None]:
 
 def _crash(logged: Sequence[Mapping[str, Any]]) -> str:
     for line in logged:
-        if line["event"] in ("actor.crashed", "supervisor.crashed", "agent.close_failed"):
+        wanted = line["event"] == "actor.crashed" and line["reason"].endswith(POISON)
+        if line["event"] in ("actor.crashed", "supervisor.crashed", "agent.close_failed") and not wanted:
             return f"{line.get('role', '')} {line.get('reason', '')}\n{line.get('traceback', '')}"
     return ""

@@ -9,11 +9,13 @@ from callboard.errors import Undecodable
 from callboard.messages.distribution import CommandMessage, CommandResultMessage, DiscoveryMessage, PackageStatusMessage
 from callboard.messages.headers import RecordHeaders, open_record
 from callboard.messages.record import Record
+from callboard.messages.repeated import original_of
 from callboard.messages.topics import Topics
 from callboard.testing.simulation.acts import Publish
 from callboard.testing.simulation.event_oracle import EventOracle
 from callboard.testing.simulation.tenants import Tenants
 from callboard.testing.simulation.truth import Sent
+from callboard.testing.simulation.word_oracle import WordOracle
 
 SETTLE_S = 8.0
 """Two claims live for three seconds each in the fleets of hosts that share a name, and the log is away for one."""
@@ -64,9 +66,9 @@ class Scene:
     """Of the package topic, the newest at the end."""
     commands: dict[str, list[tuple[int, CommandMessage]]] = field(default_factory=lambda: defaultdict(list))
     """By subscriber, in the order of the log."""
-    unanswered: dict[tuple[str, str], int] = field(default_factory=dict)
-    """The offsets, by subscriber and id, of those given on the log that there is now which have no result yet. What
-    became of those on a former log may have been told there."""
+    unanswered: dict[tuple[str, str], CommandMessage] = field(default_factory=dict)
+    """By subscriber and id, those given on the log that there is now which have no result yet. What became of those on
+    a former log may have been told there."""
     statuses: dict[str, dict[tuple[str, int], PackageStatusMessage]] = field(default_factory=lambda: defaultdict(dict))
     """By subscriber, then by its instance and sequence, in the order of the log."""
     ever: dict[tuple[str, str, int], PackageStatusMessage] = field(default_factory=dict)
@@ -74,9 +76,13 @@ class Scene:
     tellers: dict[str, list[Callable[[Line], bool]]] = field(default_factory=lambda: defaultdict(list))
     """Who judges what a subscriber has told: each says whether that is its business."""
     events: EventOracle = field(init=False)
+    words: WordOracle = field(init=False)
     _settled_ns: int = 0
     count: Counter[str] = field(default_factory=Counter)
     """What happened how often, for the table."""
+
+    def __post_init__(self) -> None:
+        self.words = WordOracle(self)
 
     def wrong(self, rule: str, story: str) -> None:
         """This must never be."""
@@ -113,7 +119,9 @@ class Scene:
         self.unanswered.clear()
         self.tenants.forget()
         self.events.forget()
-        for record in kept.get(TOPICS.status, ()):
+        self.words.forget()
+        for record in sorted(kept.get(TOPICS.status, ()), key=_first_at):
+            self.words.appended(TOPICS.status, record)
             told = open_record(record, (PackageStatusMessage, CommandResultMessage))
             if isinstance(told, PackageStatusMessage):
                 self._remember(told)
@@ -134,7 +142,10 @@ class Scene:
         elif topic == TOPICS.command:
             command = open_record(record, CommandMessage)
             self.commands[command.subscriber].append((record.offset, command))
-            self.unanswered[command.subscriber, command.command_id] = record.offset
+            self.unanswered[command.subscriber, command.command_id] = command
+            self.words.appended(topic, record)
+        elif topic in (TOPICS.status, TOPICS.discovery) and original_of(record) is not None:
+            self.words.repeated(topic, record)
         elif topic == TOPICS.status:
             self._told(record)
         elif topic == TOPICS.discovery:
@@ -142,7 +153,12 @@ class Scene:
         elif topic == TOPICS.event:
             self.events.appended(record)
 
+    def trimmed(self, topic: str, left: Sequence[Record]) -> None:
+        """The topic was trimmed, and has these records now."""
+        self.words.trimmed(topic, left)
+
     def _told(self, record: Record) -> None:
+        self.words.appended(TOPICS.status, record)
         try:
             told = open_record(record, (PackageStatusMessage, CommandResultMessage))
         except Undecodable as error:
@@ -154,12 +170,27 @@ class Scene:
         if isinstance(told, PackageStatusMessage):
             self._remember(told)
         else:
-            self.unanswered.pop((told.subscriber, told.command_id), None)
+            self._answered(told)
+
+    def _answered(self, told: CommandResultMessage) -> None:
+        self.unanswered.pop((told.subscriber, told.command_id), None)
+        given = (command for _, command in self.commands[told.subscriber] if command.command_id == told.command_id)
+        command = next(given)
+        to = command.subscriber_instance
+        may = to == told.subscriber_instance or (not to and not command.clear and not command.skip)
+        self.demand(may or not told.accepted, "a command is for the repository that it names", f"{command}, and {told}")
 
     def _remember(self, told: PackageStatusMessage) -> None:
         self.ever.setdefault((told.subscriber, told.subscriber_instance, told.sequence), told)
         self.statuses[told.subscriber].setdefault((told.subscriber_instance, told.sequence), told)
 
     def _announced(self, record: Record) -> None:
-        if record.header("type") == DiscoveryMessage.__name__:
+        self.words.appended(TOPICS.discovery, record)
+        if original_of(record) is None and record.header("type") == DiscoveryMessage.__name__:
             self.tenants.heard(open_record(record, DiscoveryMessage), record.time_ns)
+
+
+def _first_at(record: Record) -> int:
+    """Where it was first: what was repeated is older than what stands before it."""
+    original = original_of(record)
+    return original.offset if original else record.offset

@@ -28,6 +28,7 @@ class SimulatedLog:
         keys: whether it knows keys; without them it may take a record twice.
         unrepeatable: topics on which it never does so.
         witness: is told of every record, in the order of the log.
+        trimmed: is told what a trim has left of a topic.
     """
 
     def __init__(
@@ -39,6 +40,7 @@ class SimulatedLog:
         keys: bool,
         unrepeatable: tuple[str, ...],
         witness: Callable[[str, Record], None],
+        trimmed: Callable[[str, Sequence[Record]], None],
     ) -> None:
         self._clock = clock
         self._loop = loop
@@ -47,6 +49,7 @@ class SimulatedLog:
         self._keys = keys
         self._unrepeatable = unrepeatable
         self._witness = witness
+        self._trimmed = trimmed
         self._back_s = 0.0
         self._cut_off: dict[str, float] = {}  # hosts, and until when
         self._first: dict[str, int] = {}
@@ -135,8 +138,13 @@ class SimulatedLog:
 
     async def trim(self, topic: str, retention: Retention) -> int:
         """See ``Log``."""
+        await self._reach()
         first = await self.memory.trim(topic, retention)
         self._first[topic] = first
+        _, end = await self.memory.bounds(topic)
+        self._trimmed(topic, await self.memory.read(topic, first, end) if first < end else [])
+        self._answer()
+        await after_deed(LogUnavailable)
         return first
 
     async def identity(self, topic: str) -> str:

@@ -1,19 +1,23 @@
 """Has everything happen to a fleet that its plan says, then peace, and then a look at what came of it."""
 
 import asyncio
+from collections import defaultdict
 from contextlib import suppress
 from dataclasses import asdict, replace
+from typing import Any
 
 from callboard.actors.publisher import roles
 from callboard.actors.publisher.request import package_of
 from callboard.backends.log import Retention
 from callboard.content.ship import build
-from callboard.errors import LogUnavailable, NotAnswered
+from callboard.errors import CallboardError, LogUnavailable, NotAnswered, RequestRefused
+from callboard.messages import codec
 from callboard.messages.distribution import (
     ClearCommand,
     CommandMessage,
     PackageMessage,
     PauseCommand,
+    PingMessage,
     ResumeCommand,
     RetryCommand,
     SkipCommand,
@@ -21,6 +25,7 @@ from callboard.messages.distribution import (
     VerifyCommand,
 )
 from callboard.messages.headers import new_record
+from callboard.messages.ledger import Ledger
 from callboard.messages.mailbox import CommandRequest, DistributeRequest, DistributeResponse
 from callboard.messages.record import NewRecord
 from callboard.testing.simulation import truth, views
@@ -33,7 +38,9 @@ from callboard.testing.simulation.acts import (
     Lose,
     Order,
     Outage,
+    Poison,
     Publish,
+    Renew,
     Restart,
     Skew,
     Spoil,
@@ -53,6 +60,8 @@ HELP_S = 20.0
 """How often, in the calm, the operator looks for a staged subscriber that waits for a verdict that cannot come."""
 
 ASK_S = 5.0
+POISON_S = 15.0
+"""Two restarts, and those that the fates add."""
 
 EXCHANGE_S = 1.0
 """How long the log is away when another one takes its place."""
@@ -65,6 +74,8 @@ class Stage:
         self._fleet = fleet
         self._loop = fleet.simulation.loop
         self._orders = 0
+        self._instances: dict[str, list[str]] = defaultdict(list)
+        """Of each host's repositories, as far as anybody has spoken to them."""
 
     async def play(self) -> None:
         """From the beginning to the end. What is wrong is found in the scene."""
@@ -74,6 +85,7 @@ class Stage:
         fleet.fates.active = fleet.log.active = False
         await self._calm_down()
         await self._settle()
+        await self._speak_to_the_dead()
         await views.agree(fleet)
         await fleet.stop()
 
@@ -89,12 +101,16 @@ class Stage:
             case Kill(agent=name, role=role):
                 if (agent := self._fleet.hosts[name].agent) is not None:
                     await agent.kill(role)
+            case Poison(agent=name, role=role):
+                await self._poison(name, role)
             case Lose(edge=name, host=host, away_s=away_s):
                 self._fleet.edges[name].host.lose(host=host, away_s=away_s)
             case CutOff(edge=name, seconds=seconds):
                 self._fleet.log.cut_off(name, seconds)
             case Suspend(edge=name, seconds=seconds):
                 self._fleet.edges[name].host.suspend(seconds)
+            case Renew(edge=name, how=how):
+                await self._renew(self._fleet.edges[name], how)
             case Restart(edge=name, drain_s=drain_s):
                 await self._fleet.edges[name].host.stop(drain_s)
             case Outage(seconds=seconds):
@@ -163,7 +179,7 @@ class Stage:
 
     async def _order(self, act: Order) -> None:
         edge = self._fleet.edges[act.edge]
-        command = self._command(edge, act.order, act.publisher)
+        command = replace(self._command(edge, act.order, act.publisher), **self._to(edge, act.to))
         if self._orders % 2:
             await self._put(command)
         else:
@@ -190,7 +206,7 @@ class Stage:
         lost += [hook.offset for hook in ledger.failed_hooks]
         offset = self._fleet.rng.choice([ahead, *lost])
         message = CommandMessage(
-            subscriber_instance="", subscriber=edge.subscriber, command_id=f"order {self._orders}", author="operator"
+            subscriber=edge.subscriber, command_id=f"order {self._orders}", author="operator", **self._to(edge, "")
         )
         match order:
             case "clear":
@@ -208,7 +224,48 @@ class Stage:
                 return replace(message, throttle=ThrottleCommand(packages_per_min=self._fleet.rng.choice([0, 60, 600])))
         return replace(message, verify=VerifyCommand(paths=()))
 
+    def _to(self, edge: Edge, to: str) -> dict[str, Any]:
+        """Which repository a command is for, and where that was: the one that was heard of last, or one before."""
+        known, ledger = self._instances[edge.name], edge.oracle.ledger
+        if ledger.instance and ledger.instance not in known:
+            known.append(ledger.instance)
+        if to == "unnamed" or not known:
+            return {"subscriber_instance": "", "position": -1}
+        if to == "former" and len(known) > 1:
+            return {"subscriber_instance": known[-2], "position": -1}
+        return {"subscriber_instance": known[-1], "position": ledger.offset}
+
     # The rest.
+
+    async def _renew(self, edge: Edge, how: str) -> None:
+        """Once it is there: nobody resets what is not stopped, and one that starts may have read the ledger already."""
+        while edge.host.agent is None:  # noqa: ASYNC110  # hosts have no events
+            await asyncio.sleep(LOOK_S)
+        empty = how == "disk lost"
+        self._to(edge, "")
+        if empty:
+            edge.host.lose(host=True)
+        else:
+            await edge.host.stop(5.0)
+        self._fleet.scene.count[how] += 1
+        fresh = Ledger(instance=f"{self._fleet.rng.getrandbits(128):032x}", subscriber=edge.subscriber)
+        edge.disk.renew(b"" if empty else codec.encode(fresh), empty=empty)
+        edge.oracle.renewed(empty=empty)
+
+    async def _poison(self, name: str, role: str) -> None:
+        """Ask what the actor crashes at. Whoever asks is told so, unless the whole agent ends before."""
+        host = self._fleet.hosts[name]
+        if (agent := host.agent) is None:
+            return
+        try:
+            await agent.ask(role, PingMessage(), POISON_S)
+            told = "an answer"
+        except RequestRefused:
+            return
+        except CallboardError as error:
+            told = str(error)
+        same = host.agent is agent and not agent.has_ended
+        self._fleet.scene.demand(not same, "a question that an actor crashes at is answered", f"{name}, {role}: {told}")
 
     async def _trim(self, careless: bool) -> None:
         """Remove what everybody has, or what most have."""
@@ -248,7 +305,7 @@ class Stage:
         helped_s = self._loop.time()
         try:
             async with asyncio.timeout(CALM_S):
-                while any(self._busy(edge) for edge in self._fleet.edges.values()) or self._fleet.scene.unanswered:
+                while any(self._busy(edge) for edge in self._fleet.edges.values()) or self._owed():
                     await asyncio.sleep(LOOK_S)
                     if self._loop.time() - helped_s > HELP_S:
                         helped_s = self._loop.time()
@@ -256,8 +313,27 @@ class Stage:
         except TimeoutError:
             late = [self._state(edge) for edge in self._fleet.edges.values() if self._busy(edge)]
             self._fleet.scene.demand(not late, "progress resumes", f"after {CALM_S:g} s of calm: {'; '.join(late)}")
-            owed = self._fleet.scene.unanswered
+            owed = self._owed()
             self._fleet.scene.demand(not owed, "every order is answered", f"after {CALM_S:g} s of calm: {owed}")
+
+    def _owed(self) -> list[CommandMessage]:
+        """The orders without an answer that were given to a repository which is there to give one."""
+        there = {edge.oracle.ledger.instance for edge in self._fleet.edges.values() if edge.active}
+        return [order for order in self._fleet.scene.unanswered.values() if order.subscriber_instance in there]
+
+    async def _speak_to_the_dead(self) -> None:
+        """Whoever gives a command to a repository that is gone is told so by the one that has its name."""
+        for edge in self._fleet.edges.values():
+            if edge.active:
+                given = replace(self._command(edge, "pause", ""), subscriber_instance="one that is gone")
+                await self._put(given)
+                key = given.subscriber, given.command_id
+                with suppress(TimeoutError):
+                    async with asyncio.timeout(ASK_S):
+                        while key in self._fleet.scene.unanswered:  # noqa: ASYNC110  # records have no events
+                            await asyncio.sleep(LOOK_S)
+                told = key not in self._fleet.scene.unanswered
+                self._fleet.scene.demand(told, "a command to a former repository is refused", f"{given} has no answer")
 
     async def _help(self) -> None:
         for edge in self._fleet.edges.values():

@@ -11,11 +11,12 @@ from typing import Any
 from callboard.actors.agent import ActorSpec
 from callboard.actors.decision import After, Decision, Effect, Input, Moment, Origin, Perform
 from callboard.actors.effects import BuildPackage, ImportPackages
-from callboard.actors.hooks import Concerned, Hook
+from callboard.actors.hooks import NO_CHANGES, Concerned, Hook
 from callboard.actors.world import AgentWorld
+from callboard.content.changes import Changes
 from callboard.content.ship import build
 from callboard.errors import HookFailed, LogUnavailable
-from callboard.messages.distribution import PackageMessage
+from callboard.messages.distribution import PackageMessage, PingMessage
 from callboard.testing.simulation import truth
 from callboard.testing.simulation.acts import Publish
 from callboard.testing.simulation.disk import SimulatedRepository
@@ -35,6 +36,10 @@ Owners = dict[int, str]
 """The role of the actor that wants an effect, by the effect's identity, from when it is wished for to its beginning."""
 
 
+POISON = "this is poison"
+"""What every actor crashes with at a ``PingMessage``; see ``Poison``."""
+
+
 class Marked:
     """A decision whose effects are marked as its own, and whose timers may run faster."""
 
@@ -47,6 +52,8 @@ class Marked:
 
     def receive(self, message: Input, origin: Origin, now: Moment) -> Iterable[Effect]:
         """See ``Decision``."""
+        if isinstance(message, PingMessage):
+            raise RuntimeError(POISON)
         for effect in self._decision.receive(message, origin, now):
             if isinstance(effect, Perform):
                 self._owners[id(effect)] = self._role
@@ -85,9 +92,11 @@ class SimulatedHooks:
         """See ``Hooks``."""
         return True
 
-    async def call(self, hook: Hook, package: Concerned, offset: int, attempt: int) -> None:
+    async def call(
+        self, hook: Hook, package: Concerned, offset: int, attempt: int, changes: Changes = NO_CHANGES
+    ) -> None:
         """See ``Hooks.call``."""
-        del attempt
+        del attempt, changes
         await before_deed(HookFailed)
         if self._refused[hook, package.package_id] < self._acts[package.package_id].stubborn:
             self._refused[hook, package.package_id] += 1

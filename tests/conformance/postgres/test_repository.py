@@ -2,6 +2,7 @@
 
 import asyncio
 import random
+import re
 from collections.abc import Awaitable, Callable, Iterator
 
 import pytest
@@ -122,3 +123,19 @@ def test_a_url_without_a_repository_is_refused(tmp_path) -> None:
     with pytest.raises(ConfigError, match="repository=NAME"):
         open_repository("postgresql://localhost/db", tmp_path)
     assert isinstance(open_repository("postgresql://localhost/db?repository=x", tmp_path), PostgresRepository)
+
+
+def test_tables_of_another_program_are_not_taken_for_a_repository(postgres_url: str) -> None:
+    async def scenario() -> None:
+        db = await Server.of(postgres_url).connect()
+        schema = await db.fetchval("SELECT 'theirs_' || floor(random() * 1000000000)::text")
+        await db.execute(f"CREATE SCHEMA {schema}; CREATE TABLE {schema}.entries (theirs text)")
+        repository = PostgresRepository(re.sub("schema=[^&]*", f"schema={schema}", postgres_url) + "&repository=one")
+        with pytest.raises(ConfigError, match="tables of another program, such as entries"):
+            await repository.open()
+        tables = "SELECT string_agg(tablename, ' ') FROM pg_tables WHERE schemaname = $1"
+        assert await db.fetchval(tables, schema) == "entries"
+        await db.execute(f"DROP SCHEMA {schema} CASCADE")
+        await asyncio.gather(repository.close(), db.close())
+
+    asyncio.run(scenario())

@@ -2,11 +2,12 @@
 
 import asyncio
 import json
+from contextlib import suppress
 from pathlib import Path
 
 import pytest
 
-from callboard import Callboard
+from callboard import Callboard, NotAllImported
 from callboard.pipeline.jobs import audit, rebuild
 from callboard.pipeline.run import Run
 
@@ -27,7 +28,8 @@ async def a_run(url: str, folder: Path) -> None:
         async with board.subscriber("has", folder / "has", editable=True) as agent:
             await agent.caught_up()
         async with board.subscriber("fails", folder / "fails", max_retries=0, before_import=fail) as agent:
-            await agent.caught_up()
+            with suppress(NotAllImported):
+                await agent.caught_up()
 
 
 @pytest.fixture

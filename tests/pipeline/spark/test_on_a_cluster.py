@@ -31,7 +31,7 @@ async def a_run(url: str, folder: Path) -> None:
     async with Callboard(url) as board:
         for number in range(12):
             (folder / "site" / f"{number % 3}.html").write_text("x" * number)
-            await board.publisher(("blue", "red")[number % 2]).publish(folder / "site")
+            await board.publisher(("blue", "red")[number % 2]).publish(folder / "site", replace_root=True)
             if number % 5 == 0:
                 async with board.subscriber("behind", folder / "behind") as agent:
                     await agent.caught_up()

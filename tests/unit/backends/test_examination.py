@@ -2,6 +2,7 @@
 
 import asyncio
 from collections.abc import Sequence
+from importlib import metadata
 from importlib.metadata import EntryPoint
 from pathlib import Path
 
@@ -49,7 +50,7 @@ def open_own(url: str, _: Path) -> Log:
 def found(monkeypatch: pytest.MonkeyPatch, folder: Path, url: str) -> checkup.Checkup:
     entry = EntryPoint("own", f"{__name__}:open_own", offered.LOGS)
     monkeypatch.setattr(EntryPoint, "load", lambda self: open_own)
-    monkeypatch.setattr(offered, "entry_points", lambda group: [entry])
+    monkeypatch.setattr(metadata, "entry_points", lambda group: [entry])
     settings = BoardSettings(url, str(folder / "blobs"), folder)
     return asyncio.run(examine_backends(settings, {}, lambda: 7))
 

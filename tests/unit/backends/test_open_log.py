@@ -2,12 +2,12 @@
 
 import asyncio
 from collections.abc import Callable
+from importlib import metadata
 from importlib.metadata import EntryPoint
 from pathlib import Path
 
 import pytest
 
-from callboard.backends import offered
 from callboard.backends.log import Capability, Log
 from callboard.backends.logs.memory import MemoryLog
 from callboard.backends.offered import LOGS
@@ -62,7 +62,7 @@ def test_a_url_that_names_no_log_is_refused_with_advice(url: str, advice: str) -
 def test_an_installed_package_can_offer_a_log(monkeypatch: pytest.MonkeyPatch) -> None:
     stone = EntryPoint("stone", f"{__name__}:carve", LOGS)
     monkeypatch.setattr(EntryPoint, "load", lambda self: carve)
-    monkeypatch.setattr(offered, "entry_points", lambda group: [stone] if "logs" in group else [])
+    monkeypatch.setattr(metadata, "entry_points", lambda group: [stone] if "logs" in group else [])
     assert isinstance(open_log("stone://tablet", BASE), Tablet)
     with pytest.raises(ConfigError, match="use one of kafka, memory, postgresql, sqlite, stone"):
         open_log("clay://tablet", BASE)

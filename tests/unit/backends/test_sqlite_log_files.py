@@ -1,6 +1,8 @@
 """What the SQLite log makes of the files it finds, and what it leaves."""
 
 import asyncio
+import errno
+import os
 import shutil
 import sqlite3
 from collections.abc import AsyncIterator
@@ -199,12 +201,13 @@ def test_a_full_disk_is_an_error_that_passes(tmp_path: Path, monkeypatch: pytest
     asyncio.run(scenario())
 
 
-def test_a_bell_that_cannot_be_rung_stops_nobody(tmp_path: Path) -> None:
+def test_a_bell_that_cannot_be_rung_stops_nobody(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    def full(*_: object) -> None:
+        raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
+
+    monkeypatch.setattr(os, "pwrite", full)
+
     async def scenario() -> None:
-        async with opened(tmp_path):
-            pass
-        (tmp_path / "package.bell").unlink()
-        (tmp_path / "package.bell").symlink_to("/dev/full")
         async with opened(tmp_path) as log, asyncio.timeout(60):
             assert await log.append(TOPIC, numbered(1)) == [1]
             waiting = asyncio.ensure_future(log.wait(TOPIC, 2, 10))

@@ -1,5 +1,6 @@
 """A repository in a SQLite file, after a write that failed."""
 
+import os
 import sqlite3
 from contextlib import closing
 from pathlib import Path
@@ -8,7 +9,7 @@ import pytest
 
 from callboard.backends.repositories.sqlite import store as module
 from callboard.backends.repositories.sqlite.store import SqliteStore
-from callboard.errors import RepositoryUnavailable
+from callboard.errors import RepositoryOccupied, RepositoryUnavailable
 
 FULL = 2
 
@@ -17,6 +18,12 @@ FULL = 2
 def store(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> SqliteStore:
     monkeypatch.setattr(module, "BUSY_TIMEOUT_S", 0.0)
     return SqliteStore(tmp_path / "repository.db")
+
+
+def test_a_pipe_is_refused_and_not_waited_for(tmp_path: Path) -> None:
+    os.mkfifo(tmp_path / "pipe")
+    with pytest.raises(RepositoryOccupied, match="is a pipe, a socket or a device"):
+        SqliteStore(tmp_path / "pipe").open()
 
 
 def test_what_is_saved_after_a_draft_that_failed_is_synced_again(store: SqliteStore, tmp_path: Path) -> None:

@@ -86,7 +86,9 @@ def test_every_flipped_bit_is_noticed_before_the_first_operation(sample, spool):
                 next(operations(add, bytes(damaged), {}))
 
 
-@pytest.mark.parametrize("claim", [{"entries": 4_000_000_000}, {"length": 2**40}, {"length": 1}])
+@pytest.mark.parametrize(
+    "claim", [{"entries": 4_000_000_000}, {"length": 2**40}, {"length": 1}, {"total_bytes": 2**40}, {"total_bytes": 1}]
+)
 def test_a_package_with_other_entries_or_bytes_than_its_record_claims_is_refused(claim, sample, spool):
     add, content = shipped(sample(), ["/blog"], ["/blog"], spool)
     with pytest.raises(PackageRefused, match="claims"):

@@ -40,6 +40,8 @@ def test_what_is_built_is_received(sample, new_tree, blobs, spool, inline_max, t
         )  # fmt: skip
         assert bool(shipment.content) is (inline_max > 0)
         assert shipment.content_ref == ("" if inline_max else shipment.content_digest)
+        in_blobs = [info.size async for info in blobs.list() if info.digest in shipment.blobs]
+        assert shipment.total_bytes == shipment.length + sum(in_blobs)
         assert await delivered(new_tree(), message(Kind.ADD, shipment), blobs, spool) == sample()
         stored = {info.digest async for info in blobs.list()}
         assert stored == {*shipment.blobs, *([] if inline_max else [shipment.content_ref])}
@@ -122,7 +124,7 @@ def test_one_folder_becomes_like_another(tmp_path, blobs, spool, inline_max):
             Kind.ADD, FolderSource(site), ["/"], ["/"], blobs=blobs, spool=spool, inline_max=inline_max
         )
         repository = FolderRepository(out)
-        await repository.open()
+        await repository.open(occupied=True)
         try:
             async with receive(message(Kind.ADD, shipment), blobs, spool) as received:
                 await repository.apply(received.operations(), b"ledger")

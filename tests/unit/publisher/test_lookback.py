@@ -14,6 +14,7 @@ from callboard.messages.event import Event
 from callboard.messages.headers import new_record
 from callboard.messages.mailbox import FleetQuery, FleetView, Liveness
 from callboard.messages.record import Record
+from callboard.messages.repeated import repeated
 from callboard.testing.decision_driver import DecisionDriver
 
 HOUR_NS = 3600 * 10**9
@@ -157,3 +158,41 @@ def test_the_end_of_patience_is_told_to_nobody_who_does_not_wait() -> None:
     board = Board(word("edge"))
     board.serve()
     assert board.driver.feed(Tick("patience")) == []
+
+
+def repeat(board: Board, number: int, read_to: int) -> None:
+    """Put the record with this number on the topic once more, now."""
+    again = repeated(board.records[number], read_to)
+    board.records.append(again.at(len(board.records), board.driver.now.wall_ns))
+
+
+@pytest.mark.proves("W38")
+@pytest.mark.parametrize("newest", [2, 100])
+def test_a_word_that_is_repeated_makes_nobody_look_alive(newest: int) -> None:
+    board = Board(word("old"), *[word("busy")] * 5, newest=newest)
+    said_ns = board.records[0].time_ns
+    repeat(board, 0, 6)
+    board.first = 1
+    for view in (board.view(), board.view()):
+        (old,) = (member for member in view.members if member.announcement.subscriber == "old")
+        assert (old.liveness, old.seen_ns) == (Liveness.SILENT, said_ns)
+
+
+def test_a_word_that_is_repeated_as_its_subscriber_is_heard_again_is_long_known() -> None:
+    board = Board(word("old"), *[word("busy")] * 5, newest=100)
+    assert names(board.view()) == ["busy", "old"]
+    board.write([word("old", state=State.PAUSED)])
+    repeat(board, 0, 6)
+    board.serve()
+    for newest in (2, 100):
+        again = Board(newest=newest)
+        again.records, again.first = board.records, 1
+        states = {member.announcement.subscriber: member.announcement.state for member in again.view().members}
+        assert states["old"] is State.PAUSED
+
+
+@pytest.mark.parametrize("newest", [1, 100])
+def test_one_that_is_forgotten_while_its_word_is_repeated_stays_forgotten(newest: int) -> None:
+    board = Board(word("old"), *[word("busy")] * 5, ForgottenMessage(subscriber="old"), newest=newest)
+    repeat(board, 0, 6)
+    assert names(board.view()) == ["busy"]

@@ -1,5 +1,16 @@
-from callboard.actors.publisher.package_index import PackageIndex
+from callboard.actors.publisher.package_index import PackageIndex, Wanted
 from callboard.messages.mailbox import PackagesSeen, PackageSummary
+
+EVERYTHING = Wanted("", -1)
+
+
+def figures(it: PackageIndex, wanted: Wanted) -> tuple[int, ...]:
+    queue = it.queue(wanted)
+    return queue.size, queue.length, queue.oldest_ns, queue.newest, *queue.page(0, 1000)
+
+
+def addressed(offset: int, *recipients: str) -> PackageSummary:
+    return PackageSummary(offset=offset, time_ns=offset, publisher="site", length=10, recipients=recipients)
 
 
 def index(start: int, stop: int, step: int = 1, publisher: str = "") -> PackageIndex:
@@ -13,7 +24,7 @@ def index(start: int, stop: int, step: int = 1, publisher: str = "") -> PackageI
 
 
 def test_a_far_page_holds_what_lies_behind_those_skipped_whatever_their_publisher() -> None:
-    queue = index(0, 1000, step=3).queue("", -1)
+    queue = index(0, 1000, step=3).queue(EVERYTHING)
     assert queue.page(200, 3) == (600, 603, 606)
     assert queue.page(0, 2) == (0, 3)
     assert queue.page(333, 5) == (999,)
@@ -23,10 +34,11 @@ def test_a_far_page_holds_what_lies_behind_those_skipped_whatever_their_publishe
 def test_cutting_off_the_oldest_gives_two_ranges_that_join_again() -> None:
     it = index(0, 100)
     older = it.cut(70)
-    assert (len(it), it.start, it.stop, it.queue("", -1).page(0, 1)) == (30, 70, 100, (70,))
-    assert (len(older), older.start, older.stop, older.size("a", 9).length) == (70, 0, 70, 30)
+    assert (len(it), it.start, it.stop, it.queue(EVERYTHING).page(0, 1)) == (30, 70, 100, (70,))
+    assert (len(older), older.start, older.stop, older.queue(Wanted("a", 9)).length) == (70, 0, 70, 30)
     it.prepend(older)
-    assert it.size("b", -1) == index(0, 100).size("b", -1)
+    for queue in (Wanted("b", -1), Wanted("b", 40, "edge")):
+        assert figures(it, queue) == figures(index(0, 100), queue)
     it.cut(100)
     assert (len(it), it.start, it.publishers) == (0, 100, ())
 
@@ -43,4 +55,37 @@ def test_an_older_index_joins_with_all_its_publishers() -> None:
     it, older = index(10, 20), index(0, 10, publisher="c")
     it.prepend(older)
     assert (len(it), it.start, it.publishers) == (20, 0, ("a", "b", "c"))
-    assert it.size("", 4).size == 15
+    assert it.queue(Wanted("", 4)).size == 15
+
+
+def test_a_queue_has_what_is_for_all_and_what_is_for_its_subscriber_and_all_have_each_package_once() -> None:
+    it = PackageIndex("L", 0)
+    packages = (addressed(0), addressed(1, "a"), addressed(2, "b", "a"), addressed(3, "b"), addressed(4))
+    it.add(PackagesSeen(log_id="L", start=0, stop=5, packages=packages))
+    for subscriber, offsets in {"a": (0, 1, 2, 4), "b": (0, 2, 3, 4), "c": (0, 4), "": (0, 1, 2, 3, 4)}.items():
+        for publisher in ("", "site"):
+            queue = it.queue(Wanted(publisher, -1, subscriber))
+            assert (queue.size, queue.length, queue.page(0, 9)) == (len(offsets), 10 * len(offsets), offsets)
+            later = tuple(offset for offset in offsets if offset > 1)
+            assert it.queue(Wanted(publisher, 1, subscriber)).page(1, 1) == later[1:2]
+
+
+def test_recipients_that_make_no_sense_are_taken_as_subscribers_take_them() -> None:
+    it = PackageIndex("L", 0)
+    it.add(PackagesSeen(log_id="L", start=0, stop=2, packages=(addressed(0, "a", "a", ""), addressed(1, ""))))
+    assert [it.queue(Wanted("", -1, name)).page(0, 9) for name in ("a", "b", "")] == [(0,), (), (0, 1)]
+
+
+def test_a_package_for_many_takes_room_for_each_of_them_and_is_cut_off_with_all_of_them() -> None:
+    it = PackageIndex("L", 0)
+    many = tuple(f"edge-{number}" for number in range(100))
+    packages = (addressed(0), addressed(1, *many), addressed(2, "edge-7"), addressed(3))
+    it.add(PackagesSeen(log_id="L", start=0, stop=4, packages=packages))
+    whole = figures(it, Wanted("", -1, "edge-7"))
+    assert len(it) == 1 + 101 + 2 + 1
+    older = it.cut(50)
+    assert (older.stop, it.start, len(older), len(it)) == (2, 2, 102, 3)
+    it.prepend(older)
+    assert figures(it, Wanted("", -1, "edge-7")) == whole
+    it.trim(2)
+    assert figures(it, Wanted("", -1, "edge-8"))[-1:] == (3,)

@@ -1,4 +1,8 @@
+from dataclasses import replace
 from random import Random
+from typing import Any
+
+import pytest
 
 from callboard.actors.decision import (
     After,
@@ -19,7 +23,7 @@ from callboard.actors.decision import (
 )
 from callboard.actors.effects import FindBounds, LogRead, ReadLog, TopicBounds
 from callboard.actors.publisher.head_poller import HeadPoller, HeadPollerSettings
-from callboard.actors.publisher.package_index import PackageIndex
+from callboard.actors.publisher.package_index import PackageIndex, Wanted
 from callboard.actors.publisher.summary import summarise
 from callboard.actors.publisher.tail_poller import TailPoller, TailPollerSettings
 from callboard.actors.subscriber.parcel import parcel
@@ -40,10 +44,10 @@ def tell(it: Decision, message: Input, origin: Origin = Origin("")) -> list[Effe
     return [effect for effect in it.receive(message, origin, NOW) if not isinstance(effect, Note)]
 
 
-def record(offset: int, payload: bytes | None = None, length: int = 3) -> Record:
+def record(offset: int, payload: bytes | None = None, length: int = 3, **fields: Any) -> Record:
     message = PackageMessage(
         publisher_instance="i", publisher="site", package_id=f"p{offset}", kind=Kind.ADD, paths=("/a", "/b"),
-        deep_paths=("/b",), content=b"abc", length=length, user="ann",
+        deep_paths=("/b",), content=b"abc", length=length, user="ann", **fields,
     )  # fmt: skip
     new = new_record(message, record_id="r", time_ns=5, producer="test")
     content = new.payload if payload is None else payload
@@ -90,8 +94,36 @@ def test_a_record_that_cannot_be_decoded_is_in_the_queues_of_those_that_do_not_p
     index.add(PackagesSeen(log_id="L1", start=7, stop=8, packages=(summarise(broken),)))
     for follows in ("site", "news"):
         foreign = parcel(broken, settings(follows=(follows,))).foreign
-        assert index.queue(follows, -1).size == (0 if foreign else 1)
+        assert index.queue(Wanted(follows, -1, "edge")).size == (0 if foreign else 1)
     assert parcel(broken, settings(follows=("news",))).foreign
+
+
+@pytest.mark.parametrize("payload", [b"", b"\xff"], ids=["sound", "damaged"])
+@pytest.mark.parametrize(
+    "recipients", [(), ("edge",), ("other", "edge"), ("other",), ("a\nb",), ("x" * 20_000,)],
+    ids=["all", "it", "two", "another", "two lines", "a long name"],
+)  # fmt: skip
+def test_a_package_is_in_the_queues_of_those_that_do_not_pass_it_over(
+    recipients: tuple[str, ...], payload: bytes
+) -> None:
+    message = PackageMessage(
+        publisher_instance="i", publisher="site", package_id="p", kind=Kind.ADD, recipients=recipients
+    )
+    new = new_record(message, record_id="r", time_ns=5, producer="test")
+    found = Record(offset=7, time_ns=7, payload=payload or new.payload, header_block=pack_headers(new.headers))
+    index = PackageIndex("L1", 7)
+    index.add(PackagesSeen(log_id="L1", start=7, stop=8, packages=(summarise(found),)))
+    for name in ("edge", "other", "third"):
+        foreign = parcel(found, replace(settings(), name=name)).foreign
+        assert index.queue(Wanted("", -1, name)).size == (0 if foreign else 1)
+
+
+def test_what_a_package_has_in_the_blob_store_counts() -> None:
+    blobs = {"blobs": ("9f86",), "total_bytes": 600_000_003}
+    assert summarise(record(7, **blobs)).length == 600_000_003
+    assert summarise(record(7, blobs=("9f86",))).length == 3, "a publisher of version 1.1 does not count them"
+    assert summarise(record(7, total_bytes=1 << 40)).length == 3, "without blobs there is nothing else to fetch"
+    assert "total_bytes" in summarise(record(7, blobs=("9f86",), total_bytes=1 << 62)).problem
 
 
 def test_no_claim_of_a_package_reaches_the_figures_of_a_queue() -> None:

@@ -151,7 +151,7 @@ def test_older_packages_are_wanted_once_however_many_ask_and_all_are_answered() 
     tell(it, seen(5, 8), HEAD)
     tell(it, seen(8, 10), HEAD)
     effects = tell(it, done(5, 10), HEAD)
-    assert Reply(asker(3), Sizes(queues=(size_after(7, 2),), publishers=("site",))) in effects
+    assert Reply(asker(3), Sizes(queues=(size_after(7, 2),), publishers=("site",), log_id="L1")) in effects
     assert wanted(5, 10) in effects, "the details of the pages"
 
 
@@ -170,7 +170,7 @@ def test_a_question_that_reaches_further_back_meanwhile_is_read_for_next() -> No
     assert tell(it, SizesQuery(queues=(QueueSize(publisher="site", after=3),)), asker(2)) == []
     tell(it, seen(8, 10), HEAD)
     effects = tell(it, done(8, 10), HEAD)
-    assert effects[0] == Reply(asker(1), Sizes(queues=(size_after(7, 2),), publishers=("site",)))
+    assert effects[0] == Reply(asker(1), Sizes(queues=(size_after(7, 2),), publishers=("site",), log_id="L1"))
     assert effects[1:] == [wanted(4, 8)]
 
 

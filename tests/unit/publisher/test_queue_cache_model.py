@@ -77,22 +77,24 @@ class Stage:
     def post(self, sender: str, receiver: str, message: Any, origin: Origin = Origin("")) -> None:  # noqa: B008
         self.mail.setdefault((sender, receiver), deque()).append((message, origin))
 
-    def append(self, gap: int, publisher: str, kind: Kind, length: int) -> None:
+    def append(self, gap: int, publisher: str, kind: Kind, length: int, recipients: tuple[str, ...] = ()) -> None:
         offset, time_ns = self.end + gap, self.end * 10
         self.end = offset + 1
         message = PackageMessage(
-            publisher_instance="i", publisher=publisher, package_id=f"p{offset}", kind=kind, length=length
-        )
+            publisher_instance="i", publisher=publisher, package_id=f"p{offset}", kind=kind, length=length,
+            recipients=recipients,
+        )  # fmt: skip
         new = new_record(message, record_id=f"r{offset}", time_ns=time_ns, producer="test")
         if publisher == "nameless":
-            new, publisher = replace(new, headers=()), ""
-        if publisher in {"broken", ""}:
-            self.records.append(replace(new, payload=b"\xff").at(offset, time_ns))
-            self.packages.append(PackageSummary(offset=offset, time_ns=time_ns, publisher=publisher))
-            return
-        self.records.append(new.at(offset, time_ns))
-        if kind is not Kind.TEST:
-            self.packages.append(PackageSummary(offset=offset, time_ns=time_ns, publisher=publisher, length=length))
+            new, publisher, recipients = replace(new, headers=()), "", ()
+        broken = publisher in {"broken", ""}
+        self.records.append((replace(new, payload=b"\xff") if broken else new).at(offset, time_ns))
+        if broken or kind is not Kind.TEST:
+            summary = PackageSummary(
+                offset=offset, time_ns=time_ns, publisher=publisher, length=0 if broken else length,
+                recipients=recipients,
+            )  # fmt: skip
+            self.packages.append(summary)
 
     def trim(self, count: int) -> None:
         self.first = min(self.first + count, self.end)
@@ -154,18 +156,21 @@ class Stage:
         return Done(effect, LogRead(self.log_id, taken, reached))
 
 
-def queue_of(stage: Stage, publisher: str, after: int) -> list[PackageSummary]:
+def queue_of(stage: Stage, publisher: str, after: int, subscriber: str) -> list[PackageSummary]:
     return [
         package
         for package in stage.packages
-        if package.offset > after and (not publisher or package.publisher in {publisher, ""})
+        if package.offset > after
+        and (not publisher or package.publisher in {publisher, ""})
+        and (not subscriber or not package.recipients or subscriber in package.recipients)
     ]
 
 
-def size_of(queue: list[PackageSummary], publisher: str, after: int) -> QueueSize:
+def size_of(queue: list[PackageSummary], publisher: str, after: int, subscriber: str) -> QueueSize:
     return QueueSize(
         publisher=publisher,
         after=after,
+        subscriber=subscriber,
         size=len(queue),
         length=sum(package.length for package in queue),
         oldest_ns=queue[0].time_ns if queue else 0,
@@ -173,12 +178,19 @@ def size_of(queue: list[PackageSummary], publisher: str, after: int) -> QueueSiz
     )
 
 
+RECIPIENTS = ((), ("x",), ("x", "y"), ())
+recipients = st.sampled_from(RECIPIENTS)
 steps = st.lists(
     st.one_of(
-        st.tuples(st.just("append"), st.integers(0, 2), st.sampled_from(PUBLISHERS), st.sampled_from(Kind)),
+        st.tuples(
+            st.just("append"), st.integers(0, 2), st.sampled_from(PUBLISHERS), st.sampled_from(Kind), recipients
+        ),
         st.tuples(st.just("deliver"), st.integers(0, 50)),
         st.tuples(st.just("deliver"), st.integers(0, 50)),
-        st.tuples(st.just("ask"), st.integers(-1, 40), st.sampled_from(("", "a", "b")), st.integers(0, 5)),
+        st.tuples(
+            st.just("ask"), st.integers(-1, 40), st.sampled_from(("", "a", "b")), st.integers(0, 5),
+            st.sampled_from(("", "x", "y", "z")),
+        ),
         st.tuples(st.just("trim"), st.integers(1, 6)),
         st.tuples(st.just("restart"), st.sampled_from(ROLES)),
         st.tuples(st.just("settle")),
@@ -190,12 +202,12 @@ steps = st.lists(
 
 def play(stage: Stage, step: tuple[Any, ...]) -> None:
     match step:
-        case ("append", gap, publisher, kind):
-            stage.append(gap, publisher, kind, length=gap + 5)
+        case ("append", gap, publisher, kind, recipients):
+            stage.append(gap, publisher, kind, gap + 5, recipients)
         case ("deliver", choice) if routes := stage.ready():
             stage.deliver(routes[choice % len(routes)])
-        case ("ask", after, publisher, skip):
-            stage.ask(QueueQuery(after=after, publisher=publisher, skip=skip, limit=3))
+        case ("ask", after, publisher, skip, subscriber):
+            stage.ask(QueueQuery(after=after, publisher=publisher, subscriber=subscriber, skip=skip, limit=3))
         case ("trim", count):
             stage.trim(count)
         case ("restart", role):
@@ -214,7 +226,7 @@ def test_every_queue_is_what_a_plain_list_of_the_log_says(
 ) -> None:
     stage = Stage(max_entries)
     for number in range(history):
-        stage.append(number % 2, PUBLISHERS[number % 2], Kind.ADD, length=number)
+        stage.append(number % 2, PUBLISHERS[number % 2], Kind.ADD, number, RECIPIENTS[number % 7 % 4])
     for role in ROLES:
         stage.restart(role)
     for step in steps:
@@ -223,15 +235,16 @@ def test_every_queue_is_what_a_plain_list_of_the_log_says(
     stage.post("timer", "queue_cache", Tick("retention"))
     stage.settle()
     for after in (-1, 3, stage.end // 3, stage.end // 2, stage.end - 2, stage.end + 5):
-        for publisher in ("", "a", "b"):
-            compare(stage, publisher, after)
+        for publisher, subscriber in (("", ""), ("a", ""), ("", "x"), ("a", "y"), ("b", "z")):
+            compare(stage, publisher, after, subscriber)
 
 
-def compare(stage: Stage, publisher: str, after: int) -> None:
-    queue = queue_of(stage, publisher, after)
-    expected = size_of(queue, publisher, after)
-    page_asked = stage.ask(QueueQuery(after=after, publisher=publisher, skip=2, limit=4))
-    sizes_asked = stage.ask(SizesQuery(queues=(QueueSize(publisher=publisher, after=after),)))
+def compare(stage: Stage, publisher: str, after: int, subscriber: str) -> None:
+    queue = queue_of(stage, publisher, after, subscriber)
+    expected = size_of(queue, publisher, after, subscriber)
+    page_asked = stage.ask(QueueQuery(after=after, publisher=publisher, subscriber=subscriber, skip=2, limit=4))
+    asked = QueueSize(publisher=publisher, after=after, subscriber=subscriber)
+    sizes_asked = stage.ask(SizesQuery(queues=(asked,)))
     stage.settle()
     page, sizes = stage.replies[page_asked], stage.replies[sizes_asked]
     assert isinstance(page, QueuePage)

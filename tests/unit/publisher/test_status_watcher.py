@@ -12,6 +12,7 @@ from callboard.messages.event import Event
 from callboard.messages.headers import new_record, open_record
 from callboard.messages.mailbox import ErrorCount, ErrorsPage, ErrorsQuery
 from callboard.messages.record import Record
+from callboard.messages.repeated import repeated
 from callboard.testing.decision_driver import DecisionDriver
 
 HOUR = 3600 * 10**9
@@ -275,3 +276,30 @@ def test_imports_of_subscribers_that_failed_at_nothing_are_not_even_decoded(monk
     failures = [status(3, "edge", sequence=1), status(4, "edge", sequence=2, status=Status.IMPORTED)]
     assert offsets(Board(*imports[:50], *failures, *imports[50:]).ask()) == [3]
     assert opened == [50, 51]
+
+
+def repeat(board: Board, number: int, read_to: int) -> None:
+    """Put the status with this number on the topic once more, and remove what comes before it."""
+    board.topics["s"].append(repeated(board.topics["s"][number], read_to).at(len(board.topics["s"]), 0))
+
+
+@pytest.mark.proves("W38")
+def test_a_failure_that_was_repeated_so_that_what_came_before_it_could_go_is_in_the_error_queue() -> None:
+    it = Board(status(3, sequence=1), status(4, status=Status.IMPORTED, sequence=2))
+    repeat(it, 0, 2)
+    it.first["s"] = 1
+    assert offsets(it.ask()) == [3]
+
+
+def test_a_failure_that_was_settled_while_it_was_repeated_is_in_no_error_queue() -> None:
+    settled = status(3, status=Status.IMPORTED, sequence=2)
+    it = Board(status(3, sequence=1), status(4, "other", status=Status.IMPORTED), settled)
+    repeat(it, 0, 2)
+    it.first["s"] = 2
+    assert offsets(it.ask()) == []
+
+
+def test_a_failure_that_is_repeated_is_no_news_to_one_that_has_read_it() -> None:
+    it = Board(status(3, sequence=1), status(3, status=Status.IMPORTED, sequence=2))
+    repeat(it, 0, 2)
+    assert offsets(it.ask()) == []

@@ -16,6 +16,7 @@ from callboard.messages.distribution import (
     SubscriberConfiguration,
     ThrottledMessage,
 )
+from callboard.messages.event import replaced
 from callboard.messages.headers import open_record
 from callboard.messages.mailbox import (
     DistributeRequest,
@@ -24,7 +25,6 @@ from callboard.messages.mailbox import (
     FleetView,
     Liveness,
     Member,
-    QueueSize,
     Sizes,
     SizesQuery,
 )
@@ -77,7 +77,7 @@ class Stage:
         self.it.feed(FleetView(members=self.members), Origin("fleet"))
         if len(self.it.sent(SizesQuery)) > before:
             asked = self.it.sent(SizesQuery)[-1].queues
-            found = tuple(QueueSize(publisher=queue.publisher, after=queue.after, size=self.backlog) for queue in asked)
+            found = tuple(replaced(queue, size=self.backlog) for queue in asked)
             self.it.feed(Sizes(queues=found), Origin("queue_cache"))
 
     def append(self) -> list[str]:
@@ -151,6 +151,26 @@ def test_the_backlog_begins_after_the_last_processed_package_also_of_one_that_ha
     assert [(queue.publisher, queue.after) for queue in query.queues] == [("site", -1), ("site", 7)]
 
 
+def test_a_position_on_another_log_is_none_on_this_one_once_that_is_known() -> None:
+    there, here = subscriber("there", offset=7), subscriber("here", offset=7)
+    members = [
+        replaced(each, announcement=replaced(each.announcement, log_id=log_id))
+        for each, log_id in ((there, "former"), (here, "log-1"))
+    ]
+    stage = Stage(*members)
+    stage.ask("r", answer=False)
+    stage.it.feed(FleetView(members=stage.members), Origin("fleet"))
+    first = stage.it.sent(SizesQuery)[-1].queues
+    stage.it.feed(Sizes(queues=first, log_id="log-1"), Origin("queue_cache"))
+    again = stage.it.sent(SizesQuery)[-1].queues
+    assert [[queue.after for queue in asked] for asked in (first, again)] == [[7, 7], [-1, 7]]
+    assert not stage.it.asks(Append)
+    full = (replaced(again[0], size=5000), replaced(again[1], size=0))
+    stage.it.feed(Sizes(queues=full, log_id="log-1"), Origin("queue_cache"))
+    assert not stage.it.asks(Append)
+    assert len(stage.it.sent(SizesQuery)) == 2
+
+
 @pytest.mark.proves("W31")
 def test_a_request_that_is_held_up_blocks_neither_its_repetition_nor_a_test_nor_what_came_before() -> None:
     stage = Stage(subscriber(), backlog=0)
@@ -212,6 +232,30 @@ def test_a_request_for_others_is_not_held_up_by_a_subscriber_that_does_not_get_i
     stage = Stage(subscriber("edge"), backlog=5000)
     stage.ask("1", recipients=("other",))
     assert stage.append() == ["1"]
+
+
+def test_what_is_for_others_lies_before_nobody_else() -> None:
+    stage = Stage(subscriber("edge"), subscriber("other"), backlog=1000)
+    stage.ask("1", recipients=("other",))
+    assert stage.append() == ["1"]
+    stage.ask("22", recipients=("other",))
+    stage.ask("333", recipients=("edge",))
+    stage.it.tick("admit")
+    stage.append()
+    delays = {answer.request_id: (answer.throttled_ms, answer.throttled_by) for answer in stage.answers()}
+    assert delays["22"] == (20, "other"), "1000, and the one that was appended since"
+    assert delays["333"] == (20, "other"), "it keeps its place behind the other, but has nothing more before it"
+    (query,) = stage.it.sent(SizesQuery)
+    assert [queue.subscriber for queue in query.queues] == ["edge", "other"]
+
+
+def test_a_test_package_is_in_nobodys_way() -> None:
+    stage = Stage(subscriber(), backlog=1000)
+    for name in ("1", "22", "333"):
+        stage.ask(name, Kind.TEST)
+        stage.append()
+    stage.ask("4444")
+    assert stage.append() == ["4444"]
 
 
 def test_a_backlog_that_cannot_be_measured_holds_nothing_up_for_long() -> None:

@@ -11,7 +11,7 @@ import pytest
 from callboard.actors import publisher
 from callboard.actors.agent import AgentSpec, World
 from callboard.actors.publisher import PublisherSettings
-from callboard.actors.runtime import Simulation
+from callboard.actors.runtime.simulated import Simulation
 from callboard.actors.world import AgentWorld
 from callboard.app.status import board_status
 from callboard.app.views import BoardStatus, SubscriberStatus
@@ -100,6 +100,7 @@ class Board:
         configuration = SubscriberConfiguration(
             editable=editable, max_retries=said.pop("max_retries", -1), follows=said.pop("follows", ()),
             repository="/srv/www", golden=said.pop("golden", ""), on_give_up=said.pop("on_give_up", ""),
+            include=said.pop("include", ()), exclude=said.pop("exclude", ()),
         )  # fmt: skip
         message = DiscoveryMessage(
             subscriber_instance=f"instance of {name}", subscriber=name, configuration=configuration, state=state,

@@ -195,3 +195,18 @@ def test_a_subscriber_named_like_an_error_queue_is_reached(board: Any) -> None:
 def test_nobody_has_a_queue_who_was_never_heard_of(board: Any) -> None:
     with pytest.raises(RequestRefused, match="ever heard of"):
         queue(board, "edge-1")
+
+
+def test_the_queue_of_one_that_follows_several_publishers_is_theirs_in_the_order_of_the_log(board: Any) -> None:
+    offsets = {board.package(publisher): publisher for publisher in ("site", "shop", "news", "site") * 5}
+    first = min(offsets)
+    board.announce("edge-1", first, follows=("site", "shop"))
+    due = [offset for offset, publisher in offsets.items() if offset > first and publisher in ("site", "shop")]
+    whole = queue(board, "edge-1")
+    assert (whole.size, [package.offset for package in whole.packages]) == (len(due), due)
+    assert whole.length == sum(queue(board, "edge-1", of).length for of in ("site", "shop"))
+    for skip in range(len(due) + 2):
+        page = queue(board, "edge-1", skip=skip, limit=3)
+        assert ([package.offset for package in page.packages], page.size) == (due[skip : skip + 3], len(due))
+    with pytest.raises(RequestRefused, match="does not follow 'news', only site, shop"):
+        queue(board, "edge-1", "news")

@@ -11,10 +11,12 @@ import typer
 from rich.console import Console
 
 from callboard.app.outlook import Outlook
-from callboard.app.remedies import troubles
 from callboard.app.views import BoardStatus, to_data
 from callboard.cli.app import app
-from callboard.cli.status_screen import draw
+from callboard.cli.output import age
+from callboard.cli.status_screen import ALL, Screen
+from callboard.cli.status_selection import Selection, Sort, totals
+from callboard.errors import ConfigError, RequestRefused
 from callboard.messages.distribution import State, Status, ThrottledMessage
 from callboard.messages.topics import Topics
 
@@ -23,10 +25,19 @@ TOPICS = Topics.with_prefix()
 GOLDEN = Path(__file__).with_name("status_screen.txt")
 
 
-def rendered(view: BoardStatus, *left: Outlook, width: int = 100, colours: bool = False) -> str:
+def rendered(
+    view: BoardStatus,
+    *left: Outlook,
+    width: int = 100,
+    height: int = 0,
+    colours: bool = False,
+    selection: Selection = ALL,
+) -> str:
     file = io.StringIO()
-    console = Console(file=file, width=width, force_terminal=colours, no_color=not colours, markup=False)
-    console.print(draw(view, left))
+    console = Console(
+        file=file, width=width, height=height or 25, force_terminal=colours, no_color=not colours, markup=False
+    )
+    console.print(Screen(view, left, selection, fit=height > 0))
     return "".join(f"{line.rstrip()}\n" for line in file.getvalue().splitlines())
 
 
@@ -110,8 +121,9 @@ def test_json_has_all_of_it(troubled: Any) -> None:
 def test_a_fleet_that_is_well_has_no_story(board: Any) -> None:
     board.package()
     board.announce("edge-1", 1)
-    assert troubles(board.row("edge-1")) == ()
-    assert len(rendered(board.status()).splitlines()) == 5
+    assert board.row("edge-1").troubles == ()
+    lines = rendered(board.status()).splitlines()
+    assert (lines[0], len(lines)) == ("1 subscriber: 1 idle", 6)
 
 
 @pytest.mark.proves("F17")
@@ -156,6 +168,67 @@ def test_every_remedy_is_a_command_that_there_is(troubled: Any) -> None:
 def test_commands_for_a_name_with_a_blank_and_for_a_gap_can_be_typed_as_they_are(board: Any) -> None:
     board.package()
     board.announce("edge of town", -1, State.GAP, reason="trimmed")
-    commands = [remedy.command for trouble in troubles(board.row("edge of town")) for remedy in trouble.remedies]
+    commands = [remedy.command for trouble in board.row("edge of town").troubles for remedy in trouble.remedies]
     typed = shlex.split(next(command for command in commands if "run" in command))
     assert typed == ["callboard", "run", "subscriber", "edge of town", "--into", "/srv/www", "--on-gap", "earliest"]
+
+
+@pytest.fixture
+def sixty(board: Any) -> Any:
+    """Sixty subscribers, of whom the last ones need somebody."""
+    board.package()
+    for number in range(55):
+        board.announce(f"edge-{number:02}", 1)
+    for number in range(55, 60):
+        board.announce(f"edge-{number:02}", 0, State.BLOCKED, reason="its digest differs", head_offset=1)
+    return board
+
+
+@pytest.mark.parametrize("height", [8, 12, 24, 40, 61, 100])
+@pytest.mark.parametrize("width", [50, 80, 120])
+def test_sixty_on_a_small_screen_begin_with_those_who_need_somebody(sixty: Any, height: int, width: int) -> None:
+    lines = rendered(sixty.status(), width=width, height=height).splitlines()
+    assert len(lines) < height
+    assert " ".join(lines[:2]).startswith("60 subscribers, 5 in need of somebody: 55 idle, 5 blocked")
+    assert next(line for line in lines if line.startswith("edge-")).startswith("edge-55     blocked")
+    if width > 50:
+        shown = [line for line in lines if line.startswith("edge-") and "2 s" not in line and "has been" not in line]
+        assert f"and {60 - len(shown)} more" in lines or len(shown) == 60
+
+
+def test_what_has_no_room_is_counted(sixty: Any) -> None:
+    lines = rendered(sixty.status(), height=24).splitlines()
+    assert sum(line.startswith("edge-") and " has been " in line for line in lines) == 2
+    assert "and the stories of 3 more: callboard status --needs" in lines
+
+
+def test_who_is_shown_can_be_chosen_and_in_which_order(troubled: Any) -> None:
+    rows = troubled.status().subscribers
+
+    def chosen(**selection: Any) -> list[str]:
+        return [row.name for row in Selection(**selection).of(rows)]
+
+    assert chosen()[0] == "blocked-1"
+    assert chosen(sort=Sort.NAME) == sorted(row.name for row in rows)
+    assert chosen(sort=Sort.LAG)[0] == "gap-1"
+    assert chosen(sort=Sort.SEEN)[0] == "gone-1"
+    assert chosen(names=("edge-*", "gap-1"), sort=Sort.NAME) == ["edge-1", "edge-2", "gap-1"]
+    assert chosen(states=("paused", "gone"), sort=Sort.STATE) == ["gone-1", "paused-1"]
+    assert "edge-2" not in chosen(needs=True)
+    assert chosen(names=("edge-2",), needs=True) == []
+    with pytest.raises(RequestRefused, match="no subscriber named 'edge-9'"):
+        chosen(names=("edge-9",))
+    with pytest.raises(ConfigError, match="'stuck' is no state"):
+        chosen(states=("stuck",))
+
+
+def test_a_selection_hides_no_total(troubled: Any) -> None:
+    view = troubled.status()
+    assert totals(view.subscribers)["subscribers"] == 13
+    lines = rendered(view, selection=Selection(names=("edge-2",))).splitlines()
+    assert lines[0].startswith("13 subscribers, ")
+    assert [line.split()[0] for line in lines if line.startswith("edge-")] == ["edge-2"]
+
+
+def test_no_age_is_negative_when_clocks_differ() -> None:
+    assert age(-3.7) == "0 s"

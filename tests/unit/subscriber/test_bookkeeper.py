@@ -3,8 +3,8 @@ from random import Random
 
 import pytest
 
-from callboard.actors.decision import Stopping
-from callboard.actors.effects import Append
+from callboard.actors.decision import Done, Failed, Started, Stopping
+from callboard.actors.effects import Append, Shortened, ShortenTopics
 from callboard.actors.subscriber.bookkeeper import Bookkeeper
 from callboard.errors import LogUnavailable
 from callboard.messages.distribution import CommandResultMessage, PackageStatusMessage, Status
@@ -147,3 +147,21 @@ def test_a_log_that_fails_does_not_hold_up_a_stop() -> None:
     it.feed(Stopping())
     it.fail(Append, LogUnavailable("down"))
     assert it.stopped
+
+
+def test_topics_are_looked_at_soon_after_the_start_and_again_whatever_comes_of_it() -> None:
+    it = bookkeeper()
+    it.feed(Started())
+    for answer in (Shortened({"callboard.discovery": 5000}), Shortened(problem="newer"), LogUnavailable("away")):
+        it.tick("shorten")
+        (look,) = [effect for effect in it.open if isinstance(effect, ShortenTopics)]
+        it.open.remove(look)
+        it.feed(Failed(look, answer) if isinstance(answer, LogUnavailable) else Done(look, answer))
+    it.tick("shorten")
+    assert it.asks(ShortenTopics)
+
+
+def test_topics_that_are_left_to_others_are_not_looked_at() -> None:
+    it = DecisionDriver(Bookkeeper(replace(settings(), shortening=None), Random(1)))
+    it.feed(Started())
+    assert "shorten" not in it.timers

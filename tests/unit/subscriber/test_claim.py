@@ -2,6 +2,7 @@ from callboard.actors.subscriber.claim import Holder
 from callboard.messages.distribution import DiscoveryMessage, State
 from callboard.messages.headers import new_record
 from callboard.messages.record import NewRecord, Record
+from callboard.messages.repeated import repeated
 from callboard.testing.subscriber_example import NAME, announcement, as_read, garbage
 
 
@@ -48,3 +49,10 @@ def test_a_claim_that_was_refused_and_taken_back_gives_nothing() -> None:
 def test_records_of_others_and_those_that_nobody_understands_mean_nothing() -> None:
     assert held_by(garbage(1), NewRecord(payload=b"\xff", headers=(("type", "1"),)).at(2, 0)) == ""
     assert Holder("edge-2", 30).fold([said(1, "a", 0)]) is None
+
+
+def test_a_word_that_is_repeated_is_as_old_a_claim_as_it_was() -> None:
+    again = repeated(said(1, "a", 80), 5).at(5, 100 * 10**9)
+    assert held_by(again, said(6, "b", 110)) == "a"
+    assert held_by(again, said(6, "b", 110.5)) == "b"
+    assert held_by(said(4, "b", 90), again, said(6, "c", 110)) == "b"

@@ -1,4 +1,5 @@
 from random import Random
+from typing import Any
 
 import pytest
 
@@ -6,7 +7,16 @@ from callboard.actors.decision import PeerUp, Stopping
 from callboard.actors.effects import FindBounds, LogRead, ReadLog, TopicBounds
 from callboard.actors.subscriber import roles
 from callboard.actors.subscriber.command_handler import CommandHandler
-from callboard.messages.distribution import CommandMessage
+from callboard.messages.distribution import (
+    ClearCommand,
+    CommandMessage,
+    PauseCommand,
+    ResumeCommand,
+    RetryCommand,
+    SkipCommand,
+    ThrottleCommand,
+    VerifyCommand,
+)
 from callboard.messages.headers import new_record
 from callboard.messages.mailbox import (
     CommandPassedOver,
@@ -28,8 +38,8 @@ def handler(offset: int = 4, log_id: str = COMMANDS) -> DecisionDriver:
     return it
 
 
-def command(offset: int, subscriber: str = NAME, instance: str = "", time_ns: int = 1) -> Record:
-    message = CommandMessage(subscriber_instance=instance, subscriber=subscriber, command_id=str(offset))
+def command(offset: int, subscriber: str = NAME, instance: str = "me", time_ns: int = 1, **order: Any) -> Record:
+    message = CommandMessage(subscriber_instance=instance, subscriber=subscriber, command_id=str(offset), **order)
     return new_record(message, record_id="x", time_ns=1, producer="test").at(offset, time_ns)
 
 
@@ -57,6 +67,89 @@ def test_it_passes_on_what_is_meant_for_this_subscriber() -> None:
     assert heard(it) == [6, 9]
     assert it.sent(CommandReceived)[0].log_id == COMMANDS
     assert it.asked(ReadLog).start == 10
+
+
+# What was given to others.
+
+PAUSE, RESUME = {"pause": PauseCommand()}, {"resume": ResumeCommand()}
+CLEAR, SKIP = {"clear": ClearCommand(offset=4)}, {"skip": SkipCommand(offset=4)}
+LIMIT, NO_LIMIT = {"throttle": ThrottleCommand(packages_per_min=3)}, {"throttle": ThrottleCommand()}
+
+
+def newcomer() -> DecisionDriver:
+    return handler(offset=-1, log_id="")
+
+
+def void(it: DecisionDriver) -> list[tuple[str, str]]:
+    (read,) = it.sent(CommandsRead)
+    return [(name(each), each.subscriber_instance) for each in read.void]
+
+
+def name(command: CommandMessage) -> str:
+    return next(order for order in ("clear", "skip", "pause", "resume", "throttle") if getattr(command, order))
+
+
+@pytest.mark.proves("W11")
+def test_a_newcomer_obeys_nothing_that_was_given_to_the_instance_before_it() -> None:
+    it = newcomer()
+    given = [CLEAR, SKIP, PAUSE, LIMIT, {"verify": VerifyCommand()}]
+    found(it, *(command(at, instance="former", **order) for at, order in enumerate(given, start=5)), command(19, "x"))
+    assert heard(it) == []
+    assert void(it) == [("clear", "former"), ("pause", "former"), ("throttle", "former")]
+
+
+def test_what_comes_for_the_former_instance_once_all_is_read_is_passed_on_to_be_refused() -> None:
+    it = newcomer()
+    found(it, command(19, instance="former", **CLEAR))
+    found(it, command(20, instance="former", **CLEAR), command(21, "edge-2", instance="former"))
+    assert heard(it) == [20]
+
+
+def test_a_newcomer_remembers_how_much_was_given_before_it() -> None:
+    it = newcomer()
+    found(it, command(6, instance="former", time_ns=7), command(19, "edge-2", time_ns=9))
+    (passed,) = it.sent(CommandPassedOver)
+    assert (passed.log_id, passed.offset, passed.time_ns, passed.reason) == (COMMANDS, 19, 9, "")
+    empty = newcomer()
+    empty.done(ReadLog, LogRead(COMMANDS, (), 20))
+    assert [(each.offset, each.time_ns) for each in empty.sent(CommandPassedOver)] == [(19, 0)]
+    known = handler(offset=4)
+    found(known, command(19))
+    assert known.sent(CommandPassedOver) == []
+
+
+@pytest.mark.parametrize(
+    ("orders", "obeyed", "others"),
+    [
+        ([("", PAUSE), ("", LIMIT)], [5, 6], []),
+        ([("", CLEAR), ("", SKIP), ("", {"retry": RetryCommand()})], [], ["clear"]),
+        ([("", PAUSE), ("", RESUME), ("", LIMIT), ("", NO_LIMIT)], [], []),
+        ([("", PAUSE), ("former", LIMIT)], [], ["pause", "throttle"]),
+        ([("", PAUSE), ("former", RESUME)], [], []),
+        ([("former", PAUSE), ("", LIMIT)], [6], ["pause"]),
+    ],
+    ids=["first", "no clear", "taken back", "somebody came", "and resumed", "after a former one"],
+)
+def test_a_newcomer_obeys_the_pause_and_the_limit_that_were_given_to_whoever_comes_first(
+    orders: list[tuple[str, dict[str, Any]]], obeyed: list[int], others: list[str]
+) -> None:
+    it = newcomer()
+    found(it, *(command(at, instance=to, **order) for at, (to, order) in enumerate(orders, start=5)), command(19, "x"))
+    assert heard(it) == obeyed
+    assert [kind for kind, _ in void(it)] == others
+
+
+def test_one_that_has_heard_commands_before_leaves_those_to_another_and_takes_those_to_nobody_by_name() -> None:
+    it = handler()
+    found(it, command(5, instance="other", **PAUSE), command(6, instance="", **RESUME), command(19, "x"))
+    assert heard(it) == [6]
+    assert void(it) == [("pause", "other")]
+
+
+def test_a_command_to_this_instance_shows_that_its_author_knows_of_it() -> None:
+    it = handler()
+    found(it, command(5, instance="other", **PAUSE), command(6, **LIMIT), command(19, "x"))
+    assert void(it) == []
 
 
 def test_it_says_once_when_every_command_there_was_is_passed_on() -> None:

@@ -438,3 +438,16 @@ def test_a_package_that_was_given_up_is_dismissed_by_a_skip_whoever_is_editable(
     assert [status for status, _ in mine] == [Status.REMOVED_FAILED, Status.REMOVED]
     assert mine[1][1] == "dismissed by ann: because"
     assert it.report().cleared == 0
+
+
+# What a stranger wrote on the log.
+
+
+@pytest.mark.parametrize("offset", [-1, -2, -(1 << 62)])
+def test_a_command_about_an_offset_below_0_is_refused_whatever_it_commands(offset: int) -> None:
+    it = stuck()
+    orders = [clear(offset, at=5), command(6, **skip(offset))]
+    orders += [command(7, **retry(offset))] if offset != -1 else []  # which means the head
+    stored = obey(it, *orders)[-1]
+    assert (stored.paused_by, stored.clears, stored.offset) == ("", (), 9)
+    assert set(told(it).values()) == {(False, 0, f"there is no offset {offset}; the first is 0")}

@@ -62,9 +62,10 @@ async def raised(world: World, effect: Perform) -> CallboardError:
 
 def test_opening_removes_what_a_killed_importer_was_downloading(tmp_path: Path) -> None:
     async def scenario(world: World) -> None:
-        (world.spool / "package-left").mkdir(parents=True)
+        left = world.spool.with_name("spool-left")
+        (left / "package-left").mkdir(parents=True)
         assert await world.perform(OpenRepository()) is None
-        assert not world.spool.exists()
+        assert not left.exists()
         await world.perform(SaveLedger(LEDGER))
         assert await world.perform(OpenRepository()) == LEDGER
 
@@ -73,18 +74,19 @@ def test_opening_removes_what_a_killed_importer_was_downloading(tmp_path: Path) 
 
 def test_a_world_that_never_opened_the_repository_leaves_the_spool_to_the_one_that_did(tmp_path: Path) -> None:
     async def scenario(world: World) -> None:
-        (world.spool / "package-of-the-importer").mkdir(parents=True)
+        (tmp_path / "spool-1" / "package-of-the-importer").mkdir(parents=True)
         await world.log.ensure("t")
         await world.perform(FindBounds("t"))
 
     run(tmp_path, scenario)
-    assert (tmp_path / "spool" / "package-of-the-importer").exists()
+    assert (tmp_path / "spool-1" / "package-of-the-importer").exists()
 
 
 def test_a_spool_that_cannot_be_made_is_an_unavailable_repository(tmp_path: Path) -> None:
     async def scenario(world: World) -> None:
         await world.perform(OpenRepository())
-        (tmp_path / "spool").write_text("a file")
+        world._spool = tmp_path / "file" / "spool"
+        (tmp_path / "file").write_text("a file")
         error = await raised(world, importing(paths=("/a",), content_ref="0" * 64, content_digest="0" * 64))
         assert isinstance(error, RepositoryUnavailable)
         assert "spool" in str(error)

@@ -1,18 +1,18 @@
 """What ``callboard doctor`` wants to know of a SQLite log: its folder, and who keeps others from appending."""
 
+import os
 import time
 from collections.abc import Callable, Sequence
 from pathlib import Path
 
 from callboard.backends.examination import Finding, problem
+from callboard.backends.file_locks import lock_holders
 from callboard.backends.folder_examination import examine_place
 from callboard.backends.logs.sqlite.schema import Files
 
 LOOKS = 10
 LOOK_S = 0.1
 """A turn takes milliseconds. Who has it whenever we look, for a second, is stopped or does not give it back."""
-
-_LOCKS = Path("/proc/locks")
 
 
 def examine(folder: Path, topics: Sequence[str]) -> list[Finding]:
@@ -33,8 +33,8 @@ def _keepers(locks: dict[str, Path], sleep: Callable[[float], None]) -> dict[str
     """The processes that had the lock of a topic at every look."""
     kept: dict[str, int] = {}
     for look in range(LOOKS):
-        holders = _holders()
-        now = {topic: holders[inode] for topic, path in locks.items() if (inode := _inode(path)) in holders}
+        holders = lock_holders()
+        now = {topic: holders[file] for topic, path in locks.items() if (file := _file(path)) in holders}
         kept = now if not look else {topic: process for topic, process in kept.items() if now.get(topic) == process}
         if not kept:
             break
@@ -42,18 +42,9 @@ def _keepers(locks: dict[str, Path], sleep: Callable[[float], None]) -> dict[str
     return kept
 
 
-def _holders() -> dict[int, int]:
-    """Who has which file locked, by inode; as the kernel tells it, of this host alone."""
+def _file(path: Path) -> tuple[int, int, int]:
     try:
-        lines = _LOCKS.read_text().splitlines()
+        status = path.stat()
     except OSError:
-        return {}  # not everywhere may one look
-    rows = (line.split() for line in lines if " FLOCK " in line and "->" not in line)
-    return {int(row[5].rpartition(":")[2]): int(row[4]) for row in rows}
-
-
-def _inode(path: Path) -> int:
-    try:
-        return path.stat().st_ino
-    except OSError:
-        return -1
+        return -1, -1, -1
+    return os.major(status.st_dev), os.minor(status.st_dev), status.st_ino

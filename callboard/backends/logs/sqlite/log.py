@@ -159,6 +159,10 @@ class SqliteLog:
             return self._topics[topic]
         if not is_topic_name(topic):
             raise missing(topic)
+        # To its end whoever is cancelled: the files that a thread has opened by then are to be closed one day.
+        return await asyncio.shield(asyncio.create_task(self._opened(topic)))
+
+    async def _opened(self, topic: str) -> Topic:
         async with self._opening:
             self._check_open()
             if topic not in self._topics:

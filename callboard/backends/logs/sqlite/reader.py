@@ -7,7 +7,7 @@ from contextlib import contextmanager
 
 from callboard.backends.log import Bounds, Retention
 from callboard.backends.logs.limits import closed
-from callboard.backends.logs.sqlite.bell import Bell
+from callboard.backends.logs.sqlite.bell import Bell, remembered
 from callboard.backends.logs.sqlite.failure import explained
 from callboard.backends.logs.sqlite.restore import keys
 from callboard.backends.logs.sqlite.retention import lowest_staying
@@ -15,6 +15,7 @@ from callboard.backends.logs.sqlite.schema import (
     Files,
     identity,
     inode,
+    lineage,
     newest_given,
     open_readable,
     prepare,
@@ -99,9 +100,9 @@ class Reader:
         return Bounds(end if first is None else first, end)
 
     def _open(self) -> sqlite3.Connection:
-        given = self._bell.newest()  # before the look: commits come before rings
+        heard = self._bell.heard()  # before the look: commits come before rings
         db = open_readable(self._files)
-        if newest_given(db) < given:  # an older copy was put back
+        if newest_given(db) < remembered(heard, lineage(db)):  # an older copy was put back
             db.close()
             prepare(self._files)
             db = open_readable(self._files)

@@ -1,12 +1,15 @@
 """The file of a topic: what is in it, how it is created, opened and recognised."""
 
 import os
+import secrets
 import sqlite3
 from pathlib import Path
 from typing import NamedTuple
 
+from callboard.backends.access import PRIVATE_FOLDER, share, shared_mode
+from callboard.backends.disk import sync_folder
 from callboard.backends.logs.limits import missing
-from callboard.backends.logs.sqlite.bell import Bell
+from callboard.backends.logs.sqlite.bell import Bell, remembered
 from callboard.backends.logs.sqlite.turn import Turn
 from callboard.errors import ConfigError, LogReplaced, LogUnavailable, SchemaTooNew, TopicMissing
 
@@ -51,10 +54,13 @@ class Files(NamedTuple):
 
 def prepare(files: Files) -> None:
     """Create the topic, or make sure that this version can use it, in a turn of its own."""
-    files.database.parent.mkdir(parents=True, exist_ok=True)
+    folder = files.database.parent
+    folder.mkdir(mode=PRIVATE_FOLDER, parents=True, exist_ok=True)
     bell, turn = Bell(files.bell), Turn(files.lock)
     try:
         with turn:
+            for end in ("", "-wal", "-shm"):
+                share(files.database.with_name(files.database.name + end), shared_mode(folder))
             open_writable(files, bell, create=True).close()
     finally:
         turn.close()
@@ -69,9 +75,9 @@ def open_writable(files: Files, bell: Bell, *, create: bool = False) -> sqlite3.
     emptied.
     """
     if create and _is_new(files):
-        if files.database.exists() and bell.newest():  # not created just now: somebody cut it off
+        if files.database.exists() and (newest := remembered(bell.heard(), None)):  # somebody cut it off
             raise LogUnavailable(
-                f"{files.database} is empty although it had records up to offset {bell.newest()}; stop the board and "
+                f"{files.database} is empty although it had records up to offset {newest}; stop the board and "
                 "restore a copy, or remove the file to begin anew without what was in it"
             )
         _create(files)
@@ -80,8 +86,9 @@ def open_writable(files: Files, bell: Bell, *, create: bool = False) -> sqlite3.
     try:
         for pragma in PRAGMAS:
             db.execute(f"PRAGMA {pragma}").fetchall()
-        if newest_given(db) < bell.newest() or not identity(db):
-            _renew(db, bell.newest())
+        newest = remembered(bell.heard(), lineage(db) if identity(db) else None)
+        if newest_given(db) < newest or not identity(db):
+            _renew(db, newest)
     except BaseException:
         db.close()
         raise
@@ -134,6 +141,11 @@ def newest_given(db: sqlite3.Connection) -> int:
 def identity(db: sqlite3.Connection) -> str:
     """The random name of this incarnation."""
     return str(db.execute("SELECT identity FROM incarnation").fetchone()[0])
+
+
+def lineage(db: sqlite3.Connection) -> int:
+    """A random number that a file has from its creation on, and its copies too."""
+    return int(db.execute("PRAGMA application_id").fetchone()[0])
 
 
 def inode(files: Files) -> tuple[int, int]:
@@ -190,9 +202,12 @@ def _roll_back(files: Files) -> None:
 
 
 def _create(files: Files) -> None:
-    db = _connect(files.database, "rwc")
+    folder = files.database.parent
+    os.close(os.open(files.database, os.O_WRONLY | os.O_CREAT | os.O_CLOEXEC, 0o600))
+    share(files.database, shared_mode(folder))  # SQLite gives the same mode to the files that it makes beside it
+    db = _connect(files.database, "rw")
     try:
-        for pragma in _CREATION:
+        for pragma in (*_CREATION, f"application_id={secrets.randbits(31)}"):
             db.execute(f"PRAGMA {pragma}").fetchall()
         db.execute("BEGIN IMMEDIATE")
         for statement in _SCHEMA:
@@ -200,11 +215,7 @@ def _create(files: Files) -> None:
         db.execute("COMMIT")
     finally:
         db.close()
-    folder = os.open(files.database.parent, os.O_RDONLY | os.O_CLOEXEC)
-    try:
-        os.fsync(folder)  # so that the files themselves outlive a loss of power
-    finally:
-        os.close(folder)
+    sync_folder(folder)  # so that the files themselves outlive a loss of power
 
 
 def _renew(db: sqlite3.Connection, above: int) -> None:

@@ -5,36 +5,49 @@ the kernel instead of sleeping in SQLite's busy handler, which starves some of t
 checkpoint can overlap a commit (which corrupts the file in SQLite 3.7.0 to 3.51.2).
 """
 
-import fcntl
 import os
 import weakref
 from pathlib import Path
 from types import TracebackType
 
+from callboard.backends.access import open_shared, writers_mode
+from callboard.backends.file_locks import QueuedLock, kept_by
+from callboard.errors import LogUnavailable
+
+
+class NoTurn(LogUnavailable):
+    """Somebody keeps the turn. Nothing was written."""
+
 
 class Turn:
     """The lock, as a context manager: entering waits for its turn. For one thread at a time.
 
-    The kernel lets go of it when the process dies. A *stopped* holder blocks everyone: there is no lease.
+    The kernel lets go of it when the process dies. A *stopped* holder blocks everyone: there is no lease. Who waits
+    for it is told after ``WAIT_S``, by ``NoTurn``, which names the process.
     """
 
     def __init__(self, path: Path) -> None:
-        self._fd = os.open(path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o666)  # never unlink this file
+        self._path = path
+        self._fd = open_shared(path, writers_mode(path.parent))  # never unlink this file
+        self._lock = QueuedLock(self._fd)
         _open_turns.add(self)
 
     def __enter__(self) -> None:
-        fcntl.flock(self._fd, fcntl.LOCK_EX)
+        if not self._lock.acquire():
+            raise NoTurn(f"{kept_by(self._fd, self._path)}. Nothing was written; then try again")
 
     def __exit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
-        fcntl.flock(self._fd, fcntl.LOCK_UN)
+        self._lock.release()
 
     def close(self) -> None:
         """Close the lock file; idempotent."""
-        fd, self._fd = self._fd, -1
-        if fd >= 0:
-            os.close(fd)
+        self._lock.close()
+
+    def leave_to_the_parent(self) -> None:
+        """Close the lock file in a forked child."""
+        self._lock.leave_to_the_parent()
 
 
 _open_turns: weakref.WeakSet[Turn] = weakref.WeakSet()
@@ -42,7 +55,7 @@ _open_turns: weakref.WeakSet[Turn] = weakref.WeakSet()
 
 def _leave_to_the_parent() -> None:
     for turn in list(_open_turns):
-        turn.close()
+        turn.leave_to_the_parent()
 
 
 # A forked child shares the lock: were the parent killed in its turn, the child would hold it on.

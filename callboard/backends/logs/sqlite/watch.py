@@ -21,7 +21,7 @@ class Watch:
 
     def __init__(self, loop: asyncio.AbstractEventLoop) -> None:
         self._loop = loop
-        self._heard: dict[Path, int] = {}
+        self._heard: dict[Path, bytes] = {}
         self._wake_ups: dict[Path, list[tuple[Bell, WakeUp]]] = {}
         self._paths: dict[int, Path] = {}
         self._inotify = _Inotify.open()
@@ -38,7 +38,7 @@ class Watch:
             self._paths[number] = bell.path
             if number < 0 and self._poll is None:  # beyond fs.inotify.max_user_watches
                 self._on_poll()
-        self._heard[bell.path] = bell.newest()
+        self._heard[bell.path] = bell.heard()
         self._wake_ups.setdefault(bell.path, []).append((bell, wake_up))
 
     def remove(self, bell: Bell, wake_up: WakeUp) -> None:
@@ -59,8 +59,8 @@ class Watch:
 
     def _on_poll(self) -> None:
         for path, pairs in self._wake_ups.items():
-            if (newest := pairs[0][0].newest()) != self._heard[path]:
-                self._heard[path] = newest
+            if (heard := pairs[0][0].heard()) != self._heard[path]:
+                self._heard[path] = heard
                 for _, wake_up in pairs:
                     wake_up.ring()
         self._poll = self._loop.call_later(POLL_S, self._on_poll)

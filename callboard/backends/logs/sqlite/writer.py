@@ -10,8 +10,8 @@ from typing import Any, NamedTuple, TypeVar
 
 from callboard.backends.logs.sqlite.bell import Bell
 from callboard.backends.logs.sqlite.failure import UNKNOWN_OUTCOME, explained
-from callboard.backends.logs.sqlite.schema import Files, inode, newest_given, open_writable, replaced
-from callboard.backends.logs.sqlite.turn import Turn
+from callboard.backends.logs.sqlite.schema import Files, inode, lineage, newest_given, open_writable, replaced
+from callboard.backends.logs.sqlite.turn import NoTurn, Turn
 
 GROUP_BYTES = 4 << 20
 """A group commit takes in no more after this."""
@@ -37,7 +37,7 @@ class Writer:
         self._files, self._bell = files, bell
         self._turn = Turn(files.lock)
         self._db: sqlite3.Connection | None = None
-        self._inode = (0, 0)
+        self._inode, self._lineage = (0, 0), 0
         self._inbox: SimpleQueue[Work | None] = SimpleQueue()
         self._thread = threading.Thread(target=self._run, name=f"callboard-log-{files.topic}", daemon=True)
         self._thread.start()
@@ -65,14 +65,19 @@ class Writer:
                 with explained(self._files.database, UNKNOWN_OUTCOME), self._turn:
                     open_ended = self._gather(group)
                     results, newest = self._commit(group)
+            except NoTurn as error:
+                open_ended = self._gather(group)  # the next would wait as long again, to be told the same
+                _settle(group, [error] * len(group))
             except Exception as error:  # noqa: BLE001 - belongs to those who wait, whatever it is
                 _settle(group, [error] * len(group))
             else:
                 _settle(group, results)
                 with suppress(OSError):  # the disk may just have become full; who waits looks without a ring, too
-                    self._bell.ring(newest)  # after the turn and the answers: the woken take the processor
-        with self._turn:
+                    # After the turn and the answers: the woken take the processor.
+                    self._bell.ring(newest, self._lineage)
+        with suppress(NoTurn), self._turn:
             self._drop()
+        self._drop()  # out of turn: who keeps it has the file open, so that nothing is tidied up now
 
     def _gather(self, group: list[Work]) -> bool:
         """Take in what came while waiting for the turn; False if the writer is to close after this group."""
@@ -93,6 +98,7 @@ class Writer:
         try:
             if self._db is None:
                 self._db, self._inode = open_writable(self._files, self._bell), inode(self._files)
+                self._lineage = lineage(self._db)
             if inode(self._files) != self._inode:
                 raise replaced(self._files)
             self._db.execute("BEGIN IMMEDIATE")

@@ -8,10 +8,10 @@ import os
 import stat
 from collections.abc import Iterator
 from dataclasses import dataclass, field
-from pathlib import Path
 from typing import NamedTuple
 
-from callboard.backends.paths import RESERVED, child_of, parent_of, with_parents
+from callboard.backends.paths import child_of, parent_of, with_parents
+from callboard.backends.repositories.descent import Descent
 from callboard.backends.repository import MISSING_FOLDER_MODE, EntryKind
 from callboard.errors import PackageRefused, RepositoryUnavailable
 
@@ -46,11 +46,11 @@ class _Node:
 
 
 class Plan:
-    """The operations so far, over what is on disk below ``root``. Only reads the disk; raises ``OSError``."""
+    """The operations so far, over what is on disk. Only reads the disk; raises ``OSError``."""
 
-    def __init__(self, root: Path) -> None:
-        self._root = root
-        status = root.stat()
+    def __init__(self, tree: Descent) -> None:
+        self._tree = tree
+        status = tree.status("/")
         self._device = status.st_dev
         self._top = _folder_on_disk(status)
 
@@ -147,14 +147,14 @@ class Plan:
         if node.fresh:
             return None
         try:
-            status = (self._root / path[1:] / name).lstat()
+            status = self._tree.status(child_of(path, name))
         except FileNotFoundError:
             return None
         if not stat.S_ISDIR(status.st_mode):
             return _Node(EntryKind.FILE)
         if status.st_dev != self._device:
             raise RepositoryUnavailable(
-                f"{self._root}{child_of(path, name)} is on another file system, so content cannot be moved "
+                f"{self._tree.root}{child_of(path, name)} is on another file system, so content cannot be moved "
                 "there in one step; unmount it, or make it the root of a repository of its own"
             )
         return _folder_on_disk(status)
@@ -162,27 +162,21 @@ class Plan:
     def _children(self, node: _Node, path: str) -> Iterator[tuple[str, _Node]]:
         names = set(node.children)
         if not node.fresh:
-            names.update(names_on_disk(self._root, self._root / path[1:]))
+            names.update(self._tree.names(path))
         for name in names:
             child = self._child(node, path, name)
             if child is not None:
                 yield name, child
 
     def _check_length(self, path: str) -> None:
-        if len(os.fsencode(self._root)) + len(path.encode()) > WHOLE_PATH_BYTES_MAX:
-            raise PackageRefused(f"{path[:80]}... below {self._root} is too long; use a shorter root")
+        if len(os.fsencode(self._tree.root)) + len(path.encode()) > WHOLE_PATH_BYTES_MAX:
+            raise PackageRefused(f"{path[:80]}... below {self._tree.root} is too long; use a shorter root")
 
     def _check_writable(self, path: str) -> None:
         """Of a folder of this user the mode can be changed; any other must be writable as it is."""
-        folder = self._root / path[1:]
-        if not os.access(folder, os.W_OK | os.X_OK):
+        if not self._tree.may_write(path):
+            folder = self._tree.root / path[1:]
             raise RepositoryUnavailable(f"{folder} is not writable; give this user write permission")
-
-
-def names_on_disk(root: Path, folder: Path) -> list[str]:
-    """The names in a folder, without the repository's own at the top."""
-    names = os.listdir(folder)  # noqa: PTH208 - names, not paths
-    return [name for name in names if name != RESERVED] if folder == root else names
 
 
 def _folder_on_disk(status: os.stat_result) -> _Node:

@@ -11,17 +11,19 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from callboard.backends.disk import write_all
+from callboard.backends.paths import check_path
 from callboard.backends.repositories.folder.plan import Step
 from callboard.backends.repository import EntryKind
-from callboard.errors import SchemaTooNew
+from callboard.errors import RequestRefused, SchemaTooNew
 
 FORMAT = 1
 """Raised with every change that an older version would misread."""
 
 _STEPS_A_WRITE = 500
 
-_SENSELESS = (ValueError, KeyError, TypeError, OverflowError, RecursionError)
-"""What comes of reading as JSON, and as numbers, what is neither; the last two from 1e999 and a million brackets."""
+_SENSELESS = (ValueError, KeyError, TypeError, AttributeError, OverflowError, RecursionError, RequestRefused)
+"""What comes of reading as JSON, numbers and paths what is not; overflows and recursion from 1e999 and a million
+brackets."""
 
 
 class Torn(Exception):
@@ -38,10 +40,10 @@ class Record:
     steps: Sequence[Step] = ()
 
 
-def write_record(path: Path, record: Record, durable: bool) -> None:
-    """Write the record over what the file holds. Raises ``OSError``."""
+def write_record(path: Path, record: Record, durable: bool, folder: int | None = None) -> None:
+    """Write the record over what the file holds. ``folder`` is a descriptor of the one it is in. Raises ``OSError``."""
     # Cut at the end, not emptied at the start: the file system then need not find room for it again.
-    descriptor = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_CLOEXEC, 0o600)
+    descriptor = _opened(path, os.O_WRONLY | os.O_CREAT, folder)
     try:
         digest = hashlib.sha256()
 
@@ -63,17 +65,19 @@ def write_record(path: Path, record: Record, durable: bool) -> None:
         os.close(descriptor)
 
 
-def read_record(path: Path) -> Record | None:
-    """The record in the file; None if there is no file.
+def read_record(path: Path, folder: int | None = None) -> Record | None:
+    """The record in the file; None if there is no file. ``folder`` is a descriptor of the one it is in.
 
     Raises:
         Torn: the file is incomplete or was altered.
         SchemaTooNew: a newer version wrote it.
     """
     try:
-        data = path.read_bytes()
+        descriptor = _opened(path, os.O_RDONLY, folder)
     except FileNotFoundError:
         return None
+    with open(descriptor, "rb") as file:  # noqa: PTH123 - a descriptor, not a path
+        data = file.read()
     head, _, rest = data.partition(b"\n")
     try:
         header = json.loads(head)
@@ -92,6 +96,20 @@ def read_record(path: Path) -> Record | None:
         raise Torn from None
 
 
+def _opened(path: Path, flags: int, folder: int | None) -> int:
+    """The file itself: a link is not followed, and a pipe not waited for."""
+    try:
+        flags |= os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC
+        return os.open(path if folder is None else path.name, flags, 0o600, dir_fd=folder)
+    except OSError as error:
+        error.filename = str(path)
+        raise
+
+
 def _step(line: bytes) -> Step:
+    """A step that ``plan`` could have made: none leads out of the root or the stage, or sets more than a mode."""
     path, kind, mode, content, fresh, touched = json.loads(line)
-    return Step(path, None if kind is None else EntryKind(kind), mode, content, fresh, touched)
+    step = Step(check_path(path), None if kind is None else EntryKind(kind), mode, content, fresh, touched)
+    if not 0 <= step.mode <= 0o777 or (step.kind is EntryKind.FILE and not step.content.isdecimal()):
+        raise ValueError(line)
+    return step

@@ -7,11 +7,12 @@ from callboard.backends.postgres import asyncpg
 from callboard.backends.postgres.blocking import BlockingConnection
 from callboard.backends.postgres.migration import check_schema
 from callboard.backends.postgres.server import Connection, Server
+from callboard.backends.repositories.occupation import refuse_content
 from callboard.backends.repositories.operation_check import check_operation
 from callboard.backends.repositories.postgres.content import PostgresContent
 from callboard.backends.repositories.postgres.source import PostgresSource
 from callboard.backends.repository import Entry, Operation
-from callboard.errors import ConfigError, RepositoryBusy, RepositoryUnavailable
+from callboard.errors import ConfigError, RepositoryBusy, RepositoryOccupied, RepositoryUnavailable
 
 _LOCK = "SELECT pg_advisory_lock(1128419909, $1)"  # CBRE: of callboard's repositories in this database
 
@@ -42,7 +43,7 @@ class PostgresStore:
         """Read the content as of the last apply; works without ``open``."""
         return self._source.entries(path, deep)
 
-    def open(self) -> bytes:
+    def open(self, occupied: bool = False) -> bytes:
         """Take the lock unless this object has it, and return the ledger."""
         if self._connection is None or self._connection.is_closed:
             self.close()
@@ -53,7 +54,14 @@ class PostgresStore:
                 connection.close()
                 raise
             self._connection = connection
-        return bytes(self._connection.value("SELECT ledger FROM repositories WHERE id = $1", self._id))
+        ledger = bytes(self._connection.value("SELECT ledger FROM repositories WHERE id = $1", self._id))
+        if not ledger and not occupied:
+            try:
+                refuse_content(f"repository {self._server.repository!r} of {self._server.name}", self._source)
+            except RepositoryOccupied:
+                self.close()
+                raise
+        return ledger
 
     def apply(self, operations: Iterable[Operation], ledger: bytes) -> None:
         """One transaction; the commit is where the new state begins to hold."""

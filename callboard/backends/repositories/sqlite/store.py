@@ -3,21 +3,25 @@
 import os
 import sqlite3
 from collections.abc import Iterable, Iterator
-from contextlib import contextmanager
+from contextlib import closing, contextmanager
 from pathlib import Path
 
 from callboard.backends.disk import disk_errors, take_lock
+from callboard.backends.repositories.occupation import refuse_content
 from callboard.backends.repositories.operation_check import check_operation
 from callboard.backends.repositories.sqlite.content import SqliteContent
 from callboard.backends.repositories.sqlite.source import SqliteSource
 from callboard.backends.repository import Entry, Operation
-from callboard.errors import RepositoryUnavailable, SchemaTooNew
+from callboard.errors import RepositoryOccupied, RepositoryUnavailable, SchemaTooNew
 
 FORMAT = 1
 """``PRAGMA user_version``: raised with every change that an older version would misread."""
 
 APPLICATION_ID = 0x43424F41
 """``PRAGMA application_id``, the letters CBOA: tells a repository from another program's file."""
+
+MAGIC, HEADER_BYTES = b"SQLite format 3\0", 100
+"""What every SQLite file begins with, and how long its header is."""
 
 WAL_KEPT_BYTES = 64 << 20
 """The write-ahead log is cut to this size after a larger transaction."""
@@ -54,7 +58,7 @@ class SqliteStore:
     """See ``callboard.backends.repository.Repository`` for what each method does and raises."""
 
     def __init__(self, path: Path) -> None:
-        self._path = path.absolute()
+        self._path = path.resolve()  # SQLite, too, names what belongs to a file by where links to it lead
         self._source = SqliteSource(self._path)
         self._lock: int | None = None
         self._connection: sqlite3.Connection | None = None
@@ -63,16 +67,23 @@ class SqliteStore:
         """Read the content as of the last apply; works without ``open``."""
         return self._source.entries(path, deep)
 
-    def open(self) -> bytes:
+    def open(self, occupied: bool = False) -> bytes:
         """Take the lock unless this object has it, and return the ledger."""
         with self._own_errors():
             if self._lock is None:
+                self._refuse_strangers()  # before anything is made beside it
                 self._path.parent.mkdir(parents=True, exist_ok=True)
                 self._lock = take_lock(self._path.with_name(self._path.name + ".lock"), self._path)
             self._disconnect()
             self._connection = self._connect()
             (ledger,) = self._connection.execute("SELECT content FROM ledger").fetchone()
-            return bytes(ledger)
+        if not ledger and not occupied:
+            try:
+                refuse_content(str(self._path), self._source)
+            except RepositoryOccupied:
+                self.close()
+                raise
+        return bytes(ledger)
 
     def apply(self, operations: Iterable[Operation], ledger: bytes) -> None:
         """One transaction; the commit is where the new state begins to hold."""
@@ -118,6 +129,37 @@ class SqliteStore:
                 connection.execute("ROLLBACK")
             raise
 
+    def _refuse_strangers(self) -> None:
+        """Raise if there is a file that is no SQLite database, or that of another program, or has a second name."""
+        if self._path.exists() and not (self._path.is_file() or self._path.is_dir()):  # to open a pipe may never end
+            raise RepositoryOccupied(f"{self._path} is a pipe, a socket or a device, not a file; choose another place")
+        try:
+            with self._path.open("rb") as file:
+                if (names := os.fstat(file.fileno()).st_nlink) > 1:
+                    # Lock and write-ahead log go by the name: by another one, both would be passed over.
+                    raise RepositoryUnavailable(
+                        f"{self._path} has {names} names, and is a repository by one only; find the others "
+                        f"(find -samefile {self._path}) and remove them, then try again"
+                    )
+                header = file.read(HEADER_BYTES)
+        except FileNotFoundError:
+            return
+        if not header:
+            return
+        ours = int.from_bytes(header[68:72], "big") == APPLICATION_ID
+        if not header.startswith(MAGIC) or not (ours or self._is_blank()):
+            raise RepositoryOccupied(
+                f"{self._path} is not a repository of callboard but something else's file, and is left as it is; "
+                "choose another file, or if it was one, restore it from a backup"
+            )
+
+    def _is_blank(self) -> bool:
+        """Whether there is no table in the file; one that callboard is making has its mark when it has its tables."""
+        uri = self._path.as_uri() + "?immutable=1"  # leaves no file beside it
+        with closing(sqlite3.connect(uri, uri=True)) as connection:
+            (tables,) = connection.execute("SELECT count(*) FROM sqlite_master").fetchone()
+        return not tables
+
     def _connected(self) -> sqlite3.Connection:
         if self._connection is None:
             raise RepositoryUnavailable(f"{self._path} is not open; call open() first")
@@ -137,8 +179,8 @@ class SqliteStore:
             (version,) = connection.execute("PRAGMA user_version").fetchone()
             (application,) = connection.execute("PRAGMA application_id").fetchone()
             (tables,) = connection.execute("SELECT count(*) FROM sqlite_master").fetchone()
-            if tables and application != APPLICATION_ID:
-                raise RepositoryUnavailable(f"{self._path} belongs to another program; choose another file")
+            if tables and application != APPLICATION_ID:  # in a write-ahead log that has not reached the file
+                raise RepositoryOccupied(f"{self._path} belongs to another program; choose another file")
             if version > FORMAT:
                 raise SchemaTooNew(
                     f"{self._path} has format {version} but this version knows {FORMAT}; upgrade callboard"

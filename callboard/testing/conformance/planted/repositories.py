@@ -64,16 +64,35 @@ class PrefersADraft(MemoryRepository):
         await super().save(ledger, durable)
         self._draft = b"" if durable else ledger
 
-    async def open(self) -> bytes:
-        return self._draft or await super().open()
+    async def open(self, occupied: bool = False) -> bytes:
+        return self._draft or await super().open(occupied)
 
 
 class TakesTwoHolders(MemoryRepository):
     """Lets two instances write."""
 
-    async def open(self) -> bytes:
+    async def open(self, occupied: bool = False) -> bytes:
         self.store.crash()
-        return await super().open()
+        return await super().open(occupied)
+
+
+class TakesWhatIsThere(MemoryRepository):
+    """Does not mind whose content it opens."""
+
+    async def open(self, occupied: bool = False) -> bytes:
+        return await super().open(occupied=True)
+
+
+class ClearsWhatIsThere(MemoryRepository):
+    """Refuses content without a ledger, and has removed it by then."""
+
+    async def open(self, occupied: bool = False) -> bytes:
+        try:
+            return await super().open(occupied)
+        except CallboardError:
+            if self.store.holder is None:
+                self.store.tree = {"/": self.tree["/"]}
+            raise
 
 
 class NeedsNoOpening(MemoryRepository):
@@ -185,7 +204,8 @@ class HidesAnEntry(_Exports):
 
 PLANTED = (
     ImportsOneByOne, MovesOnWithoutTheContent, ImportsWithoutMovingOn, LosesTheOutbox, PrefersADraft,
-    TakesTwoHolders, NeedsNoOpening, SwallowsErrors, TrustsTheDigests, TrustsTheSizes, ForgetsModes, DeletesNothing,
+    TakesTwoHolders, TakesWhatIsThere, ClearsWhatIsThere,
+    NeedsNoOpening, SwallowsErrors, TrustsTheDigests, TrustsTheSizes, ForgetsModes, DeletesNothing,
     PrunesNothing, PrunesWhatIsKept, ChangesWhatIsKept, ExportsBackwards, HidesAnEntry,
 )  # fmt: skip
 

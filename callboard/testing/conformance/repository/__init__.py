@@ -15,6 +15,7 @@ from callboard.testing.conformance.repository import (
     export,
     keep,
     ledger,
+    occupied,
     opening,
     prune,
     put,
@@ -25,7 +26,7 @@ from callboard.testing.conformance.verdict import verify
 
 Check = Callable[[RepositoryHarness], Awaitable[None]]
 
-_SUBJECTS = (opening, ledger, put, keep, replace, delete, prune, atomicity, export)
+_SUBJECTS = (opening, occupied, ledger, put, keep, replace, delete, prune, atomicity, export)
 
 ALL_CHECKS: tuple[Check, ...] = tuple(
     member for subject in _SUBJECTS for name, member in vars(subject).items() if name.startswith("check_")

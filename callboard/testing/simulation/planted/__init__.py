@@ -5,13 +5,14 @@ from contextlib import AbstractContextManager, contextmanager
 from dataclasses import dataclass
 from typing import Any
 
-from callboard.testing.simulation.planted import events, ledgers, names, packages, shells
+from callboard.testing.simulation.planted import commands, events, hooks, ledgers, names, packages, shells, shortening
 from callboard.testing.simulation.planted.patch import Patch
 
 SEEDS_MAX = 200
 """Within so many seeds every bug is found; see ``first_seed``."""
 
-BUGS: dict[str, Patch] = {bug.name: bug for module in (ledgers, packages, shells, names, events) for bug in module.BUGS}
+MODULES = (ledgers, packages, shells, names, events, hooks, commands, shortening)
+BUGS: dict[str, Patch] = {bug.name: bug for module in MODULES for bug in module.BUGS}
 
 
 @dataclass(frozen=True, slots=True)

@@ -5,6 +5,7 @@ from typing import Any
 
 from callboard.actors.effects import LogRead
 from callboard.actors.publisher import batch
+from callboard.actors.runtime.running_agent import RunningAgent
 from callboard.actors.runtime.shell import Shell
 from callboard.actors.world import AgentWorld
 from callboard.testing.simulation.planted.patch import Patch
@@ -64,10 +65,20 @@ def _no_keys(right: Any) -> Any:
     return new_record
 
 
+def _no_blame(right: Any) -> Any:  # noqa: ARG001  # a bug is made of the right thing
+    """A question is put again however often its actor crashes at it."""
+
+    def blame(self: RunningAgent, number: int, reason: str) -> None:
+        pass
+
+    return blame
+
+
 BUGS = (
     Patch("offsets are counted, not read", AgentWorld, "_read", _counts_records),
     Patch("the end of the log is asked for after the last look", AgentWorld, "_read", _end_last),
     Patch("nobody is told that a peer has started again", Shell, "_meet", _no_introductions),
     Patch("a wake-up loses a timer", Shell, "_wake", _no_more_timers),
+    Patch("a question is put again however often its actor crashes at it", RunningAgent, "_blame", _no_blame),
     Patch("packages are appended without their key", batch, "new_record", _no_keys),
 )

@@ -1,0 +1,108 @@
+"""A fold over a whole topic that knows which of its records are still needed."""
+
+from abc import ABC, abstractmethod
+from array import array
+from bisect import bisect_left
+from collections.abc import Iterable
+
+from callboard.actors.publisher.liveness import AppendTimes
+from callboard.backends.log import Log
+from callboard.errors import OffsetOutOfRange
+from callboard.messages.record import Record
+from callboard.messages.repeated import original_of
+
+READ_RECORDS = 250
+"""At once: some milliseconds of work, in which a service that embeds this does nothing else."""
+
+
+class TopicFold(ABC):
+    """Reads the topic from its first record, then what is new, and from its first again if it is another one."""
+
+    def __init__(self, topic: str) -> None:
+        self.topic = topic
+        self.log_id = ""
+        self.next = -1
+        """The end of what was read."""
+        self.problem = ""
+        """Why it cannot be told what is needed: a record of a newer version."""
+        self._first_read = 0
+        self._times = AppendTimes()
+        self._offsets = array("q")
+        self._times_ns = array("q")  # of the same records, never falling
+        self._repetitions: dict[int, int] = {}  # up to where was read for some, and the offset of the last of them
+
+    def start_over(self) -> None:
+        """Forget everything: it is another topic."""
+        self.next, self.problem, self._times = -1, "", AppendTimes()
+        self._offsets, self._times_ns = array("q"), array("q")
+        self._repetitions = {}
+
+    @abstractmethod
+    def fold(self, record: Record, seen_ns: int) -> None:
+        """Take in the next record, which was appended then."""
+
+    @abstractmethod
+    def needed(self) -> Iterable[int]:
+        """The offsets of the records that nothing later takes the place of."""
+
+    @abstractmethod
+    def needs(self, record: Record) -> bool:
+        """Whether this is one of them, now."""
+
+    async def catch_up(self, log: Log, now_ns: int) -> None:
+        """Take in what was appended since the last time."""
+        log_id = await log.identity(self.topic)
+        if log_id != self.log_id:
+            self.start_over()
+            self.log_id = log_id
+        first, end = await log.bounds(self.topic)
+        if self.next < first:
+            self.next = self._first_read = first
+        self._drop_below(first)
+        while self.next < end:
+            try:
+                found = await log.read(self.topic, self.next, READ_RECORDS)
+            except OffsetOutOfRange as error:  # trimmed meanwhile
+                if error.first <= self.next:
+                    raise
+                self.next = self._first_read = error.first
+                continue
+            for record in found:
+                self._take(record, now_ns)
+            self.next = found[-1].offset + 1 if found else end
+
+    def _drop_below(self, first: int) -> None:
+        gone = bisect_left(self._offsets, first)
+        del self._offsets[:gone], self._times_ns[:gone]
+        self._repetitions = {to: at for to, at in self._repetitions.items() if at >= first}
+
+    def _take(self, record: Record, now_ns: int) -> None:
+        seen_ns = self._times.take(record, now_ns)
+        self._offsets.append(record.offset)
+        self._times_ns.append(max(min(seen_ns, now_ns), self._times_ns[-1] if self._times_ns else 0))
+        if (original := original_of(record)) is not None:
+            self._repetitions[original.read_to] = record.offset
+        self.fold(record, seen_ns)
+
+    def older_than(self, age_s: float) -> int:
+        """The end of the records that were appended so long before the newest. It alone says what time it is: a clock
+        that is ahead must not make everything old.
+        """
+        number = bisect_left(self._times_ns, self._times_ns[-1] - round(age_s * 1e9)) if self._times_ns else 0
+        return self._offsets[number] if number < len(self._offsets) else self.next
+
+    def all_but(self, count: int) -> int:
+        """The end of the records but the newest so many."""
+        return self._offsets[-count] if 0 < count <= len(self._offsets) else (self.next if not count else -1)
+
+    def count_below(self, offset: int) -> int:
+        """How many records lie before it."""
+        return bisect_left(self._offsets, offset)
+
+    def last_cut(self, below: int) -> int:
+        """This offset, or the next one before it where the topic may begin: whoever reads from there on sees with a
+        repeated record what is newer than it.
+        """
+        while within := [to for to, at in self._repetitions.items() if to < below <= at]:
+            below = min(within)
+        return below

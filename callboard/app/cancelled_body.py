@@ -1,0 +1,33 @@
+"""The body of an ``async with`` that is cancelled when the agent it relies on ends."""
+
+import asyncio
+
+from callboard.actors.agent import Agent
+from callboard.errors import CallboardError
+
+
+class CancelledBody:
+    """Cancels the task that made it when the agent ends with an error, as ``asyncio.timeout`` does at its time."""
+
+    def __init__(self, agent: Agent) -> None:
+        task = asyncio.current_task()
+        assert task is not None, "the body of an `async with` runs in a task"
+        self._task, self._asked_before = task, task.cancelling()
+        self._problem: CallboardError | None = None
+        self._watch = asyncio.create_task(self._wait(agent))
+
+    def leave(self, error: BaseException | None) -> CallboardError | None:
+        """The body is over, with this error; what is to be raised instead, if anything."""
+        self._watch.cancel()
+        if self._problem is None:
+            return None
+        others_want_it = self._task.uncancel() > self._asked_before
+        was_cancelled = isinstance(error, asyncio.CancelledError) and not others_want_it
+        return self._problem if error is None or was_cancelled else None
+
+    async def _wait(self, agent: Agent) -> None:
+        try:
+            await agent.ended()
+        except CallboardError as problem:
+            self._problem = problem
+            self._task.cancel()

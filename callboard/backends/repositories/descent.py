@@ -1,0 +1,193 @@
+"""A tree of files, entered one folder at a time by descriptors, so that no link in it is ever followed.
+
+A path that is given to the kernel as a whole leads through whatever is there at that moment. Who may write in one
+folder of the tree can swap another folder for a link between any two calls, and lead them out of the tree. A
+descriptor stays with its folder, whatever becomes of the folder's name.
+"""
+
+import os
+from collections import OrderedDict
+from collections.abc import Callable
+from functools import wraps
+from pathlib import Path
+from types import TracebackType
+from typing import Concatenate, ParamSpec, Self, TypeVar
+
+from callboard.backends.paths import RESERVED, parent_of
+
+HELD_FOLDERS = 32
+"""Descriptors kept for the folders used last: enough for the way down most trees, few beside the limit of 1024."""
+
+ENTER = os.O_PATH | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC
+"""For a folder to look up names in. As with a path, this takes the right to search it, not to read it."""
+
+LIST = os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC
+"""For a folder to be read, synced, or given a mode."""
+
+P = ParamSpec("P")
+T = TypeVar("T")
+Method = Callable[Concatenate["Descent", str, P], T]
+
+
+def _named(method: Method[P, T]) -> Method[P, T]:
+    """Have an ``OSError`` name the whole path: the kernel was told a name only."""
+
+    @wraps(method)
+    def naming(self: "Descent", path: str, /, *args: P.args, **kwargs: P.kwargs) -> T:
+        try:
+            return method(self, path, *args, **kwargs)
+        except OSError as error:
+            error.filename = str(self.root / path[1:])
+            raise
+
+    return naming
+
+
+class Descent:
+    """The tree below a folder. Paths are those of content: ``/`` is the folder itself. For one thread at a time.
+
+    Every method raises ``OSError``; ``NotADirectoryError`` when something on the way is not, or no longer, a folder.
+
+    Args:
+        root: the folder, looked up once; it alone may be reached through links.
+    """
+
+    def __init__(self, root: Path) -> None:
+        self.root = root
+        self._top = os.open(root, os.O_PATH | os.O_DIRECTORY | os.O_CLOEXEC)
+        self._held: OrderedDict[str, int] = OrderedDict()
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self.close()
+
+    def close(self) -> None:
+        """Let go of every folder; idempotent."""
+        self.forget("/")
+        top, self._top = self._top, -1
+        if top >= 0:
+            os.close(top)
+
+    def forget(self, path: str) -> None:
+        """What was at the path, and below it, has gone: look again."""
+        below = path.rstrip("/") + "/"
+        for held in [held for held in self._held if held == path or held.startswith(below)]:
+            os.close(self._held.pop(held))
+
+    @_named
+    def folder(self, path: str) -> int:
+        """A descriptor to look up names in the folder with; good until other folders are asked for."""
+        if path in self._held:
+            self._held.move_to_end(path)
+            return self._held[path]
+        below = []
+        while path != "/" and path not in self._held:
+            below.append(path)
+            path = parent_of(path)
+        descriptor = self._top if path == "/" else self._held[path]
+        for path in reversed(below):
+            descriptor = os.open(path[path.rfind("/") + 1 :], ENTER, dir_fd=descriptor)
+            self._held[path] = descriptor
+            if len(self._held) > HELD_FOLDERS:
+                os.close(self._held.popitem(last=False)[1])
+        return descriptor
+
+    @_named
+    def status(self, path: str) -> os.stat_result:
+        """What is at the path; of a link, itself."""
+        if path == "/":
+            return os.fstat(self._top)
+        folder, name = self._at(path)
+        return os.stat(name, dir_fd=folder, follow_symlinks=False)
+
+    @_named
+    def names(self, path: str) -> list[str]:
+        """The names in a folder, in no order; at the top without the repository's own."""
+        descriptor = self.open_folder(path)
+        try:
+            names = os.listdir(descriptor)  # noqa: PTH208 - a descriptor, not a path
+        finally:
+            os.close(descriptor)
+        return [name for name in names if name != RESERVED] if path == "/" else names
+
+    @_named
+    def target(self, path: str) -> str:
+        """Where a link points to, as it is written there."""
+        folder, name = self._at(path)
+        return os.readlink(name, dir_fd=folder)
+
+    @_named
+    def open_file(self, path: str) -> int:
+        """A descriptor to read with; of a pipe without waiting for a writer."""
+        folder, name = self._at(path)
+        return os.open(name, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC, dir_fd=folder)
+
+    @_named
+    def open_folder(self, path: str) -> int:
+        """A descriptor to list or sync the folder, or to set its mode."""
+        return os.open(".", LIST, dir_fd=self.folder(path))
+
+    @_named
+    def make_folder(self, path: str, mode: int) -> bool:
+        """Whether a folder had to be made; a file or link in its place is removed first."""
+        try:
+            self.folder(path)
+        except FileNotFoundError:
+            pass
+        except NotADirectoryError:
+            self.unlink(path)
+        else:
+            return False
+        folder, name = self._at(path)
+        os.mkdir(name, mode, dir_fd=folder)
+        return True
+
+    @_named
+    def set_mode(self, path: str, mode: int) -> None:
+        """Set the nine permission bits of a folder and leave the others, such as set-group-id, as they are."""
+        descriptor = self.folder(path)
+        now = os.fstat(descriptor).st_mode & 0o7777
+        wanted = (now & ~0o777) | mode
+        if wanted != now:
+            # fchmod takes no descriptor of this kind, and another takes the right to read, which may be lacking.
+            os.chmod(f"/proc/self/fd/{descriptor}", wanted)  # noqa: PTH101 - no path of the tree
+
+    @_named
+    def may_read(self, path: str) -> bool:
+        """Whether this user may read the file."""
+        folder, name = self._at(path)
+        return os.access(name, os.R_OK, dir_fd=folder, effective_ids=True, follow_symlinks=False)
+
+    @_named
+    def may_write(self, path: str) -> bool:
+        """Whether this user may change names in the folder."""
+        return os.access(".", os.W_OK | os.X_OK, dir_fd=self.folder(path))
+
+    @_named
+    def place(self, path: str, name: str, folder: int) -> None:
+        """Rename what has this name in the other folder to the path, over what is there unless it is a folder."""
+        onto, new_name = self._at(path)
+        os.replace(name, new_name, src_dir_fd=folder, dst_dir_fd=onto)
+
+    @_named
+    def unlink(self, path: str) -> None:
+        """Remove a file or link; nothing there is fine."""
+        folder, name = self._at(path)
+        try:
+            os.unlink(name, dir_fd=folder)
+        except FileNotFoundError:
+            return
+
+    @_named
+    def remove_folder(self, path: str) -> None:
+        """Remove an empty folder."""
+        self.forget(path)
+        folder, name = self._at(path)
+        os.rmdir(name, dir_fd=folder)
+
+    def _at(self, path: str) -> tuple[int, str]:
+        return self.folder(parent_of(path)), path[path.rfind("/") + 1 :]

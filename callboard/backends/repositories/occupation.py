@@ -1,0 +1,32 @@
+"""What a repository says when it is to be opened over something that callboard did not put there."""
+
+from collections.abc import Collection, Iterable
+from itertools import islice
+
+from callboard.backends.repository import Source
+from callboard.errors import RepositoryOccupied
+
+NAMES_SHOWN = 3
+"""Enough to recognise whose folder it is."""
+
+
+def refusal(where: str, names: Iterable[str]) -> RepositoryOccupied:
+    """The error that refuses ``where``, which holds these names."""
+    first = list(islice(names, NAMES_SHOWN + 1))
+    more = ", ..." if len(first) > NAMES_SHOWN else ""
+    return RepositoryOccupied(
+        f"{where} holds {', '.join(map(repr, first[:NAMES_SHOWN]))}{more}, which callboard did not put there, so "
+        "nothing is touched; choose an empty place, or start the subscriber with --adopt, which keeps what packages do "
+        'not touch, or --replace, which removes all of it (in a service: on_occupied="adopt" or "replace")'
+    )
+
+
+def refuse_content(where: str, source: Source) -> None:
+    """Raise ``RepositoryOccupied`` if the source, which has no ledger, holds anything but an empty root."""
+    if names := names_in(source):
+        raise refusal(where, names)
+
+
+def names_in(source: Source) -> Collection[str]:
+    """The first few paths that the source holds."""
+    return [entry.path for entry in islice(source.entries("/", deep=True), 1, NAMES_SHOWN + 2)]

@@ -1,0 +1,142 @@
+"""Where the folders of a publisher go at subscribers: said in callboard.toml, where ``publish --at`` writes it down."""
+
+import fcntl
+import json
+import os
+import re
+import tomllib
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
+from pathlib import Path
+from typing import Any, NamedTuple
+
+from callboard.config import Loaded
+from callboard.errors import ConfigError
+
+
+class Placement(NamedTuple):
+    """``at`` is where the folder goes. ``name`` is what the log calls it; None if callboard.toml does not name it."""
+
+    at: str
+    name: str | None
+
+
+def placement(loaded: Loaded, publisher: str, folder: Path, at: str = "") -> Placement:
+    """Where this folder of the publisher goes: ``at`` if that is given.
+
+    A folder that the file names is known on the log by its path from there, whichever host the project is on.
+    """
+    section = loaded.config.publishers.get(publisher)
+    places = {_real(loaded.base / key): place for key, place in (section.sources if section else {}).items()}
+    own = loaded.config.publisher
+    if own.source and own.name == publisher:
+        places.setdefault(_real(Path(own.source)), "/")
+    known = places.get(_real(folder))
+    named = loaded.file is not None and bool(known or at)
+    return Placement(at or known or "/", _told(loaded.base, folder) if named else None)
+
+
+def remember(loaded: Loaded, publisher: str, folder: Path, at: str) -> str:
+    """Write down where the folder goes, unless it is there already; the file's name if it was written.
+
+    Everything else in the file stays as it is, comments included.
+
+    Raises:
+        ConfigError: there is no file, or it cannot be written; the message says what to do.
+    """
+    section = loaded.config.publishers.get(publisher)
+    known = {_real(loaded.base / key): (key, place) for key, place in (section.sources if section else {}).items()}
+    key, place = known.get(_real(folder), (_told(loaded.base, folder), ""))
+    if place == at:
+        return ""
+    line = f"{_quoted(key)} = {_quoted(at)}"
+    heading = f"[publishers.{_quoted(publisher)}.sources]"
+    if loaded.file is None:
+        raise ConfigError("there is no callboard.toml to remember it in; say --at every time, or run `callboard init`")
+    file = loaded.base / loaded.file.name
+    try:
+        with _alone(file):
+            text = file.read_text(encoding="utf-8")
+            _write(file, _with(text, publisher, key, at, heading, line))
+    except (OSError, UnicodeError, ValueError) as error:
+        told = f"{file} cannot be written: {error}"
+        raise ConfigError(f"{told}; add to it yourself: {heading} {line}") from error
+    return file.name
+
+
+def _with(text: str, publisher: str, key: str, at: str, heading: str, line: str) -> str:
+    """The text with the line in its section. Raises ``ValueError`` if that cannot be done without a parser."""
+    wanted = tomllib.loads(text)
+    sources = wanted.setdefault("publishers", {}).setdefault(publisher, {}).setdefault("sources", {})
+    sources[key] = at
+    found: list[str] = []
+    at_heading, seen = False, False
+    for old in text.splitlines(keepends=True):
+        if re.match(r"\s*\[", old):
+            at_heading = _is_heading(old, publisher)
+        if at_heading and _sets(old, key):
+            continue
+        found.append(old if old.endswith("\n") else old + "\n")
+        if at_heading and not seen:
+            found.append(line + "\n")
+            seen = True
+    if not seen:
+        found.append(f"\n{heading}\n{line}\n")
+    new = "".join(found)
+    if tomllib.loads(new) != wanted:
+        raise ValueError("its sections are written in a way that is not understood")
+    return new
+
+
+def _is_heading(line: str, publisher: str) -> bool:
+    with suppress(ValueError):
+        tables: dict[str, Any] = tomllib.loads(line)
+        return tables == {"publishers": {publisher: {"sources": {}}}}
+    return False
+
+
+def _sets(line: str, key: str) -> bool:
+    with suppress(ValueError):
+        return list(tomllib.loads(line)) == [key]
+    return False
+
+
+def _write(file: Path, text: str) -> None:
+    """Replace the file as a whole, or not at all."""
+    target = file.resolve()
+    new = target.with_name(f".{target.name}.new")
+    try:
+        with new.open("w", encoding="utf-8") as written:
+            written.write(text)
+            written.flush()
+            new.chmod(target.stat().st_mode & 0o7777)
+            os.fsync(written.fileno())
+        new.replace(target)
+    finally:
+        new.unlink(missing_ok=True)
+
+
+@contextmanager
+def _alone(file: Path) -> Iterator[None]:
+    """No other process writes to the file meanwhile."""
+    folder = os.open(file.resolve().parent, os.O_RDONLY)
+    try:
+        fcntl.flock(folder, fcntl.LOCK_EX)
+        yield
+    finally:
+        os.close(folder)
+
+
+def _real(folder: Path) -> str:
+    return os.path.realpath(folder)
+
+
+def _told(base: Path, folder: Path) -> str:
+    """The path from the file's folder if it lies below, else the whole path."""
+    real, top = Path(_real(folder)), Path(_real(base))
+    return f"./{real.relative_to(top).as_posix()}" if real.is_relative_to(top) and real != top else str(real)
+
+
+def _quoted(text: str) -> str:
+    """As TOML writes it; a name that needs no quotes gets none."""
+    return text if re.fullmatch(r"[A-Za-z0-9_-]+", text) else json.dumps(text, ensure_ascii=False)

@@ -1,0 +1,94 @@
+"""The repository that a subscriber imports into, and what becomes of content that was there before its first one."""
+
+import asyncio
+from collections.abc import Iterable, Iterator
+from itertools import islice
+from typing import Literal, get_args
+
+from callboard.backends.repository import Attempting, Delete, Entry, Operation, Repository
+from callboard.content.found import Found
+from callboard.errors import RepositoryOccupied, RepositoryUnavailable, RequestRefused, Undecodable
+
+OnOccupied = Literal["refuse", "adopt", "replace"]
+ON_OCCUPIED: tuple[OnOccupied, ...] = get_args(OnOccupied)
+
+FOUND_MAX = 100_000
+"""Entries that are adopted at most: their list is stored with every import, some ten bytes for each."""
+
+
+class Target:
+    """A ``Repository`` over another one, of whatever kind, that deals with content which has no ledger.
+
+    ``refuse`` raises ``RepositoryOccupied``. ``replace`` removes all of it when the repository is opened. ``adopt``
+    keeps it: such an entry is passed over by whatever removes or replaces the tree that it is in, and is not shown as
+    content, until a package puts an entry at its path or below it, or deletes just that path. The list of what is left
+    of it stands before the ledger, and so changes in one transaction with content.
+    """
+
+    def __init__(self, repository: Repository, on_occupied: OnOccupied = "refuse") -> None:
+        self._repository = repository
+        self._on_occupied = on_occupied
+        self._found = Found()
+
+    def entries(self, path: str, deep: bool) -> Iterator[Entry]:
+        """See ``Source.entries``; without what was found there."""
+        for entry in self._repository.entries(path, deep):
+            if entry.path not in self._found:
+                yield entry
+
+    async def open(self, occupied: bool = False) -> bytes:
+        """See ``Repository.open``."""
+        stored = await self._repository.open(occupied or self._on_occupied != "refuse")
+        try:
+            self._found, ledger = Found.unwrap(stored)
+        except Undecodable as error:
+            raise RepositoryUnavailable(f"{error}; restore the repository from a backup, or choose another") from error
+        if not stored and self._on_occupied == "replace":
+            await self._repository.apply([Delete("/")], b"")
+        elif not stored and self._on_occupied == "adopt":
+            self._found = Found(await asyncio.to_thread(self._list))
+        return ledger
+
+    async def apply(self, operations: Iterable[Operation], ledger: bytes) -> None:
+        """See ``Repository.apply``."""
+        left, operations = await self._spared(operations)
+        await self._repository.apply(operations, left.wrap(ledger))
+        self._found = left
+
+    async def attempt(self, before: bytes, operations: Iterable[Operation], ledger: bytes) -> None:
+        """See ``Attempting``."""
+        left, operations = await self._spared(operations)
+        if isinstance(self._repository, Attempting):
+            await self._repository.attempt(self._found.wrap(before), operations, left.wrap(ledger))
+        else:
+            await self._repository.save(self._found.wrap(before), durable=False)
+            await self._repository.apply(operations, left.wrap(ledger))
+        self._found = left
+
+    async def save(self, ledger: bytes, durable: bool = True) -> None:
+        """See ``Repository.save``."""
+        await self._repository.save(self._found.wrap(ledger), durable)
+
+    async def close(self) -> None:
+        """See ``Repository.close``."""
+        await self._repository.close()
+
+    async def _spared(self, operations: Iterable[Operation]) -> tuple[Found, Iterable[Operation]]:
+        """What is left of the found after the operations, and what these come to."""
+        if not self._found:
+            return self._found, operations
+        left = Found(self._found)
+        return left, await asyncio.to_thread(lambda: list(left.spare(operations)))
+
+    def _list(self) -> list[str]:
+        try:
+            entries = self._repository.entries("/", deep=True)
+            paths = [entry.path for entry in islice(entries, FOUND_MAX + 2) if entry.path != "/"]
+        except RequestRefused as error:
+            raise RepositoryOccupied(f"what the repository holds cannot be adopted: {error}") from error
+        if len(paths) > FOUND_MAX:
+            raise RepositoryOccupied(
+                f"the repository holds more than {FOUND_MAX} entries, too many to be adopted; choose an empty place, "
+                "or move some of them away"
+            )
+        return paths

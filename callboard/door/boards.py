@@ -1,0 +1,108 @@
+"""What a board may be told, and how its publishers ship."""
+
+from collections.abc import Callable, Mapping
+from pathlib import Path
+from typing import Any
+
+from callboard.content.collection import GRACE_MIN_S
+from callboard.door.limits import (
+    DAY_S,
+    DAYS_MAX,
+    ID_CHARS_MAX,
+    MB_MAX,
+    NAMES_MAX,
+    OFFSET_MAX,
+    THROTTLE_S_MAX,
+)
+from callboard.door.rules import (
+    PATTERNS,
+    Rule,
+    Unfit,
+    checked,
+    choice,
+    flag,
+    instance_of,
+    lasting,
+    name,
+    number,
+    optional,
+    place,
+    place_or_none,
+    several,
+    text,
+    whole,
+)
+from callboard.errors import ConfigError
+from callboard.messages.package_event import KINDS
+from callboard.messages.signing import CommandKey
+from callboard.messages.topics import Topics
+
+
+def folder(value: Any) -> Path:
+    """A folder."""
+    return Path(place(value))
+
+
+def function(value: Any) -> Callable[..., Any]:
+    """Something to call."""
+    if not callable(value):
+        raise Unfit(value, "a function")
+    return value  # type: ignore[no-any-return]  # what it returns is for whoever calls it
+
+
+def prefix(value: Any) -> str:
+    """What the topics' names begin with."""
+    given: str = text(ID_CHARS_MAX)(value)
+    Topics.with_prefix(given)
+    return given
+
+
+def grace(value: Any) -> float:
+    """How long a blob is spared; 0 where none is ever collected."""
+    most = DAYS_MAX * DAY_S
+    given: float = number(0, most)(value)
+    if 0 < given < GRACE_MIN_S:
+        raise Unfit(value, f"0, which is never, or {GRACE_MIN_S:g} to {most:g}")
+    return given
+
+
+OPTIONS: dict[str, Rule] = {
+    "log": place,
+    "blobs": place_or_none,
+    "base": optional(folder),
+    "runtime": choice("embedded", "processes"),
+    "create": flag,
+    "configure_logging": optional(function),
+    "prefix": prefix,
+    "include": PATTERNS,
+    "exclude": PATTERNS,
+    "command_key": optional(instance_of(CommandKey)),
+    "blob_grace_s": grace,
+    "archive": place_or_none,
+    "blobs_for": place_or_none,
+}
+"""See ``Callboard``."""
+
+PUBLISHING: dict[str, Rule] = {
+    "max_package_mb": optional(number(0, MB_MAX, above=True)),
+    "throttle_by": choice("none", "editable", "all"),
+    "throttle_for": lasting(several(name, NAMES_MAX)),
+    "throttle_at": whole(1, OFFSET_MAX),
+    "throttle_max_s": number(0, THROTTLE_S_MAX, above=True),
+    "events": lasting(several(choice(*KINDS), len(KINDS))),
+}
+"""See ``Publishing``."""
+
+
+def options(given: Mapping[str, Any], **rules: Rule) -> dict[str, Any]:
+    """The options of a board as they are used; ``rules`` are those of what the door does not know.
+
+    Raises ``ConfigError``.
+    """
+    return checked(ConfigError, OPTIONS | rules, given)
+
+
+def publisher(given: Any) -> str:
+    """The name of a publisher. Raises ``ConfigError``."""
+    found: str = checked(ConfigError, {"name": name}, {"name": given})["name"]
+    return found

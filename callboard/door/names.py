@@ -1,0 +1,26 @@
+"""Names that somebody gave: what may have been meant, and the one refusal of what nobody knows."""
+
+from collections.abc import Collection, Iterable
+from difflib import get_close_matches
+
+from callboard.errors import RequestRefused
+
+TOLD_MAX = 20
+"""Known names that a refusal lists."""
+
+
+def suggestion(name: str, known: Iterable[str]) -> str:
+    """The known name that is meant, or the empty text."""
+    return next(iter(get_close_matches(name, list(known), n=1)), "")
+
+
+def unknown(what: str, name: str, known: Collection[str], then: str = "") -> RequestRefused:
+    """The refusal of a name that this log has never heard of; ``then`` is what else can be done."""
+    close, told = suggestion(name, known), sorted(known)
+    if close:
+        advice = f"did you mean {close!r}?"
+    else:
+        more = f" and {len(told) - TOLD_MAX} more" if len(told) > TOLD_MAX else ""
+        advice = f"known: {', '.join(told[:TOLD_MAX]) or 'none yet'}{more}"
+    end = "." if then and not close else ""
+    return RequestRefused(f"no {what} {name!r} was ever heard of on this log; {advice}{end}{then}")

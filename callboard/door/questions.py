@@ -1,0 +1,90 @@
+"""What may be asked of a board, and what may be commanded."""
+
+from typing import Any
+
+from callboard.actors.subscriber.pacing import PER_MIN_MAX
+from callboard.backends.log import Retention
+from callboard.content.collection import GRACE_MIN_S
+from callboard.door.limits import (
+    DAY_S,
+    DAYS_MAX,
+    HOUR_S,
+    ID_CHARS_MAX,
+    NAMES_MAX,
+    OFFSET_MAX,
+    PATHS_MAX,
+    TEXT_CHARS_MAX,
+    TIMEOUT_S_MAX,
+)
+from callboard.door.rules import (
+    Rule,
+    checked,
+    choice,
+    flag,
+    instance_of,
+    name,
+    name_or_none,
+    number,
+    optional,
+    path,
+    place_or_none,
+    several,
+    text,
+    whole,
+)
+from callboard.errors import RequestRefused
+from callboard.messages.package_event import KINDS
+
+OFFSET = whole(0, OFFSET_MAX)
+MOST = optional(OFFSET)
+
+ARGUMENTS: dict[str, Rule] = {
+    "subscriber": name,
+    "publisher": name_or_none,
+    "skip": OFFSET,
+    "limit": OFFSET,
+    "offset": OFFSET,
+    "up_to": MOST,
+    "first": optional(whole(1, OFFSET_MAX)),
+    "packages_per_min": whole(0, PER_MIN_MAX),
+    "without_golden": flag,
+    "path": path,
+    "paths": several(path, PATHS_MAX),
+    "entry": text(ID_CHARS_MAX),
+    "kinds": several(choice(*KINDS), len(KINDS)),
+    "after": optional(whole(-1, OFFSET_MAX)),
+    "follow": flag,
+    "to": several(name, NAMES_MAX),
+    "request_id": text(ID_CHARS_MAX, printable=True),
+    "source": place_or_none,
+    "dry_run": flag,
+    "delete": flag,
+    "grace_s": number(GRACE_MIN_S, DAYS_MAX * DAY_S),
+    "drain_s": optional(number(0, HOUR_S)),
+    "retention": instance_of(
+        Retention,
+        below_offset=MOST,
+        older_than_s=optional(number(0, DAYS_MAX * DAY_S)),
+        above_bytes=MOST,
+        keep_from=MOST,
+    ),
+    "reason": text(TEXT_CHARS_MAX),
+    "author": text(ID_CHARS_MAX),
+    "force": flag,
+    "expect": flag,
+    "timeout_s": number(0, TIMEOUT_S_MAX),
+}
+"""An argument means the same wherever it is."""
+
+ORDER = {name: ARGUMENTS[name] for name in ("reason", "author", "force", "timeout_s")}
+"""See ``OrderOptions``."""
+
+
+def asked(**arguments: Any) -> dict[str, Any]:
+    """The arguments as they are used. Raises ``RequestRefused``."""
+    return checked(RequestRefused, ARGUMENTS, arguments)
+
+
+def commanded(options: Any) -> Any:
+    """The options of a command as they are used. Raises ``RequestRefused``, and ``TypeError`` for an unknown one."""
+    return checked(RequestRefused, ORDER, options)

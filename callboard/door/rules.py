@@ -1,0 +1,251 @@
+"""Rules: each takes a value as it is used from then on, or says what it should be."""
+
+import math
+import os
+from collections.abc import Callable, Collection, Iterable, Mapping
+from itertools import islice
+from pathlib import Path
+from reprlib import Repr
+from typing import Any, Literal
+
+from callboard.backends.paths import PATH_BYTES_MAX, check_path
+from callboard.door.limits import NAME_CHARS_MAX, PATTERN_CHARS_MAX, PATTERNS_MAX, PLACE_CHARS_MAX
+from callboard.door.names import suggestion
+from callboard.errors import CallboardError
+
+Rule = Callable[[Any], Any]
+"""Returns the value as it is used from then on. Raises ``Unfit``."""
+
+SHOWN_MAX = 100
+"""Characters of a value in a message."""
+
+HUGE_BITS = 256
+"""A number above this is told by its size: Python writes none of more than 4300 digits."""
+
+
+class Unfit(Exception):
+    """The value, found at ``where`` in what was given, is not what it should be."""
+
+    def __init__(self, value: object, expected: str, where: str = "") -> None:
+        super().__init__(expected)
+        self.value, self.expected, self.where = value, expected, where
+
+
+def checked(error: type[CallboardError], rules: Mapping[str, Rule], given: Mapping[str, Any]) -> dict[str, Any]:
+    """What was given, as it is used from here on.
+
+    Raises ``error`` for the first value that breaks its rule, and ``TypeError`` for a name that there is not.
+    """
+    taken = {}
+    for name, value in given.items():
+        if name not in rules:
+            close = suggestion(name, rules)
+            raise TypeError(f"there is no {name!r}; " + (f"did you mean {close}?" if close else _known(rules)))
+        try:
+            taken[name] = rules[name](value)
+        except Unfit as unfit:
+            raise error(f"{name}{unfit.where} is {shown(unfit.value)}, but should be {unfit.expected}") from None
+    return taken
+
+
+def whole(least: int, most: int) -> Rule:
+    """A whole number in a range; True and False are none."""
+
+    def rule(value: Any) -> int:
+        if not isinstance(value, int) or isinstance(value, bool) or not least <= value <= most:
+            raise Unfit(value, f"a whole number from {least} to {most}")
+        return value
+
+    return rule
+
+
+def number(least: float, most: float, *, above: bool = False) -> Rule:
+    """A number in a range, which begins ``above`` its least or at it; NaN is none."""
+
+    def rule(value: Any) -> float:
+        real = isinstance(value, int | float) and not isinstance(value, bool)
+        if not real or not least <= value <= most or (above and value == least):
+            begins = f"above {least:g}, up to" if above else f"from {least:g} to"
+            raise Unfit(value, f"a number {begins} {most:g}")
+        assert math.isfinite(value)
+        return float(value)
+
+    return rule
+
+
+def flag(value: Any) -> bool:
+    """True or False, and nothing that only counts as one of them: ``"no"`` would be true."""
+    if not isinstance(value, bool):
+        raise Unfit(value, "True or False")
+    return value
+
+
+def text(most: int, *, least: int = 0, printable: bool = False) -> Rule:
+    """A text of so many characters that every log and database can hold."""
+    kind = "printable characters" if printable else "characters, none of them NUL"
+    expected = f"a text of {least} to {most} {kind}"
+
+    def rule(value: Any) -> str:
+        if not isinstance(value, str) or not least <= len(value) <= most or not is_storable(value):
+            raise Unfit(value, expected)
+        if printable and not value.isprintable():
+            raise Unfit(value, expected)
+        return str(value)
+
+    return rule
+
+
+def is_storable(value: str) -> bool:
+    """Whether it is valid UTF-8 without NUL."""
+    try:
+        return b"\0" not in value.encode()
+    except UnicodeEncodeError:
+        return False
+
+
+def is_name(value: str) -> bool:
+    """Whether a publisher or a subscriber can be called so."""
+    return 0 < len(value) <= NAME_CHARS_MAX and value.isprintable() and value == value.strip() and "/" not in value
+
+
+def name(value: Any) -> str:
+    """The name of a publisher or a subscriber."""
+    if not isinstance(value, str) or not is_name(value):
+        raise Unfit(value, f"a name: up to {NAME_CHARS_MAX} printable characters without '/', or spaces at its ends")
+    return str(value)
+
+
+def name_or_none(value: Any) -> str:
+    """A name, or the empty text where none is meant, or all."""
+    return "" if isinstance(value, str) and not value else name(value)
+
+
+def choice(*choices: str) -> Rule:
+    """One of a few words."""
+
+    def rule(value: Any) -> str:
+        if not isinstance(value, str) or value not in choices:
+            raise Unfit(value, f"one of {', '.join(choices)}")
+        return str(value)
+
+    return rule
+
+
+def optional(rule: Rule) -> Rule:
+    """None, or what the rule allows."""
+    return lambda value: None if value is None else rule(value)
+
+
+def several(rule: Rule, most: int, *, least: Literal[0, 1] = 0) -> Rule:
+    """A collection of values, as a tuple. One text is not several: its characters are never meant."""
+
+    def each(value: Any) -> tuple[Any, ...]:
+        if isinstance(value, str | bytes | bytearray | os.PathLike):
+            raise Unfit(value, f"a list, such as [{shown(value)}]")
+        if isinstance(value, Mapping) or not isinstance(value, Iterable):
+            raise Unfit(value, "a list")
+        items = tuple(islice(value, most + 1))
+        if len(items) < least:
+            raise Unfit(items, "a list with at least one in it")
+        if len(items) > most:
+            raise Unfit(items, f"a list of {most} at most")
+        return tuple(_at(f"[{place}]", rule, item) for place, item in enumerate(items))
+
+    return each
+
+
+def lasting(rule: Rule) -> Rule:
+    """What is left as it is given, and so can be gone through again."""
+
+    def taken(value: Any) -> Any:
+        if not isinstance(value, Collection):
+            raise Unfit(value, "a list")
+        rule(value)
+        return value
+
+    return taken
+
+
+def pairs(key: Rule, value: Rule, most: int) -> Rule:
+    """A mapping, as a sorted tuple of pairs."""
+
+    def rule(given: Any) -> tuple[tuple[Any, Any], ...]:
+        if not isinstance(given, Mapping) or len(given) > most:
+            raise Unfit(given, f"a mapping with up to {most} keys")
+        taken = [(_at(" has a key that", key, name), _at(f"[{shown(name)}]", value, given[name])) for name in given]
+        return tuple(sorted(taken))
+
+    return rule
+
+
+def instance_of(kind: type, /, **rules: Rule) -> Rule:
+    """An object of this class, whose attributes follow these rules."""
+
+    def rule(value: Any) -> Any:
+        if not isinstance(value, kind):
+            raise Unfit(value, f"a {kind.__name__}")
+        for attribute, its in rules.items():
+            _at(f".{attribute}", its, getattr(value, attribute))
+        return value
+
+    return rule
+
+
+def path(value: Any) -> str:
+    """A path of content. Raises ``RequestRefused`` for what cannot be one."""
+    if not isinstance(value, str) or len(value) > PATH_BYTES_MAX:
+        raise Unfit(value, f"a path of content, up to {PATH_BYTES_MAX} bytes, such as /blog")
+    return check_path(str(value))
+
+
+def place(value: Any) -> str:
+    """A folder, a file or a URL."""
+    given = os.fspath(value) if isinstance(value, Path) else value
+    if not isinstance(given, str) or not 0 < len(given) <= PLACE_CHARS_MAX or not is_storable(given):
+        raise Unfit(value, f"a path or URL, in UTF-8, of up to {PLACE_CHARS_MAX} characters")
+    return str(given)
+
+
+def place_or_none(value: Any) -> str:
+    """A place, or the empty text where none is meant."""
+    return "" if isinstance(value, str) and not value else place(value)
+
+
+def pattern(value: Any) -> str:
+    """A pattern of names, or with ``/`` of paths from the root."""
+    if not isinstance(value, str) or not 0 < len(value) <= PATTERN_CHARS_MAX or not is_storable(value):
+        raise Unfit(value, f"a pattern of up to {PATTERN_CHARS_MAX} characters, such as *.html or /blog/**")
+    if not value.strip("/") or {"", ".", ".."} & set(value.strip("/").split("/")):
+        raise Unfit(value, "a pattern without empty names, '.' and '..', such as *.html or /blog/**")
+    return str(value)
+
+
+PATTERNS = several(pattern, PATTERNS_MAX)
+
+
+def shown(value: object) -> str:
+    """The value for people: short, and with whatever cannot be printed escaped."""
+    written = _SHORT.repr(value)
+    written = written if written.isprintable() else ascii(written)
+    return written if len(written) <= SHOWN_MAX else f"{written[: SHOWN_MAX - 3]}..."
+
+
+class _Short(Repr):
+    def repr_int(self, value: int, level: int) -> str:
+        """As usual, unless it is huge."""
+        return super().repr_int(value, level) if value.bit_length() <= HUGE_BITS else f"{value.bit_length()} bits long"
+
+
+_SHORT = _Short()
+_SHORT.maxstring = _SHORT.maxother = 60
+
+
+def _at(where: str, rule: Rule, value: Any) -> Any:
+    try:
+        return rule(value)
+    except Unfit as unfit:
+        raise Unfit(unfit.value, unfit.expected, where + unfit.where) from None
+
+
+def _known(rules: Mapping[str, Rule]) -> str:
+    return f"known here: {', '.join(rules)}"

@@ -1,0 +1,131 @@
+"""What a subscriber may be told."""
+
+from collections.abc import Mapping
+from typing import Any
+
+from callboard.actors.backoff import Backoff
+from callboard.actors.subscriber.settings import NO_RESEED
+from callboard.content.target import ON_OCCUPIED
+from callboard.door.limits import (
+    ANNOUNCE_S_MAX,
+    ANNOUNCE_S_MIN,
+    CLAIM_S_MAX,
+    CLAIM_S_MIN,
+    DAY_S,
+    FOLLOWS_MAX,
+    HOUR_S,
+    KEYS_MAX,
+    OFFSET_MAX,
+    OUTBOX_MAX,
+    PARALLEL_MAX,
+    PLACE_CHARS_MAX,
+    RETRIES_MAX,
+)
+from callboard.door.rules import (
+    PATTERNS,
+    Rule,
+    Unfit,
+    checked,
+    choice,
+    flag,
+    instance_of,
+    name,
+    name_or_none,
+    number,
+    place,
+    several,
+    text,
+    whole,
+)
+from callboard.errors import ConfigError
+from callboard.messages.signing import CommandKey
+
+FACTOR_MAX = 100.0
+"""Of a back-off: from a millisecond to a day in four steps."""
+
+
+def start(value: Any) -> str | int:
+    """Where a new subscriber begins."""
+    expected = f"earliest, latest, or an offset from 0 to {OFFSET_MAX}"
+    rule = choice("earliest", "latest") if isinstance(value, str) else whole(0, OFFSET_MAX)
+    try:
+        begins: str | int = rule(value)
+    except Unfit:
+        raise Unfit(value, expected) from None
+    return begins
+
+
+def on_gap(value: Any) -> str:
+    """What to do when the next package was trimmed away."""
+    if value not in ("fail", "earliest"):
+        raise Unfit(value, f"'fail' or 'earliest': {NO_RESEED}")
+    return str(value)
+
+
+def hook(value: Any) -> Any:
+    """A function, or where one is; the empty text is none."""
+    return value if callable(value) else text(PLACE_CHARS_MAX)(value)
+
+
+def retry(value: Any) -> Any:
+    """The back-off between tries."""
+    seconds = number(0, DAY_S, above=True)
+    backoff = _BACKOFF(value)
+    if seconds(backoff.first_s) > seconds(backoff.max_s):
+        raise Unfit(value, "a Backoff whose first_s is not above its max_s")
+    return backoff
+
+
+_BACKOFF = instance_of(
+    Backoff,
+    first_s=number(0, DAY_S, above=True),
+    max_s=number(0, DAY_S, above=True),
+    factor=number(1, FACTOR_MAX),
+    jitter=number(0, 1),
+)
+
+OPTIONS: dict[str, Rule] = {
+    "follows": several(name, FOLLOWS_MAX),
+    "include": PATTERNS,
+    "exclude": PATTERNS,
+    "expect": flag,
+    "editable": flag,
+    "max_retries": whole(-1, RETRIES_MAX),
+    "on_give_up": choice("skip", "quarantine", "block"),
+    "coalesce": flag,
+    "parallel": whole(1, PARALLEL_MAX),
+    "start": start,
+    "on_gap": on_gap,
+    "on_occupied": choice(*ON_OCCUPIED),
+    "on_undecodable": choice("block", "dead_letter"),
+    "golden": name_or_none,
+    "command_keys": several(instance_of(CommandKey), KEYS_MAX),
+    "skip_commands": several(whole(0, OFFSET_MAX), KEYS_MAX),
+    "retry": retry,
+    "announce_interval_s": number(ANNOUNCE_S_MIN, ANNOUNCE_S_MAX),
+    "claim_ttl_s": number(CLAIM_S_MIN, CLAIM_S_MAX),
+    "outbox_max": whole(1, OUTBOX_MAX),
+    "standby": flag,
+    "before_import": hook,
+    "after_import": hook,
+    "on_invalidate": hook,
+    "hook_timeout_s": number(0, DAY_S, above=True),
+    "hook_max_retries": whole(-1, RETRIES_MAX),
+    "ready_idle_s": number(0, HOUR_S),
+    "ready_max_age_s": number(0, DAY_S),
+    "ready_force_s": number(0, DAY_S),
+    "stop_drain_s": number(0, HOUR_S),
+}
+"""See ``SubscriberOptions``."""
+
+
+def options(given: Any, into: Any, said: Mapping[str, Any]) -> dict[str, Any]:
+    """Its ``name``, where it imports ``into``, and its options, as they are used.
+
+    Raises ``ConfigError``, and ``TypeError`` for an option that there is not.
+    """
+    rules: dict[str, Rule] = {"name": name, "into": place}
+    taken = checked(ConfigError, rules, {"name": given, "into": into}) | checked(ConfigError, OPTIONS, said)
+    if taken.get("golden") == given:
+        raise ConfigError(f"subscriber {given!r} cannot wait for its own verdicts; set golden to another one, or none")
+    return taken

@@ -1,0 +1,81 @@
+"""Content without a ledger is somebody else's: refused, and left as it is."""
+
+from callboard.backends.repository import Delete, Repository
+from callboard.errors import RepositoryOccupied
+from callboard.testing.conformance.repository.harness import RepositoryHarness, file, folder, link, paths
+
+
+async def _occupy(harness: RepositoryHarness) -> Repository:
+    """Content that came without a ledger; the repository is closed again."""
+    repository = harness.make()
+    await repository.open()
+    await repository.apply([file("/theirs/a", "a"), link("/theirs/l", "a"), folder("/empty")], b"")
+    await repository.close()
+    return repository
+
+
+async def _refuses(repository: Repository) -> bool:
+    try:
+        await repository.open()
+    except RepositoryOccupied as error:
+        return bool(str(error))
+    finally:
+        await repository.close()
+    return False
+
+
+async def check_content_without_a_ledger_is_refused(harness: RepositoryHarness) -> None:
+    """However often it is tried, and by whom; the content stays, and nobody holds the repository after that."""
+    former = await _occupy(harness)
+    before = paths(former)
+    for repository in (former, former, harness.make(), harness.make()):
+        assert await _refuses(repository)
+        assert paths(repository) == before == ["/empty", "/theirs", "/theirs/a", "/theirs/l"]
+
+
+async def check_one_entry_is_enough(harness: RepositoryHarness) -> None:
+    """Even an empty folder."""
+    repository = harness.make()
+    await repository.open()
+    await repository.apply([folder("/empty")], b"")
+    await repository.close()
+    assert await _refuses(harness.make())
+
+
+async def check_it_is_taken_when_the_caller_knows(harness: RepositoryHarness) -> None:
+    """With what it holds; with a ledger it is a repository like any other."""
+    await _occupy(harness)
+    repository = harness.make()
+    assert await repository.open(occupied=True) == b""
+    assert await repository.open(occupied=True) == b""
+    assert "/theirs/a" in paths(repository)
+    await repository.apply([file("/ours")], b"one")
+    await repository.close()
+    assert await repository.open() == b"one"
+    assert "/theirs/a" in paths(repository)
+    await repository.close()
+
+
+async def check_an_emptied_one_is_new(harness: RepositoryHarness) -> None:
+    """Nothing of its past stands in the way."""
+    await _occupy(harness)
+    repository = harness.make()
+    await repository.open(occupied=True)
+    await repository.apply([Delete("/")], b"")
+    await repository.close()
+    assert await repository.open() == b""
+    assert paths(repository) == []
+    await repository.close()
+
+
+async def check_a_ledger_alone_is_enough(harness: RepositoryHarness) -> None:
+    """It is stored before the first content comes, so that no crash makes a stranger of a repository."""
+    repository = harness.make()
+    await repository.open()
+    await repository.save(b"one")
+    await repository.close()
+    assert await repository.open() == b"one"
+    await repository.apply([file("/a")], b"two")
+    await repository.close()
+    assert await repository.open() == b"two"
+    await repository.close()

@@ -1,0 +1,65 @@
+"""Bugs in whom a command is for."""
+
+from dataclasses import replace
+from typing import Any
+
+from callboard.actors.decision import Send
+from callboard.actors.subscriber import orders
+from callboard.actors.subscriber.command_handler import CommandHandler
+from callboard.actors.subscriber.orders import Orders
+from callboard.actors.subscriber.roles import IMPORTER
+from callboard.messages.distribution import CommandMessage
+from callboard.messages.headers import open_record
+from callboard.messages.ledger import Ledger
+from callboard.messages.mailbox import CommandReceived
+from callboard.testing.simulation.planted.patch import Patch
+
+
+def _heirs(right: Any) -> Any:
+    def heed(self: CommandHandler, record: Any, log_id: str) -> Any:
+        command = open_record(record, CommandMessage)
+        if self._before is None or command.subscriber != self._settings.name:
+            yield from right(self, record, log_id)
+        else:
+            mine = replace(command, subscriber_instance=self._before._instance)  # noqa: SLF001  # a bug keeps no rule
+            yield Send(
+                IMPORTER,
+                CommandReceived(log_id=log_id, offset=record.offset, command=mine, time_ns=record.time_ns),
+            )
+
+    return heed
+
+
+def _obliging(right: Any) -> Any:
+    def distrust(message: CommandReceived, settings: Any, ledger: Ledger) -> Any:
+        return right(_to(message, ledger.instance if message.command.subscriber_instance else ""), settings, ledger)
+
+    return distrust
+
+
+def _gullible(right: Any) -> Any:
+    def distrust(message: CommandReceived, settings: Any, ledger: Ledger) -> Any:
+        return right(_to(message, message.command.subscriber_instance or ledger.instance), settings, ledger)
+
+    return distrust
+
+
+def _to(message: CommandReceived, instance: str) -> CommandReceived:
+    return replace(message, command=replace(message.command, subscriber_instance=instance))
+
+
+def _deaf(right: Any) -> Any:
+    def hear(self: Orders, message: Any) -> None:
+        to = message.command.subscriber_instance if isinstance(message, CommandReceived) else ""
+        if to in ("", self._book.ledger.instance):
+            right(self, message)
+
+    return hear
+
+
+BUGS = (
+    Patch("a new repository obeys what its predecessor was told", CommandHandler, "_heed", _heirs),
+    Patch("a command to a former repository is obeyed", orders, "distrust", _obliging),
+    Patch("a command that names no repository empties a queue", orders, "distrust", _gullible),
+    Patch("a command to a former repository has no answer", Orders, "hear", _deaf),
+)

@@ -1,0 +1,16 @@
+"""Bugs in what hooks are told."""
+
+from typing import Any
+
+from callboard.content import changes
+from callboard.testing.simulation.planted.patch import Patch
+
+
+def _as_named(right: Any) -> Any:
+    def prune(self: Any, path: str, keep: frozenset[str]) -> list[str]:
+        return right(self, path, keep)[:0]  # type: ignore[no-any-return]
+
+    return prune
+
+
+BUGS = (Patch("hooks are not told what a new tree leaves out", changes._Tree, "prune", _as_named),)  # noqa: SLF001 - it is what is wrong

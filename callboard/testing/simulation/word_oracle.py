@@ -1,0 +1,114 @@
+"""The oracle of what may be removed: of all that was said, what somebody still goes by stays on the log."""
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING
+
+from callboard.messages.distribution import (
+    CommandMessage,
+    CommandResultMessage,
+    DiscoveryMessage,
+    PackageStatusMessage,
+    Status,
+)
+from callboard.messages.headers import open_record
+from callboard.messages.record import Record
+from callboard.messages.repeated import original_of
+
+if TYPE_CHECKING:
+    from callboard.testing.simulation.scene import Scene
+
+DONE = (Status.IMPORTED, Status.SUPERSEDED, Status.HOOK_SETTLED)
+"""No status says the same of a package."""
+
+
+@dataclass(slots=True)
+class WordOracle:
+    """Remembers every announcement and status, and looks after every trim whether those are left that hold."""
+
+    scene: "Scene"
+    _said: dict[str, dict[int, Record]] = field(default_factory=dict)
+    """By topic and offset, what is on the log that there is now, or was trimmed from it."""
+
+    gone: set[tuple[str, int]] = field(default_factory=set)
+    """The statuses, by instance and sequence, that were trimmed: events of them are told only if that was in time."""
+
+    def forget(self) -> None:
+        """Another log is in place."""
+        self._said.clear()
+        self.gone.clear()
+
+    def appended(self, topic: str, record: Record) -> None:
+        """Something is said."""
+        self._said.setdefault(topic, {})[record.offset] = record
+
+    def repeated(self, topic: str, record: Record) -> None:
+        """Something is said once more: it is what was said there, and no more than that."""
+        original = original_of(record)
+        said = self._said.get(topic, {}).get(original.offset) if original else None
+        right = said is not None and (said.payload, said.time_ns) == (record.payload, original and original.time_ns)
+        self.scene.demand(right or self.scene.exchanged, "what is repeated was said", f"{topic} at {record.offset}")
+        self.appended(topic, record)
+
+    def trimmed(self, topic: str, left: Sequence[Record]) -> None:
+        """These records are left."""
+        if topic.endswith(".status"):
+            first = min((record.offset for record in left), default=0)
+            self.gone |= {_identity(record) for record in self._originals(topic) if record.offset < first}
+        payloads = {record.payload for record in left}
+        offsets = {record.offset for record in left}
+        topics = {"discovery": self._words, "status": self._outcomes, "command": self._commands}
+        for story, records in topics.get(topic.rpartition(".")[2], lambda: iter(()))():
+            kept = any(record.payload in payloads if topic != "sim.command" else record.offset in offsets
+                       for record in records)  # fmt: skip
+            self.scene.demand(kept, "a trim keeps what somebody goes by", f"{topic} has lost {story}")
+
+    def _words(self) -> Iterator[tuple[str, list[Record]]]:
+        """The last word of every subscriber: of one of its instances, if several claim the name."""
+        last: dict[str, dict[str, Record]] = {}
+        for record in self._originals("sim.discovery"):
+            if record.header("type") == DiscoveryMessage.__name__:
+                said = open_record(record, DiscoveryMessage)
+                last.setdefault(said.subscriber, {})[said.subscriber_instance] = record
+        for name, words in last.items():
+            yield f"the last word of {name}", list(words.values())
+
+    def _outcomes(self) -> Iterator[tuple[str, list[Record]]]:
+        """The last status of every package that did not land, and is on the log; those of a golden subscriber in any
+        case.
+        """
+        last: dict[tuple[str, int], PackageStatusMessage] = {}
+        records: dict[tuple[str, int], dict[str, Record]] = {}  # of every instance of that name
+        told = set[tuple[str, int]]()
+        for record in self._originals("sim.status"):
+            if record.header("type") == PackageStatusMessage.__name__:
+                status = open_record(record, PackageStatusMessage)
+                if (status.subscriber_instance, status.sequence) not in told:
+                    told.add((status.subscriber_instance, status.sequence))
+                    last[status.subscriber, status.offset] = status
+                    records.setdefault((status.subscriber, status.offset), {})[status.subscriber_instance] = record
+        golden = {edge.golden for edge in self.scene.tenants.settings.values()}
+        for (name, offset), status in last.items():
+            if offset >= self.scene.first() and (status.status not in DONE or name in golden):
+                yield f"what {name} told of offset {offset}: {status.status.name}", list(records[name, offset].values())
+
+    def _commands(self) -> Iterator[tuple[str, list[Record]]]:
+        """Every command that its subscriber was never heard to have obeyed."""
+        obeyed: dict[str, int] = {}
+        for record in self._originals("sim.discovery"):
+            if record.header("type") == DiscoveryMessage.__name__:
+                said = open_record(record, DiscoveryMessage)
+                obeyed[said.subscriber] = max(obeyed.get(said.subscriber, -1), said.command_offset)
+        for record in self._said.get("sim.command", {}).values():
+            command = open_record(record, CommandMessage)
+            if record.offset > obeyed.get(command.subscriber, -1):
+                yield f"command {command.command_id} to {command.subscriber}", [record]
+
+    def _originals(self, topic: str) -> list[Record]:
+        return [record for record in self._said.get(topic, {}).values() if original_of(record) is None]
+
+
+def _identity(record: Record) -> tuple[str, int]:
+    told = open_record(record, (PackageStatusMessage, CommandResultMessage))
+    assert isinstance(told, PackageStatusMessage | CommandResultMessage)
+    return told.subscriber_instance, told.sequence

@@ -1,0 +1,70 @@
+"""Standard output that cannot be written: what a command did is told on standard error, and the code says so."""
+
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from callboard.cli.exit_codes import OK, OUTPUT_LOST
+
+CALLBOARD = (sys.executable, "-m", "callboard")
+
+
+@pytest.fixture
+def board(tmp_path: Path) -> Path:
+    (tmp_path / "site").mkdir()
+    (tmp_path / "site" / "index.html").write_text("hello")
+    for words in (("init",), ("publish", "site")):
+        subprocess.run([*CALLBOARD, *words], cwd=tmp_path, check=True, capture_output=True)
+    return tmp_path
+
+
+def shell(folder: Path, script: str, **environ: str) -> subprocess.CompletedProcess[str]:
+    command = f'callboard() {{ "{sys.executable}" -m callboard "$@"; }}; {script}'
+    environment = {name: value for name, value in os.environ.items() if name != "PYTHONUNBUFFERED"} | environ
+    return subprocess.run(
+        ["bash", "-c", command], cwd=folder, env=environment, capture_output=True, text=True, timeout=120, check=False
+    )
+
+
+@pytest.mark.parametrize("environ", [{}, {"PYTHONUNBUFFERED": "1"}], ids=["buffered", "unbuffered"])
+@pytest.mark.parametrize("to", [">/dev/full", ">&-"])
+@pytest.mark.parametrize("words", ["publish site", "publish site --json", "delete /index.html", "test"])
+def test_what_was_shipped_is_told_all_the_same(board, words, to, environ):
+    done = shell(board, f"callboard {words} {to}", **environ)
+    assert done.returncode == OUTPUT_LOST
+    assert "standard output cannot be written" in done.stderr
+    assert "offset" in done.stderr
+    assert "Traceback" not in done.stderr
+    assert done.stdout == ""
+
+
+@pytest.mark.parametrize("to", [">/dev/full", ">&-"])
+@pytest.mark.parametrize("words", ["--version", "--help", "log --help", "status", "status --json", "log list"])
+def test_what_only_shows_says_why_it_does_not(board, words, to):
+    done = shell(board, f"callboard {words} {to}")
+    assert done.returncode == OUTPUT_LOST
+    assert done.stderr.startswith("error: standard output cannot be written: ")
+    assert len(done.stderr.splitlines()) == 1
+
+
+def test_a_reader_that_had_enough_is_told_nothing(board):
+    many = "for n in 1 2 3 4; do callboard log export --ndjson - ; done"
+    done = shell(board, f"({many}) | head -c 1 >/dev/null; callboard status | true; exit ${{PIPESTATUS[0]}}")
+    assert done.returncode in (OK, OUTPUT_LOST)  # whether true has gone before the status comes
+    assert "error" not in done.stderr
+    assert "Traceback" not in done.stderr
+
+
+def test_standard_error_that_cannot_be_written_ends_nothing(board):
+    done = shell(board, "callboard publish site --wait 0 2>/dev/full; callboard queue nobody 2>&-; echo $?")
+    assert "is at offset 2" in done.stdout
+    assert done.stdout.endswith("2\n")
+
+
+def test_no_file_of_the_log_takes_the_number_of_a_stream_that_is_closed(board):
+    done = shell(board, "callboard publish site <&- >&- 2>&-; callboard log list --json")
+    assert done.returncode == OK
+    assert '"offset": 2' in done.stdout

@@ -1,0 +1,221 @@
+"""What others wrote to the log is obeyed by no terminal: every command gets to show hostile names, paths and reasons.
+
+A new command has to be added here, by a line that has it show them, or by the reason why it shows nothing of others.
+"""
+
+import asyncio
+import json
+import os
+import pty
+import subprocess
+import sys
+import time
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+import typer
+
+from callboard import Callboard
+from callboard.cli.app import app
+from callboard.messages.distribution import (
+    CommandMessage,
+    DiscoveryMessage,
+    Kind,
+    LogMessage,
+    PackageMessage,
+    PackageStatusMessage,
+    PauseCommand,
+    State,
+    Status,
+    SubscriberConfiguration,
+    ThrottledMessage,
+)
+from callboard.messages.event import Event
+from callboard.messages.headers import new_record
+from callboard.messages.package_event import PackageEvent, event_record
+
+EVIL = "e\x1b[31m\x9b2J\x07\r\nINJECTED\u202e\u2066\u200b\u2028[bold]<b>"
+SUBSCRIBER, PUBLISHER, PATH = f"edge {EVIL}", f"site {EVIL}", f"/{EVIL}"
+
+PLAIN = "site"
+"""A publisher whose name the command line takes."""
+
+TOPICS = ("package", "status", "discovery", "command", "event")
+JOBS = "needs Java; shows what others wrote by the functions that the other commands use"
+NOTHING = {
+    ("demo",): "makes a board of its own", ("chaos",): "makes a board of its own", ("migrate",): "shows no record",
+    ("simulate",): "makes a board of its own", ("pipeline", "demo"): "makes a board of its own",
+    ("pipeline", "rebuild"): JOBS, ("pipeline", "queue-at"): JOBS, ("pipeline", "audit"): JOBS,
+    ("pipeline", "archive"): JOBS, ("pipeline", "collect"): JOBS, ("pipeline", "export"): JOBS,
+    ("init",): "shows what the caller wrote", ("run", "subscriber"): "logs; see the tests of logging",
+    ("run", "publisher"): "logs; see the tests of logging",
+}  # fmt: skip
+"""Commands that show nothing of others here, and why."""
+
+NONE: tuple[str, ...] = ()
+SHOWING: dict[tuple[str, ...], list[tuple[str, ...]]] = {
+    ("status",): [NONE, ("--json",), ("--needs",)],
+    ("queue",): [("quiet",), ("quiet", "--json"), (SUBSCRIBER,), ("--farm", "published", "--publisher", PUBLISHER)],
+    ("errors",): [NONE, ("--json",), (SUBSCRIBER,)],
+    ("events",): [("--after", "-1"), ("--after", "-1", "--json"), ("--publisher", PUBLISHER)],
+    ("publisher-log",): [(PUBLISHER,), (PLAIN,), (PLAIN, "--details"), (PLAIN, "--json")],
+    ("ready",): [("quiet",), (SUBSCRIBER,), ("quiet", "--json")],
+    ("metrics",): [NONE],
+    ("doctor",): [NONE, ("--all",), ("--json",)],
+    ("explain",): [("quiet", "/a"), (SUBSCRIBER, PATH), ("quiet", "/a", "--json")],
+    ("log", "list"): [(*words, "--topic", topic) for topic in TOPICS
+                      for words in (NONE, ("--json",))],
+    ("log", "grep"): [("INJ",), (EVIL,), ("INJ", "--json")],
+    ("log", "show"): [(f"callboard.{topic}@1", *words) for topic in TOPICS
+                      for words in (NONE, ("--json",))],
+    ("log", "export"): [("--ndjson", "-"), ("1", "content"), ("--ndjson", f"{EVIL}.json")],
+    ("log", "resend"): [("1",), ("2", "--force", "--to", SUBSCRIBER)],
+    ("log", "trim"): [("--below", "5", "--dry-run"), ("--below", "5"), ("--below", "5", "--dry-run", "--json")],
+    ("clear",): [(SUBSCRIBER, "--yes", "--wait", "0"), ("quiet", "--yes", "--wait", "0"), ("quiet",)],
+    **{(name,): [(SUBSCRIBER, "--wait", "0"), ("quiet", "--wait", "0"), ("quiet", "--wait", "0", "--json")]
+       for name in ("retry", "skip", "pause", "resume")},
+    ("throttle",): [("quiet", "5", "--wait", "0"), (SUBSCRIBER, "5", "--wait", "0")],
+    ("forget",): [("quiet",), (SUBSCRIBER,), ("nobody",)],
+    ("verify",): [("quiet", "--wait", "0"), (SUBSCRIBER,)],
+    ("repair",): [("quiet", "--wait", "0"), (SUBSCRIBER,)],
+    ("seed",): [("new", "--into", EVIL, "--from", EVIL)],
+    ("snapshot",): [(EVIL, EVIL)],
+    ("reset",): [(EVIL, "--yes")],
+    ("blobs", "collect"): [NONE, ("--json",)],
+    ("publish",): [(EVIL,), ("tree", PATH), ("tree", "--publisher", PUBLISHER)],
+    ("delete",): [(PATH,), (PATH, "--publisher", PUBLISHER)],
+    ("invalidate",): [(PATH,), ("relative",)],
+    ("test",): [("--publisher", PUBLISHER), ("--to", SUBSCRIBER)],
+    **{("archive", name): [("--archive", EVIL)] for name in ("run", "status", "verify", "compact", "restore")},
+}  # fmt: skip
+
+
+def commands(group: object, *words: str) -> Iterator[tuple[str, ...]]:
+    for name, command in group.commands.items():  # type: ignore[attr-defined]
+        yield from commands(command, *words, name) if hasattr(command, "commands") else [(*words, name)]
+
+
+def messages(log_id: str) -> Iterator[tuple[str, Event]]:
+    """What a hostile publisher and a hostile subscriber write."""
+    for publisher in (PUBLISHER, PLAIN) * 3:
+        yield "package", PackageMessage(
+            publisher_instance=EVIL, publisher=publisher, package_id=f"id {EVIL}", kind=Kind.DELETE, paths=(PATH, "/a"),
+            deep_paths=(PATH, "/a"), user=f"user {EVIL}", metadata=((EVIL, EVIL),), request_id=EVIL,
+        )  # fmt: skip
+    now_ns = time.time_ns()
+    for name, state in ((SUBSCRIBER, State.RETRYING), ("quiet", State.PAUSED), ("gone", State.GAP)):
+        yield "discovery", DiscoveryMessage(
+            subscriber_instance=EVIL, subscriber=name, state=state, reason=EVIL, offset=1, log_id=log_id, attempts=5,
+            last_error=f"no {EVIL}", host=EVIL, version=EVIL, time_ns=now_ns, since_ns=now_ns, head_offset=2,
+            head_package=EVIL, ready_reason=EVIL, announce_interval_ms=300_000, hook_offset=1, hook_attempts=9,
+            hook_error=EVIL, hooks=1, held=1, held_offset=1, left=(1,),
+            configuration=SubscriberConfiguration(
+                editable=True, max_retries=9, repository=EVIL, golden=EVIL if name == "gone" else "",
+            ),
+        )  # fmt: skip
+        for number, status in enumerate((Status.REMOVED_FAILED, Status.HELD, Status.HOOK_FAILED)):
+            yield "status", PackageStatusMessage(
+                subscriber_instance=EVIL, subscriber=name, publisher=PUBLISHER, offset=1 + number, status=status,
+                reason=f"because {EVIL}", attempts=3, package_id=EVIL, sequence=number + 1, time_ns=now_ns,
+            )  # fmt: skip
+        yield "discovery", LogMessage(
+            publisher=PLAIN, subscriber_instance=EVIL, subscriber=name, message=EVIL, stacktrace=f"{EVIL}\n{EVIL}"
+        )
+    yield "discovery", ThrottledMessage(
+        publisher=PUBLISHER, publisher_instance=EVIL, subscriber=SUBSCRIBER, backlog=9, waiting=1, time_ns=now_ns
+    )
+    yield "command", CommandMessage(
+        subscriber_instance=EVIL, subscriber="quiet", publisher=PUBLISHER, command_id=EVIL, author=EVIL, reason=EVIL,
+        log_id=log_id, pause=PauseCommand(),
+    )  # fmt: skip
+
+
+async def write(folder: Path) -> None:
+    """Write it all past the doors of the library, as others would."""
+    async with Callboard("sqlite:///./board.db", base=folder) as board:
+        topics, log = board.settings.topics, board.log
+        log_id = await log.identity(topics.package)
+        for number, (topic, message) in enumerate(messages(log_id)):
+            record = new_record(
+                message, record_id=f"{number}{EVIL}", time_ns=time.time_ns(), producer=EVIL, cause=EVIL
+            )
+            await log.append(getattr(topics, topic), [record])
+        event = PackageEvent(
+            kind="failed", publisher=PUBLISHER, package_id=EVIL, deep_paths=(PATH,), paths=(PATH,), offset=1,
+            dedup_key=EVIL, log_id=log_id, time_ns=time.time_ns(), user=EVIL, subscriber=SUBSCRIBER, outcome="REMOVED",
+            reason=EVIL,
+        )  # fmt: skip
+        await log.append(topics.event, [event_record(event, time.time_ns(), EVIL)])
+
+
+@pytest.fixture(scope="module")
+def board(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    folder = tmp_path_factory.mktemp("others")
+    (folder / "tree" / "sub").mkdir(parents=True)
+    (folder / "tree" / EVIL).write_text("hello")
+    (folder / "callboard.toml").write_text(f"[subscribers.quiet]\ninto = {json.dumps(EVIL)}\n", encoding="utf-8")
+    asyncio.run(write(folder))
+    return folder
+
+
+def hidden(shown: str) -> list[str]:
+    """The lines in which something is written that nobody sees, or which somebody else wrote."""
+    lines = shown.split("\n")
+    return [line for line in lines if not line.isprintable() or line.strip().startswith(("INJECTED", "\\nINJECTED"))]
+
+
+def ran(folder: Path, *words: str, **how: object) -> subprocess.CompletedProcess[bytes]:
+    command = [sys.executable, "-m", "callboard", *words]
+    done = subprocess.run(command, cwd=folder, timeout=120, check=False, **how)  # type: ignore[call-overload]
+    assert done.returncode != 70, done.stderr
+    return done  # type: ignore[no-any-return]
+
+
+def test_every_command_is_here():
+    known = set(commands(typer.main.get_command(app)))
+    assert known == SHOWING.keys() | NOTHING.keys()
+    assert not SHOWING.keys() & NOTHING.keys()
+
+
+@pytest.mark.parametrize("command", SHOWING, ids=" ".join)
+def test_no_command_shows_what_a_terminal_would_obey(board, command):
+    for words in SHOWING[command]:
+        done = ran(board, *command, *words, capture_output=True, stdin=subprocess.DEVNULL)
+        for shown in (done.stdout.decode(), done.stderr.decode()):
+            assert hidden(shown) == [], words
+            assert "Traceback" not in shown
+        if "--json" in words and done.stdout:
+            json.loads(done.stdout)
+
+
+@pytest.mark.parametrize(
+    "words",
+    [("status",), ("errors",), ("queue", "quiet"), ("log", "list"), ("log", "show", "1"), ("doctor",), ("metrics",),
+     ("publisher-log", PLAIN), ("events", "--after", "-1")],
+    ids=" ".join,
+)  # fmt: skip
+def test_what_is_hostile_is_shown_as_it_is_and_not_left_out(board, words):
+    done = ran(board, *words, capture_output=True, stdin=subprocess.DEVNULL)
+    assert b"\\u001b[31m" in done.stdout, done.stderr
+    assert b"[bold]<b>" in done.stdout
+
+
+@pytest.mark.parametrize("words", [("status",), ("errors",), ("log", "list"), ("doctor",)], ids=" ".join)
+def test_a_terminal_is_sent_nothing_but_text(board, words):
+    ours, theirs = pty.openpty()
+    environ = os.environ | {"TERM": "dumb", "NO_COLOR": "1", "COLUMNS": "300"}
+    with os.fdopen(theirs, "wb") as screen:
+        process = subprocess.Popen([sys.executable, "-m", "callboard", *words], cwd=board, env=environ, stdout=screen,
+                                   stderr=screen, stdin=subprocess.DEVNULL)  # fmt: skip
+    shown = b""
+    while True:
+        try:
+            chunk = os.read(ours, 65536)
+        except OSError:  # how Linux says that nobody has the terminal open any more
+            break
+        shown += chunk
+    os.close(ours)
+    assert process.wait(60) in (0, 1)
+    assert hidden(shown.decode().replace("\r\n", "\n")) == []
+    assert b"u001b" in shown

@@ -1,0 +1,36 @@
+"""What others wrote is shown on one line, as it is, and obeyed by no terminal."""
+
+import json
+
+import pytest
+
+from callboard.escaping import escaped
+
+
+@pytest.mark.parametrize(
+    ("text", "shown"),
+    [
+        ("plain, with spaces", "plain, with spaces"),
+        ("größer 漢字 🎉", "größer 漢字 🎉"),
+        ("\x1b[31mred", "\\u001b[31mred"),
+        ("two\nlines\r\tand a tab", "two\\nlines\\r\\tand a tab"),
+        ("\x9b31m C1", "\\u009b31m C1"),
+        ("\x7f", "\\u007f"),
+        ("a\u202egpj.exe", "a\\u202egpj.exe"),
+        ("\u2066\u2069\u200e\u200f", "\\u2066\\u2069\\u200e\\u200f"),
+        ("edge\u200d-1\ufeff", "edge\\u200d-1\\ufeff"),
+        ("\u2028\u2029\x85", "\\u2028\\u2029\\u0085"),
+        ("\udce9", "\\udce9"),
+        ("\xa0\u3000", "\\u00a0\\u3000"),
+        ("\U000e0041", "\\udb40\\udc41"),
+        ("[bold]no markup[/bold]", "[bold]no markup[/bold]"),
+    ],
+)
+def test_text_of_others_is_shown_as_it_is(text, shown):
+    assert escaped(text) == shown
+    assert json.loads(f'"{shown}"') == text
+
+
+def test_no_character_at_all_is_left_that_is_not_printable():
+    everything = "".join(map(chr, range(0x110000)))
+    assert escaped(everything).isprintable()
