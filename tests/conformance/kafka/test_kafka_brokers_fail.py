@@ -37,6 +37,7 @@ class Fleet:
         self.acknowledged: list[list[str]] = [[] for _ in range(WRITERS)]
         self.seen: list[tuple[int, str]] = []
         self._stopping = False
+        self._written = False
 
     @property
     def count(self) -> int:
@@ -59,7 +60,7 @@ class Fleet:
         log: Log = SharedTail(KafkaLog(self._address))
         position = 0
         while True:
-            written = self._stopping
+            written = self._written
             with suppress(LogUnavailable):
                 found = await log.read(TOPIC, position)
                 self.seen += [(record.offset, record.payload.decode()) for record in found]
@@ -80,6 +81,7 @@ class Fleet:
         await self._after(BETWEEN)
         self._stopping = True
         await asyncio.gather(*writers)
+        self._written = True
         await reader
 
     async def _after(self, appends: int) -> None:
