@@ -26,6 +26,7 @@ CallboardError
 │   └── ArchiveDamaged     a part is missing or altered; restore the archive from a copy
 ├── PackageError
 │   ├── PackageCorrupt     the bytes are not what was published; restore them or clear the package
+│   │   └── BlobDamaged    those of a blob are not; publish its content again, which replaces it
 │   └── PackageRefused     the package asks for something that is never done, such as leaving the root
 ├── HookFailed             the service's own function failed; see its error
 ├── SchemaTooNew           written by a newer version; upgrade this process
@@ -161,6 +162,10 @@ class PackageError(CallboardError):
 
 class PackageCorrupt(PackageError):
     """Truncated or altered: a digest does not match."""
+
+
+class BlobDamaged(PackageCorrupt):
+    """A blob is truncated or altered: publishing its content again replaces it, and the package can be imported."""
 
 
 class PackageRefused(PackageError):

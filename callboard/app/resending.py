@@ -99,6 +99,6 @@ async def renew(blobs: BlobStore, message: PackageMessage) -> None:
             await blobs.put(digest, iter(()))  # nothing has this digest but the empty file, which is never a blob
         except (PackageCorrupt, BlobMissing):
             raise RequestRefused(
-                f"blob {digest}, {number} of {len(digests)} that this package needs, is gone from the blob store; "
-                "restore it from a backup, or publish the content again"
+                f"blob {digest}, {number} of {len(digests)} that this package needs, is gone from the blob store, or "
+                "damaged; restore it from a backup, or publish the content again"
             ) from None

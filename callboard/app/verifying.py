@@ -96,7 +96,7 @@ async def compare(
     with tempfile.TemporaryDirectory(prefix="callboard-verify-") as spool:
         file = await blobs.fetch(listing, Path(spool))
         if await asyncio.to_thread(lambda: hashlib.sha256(file.read_bytes()).hexdigest()) != listing:
-            raise PackageError(f"the list {listing} is damaged; remove that blob, and verify again")
+            raise PackageError(f"the list {listing} is damaged; verify again, which replaces it")
         found = await asyncio.to_thread(lambda: list(read_survey(file)))
     wrong, unknown = tree.differences(found, paths or ("/",))
     first = (await log.bounds(package)).first

@@ -4,8 +4,17 @@ from collections.abc import AsyncIterator, Iterable
 from pathlib import Path
 from typing import NamedTuple, Protocol
 
+from callboard.logger import get_logger
+
 CHUNK_BYTES = 1 << 20
 """The size in which content is streamed."""
+
+
+def log_replaced(store: str, digest: str) -> None:
+    """Tell that a damaged blob was replaced; for blob stores to call."""
+    get_logger(store=store).warning(
+        "blob.replaced", digest=digest, reason="it was truncated or altered in the blob store; find out by what"
+    )
 
 
 class BlobInfo(NamedTuple):
@@ -19,12 +28,16 @@ class BlobInfo(NamedTuple):
 class BlobStore(Protocol):
     """What every blob store does. Every method may raise ``BlobUnavailable``."""
 
-    async def put(self, digest: str, chunks: Iterable[bytes]) -> bool:
+    async def put(self, digest: str, chunks: Iterable[bytes], size: int | None = None) -> bool:
         """Store the content under its sha-256 unless it is there; True if this call created it.
 
         ``chunks`` is read outside the event loop. Durable on return. An existing blob has its
-        ``stored_ns`` renewed, so that a collector's grace period starts anew. Raises ``PackageCorrupt`` when the
+        ``stored_ns`` renewed, so that a collector's grace period begins again. Raises ``PackageCorrupt`` when the
         chunks do not have that digest; then nothing is stored.
+
+        An existing blob that is damaged is replaced in one step, logged as ``blob.replaced``, and the answer is True.
+        It is damaged if it does not have ``size`` bytes, where that is given, or if the store sees without moving
+        large content that it was written to by others.
         """
         ...
 

@@ -9,7 +9,7 @@ from callboard.backends.paths import check_path
 from callboard.backends.repository import Delete, Operation
 from callboard.content.manifest import is_digest
 from callboard.content.package import Content, Package, open_package, opened
-from callboard.errors import PackageCorrupt, PackageRefused, RequestRefused
+from callboard.errors import BlobDamaged, PackageCorrupt, PackageRefused, RequestRefused
 from callboard.messages.distribution import Kind, PackageMessage
 
 FORMAT = "callboard"
@@ -43,7 +43,7 @@ def operations(
         package: the content, if it was ``checked`` before.
 
     Raises:
-        PackageCorrupt: the content is not what was published.
+        PackageCorrupt: the content is not what was published; ``BlobDamaged`` if it is a blob.
         PackageRefused: it asks for something that is never done.
         SchemaTooNew: it has a newer format.
         BlobMissing: a needed blob is not there.
@@ -70,11 +70,10 @@ def checked(message: PackageMessage, content: Content | None) -> Package:
         raise PackageCorrupt(f"package {message.package_id} adds content but has none; publish it again")
     digest, size = _measured(content)
     if digest != message.content_digest:
-        raise PackageCorrupt(
-            f"package {message.package_id} has the digest {digest} instead of {message.content_digest!r}; "
-            + ("remove that blob from the blob store, then " if message.content_ref else "restore its content or ")
-            + "publish it again"
-        )
+        wrong = f"package {message.package_id} has the digest {digest} instead of {message.content_digest!r}"
+        if message.content_ref:
+            raise BlobDamaged(f"{wrong}: its blob is damaged; publish the content again, which replaces it")
+        raise PackageCorrupt(f"{wrong}; restore its content or publish it again")
     package = open_package(content)
     if set(package.paths) != set(message.paths) or set(package.deep_paths) != set(message.deep_paths):
         raise PackageRefused(f"package {message.package_id} holds other paths than its record; clear it")

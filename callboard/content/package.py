@@ -10,7 +10,7 @@ from callboard.backends.blob_store import CHUNK_BYTES
 from callboard.backends.repository import Entry, EntryKind, Keep, Operation, Prune, Put
 from callboard.content.layout import Layout
 from callboard.content.manifest import HEADER_BYTES, Form, Header, ManifestEntry, read_roots
-from callboard.errors import BlobMissing, BlobUnavailable, PackageCorrupt, PackageRefused, RequestRefused
+from callboard.errors import BlobDamaged, BlobMissing, BlobUnavailable, PackageCorrupt, PackageRefused, RequestRefused
 
 Content = Path | bytes
 """The bytes of a package: a file, or in memory."""
@@ -136,8 +136,8 @@ def _check_blob(digest: str, size: int, blobs: Mapping[str, Path]) -> None:
     except FileNotFoundError as error:
         raise BlobMissing(f"blob {digest} is gone from {blobs[digest].parent}; fetch it again") from error
     if found != size:
-        raise PackageCorrupt(
-            f"blob {digest} has {found} bytes instead of {size}; remove it from the blob store, then publish it again"
+        raise BlobDamaged(
+            f"blob {digest} has {found} bytes instead of {size}; publish its content again, which replaces it"
         )
 
 

@@ -173,7 +173,7 @@ async def _shipped(drafted: Draft, blobs: BlobStore, inline_max: int) -> Shipmen
         await _put(file, blobs)
     inline = drafted.length + _bytes_beside(drafted) <= inline_max
     if not inline:
-        await blobs.put(drafted.digest, drafted.stream())
+        await blobs.put(drafted.digest, drafted.stream(), drafted.length)
     return Shipment(
         paths=drafted.paths,
         deep_paths=drafted.deep_paths,
@@ -189,7 +189,7 @@ async def _shipped(drafted: Draft, blobs: BlobStore, inline_max: int) -> Shipmen
 
 async def _put(file: LargeFile, blobs: BlobStore) -> None:
     try:
-        await blobs.put(file.digest, file.open())
+        await blobs.put(file.digest, file.open(), file.size)
     except PackageCorrupt as error:
         raise changed(file.path) from error
 

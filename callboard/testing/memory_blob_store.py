@@ -5,7 +5,7 @@ import re
 from collections.abc import AsyncIterator, Callable, Iterable
 from pathlib import Path
 
-from callboard.backends.blob_store import BlobInfo
+from callboard.backends.blob_store import BlobInfo, log_replaced
 from callboard.errors import BlobMissing, PackageCorrupt, PackageRefused
 
 _DIGEST = re.compile(r"[0-9a-f]{64}")
@@ -22,15 +22,20 @@ class MemoryBlobStore:
         self._clock = clock
         self._blobs: dict[str, tuple[bytes, int]] = {}
 
-    async def put(self, digest: str, chunks: Iterable[bytes]) -> bool:
-        """See ``BlobStore.put``."""
+    async def put(self, digest: str, chunks: Iterable[bytes], size: int | None = None) -> bool:
+        """See ``BlobStore.put``; every byte of what is there is checked."""
         if await self.exists(digest):
-            self._blobs[digest] = (self._blobs[digest][0], self._clock())
-            return False
+            there, _ = self._blobs[digest]
+            if size in (None, len(there)) and hashlib.sha256(there).hexdigest() == digest:
+                self._blobs[digest] = (there, self._clock())
+                return False
+        damaged = digest in self._blobs
         content = b"".join(chunks)
         if hashlib.sha256(content).hexdigest() != digest:
             raise PackageCorrupt(f"the content does not have the digest {digest}; publish it again")
         self._blobs[digest] = (content, self._clock())
+        if damaged:
+            log_replaced("memory", digest)
         return True
 
     async def fetch(self, digest: str, spool: Path) -> Path:
@@ -59,6 +64,10 @@ class MemoryBlobStore:
         """See ``BlobStore.list``."""
         for digest, (content, stored_ns) in sorted(self._blobs.items()):
             yield BlobInfo(digest, len(content), stored_ns)
+
+    def damage(self, digest: str, content: bytes) -> None:
+        """Have another content lie under the digest."""
+        self._blobs[digest] = (content, self._blobs[digest][1])
 
     async def close(self) -> None:
         """See ``BlobStore.close``; the blobs stay."""

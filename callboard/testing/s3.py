@@ -68,8 +68,14 @@ class S3Server:
 
     def create_bucket(self, name: str) -> None:
         """Create a bucket. Not for use in an event loop."""
+        self._ask("create_bucket", Bucket=name)
 
-        async def create() -> None:
+    def put_object(self, bucket: str, key: str, content: bytes) -> None:
+        """Write an object as anybody may who has the keys. Not for use in an event loop."""
+        self._ask("put_object", Bucket=bucket, Key=key, Body=content)
+
+    def _ask(self, operation: str, **parameters: Any) -> None:
+        async def ask() -> None:
             async with _session().create_client(
                 "s3",
                 endpoint_url=self.endpoint_url,
@@ -77,9 +83,9 @@ class S3Server:
                 aws_access_key_id=self.access_key,
                 aws_secret_access_key=self.secret_key,
             ) as client:
-                await client.create_bucket(Bucket=name)
+                await getattr(client, operation)(**parameters)
 
-        asyncio.run(create())
+        asyncio.run(ask())
 
 
 @contextmanager

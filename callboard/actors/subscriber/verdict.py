@@ -4,6 +4,7 @@ from enum import Enum, auto
 
 from callboard.actors.subscriber.settings import SubscriberSettings
 from callboard.errors import (
+    BlobDamaged,
     BlobUnavailable,
     CallboardError,
     PackageError,
@@ -34,7 +35,8 @@ def judge(error: CallboardError, attempts: int, settings: SubscriberSettings) ->
     """The verdict after try number ``attempts`` has ended with this error."""
     if isinstance(error, RepositoryError | BlobUnavailable):
         return Verdict.WAIT
-    if isinstance(error, PackageError | SchemaTooNew | Undecodable):
+    damaged = isinstance(error, BlobDamaged)  # which a publisher can replace at any time, as it can a missing one
+    if isinstance(error, PackageError | SchemaTooNew | Undecodable) and not damaged:
         return Verdict.GIVE_UP if settings.on_undecodable == "dead_letter" else Verdict.BLOCK
     return Verdict.GIVE_UP if 0 <= settings.max_retries < attempts else Verdict.RETRY
 

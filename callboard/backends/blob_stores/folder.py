@@ -14,7 +14,8 @@ from pathlib import Path
 from typing import ParamSpec, TypeVar
 
 from callboard.backends.access import PRIVATE_FOLDER, make_shared, open_shared, shared_mode, writers_mode
-from callboard.backends.blob_store import BlobInfo
+from callboard.backends.blob_store import BlobInfo, log_replaced
+from callboard.backends.blob_stores.stored_file import Stored, examined, is_file, marked_ns
 from callboard.backends.disk import disk_errors, sync_folder, write_all
 from callboard.backends.examination import Clock, Finding
 from callboard.backends.file_locks import kept_by, lock_soon
@@ -38,6 +39,8 @@ _LOCK = ".lock"
 class FolderBlobStore:
     """Blob ``abcdef...`` is the file ``ab/cdef...`` below ``root``; its modification time is ``stored_ns``.
 
+    A put reads what is there only if it is small, or was written to since its last put.
+
     Args:
         root: created with the first blob.
         clock: the time in nanoseconds, for ``stored_ns``.
@@ -49,9 +52,9 @@ class FolderBlobStore:
         self._threads: ThreadPoolExecutor | None = None
         self._tidied = False
 
-    async def put(self, digest: str, chunks: Iterable[bytes]) -> bool:
+    async def put(self, digest: str, chunks: Iterable[bytes], size: int | None = None) -> bool:
         """See ``BlobStore.put``."""
-        return await self._call(self._put, self._path(digest), digest, chunks)
+        return await self._call(self._put, self._path(digest), digest, chunks, size)
 
     async def fetch(self, digest: str, spool: Path) -> Path:  # noqa: ARG002 - nothing is downloaded
         """See ``BlobStore.fetch``; always the store's own file."""
@@ -93,9 +96,9 @@ class FolderBlobStore:
             threads, self._threads = self._threads, None
             await asyncio.to_thread(threads.shutdown)
 
-    def _put(self, path: Path, digest: str, chunks: Iterable[bytes]) -> bool:
+    def _put(self, path: Path, digest: str, chunks: Iterable[bytes], size: int | None) -> bool:
         with self._own_errors():
-            if self._renew(path):
+            if self._renew(path, digest, size) is Stored.GOOD:
                 return False
             self._make_folders(path.parent)
             descriptor, name = tempfile.mkstemp(dir=self._root / _TEMPORARY)
@@ -105,7 +108,7 @@ class FolderBlobStore:
                 self._tidy(os.fstat(descriptor).st_mtime_ns)
             self._write(descriptor, digest, chunks)
             with self._own_errors():
-                return self._link(temporary, path)
+                return self._place(temporary, path, digest, size)
         finally:
             os.close(descriptor)
             with suppress(OSError):  # what cannot be removed now is tidied up later
@@ -121,36 +124,50 @@ class FolderBlobStore:
             raise PackageCorrupt(f"the content has the digest {found.hexdigest()} instead of {digest}")
         with self._own_errors():
             os.fchmod(descriptor, shared_mode(self._root) & 0o444)
-            os.utime(descriptor, ns=(self._clock(), self._clock()))
+            os.utime(descriptor, ns=self._times(digest))
             os.fsync(descriptor)
 
-    def _link(self, temporary: Path, path: Path) -> bool:
+    def _place(self, temporary: Path, path: Path, digest: str, size: int | None) -> bool:
         """Give the finished file its name, unless another writer came first."""
         while True:
             try:
                 path.hardlink_to(temporary)
             except FileExistsError:
-                if self._renew(path):
+                found = self._renew(path, digest, size)
+                if found is Stored.GOOD:
                     return False
+                if found is not Stored.NOTHING:
+                    self._replace(temporary, path, digest, found)
+                    return True
             else:
                 sync_folder(path.parent)
                 return True
 
-    def _renew(self, path: Path) -> bool:
-        """Renew ``stored_ns`` of a blob that is there, and make sure it stays: its writer may have died."""
-        try:
-            path.stat()  # most puts are of something new, and need no turn
-            with self._turn(fcntl.LOCK_SH):
-                os.utime(path, ns=(self._clock(), self._clock()))
-            descriptor = os.open(path, os.O_RDONLY | os.O_CLOEXEC)
-        except FileNotFoundError:
-            return False
-        try:
-            os.fsync(descriptor)
-        finally:
-            os.close(descriptor)
+    def _replace(self, temporary: Path, path: Path, digest: str, found: Stored) -> None:
+        with self._turn(fcntl.LOCK_SH):  # a collector may be about to remove what is there
+            temporary.replace(path)
         sync_folder(path.parent)
-        return True
+        if found is Stored.DAMAGED:
+            log_replaced(str(self._root), digest)
+
+    def _renew(self, path: Path, digest: str, size: int | None) -> Stored:
+        """What is there. If that is good, renew its ``stored_ns`` and make sure it stays."""
+        found = examined(path, digest, size)
+        if found is not Stored.GOOD:
+            return found  # most puts are of something new, and need no turn
+        try:
+            with self._turn(fcntl.LOCK_SH):
+                os.utime(path, ns=self._times(digest), follow_symlinks=False)
+        except FileNotFoundError:
+            return Stored.NOTHING
+        except PermissionError:
+            return Stored.FOREIGN
+        sync_folder(path.parent)
+        return Stored.GOOD
+
+    def _times(self, digest: str) -> tuple[int, int]:
+        now_ns = marked_ns(digest, self._clock())
+        return now_ns, now_ns
 
     def _make_folders(self, shard: Path) -> None:
         self._root.mkdir(mode=PRIVATE_FOLDER, parents=True, exist_ok=True)
@@ -172,11 +189,7 @@ class FolderBlobStore:
 
     def _is_there(self, path: Path) -> bool:
         with self._own_errors():
-            try:
-                path.stat()  # not exists(), which also answers False when it cannot look
-            except FileNotFoundError:
-                return False
-            return True
+            return is_file(path)
 
     def _delete(self, path: Path) -> bool:
         with self._own_errors():

@@ -2,7 +2,7 @@
 
 from callboard.backends.paths import check_path, link_leaves_root
 from callboard.backends.repository import EntryKind, Keep, Operation, Put
-from callboard.errors import PackageCorrupt, PackageRefused, RequestRefused
+from callboard.errors import BlobDamaged, PackageCorrupt, PackageRefused, RequestRefused
 
 TARGET_BYTES_MAX = 4095
 """The longest target of a symbolic link that Linux takes."""
@@ -19,10 +19,7 @@ def check_operation(operation: Operation) -> None:
 
 
 def check_content(put: Put, size: int, digest: str) -> None:
-    """Raise ``PackageCorrupt`` unless ``size`` and ``digest`` of what was read are what the package says.
-
-    Publishing again is not enough for a blob: its store takes nothing under a digest that it has already.
-    """
+    """Raise ``PackageCorrupt``, or ``BlobDamaged`` for a blob, unless this is what the package says it is."""
     path = put.entry.path
     if size != put.entry.size:
         wrong = f"{path} does not have {put.entry.size} bytes"
@@ -31,7 +28,7 @@ def check_content(put: Put, size: int, digest: str) -> None:
     else:
         return
     if put.digest:
-        raise PackageCorrupt(f"{wrong}; remove blob {put.digest} from the blob store, then publish it again")
+        raise BlobDamaged(f"{wrong}: blob {put.digest} is damaged; publish its content again, which replaces it")
     raise PackageCorrupt(f"{wrong}; publish it again, and clear this package")
 
 

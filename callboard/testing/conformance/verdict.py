@@ -12,6 +12,7 @@ CHECK_TIMEOUT_S = 180.0
 
 HARNESS_WORDS = {
     "CLOCK": "its clock cannot be moved",
+    "DAMAGE": "nobody can write into its blobs past the store",
     "GAPS": "no gap can be made in its offsets",
     "PROCESSES": "no other process can open it",
     "REPLACE": "nobody can put another topic in the place of one",

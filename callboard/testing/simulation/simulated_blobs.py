@@ -23,10 +23,10 @@ class SimulatedBlobs(MemoryBlobStore):
         """Whoever fetches a blob finds it missing, or corrupt, for so long."""
         self._spoilt[how] = self._loop.time() + seconds
 
-    async def put(self, digest: str, chunks: Iterable[bytes]) -> bool:
+    async def put(self, digest: str, chunks: Iterable[bytes], size: int | None = None) -> bool:
         """See ``BlobStore.put``."""
         await before_deed(BlobUnavailable)
-        new = await super().put(digest, chunks)
+        new = await super().put(digest, chunks, size)
         await after_deed(BlobUnavailable)
         return new
 

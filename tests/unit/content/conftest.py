@@ -95,8 +95,9 @@ class Blobs:
         folder.mkdir(exist_ok=True)
         self.folder = folder
 
-    async def put(self, digest: str, chunks: Iterable[bytes]) -> bool:
+    async def put(self, digest: str, chunks: Iterable[bytes], size: int | None = None) -> bool:
         data = b"".join(chunks)
+        assert size in (None, len(data))
         if hashlib.sha256(data).hexdigest() != digest:
             raise PackageCorrupt(f"not the content of {digest}")
         created = not await self.exists(digest)

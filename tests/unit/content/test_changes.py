@@ -149,7 +149,7 @@ def test_a_list_that_is_gone_is_an_error_when_it_is_asked_for_and_not_before(tmp
 
 def test_a_blob_store_that_takes_nothing_holds_up_no_import() -> None:
     class Full:
-        async def put(self, digest: str, chunks: object) -> bool:
+        async def put(self, digest: str, chunks: object, size: int | None = None) -> bool:
             raise BlobUnavailable("read only")
 
     assert asyncio.run(stored_list(many(5000), Full())) == ""  # type: ignore[arg-type]

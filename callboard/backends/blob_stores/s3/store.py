@@ -6,14 +6,14 @@ from datetime import datetime
 from pathlib import Path
 from typing import Any
 
-from callboard.backends.blob_store import BlobInfo
+from callboard.backends.blob_store import BlobInfo, log_replaced
 from callboard.backends.blob_stores.s3 import examination
 from callboard.backends.blob_stores.s3.bucket import RENEWED, Bucket
 from callboard.backends.blob_stores.s3.conditions import Conditions
 from callboard.backends.blob_stores.s3.connection import Connection
 from callboard.backends.blob_stores.s3.download import MISSING, download
 from callboard.backends.blob_stores.s3.failure import Declined
-from callboard.backends.blob_stores.s3.upload import upload
+from callboard.backends.blob_stores.s3.upload import DIGEST, upload
 from callboard.backends.examination import Clock, Finding
 
 PUTS_AT_ONCE = 4
@@ -41,15 +41,20 @@ class S3BlobStore:
         self._conditions = Conditions()
         self._puts = asyncio.Semaphore(PUTS_AT_ONCE)
 
-    async def put(self, digest: str, chunks: Iterable[bytes]) -> bool:
-        """See ``BlobStore.put``.
+    async def put(self, digest: str, chunks: Iterable[bytes], size: int | None = None) -> bool:
+        """See ``BlobStore.put``. What others wrote is damaged: its metadata lack the digest.
 
         Where the server ignores conditional writes, several puts at the same time may each say that they created
         the blob. Its content is the same, whoever wrote it last.
         """
         key = self._bucket.blob_key(digest)
         async with self._connection as s3, self._puts:
-            if await _renew(s3, key):
+            found = await _found(s3, key)
+            if found is not None and _is_damaged(found, digest, size):
+                await upload(s3, digest, chunks, {})
+                log_replaced(str(self._bucket), digest)
+                return True
+            if found is not None and await _renew(s3, key):
                 return False
             return await upload(s3, digest, chunks, await self._conditions.if_absent(s3))
 
@@ -141,11 +146,19 @@ async def _is_there(s3: Connection, key: str) -> bool:
 
 async def _stored_ns(s3: Connection, key: str) -> int | None:
     """When the object was written; None if it is not there."""
+    found = await _found(s3, key)
+    return _nanoseconds(found["LastModified"]) if found is not None else None
+
+
+async def _found(s3: Connection, key: str) -> dict[str, Any] | None:
     try:
-        found = await s3.call("head_object", *MISSING, Key=key)
+        return await s3.call("head_object", *MISSING, Key=key)
     except Declined:
         return None
-    return _nanoseconds(found["LastModified"])
+
+
+def _is_damaged(found: dict[str, Any], digest: str, size: int | None) -> bool:
+    return size not in (None, found["ContentLength"]) or found["Metadata"].get(DIGEST) != digest
 
 
 def _nanoseconds(time: datetime) -> int:
@@ -153,8 +166,6 @@ def _nanoseconds(time: datetime) -> int:
 
 
 async def _renew(s3: Connection, key: str) -> bool:
-    """Renew ``stored_ns`` of a blob that is there; False if it is not."""
-    if not await _is_there(s3, key):
-        return False
+    """Renew ``stored_ns`` of a blob; False if it is gone meanwhile."""
     await s3.call("put_object", Key=key + RENEWED, Body=b"")
     return await _is_there(s3, key)  # a collector that had not seen the renewal may have deleted it

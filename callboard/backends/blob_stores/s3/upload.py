@@ -13,6 +13,9 @@ from callboard.backends.blob_stores.s3.parts import PART_BYTES, Parts
 from callboard.errors import BlobError, RequestRefused
 from callboard.logger import get_logger
 
+DIGEST = "sha256"
+"""The metadata of a blob: its digest, which was checked before it came into being. Who writes over it loses that."""
+
 PARTS_AT_ONCE = 4
 """Parts of one blob in memory and on their way."""
 
@@ -35,9 +38,9 @@ async def upload(s3: Connection, digest: str, chunks: Iterable[bytes], if_absent
     try:
         if small:
             parts.check(digest)
-            await s3.call("put_object", *EXISTS, Key=key, Body=parts.next(), **if_absent)
+            await s3.call("put_object", *EXISTS, Key=key, Body=parts.next(), Metadata={DIGEST: digest}, **if_absent)
         else:
-            async with _multipart(s3, key) as upload_id:
+            async with _multipart(s3, key, digest) as upload_id:
                 sent = await _send(s3, key, upload_id, parts)
                 parts.check(digest)
                 await s3.call("complete_multipart_upload", *EXISTS, Key=key, UploadId=upload_id,
@@ -49,9 +52,9 @@ async def upload(s3: Connection, digest: str, chunks: Iterable[bytes], if_absent
 
 
 @asynccontextmanager
-async def _multipart(s3: Connection, key: str) -> AsyncIterator[str]:
+async def _multipart(s3: Connection, key: str, digest: str) -> AsyncIterator[str]:
     """The id of an upload, which is aborted if the block raises: else its parts would stay, unseen, and cost."""
-    upload_id = (await s3.call("create_multipart_upload", Key=key))["UploadId"]
+    upload_id = (await s3.call("create_multipart_upload", Key=key, Metadata={DIGEST: digest}))["UploadId"]
     try:
         yield upload_id
     except BaseException:

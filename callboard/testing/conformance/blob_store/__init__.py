@@ -9,17 +9,17 @@ A check is a function that takes a ``BlobStoreHarness``; it needs no test framew
 
 from collections.abc import Awaitable, Callable
 
-from callboard.testing.conformance.blob_store import content, retention
+from callboard.testing.conformance.blob_store import content, damage, retention
 from callboard.testing.conformance.blob_store.harness import BlobStoreHarness
 from callboard.testing.conformance.verdict import verify
 
 Check = Callable[[BlobStoreHarness], Awaitable[None]]
 
-_SUBJECTS = (content, retention)
+_SUBJECTS = (content, damage, retention)
 
 ALL_CHECKS: tuple[Check, ...] = tuple(
     member for subject in _SUBJECTS for name, member in vars(subject).items() if name.startswith("check_")
 )
-"""Every check. That of the clock is passed by a store whose clock cannot be moved."""
+"""Every check. Those of the clock and of damage are passed by a store whose harness cannot bring them about."""
 
 __all__ = ["ALL_CHECKS", "BlobStoreHarness", "Check", "verify"]

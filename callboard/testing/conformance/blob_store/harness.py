@@ -17,11 +17,13 @@ class BlobStoreHarness:
         make: a handle on the store; each is as good as another, also at the same time.
         spool: an empty folder for downloads.
         pass_time: moves the store's clock on by nanoseconds, for stores whose clock can be moved.
+        damage: has another content lie under a digest, past the store; called outside the event loop.
     """
 
     make: Callable[[], BlobStore]
     spool: Path
     pass_time: Callable[[int], None] | None = None
+    damage: Callable[[str, bytes], None] | None = None
 
 
 @asynccontextmanager
@@ -41,7 +43,7 @@ def digest_of(content: bytes) -> str:
 
 async def put(store: BlobStore, content: bytes) -> bool:
     """Put the content under its right name."""
-    return await store.put(digest_of(content), [content])
+    return await store.put(digest_of(content), [content], len(content))
 
 
 async def listed(store: BlobStore) -> list[str]:

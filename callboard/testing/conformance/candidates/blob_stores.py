@@ -39,7 +39,7 @@ def memory_blob_store() -> Iterator[BlobStoreHarness]:
     clock = Clock()
     store = MemoryBlobStore(clock)
     with _spool() as spool:
-        yield BlobStoreHarness(make=lambda: store, spool=spool, pass_time=clock.pass_time)
+        yield BlobStoreHarness(lambda: store, spool, clock.pass_time, store.damage)
 
 
 @contextmanager
@@ -48,7 +48,13 @@ def folder_blob_store() -> Iterator[BlobStoreHarness]:
     clock = Clock()
     with _spool() as spool, tempfile.TemporaryDirectory(prefix="callboard-blobs-") as path:
         store = Path(path) / "store"
-        yield BlobStoreHarness(lambda: FolderBlobStore(store, clock), spool, clock.pass_time)
+
+        def damage(digest: str, content: bytes) -> None:
+            blob = store / digest[:2] / digest[2:]
+            blob.chmod(0o600)
+            blob.write_bytes(content)
+
+        yield BlobStoreHarness(lambda: FolderBlobStore(store, clock), spool, clock.pass_time, damage)
         left = [*store.glob("tmp/*"), *spool.iterdir()]
         assert not left, f"left behind: {left}"
 
@@ -64,12 +70,17 @@ def s3_candidate(name: str, server: Callable[[], AbstractContextManager[S3Server
 
             @contextmanager
             def new() -> Iterator[BlobStoreHarness]:
-                url = s3.url("conformance", f"some/blobs-{next(numbers)}")
+                prefix = f"some/blobs-{next(numbers)}"
+                url = s3.url("conformance", prefix)
+
+                def damage(digest: str, content: bytes) -> None:
+                    s3.put_object("conformance", f"{prefix}/{digest[:2]}/{digest[2:]}", content)
+
                 with _spool() as spool, patch.dict(os.environ):
                     for variable in [variable for variable in os.environ if variable.startswith("AWS_")]:
                         del os.environ[variable]
                     os.environ.update(s3.environment)
-                    yield BlobStoreHarness(lambda: open_blob_store(url, Path()), spool)
+                    yield BlobStoreHarness(lambda: open_blob_store(url, Path()), spool, damage=damage)
 
             yield new
 

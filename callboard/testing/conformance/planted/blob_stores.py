@@ -25,16 +25,16 @@ class TruncatesABlob(MemoryBlobStore):
 class OverwritesABlob(MemoryBlobStore):
     """Writes whatever comes over what is there."""
 
-    async def put(self, digest: str, chunks: Iterable[bytes]) -> bool:
+    async def put(self, digest: str, chunks: Iterable[bytes], size: int | None = None) -> bool:
         there = self._blobs.pop(digest, None)
-        await super().put(digest, chunks)
+        await super().put(digest, chunks, size)
         return there is None
 
 
 class TrustsTheDigest(MemoryBlobStore):
     """Stores content without looking whether it is the one that was announced."""
 
-    async def put(self, digest: str, chunks: Iterable[bytes]) -> bool:
+    async def put(self, digest: str, chunks: Iterable[bytes], size: int | None = None) -> bool:
         created = not await self.exists(digest)
         if created:
             self._blobs[digest] = (b"".join(chunks), self._clock())
@@ -44,25 +44,25 @@ class TrustsTheDigest(MemoryBlobStore):
 class StoresHalfOfWhatFailed(MemoryBlobStore):
     """Stores what came before the error."""
 
-    async def put(self, digest: str, chunks: Iterable[bytes]) -> bool:
+    async def put(self, digest: str, chunks: Iterable[bytes], size: int | None = None) -> bool:
         came: list[bytes] = []
         if await self.exists(digest):
-            return await super().put(digest, chunks)
+            return await super().put(digest, chunks, size)
         try:
             came.extend(iter(chunks))
         except Exception:
             self._blobs[digest] = (b"".join(came), self._clock())
             raise
-        return await super().put(digest, came)
+        return await super().put(digest, came, size)
 
 
 class CreatesTwice(MemoryBlobStore):
     """Looks first and writes later, so that two both create it."""
 
-    async def put(self, digest: str, chunks: Iterable[bytes]) -> bool:
+    async def put(self, digest: str, chunks: Iterable[bytes], size: int | None = None) -> bool:
         created = not await self.exists(digest)
         await asyncio.sleep(0)
-        await super().put(digest, chunks)
+        await super().put(digest, chunks, size)
         return created
 
 
@@ -139,8 +139,37 @@ class DeletesTheNeighbour(MemoryBlobStore):
 class DoesNotRenew(MemoryBlobStore):
     """Lets a collector take a blob that was just put again."""
 
-    async def put(self, digest: str, chunks: Iterable[bytes]) -> bool:
-        return not await self.exists(digest) and await super().put(digest, chunks)
+    async def put(self, digest: str, chunks: Iterable[bytes], size: int | None = None) -> bool:
+        return not await self.exists(digest) and await super().put(digest, chunks, size)
+
+
+class KeepsWhatIsTruncated(MemoryBlobStore):
+    """Takes what is there for the content, whatever its size."""
+
+    async def put(self, digest: str, chunks: Iterable[bytes], size: int | None = None) -> bool:
+        if not await self.exists(digest):
+            return await super().put(digest, chunks, size)
+        self._blobs[digest] = (self._blobs[digest][0], self._clock())
+        return False
+
+
+class KeepsWhatIsAltered(MemoryBlobStore):
+    """Goes by the size alone."""
+
+    async def put(self, digest: str, chunks: Iterable[bytes], size: int | None = None) -> bool:
+        if not await self.exists(digest) or len(self._blobs[digest][0]) != size:
+            return await super().put(digest, chunks, size)
+        self._blobs[digest] = (self._blobs[digest][0], self._clock())
+        return False
+
+
+class RemovesWhatIsDamaged(MemoryBlobStore):
+    """Makes room for the good content before it knows that it is good."""
+
+    async def put(self, digest: str, chunks: Iterable[bytes], size: int | None = None) -> bool:
+        if await self.exists(digest) and hashlib.sha256(self._blobs[digest][0]).hexdigest() != digest:
+            del self._blobs[digest]
+        return await super().put(digest, chunks, size)
 
 
 class CollectsWhatWasRenewed(MemoryBlobStore):
@@ -153,7 +182,8 @@ class CollectsWhatWasRenewed(MemoryBlobStore):
 PLANTED = (
     TruncatesABlob, OverwritesABlob, TrustsTheDigest, StoresHalfOfWhatFailed, CreatesTwice, DropsEmptyBlobs,
     InventsABlob, TakesAnyName, HidesABlob, ListsOutOfOrder, ListsWrongSizes, KeepsWhatIsDeleted,
-    DeletesTheNeighbour, DoesNotRenew, CollectsWhatWasRenewed,
+    DeletesTheNeighbour, DoesNotRenew, CollectsWhatWasRenewed, KeepsWhatIsTruncated, KeepsWhatIsAltered,
+    RemovesWhatIsDamaged,
 )  # fmt: skip
 
 
@@ -168,4 +198,4 @@ def broken_blob_store(kind: Callable[[Callable[[], int]], MemoryBlobStore]) -> I
 
     store = kind(lambda: now_ns)
     with tempfile.TemporaryDirectory(prefix="callboard-spool-") as spool:
-        yield BlobStoreHarness(lambda: store, Path(spool), pass_time)
+        yield BlobStoreHarness(lambda: store, Path(spool), pass_time, store.damage)
