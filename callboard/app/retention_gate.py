@@ -5,11 +5,10 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Literal
 
-from callboard.actors.publisher.following import is_elsewhere
 from callboard.actors.shortening.roll_call import LastWord, RollCall
 from callboard.app.archive_tip import ArchiveTip, read_tip
 from callboard.app.archive_word import tell_log
-from callboard.backends.log import Log, Retention
+from callboard.backends.log import Bounds, Log, Retention
 from callboard.errors import OffsetOutOfRange, RequestRefused, SchemaTooNew, Undecodable
 from callboard.messages.distribution import CommandMessage
 from callboard.messages.headers import open_record
@@ -27,7 +26,8 @@ class GatePolicy:
     """Who counts.
 
     ``subscribers`` keeps what one of them has not processed, or has set aside; ``archive`` keeps that and what is not
-    archived, by the file ``archive_tip``. A subscriber counts until it is forgotten, or silent for ``gone_days``.
+    archived, by the file ``archive_tip``. A subscriber counts until a day after it was forgotten, or until it is silent
+    for ``gone_days``: each repository that has spoken under its name, so that what one says harms no other.
     """
 
     kind: Literal["none", "subscribers", "archive"] = "none"
@@ -62,10 +62,16 @@ class RetentionGate:
 
         Raises ``RequestRefused`` when it cannot be told.
         """
-        members = await self._counted(log, now_ns)
-        topic = self._topics.package
-        first, log_id = (await log.bounds(topic)).first, await log.identity(topic)
-        found = [Need(name, _needed(word, first, log_id)) for name, word in members.items()]
+        topic, lowest_of = self._topics.package, dict[str, Need]()
+        words = await self._counted(log, now_ns)
+        bounds, log_id = await log.bounds(topic), await log.identity(topic)
+        for word in words:
+            said = word.announcement
+            offset = await _needed(log, topic, bounds, log_id, word)
+            known = lowest_of.get(said.subscriber)
+            if known is None or offset < known.offset:
+                lowest_of[said.subscriber] = Need(said.subscriber, offset)
+        found = list(lowest_of.values())
         if self._policy.kind == "archive":
             found.append(Need(ARCHIVE, self._tip(log_id).offset + 1))
         return sorted(found, key=lambda need: (need.offset, need.name))
@@ -76,11 +82,11 @@ class RetentionGate:
             return {}
         needs = await self.needs(log, now_ns)
         kept = {self._topics.package: needs[0].offset} if needs else {}
-        members = await self._counted(log, now_ns)
-        if members:
-            kept[self._topics.discovery] = min(word.offset for word in members.values())
+        words = await self._counted(log, now_ns)
+        if words:
+            kept[self._topics.discovery] = self._roll.first_of(words)
         log_id = await log.identity(self._topics.package)
-        pending = await _first_pending(log, self._topics.command, members, log_id)
+        pending = await _first_pending(log, self._topics.command, self._roll, log_id)
         if pending is not None:
             kept[self._topics.command] = pending
         for topic, following in (await self._archived(log)).items():
@@ -106,7 +112,7 @@ class RetentionGate:
             raise RequestRefused('retention.gate = "archive" needs retention.archive_tip; name the file')
         return read_tip(self._policy.archive_tip, log_id)
 
-    async def _counted(self, log: Log, now_ns: int) -> dict[str, LastWord]:
+    async def _counted(self, log: Log, now_ns: int) -> list[LastWord]:
         await self._roll.catch_up(log, now_ns)
         if self._roll.problem:
             raise RequestRefused(
@@ -115,7 +121,7 @@ class RetentionGate:
             )
         days = self._policy.gone_days
         since_ns = now_ns - int(days * 86_400e9) if days is not None else 0
-        return {name: word for name, word in self._roll.members.items() if word.heard.seen_ns >= since_ns}
+        return [word for word in self._roll.words if word.heard.seen_ns >= since_ns and not word.lapsed(now_ns)]
 
 
 async def trim(log: Log, topics: Topics, retention: Retention, kept: Mapping[str, int]) -> dict[str, int]:
@@ -143,29 +149,36 @@ def lowest(*offsets: int | None) -> int | None:
     return min((offset for offset in offsets if offset is not None), default=None)
 
 
-def _needed(word: LastWord, first: int, log_id: str) -> int:
-    """The first offset that the subscriber needs. One that is not placed on this log may yet want all of it."""
+async def _needed(log: Log, topic: str, bounds: Bounds, log_id: str, word: LastWord) -> int:
+    """The first offset that a repository needs. One that is not placed on this log may yet want all of it, and so may
+    one that says to be past what was not there when it said so.
+    """
     said = word.announcement
-    if said.log_id != log_id:
-        return first
+    if said.log_id != log_id or said.offset >= bounds.end:
+        return bounds.first
     needed = said.offset + 1 if said.held_offset < 0 else min(said.held_offset, said.offset + 1)
-    return max(needed, first)
+    if needed <= bounds.first:
+        return bounds.first
+    try:
+        passed = await log.read(topic, said.offset, 1)
+    except OffsetOutOfRange:  # trimmed meanwhile
+        return needed
+    came_later = any(
+        record.offset == said.offset and record.time_ns - SKEW_NS > word.heard.seen_ns for record in passed
+    )
+    return bounds.first if came_later else needed
 
 
-async def _first_pending(log: Log, topic: str, members: Mapping[str, LastWord], log_id: str) -> int | None:
+async def _first_pending(log: Log, topic: str, roll: RollCall, log_id: str) -> int | None:
     """The first command that its subscriber has not obeyed yet; None if there is none."""
     start, end = await log.bounds(topic)
-    heard = {
-        name: -1 if is_elsewhere(word.announcement, log_id) else word.announcement.command_offset
-        for name, word in members.items()
-    }
     while start < end and (found := await log.read(topic, start)):
         for record in found:
             try:
                 command = open_record(record, CommandMessage)
             except (SchemaTooNew, Undecodable):
                 continue  # its subscriber says that it cannot read it, and goes by the next one
-            if heard.get(command.subscriber, record.offset) < record.offset:
+            if roll.knows(command) and roll.obeyed(command, end, log_id) < record.offset:
                 return record.offset
         start = found[-1].offset + 1
     return None

@@ -26,12 +26,15 @@ class Original:
 
 
 def original_of(record: Record) -> Original | None:
-    """What the record repeats; None if it is an original itself, or the header makes no sense."""
+    """What the record repeats; None if it is an original itself, or the header makes no sense. No original is younger
+    than what repeats it.
+    """
     numbers = NUMBERS.fullmatch(record.header(HEADER))
     if numbers is None:
         return None
-    found = Original(*map(int, numbers.groups()))
-    return found if found.offset < found.read_to <= record.offset else None
+    offset, time_ns, read_to = map(int, numbers.groups())
+    found = Original(offset, min(time_ns, record.time_ns), read_to)
+    return found if offset < read_to <= record.offset else None
 
 
 def repeated(record: Record, read_to: int) -> NewRecord:

@@ -136,12 +136,15 @@ def test_a_subscriber_that_has_no_place_on_this_log_may_want_all_of_it(offset, l
     on_board(scenario)
 
 
-def test_a_subscriber_counts_until_it_is_forgotten_and_again_when_it_comes_back():
+def test_a_subscriber_counts_until_a_day_after_it_is_forgotten_and_again_when_it_comes_back():
     async def scenario(board: Board) -> None:
         await board.announce("slow", 3)
         gate = board.gate(SUBSCRIBERS)
         assert await gate.needs(board.log, board.now_ns) == [Need("slow", 4)]
         await board.append(TOPICS.discovery, ForgottenMessage(subscriber="slow", author="ada"))
+        board.now_ns += DAY_NS
+        assert await gate.needs(board.log, board.now_ns) == [Need("slow", 4)]
+        board.now_ns += 1
         assert await gate.needs(board.log, board.now_ns) == []
         await board.announce("slow", 3)
         assert await gate.needs(board.log, board.now_ns) == [Need("slow", 4)]

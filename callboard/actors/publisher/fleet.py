@@ -191,10 +191,10 @@ class Fleet:
 
     def _fold(self, record: Record, history: bool, now: Moment) -> Iterable[Effect]:
         said = yield from self._open(record)
+        original = original_of(record)
         if isinstance(said, ForgottenMessage):
-            self._heard.pop(said.subscriber, None)
-            self._forget(said.subscriber, record.offset)
-        if original_of(record) is not None:
+            self._forget(said.subscriber, original.offset if original else record.offset)
+        if original is not None:
             yield from self._take_older(said, record, now)
             return
         seen_ns = self._times.take(record, now.wall_ns) if history else now.wall_ns
@@ -215,10 +215,8 @@ class Fleet:
         """Take in what was written before all that is known; the newer comes before the older."""
         said = yield from self._open(record)
         if isinstance(said, ForgottenMessage):
-            known = self._heard.get(said.subscriber)
-            if known is None or known.offset < record.offset:
-                self._heard.pop(said.subscriber, None)
-                self._forget(said.subscriber, record.offset)
+            original = original_of(record)
+            self._forget(said.subscriber, original.offset if original else record.offset)
         yield from self._take_older(said, record, now)
 
     def _take_older(self, said: Event | None, record: Record, now: Moment) -> Iterable[Effect]:
@@ -230,9 +228,9 @@ class Fleet:
         if not isinstance(said, DiscoveryMessage) or offset < self._forgotten.get(said.subscriber, -1):
             return
         heard = Heard(said, seen_ns, now.mono_s - max(now.wall_ns - seen_ns, 0) / 1e9, offset)
-        known = self._heard.get(said.subscriber)
-        newer = known is not None and known.offset < offset
-        if known is None or newer or took_back(known, heard, self._settings.gone_after_s):
+        known, gone_after_s = self._heard.get(said.subscriber), self._settings.gone_after_s
+        newer = known is not None and known.offset < offset and known.gives_way_to(heard, gone_after_s)
+        if known is None or newer or took_back(known, heard, gone_after_s):
             self._heard[said.subscriber] = heard
             self._heard.move_to_end(said.subscriber, last=False)
             yield from self._keep_bound()
@@ -254,8 +252,13 @@ class Fleet:
             return None
 
     def _forget(self, subscriber: str, offset: int) -> None:
+        """Of what was said before that offset nothing counts."""
+        known = self._heard.get(subscriber)
+        if known is not None and known.offset > offset:
+            return
+        self._heard.pop(subscriber, None)
         self._dropped.discard(subscriber)
-        self._forgotten[subscriber] = offset
+        self._forgotten[subscriber] = max(offset, self._forgotten.pop(subscriber, -1))
         if len(self._forgotten) > self._settings.max_members:
             self._forgotten.popitem(last=False)
 

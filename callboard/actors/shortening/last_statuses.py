@@ -54,7 +54,7 @@ class LastStatuses(TopicFold):
         at, _ = self._last.get(status.subscriber, {}).get(status.offset, (-1, -1))
         return at == record.offset
 
-    def fold(self, record: Record, seen_ns: int) -> None:  # noqa: ARG002 - how old it is does not matter
+    def fold(self, record: Record, seen_ns: int) -> None:
         """See ``TopicFold``."""
         headers = dict(record.headers)
         subscriber, original = subscriber_of(headers), original_of(record)
@@ -68,7 +68,7 @@ class LastStatuses(TopicFold):
         try:
             status = open_record(record, PackageStatusMessage)
         except SchemaTooNew as error:
-            self.problem = f"{error}: it may be of a package that did not land"
+            self.trouble(f"{error}: it may be of a package that did not land", seen_ns)
             return
         except Undecodable:
             return  # it tells nobody anything

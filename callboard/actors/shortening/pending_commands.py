@@ -1,6 +1,6 @@
 """The commands that somebody may still have to obey."""
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable
 
 from callboard.actors.shortening.topic_fold import TopicFold
 from callboard.errors import SchemaTooNew, Undecodable
@@ -15,11 +15,11 @@ class PendingCommands(TopicFold):
 
     Args:
         topic: of commands.
-        obeyed: by subscriber, the offset of the last command that took effect.
+        obeyed: for a command, the offset of the last one that took effect where it is meant for.
         since_ns: a command that is older is not waited for.
     """
 
-    def __init__(self, topic: str, obeyed: Mapping[str, int], since_ns: int) -> None:
+    def __init__(self, topic: str, obeyed: Callable[[CommandMessage], int], since_ns: int) -> None:
         super().__init__(topic)
         self._obeyed, self._since_ns = obeyed, since_ns
         self.start_over()
@@ -50,5 +50,5 @@ class PendingCommands(TopicFold):
         except (SchemaTooNew, Undecodable):
             self._first = record.offset  # whoever it is for says that it cannot be read, and waits
             return
-        if self._obeyed.get(command.subscriber, -1) < record.offset:
+        if self._obeyed(command) < record.offset:
             self._first = record.offset

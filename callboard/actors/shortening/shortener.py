@@ -2,6 +2,7 @@
 
 from bisect import bisect_right
 from collections.abc import AsyncIterator, Sequence
+from functools import partial
 
 from callboard.actors.effects import Shortened
 from callboard.actors.shortening.last_statuses import LastStatuses
@@ -82,8 +83,8 @@ class Shortener:
             return roll
         if topic == topics.status:
             return LastStatuses(topic, roll.golden(), (await self._unread.bounds(topics.package)).first)
-        obeyed = {name: word.announcement.command_offset for name, word in roll.members.items()}
-        return PendingCommands(topic, obeyed, pending_ns)
+        _, end = await self._unread.bounds(topic)
+        return PendingCommands(topic, partial(roll.obeyed, end=end), pending_ns)
 
     async def _shorten(self, fold: TopicFold, below: int, limits: ShorteningLimits, now_ns: int) -> int:
         """Remove what lies below the offset; how many records these were."""

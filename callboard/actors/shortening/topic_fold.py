@@ -3,13 +3,18 @@
 from abc import ABC, abstractmethod
 from array import array
 from bisect import bisect_left
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
+from itertools import accumulate
 
 from callboard.actors.publisher.liveness import AppendTimes
 from callboard.backends.log import Log
 from callboard.errors import OffsetOutOfRange
 from callboard.messages.record import Record
 from callboard.messages.repeated import original_of
+
+TROUBLE_S = 30 * 86_400.0
+"""What a record of a newer version may have said is waited for as long as a command: who wrote it has spoken again by
+then, and a record that nobody can ever read must not keep a topic from being shortened for ever."""
 
 READ_RECORDS = 250
 """At once: some milliseconds of work, in which a service that embeds this does nothing else."""
@@ -23,8 +28,7 @@ class TopicFold(ABC):
         self.log_id = ""
         self.next = -1
         """The end of what was read."""
-        self.problem = ""
-        """Why it cannot be told what is needed: a record of a newer version."""
+        self._trouble = "", 0
         self._first_read = 0
         self._times = AppendTimes()
         self._offsets = array("q")
@@ -33,9 +37,26 @@ class TopicFold(ABC):
 
     def start_over(self) -> None:
         """Forget everything: it is another topic."""
-        self.next, self.problem, self._times = -1, "", AppendTimes()
+        self.next, self._trouble, self._times = -1, ("", 0), AppendTimes()
         self._offsets, self._times_ns = array("q"), array("q")
         self._repetitions = {}
+
+    @property
+    def now_ns(self) -> int:
+        """When the newest record was appended. It alone says what time it is: a clock that is ahead must not make
+        everything old.
+        """
+        return self._times_ns[-1] if self._times_ns else 0
+
+    @property
+    def problem(self) -> str:
+        """Why it cannot be told what is needed: a record of a newer version."""
+        text, since_ns = self._trouble
+        return text if self.now_ns - since_ns <= TROUBLE_S * 1e9 else ""
+
+    def trouble(self, text: str, seen_ns: int) -> None:
+        """This record cannot be read, and may say what is needed."""
+        self._trouble = text, seen_ns
 
     @abstractmethod
     def fold(self, record: Record, seen_ns: int) -> None:
@@ -67,8 +88,8 @@ class TopicFold(ABC):
                     raise
                 self.next = self._first_read = error.first
                 continue
-            for record in found:
-                self._take(record, now_ns)
+            for record, before_ns in zip(found, _until(found, now_ns), strict=True):
+                self._take(record, now_ns, before_ns)
             self.next = found[-1].offset + 1 if found else end
 
     def _drop_below(self, first: int) -> None:
@@ -76,19 +97,19 @@ class TopicFold(ABC):
         del self._offsets[:gone], self._times_ns[:gone]
         self._repetitions = {to: at for to, at in self._repetitions.items() if at >= first}
 
-    def _take(self, record: Record, now_ns: int) -> None:
+    def _take(self, record: Record, now_ns: int, before_ns: int) -> None:
         seen_ns = self._times.take(record, now_ns)
+        if seen_ns > now_ns:  # a time that lies ahead proves nothing
+            seen_ns = max(before_ns, self.now_ns)
         self._offsets.append(record.offset)
-        self._times_ns.append(max(min(seen_ns, now_ns), self._times_ns[-1] if self._times_ns else 0))
+        self._times_ns.append(max(seen_ns, self.now_ns))
         if (original := original_of(record)) is not None:
             self._repetitions[original.read_to] = record.offset
         self.fold(record, seen_ns)
 
     def older_than(self, age_s: float) -> int:
-        """The end of the records that were appended so long before the newest. It alone says what time it is: a clock
-        that is ahead must not make everything old.
-        """
-        number = bisect_left(self._times_ns, self._times_ns[-1] - round(age_s * 1e9)) if self._times_ns else 0
+        """The end of the records that were appended so long before the newest."""
+        number = bisect_left(self._times_ns, self.now_ns - round(age_s * 1e9))
         return self._offsets[number] if number < len(self._offsets) else self.next
 
     def all_but(self, count: int) -> int:
@@ -106,3 +127,9 @@ class TopicFold(ABC):
         while within := [to for to, at in self._repetitions.items() if to < below <= at]:
             below = min(within)
         return below
+
+
+def _until(records: Sequence[Record], now_ns: int) -> list[int]:
+    """For each of these records when it was appended at the latest, by those that follow."""
+    later = accumulate((record.time_ns for record in reversed(records[1:])), min, initial=now_ns)
+    return list(later)[::-1]
