@@ -8,7 +8,7 @@ from callboard.app.log_records import opened, record_at
 from callboard.app.views import Package
 from callboard.backends.blob_store import BlobStore
 from callboard.backends.log import Log
-from callboard.backends.paths import with_parents
+from callboard.backends.paths import Trees
 from callboard.errors import BlobMissing, CallboardError, PackageCorrupt, RequestRefused, SchemaTooNew, Undecodable
 from callboard.messages.distribution import Kind, PackageMessage
 from callboard.messages.headers import new_record, open_record
@@ -70,8 +70,7 @@ async def resend(
 
 def touch(one: PackageMessage, other: PackageMessage) -> bool:
     """Whether a path of one lies at, above or below a path of the other."""
-    ours, theirs = frozenset(one.paths), frozenset(other.paths)
-    return not ours.isdisjoint(with_parents(theirs)) or not theirs.isdisjoint(with_parents(ours))
+    return Trees(one.paths).touch(other.paths)
 
 
 async def _later(log: Log, topic: str, offset: int, message: PackageMessage) -> list[int]:

@@ -1,5 +1,6 @@
 """Paths of content: which ones there may be, and which links stay inside the root."""
 
+from bisect import bisect_left, bisect_right
 from collections.abc import Iterable
 from functools import lru_cache
 
@@ -79,6 +80,32 @@ def with_parents(paths: Iterable[str]) -> set[str]:
             found.add(at)
             at = parent_of(at)
     return found
+
+
+class Trees:
+    """Paths, to be asked whether others lie at, above or below one of them.
+
+    Takes no more than the paths themselves, however deep: the folders above those of one record can have gigabytes.
+    """
+
+    def __init__(self, paths: Iterable[str]) -> None:
+        self._tops = list[str]()  # sorted, each with a slash at its end; none lies below another one
+        for path in sorted(map(_as_folder, paths)):
+            if not self._tops or not path.startswith(self._tops[-1]):
+                self._tops.append(path)
+
+    def touch(self, paths: Iterable[str]) -> bool:
+        """Whether one of these lies at, above or below one of those."""
+        return any(map(self._touches, map(_as_folder, paths)))
+
+    def _touches(self, path: str) -> bool:
+        above, below = bisect_right(self._tops, path) - 1, bisect_left(self._tops, path)
+        at_or_below = above >= 0 and path.startswith(self._tops[above])
+        return at_or_below or (below < len(self._tops) and self._tops[below].startswith(path))
+
+
+def _as_folder(path: str) -> str:
+    return path if path.endswith("/") else f"{path}/"
 
 
 def child_of(folder: str, name: str) -> str:

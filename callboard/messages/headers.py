@@ -48,6 +48,9 @@ LENGTH_MAX = 1 << 43
 ENTRIES_MAX = (1 << 32) - 1
 """What a package may claim to have: the package format counts its entries in 32 bits."""
 
+PATH_CHARS_MAX = 4096
+"""What the kernel takes as one path. Of a longer one the folders that lead to it would fill the memory."""
+
 RECIPIENTS_BYTES_MAX = 16 << 10
 """A longer list of recipients is left to the message, so that the headers stay small beside it."""
 
@@ -224,3 +227,6 @@ def _check_claims(package: PackageMessage) -> None:
     for name, claimed, most in claims:
         if not 0 <= claimed <= most:
             raise Undecodable(f"it claims the {name} {claimed}, and the range is 0 to {most}")
+    for path in (*package.paths, *package.deep_paths):
+        if path[:1] != "/" or len(path) > PATH_CHARS_MAX:
+            raise Undecodable(f"{path!r:.80} is no path: it is not absolute, or longer than {PATH_CHARS_MAX}")

@@ -9,7 +9,7 @@ from collections.abc import Iterable
 from dataclasses import replace
 
 from callboard.actors.subscriber import bookkeeping
-from callboard.backends.paths import with_parents
+from callboard.backends.paths import Trees
 from callboard.content.footprint import Footprint
 from callboard.messages.distribution import Kind, PackageMessage, Status
 from callboard.messages.ledger import HeldPackage, Ledger
@@ -26,8 +26,7 @@ REASON_MAX = 300
 
 def touch(one: Iterable[str], other: Iterable[str]) -> bool:
     """Whether a path of one is a path of the other, or lies above or below one."""
-    one, other = set(one), set(other)
-    return not one.isdisjoint(with_parents(other)) or not other.isdisjoint(with_parents(one))
+    return Trees(one).touch(other)
 
 
 class HeldPaths:
@@ -35,15 +34,14 @@ class HeldPaths:
 
     def __init__(self, held: tuple[HeldPackage, ...]) -> None:
         self.held = held
-        self._paths = {path for each in held for path in each.paths}
-        self._leading = with_parents(self._paths)
+        self._trees = Trees(path for each in held for path in each.paths)
 
     def touched_by(self, message: PackageMessage) -> tuple[HeldPackage, ...]:
         """The held packages that this one touches."""
-        paths = set(message.paths)
-        if paths.isdisjoint(self._leading) and self._paths.isdisjoint(with_parents(paths)):
+        if not self._trees.touch(message.paths):
             return ()
-        return tuple(each for each in self.held if touch(each.paths, paths))
+        its = Trees(message.paths)
+        return tuple(each for each in self.held if its.touch(each.paths))
 
 
 def find(ledger: Ledger, offset: int) -> HeldPackage | None:
@@ -161,7 +159,8 @@ def _entry(offset: int, message: PackageMessage) -> HeldPackage:
 
 
 def _before(held: tuple[HeldPackage, ...], entry: HeldPackage) -> int:
-    touched = (each.offset for each in held if each.offset < entry.offset and touch(each.paths, entry.paths))
+    its = Trees(entry.paths)
+    touched = (each.offset for each in held if each.offset < entry.offset and its.touch(each.paths))
     return max(touched, default=-1)
 
 
