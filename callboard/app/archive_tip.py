@@ -43,7 +43,7 @@ def read_tip(path: Path, log_id: str) -> ArchiveTip:
             f"how far the archive is cannot be read from {path}: {error.strerror}; start what archives the log, or "
             'set retention.gate = "subscribers"'
         ) from error
-    except (ValueError, TypeError) as error:
+    except (ValueError, TypeError, RecursionError) as error:
         raise RequestRefused(f"{path} does not say how far the archive is: {error}; have it written again") from error
     if not (isinstance(tip.topics, dict) and all(isinstance(each, int) for each in (tip.offset, *tip.topics.values()))):
         raise RequestRefused(f"{path} does not say how far the archive is: no offset; have it written again")

@@ -13,6 +13,7 @@ from callboard.cli.board import open_board, place
 from callboard.cli.options import BoardOptions
 from callboard.cli.output import show
 from callboard.config import FILE, Config, Loaded
+from callboard.config.sources import is_there
 from callboard.errors import ConfigError, TopicMissing
 from callboard.messages.topics import Topics
 
@@ -35,7 +36,7 @@ TAIL = """
 def init(options: BoardOptions) -> None:
     """Write callboard.toml with every setting explained, unless it is there, and create the log."""
     path = options.config or Path(FILE)
-    if path.exists():
+    if is_there(path):
         loaded = options.load()
         if asyncio.run(_has_log(loaded)):
             raise ConfigError(f"{path} is there already, and the log too; edit the file, or remove it first")

@@ -17,6 +17,7 @@ from callboard.config.sources import (
     demand_names,
     from_environment,
     from_file,
+    is_there,
     nested,
 )
 from callboard.config.unset import PLACES, SECTIONS, Unset, unset
@@ -117,7 +118,7 @@ def load(
             that resembles a setting, and is none.
     """
     cwd = cwd or Path.cwd()
-    if path is None and (cwd / FILE).is_file():
+    if path is None and is_there(cwd / FILE):
         path = cwd / FILE
     base = (cwd / path).parent if path else cwd
     given: dict[Key, Value] = {}

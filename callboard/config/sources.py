@@ -34,6 +34,16 @@ class Value(NamedTuple):
     origin: str
 
 
+def is_there(path: Path) -> bool:
+    """Whether there is such a file. Raises ``ConfigError`` where this user may not look."""
+    try:
+        return path.is_file()
+    except OSError as error:
+        raise ConfigError(
+            f"{path} cannot be looked for: {error.strerror}; run: chmod u+rwx {path.parent}, or give another --config"
+        ) from error
+
+
 def from_file(path: Path) -> Iterator[Value]:
     """The values in a TOML file. Raises ``ConfigError`` if it cannot be read or is not TOML."""
     try:

@@ -1,5 +1,6 @@
 """The paths that an import writes and removes, for the hook that is called after it."""
 
+import asyncio
 import hashlib
 import json
 from collections.abc import Iterator, Sequence
@@ -85,11 +86,17 @@ async def stored_list(changes: Changes, blobs: BlobStore) -> str:
 
 
 async def fetched_list(digest: str, blobs: BlobStore, spool: Path) -> Path | None:
-    """The list as a file; None if it is there no more."""
+    """The list as a file; None if it is there no more, or damaged."""
     try:
-        return await blobs.fetch(digest, spool) if digest else None
+        file = await blobs.fetch(digest, spool) if digest else None
     except BlobMissing:
         return None
+    return file if file is not None and await asyncio.to_thread(_digest, file) == digest else None
+
+
+def _digest(path: Path) -> str:
+    with path.open("rb") as file:
+        return hashlib.file_digest(file, "sha256").hexdigest()
 
 
 def shown(changes: Changes) -> Changes:

@@ -13,7 +13,7 @@ A package is the content of one ADD. All numbers are big-endian and unsigned, al
                u16      length of the path, then the path
                then for every entry, a folder always before what it holds:
                u8       form: 0 keep, 1 folder, 2 file, 3 blob, 4 link
-               u16      mode: the nine permission bits
+               u16      mode: the nine permission bits; of a folder the owner's three are read as set
                u64      size of the file in bytes (file and blob; else 0)
                32 bytes sha-256 of the file (file and blob; else zeros)
                u16      length of the path
@@ -60,6 +60,8 @@ class Form(IntEnum):
 
 
 _FORMS = {int(form): form for form in Form}
+_OWNER_ALL = 0o700
+"""What every folder is read with: an ordinary user would be locked out of its own target by one that lacks it."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -90,6 +92,8 @@ class ManifestEntry:
         has_content = known is Form.FILE or known is Form.BLOB
         if not has_content and (size or any(digest)):
             raise PackageRefused(f"entry {path!r} is no file but has content; publish the content again")
+        if known is Form.FOLDER or known is Form.KEEP:
+            mode |= _OWNER_ALL
         return cls(known, path, mode, size, digest.hex() if has_content else "", target)
 
 

@@ -29,6 +29,9 @@ FORMAT = 1
 """Raised with every change that an older version would misread."""
 
 _TAIL = struct.Struct(">I32s4s")
+_SENSELESS = (ValueError, KeyError, TypeError, OverflowError, RecursionError)
+"""What comes of reading as JSON, numbers and base64 what is not."""
+
 _ALL_INLINE = 1 << 62
 """No file is large enough to be left to a blob store: a snapshot stands for itself."""
 
@@ -90,6 +93,8 @@ def read_snapshot(path: Path, package: Path) -> Snapshot:
             raise PackageCorrupt(f"{path} is damaged; copy it again, or take another snapshot")
         file.seek(body - length)
         snapshot = _decoded(path, file.read(length))
+        if snapshot.length != body - length:
+            raise _senseless(path, f"its package has {body - length} bytes, and not {snapshot.length}")
         with disk_errors(RepositoryUnavailable, package), package.open("wb") as copy:
             for chunk in _chunks(file, snapshot.length):
                 copy.write(chunk)
@@ -107,10 +112,15 @@ def _encoded(snapshot: Snapshot) -> bytes:
 
 
 def _decoded(path: Path, text: bytes) -> Snapshot:
-    data = json.loads(text)  # the digest is right, so this is what was written
-    if data["format"] > FORMAT:
-        raise SchemaTooNew(f"{path} has format {data['format']} and this version knows {FORMAT}; upgrade callboard")
-    return Snapshot(base64.b64decode(data["ledger"]), data["length"], data["taken_ns"])
+    """The digest is right, so this is what somebody wrote; anybody can make a file with its right digest."""
+    try:
+        data = json.loads(text)
+        version, length, taken_ns = (int(data[name]) for name in ("format", "length", "taken_ns"))
+        if version > FORMAT:
+            raise SchemaTooNew(f"{path} has format {version} and this version knows {FORMAT}; upgrade callboard")
+        return Snapshot(base64.b64decode(data["ledger"], validate=True), length, taken_ns)
+    except _SENSELESS as error:
+        raise _senseless(path, f"{type(error).__name__}: {str(error)[:80]}") from error
 
 
 def _digest(file: BinaryIO, length: int) -> bytes:
@@ -126,6 +136,13 @@ def _chunks(file: BinaryIO, length: int) -> Iterator[bytes]:
     while length and (chunk := file.read(min(length, CHUNK_BYTES))):
         length -= len(chunk)
         yield chunk
+
+
+def _senseless(path: Path, why: str) -> PackageCorrupt:
+    return PackageCorrupt(
+        f"{path} was not written by callboard: what describes the snapshot at its end makes no sense ({why}); take "
+        "another with `callboard snapshot`"
+    )
 
 
 def _no_snapshot(path: Path) -> RequestRefused:

@@ -7,12 +7,12 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 from tempfile import TemporaryFile
-from typing import BinaryIO
+from typing import Any, BinaryIO
 
 from callboard.backends.blob_store import CHUNK_BYTES, BlobStore
 from callboard.backends.paths import check_path
 from callboard.backends.repository import Entry, EntryKind, Source
-from callboard.errors import RequestRefused
+from callboard.errors import PackageCorrupt, RequestRefused
 
 ENTRIES_MAX = 2_000_000
 """Entries of one list, about 200 MB of it; for more, ask for paths one after the other."""
@@ -49,11 +49,24 @@ async def survey(source: Source, blobs: BlobStore, paths: tuple[str, ...]) -> Su
 
 
 def read_survey(path: Path) -> Iterator[Surveyed]:
-    """The entries of a list. Blocking."""
-    with path.open(encoding="utf-8") as file:
-        for line in file:
-            data = json.loads(line)
-            yield Surveyed(data["path"], EntryKind[data["kind"]], data["mode"], data["digest"], data["target"])
+    """The entries of a list. Blocking. Raises ``PackageCorrupt`` for what is none: anybody can put one."""
+    with path.open("rb") as file:
+        for number, line in enumerate(file, start=1):
+            try:
+                yield _entry(json.loads(line))
+            except (ValueError, KeyError, TypeError, RecursionError, RequestRefused) as error:
+                raise PackageCorrupt(
+                    f"line {number} of list {path.name} is not an entry of a repository ({type(error).__name__}); have "
+                    "the content listed again"
+                ) from error
+
+
+def _entry(data: dict[str, Any]) -> Surveyed:
+    texts = tuple(data[name] for name in ("path", "kind", "digest", "target"))
+    if not all(isinstance(text, str) for text in texts) or type(data["mode"]) is not int:
+        raise TypeError
+    path, kind, digest, target = texts
+    return Surveyed(check_path(path), EntryKind[kind], data["mode"], digest, target)
 
 
 def _write(source: Source, paths: tuple[str, ...], file: BinaryIO) -> Survey:

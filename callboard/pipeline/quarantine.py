@@ -66,7 +66,7 @@ def load(folder: Path) -> tuple[Quarantine, Path]:
         if (known := json.loads(content).get("format", 0)) > FORMAT:
             raise SchemaTooNew(f"{place / QUARANTINE} is of format {known}, and this callboard knows {FORMAT}; upgrade")
         found = _QUARANTINE.validate_json(content, strict=True)
-    except (ValidationError, ValueError, AttributeError) as error:
+    except (ValidationError, ValueError, AttributeError, TypeError, RecursionError) as error:
         raise RequestRefused(f"{place / QUARANTINE} is damaged: {error}; remove {folder}, and begin anew") from error
     if (place / SWEPT).exists():
         raise RequestRefused(

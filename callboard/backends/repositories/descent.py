@@ -6,6 +6,7 @@ descriptor stays with its folder, whatever becomes of the folder's name.
 """
 
 import os
+import stat
 from collections import OrderedDict
 from collections.abc import Callable
 from functools import wraps
@@ -23,6 +24,9 @@ ENTER = os.O_PATH | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC
 
 LIST = os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC
 """For a folder to be read, synced, or given a mode."""
+
+OWNER_LOOKS = 0o500
+"""What the owner needs on a folder to find what is in it; the right to change that, an owner can take at any time."""
 
 P = ParamSpec("P")
 T = TypeVar("T")
@@ -43,6 +47,11 @@ def _named(method: Method[P, T]) -> Method[P, T]:
     return naming
 
 
+def workable(mode: int) -> int:
+    """The mode for a folder: one that locks the owner out gives it every right."""
+    return mode if mode & OWNER_LOOKS == OWNER_LOOKS else mode | stat.S_IRWXU
+
+
 class Descent:
     """The tree below a folder. Paths are those of content: ``/`` is the folder itself. For one thread at a time.
 
@@ -50,12 +59,15 @@ class Descent:
 
     Args:
         root: the folder, looked up once; it alone may be reached through links.
+        unlocks: folders of this user that lock it out are made ``workable`` when they are entered.
     """
 
-    def __init__(self, root: Path) -> None:
+    def __init__(self, root: Path, unlocks: bool = False) -> None:
         self.root = root
+        self._unlocks = unlocks
         self._top = os.open(root, os.O_PATH | os.O_DIRECTORY | os.O_CLOEXEC)
         self._held: OrderedDict[str, int] = OrderedDict()
+        self._unlock(self._top)
 
     def __enter__(self) -> Self:
         return self
@@ -92,6 +104,7 @@ class Descent:
         for path in reversed(below):
             descriptor = os.open(path[path.rfind("/") + 1 :], ENTER, dir_fd=descriptor)
             self._held[path] = descriptor
+            self._unlock(descriptor)
             if len(self._held) > HELD_FOLDERS:
                 os.close(self._held.popitem(last=False)[1])
         return descriptor
@@ -153,8 +166,7 @@ class Descent:
         now = os.fstat(descriptor).st_mode & 0o7777
         wanted = (now & ~0o777) | mode
         if wanted != now:
-            # fchmod takes no descriptor of this kind, and another takes the right to read, which may be lacking.
-            os.chmod(f"/proc/self/fd/{descriptor}", wanted)  # noqa: PTH101 - no path of the tree
+            _set_mode(descriptor, wanted)
 
     @_named
     def may_read(self, path: str) -> bool:
@@ -191,3 +203,15 @@ class Descent:
 
     def _at(self, path: str) -> tuple[int, str]:
         return self.folder(parent_of(path)), path[path.rfind("/") + 1 :]
+
+    def _unlock(self, descriptor: int) -> None:
+        if self._unlocks:
+            status = os.fstat(descriptor)
+            mode = stat.S_IMODE(status.st_mode)
+            if workable(mode) != mode and status.st_uid == os.geteuid():
+                _set_mode(descriptor, workable(mode))
+
+
+def _set_mode(descriptor: int, mode: int) -> None:
+    # fchmod takes no descriptor of this kind, and another takes the right to read, which may be lacking.
+    os.chmod(f"/proc/self/fd/{descriptor}", mode)  # noqa: PTH101 - no path of the tree

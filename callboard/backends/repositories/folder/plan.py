@@ -11,7 +11,7 @@ from dataclasses import dataclass, field
 from typing import NamedTuple
 
 from callboard.backends.paths import child_of, parent_of, with_parents
-from callboard.backends.repositories.descent import Descent
+from callboard.backends.repositories.descent import Descent, workable
 from callboard.backends.repository import MISSING_FOLDER_MODE, EntryKind
 from callboard.errors import PackageRefused, RepositoryUnavailable
 
@@ -56,10 +56,11 @@ class Plan:
 
     def keep(self, path: str, mode: int) -> None:
         """There shall be a folder; if there is none, with this mode."""
-        self._folder(path, mode)
+        self._folder(path, workable(mode))
 
     def put_folder(self, path: str, mode: int) -> None:
         """There shall be a folder with this mode."""
+        mode = workable(mode)
         node = self._folder(path, mode)
         if node.mode != mode:
             node.mode, node.touched = mode, True
@@ -181,4 +182,5 @@ class Plan:
 
 def _folder_on_disk(status: os.stat_result) -> _Node:
     owned = status.st_uid == os.geteuid()
-    return _Node(EntryKind.FOLDER, stat.S_IMODE(status.st_mode) & 0o777, owned=owned)
+    mode = stat.S_IMODE(status.st_mode) & 0o777
+    return _Node(EntryKind.FOLDER, workable(mode) if owned else mode, owned=owned)

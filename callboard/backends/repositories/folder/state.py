@@ -35,7 +35,7 @@ class State:
         self._root, self._path = root, root / RESERVED
         root.mkdir(parents=True, exist_ok=True)
         with ExitStack() as stack:
-            self.tree = stack.enter_context(Descent(root))
+            self.tree = stack.enter_context(Descent(root, unlocks=True))
             made = self._make_folders()
             self._folder = self.tree.open_folder(_OWN)
             stack.callback(os.close, self._folder)

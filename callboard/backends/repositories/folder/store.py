@@ -148,6 +148,11 @@ class FolderStore:
                 names = tree.names("/")
         except FileNotFoundError:
             return
+        except PermissionError:
+            raise RepositoryUnavailable(
+                f"this user may not look into {self._root}, so it is not known what it holds; run: "
+                f"chmod u+rwx {self._root}, then try again"
+            ) from None
         if names:
             self.close()
             raise refusal(str(self._root), sorted(names))
