@@ -12,10 +12,11 @@ from callboard.app.fillers import demand_own_root, name_of
 from callboard.app.known_names import demand_publisher, demand_subscribers
 from callboard.app.publisher_log import LogLine, publisher_log
 from callboard.app.queue_sizes import log_bounds, queue_after
-from callboard.app.same_request import demand_same_request
+from callboard.app.same_request import demand_same_request, told_of_id
 from callboard.app.status import members
 from callboard.app.user import current_user
 from callboard.app.views import Package
+from callboard.backends.log import Bounds
 from callboard.content.placed import placed
 from callboard.door import requests
 from callboard.door.questions import asked
@@ -162,13 +163,17 @@ class Publisher:
             board.territory.add_source(request.source, path)
         if not given.get("replace_root", False):
             await demand_own_root(board.log, board.blobs, board.settings.topics.package, self.name, request)
+        topic, named = board.settings.topics.package, bool(given.get("request_id"))
+        before = await log_bounds(board.log, topic) if named else Bounds(0, 0)
         answer = await agent.ask(roles.DISTRIBUTOR, request, timeout_s)
         assert isinstance(answer, DistributeResponse)
         if not answer.accepted and not answer.dropped:
             error = LogUnavailable if answer.retry else RequestRefused
             raise error(answer.reason)
-        if given.get("request_id") and answer.accepted:
-            await demand_same_request(board.log, board.settings.topics.package, request, answer.offset)
+        note = ""
+        if named and answer.accepted:
+            await demand_same_request(board.log, topic, request, answer.offset)
+            note = await told_of_id(board.log, topic, request.request_id, answer.offset, before)
         return Package(
             id=answer.package_id,
             offset=answer.offset,
@@ -182,5 +187,6 @@ class Publisher:
             throttled_s=answer.throttled_ms / 1000,
             throttled_by=answer.throttled_by,
             expects=absent,
+            note=note,
         )
 

@@ -10,7 +10,7 @@ class Package:
 
     ``length`` is how many bytes a subscriber has to fetch, blobs included. ``throttled_s`` is how many seconds the
     request was held up by the backlog of the subscriber ``throttled_by``. ``expects`` are recipients that nobody has
-    heard of yet.
+    heard of yet. ``note`` says what the log may have forgotten of a request that was made under an id.
     """
 
     id: str
@@ -25,6 +25,7 @@ class Package:
     throttled_s: float = 0.0
     throttled_by: str = ""
     expects: tuple[str, ...] = ()
+    note: str = ""
 
 
 @dataclass(frozen=True, slots=True)

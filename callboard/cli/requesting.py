@@ -68,7 +68,8 @@ def ship(
         if package.state != "accepted":
             return package, []
         accepted()
-        _tell_absent(package)
+        for line in told(package):
+            say(line)
         if wait_s is None:
             return package, []
         return package, await wait_for_fleet(board, name, package.offset, wait_s, recipients or ())
@@ -94,9 +95,13 @@ async def _tell_new(board: "Callboard", publisher: str) -> None:
         say(f"publisher {publisher!r} is new on this log" + (f"; did you mean {close!r}?" if close else ""))
 
 
-def _tell_absent(package: Package) -> None:
+def told(package: Package) -> list[str]:
+    """What is said beside the line of the package."""
+    lines = [f"note: {package.note}"] if package.note else []
     if package.expects:
-        say(f"nobody has heard of {', '.join(package.expects)} yet; they get it if they come while the log has it")
+        absent = ", ".join(package.expects)
+        lines.append(f"nobody has heard of {absent} yet; they get it if they come while the log has it")
+    return lines
 
 
 def _line(package: Package) -> str:
