@@ -422,14 +422,22 @@ class Callboard(Commanding, ContentCare):
         )
 
     async def forget_subscriber(
-        self, subscriber: str, *, reason: str = "", author: str = "", timeout_s: float = ANSWER_S
+        self,
+        subscriber: str,
+        *,
+        reason: str = "",
+        author: str = "",
+        force: bool = False,
+        timeout_s: float = ANSWER_S,
     ) -> None:
-        """Take a subscriber that never comes back out of every view. Its next announcement undoes that.
+        """Take a subscriber that never comes back out of every view. Its next announcement undoes that. Until a day
+        later a gated trim keeps what it has not processed.
 
         Args:
             subscriber: it must not be live.
             reason: for the record.
             author: for the record; the user of this process if not given.
+            force: also one that is live, or that was never heard of: somebody else may speak under its name.
             timeout_s: how long to wait for an answer.
 
         Raises:
@@ -438,7 +446,7 @@ class Callboard(Commanding, ContentCare):
         """
         from callboard.app import forgetting
 
-        asked(subscriber=subscriber, reason=reason, author=author, timeout_s=timeout_s)
+        asked(subscriber=subscriber, reason=reason, author=author, force=force, timeout_s=timeout_s)
         await forgetting.forget(
             await self.viewer(),
             self.log,
@@ -446,6 +454,7 @@ class Callboard(Commanding, ContentCare):
             subscriber,
             reason=reason,
             author=author or current_user(),
+            force=force,
             now_ns=time.time_ns(),
             timeout_s=timeout_s,
         )

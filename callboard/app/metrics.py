@@ -159,11 +159,11 @@ def _histograms(name: str, text: str, found: Iterable[tuple[Labels, Histogram | 
     lines: list[str] = []
     for labels, histogram in found:
         if histogram is not None:
-            counts = (*histogram.counts, *repeat(0, len(BOUNDS_S) + 1))
+            counts = (*(max(count, 0) for count in histogram.counts), *repeat(0, len(BOUNDS_S) + 1))
             totals = list(accumulate(counts[: len(BOUNDS_S) + 1]))
             for bound, total in zip((*map(_number, BOUNDS_S), "+Inf"), totals, strict=True):
                 lines.append(f"callboard_{name}_bucket{_labels({**labels, 'le': bound})} {total}")
-            lines.append(f"callboard_{name}_sum{_labels(labels)} {histogram.sum_us / 1e6:.6f}")
+            lines.append(f"callboard_{name}_sum{_labels(labels)} {max(histogram.sum_us, 0) / 1e6:.6f}")
             lines.append(f"callboard_{name}_count{_labels(labels)} {totals[-1]}")
     if lines:
         yield f"# HELP callboard_{name} {text}"

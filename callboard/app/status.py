@@ -7,11 +7,13 @@ from dataclasses import replace
 from callboard.actors.agent import Agent
 from callboard.actors.publisher import roles
 from callboard.actors.publisher.following import after_trim, counts, is_elsewhere, on_log
+from callboard.actors.publisher.distributor import WAITING_MAX
 from callboard.app.farm import publisher_status
 from callboard.app.queue_sizes import log_bounds, log_identity, queue_of, sizes
 from callboard.app.remedies import needs, publisher_troubles, troubles
 from callboard.app.views import BoardStatus, HeldUp, PublisherStatus, SubscriberStatus
 from callboard.backends.log import Log
+from callboard.door.limits import THROTTLE_S_MAX
 from callboard.door.names import unknown
 from callboard.messages.distribution import State
 from callboard.messages.event import replaced
@@ -28,6 +30,9 @@ from callboard.messages.mailbox import (
 
 BLOCKED_ATTEMPTS = 3
 """A head that failed so often makes its queue ``blocked``: a passing error should alarm nobody."""
+
+NEXT_TRY_S_MAX = 86_400.0
+"""Who says to wait for longer before the next try has a clock that is wrong."""
 
 
 async def fleet(agent: Agent, log_id: str, timeout_s: float) -> FleetView:
@@ -79,7 +84,7 @@ async def board_status(agent: Agent, log: Log, topic: str, now_ns: int, timeout_
         rows.append(subscriber_status(after_trim(member, bounds.first), queues, its_errors, now_ns))
     by_name = {row.name: row for row in rows}
     rows = [judged(row, by_name) for row in rows]
-    held_up = _held_up(view, now_ns)
+    held_up = _held_up(view, bounds.end - bounds.first, now_ns)
     heard_of = {state.publisher for member in view.members for state in member.announcement.states}
     names = {*found.publishers, *held_up, *heard_of}
     publishers, problem = await publisher_status(agent, rows, names, bounds, now_ns, timeout_s)
@@ -101,8 +106,8 @@ def _judged_publisher(row: PublisherStatus, fleet: Mapping[str, SubscriberStatus
 
 
 def age_s(then_ns: int, now_ns: int) -> float:
-    """Seconds since then; never negative, for clocks differ."""
-    return max(0.0, (now_ns - then_ns) / 1e9) if then_ns else 0.0
+    """Seconds since then; never negative, for clocks differ, nor more than there are."""
+    return max(0.0, (now_ns - then_ns) / 1e9) if then_ns > 0 else 0.0
 
 
 def queue_state(member: Member, size: int) -> str:
@@ -114,14 +119,24 @@ def queue_state(member: Member, size: int) -> str:
     return "blocked" if stuck or said.attempts >= BLOCKED_ATTEMPTS else "running"
 
 
-def _held_up(view: FleetView, now_ns: int) -> dict[str, tuple[HeldUp, ...]]:
-    """By publisher."""
+def _held_up(view: FleetView, packages: int, now_ns: int) -> dict[str, tuple[HeldUp, ...]]:
+    """By publisher. What is said counts as far as it can be: nobody has more before it than there are packages."""
     found: dict[str, tuple[HeldUp, ...]] = {}
     for said in view.throttled:
         since_s, left_s = age_s(said.since_ns, now_ns), said.delay_ms / 1000 - age_s(said.time_ns, now_ns)
-        told = HeldUp(said.subscriber, since_s, said.backlog, said.waiting, max(left_s, 0.0))
+        told = HeldUp(
+            said.subscriber,
+            since_s,
+            _within(said.backlog, packages),
+            _within(said.waiting, WAITING_MAX),
+            min(max(left_s, 0.0), THROTTLE_S_MAX),
+        )
         found[said.publisher] = (*found.get(said.publisher, ()), told)
     return found
+
+
+def _within(number: int, most: int) -> int:
+    return min(max(number, 0), most)
 
 
 def _notes(view: FleetView) -> Iterable[str]:
@@ -163,7 +178,7 @@ def subscriber_status(
         lag_s=-1.0 if uncounted else max((age_s(queue.oldest_ns, now_ns) for queue in queues), default=-1.0),
         attempts=said.attempts,
         last_error=said.last_error,
-        next_try_s=max(0.0, (said.next_try_ns - now_ns) / 1e9) if said.next_try_ns else 0.0,
+        next_try_s=min(max(0.0, (said.next_try_ns - now_ns) / 1e9), NEXT_TRY_S_MAX) if said.next_try_ns else 0.0,
         seen_s=age_s(member.seen_ns, now_ns),
         since_s=age_s(said.since_ns, now_ns),
         errors=sum(count.size for count in errors),

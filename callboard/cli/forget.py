@@ -13,11 +13,15 @@ def forget(
     options: BoardOptions,
     subscriber: Annotated[str, typer.Argument(metavar="NAME", help="The subscriber; it must not be live.")],
     reason: Annotated[str, typer.Option(help="For the record.")] = "",
+    force: Annotated[bool, typer.Option("--force", help="Also one that is live, or was never heard of.")] = False,
     json: Json = False,
 ) -> None:
     """Forget a subscriber that never comes back: nothing waits for it any more. Its next word undoes it."""
-    on_board(options, lambda board: board.forget_subscriber(subscriber, reason=reason))
+    on_board(options, lambda board: board.forget_subscriber(subscriber, reason=reason, force=force))
     if json:
         show_json({"forgotten": subscriber})
     else:
-        show(f"{subscriber} is forgotten; should it ever announce itself again, it is back")
+        show(
+            f"{subscriber} is forgotten; should it ever announce itself again, it is back. For a day a trim still keeps "
+            "what it has not processed"
+        )

@@ -11,7 +11,6 @@ from callboard.backends.repositories.folder_source import EXCLUDED
 from callboard.config.sources import LOG
 from callboard.content.collection import GRACE_MIN_S, GRACE_S
 from callboard.door.limits import (
-    ANNOUNCE_S_MAX,
     ANNOUNCE_S_MIN,
     DAY_S,
     DAYS_MAX,
@@ -24,6 +23,7 @@ from callboard.door.limits import (
 )
 from callboard.door.rules import Unfit, pattern
 from callboard.errors import ConfigError, RequestRefused
+from callboard.messages.distribution import ANNOUNCE_S_MAX
 from callboard.messages.package_event import EVENTS, KINDS
 from callboard.messages.topics import PREFIX
 

@@ -49,8 +49,7 @@ OUTBOX_MAX = 100_000
 """Statuses that wait in the ledger, which is written with each import."""
 
 ANNOUNCE_S_MIN = 0.5
-ANNOUNCE_S_MAX = 300.0
-"""More often floods the log; more rarely, and a dead subscriber is taken for live for a quarter of an hour."""
+"""More often floods the log."""
 
 CLAIM_S_MIN = 1.0
 """A claim must outlive the second that a busy host may hold an announcement up."""

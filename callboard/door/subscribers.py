@@ -7,7 +7,6 @@ from callboard.actors.backoff import Backoff
 from callboard.actors.subscriber.settings import NO_RESEED
 from callboard.content.target import ON_OCCUPIED
 from callboard.door.limits import (
-    ANNOUNCE_S_MAX,
     ANNOUNCE_S_MIN,
     CLAIM_S_MAX,
     CLAIM_S_MIN,
@@ -38,6 +37,7 @@ from callboard.door.rules import (
     whole,
 )
 from callboard.errors import ConfigError
+from callboard.messages.distribution import ANNOUNCE_S_MAX
 from callboard.messages.signing import CommandKey
 
 FACTOR_MAX = 100.0

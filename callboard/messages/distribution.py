@@ -156,6 +156,11 @@ class Histogram(Event):
         return Histogram(counts=tuple(counts), sum_us=min(self.sum_us + round(seconds * 1e6), SUM_MAX))
 
 
+ANNOUNCE_S_MAX = 300.0
+"""How rarely a subscriber may announce itself. More rarely, and a dead one is taken for live for a quarter of an hour;
+who says so is not believed."""
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class DiscoveryMessage(Event):
     """Topic ``discovery``: what a subscriber says about itself, on change and every ten seconds.
@@ -210,6 +215,11 @@ class DiscoveryMessage(Event):
     left: tuple[int, ...] = ()
     imports: Histogram | None = None
     latencies: Histogram | None = None
+
+    @property
+    def announce_interval_s(self) -> float:
+        """In seconds, and within what can be."""
+        return min(max(self.announce_interval_ms / 1000, 0.0), ANNOUNCE_S_MAX)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

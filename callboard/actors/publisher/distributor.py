@@ -44,6 +44,9 @@ PASSING = (LogUnavailable, BlobUnavailable, RepositoryUnavailable)
 EMPTY = "empty request: there is nothing in this folder; to remove what subscribers have, delete its paths"
 STOPPING = "the publisher is stopping; ask again, with the same request id, once it is back"
 
+WAITING_MAX = 1000
+"""Requests that wait, unless something else is said."""
+
 COUNTED = ("requests_accepted_total", "requests_refused_total", "requests_throttled_total")
 """What is counted for metrics, since the start."""
 
@@ -64,7 +67,7 @@ class DistributorSettings:
     throttle: ThrottleSettings = field(default_factory=ThrottleSettings)
     discovery: str = "discovery"
     max_in_progress: int = 8
-    max_waiting: int = 1000
+    max_waiting: int = WAITING_MAX
     max_attempts: int = 8
     max_answers: int = 10_000
 

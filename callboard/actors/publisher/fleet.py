@@ -22,7 +22,7 @@ from callboard.actors.decision import (
 )
 from callboard.actors.effects import FindBounds, LogRead, ReadLog, TopicBounds
 from callboard.actors.follower import Delivered, Follower, OutOfRange, Positioned, Replaced, last
-from callboard.actors.publisher.liveness import AppendTimes, Heard
+from callboard.actors.publisher.liveness import AppendTimes, Heard, believed_ns
 from callboard.actors.publisher.lookback import Lookback
 from callboard.actors.publisher.throttle_notice import AGAIN_S
 from callboard.actors.shortening.limits import ShorteningLimits
@@ -224,9 +224,10 @@ class Fleet:
         for its time is that when it was said.
         """
         original = original_of(record)
-        offset, seen_ns = (original.offset, original.time_ns) if original else (record.offset, record.time_ns)
+        offset, time_ns = (original.offset, original.time_ns) if original else (record.offset, record.time_ns)
         if not isinstance(said, DiscoveryMessage) or offset < self._forgotten.get(said.subscriber, -1):
             return
+        seen_ns = believed_ns(time_ns, now.wall_ns)
         heard = Heard(said, seen_ns, now.mono_s - max(now.wall_ns - seen_ns, 0) / 1e9, offset)
         known, gone_after_s = self._heard.get(said.subscriber), self._settings.gone_after_s
         newer = known is not None and known.offset < offset and known.gives_way_to(heard, gone_after_s)

@@ -13,6 +13,10 @@ MISSED_INTERVALS = 3
 """So many announcements may be missing before a subscriber counts as silent."""
 
 
+AHEAD_NS = 3600 * 10**9
+"""The clock of who appends may be ahead by so much. A record that is dated later tells nothing of when it came."""
+
+
 class AppendTimes:
     """When records were appended, told by all clocks that wrote them.
 
@@ -27,7 +31,12 @@ class AppendTimes:
         """For each record of the topic in turn: when it was appended, at the earliest."""
         if record.time_ns <= now_ns:
             self._latest_ns = max(self._latest_ns, record.time_ns)
-        return max(self._latest_ns, record.time_ns)
+        return max(self._latest_ns, believed_ns(record.time_ns, now_ns))
+
+
+def believed_ns(time_ns: int, now_ns: int) -> int:
+    """The time if it may be true, and else the beginning of all times: it must make nobody look alive for ever."""
+    return time_ns if time_ns <= now_ns + AHEAD_NS else 1
 
 
 @dataclass(frozen=True, slots=True)
@@ -48,7 +57,7 @@ class Heard:
         silence_s = now_s - self.heard_s
         if self.announcement.state is State.STOPPED:
             return Liveness.STOPPED
-        if silence_s <= max(LIVE_S, MISSED_INTERVALS * self.announcement.announce_interval_ms / 1000):
+        if silence_s <= max(LIVE_S, MISSED_INTERVALS * self.announcement.announce_interval_s):
             return Liveness.LIVE
         return Liveness.SILENT if silence_s <= gone_after_s else Liveness.GONE
 

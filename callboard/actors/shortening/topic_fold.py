@@ -99,7 +99,7 @@ class TopicFold(ABC):
 
     def _take(self, record: Record, now_ns: int, before_ns: int) -> None:
         seen_ns = self._times.take(record, now_ns)
-        if seen_ns > now_ns:  # a time that lies ahead proves nothing
+        if record.time_ns > now_ns:  # a time that lies ahead proves nothing
             seen_ns = max(before_ns, self.now_ns)
         self._offsets.append(record.offset)
         self._times_ns.append(max(seen_ns, self.now_ns))

@@ -10,12 +10,13 @@ from callboard.messages.distribution import ForgottenMessage, State
 from callboard.messages.headers import open_record
 
 
-def order(board: Any, name: str) -> None:
+def order(board: Any, name: str, *, force: bool = False) -> None:
     topic = board.topics.discovery
     board.ask(
         lambda agent: forget(
-            agent, board.log, topic, name, reason="scaled down", author="kim", now_ns=board.now_ns, timeout_s=60
-        )
+            agent, board.log, topic, name, reason="scaled down", author="kim", force=force, now_ns=board.now_ns,
+            timeout_s=60,
+        )  # fmt: skip
     )
 
 
@@ -49,6 +50,15 @@ def test_one_that_is_live_is_not_forgotten(board: Any) -> None:
     board.announce("edge-1", 0)
     with pytest.raises(RequestRefused, match="process 4711 on web-7"):
         order(board, "edge-1")
+
+
+def test_by_force_any_name_is_forgotten_and_back_with_its_next_word(board: Any) -> None:
+    board.announce("edge-1", 0)
+    order(board, "edge-1", force=True)
+    order(board, "edge-2", force=True)
+    assert names(board) == []
+    board.announce("edge-1", 0)
+    assert names(board) == ["edge-1"]
 
 
 def test_one_that_nobody_heard_of_is_not_forgotten(board: Any) -> None:

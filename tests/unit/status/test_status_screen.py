@@ -128,15 +128,16 @@ def test_a_fleet_that_is_well_has_no_story(board: Any) -> None:
 
 @pytest.mark.proves("F17")
 def test_a_publisher_whose_requests_are_held_up_says_by_whom_since_when_and_how_many(board: Any) -> None:
-    board.package()
+    for _ in range(15):
+        board.package()
     board.announce("edge-1", 0)
     held_up = ThrottledMessage(
-        publisher="site", publisher_instance="p1", subscriber="edge-1", backlog=1500, waiting=2, delay_ms=12_000,
+        publisher="site", publisher_instance="p1", subscriber="edge-1", backlog=15, waiting=2, delay_ms=12_000,
         since_ns=board.now_ns - 180 * 10**9, time_ns=board.now_ns,
     )  # fmt: skip
     board.write(TOPICS.discovery, held_up)
     (line,) = [line for line in rendered(board.status(), width=140).splitlines() if "held up" in line]
-    told = "held up 3 min by edge-1, 1500 packages behind; 2 requests wait, the first for 12 s more"
+    told = "held up 3 min by edge-1, 15 packages behind; 2 requests wait, the first for 12 s more"
     assert " ".join(line.split()) == told
 
 
