@@ -6,8 +6,8 @@ from dataclasses import replace
 
 from callboard.actors.agent import Agent
 from callboard.actors.publisher import roles
-from callboard.actors.publisher.following import after_trim, counts, is_elsewhere, on_log
 from callboard.actors.publisher.distributor import WAITING_MAX
+from callboard.actors.publisher.following import after_trim, counts, is_elsewhere, on_log
 from callboard.app.farm import publisher_status
 from callboard.app.queue_sizes import log_bounds, log_identity, queue_of, sizes
 from callboard.app.remedies import needs, publisher_troubles, troubles

@@ -10,7 +10,13 @@ import pytest
 
 from callboard.app.forgetting import forget
 from callboard.app.metrics import exposition
-from callboard.messages.distribution import DiscoveryMessage, Histogram, State, SubscriberConfiguration, ThrottledMessage
+from callboard.messages.distribution import (
+    DiscoveryMessage,
+    Histogram,
+    State,
+    SubscriberConfiguration,
+    ThrottledMessage,
+)
 from callboard.messages.headers import new_record
 from callboard.messages.repeated import repeated
 from tests.unit.status.conftest import Board
@@ -58,9 +64,16 @@ def test_an_interval_that_cannot_be_keeps_nobody_live_for_longer_than_any_other(
 def forgotten(board: Board, *, force: bool = False) -> None:
     board.ask(
         lambda agent: forget(
-            agent, board.log, board.topics.discovery, "edge", reason="", author="kim", force=force,
-            now_ns=board.now_ns, timeout_s=60,
-        )  # fmt: skip
+            agent,
+            board.log,
+            board.topics.discovery,
+            "edge",
+            reason="",
+            author="kim",
+            force=force,
+            now_ns=board.now_ns,
+            timeout_s=60,
+        )
     )
     assert all(row.name != "edge" for row in board.status().subscribers)
 

@@ -14,9 +14,16 @@ def order(board: Any, name: str, *, force: bool = False) -> None:
     topic = board.topics.discovery
     board.ask(
         lambda agent: forget(
-            agent, board.log, topic, name, reason="scaled down", author="kim", force=force, now_ns=board.now_ns,
+            agent,
+            board.log,
+            topic,
+            name,
+            reason="scaled down",
+            author="kim",
+            force=force,
+            now_ns=board.now_ns,
             timeout_s=60,
-        )  # fmt: skip
+        )
     )
 
 
