@@ -9,6 +9,7 @@ from callboard.backends.log import Log
 from callboard.door.names import unknown
 from callboard.errors import RequestRefused
 from callboard.messages.distribution import DiscoveryMessage
+from callboard.messages.headers import told_in
 from callboard.messages.mailbox import Member
 from callboard.messages.topics import Topics
 
@@ -25,7 +26,7 @@ async def known_publishers(log: Log, topics: Topics, wanted: Iterable[str]) -> s
     missing, known = set(wanted), set[str]()
     first, end = await log.bounds(topics.package)
     async for record in backwards(log, topics.package, max(first, end - LOOK_BACK), end):
-        known.add(record.header("publisher"))
+        known.add(told_in(record.headers).get("publisher", ""))
         if missing <= known:
             break
     if not missing <= known:

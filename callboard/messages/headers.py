@@ -8,6 +8,7 @@ from typing import Self, TypeVar
 
 from callboard.errors import SchemaTooNew, Undecodable
 from callboard.messages import codec, json_codec
+from callboard.messages.bounds import CONTROL, ID_CHARS_MAX, bounded, digest
 from callboard.messages.distribution import (
     CommandMessage,
     PackageDistributedMessage,
@@ -24,6 +25,9 @@ SCHEMA_VERSION = (1, 2)
 
 Apache Sling's journal of 2019, the original, wrote version 1 too.
 """
+
+HEADER_CHARS_MAX = 4 * ID_CHARS_MAX
+"""Of a header and of a key: they are put together from a few names and ids."""
 
 VERSION = re.compile(r"([0-9]{1,9})(?:\.([0-9]{1,9}))?")
 """The original wrote only the major number."""
@@ -77,11 +81,11 @@ class RecordHeaders:
     recipients: str = ""
 
     def to_pairs(self) -> Headers:
-        """The headers as a record has them."""
+        """The headers as a record has them. What none can hold is left out, and of an id its digest is there."""
         major, minor = self.version
-        texts = {"version": f"{major}.{minor}", "time_ns": str(self.time_ns or "")}
+        texts = {"version": f"{major}.{minor}", "time_ns": str(self.time_ns or ""), "id": _key(self.id)}
         named = [(name, texts.get(name) or getattr(self, name)) for name in _NAMES]
-        return tuple((name, value) for name, value in named if value)
+        return tuple((name, value) for name, value in named if value and _fits(name, value))
 
     @classmethod
     def parse(cls, headers: Headers) -> Self:
@@ -89,7 +93,7 @@ class RecordHeaders:
 
         Raises ``Undecodable`` without a type, or with a version or time that is not one.
         """
-        texts = dict(reversed(headers))  # the first of a name counts
+        texts = told_in(headers)
         kind, version, time_ns = _essence(texts)
         return cls(
             type=kind,
@@ -108,6 +112,30 @@ class RecordHeaders:
 _NAMES = tuple(field.name for field in fields(RecordHeaders))
 
 
+def told_in(headers: Headers) -> dict[str, str]:
+    """What the headers of a record tell, by name: the first of a name counts, and what callboard writes into none does
+    not, so that it goes nowhere from here.
+    """
+    return {name: value for name, value in reversed(headers) if _fits(name, value)}
+
+
+def _fits(name: str, value: str) -> bool:
+    """Whether callboard writes such a value: every log can hold it, and it is short."""
+    if name == "recipients":
+        return len(value) <= RECIPIENTS_BYTES_MAX and (not CONTROL.search(value.replace("\n", "")))
+    return len(value) <= HEADER_CHARS_MAX and (value.isprintable() or not CONTROL.search(value))
+
+
+def _key(text: str) -> str:
+    """What can be a key, or an id, and stands for the text: the text itself, or its digest."""
+    return text if _fits("id", text) else digest(text)
+
+
+def as_record(payload: bytes, headers: RecordHeaders, key: str = "") -> NewRecord:
+    """A record that every log takes, whatever was copied into its headers and its key."""
+    return NewRecord(payload=payload, headers=headers.to_pairs(), key=_key(key))
+
+
 def _essence(texts: Mapping[str, str]) -> tuple[str, tuple[int, int], int]:
     """The type, the version and the time of a record with these headers. Raises as ``RecordHeaders.parse``."""
     kind = texts.get("type")
@@ -124,7 +152,7 @@ def _essence(texts: Mapping[str, str]) -> tuple[str, tuple[int, int], int]:
 def _version(text: str) -> tuple[int, int]:
     version = VERSION.fullmatch(text)
     if not version:
-        raise Undecodable(f"the header 'version' is {text or None!r}, not like '1.0'")
+        raise Undecodable(f"the header 'version' is {text or None!r:.80}, not like '1.0'")
     return int(version[1]), int(version[2] or 0)
 
 
@@ -163,19 +191,19 @@ def new_record(
         kind=kind,
         recipients=recipients,
     )
-    return NewRecord(payload=_encode(event), headers=headers.to_pairs(), key=key)
+    return as_record(_encode(event), headers, key)
 
 
 def open_record(record: Record, expected: type[E] | tuple[type[E], ...]) -> E:
     """The event in the record, which must be of the class, or one of the classes, expected.
 
     Raises ``SchemaTooNew`` when it was written by a newer major version, and ``Undecodable`` when it is of no
-    or another type, or damaged; both say which record.
+    or another type, damaged, or beyond what a message may hold (see ``bounded``); both say which record.
     """
     classes = expected if isinstance(expected, tuple) else (expected,)
     where = f"the record at offset {record.offset}"
     try:
-        kind, (major, _), _ = _essence(dict(reversed(record.headers)))  # the first of a name counts
+        kind, (major, _), _ = _essence(told_in(record.headers))
         if major > SCHEMA_VERSION[0]:
             raise SchemaTooNew(
                 f"{where} is of schema version {major}, and this process knows none above {SCHEMA_VERSION[0]}; "
@@ -211,7 +239,7 @@ def _encode(event: Event) -> bytes:
 def _decode(cls: type[E], payload: bytes) -> E:
     if issubclass(cls, PackageDistributedMessage):
         return json_codec.decode_json(payload)  # type: ignore[return-value]
-    event = codec.decode(cls, payload)
+    event = bounded(codec.decode(cls, payload))
     if isinstance(event, PackageMessage):
         _check_claims(event)
     return event

@@ -11,8 +11,9 @@ from itertools import accumulate, takewhile
 from typing import Any
 
 from callboard.errors import SchemaTooNew, Undecodable
+from callboard.messages.bounds import is_id
 from callboard.messages.event import Event
-from callboard.messages.headers import SCHEMA_VERSION, RecordHeaders
+from callboard.messages.headers import SCHEMA_VERSION, RecordHeaders, as_record
 from callboard.messages.json_codec import decode_json, json_object
 from callboard.messages.record import NewRecord, Record
 
@@ -31,8 +32,13 @@ TYPES = (DISTRIBUTED, OTHER, MARKS)
 """The types of the records on the topic ``event``."""
 
 PATHS_MAX = 20_000
-"""Characters of paths in an event, of each sort; further ones are only counted. So it always fits a record, and a
-thousand of them fit into memory."""
+"""Characters of paths in an event, of each sort, with four more for each path; further ones are only counted. So it
+always fits a record, and a thousand of them fit into memory."""
+PATH_OVERHEAD = 4
+"""What JSON has around a text in a list: without it, no number of empty paths would be too many."""
+
+MARKS_MAX = 100
+"""Kinds of which a record has marks; this version writes five at most."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -115,7 +121,7 @@ def event_record(event: PackageEvent | EventMarks, time_ns: int, producer: str) 
         name, key = DISTRIBUTED if event.kind == "distributed" else OTHER, event.dedup_key
         properties = event_properties(event)
     headers = RecordHeaders(type=name, id=key, time_ns=time_ns, producer=producer, publisher=event.publisher)
-    return NewRecord(payload=json.dumps(properties, ensure_ascii=False).encode(), headers=headers.to_pairs(), key=key)
+    return as_record(json.dumps(properties, ensure_ascii=False).encode(), headers, key)
 
 
 def event_properties(event: PackageEvent) -> dict[str, Any]:
@@ -144,7 +150,7 @@ def open_event(record: Record) -> PackageEvent | EventMarks:
 def shown_paths(paths: Iterable[str]) -> tuple[str, ...]:
     """As many of the paths as fit into an event."""
     paths = tuple(paths)
-    sizes = accumulate(len(path) for path in paths)
+    sizes = accumulate(len(path) + PATH_OVERHEAD for path in paths)
     return paths[: sum(1 for _ in takewhile(lambda size: size <= PATHS_MAX, sizes))]
 
 
@@ -174,5 +180,8 @@ def _marks(payload: bytes) -> EventMarks:
         raise Undecodable(f"{len(payload)} bytes are not {MARKS}: {error!r}") from error
     if type(publisher) is not str or any(type(log_id) is not str or type(at) is not int for _, log_id, at in found):
         raise Undecodable(f"{len(payload)} bytes are not {MARKS}: a name is no text, or an offset no whole number")
+    names = [publisher, *(name for kind, log_id, _ in found for name in (kind, log_id))]
+    if len(found) > MARKS_MAX or not all(map(is_id, names)):
+        raise Undecodable(f"{len(payload)} bytes are not {MARKS}: they are too many, or a name is none")
     marks = tuple(Mark(kind=kind, log_id=log_id, offset=offset) for kind, log_id, offset in found)
     return EventMarks(publisher=publisher, marks=marks)

@@ -23,6 +23,11 @@ class NewRecord(Event):
     headers: Headers = ()
     key: str = ""
 
+    @property
+    def nbytes(self) -> int:
+        """What it takes on its way to the log."""
+        return len(self.payload) + len(pack_headers(self.headers)) + len(self.key.encode())
+
     def at(self, offset: int, time_ns: int) -> "Record":
         """The record as a log gives it back that has put it at this offset at that time."""
         block = pack_headers(self.headers)

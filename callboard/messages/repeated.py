@@ -8,6 +8,7 @@ what it is, an old word: it counts only where nothing newer is known. Older vers
 import re
 from dataclasses import dataclass
 
+from callboard.messages.headers import TIME_NS_MAX
 from callboard.messages.record import NewRecord, Record
 
 HEADER = "repeats"
@@ -33,8 +34,9 @@ def original_of(record: Record) -> Original | None:
     if numbers is None:
         return None
     offset, time_ns, read_to = map(int, numbers.groups())
-    found = Original(offset, min(time_ns, record.time_ns), read_to)
-    return found if offset < read_to <= record.offset else None
+    if not offset < read_to <= record.offset or time_ns < -TIME_NS_MAX:
+        return None
+    return Original(offset, min(time_ns, record.time_ns), read_to)
 
 
 def repeated(record: Record, read_to: int) -> NewRecord:

@@ -66,4 +66,4 @@ class KnownMarks:
             return  # whatever it is, it is no mark that this version could go by
         assert isinstance(event, EventMarks)
         marks = self.newest if self.complete else self._older
-        marks |= {mark.kind: mark for mark in event.marks}
+        marks |= {mark.kind: mark for mark in event.marks if mark.kind in self._kinds}

@@ -9,6 +9,7 @@ from typing import NamedTuple
 from callboard.actors.decision import Done, Effect, Failed, Input, note
 from callboard.actors.follower import Delivered, Follower, OutOfRange, Replaced, from_first, from_offset
 from callboard.errors import SchemaTooNew, Undecodable
+from callboard.messages.bounds import clipped
 from callboard.messages.distribution import PackageMessage
 from callboard.messages.headers import RecordHeaders, open_record
 from callboard.messages.package_event import Mark, PackageEvent, shown_paths
@@ -16,6 +17,10 @@ from callboard.messages.record import Record
 
 MAX_HELD = 1000
 """Events in memory: a strand that has so many reads on when some are written."""
+
+
+TEXT_MAX = 2000
+"""Characters of a reason or a user in an event, so that it always fits a record."""
 
 
 class Found(NamedTuple):
@@ -141,6 +146,6 @@ def package_event(kind: str, package: PackageMessage, record: Record, log_id: st
         deep_paths=shown_paths(package.deep_paths),
         more_paths=len(package.paths) - len(shown_paths(package.paths)),
         request=package.kind.name,
-        user=package.user,
+        user=clipped(package.user, TEXT_MAX),
         length=package.fetched_bytes,
     )

@@ -160,7 +160,7 @@ class Notifier:
         for strand in self._strands:
             while strand.ready and records < BATCH_RECORDS and length < BATCH_BYTES:
                 record = event_record(strand.ready.popleft().event, now.wall_ns, producer)
-                records, length = records + 1, length + len(record.payload)
+                records, length = records + 1, length + record.nbytes
                 yield record
         marks = tuple(mark for strand in self._strands if (mark := strand.mark) is not None)
         if marks:

@@ -8,8 +8,9 @@ from random import Random
 from callboard.actors.backoff import Backoff
 from callboard.actors.decision import After, Done, Effect, Failed, Input, Tick, note
 from callboard.actors.effects import LogRead, ReadLog
-from callboard.actors.publisher.event_strand import Strand, package_event
+from callboard.actors.publisher.event_strand import TEXT_MAX, Strand, package_event
 from callboard.errors import OffsetOutOfRange, SchemaTooNew, Undecodable
+from callboard.messages.bounds import clipped
 from callboard.messages.distribution import CommandResultMessage, PackageMessage, PackageStatusMessage, Status
 from callboard.messages.headers import open_record
 from callboard.messages.package_event import Mark, PackageEvent
@@ -112,7 +113,7 @@ def outcome_event(kind: str, status: PackageStatusMessage, record: Record) -> Pa
         subscriber=status.subscriber,
         subscriber_instance=status.subscriber_instance,
         outcome=status.status.name,
-        reason=status.reason,
+        reason=clipped(status.reason, TEXT_MAX),
         attempts=status.attempts,
     )
 

@@ -2,7 +2,7 @@
 
 from callboard.errors import SchemaTooNew, Undecodable
 from callboard.messages.distribution import PackageMessage
-from callboard.messages.headers import open_record
+from callboard.messages.headers import open_record, told_in
 from callboard.messages.mailbox import PackageSummary
 from callboard.messages.record import Record
 
@@ -14,12 +14,13 @@ def summarise(record: Record) -> PackageSummary:
     try:
         message = open_record(record, PackageMessage)
     except (SchemaTooNew, Undecodable) as error:
+        headers = told_in(record.headers)
         return PackageSummary(
             offset=record.offset,
             time_ns=record.time_ns,
-            publisher=record.header("publisher"),
+            publisher=headers.get("publisher", ""),
             problem=str(error),
-            recipients=tuple(filter(None, record.header("recipients").split("\n"))),
+            recipients=tuple(filter(None, headers.get("recipients", "").split("\n"))),
         )
     return PackageSummary(
         offset=record.offset,

@@ -1,6 +1,7 @@
 """What a subscriber says about itself, put together from its ledger and its condition."""
 
 from collections.abc import Iterable
+from itertools import accumulate
 
 from callboard.actors.subscriber.condition import Condition
 from callboard.actors.subscriber.hooks_due import failing
@@ -18,6 +19,11 @@ LEFT_MAX = 20
 announcement is repeated every ten seconds."""
 
 
+STATED_CHARS_MAX = 100_000
+"""Characters of names of publishers that are announced with its position: as many as it may follow by name. Those that
+it has only met may be more, for anybody can write in any name."""
+
+
 def report(
     settings: SubscriberSettings, ledger: Ledger, condition: Condition, *, tries: int, publishers: Iterable[str]
 ) -> Report:
@@ -29,7 +35,7 @@ def report(
         subscriber=settings.name,
         states=tuple(
             SubscriberState(publisher=publisher, offset=ledger.offset, retries=attempts)
-            for publisher in sorted(publishers)
+            for publisher in _stated(settings.follows, publishers)
         ),
         configuration=SubscriberConfiguration(
             editable=settings.editable,
@@ -65,6 +71,13 @@ def report(
         left=tuple(each.offset for each in unfinished(ledger)[-LEFT_MAX:]),
     )
     return Report(announcement=message)
+
+
+def _stated(follows: tuple[str, ...], met: Iterable[str]) -> tuple[str, ...]:
+    """The publishers that it tells its position for, in order: those that it follows, and as many others as fit."""
+    names = (*follows, *sorted(set(met).difference(follows)))
+    sizes = accumulate(map(len, names))
+    return tuple(sorted(name for name, size in zip(names, sizes, strict=True) if size <= STATED_CHARS_MAX))
 
 
 def unfinished(ledger: Ledger) -> tuple[Unfinished, ...]:

@@ -27,6 +27,7 @@ from callboard.actors.subscriber.readiness import Readiness
 from callboard.actors.subscriber.roles import IMPORTER
 from callboard.actors.subscriber.settings import SubscriberSettings
 from callboard.actors.subscriber.tenure import News, Tenure
+from callboard.messages.bounds import fitted
 from callboard.messages.distribution import DiscoveryMessage, LogMessage, State
 from callboard.messages.event import Event
 from callboard.messages.headers import new_record
@@ -190,6 +191,7 @@ class Announcer:
 
     def _record(self, message: DiscoveryMessage | LogMessage, now: Moment) -> NewRecord:
         self._count += 1
+        message = fitted(message)
         instance = message.subscriber_instance
         return new_record(
             message,

@@ -22,6 +22,7 @@ from callboard.actors.effects import Append
 from callboard.actors.shortening.shortening import Shortening
 from callboard.actors.subscriber.roles import IMPORTER
 from callboard.actors.subscriber.settings import SubscriberSettings
+from callboard.messages.bounds import fitted
 from callboard.messages.distribution import CommandResultMessage, PackageStatusMessage
 from callboard.messages.headers import new_record
 from callboard.messages.mailbox import StatusesPending, StatusesSent
@@ -32,6 +33,8 @@ Line = PackageStatusMessage | CommandResultMessage
 RETRY = Backoff(first_s=0.2, max_s=10.0)
 BATCH_MAX = 200
 """Statuses in one append."""
+BATCH_BYTES = 600_000
+"""Of statuses in one append; the smallest log takes 1 MB at once."""
 GOODBYE = "goodbye"
 GOODBYE_S = 3.0
 """How long it waits for the importer's last statuses when the agent is stopped."""
@@ -103,9 +106,18 @@ class Bookkeeper:
         if now.mono_s < self._rested_s and len(self._pending) < BATCH_MAX and not self._stopping:
             yield After(RESTED, self._rested_s - now.mono_s)
             return
-        self._appending = self._pending[:BATCH_MAX]
-        records = tuple(_record(line, now) for line in self._appending)
-        yield Append(self._settings.topics.status, records)
+        records, size = list[NewRecord](), 0
+        for line in self._pending[:BATCH_MAX]:
+            fit = fitted(line)
+            record = _record(fit, now)
+            size += record.nbytes
+            if records and size > BATCH_BYTES:
+                break
+            if fit is not line:
+                yield note("status.clipped", "warning", sequence=line.sequence, bytes=record.nbytes)
+            records.append(record)
+        self._appending = self._pending[: len(records)]
+        yield Append(self._settings.topics.status, tuple(records))
 
 
 def _record(line: Line, now: Moment) -> NewRecord:

@@ -4,13 +4,17 @@ The ledger is written in the transaction that changes the content, so whatever i
 """
 
 from callboard.actors.subscriber.parcel import Parcel
+from callboard.messages.bounds import clipped
 from callboard.messages.distribution import PackageStatusMessage, Status
 from callboard.messages.event import replaced
 from callboard.messages.ledger import GivenUp, Ledger
 from callboard.messages.mailbox import StatusesPending
 
 ERROR_TEXT_MAX = 2000
-"""Characters of an error that are kept and announced."""
+"""Characters of an error or a reason that are kept, told and announced: a thousand of them may be in the ledger, which
+is written with every import."""
+AUTHOR_MAX = 200
+"""Characters of an author that are kept: as many as the door lets in."""
 
 
 GIVEN_UP_MAX = 100
@@ -22,7 +26,7 @@ EDITABLE_ONLY = (Status.IMPORTED, Status.SUPERSEDED, Status.REMOVED)
 
 def text(error: object) -> str:
     """An error as text that can be stored and sent: bounded, and UTF-8 whatever file name it quotes."""
-    return str(error)[:ERROR_TEXT_MAX].encode(errors="replace").decode()
+    return clipped(str(error), ERROR_TEXT_MAX).encode(errors="replace").decode()
 
 
 def adopt(ledger: Ledger | None, subscriber: str, new_instance: str) -> Ledger:
@@ -171,7 +175,7 @@ def told(
         package_id=package_id,
         offset=offset,
         status=status,
-        reason=reason,
+        reason=text(reason),
         attempts=attempts,
         sequence=ledger.next_sequence,
         time_ns=now_ns,

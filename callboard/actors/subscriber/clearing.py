@@ -2,6 +2,8 @@
 
 from dataclasses import replace
 
+from callboard.actors.subscriber.bookkeeping import AUTHOR_MAX, text
+from callboard.messages.bounds import clipped
 from callboard.messages.ledger import Ledger, Watermark
 from callboard.messages.mailbox import CommandReceived
 
@@ -33,8 +35,8 @@ def marked(ledger: Ledger, message: CommandReceived, offset: int) -> Ledger:
         publisher=command.publisher,
         offset=offset,
         after=command.position,
-        author=command.author,
-        reason=command.reason,
+        author=clipped(command.author, AUTHOR_MAX),
+        reason=text(command.reason),
         command_id=command.command_id,
         command_offset=message.offset,
     )

@@ -4,6 +4,7 @@ from dataclasses import replace
 
 from callboard.actors.subscriber import clearing
 from callboard.actors.subscriber.authority import remembered
+from callboard.actors.subscriber.bookkeeping import text
 from callboard.messages.distribution import CommandResultMessage
 from callboard.messages.ledger import Ledger, Watermark
 from callboard.messages.mailbox import CommandPassedOver, CommandReceived, CommandsWanted
@@ -61,7 +62,7 @@ def answered(
         command_offset=command_offset,
         accepted=accepted,
         packages=packages,
-        reason=reason,
+        reason=text(reason),
         offset=ledger.offset,
         digest=listing,
         listing_ref=listing,

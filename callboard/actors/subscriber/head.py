@@ -29,6 +29,9 @@ RETRY = "retry"
 GATE = "gate"
 """The timer after which a gate is asked again that did not let the package pass."""
 
+PUBLISHERS_MAX = 1000
+"""Publishers that are told that their packages were met; more than a board has."""
+
 STATE_OF = {Verdict.WAIT: State.WAITING, Verdict.RETRY: State.RETRYING, Verdict.BLOCK: State.BLOCKED}
 
 
@@ -150,7 +153,8 @@ class Head:
             return needless
         if it.message is None:
             return it.problem
-        self.publishers.add(it.publisher)
+        if len(self.publishers) < PUBLISHERS_MAX:
+            self.publishers.add(it.publisher)
         for gate in self.gates:
             match gate.judge(it.offset, it.message, ledger, now):
                 case Wait() as wait:

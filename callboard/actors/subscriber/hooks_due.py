@@ -20,6 +20,8 @@ TIMER = "hook"
 DUE_MAX = 100
 """Imports wait while so many are due: they are written with the ledger at each import, and a hook that fails for every
 package is better noticed soon."""
+DUE_CHARS_MAX = 1 << 20
+"""Characters of paths and metadata that they have together before imports wait. One may have more: it fits a record."""
 FAILED_MAX = 100
 """Hooks that were given up and can still be called again or dismissed; they are written with every import, too."""
 
@@ -55,7 +57,7 @@ class Room:
     def judge(self, offset: int, message: PackageMessage, ledger: Ledger, now: Moment) -> Wait | None:
         """Wait while there is no room for another one."""
         del offset, message, now
-        if len(ledger.hooks) < DUE_MAX:
+        if len(ledger.hooks) < DUE_MAX and sum(map(_chars_of, ledger.hooks)) <= DUE_CHARS_MAX:
             return None
         return Wait(State.WAITING, f"{len(ledger.hooks)} post-import hooks are due, which is as many as may be")
 
@@ -180,7 +182,10 @@ def given_up(ledger: Ledger, offset: int, reason: str, now: Moment) -> Ledger:
     if due is None:
         return ledger
     failed = replace(due, told=True, last_error=reason)
-    ledger = replace(ledger, hooks=_others(ledger, offset), failed_hooks=(*ledger.failed_hooks, failed)[-FAILED_MAX:])
+    others = (*ledger.failed_hooks, failed)[-FAILED_MAX:]
+    while len(others) > 1 and sum(map(_chars_of, others)) > DUE_CHARS_MAX:
+        others = others[1:]
+    ledger = replace(ledger, hooks=_others(ledger, offset), failed_hooks=others)
     return _told(ledger, due, Status.HOOK_FAILED, reason, now.wall_ns)
 
 
@@ -204,6 +209,11 @@ def _without_failure(ledger: Ledger, offset: int) -> Ledger:
 def _with(ledger: Ledger, due: HookDue) -> Ledger:
     """With this hook due, in its place among the others."""
     return replace(ledger, hooks=tuple(sorted((*_others(ledger, due.offset), due), key=lambda each: each.offset)))
+
+
+def _chars_of(due: HookDue) -> int:
+    lists = (due.paths, due.deep_paths, due.written, due.removed, *due.metadata)
+    return sum(len(text) + 1 for texts in lists for text in texts)
 
 
 def _key(due: HookDue) -> tuple[int, int]:

@@ -20,6 +20,7 @@ from callboard.actors.subscriber.retrial import Retrial
 from callboard.actors.subscriber.settings import SubscriberSettings
 from callboard.content.survey import Survey
 from callboard.errors import CallboardError
+from callboard.messages.bounds import clipped
 from callboard.messages.distribution import CommandMessage, Status
 from callboard.messages.event import Event
 from callboard.messages.ledger import Ledger
@@ -27,6 +28,9 @@ from callboard.messages.mailbox import CommandPassedOver, CommandReceived
 
 HEAD = -1
 """The offset of a retry that means the package at the head of the queue, whichever it is."""
+
+CLEARS_MAX = 100
+"""Clears that may be under way: they are written with every import."""
 
 ORDERS = ("clear", "retry", "skip", "pause", "resume", "throttle", "verify")
 
@@ -222,6 +226,8 @@ class Orders:
             return Refused(f"nothing is left to clear up to offset {offset}: the position is {after}")
         if clearing.is_marked(ledger, message.command.publisher, after, offset) and not held:
             return Refused(f"everything up to offset {offset} is being cleared already")
+        if len(ledger.clears) >= CLEARS_MAX:
+            return Refused(f"{CLEARS_MAX} clears are under way, as many as may be; clear up to the last offset")
         self._head.wake()
         marked = clearing.marked(ledger, message, offset)
         mark = marked.clears[-1]
@@ -317,8 +323,8 @@ class Orders:
             forgets = command.subscriber_instance == ledger.instance and not_in_force(ledger)
             return resumed if ledger.paused_by or forgets else Refused("it is not paused")
         assert command.pause is not None
-        author = command.author or "an unknown author"
-        pausing = Obeyed(replace(ledger, paused_by=author, pause_reason=command.reason))
+        author = clipped(command.author, bookkeeping.AUTHOR_MAX) or "an unknown author"
+        pausing = Obeyed(replace(ledger, paused_by=author, pause_reason=bookkeeping.text(command.reason)))
         return Refused(f"it is {paused(ledger)}") if ledger.paused_by else pausing
 
     def _throttle(self, limit: int) -> Obeyed | Refused:

@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from callboard.actors.subscriber.settings import SubscriberSettings
 from callboard.errors import CallboardError, SchemaTooNew, Undecodable
 from callboard.messages.distribution import Kind, PackageMessage
-from callboard.messages.headers import addressed, open_record
+from callboard.messages.headers import addressed, open_record, told_in
 from callboard.messages.record import Record
 
 
@@ -27,7 +27,7 @@ class Parcel:
 
 def parcel(record: Record, settings: SubscriberSettings) -> Parcel:
     """Headers decide where they can: what is for others is not decoded, so it may be as damaged as it likes."""
-    headers = dict(reversed(record.headers))  # the first of a name counts
+    headers = told_in(record.headers)
     offset, record_id, publisher = record.offset, headers.get("id", ""), headers.get("publisher", "")
     followed = not publisher or settings.follows_publisher(publisher)
     if not followed or not addressed(headers.get("recipients", ""), settings.name):

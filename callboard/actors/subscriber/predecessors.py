@@ -2,7 +2,9 @@
 
 from shlex import quote
 
-from callboard.messages.distribution import CommandMessage
+from callboard.actors.subscriber.bookkeeping import AUTHOR_MAX, text
+from callboard.messages.bounds import clipped
+from callboard.messages.distribution import ClearCommand, CommandMessage, PauseCommand, ThrottleCommand
 from callboard.messages.ledger import Ledger
 from callboard.messages.mailbox import CommandReceived, CommandsWanted
 
@@ -52,11 +54,26 @@ class Predecessors:
     @property
     def void(self) -> tuple[CommandMessage, ...]:
         """What is in force for others, and not here."""
-        return tuple(message.command for message in self._in_force.values() if not self._is_open(message))
+        return tuple(_essence(message.command) for message in self._in_force.values() if not self._is_open(message))
 
     def _is_open(self, message: CommandReceived) -> bool:
         unnamed = not message.command.subscriber_instance and message.offset > self._named
         return unnamed and message.command.clear is None
+
+
+def _essence(command: CommandMessage) -> CommandMessage:
+    """What is remembered of a command that is not obeyed: it stays in the ledger until somebody gives another one."""
+    clear, throttle = command.clear, command.throttle
+    return CommandMessage(
+        subscriber_instance=command.subscriber_instance,
+        subscriber=command.subscriber,
+        log_id=command.log_id,
+        author=clipped(command.author, AUTHOR_MAX),
+        reason=text(command.reason),
+        clear=ClearCommand(offset=clear.offset) if clear else None,
+        pause=PauseCommand() if command.pause else None,
+        throttle=ThrottleCommand(packages_per_min=throttle.packages_per_min) if throttle else None,
+    )
 
 
 def not_in_force(ledger: Ledger) -> str:

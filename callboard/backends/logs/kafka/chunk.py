@@ -10,6 +10,8 @@ from callboard.errors import LogUnavailable
 from callboard.messages.record import Record, records_of
 
 NS_PER_MS = 1_000_000
+TIME_NS_MAX = 2**63 - 1
+"""Other programs may write any time; one beyond this is as good as this, and fits where times are kept."""
 
 _Row = tuple[int, int, bytes, bytes]
 """Offset, time, payload and header block of a record."""
@@ -84,7 +86,8 @@ def _committed(batches: list[Any], aborted: list[Aborted], start: int) -> Iterat
         elif not (batch.is_transactional and batch.producer_id in rolled_back):
             for found in batch:
                 if found.offset >= start:
-                    yield found.offset, found.timestamp * NS_PER_MS, found.value or b"", _header_block(found.headers)
+                    time_ns = max(-TIME_NS_MAX, min(found.timestamp * NS_PER_MS, TIME_NS_MAX))
+                    yield found.offset, time_ns, found.value or b"", _header_block(found.headers)
 
 
 def _header_block(pairs: Sequence[tuple[str, bytes | None]]) -> bytes:

@@ -1,0 +1,289 @@
+"""Whoever can write to the log can write anything: no record ends an agent, or stops it for good."""
+
+import asyncio
+from collections.abc import Awaitable, Callable
+from dataclasses import replace
+from pathlib import Path
+from random import Random
+
+import pytest
+
+from callboard import Callboard, Publishing
+from callboard.actors.effects import Append
+from callboard.actors.subscriber.bookkeeper import Bookkeeper
+from callboard.app.subscriber import Subscriber
+from callboard.backends.logs.limits import check_sizes
+from callboard.messages import codec
+from callboard.messages.distribution import (
+    CommandMessage,
+    CommandResultMessage,
+    Kind,
+    PackageMessage,
+    PackageStatusMessage,
+    PauseCommand,
+    State,
+    Status,
+    ThrottleCommand,
+)
+from callboard.messages.event import Event
+from callboard.messages.headers import open_record
+from callboard.messages.mailbox import StatusesPending
+from callboard.messages.package_event import KINDS
+from callboard.messages.record import NewRecord
+from callboard.messages.signing import CommandKey
+from callboard.testing.decision_driver import DecisionDriver
+from callboard.testing.subscriber_example import settings
+
+HOSTILE = {"NUL": "a\0b", "a line feed": "a\nb", "an escape": "\x1b[2J", "1.2 MB": "x" * 1_200_000}
+KEY = CommandKey("ops", b"0123456789abcdef")
+EVERYTHING = Publishing(events=KINDS)
+
+hostile_texts = pytest.mark.parametrize("text", HOSTILE.values(), ids=HOSTILE)
+
+
+def play(scenario: Callable[[], Awaitable[None]], timeout_s: float = 20.0) -> None:
+    async def timed() -> None:
+        async with asyncio.timeout(timeout_s):
+            await scenario()
+
+    asyncio.run(timed())
+
+
+def record(event: Event, **headers: str) -> NewRecord:
+    """As anybody could write it: the headers are believed of nobody."""
+    named = {"type": type(event).__name__, "version": "1.2"} | headers
+    return NewRecord(payload=codec.encode(event), headers=tuple(named.items()))
+
+
+def package(package_id: str = "p", publisher: str = "site") -> PackageMessage:
+    return PackageMessage(
+        publisher_instance="i", publisher=publisher, package_id=package_id, kind=Kind.DELETE, paths=("/gone",)
+    )
+
+
+def site(folder: Path) -> Path:
+    (folder / "src").mkdir(exist_ok=True)
+    (folder / "src" / "a").write_text("a")
+    return folder / "src"
+
+
+async def until(condition: Callable[[], Awaitable[bool]]) -> None:
+    while not await condition():  # noqa: ASYNC110 - nothing tells us
+        await asyncio.sleep(0.02)
+
+
+async def told(board: Callboard) -> list[PackageStatusMessage | CommandResultMessage]:
+    topic = board.settings.topics.status
+    start, found = (await board.log.bounds(topic)).first, list[PackageStatusMessage | CommandResultMessage]()
+    while records := await board.log.read(topic, start):
+        start = records[-1].offset + 1
+        found += [open_record(each, (PackageStatusMessage, CommandResultMessage)) for each in records]
+    return found
+
+
+async def works_on(board: Callboard, edge: Subscriber, tmp_path: Path) -> None:
+    """A package that is published now is imported, and its publisher is told."""
+    published = await board.publisher("site").publish(site(tmp_path))
+    await edge.caught_up()
+
+    async def is_told() -> bool:
+        lines = [line for line in await told(board) if isinstance(line, PackageStatusMessage)]
+        return (published.offset, Status.IMPORTED) in [(line.offset, line.status) for line in lines]
+
+    await until(is_told)
+
+
+# Ids and names.
+
+
+@hostile_texts
+@pytest.mark.parametrize("keys", [(), (KEY,)], ids=["unsigned", "signed"])
+def test_a_command_whose_id_no_header_can_hold_ends_nobody(
+    text: str, keys: tuple[CommandKey, ...], tmp_path: Path
+) -> None:
+    async def scenario() -> None:
+        async with (
+            Callboard("sqlite:///./board.db", base=tmp_path, command_key=KEY if keys else None) as board,
+            board.subscriber("edge-1", "./out", editable=True, command_keys=keys) as edge,
+        ):
+            await edge.caught_up()
+            instance = (await edge.report()).subscriber_instance
+            forged = CommandMessage(
+                subscriber_instance=instance, subscriber="edge-1", command_id=text, throttle=ThrottleCommand()
+            )
+            await board.log.append(board.settings.topics.command, [record(forged)])
+            await works_on(board, edge, tmp_path)
+            if keys:
+                assert (await board.pause("edge-1")).accepted
+
+    play(scenario)
+
+
+@hostile_texts
+@pytest.mark.parametrize("field", ["package_id", "publisher"])
+def test_a_package_whose_names_no_header_can_hold_is_damaged_as_any_other(
+    text: str, field: str, tmp_path: Path
+) -> None:
+    async def scenario() -> None:
+        async with (
+            Callboard("sqlite:///./board.db", base=tmp_path, publishing=EVERYTHING) as board,
+            board.subscriber("edge-1", "./out", editable=True, on_undecodable="dead_letter") as edge,
+        ):
+            await board.publisher("site").start()
+            hostile = package(**{field: text})
+            await board.log.append(board.settings.topics.package, [record(hostile, publisher="site")])
+            await board.log.append(board.settings.topics.package, [record(hostile)])
+            agent = await edge.start()
+            await board.publisher("site").publish(site(tmp_path))
+
+            async def imported() -> bool:
+                return (await edge.report()).imported == 1
+
+            async def all_kinds() -> bool:
+                return {each.kind async for each in board.events("site", after=-1, follow=False)} == set(KINDS)
+
+            await until(imported)
+            assert await edge.start() is agent
+            await until(all_kinds)
+            (row,) = (await board.status()).subscribers
+            assert (row.imported, row.errors) == (1, 2)
+
+    play(scenario)
+
+
+@hostile_texts
+def test_such_a_package_is_skipped_where_what_is_damaged_blocks(text: str, tmp_path: Path) -> None:
+    async def scenario() -> None:
+        async with (
+            Callboard("memory:", base=tmp_path) as board,
+            board.subscriber("edge-1", "./out", editable=True) as edge,
+        ):
+            (offset,) = await board.log.append(board.settings.topics.package, [record(package(text))])
+
+            async def blocked() -> bool:
+                return (await edge.report()).state is State.BLOCKED
+
+            await until(blocked)
+            assert (await board.skip("edge-1", offset, reason="damaged")).accepted
+            await works_on(board, edge, tmp_path)
+
+    play(scenario)
+
+
+# Too much of anything.
+
+
+def test_what_an_older_version_left_in_the_outbox_is_told_as_far_as_a_record_can_hold_it() -> None:
+    statuses = [
+        PackageStatusMessage(
+            subscriber_instance="me", subscriber="edge-1", publisher=text, offset=sequence, package_id=text,
+            status=Status.REMOVED, reason=text, sequence=sequence,
+        )
+        for sequence, text in enumerate(HOSTILE.values(), 1)
+    ]  # fmt: skip
+    pending = StatusesPending(statuses=(*statuses, replace(statuses[0], publisher="site", package_id="p", sequence=9)))
+    driver = DecisionDriver(Bookkeeper(settings(), Random(0)))
+    driver.feed(pending)
+    append = driver.asked(Append)
+    check_sizes("status", append.records)
+    lines = [open_record(each.at(1, 1), PackageStatusMessage) for each in append.records]
+    assert [line.sequence for line in lines] == [1, 2, 3, 4, 9]
+    assert lines[3].package_id.startswith("sha256:")
+    assert lines[3].reason.endswith("more characters)")
+
+
+def test_a_long_history_of_long_reasons_is_told_in_appends_that_the_smallest_log_takes() -> None:
+    statuses = tuple(
+        PackageStatusMessage(
+            subscriber_instance="me", subscriber="edge-1", publisher="site", offset=sequence, package_id="p",
+            status=Status.REMOVED_FAILED, reason="\N{GRINNING FACE}" * 2000, sequence=sequence,
+        )
+        for sequence in range(1, 201)
+    )  # fmt: skip
+    driver, sizes = DecisionDriver(Bookkeeper(settings(), Random(0))), []
+    driver.feed(StatusesPending(statuses=statuses))
+    while driver.asks(Append):
+        records = driver.asked(Append).records
+        sizes.append((len(records), sum(len(record.payload) for record in records)))
+        driver.done(Append, tuple(range(len(records))))
+        if "rested" in driver.timers:
+            driver.tick("rested")
+    assert sum(count for count, _ in sizes) == 200
+    assert max(size for _, size in sizes) < 1_000_000
+
+
+def test_a_reason_as_long_as_a_record_stops_neither_announcements_nor_what_waits_behind_it(tmp_path: Path) -> None:
+    async def scenario() -> None:
+        async with (
+            Callboard("sqlite:///./board.db", base=tmp_path) as board,
+            board.subscriber("edge-1", "./out", editable=True) as edge,
+        ):
+            await edge.caught_up()
+            instance = (await edge.report()).subscriber_instance
+            pause = CommandMessage(
+                subscriber_instance=instance, subscriber="edge-1", command_id="c", pause=PauseCommand(),
+                reason="x" * 2_096_800,
+            )  # fmt: skip
+            await board.log.append(board.settings.topics.command, [record(pause)])
+
+            async def paused() -> bool:
+                return [row.state for row in (await board.status()).subscribers] == ["paused"]
+
+            await until(paused)
+            assert (await board.resume("edge-1")).accepted
+            await works_on(board, edge, tmp_path)
+
+    play(scenario)
+
+
+def test_a_verdict_as_long_as_a_record_stops_nobody_who_waits_for_it(tmp_path: Path) -> None:
+    async def scenario() -> None:
+        async with (
+            Callboard("memory:", base=tmp_path) as board,
+            board.subscriber("edge-1", "./out", editable=True, golden="golden-1", expect=True),
+        ):
+            published = await board.publisher("site").publish(site(tmp_path))
+            verdict = PackageStatusMessage(
+                subscriber_instance="g", subscriber="golden-1", publisher="site", offset=published.offset,
+                status=Status.REMOVED, reason="x" * 2_096_900, sequence=1,
+            )  # fmt: skip
+            await board.log.append(board.settings.topics.status, [record(verdict)])
+
+            async def skipped() -> bool:
+                return ("edge-1", published.offset) in [(line.subscriber, line.offset) for line in await told(board)]
+
+            await until(skipped)
+
+    play(scenario)
+
+
+def test_packages_in_the_names_of_thousands_of_publishers_leave_room_for_an_announcement(tmp_path: Path) -> None:
+    async def scenario() -> None:
+        async with Callboard("memory:", base=tmp_path) as board:
+            hostile = [package(publisher=f"{number:-<999}") for number in range(3000)]
+            await board.log.append(board.settings.topics.package, [record(each) for each in hostile])
+            async with board.subscriber("edge-1", "./out", editable=True) as edge:
+                await works_on(board, edge, tmp_path)
+
+                async def announced() -> bool:
+                    return [row.lag_packages for row in (await board.status()).subscribers] == [0]
+
+                await until(announced)
+
+    play(scenario)
+
+
+def test_a_package_of_countless_empty_paths_does_not_end_the_events_of_its_publisher(tmp_path: Path) -> None:
+    async def scenario() -> None:
+        async with Callboard("memory:", base=tmp_path, publishing=EVERYTHING) as board:
+            await board.publisher("site").start()
+            hostile = replace(package(), paths=("",) * 700_000, deep_paths=("",) * 300_000)
+            await board.log.append(board.settings.topics.package, [record(hostile, publisher="site")])
+            later = (await board.publisher("site").publish(site(tmp_path))).offset
+
+            async def later_is_told() -> bool:
+                return later in [each.offset async for each in board.events("site", after=-1, follow=False)]
+
+            await until(later_is_told)
+
+    play(scenario)
