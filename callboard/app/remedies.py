@@ -1,6 +1,6 @@
 """Who does not move or needs somebody, why, and the commands that help: what every view of a board says of it."""
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from shlex import quote
 
 from callboard.app.views import PublisherStatus, Remedy, SubscriberStatus, Trouble
@@ -24,9 +24,9 @@ def troubles(row: SubscriberStatus, fleet: Mapping[str, SubscriberStatus]) -> tu
     return (*_absence(row), *_state(row, golden), *_golden(row, golden), *_hooks(row), *_errors(row))
 
 
-def publisher_troubles(row: PublisherStatus, fleet: Mapping[str, SubscriberStatus]) -> tuple[Trouble, ...]:
-    """The same for a publisher."""
-    return tuple(_publisher(row, fleet.values()))
+def publisher_troubles(row: PublisherStatus, blocked: Sequence[str]) -> tuple[Trouble, ...]:
+    """The same for a publisher; its packages are ``blocked`` at these subscribers."""
+    return tuple(_publisher(row, blocked))
 
 
 def needs(found: Iterable[Trouble]) -> bool:
@@ -146,22 +146,17 @@ def _errors(row: SubscriberStatus) -> Iterator[Trouble]:
         yield Trouble(f"{row.errors_dropped} older failures are on the log, but memory has no room for them")
 
 
-def _publisher(row: PublisherStatus, rows: Iterable[SubscriberStatus]) -> Iterator[Trouble]:
+def _publisher(row: PublisherStatus, blocked: Sequence[str]) -> Iterator[Trouble]:
     for each in row.held_up:
         yield Trouble(
             f"requests are held up by {each.subscriber}, which is {each.backlog} packages behind",
             (Remedy(f"callboard queue {quote(each.subscriber)}", "what that one is at"),),
         )
     if row.state == "blocked":
-        mine = [each.name for each in rows if each.counts and each.queue == "blocked" and _follows(each, row.name)]
         yield Trouble(
-            f"its packages are blocked at {', '.join(mine)}",
-            tuple(Remedy(f"callboard queue {quote(name)}", "what that one is at") for name in mine[:1]),
+            f"its packages are blocked at {', '.join(blocked)}",
+            tuple(Remedy(f"callboard queue {quote(name)}", "what that one is at") for name in blocked[:1]),
         )
-
-
-def _follows(row: SubscriberStatus, publisher: str) -> bool:
-    return not row.follows or publisher in row.follows
 
 
 def _moves(row: SubscriberStatus) -> bool:

@@ -1,6 +1,7 @@
 """Who has what, who has not, and why not: put together from the fleet, its queues and its errors."""
 
 import asyncio
+from collections import defaultdict
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 
@@ -8,7 +9,7 @@ from callboard.actors.agent import Agent
 from callboard.actors.publisher import roles
 from callboard.actors.publisher.distributor import WAITING_MAX
 from callboard.actors.publisher.following import after_trim, counts, is_elsewhere, on_log
-from callboard.app.farm import publisher_status
+from callboard.app.farm import Farm, publisher_status
 from callboard.app.queue_sizes import log_bounds, log_identity, queue_of, sizes
 from callboard.app.remedies import needs, publisher_troubles, troubles
 from callboard.app.views import BoardStatus, HeldUp, PublisherStatus, SubscriberStatus
@@ -27,6 +28,13 @@ from callboard.messages.mailbox import (
     Member,
     QueueSize,
 )
+
+PUBLISHERS_MAX = 10_000
+"""Publishers in a status: as many as subscribers. Anybody can write packages in any name, and announce that it follows
+any."""
+
+QUEUES_MAX = 100_000
+"""Queues that a status asks for, one for each publisher that a subscriber follows by name; one for who follows all."""
 
 BLOCKED_ATTEMPTS = 3
 """A head that failed so often makes its queue ``blocked``: a passing error should alarm nobody."""
@@ -69,29 +77,53 @@ async def board_status(agent: Agent, log: Log, topic: str, now_ns: int, timeout_
     """The whole board at this moment; ``topic`` is that of packages."""
     log_id = await log_identity(log, topic)
     view, bounds = await asyncio.gather(fleet(agent, log_id, timeout_s), log_bounds(log, topic))
-    placed = [member for member in view.members if not is_elsewhere(member.announcement, log_id)]
-    wanted = [queue_of(member, bounds, publisher) for member in placed for publisher in followed(member)]
+    placed = _countable(view.members, log_id)
+    wanted = [queue_of(member, bounds, publisher) for member in placed.values() for publisher in followed(member)]
     found = await sizes(agent, wanted, bounds.end, timeout_s)
     errors = await agent.ask(roles.STATUS_WATCHER, ErrorsQuery(limit=0), timeout_s)
     assert isinstance(errors, ErrorsPage)
-    answers = iter(found.queues)
+    its_errors = defaultdict[str, list[ErrorCount]](list)
+    for count in errors.counts:
+        its_errors[count.subscriber].append(count)
+    answers, answered = iter(found.queues), found.queues and not found.problem
+    its_queues = {name: [next(answers) for _ in followed(member)] for name, member in placed.items() if answered}
     rows = []
     for member in view.members:
-        known = found.queues and not found.problem and member in placed
-        queues = [next(answers) for _ in followed(member)] if known else []
         name = member.announcement.subscriber
-        its_errors = [count for count in errors.counts if count.subscriber == name]
-        rows.append(subscriber_status(after_trim(member, bounds.first), queues, its_errors, now_ns))
+        its = its_queues.get(name, ()), its_errors.get(name, ())
+        rows.append(subscriber_status(after_trim(member, bounds.first), *its, now_ns))
     by_name = {row.name: row for row in rows}
     rows = [judged(row, by_name) for row in rows]
-    held_up = _held_up(view, bounds.end - bounds.first, now_ns)
-    heard_of = {state.publisher for member in view.members for state in member.announcement.states}
-    names = {*found.publishers, *held_up, *heard_of}
-    publishers, problem = await publisher_status(agent, rows, names, bounds, now_ns, timeout_s)
+    held_up, farm = _held_up(view, bounds.end - bounds.first, now_ns), Farm(rows)
+    heard_of = (state.publisher for member in view.members for state in member.announcement.states)
+    names = list(dict.fromkeys((*found.publishers, *held_up, *farm.publishers, *heard_of)))
+    publishers, problem = await publisher_status(agent, farm, names[:PUBLISHERS_MAX], bounds, now_ns, timeout_s)
     publishers = tuple(
-        _judged_publisher(replace(each, held_up=held_up.get(each.name, ())), by_name) for each in publishers
+        _judged_publisher(replace(each, held_up=held_up.get(each.name, ())), farm) for each in publishers
     )
-    return BoardStatus(tuple(rows), publishers, found.problem or problem, (*_notes(view), *_counting(rows)))
+    notes = (*_notes(view), *_left_out(view, placed, names, log_id), *_counting(rows))
+    return BoardStatus(tuple(rows), publishers, found.problem or problem, notes)
+
+
+def _countable(members: Iterable[Member], log_id: str) -> dict[str, Member]:
+    """The members on this log whose queues are asked for, in order: of those that follow most names, none."""
+    found, room = list[Member](), QUEUES_MAX
+    for member in sorted(members, key=lambda member: len(followed(member))):
+        if not is_elsewhere(member.announcement, log_id) and len(followed(member)) <= room:
+            room -= len(followed(member))
+            found.append(member)
+    return {member.announcement.subscriber: member for member in found}
+
+
+def _left_out(view: FleetView, placed: Mapping[str, Member], names: list[str], log_id: str) -> Iterable[str]:
+    if len(names) > PUBLISHERS_MAX:
+        yield f"{len(names) - PUBLISHERS_MAX} publishers are missing: {PUBLISHERS_MAX} of them are shown at most"
+    here = [member for member in view.members if not is_elsewhere(member.announcement, log_id)]
+    if len(here) > len(placed):
+        yield (
+            f"the queues of {len(here) - len(placed)} subscribers are not counted: all together follow too many "
+            "publishers by name; see `callboard queue` for one of them"
+        )
 
 
 def judged(row: SubscriberStatus, fleet: Mapping[str, SubscriberStatus]) -> SubscriberStatus:
@@ -100,8 +132,8 @@ def judged(row: SubscriberStatus, fleet: Mapping[str, SubscriberStatus]) -> Subs
     return replace(row, troubles=found, needs=needs(found))
 
 
-def _judged_publisher(row: PublisherStatus, fleet: Mapping[str, SubscriberStatus]) -> PublisherStatus:
-    found = publisher_troubles(row, fleet)
+def _judged_publisher(row: PublisherStatus, farm: Farm) -> PublisherStatus:
+    found = publisher_troubles(row, farm.blocked(row.name) if row.state == "blocked" else ())
     return replace(row, troubles=found, needs=needs(found))
 
 

@@ -207,8 +207,8 @@ class PublisherStatus:
     """A publisher with packages or subscribers. ``held_up`` if it is throttled, one for each process of this name.
 
     ``state`` is ``idle`` when every subscriber that counts has everything, ``blocked`` when the queue of one is, else
-    ``running``. A farm queue is missing where nobody counts; ``left_out`` are those that do not: stopped or gone.
-    ``needs`` and ``troubles`` as in ``SubscriberStatus``.
+    ``running``. A farm queue is missing where nobody counts; ``left_out`` are those that do not: stopped or gone,
+    a hundred at most. ``needs`` and ``troubles`` as in ``SubscriberStatus``.
     """
 
     name: str
