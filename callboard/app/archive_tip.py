@@ -1,11 +1,11 @@
 """How far the archive has come: a small file that whoever copies the log away keeps, and the retention reads."""
 
 import json
-import os
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
 
+from callboard.backends.disk import replacing
 from callboard.errors import RequestRefused
 
 
@@ -23,12 +23,8 @@ class ArchiveTip:
 
 def write_tip(path: Path, tip: ArchiveTip) -> None:
     """Say that the archive is there. To be called after what it tells of is durable. Raises ``OSError``."""
-    draft = path.with_name(path.name + ".new")
-    with draft.open("w", encoding="utf-8") as file:
-        file.write(json.dumps(asdict(tip)) + "\n")
-        file.flush()
-        os.fsync(file.fileno())
-    draft.replace(path)
+    with replacing(path) as file:
+        file.write(json.dumps(asdict(tip)).encode() + b"\n")
 
 
 def read_tip(path: Path, log_id: str) -> ArchiveTip:

@@ -7,14 +7,13 @@ import json
 import shutil
 import tarfile
 from collections.abc import Iterable, Iterator
-from contextlib import suppress
 from pathlib import Path
 from typing import TextIO
 
 from callboard.app.log_records import opened, plain_record, record_at
 from callboard.app.log_search import RecordFilter, matching
 from callboard.backends.blob_store import BlobStore
-from callboard.backends.disk import disk_errors
+from callboard.backends.disk import disk_errors, replacing
 from callboard.backends.log import Log
 from callboard.backends.paths import RESERVED
 from callboard.backends.repositories.folder import FolderRepository
@@ -73,20 +72,17 @@ async def _write_folder(operations: Iterable[Operation], target: Path) -> None:
 
 
 def _write_tar(operations: Iterable[Operation], target: Path) -> None:
-    part = target.with_name(target.name + ".part")
-    try:
-        with disk_errors(RepositoryUnavailable, target), tarfile.open(part, "w") as tar:
-            for operation in operations:
-                match operation:
-                    case Keep(path, mode):
-                        _add(tar, Put(Entry(path, EntryKind.FOLDER, mode)))
-                    case Put():
-                        _add(tar, operation)
-        with disk_errors(RepositoryUnavailable, target):
-            part.rename(target)
-    finally:
-        with suppress(OSError):
-            part.unlink(missing_ok=True)
+    with (
+        disk_errors(RepositoryUnavailable, target),
+        replacing(target) as file,
+        tarfile.open(fileobj=file, mode="w") as tar,
+    ):
+        for operation in operations:
+            match operation:
+                case Keep(path, mode):
+                    _add(tar, Put(Entry(path, EntryKind.FOLDER, mode)))
+                case Put():
+                    _add(tar, operation)
 
 
 def _add(tar: tarfile.TarFile, put: Put) -> None:

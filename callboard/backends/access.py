@@ -4,6 +4,7 @@ What several users share lies in a folder that their group may write, such as on
 can lock it, so the files that are locked are only for those who may write.
 """
 
+import errno
 import os
 import stat
 from pathlib import Path
@@ -28,9 +29,12 @@ def writers_mode(folder: Path) -> int:
 
 
 def open_shared(path: Path, mode: int) -> int:
-    """A descriptor to read and write with; a link is not followed. The mode is set only by the owner."""
+    """A descriptor to read and write with; of nothing but a file. The mode is set only by the owner."""
     descriptor = os.open(path, os.O_RDWR | os.O_CREAT | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC, 0o600)
     status = os.fstat(descriptor)
+    if not stat.S_ISREG(status.st_mode):
+        os.close(descriptor)
+        raise OSError(errno.EINVAL, "not a file", str(path))
     if status.st_uid == os.geteuid() and stat.S_IMODE(status.st_mode) != mode:
         os.fchmod(descriptor, mode)
     return descriptor

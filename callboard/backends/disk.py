@@ -3,9 +3,11 @@
 import errno
 import fcntl
 import os
+import secrets
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
+from typing import BinaryIO
 
 from callboard.backends.file_locks import lock_holder
 from callboard.errors import CallboardError, RepositoryBusy
@@ -44,6 +46,25 @@ def write_all(descriptor: int, data: bytes) -> None:
     view = memoryview(data)
     while view:
         view = view[os.write(descriptor, view) :]
+
+
+@contextmanager
+def replacing(target: Path) -> Iterator[BinaryIO]:
+    """A new file, which takes the place of the target when the block has ended; durable then. Raises ``OSError``.
+
+    Until then it has a name beside the target that nobody can guess, so nobody can have put a link there.
+    """
+    part = target.with_name(f".{target.name[:100]}.{secrets.token_hex(8)}.part")
+    descriptor = os.open(part, os.O_RDWR | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW | os.O_CLOEXEC, 0o666)
+    try:
+        with open(descriptor, "w+b") as file:  # noqa: PTH123 - a descriptor, not a path
+            yield file
+            file.flush()
+            os.fsync(descriptor)
+        part.replace(target)
+        sync_folder(target.parent)
+    finally:
+        part.unlink(missing_ok=True)
 
 
 def sync_folder(folder: Path) -> None:

@@ -9,7 +9,7 @@ from pathlib import Path
 import structlog
 
 from callboard.app.subscriber import Subscriber
-from callboard.backends.disk import disk_errors
+from callboard.backends.disk import disk_errors, replacing
 from callboard.errors import CallboardError, ConfigError, RequestRefused
 
 
@@ -44,8 +44,8 @@ async def _write(edge: Subscriber, path: Path) -> None:
 
 
 def _put(path: Path) -> None:
-    with disk_errors(RequestRefused, path):
-        path.write_text(f"{os.getpid()}\n")
+    with disk_errors(RequestRefused, path), replacing(path) as file:
+        file.write(b"%d\n" % os.getpid())
 
 
 def _remove(path: Path) -> None:

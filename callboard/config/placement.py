@@ -10,6 +10,7 @@ from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Any, NamedTuple
 
+from callboard.backends.disk import replacing
 from callboard.config import Loaded
 from callboard.errors import ConfigError
 
@@ -104,16 +105,9 @@ def _sets(line: str, key: str) -> bool:
 def _write(file: Path, text: str) -> None:
     """Replace the file as a whole, or not at all."""
     target = file.resolve()
-    new = target.with_name(f".{target.name}.new")
-    try:
-        with new.open("w", encoding="utf-8") as written:
-            written.write(text)
-            written.flush()
-            new.chmod(target.stat().st_mode & 0o7777)
-            os.fsync(written.fileno())
-        new.replace(target)
-    finally:
-        new.unlink(missing_ok=True)
+    with replacing(target) as new:
+        os.fchmod(new.fileno(), target.stat().st_mode & 0o7777)
+        new.write(text.encode())
 
 
 @contextmanager

@@ -19,7 +19,7 @@ from pathlib import Path
 from typing import BinaryIO
 
 from callboard.backends.blob_store import CHUNK_BYTES
-from callboard.backends.disk import disk_errors, sync_folder
+from callboard.backends.disk import disk_errors, replacing
 from callboard.backends.repository import Source
 from callboard.content.draft import draft
 from callboard.errors import PackageCorrupt, RepositoryUnavailable, RequestRefused, SchemaTooNew
@@ -53,26 +53,18 @@ def write_snapshot(source: Source, ledger: bytes, target: Path, taken_ns: int) -
     """
     if target.exists():
         raise RequestRefused(f"{target} is there already; choose a new file")
-    part = target.with_name(target.name + ".part")
-    try:
-        with (
-            draft(source, ("/",), ("/",), target.parent, _ALL_INLINE) as drafted,
-            disk_errors(RepositoryUnavailable, target),
-            part.open("wb") as file,
-        ):
-            snapshot = Snapshot(ledger, drafted.length, taken_ns)
-            sha = hashlib.sha256()
-            for chunk in (*drafted.stream(), _encoded(snapshot)):
-                sha.update(chunk)
-                file.write(chunk)
-            file.write(_TAIL.pack(len(_encoded(snapshot)), sha.digest(), MAGIC))
-            file.flush()
-            os.fsync(file.fileno())
-            part.rename(target)
-            sync_folder(target.parent)
-            return snapshot
-    finally:
-        part.unlink(missing_ok=True)
+    with (
+        draft(source, ("/",), ("/",), target.parent, _ALL_INLINE) as drafted,
+        disk_errors(RepositoryUnavailable, target),
+        replacing(target) as file,
+    ):
+        snapshot = Snapshot(ledger, drafted.length, taken_ns)
+        sha = hashlib.sha256()
+        for chunk in (*drafted.stream(), _encoded(snapshot)):
+            sha.update(chunk)
+            file.write(chunk)
+        file.write(_TAIL.pack(len(_encoded(snapshot)), sha.digest(), MAGIC))
+    return snapshot
 
 
 def read_snapshot(path: Path, package: Path) -> Snapshot:

@@ -27,7 +27,7 @@ def test_a_ready_file_that_cannot_be_written_is_told_of(tmp_path: Path, monkeypa
                 while not lines:  # noqa: ASYNC110 - nobody tells of it
                     await asyncio.sleep(0)
 
-    monkeypatch.setattr(Path, "write_text", full)
+    monkeypatch.setattr("callboard.cli.ready_file.replacing", full)
     with capture_logs() as lines:
         asyncio.run(scenario())
     (line,) = lines

@@ -172,6 +172,8 @@ class FolderBlobStore:
     def _make_folders(self, shard: Path) -> None:
         self._root.mkdir(mode=PRIVATE_FOLDER, parents=True, exist_ok=True)
         for folder in (self._root / _TEMPORARY, shard):
+            if folder.is_symlink():  # who may write here could have us write, and tidy up, anywhere
+                raise BlobUnavailable(f"{folder} is a link; replace it by a folder, then try again")
             if not folder.is_dir():
                 with suppress(FileExistsError):  # by another writer, since
                     make_shared(folder)
@@ -182,10 +184,14 @@ class FolderBlobStore:
         if self._tidied:
             return
         self._tidied = True
-        for file in (self._root / _TEMPORARY).iterdir():
-            with suppress(FileNotFoundError):  # another writer's, finished since
-                if file.stat().st_mtime_ns < now_ns - LEFTOVER_AGE_NS:
-                    file.unlink()
+        folder = os.open(self._root / _TEMPORARY, os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC)
+        try:
+            for name in os.listdir(folder):  # noqa: PTH208 - a descriptor, not a path
+                with suppress(FileNotFoundError):  # another writer's, finished since
+                    if os.stat(name, dir_fd=folder, follow_symlinks=False).st_mtime_ns < now_ns - LEFTOVER_AGE_NS:
+                        os.unlink(name, dir_fd=folder)
+        finally:
+            os.close(folder)
 
     def _is_there(self, path: Path) -> bool:
         with self._own_errors():

@@ -28,7 +28,8 @@ class Bell:
         except OSError as error:
             if error.errno not in (errno.EROFS, errno.EACCES):
                 raise
-            self._fd = os.open(path, os.O_RDONLY | os.O_NOFOLLOW | os.O_CLOEXEC)  # enough for those who only read
+            # Enough for those who only read.
+            self._fd = os.open(path, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC)
 
     def ring(self, offset: int, lineage: int) -> None:
         """Tell those who watch that ``offset`` was appended to the file of this lineage."""

@@ -23,6 +23,7 @@ _SYSTEM_ADVICE = {
     errno.EDQUOT: "the disk quota is used up: free some space",
     errno.EACCES: "access was denied: check the owner and mode of the file and its folder",
     errno.EROFS: "the file system is mounted read-only, which is enough for looking only: mount it for writing",
+    errno.EINVAL: "a link, a pipe or a folder is in the place of this file: remove it",
     errno.EMFILE: "this process has too many open files: raise ulimit -n",
 }
 
@@ -49,4 +50,5 @@ def explained(path: Path, consequence: str = "Then try again") -> Iterator[None]
     except OSError as error:
         reason = os.strerror(error.errno) if error.errno else str(error)
         advice = _SYSTEM_ADVICE.get(error.errno or 0, "check the file and its folder")
-        raise LogUnavailable(f"{path}: {reason}; {advice}. {consequence}") from error
+        where = error.filename if error.errno == errno.EINVAL else path
+        raise LogUnavailable(f"{where}: {reason}; {advice}. {consequence}") from error

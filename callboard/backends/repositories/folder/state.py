@@ -120,4 +120,16 @@ class State:
             made = self.tree.make_folder(_OWN, _PRIVATE)
         except NotADirectoryError:
             raise RepositoryUnavailable(f"{self._path} is a link or a file; replace it by a folder") from None
+        self._demand_own()
         return self.tree.make_folder(_STAGE, _PRIVATE) or made
+
+    def _demand_own(self) -> None:
+        """Somebody else may have made the folder before, and could exchange the ledger and what is staged."""
+        own, root = self.tree.status(_OWN), self.tree.status("/")
+        if own.st_uid not in (os.geteuid(), root.st_uid):
+            raise RepositoryUnavailable(
+                f"{self._path} belongs to another user, number {own.st_uid}, who could change what is imported; remove "
+                "it, or give it to the user of the subscriber"
+            )
+        if own.st_uid == os.geteuid():
+            self.tree.set_mode(_OWN, _PRIVATE)
