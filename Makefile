@@ -44,8 +44,11 @@ planted-bugs: $(VENV)/.ready-test ## Show that the conformance suites catch ever
 behaviours: $(VENV)/.ready-test ## Run the tests that prove a behaviour, and write docs/behaviours.md from what comes of them.
 	@$(PYTEST) -m "proves and not (kafka or postgres or s3)" --behaviours $(ARGS)
 
-fuzz: $(VENV)/.ready-fuzz ## Call the API as nobody should, then feed made-up bytes to every reader: make fuzz CALLS=1000 SECONDS=600.
+fuzz: $(VENV)/.ready-fuzz ## Call the API as nobody should, append hostile records to running boards, then feed made-up bytes to every reader: make fuzz CALLS=1000 RECORDS=1000 SECONDS=600.
 	@$(BIN)/python tests/fuzz/calls.py $(or $(CALLS),100000)
+	@for on in "--on sqlite" "--on sqlite --keys" "--on postgres" "--on postgres --keys"; do \
+	  $(BIN)/python tests/fuzz/records.py $(or $(RECORDS),20000) $$on || exit 1; \
+	done
 	@$(BIN)/python tests/fuzz/fuzz.py $(SECONDS) $(ARGS)
 
 endurance: $(VENV)/.ready-test ## Have ten processes append for a minute each on PostgreSQL and Kafka, and count what came of it.

@@ -1,0 +1,420 @@
+"""A running board that hostile records are appended to, and all that it must do nevertheless.
+
+What a well-formed record may do to those who trust whoever can write to the log is undone as an operator would: queues
+are cleared, what is paused goes on, names are taken back.
+"""
+
+import asyncio
+import faulthandler
+import gc
+import resource
+import time
+from collections import Counter
+from collections.abc import AsyncIterator, Awaitable
+from contextlib import AsyncExitStack, asynccontextmanager, suppress
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+from random import Random
+from typing import Any
+
+from fleet import COMMON, FLEET, KEY, Logged
+from hostile import KINDS, Forger, Known, Made, packed
+
+from callboard import Callboard, Publishing
+from callboard.actors.subscriber.claim import LOOKBACK, Holder
+from callboard.app.fleet_checkup import examine_fleet, examine_topics
+from callboard.app.retention_gate import GatePolicy, RetentionGate
+from callboard.app.subscriber import Subscriber
+from callboard.app.views import CommandResult
+from callboard.backends.log import Log, Retention
+from callboard.backends.registry import open_log
+from callboard.backends.repositories.sqlite.source import SqliteSource
+from callboard.door.limits import KEYS_MAX
+from callboard.errors import CallboardError, RequestRefused, SubscriberTaken
+from callboard.messages.distribution import (
+    ClearCommand,
+    CommandMessage,
+    DiscoveryMessage,
+    PackageMessage,
+    ResumeCommand,
+    State,
+    ThrottleCommand,
+)
+from callboard.messages.headers import new_record, open_record
+from callboard.messages.record import Record
+from callboard.messages.signing import signed
+
+BATCH = 500
+TOGETHER = 25
+"""Records of one append."""
+ANSWER_S = 30.0
+"""Far beyond what a good question takes, so that only a defect meets it."""
+STUCK_S = 60.0
+"""The same for what is on the log and what an operator does about it."""
+SELDOM = 20
+"""Batches between two questions that read the whole log."""
+IDLE_S = 0.5
+IDLE_CPU = 0.6
+"""Of the time in which nothing happens, on one processor: announcements and the looks of timers."""
+RECORD_CPU_S = 0.1
+"""For each record, by all agents together: ten times the usual."""
+GOOD = b"good content %d\n"
+
+
+class Broken(Exception):
+    """Somebody did not stand it."""
+
+
+@dataclass
+class Bench:
+    """A running board, and a rogue's own connection to its log."""
+
+    board: Callboard
+    rogue: Log
+    logged: Logged
+    keys: bool
+    seed: int
+    base: Path
+    fleet: dict[str, Subscriber] = field(default_factory=dict)
+    rogue_ns: int | None = None
+    made: int = 0
+    goods: int = 0
+    memory_mb: list[float] = field(default_factory=list)
+    slowest: Counter[str] = field(default_factory=Counter)
+    came_of: Counter[str] = field(default_factory=Counter)
+    known: Known = field(default_factory=Known)
+    events: int = 0
+    orders: int = 0
+    used_s: list[float] = field(default_factory=list)
+    refused: list[int] = field(default_factory=list)
+    longest_step_s: float = 0.0
+
+    signed_words = False
+
+    # The fleet.
+
+    async def start(self, name: str, **more: Any) -> None:
+        """Start a subscriber."""
+        subscriber = self.board.subscriber(name, FLEET[name]["into"], **self._options(name), **more)
+        await subscriber.start()
+        self.fleet[name] = subscriber
+
+    def _options(self, name: str) -> dict[str, Any]:
+        own = {key: value for key, value in FLEET[name].items() if key != "into"}
+        return COMMON | own | ({"command_keys": (KEY,)} if self.keys else {})
+
+    async def restart(self, name: str, heard: int) -> None:
+        """Stop and start it, to pass over what is no command, behind the last one that it has heard."""
+        skip = [offset for offset in self.refused if offset > heard][:KEYS_MAX]
+        await self.fleet[name].stop()
+        for _ in range(5):
+            try:
+                return await self.start(name, skip_commands=tuple(skip))
+            except SubscriberTaken:
+                await self._free(name)
+        raise Broken(f"{name} cannot start again, for the name is always taken")
+
+    async def _free(self, name: str) -> None:
+        """Have whoever was forged to hold the name say that it has stopped, as a forger could."""
+        if self.keys:
+            raise Broken(f"somebody without a key took the name {name}")
+        topic = self.board.settings.topics.discovery
+        bounds, holder = await self.board.log.bounds(topic), Holder(name, COMMON["claim_ttl_s"])
+        start = max(bounds.first, bounds.end - LOOKBACK)
+        while records := await self.board.log.read(topic, start):
+            holder.fold(records)
+            start = records[-1].offset + 1
+        if holder.last is not None:
+            now_ns = time.time_ns()
+            goodbye = replace(holder.last, state=State.STOPPED, time_ns=now_ns)
+            again = new_record(goodbye, record_id=f"{now_ns}", time_ns=now_ns, producer="")
+            self.came_of["names taken by forgers"] += 1
+            await self.board.log.append(topic, [again])
+
+    async def until_started(self) -> None:
+        for name in FLEET:
+            await self.start(name)
+        standby = self.board.subscriber("edge", "sqlite:standby.sqlite", standby=True, **self._options("edge"))
+        await standby.start()
+        (self.base / "site").mkdir()
+        for number, path in enumerate(("a.txt", "b", "large")):
+            (self.base / "site" / path).write_bytes(b"%d" % number * (1, 10, 200_000)[number])
+        site, shop = self.board.publisher("site"), self.board.publisher("shop")
+        await site.publish("site", ["/a.txt", "/b"])
+        await shop.publish("site", ["/large"])
+        await site.delete(["/b"])
+        await site.invalidate(["/a.txt"])
+        await site.test()
+        await self.good()
+
+    # What is told of the board to whoever forges.
+
+    async def learn(self) -> None:
+        """Look up what is true."""
+        topics = self.board.settings.topics
+        known = Known(names=(*FLEET, "ghost"), now_ns=time.time_ns())
+        known.log_id = await self.board.log.identity(topics.package)
+        known.end = (await self.board.log.bounds(topics.package)).end
+        for name, subscriber in list(self.fleet.items()):
+            said = await self._report(name)
+            known.instances[name], known.places[name] = said.subscriber_instance, subscriber._settings.place
+        known.seen = self.known.seen or {kind: await self._real(getattr(topics, kind)) for kind in KINDS}
+        known.contents = self.known.contents or _contents(known.seen["package"])
+        self.known = known
+
+    async def _real(self, topic: str) -> list[Record]:
+        return (await self.board.log.read(topic, (await self.board.log.bounds(topic)).first))[:40]
+
+    # A batch.
+
+    async def batch(self, numbers: range) -> None:
+        """Append the records of these numbers, and see that the board stands it."""
+        await self.learn()
+        made = [Forger(self.seed, number, self.known).make() for number in numbers]
+        if not self.keys and numbers.start // BATCH % 2:
+            made = [one for one in made if one.kind != "command" or _is_command(one)]
+        before_s, topics = time.process_time(), self.board.settings.topics
+        asking = asyncio.create_task(self._ask_all())
+        for start in range(0, len(made), TOGETHER):
+            some = made[start : start + TOGETHER]
+            for kind in KINDS:
+                for time_ns in {one.time_ns for one in some if one.kind == kind}:
+                    records = [one for one in some if one.kind == kind and one.time_ns == time_ns]
+                    self.rogue_ns = time_ns
+                    offsets = await self.rogue.append(getattr(topics, kind), [one.record for one in records])
+                    self.refused += [at for at, one in zip(offsets, records, strict=True)
+                                if kind == "command" and not _is_command(one)]  # fmt: skip
+            await asyncio.sleep(0)
+        self.made += len(made)
+        await asking
+        await self.settle()
+        await self._strike(Random(f"{self.seed}/{numbers.start}"))
+        await self.good()
+        used_s = time.process_time() - before_s
+        if used_s > RECORD_CPU_S * max(len(made), 100):
+            raise Broken(f"{len(made)} records took {used_s:.1f} s of a processor")
+        self.used_s.append(used_s)
+        await self.quiet()
+        self.check()
+
+    async def _strike(self, rng: Random) -> None:
+        """Kill an actor or two: their successors begin with what is on the log now."""
+        for _ in range(2):
+            agent = rng.choice(self.board._agents)
+            if actors := agent.actors():
+                await agent.kill(rng.choice(actors).role)
+
+    def check(self) -> None:
+        """No crash, nobody has ended."""
+        if self.logged.crashes:
+            raise Broken(f"crashed: {self.logged.crashes[0]}".replace("\\n", "\n"))
+        ended = [agent for agent in self.board._agents if agent.has_ended and not self._may_end(agent)]
+        if ended:
+            raise Broken(f"{[(agent._name, str(agent._problem)) for agent in ended]} have ended")
+
+    def _may_end(self, agent: Any) -> bool:
+        """Its name was taken by a forger, and nothing tells it from a rival."""
+        return not self.signed_words and isinstance(agent._problem, SubscriberTaken)
+
+    async def quiet(self) -> None:
+        """When nothing happens, nobody computes. A second look, for what was still to be done."""
+        for _ in range(20):
+            began_s, used_s = time.monotonic(), time.process_time()
+            await asyncio.sleep(IDLE_S)
+            part = (time.process_time() - used_s) / (time.monotonic() - began_s)
+            if part < IDLE_CPU:
+                break
+        else:
+            raise Broken(f"they use {part:.0%} of a processor although nothing happens")
+        gc.collect()
+        self.memory_mb.append(_resident_mb())
+
+    # Questions.
+
+    async def ask(self, name: str, question: Awaitable[Any]) -> Any:
+        """A question, which is answered in time or refused with a reason."""
+        began_s = time.perf_counter()
+        faulthandler.dump_traceback_later(ANSWER_S / 3)
+        try:
+            async with asyncio.timeout(ANSWER_S * 2):
+                answer = await question
+        except CallboardError as error:
+            self.came_of[f"{name}: {type(error).__name__}: {error}"[:300]] += 1
+            answer = error
+        except TimeoutError:
+            raise Broken(f"{name} is not answered") from None
+        finally:
+            faulthandler.cancel_dump_traceback_later()
+        took_s = time.perf_counter() - began_s
+        if took_s > ANSWER_S:
+            raise Broken(f"{name} took {took_s:.1f} s")
+        self.slowest[name] = max(self.slowest[name], round(took_s * 1000))
+        return answer
+
+    async def _ask_all(self) -> None:
+        board = self.board
+        status = await self.ask("status", board.status())
+        if isinstance(status, CallboardError):
+            raise Broken(f"status: {status}")
+        await self.ask("metrics", board.metrics())
+        for name in FLEET:
+            await self.ask("queue", board.queue(name))
+        await self.ask("errors", board.errors())
+        await self.ask("farm", board.farm())
+        if self.made % (SELDOM * BATCH) == 0:  # they read all that there is
+            for name in FLEET:
+                await self.ask("explain", board.explain(name, "/a.txt"))
+            await self.ask("collect", board.collect_blobs(delete=False))
+            gate = RetentionGate(GatePolicy("subscribers"), board.settings.topics)
+            await self.ask("trim", board.trim(Retention(older_than_s=86_400.0 * 30), gate))
+        await self.ask("doctor topics", examine_topics(board, time.time_ns))
+        await self.ask("doctor fleet", examine_fleet(board, Retention(older_than_s=86_400.0), {}))
+
+    # An operator.
+
+    async def settle(self) -> None:
+        """Have everybody come to the end of the log, by what an operator can do."""
+        end = (await self.board.log.bounds(self.board.settings.topics.package)).end
+        for name in list(self.fleet):
+            await self._bring(name, end - 1)
+
+    async def _bring(self, name: str, offset: int) -> DiscoveryMessage:
+        """Until this subscriber is past the offset."""
+        board, deadline_s, looks, last = self.board, time.monotonic() + STUCK_S, 0, -2
+        while (said := await self._report(name)).offset < offset or said.state is State.PAUSED or said.held:
+            looks = 0 if said.offset > last else looks + 1
+            last = max(last, said.offset)
+            if time.monotonic() > deadline_s:
+                raise Broken(f"{name} is at {said.offset} of {offset}: {said}"[:3000])
+            self.check()
+            self.came_of[f"{name} {said.state.name.lower()}"] += 1
+            options = {"timeout_s": 0.5}
+            if "no command from offset" in said.reason:
+                await self.restart(name, said.command_offset)
+            elif said.state is State.PAUSED:
+                answer = await self.ask("resume", board.resume(name, **options))
+                await self._order(said, answer, resume=ResumeCommand())
+            elif said.throttle_per_min:
+                answer = await self.ask("throttle", board.throttle(name, 0, **options))
+                await self._order(said, answer, throttle=ThrottleCommand())
+            elif said.held or (looks > 10 and FLEET[name].get("editable")):
+                end = (await board.log.bounds(board.settings.topics.package)).end - 1
+                answer = await self.ask("clear", board.clear(name, up_to=end, **options))
+                await self._order(said, answer, clear=ClearCommand(offset=end))
+            await asyncio.sleep(0.02)
+        return said
+
+    async def _report(self, name: str) -> DiscoveryMessage:
+        try:
+            return await self.fleet[name].report(ANSWER_S)
+        except SubscriberTaken:
+            await self.restart(name, -1)
+            return await self.fleet[name].report(ANSWER_S)
+
+    async def _order(self, said: DiscoveryMessage, answer: Any, **order: Any) -> None:
+        """Give the order to the very subscriber, if it was not to be given through the board: what others forge of a
+        subscriber is believed there.
+        """
+        if isinstance(answer, CommandResult) and answer.accepted:
+            return
+        self.came_of["orders given by hand"] += 1
+        self.orders += 1
+        now_ns, topics = time.time_ns(), self.board.settings.topics
+        command = CommandMessage(
+            subscriber_instance=said.subscriber_instance, subscriber=said.subscriber, log_id=self.known.log_id,
+            command_id=f"by hand {self.orders}", author="operator", issued_ns=now_ns, position=said.offset, **order,
+        )  # fmt: skip
+        command = signed(command, KEY) if self.keys else command
+        record = new_record(command, record_id=command.command_id, time_ns=now_ns, producer="operator")
+        await self.board.log.append(topics.command, [record])
+
+    async def good(self) -> None:
+        """A good package comes to everybody."""
+        self.goods += 1
+        content = GOOD % self.goods
+        (self.base / "site" / "good").write_bytes(content)
+        answer = await self.ask("publish", self.board.publisher("site").publish("site", ["/good"], timeout_s=ANSWER_S))
+        if isinstance(answer, CallboardError):
+            raise Broken(f"publish: {answer}")
+        for name in list(self.fleet):
+            await self._bring(name, answer.offset)
+            if (found := await self._content(name)) == content:
+                continue
+            if name == "staged" and not self.signed_words:
+                self.came_of["left out after a forged verdict"] += 1
+                continue
+            raise Broken(f"{name} has {found!r} at offset {answer.offset}, not {content!r}")
+
+    async def _content(self, name: str) -> bytes:
+        into = FLEET[name]["into"]
+        if not into.startswith("sqlite:"):
+            with suppress(FileNotFoundError):
+                return (self.base / into / "good").read_bytes()
+            return b""
+        return await asyncio.to_thread(_sqlite_content, self.base / into.removeprefix("sqlite:"))
+
+
+def _sqlite_content(file: Path) -> bytes:
+    source = SqliteSource(file)
+    with suppress(RequestRefused):
+        (entry,) = source.entries("/good", deep=False)
+        assert entry.open is not None
+        return b"".join(entry.open())
+    return b""
+
+
+def _contents(packages: list[Record]) -> list[bytes]:
+    return [open_record(record, PackageMessage).content for record in packages]
+
+
+def _is_command(made: Made) -> bool:
+    block = packed(made.record.headers)
+    record = Record(offset=0, time_ns=0, payload=made.record.payload, header_block=block)
+    try:
+        open_record(record, CommandMessage)
+    except CallboardError:
+        return False
+    return True
+
+
+def _resident_mb() -> float:
+    pages = int(Path("/proc/self/statm").read_text().split()[1])
+    return pages * resource.getpagesize() / 1e6
+
+
+@asynccontextmanager
+async def bench(url: str, folder: Path, *, seed: int, keys: bool, logged: Logged) -> AsyncIterator[Bench]:
+    """A board on this log, with its fleet."""
+    publishing = Publishing(
+        throttle_by="all", throttle_at=1, throttle_max_s=0.05, events=("created", "queued", "distributed", "failed")
+    )
+    async with AsyncExitStack() as stack:
+        board = await stack.enter_async_context(
+            Callboard(url, base=folder, blobs="./blobs", publishing=publishing, blob_grace_s=7200.0,
+                      command_key=KEY if keys else None)
+        )  # fmt: skip
+        rogue = open_log(url, folder)
+        stack.push_async_callback(rogue.close)
+        it = Bench(board, rogue, logged, keys, seed, folder)
+        rogue._clock = lambda: time.time_ns() if it.rogue_ns is None else it.rogue_ns  # type: ignore[attr-defined]
+        await it.until_started()
+        watching = asyncio.create_task(_watch(it))
+        stack.callback(watching.cancel)
+        stack.callback(asyncio.create_task(_feel(it)).cancel)
+        yield it
+        if watching.done():
+            raise Broken(f"the events ended: {watching.exception()!r}")
+
+
+async def _feel(it: Bench) -> None:
+    """How long the event loop was kept busy by one step, by the processor."""
+    while True:
+        before_s = time.thread_time()
+        await asyncio.sleep(0)
+        it.longest_step_s = max(it.longest_step_s, time.thread_time() - before_s)
+        await asyncio.sleep(0.02)
+
+
+async def _watch(it: Bench) -> None:
+    async for _ in it.board.events(after=-1):
+        it.events += 1
