@@ -30,6 +30,7 @@ if TYPE_CHECKING:
         SubscriberStuck,
         SubscriberTaken,
     )
+    from callboard.messages.signing import SigningKey
 
 __all__ = [
     "AgentFailed",
@@ -50,6 +51,7 @@ __all__ = [
     "RequestRefused",
     "RootFilled",
     "SchemaTooNew",
+    "SigningKey",
     "SubscriberStuck",
     "SubscriberTaken",
 ]
@@ -62,6 +64,7 @@ _MODULES = {
     "HookCall": "callboard.actors.hooks",
     "Package": "callboard.app.views",
     "Publishing": "callboard.app.publishing",
+    "SigningKey": "callboard.messages.signing",
 }
 """Where the names are that are not errors."""
 

@@ -10,6 +10,7 @@ from typing import Protocol
 
 from callboard.app.archive_tip import ArchiveTip, write_tip
 from callboard.app.archive_word import tell_log
+from callboard.app.opening import signing
 from callboard.app.settings import BoardSettings
 from callboard.archive import restoration
 from callboard.archive.archiver import Archiver
@@ -145,7 +146,9 @@ async def archive(
             await _tell_tip(store, topics, settings.topics.package, tip)
         if any(run.rows > (run.topic == settings.topics.discovery) for run in report.topics):
             # Not after one that only found its own word.
-            report.error = report.error or await _tell_log(log, settings.topics.discovery, store, topics)
+            report.error = report.error or await _tell_log(
+                signing(log, settings), settings.topics.discovery, store, topics
+            )
     report.seconds = time.monotonic() - begun
     return report
 

@@ -24,6 +24,7 @@ from callboard.actors.world import AgentWorld
 from callboard.app import queues
 from callboard.app.commanding import Commanding
 from callboard.app.content_care import ContentCare
+from callboard.app.ignored import told
 from callboard.app.known_names import demand_publisher
 from callboard.app.opening import (
     open_board_blobs,
@@ -46,11 +47,12 @@ from callboard.app.views import BoardStatus, ErrorsView, PublisherStatus, QueueV
 from callboard.backends.blob_store import BlobStore
 from callboard.backends.log import Capability, Log
 from callboard.backends.repositories.folder_source import EXCLUDED
+from callboard.backends.signed_log import ignored_on
 from callboard.door import boards, subscribers
 from callboard.door.questions import asked
 from callboard.door.rules import instance_of
 from callboard.errors import ConfigError
-from callboard.messages.signing import CommandKey
+from callboard.messages.signing import SigningKey
 from callboard.messages.topics import PREFIX
 
 if TYPE_CHECKING:  # what a board that is only looked at does not need is imported where it is used
@@ -79,7 +81,8 @@ class Callboard(Commanding, ContentCare):
         prefix: what the topics' names begin with.
         include: patterns of names, or of paths in a source, that publishers ship; all if empty. See ``PathPatterns``.
         exclude: patterns that they leave out.
-        command_key: signs the orders to subscribers, for those that demand it.
+        signing_key: signs what is said on the board: announcements, statuses, commands and events, but no packages.
+        trusted_keys: only what is signed with one of these counts, the own among them; all counts if there are none.
         blob_grace_s: publishers remove blobs that no record needs and that were put so long ago; 0 is never.
         publishing: how publishers ship, and what they tell of it.
         archive: the place of the log's archive, from which subscribers read what the log has no more.
@@ -98,7 +101,8 @@ class Callboard(Commanding, ContentCare):
         prefix: str = PREFIX,
         include: tuple[str, ...] = (),
         exclude: tuple[str, ...] = EXCLUDED,
-        command_key: CommandKey | None = None,
+        signing_key: SigningKey | None = None,
+        trusted_keys: tuple[SigningKey, ...] = (),
         blob_grace_s: float = 0.0,
         publishing: Publishing = Publishing(),  # noqa: B008 - frozen
         archive: str = "",
@@ -108,7 +112,7 @@ class Callboard(Commanding, ContentCare):
             {
                 "log": log, "blobs": blobs, "base": base, "runtime": runtime, "create": create, "prefix": prefix,
                 "configure_logging": configure_logging, "include": include, "exclude": exclude,
-                "command_key": command_key, "blob_grace_s": blob_grace_s,
+                "signing_key": signing_key, "trusted_keys": trusted_keys, "blob_grace_s": blob_grace_s,
                 "publishing": publishing, "archive": archive, "blobs_for": blobs_for,
             },
             publishing=instance_of(Publishing),
@@ -116,11 +120,10 @@ class Callboard(Commanding, ContentCare):
         folder, archive = (given["base"] or Path.cwd()).absolute(), given["archive"]
         self.settings = BoardSettings(
             given["log"], given["blobs"], folder, prefix, given["exclude"], blob_grace_s, publishing, archive,
-            given["blobs_for"] or archive, given["include"],
+            given["blobs_for"] or archive, given["include"], given["signing_key"], given["trusted_keys"],
         )  # fmt: skip
         self.territory = Territory(self.settings)
         """Which folders are taken, so that no subscriber imports over the log, the blob store or a source."""
-        self.command_key = command_key
         self._runtime: Runtime = runtime
         self._create = create
         self._configure_logging = configure_logging
@@ -267,6 +270,7 @@ class Callboard(Commanding, ContentCare):
                 version=__version__,
                 place=repository_place(place, self.settings.base, host),
                 shortening=self.settings.shortening,
+                signed=bool(self.settings.trusted_keys),
             ),
             given.get("stop_drain_s", DRAIN_S),
             expect=given.get("expect", False),
@@ -345,7 +349,8 @@ class Callboard(Commanding, ContentCare):
         """Every subscriber ever heard of: what it does, how far behind it is, and why."""
         asked(timeout_s=timeout_s)
         topic = self.settings.topics.package
-        return await board_status(await self.viewer(), self.log, topic, time.time_ns(), timeout_s)
+        status = await board_status(await self.viewer(), self.log, topic, time.time_ns(), timeout_s)
+        return replace(status, notes=(*status.notes, *told(ignored_on(self.log))))
 
     async def queue(
         self, subscriber: str, publisher: str = "", *, skip: int = 0, limit: int = 100, timeout_s: float = ANSWER_S
@@ -378,7 +383,7 @@ class Callboard(Commanding, ContentCare):
             for name in list(self._publishers)  # meanwhile another may be started
             if name != VIEWER
         }
-        return metrics.exposition(status, bounds, counted, announced)
+        return metrics.exposition(status, bounds, counted, announced, ignored_on(self.log))
 
     async def queue_entry(self, entry: str) -> dict[str, Any]:
         """The package with this id in any queue, such as ``callboard.package@17``: headers, message, and what is in it.

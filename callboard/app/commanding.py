@@ -38,7 +38,6 @@ from callboard.messages.distribution import (
 )
 from callboard.messages.mailbox import CommandRequest, CommandSent, Liveness, Member
 from callboard.messages.publisher_mail import CommandResultQuery
-from callboard.messages.signing import CommandKey, signed
 
 ANSWER_S = 30.0
 """How long a subscriber may take to obey; the order stands in any case."""
@@ -54,7 +53,8 @@ class OrderOptions(TypedDict, total=False):
     """What can be said with every order.
 
     ``reason`` is for the record, and so is ``author``, the user of this process if not given. With ``force`` a pause
-    or a limit can be given to a subscriber that was never heard of; whoever comes first under that name obeys it.
+    or a limit can be given to a subscriber that was never heard of; whoever comes first under that name obeys it. On a
+    board with ``trusted_keys`` there is no such order: it would hold for a repository that is made long after it.
     ``timeout_s`` is how long to wait until the subscriber has answered; the order stands in any case.
     """
 
@@ -71,8 +71,6 @@ class Commanding(ABC):
     """
 
     settings: BoardSettings
-    command_key: CommandKey | None = None
-    """Signs the orders, for subscribers that demand it."""
 
     @property
     @abstractmethod
@@ -282,7 +280,7 @@ class Commanding(ABC):
         log_id = await self._log_id()
         known = {each.announcement.subscriber: each for each in await members(agent, log_id, timeout_s)}
         target = known.get(subscriber)
-        can_wait = "pause" in order or "throttle" in order
+        can_wait = ("pause" in order or "throttle" in order) and not self.settings.trusted_keys
         if target is None and not (can_wait and options.get("force", False)):
             then = " With force it is told all the same, when it comes" if can_wait else ""
             raise unknown("subscriber", subscriber, known, then)
@@ -303,8 +301,6 @@ class Commanding(ABC):
             position=position(said, log_id) if said else -1,
             **(fields | {"author": fields["author"] or current_user()}),
         )
-        if self.command_key is not None:
-            command = signed(command, self.command_key)
         sent = await agent.ask(roles.COMMAND_SENDER, CommandRequest(command=command), timeout_s)
         assert isinstance(sent, CommandSent)
         if sent.problem:

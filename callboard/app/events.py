@@ -12,6 +12,7 @@ from callboard.logger import get_logger
 from callboard.messages.package_event import PackageEvent, open_event
 from callboard.messages.record import Record
 from callboard.messages.topics import Topics
+from callboard.messages.untrusted import distrust_of
 
 WAIT_S = 10.0
 """How long to wait for more at once; then follows the next wait."""
@@ -136,6 +137,8 @@ def board_event(position: int, event: PackageEvent) -> BoardEvent:
 
 
 def _opened(record: Record) -> PackageEvent | None:
+    if distrust_of(record):
+        return None
     try:
         event = open_event(record)
     except (Undecodable, SchemaTooNew) as error:

@@ -11,6 +11,7 @@ from callboard.backends.examination import CLOCK_SKEW_MAX_S, Clock, Finding, adv
 from callboard.backends.log import Retention
 from callboard.backends.logs.limits import record_bytes
 from callboard.errors import OffsetOutOfRange, TopicMissing
+from callboard.messages.untrusted import UNTRUSTED
 
 SOON = 0.5
 """A subscriber that is behind by this part of the retention is about to lose packages."""
@@ -53,7 +54,7 @@ async def _newest(board: Callboard, topic: str, clock: Clock) -> AsyncIterator[F
     start, newest_ns = await newest_start(board.log, topic, NEWEST), 0
     async for record in records(board.log, topic, start, NEWEST):
         newest_ns = max(newest_ns, record.time_ns)
-        if record.problem:
+        if record.problem and record.type != UNTRUSTED:
             yield problem(
                 f"record {record.offset} of topic {topic} cannot be decoded: {record.problem}",
                 f"see `callboard log show {record.offset} --topic {topic.rpartition('.')[2]}`; upgrade callboard if it "

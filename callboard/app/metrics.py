@@ -2,11 +2,13 @@
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from itertools import accumulate, repeat
+from types import MappingProxyType
 
 from callboard.actors.agent import Agent
 from callboard.actors.publisher import roles
 from callboard.app.views import BoardStatus, FarmQueue, PublisherStatus, SubscriberStatus
 from callboard.backends.log import Bounds
+from callboard.backends.signed_log import Ignored
 from callboard.escaping import escaped
 from callboard.messages.distribution import BOUNDS_S, DiscoveryMessage, Histogram, State
 from callboard.messages.mailbox import Liveness
@@ -41,15 +43,22 @@ def exposition(
     bounds: Mapping[str, Bounds],
     counted: Mapping[str, Counted],
     announced: Sequence[DiscoveryMessage] = (),
+    ignored: Mapping[str, Ignored] = MappingProxyType({}),
 ) -> str:
     """All figures. ``bounds`` by topic; ``counted`` by publisher, of those that run in this process; ``announced`` by
-    subscribers.
+    subscribers; ``ignored`` by topic, as far as this process has read them.
     """
     lines = [
         *_subscribers(status.subscribers),
         *_durations(announced),
         *_publishers(status.publishers),
         *_topics(bounds),
+        *_family(
+            "untrusted_records_total",
+            "counter",
+            "Records that are not signed by a trusted key, as far as read here.",
+            [({"topic": topic}, each.count) for topic, each in sorted(ignored.items())],
+        ),
         *_counted(counted),
         *_family("board_problem", "gauge", "1 while the board cannot be read in full.", [({}, bool(status.problem))]),
     ]

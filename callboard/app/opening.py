@@ -3,6 +3,7 @@
 import hashlib
 import os
 import tempfile
+import time
 from pathlib import Path
 
 from callboard.actors.subscriber.settings import SubscriberSettings
@@ -13,6 +14,7 @@ from callboard.backends.blob_stores import open_blob_store
 from callboard.backends.log import Log
 from callboard.backends.path_patterns import PathPatterns
 from callboard.backends.registry import open_log
+from callboard.backends.signed_log import SignedLog
 from callboard.backends.tail import SharedTail
 from callboard.content.collection import Archived
 from callboard.content.target import Target
@@ -30,7 +32,16 @@ def open_board_log(settings: BoardSettings) -> Log:
         from callboard.archive.reader import ArchiveReader
 
         log = ArchivedLog(log, ArchiveReader(settings.archive, settings.base))
-    return SharedTail(log)
+    return SharedTail(signing(log, settings))
+
+
+def signing(log: Log, settings: BoardSettings) -> Log:
+    """The log as those see it who have the board's keys, if it has any: below the shared tail, so that each record is
+    judged once.
+    """
+    if settings.signing_key is None:
+        return log
+    return SignedLog(log, settings.signing_key, settings.trusted_keys, settings.topics.package, time.time_ns)
 
 
 def open_board_blobs(settings: BoardSettings) -> BlobStore:

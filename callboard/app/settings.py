@@ -7,6 +7,7 @@ from callboard.actors.shortening.limits import ShorteningLimits
 from callboard.app.publishing import Publishing
 from callboard.backends.path_patterns import PathPatterns
 from callboard.backends.repositories.folder_source import EXCLUDED
+from callboard.messages.signing import SigningKey
 from callboard.messages.topics import PREFIX, Topics
 
 
@@ -17,6 +18,7 @@ class BoardSettings:
     ``blobs`` may be empty: a folder beside the log's files, or a temporary one for a log in memory. ``base`` is the
     folder that relative paths start from. Publishers collect blobs if there is a ``blob_grace_s``. What the log has no
     more is read from its ``archive``, if there is one; what the archive ``blobs_for`` refers to is not collected.
+    With a ``signing_key`` what is appended is signed; with ``trusted_keys`` only what one of them has signed counts.
     """
 
     log: str
@@ -29,6 +31,8 @@ class BoardSettings:
     archive: str = ""
     blobs_for: str = ""
     include: tuple[str, ...] = ()
+    signing_key: SigningKey | None = None
+    trusted_keys: tuple[SigningKey, ...] = ()
 
     @property
     def patterns(self) -> PathPatterns:

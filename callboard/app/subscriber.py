@@ -29,7 +29,6 @@ from callboard.messages.mailbox import (
     Settled,
     Unfinished,
 )
-from callboard.messages.signing import CommandKey
 
 if TYPE_CHECKING:
     from callboard.app.board import Callboard
@@ -58,7 +57,6 @@ class SubscriberOptions(TypedDict, total=False):
     on_occupied: OnOccupied
     on_undecodable: Literal["block", "dead_letter"]
     golden: str
-    command_keys: tuple[CommandKey, ...]
     skip_commands: tuple[int, ...]
     retry: Backoff
     announce_interval_s: float

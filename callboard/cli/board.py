@@ -48,11 +48,13 @@ def on_board(options: BoardOptions, work: "Work[R]", *, create: bool | None = No
 def board_settings(loaded: "Loaded") -> "BoardSettings":
     """The settings of the board that the configuration says."""
     from callboard.app.settings import BoardSettings
+    from callboard.app.signing_keys import read_keys
 
     config = loaded.config
     return BoardSettings(
-        config.log, config.blobs, loaded.base, config.prefix, config.publisher.exclude, include=config.publisher.include
-    )
+        config.log, config.blobs, loaded.base, config.prefix, config.publisher.exclude,
+        include=config.publisher.include, **read_keys(config.signing_key, config.trusted_keys),
+    )  # fmt: skip
 
 
 def configure_service_logging(options: BoardOptions, config: "Config") -> Callable[[], None]:
@@ -72,7 +74,7 @@ async def open_board(
     there lacks are made all the same; if it is None, nothing is.
     """
     from callboard.app.board import Callboard
-    from callboard.app.command_keys import read_command_key
+    from callboard.app.signing_keys import read_keys
 
     config = loaded.config
     board = Callboard(
@@ -84,7 +86,7 @@ async def open_board(
         prefix=config.prefix,
         include=config.publisher.include,
         exclude=config.publisher.exclude,
-        command_key=read_command_key(config.command_key) if config.command_key else None,
+        **read_keys(config.signing_key, config.trusted_keys),
         publishing=_publishing(config.publisher, service=configure is not None),
         blob_grace_s=config.janitor.grace_hours * 3600 if config.janitor.enabled else 0.0,
         archive=archive,

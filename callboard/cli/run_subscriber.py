@@ -10,7 +10,6 @@ import typer
 
 from callboard.actors.backoff import Backoff
 from callboard.app.board import Callboard
-from callboard.app.command_keys import read_command_key
 from callboard.app.subscriber import Subscriber
 from callboard.cli.archive import archive_place
 from callboard.cli.board import configure_service_logging, open_board, place
@@ -173,7 +172,6 @@ def _subscriber(board: Callboard, name: str, settings: "SubscriberSection", on_o
         on_occupied=on_occupied,
         on_undecodable=settings.on_undecodable,
         golden=settings.golden,
-        command_keys=tuple(map(read_command_key, settings.command_keys)),
         skip_commands=settings.skip_commands,
         announce_interval_s=settings.announce_interval_s,
         retry=Backoff(settings.retry_first_s, settings.retry_max_s),

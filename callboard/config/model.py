@@ -141,9 +141,6 @@ class SubscriberSection(Section):
     exclude: Patterns = Field(default=(), description="patterns of what is not, and stays as it is")
     editable: bool = Field(default=False, description="whether its queue may be cleared, so that it may differ")
     golden: str = Field(default="", description="the subscriber whose verdict on a package is waited for; none is none")
-    command_keys: Names = Field(
-        default=(), description="obey only commands signed with one of these: NAME=FILE, the secret being in the file"
-    )
     skip_commands: Offsets = Field(default=(), description="offsets of unreadable commands, which are passed over")
     max_retries: int = Field(
         default=-1, ge=-1, le=RETRIES_MAX, description="retries before a package is given up; -1 is no limit"
@@ -272,7 +269,12 @@ class Config(Section):
         description="where large content goes: a folder, or s3://BUCKET; none is a folder in a SQLite log's",
     )
     prefix: str = Field(default=PREFIX, description="what the names of the log's topics begin with")
-    command_key: str = Field(default="", description="signs the commands given here: NAME=FILE, see command_keys")
+    signing_key: str = Field(
+        default="", description="signs what is said here: NAME=FILE, the secret being in the file; see trusted_keys"
+    )
+    trusted_keys: Names = Field(
+        default=(), description="only what is signed with one of these counts: NAME=FILE, signing_key among them"
+    )
     runtime: Literal["embedded", "processes"] = Field(
         default="embedded", description="where actors run: embedded in one process, or in processes of their own"
     )

@@ -21,6 +21,12 @@ WORDS = {
 }
 """What pydantic's kinds of problems mean to somebody who writes a configuration."""
 
+RENAMED = {
+    "command_key": "set signing_key, which signs everything that is said here",
+    "command_keys": "set trusted_keys at the top level, for the whole board, and signing_key beside it",
+}
+"""What former settings are now."""
+
 
 def sentences(error: ValidationError, given: Mapping[Key, Value]) -> tuple[str, ...]:
     """All problems, a line each, naming the setting and where it was set."""
@@ -78,6 +84,8 @@ def _reason(problem: ErrorDetails) -> str:
 
 
 def _unknown(key: Key) -> str:
+    if key[-1] in RENAMED:
+        return f"{key[-1]} is not there any more; {RENAMED[key[-1]]}"
     section, known = ".".join(key[:-1]), known_keys(key[:-1])
     where = f"in [{section}]" if section else "at the top level"
     close = suggestion(key[-1], known)

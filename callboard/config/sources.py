@@ -23,6 +23,9 @@ _OF_THE_SURROUNDINGS = re.compile(r"CALLBOARD_(SERVICE_(HOST|PORT(_\w+)?)|PORT(_
 
 Key = tuple[str, ...]
 
+FORMER = {"command_key"}
+"""Settings of older versions, which are told of, and not passed over as variables of somebody else."""
+
 _LINE = re.compile(r"\s*(?:(\[[^\[\]]+\])|([\w./\"'-]+)\s*=)")
 
 
@@ -78,7 +81,7 @@ def from_environment(environ: Mapping[str, str], names: Iterable[str]) -> Iterat
         ConfigError: a variable is no setting, but resembles one.
     """
     known = {PREFIX + name.replace(".", NESTED).upper() for name in names}
-    sections = {_key(name)[0] for name in known}
+    sections = {_key(name)[0] for name in known} | FORMER
     for name, text in sorted(environ.items()):
         key = _key(name)
         if not text or not key or name == CONFIG_VARIABLE or _OF_THE_SURROUNDINGS.fullmatch(name):
@@ -91,7 +94,7 @@ def from_environment(environ: Mapping[str, str], names: Iterable[str]) -> Iterat
 
 def anchored(value: Value, base: Path) -> Value:
     """The value; if it is a path, made absolute from the folder that it was written for."""
-    if value.key[-1] in ("command_key", "command_keys"):
+    if value.key[-1] in ("signing_key", "trusted_keys"):
         return value._replace(value=_anchored_keys(value.value, base))
     if not isinstance(value.value, str) or not value.value:
         return value

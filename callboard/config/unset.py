@@ -28,7 +28,7 @@ SECTIONS: Mapping[str, Mapping[str, Any]] = {
 """What commands ask for that only look. A test compares it with the model, to which everything else falls back."""
 
 TOP: Mapping[str, Any] = {
-    "blobs": "", "prefix": "callboard", "command_key": "", "runtime": "embedded", "subscribers": {}
+    "blobs": "", "prefix": "callboard", "signing_key": "", "trusted_keys": (), "runtime": "embedded", "subscribers": {}
 }  # fmt: skip
 
 

@@ -27,6 +27,7 @@ from callboard.messages.distribution import (
 from callboard.messages.event import Event
 from callboard.messages.headers import SCHEMA_VERSION, RecordHeaders, open_record
 from callboard.messages.record import Record
+from callboard.messages.untrusted import UNTRUSTED
 
 GRACE_S = 24 * 3600.0
 """Longer than any build of a package takes, and than the clocks of two hosts differ."""
@@ -107,7 +108,7 @@ async def _spare(roots: "_Roots", package: str, status: str, candidates: dict[by
     """Take what a record refers to from the candidates; or say which record cannot be read, for it may refer to any."""
     for topic, expected in ((package, (PackageMessage,)), (status, OF_STATUS)):
         async for record in roots.records(topic):
-            if record.header("type") == PackageStatusMessage.__name__:
+            if record.header("type") in (PackageStatusMessage.__name__, UNTRUSTED):
                 continue  # most of its topic, and refers to nothing
             try:
                 event = open_record(record, expected)

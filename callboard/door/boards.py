@@ -9,6 +9,7 @@ from callboard.door.limits import (
     DAY_S,
     DAYS_MAX,
     ID_CHARS_MAX,
+    KEYS_MAX,
     MB_MAX,
     NAMES_MAX,
     OFFSET_MAX,
@@ -34,7 +35,7 @@ from callboard.door.rules import (
 )
 from callboard.errors import ConfigError
 from callboard.messages.package_event import KINDS
-from callboard.messages.signing import CommandKey
+from callboard.messages.signing import SigningKey
 from callboard.messages.topics import Topics
 
 
@@ -76,7 +77,8 @@ OPTIONS: dict[str, Rule] = {
     "prefix": prefix,
     "include": PATTERNS,
     "exclude": PATTERNS,
-    "command_key": optional(instance_of(CommandKey)),
+    "signing_key": optional(instance_of(SigningKey)),
+    "trusted_keys": several(instance_of(SigningKey), KEYS_MAX),
     "blob_grace_s": grace,
     "archive": place_or_none,
     "blobs_for": place_or_none,
@@ -99,7 +101,22 @@ def options(given: Mapping[str, Any], **rules: Rule) -> dict[str, Any]:
 
     Raises ``ConfigError``.
     """
-    return checked(ConfigError, OPTIONS | rules, given)
+    taken = checked(ConfigError, OPTIONS | rules, given)
+    _check_keys(taken["signing_key"], taken["trusted_keys"])
+    return taken
+
+
+def _check_keys(signing_key: SigningKey | None, trusted_keys: tuple[SigningKey, ...]) -> None:
+    """What this process says itself must count, too."""
+    if len({key.id for key in trusted_keys}) < len(trusted_keys):
+        raise ConfigError("two of the trusted_keys have the same name; give each a name of its own")
+    if trusted_keys and signing_key is None:
+        raise ConfigError("trusted_keys without a signing_key: nobody would heed what is said here; set that, too")
+    if trusted_keys and signing_key not in trusted_keys:
+        raise ConfigError(
+            f"signing_key {signing_key.id if signing_key else ''!r} is not among the trusted_keys, or there with "
+            "another secret: what is said here would not count here; add it"
+        )
 
 
 def publisher(given: Any) -> str:

@@ -30,8 +30,11 @@ PATTERNS_MAX = 1000
 PATTERN_CHARS_MAX = 200
 """Of a pattern: several names, and a subscriber repeats its patterns in every announcement."""
 
-KEYS_MAX = 1000
-"""Keys of commands that a subscriber takes, and offsets of commands that it passes over."""
+KEYS_MAX = 100
+"""Keys that a board trusts."""
+
+SKIPPED_MAX = 1000
+"""Offsets of commands that a subscriber passes over."""
 
 OFFSET_MAX = (1 << 63) - 1
 """No log has a greater offset: messages and databases hold 63 bits."""

@@ -13,12 +13,12 @@ from callboard.door.limits import (
     DAY_S,
     FOLLOWS_MAX,
     HOUR_S,
-    KEYS_MAX,
     OFFSET_MAX,
     OUTBOX_MAX,
     PARALLEL_MAX,
     PLACE_CHARS_MAX,
     RETRIES_MAX,
+    SKIPPED_MAX,
 )
 from callboard.door.rules import (
     PATTERNS,
@@ -38,7 +38,6 @@ from callboard.door.rules import (
 )
 from callboard.errors import ConfigError
 from callboard.messages.distribution import ANNOUNCE_S_MAX
-from callboard.messages.signing import CommandKey
 
 FACTOR_MAX = 100.0
 """Of a back-off: from a millisecond to a day in four steps."""
@@ -99,8 +98,7 @@ OPTIONS: dict[str, Rule] = {
     "on_occupied": choice(*ON_OCCUPIED),
     "on_undecodable": choice("block", "dead_letter"),
     "golden": name_or_none,
-    "command_keys": several(instance_of(CommandKey), KEYS_MAX),
-    "skip_commands": several(whole(0, OFFSET_MAX), KEYS_MAX),
+    "skip_commands": several(whole(0, OFFSET_MAX), SKIPPED_MAX),
     "retry": retry,
     "announce_interval_s": number(ANNOUNCE_S_MIN, ANNOUNCE_S_MAX),
     "claim_ttl_s": number(CLAIM_S_MIN, CLAIM_S_MAX),

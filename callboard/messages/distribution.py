@@ -322,8 +322,8 @@ class CommandMessage(Event):
     It is for the repository that goes by ``subscriber_instance`` and stood at ``position`` when the author last heard
     of it. A pause or a limit without an instance is for whoever comes first. ``publisher`` scopes it to one publisher's
     packages; ``log_id`` is the package log that offset and position belong to, so that a command is void on any other
-    log. ``signature`` is an HMAC by the shared secret that ``key_id`` names;
-    ``issued_ns`` is the author's clock.
+    log. ``issued_ns`` is the author's clock. Older versions signed the message: nobody sets or believes ``key_id`` and
+    ``signature`` now, for the record is signed.
     """
 
     subscriber_instance: str

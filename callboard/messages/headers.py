@@ -17,6 +17,7 @@ from callboard.messages.distribution import (
 )
 from callboard.messages.event import Event
 from callboard.messages.record import Headers, NewRecord, Record
+from callboard.messages.untrusted import distrust_of
 
 E = TypeVar("E", bound=Event)
 
@@ -202,6 +203,8 @@ def open_record(record: Record, expected: type[E] | tuple[type[E], ...]) -> E:
     """
     classes = expected if isinstance(expected, tuple) else (expected,)
     where = f"the record at offset {record.offset}"
+    if reason := distrust_of(record):
+        raise Undecodable(f"{where} does not count: {reason}")
     try:
         kind, (major, _), _ = _essence(told_in(record.headers))
         if major > SCHEMA_VERSION[0]:

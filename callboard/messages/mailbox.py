@@ -327,12 +327,15 @@ class CommandsWanted(Event):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class CommandReceived(Event):
-    """A command for this subscriber, at ``offset`` of the command topic ``log_id``, appended at ``time_ns``."""
+    """A command for this subscriber, at ``offset`` of the command topic ``log_id``, appended at ``time_ns``. With a
+    ``distrust`` it is only to be answered, with that reason.
+    """
 
     log_id: str
     offset: int
     command: CommandMessage
     time_ns: int = 0
+    distrust: str = ""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

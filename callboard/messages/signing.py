@@ -1,54 +1,116 @@
-"""Signatures of commands: whoever has the key may give orders, and nobody else, whoever can write to the log.
+"""Signatures of records: who has the key may speak on the board, and nobody else who can write to its log.
 
-What is signed is the command's own encoding without the signature, so its order, subscriber, log, id, author and time
-all count, and so does what a newer version adds.
+A signature is the last header of a record: the key's name, when it was made, where the topic ended then, and an
+HMAC-SHA-256 of these, the topic with its incarnation, all other headers and the payload. So it is worth nothing on
+another topic, board or log, and not much later either.
 """
 
-import hashlib
 import hmac
+import re
+from collections.abc import Iterable
 from dataclasses import dataclass, field, replace
+from struct import pack
+from typing import NamedTuple
 
 from callboard.errors import ConfigError
-from callboard.messages import codec
-from callboard.messages.distribution import CommandMessage
+from callboard.messages.event import replaced
+from callboard.messages.record import NewRecord, Record, pack_headers
 
 SECRET_BYTES_MIN = 16
 """A shorter secret could be found by trying: 128 bits are out of reach."""
 
-DOMAIN = b"callboard command 1\0"
-"""What else may ever be signed with the same secret begins differently."""
+DOMAIN = b"callboard record 1\0"
+"""What else may ever be made with the same secret begins differently."""
+
+KEY_DOMAIN = b"callboard record key 1\0"
+
+HEADER = "signature"
+_MARK = b"\0signature\0"
+_VALUE = re.compile(rb"(?a:([A-Za-z0-9][A-Za-z0-9._-]{0,63}) ([0-9]{1,19}) ([0-9]{1,19}) ([0-9a-f]{64}))")
+_NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,63}")
 
 
 @dataclass(frozen=True, slots=True)
-class CommandKey:
-    """A secret that the authors of commands and the subscribers share, and the name that it goes by.
+class SigningKey:
+    """A secret that all who speak on a board share, and the name that it goes by.
 
-    Raises ``ConfigError`` without a name, or if the secret is too short.
+    Raises ``ConfigError`` for a name that is none, or if the secret is too short.
     """
 
     id: str
     secret: bytes = field(repr=False)
 
     def __post_init__(self) -> None:
-        if not self.id:
-            raise ConfigError("a command key needs a name; write it as NAME=FILE")
+        if not _NAME.fullmatch(self.id):
+            raise ConfigError(
+                "a key needs a name of letters, digits, '.', '_' and '-', 64 at most; write it as NAME=FILE"
+            )
         if len(self.secret) < SECRET_BYTES_MIN:
             raise ConfigError(
-                f"command key {self.id!r} has {len(self.secret)} bytes, and needs {SECRET_BYTES_MIN} at least; make "
-                "one with: openssl rand -hex 32"
+                f"key {self.id!r} has {len(self.secret)} bytes, and needs {SECRET_BYTES_MIN} at least; make one with: "
+                "openssl rand -hex 32"
             )
 
 
-def signed(command: CommandMessage, key: CommandKey) -> CommandMessage:
-    """The command with the key's signature."""
-    named = replace(command, key_id=key.id, signature=b"")
-    return replace(named, signature=_signature(named, key))
+class Place(NamedTuple):
+    """Where a record belongs: a topic, in one of its incarnations."""
+
+    topic: str
+    identity: str
 
 
-def is_genuine(command: CommandMessage, key: CommandKey) -> bool:
-    """Whether the signature was made with this key, for this command as it is."""
-    return hmac.compare_digest(command.signature, _signature(replace(command, signature=b""), key))
+class Signature(NamedTuple):
+    """What the header says. ``end`` is where the topic ended when it was signed."""
+
+    key_id: str
+    signed_ns: int
+    end: int
+    mac: bytes
 
 
-def _signature(command: CommandMessage, key: CommandKey) -> bytes:
-    return hmac.new(key.secret, DOMAIN + codec.encode(command), hashlib.sha256).digest()
+def signed(record: NewRecord, key: SigningKey, place: Place, signed_ns: int, end: int) -> NewRecord:
+    """The record with the key's signature in place of any other.
+
+    Its own key is replaced by one that nobody can guess, or else somebody could append something under it before.
+    """
+    headers = tuple(pair for pair in record.headers if pair[0] != HEADER)
+    mac = _mac(key, place, signed_ns, end, pack_headers(headers), record.payload)
+    sealed = hmac.digest(key.secret, _joined(KEY_DOMAIN, *place, record.key), "sha256").hex() if record.key else ""
+    header = HEADER, f"{key.id} {signed_ns} {end} {mac.hex()}"
+    return replace(record, headers=(*headers, header), key=sealed)
+
+
+def unsigned(record: Record) -> tuple[Record, Signature | None, bool]:
+    """The record without its signature, the signature, and whether there is one at all: None if it makes no sense."""
+    before, mark, value = (b"\0" + record.header_block).rpartition(_MARK)
+    if not mark or b"\0" in value:
+        return record, None, False
+    bare = replaced(record, header_block=before[1:])
+    found = _VALUE.fullmatch(value)
+    if found is None:
+        return bare, None, True
+    key_id, signed_ns, end, mac = found.groups()
+    return bare, Signature(key_id.decode(), int(signed_ns), int(end), bytes.fromhex(mac.decode())), True
+
+
+def is_genuine(bare: Record, signature: Signature, key: SigningKey, place: Place) -> bool:
+    """Whether the signature was made with this key for this record, here."""
+    expected = _mac(key, place, signature.signed_ns, signature.end, bare.header_block, bare.payload)
+    return hmac.compare_digest(signature.mac, expected)
+
+
+def _mac(key: SigningKey, place: Place, signed_ns: int, end: int, header_block: bytes, payload: bytes) -> bytes:
+    text = _joined(DOMAIN, *place, key.id, str(signed_ns), str(end), header_block, payload)
+    return hmac.digest(key.secret, text, "sha256")
+
+
+def _joined(domain: bytes, *parts: str | bytes) -> bytes:
+    """All of them, each after its length, so that no two lists of parts look alike."""
+    return domain + b"".join(_with_lengths(parts))
+
+
+def _with_lengths(parts: Iterable[str | bytes]) -> Iterable[bytes]:
+    for part in parts:
+        raw = part.encode() if isinstance(part, str) else part
+        yield pack(">Q", len(raw))
+        yield raw

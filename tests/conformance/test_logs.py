@@ -10,7 +10,7 @@ import pytest
 
 from callboard.backends.tail import SharedTail
 from callboard.testing.conformance.candidates.logs import postgres_candidate, postgres_log, sqlite_log
-from callboard.testing.conformance.candidates.memory_log import itself, memory_log
+from callboard.testing.conformance.candidates.memory_log import itself, memory_log, signed_by_all
 from callboard.testing.conformance.log import ALL_CHECKS, Check, LogHarness, restart, verify
 from callboard.testing.postgres import INSTALLATIONS
 
@@ -19,6 +19,8 @@ LOGS: dict[str, Callable[[], AbstractContextManager[LogHarness]]] = {
     "sqlite": sqlite_log,
     "tail-of-memory": partial(memory_log, SharedTail),
     "tail-of-sqlite": partial(sqlite_log, SharedTail),
+    "signed-memory": partial(memory_log, signed_by_all),
+    "signed-sqlite": partial(sqlite_log, lambda log: SharedTail(signed_by_all(log))),
     "tiny-tail-of-memory": partial(memory_log, lambda log: SharedTail(log, max_bytes=100)),
 }
 

@@ -16,10 +16,10 @@ from callboard.app.views import SubscriberStatus
 from callboard.errors import ConfigError, RequestRefused
 from callboard.messages.distribution import Kind, PackageMessage
 from callboard.messages.headers import new_record
-from callboard.messages.signing import CommandKey
+from callboard.messages.signing import SigningKey
 
 DEADLINE_S = 60.0
-KEY = CommandKey("ops", b"0123456789abcdef")
+KEY = SigningKey("ops", b"0123456789abcdef")
 SLOW = Backoff(first_s=600.0, max_s=600.0)
 """Longer than any test waits: what goes on before, was woken."""
 
@@ -107,15 +107,15 @@ async def test_a_stuck_head_is_woken_or_skipped_at_once(tmp_path: Path) -> None:
 @pytest.mark.proves("W30")
 @on_a_loop
 async def test_with_keys_only_signed_orders_are_obeyed(tmp_path: Path) -> None:
-    async with board_in(tmp_path) as stranger:
-        await publish(stranger, tmp_path, "a", "one")
-        async with stranger.subscriber("edge-1", into="./out", command_keys=(KEY,)) as edge:
+    async with board_in(tmp_path, signing_key=KEY, trusted_keys=(KEY,)) as board:
+        await publish(board, tmp_path, "a", "one")
+        async with board.subscriber("edge-1", into="./out") as edge:
             await edge.caught_up()
-            refused = await stranger.pause("edge-1")
-            assert refused.accepted is False
-            assert "not signed" in refused.reason
-            async with board_in(tmp_path, command_key=KEY) as operator:
-                assert (await operator.pause("edge-1")).accepted is True
+            async with board_in(tmp_path) as stranger:
+                refused = await stranger.pause("edge-1")
+                assert refused.accepted is False
+                assert "not signed" in refused.reason
+            assert (await board.pause("edge-1")).accepted is True
 
 
 @on_a_loop

@@ -38,14 +38,15 @@ def test_an_order_to_a_subscriber_that_nobody_knows_or_that_is_away(terminal):
 
 def test_orders_are_signed_with_the_key_that_the_configuration_names(terminal):
     (terminal.folder / "ops.key").write_text("0123456789abcdef0123456789abcdef\n")
-    keys = 'command_key = "ops=./ops.key"\n[subscriber]\ninto = "./out"\ncommand_keys = ["ops=./ops.key"]\n'
+    (terminal.folder / "ops.key").chmod(0o600)
+    keys = 'signing_key = "ops=./ops.key"\ntrusted_keys = ["ops=./ops.key"]\n[subscriber]\ninto = "./out"\n'
     (terminal.folder / "callboard.toml").write_text(keys)
     terminal.run("publish", "./site")
     terminal.start("run", "subscriber", "edge-1")
     terminal.until("edge-1", lambda row: row["imported"] == 1)
     assert terminal.json("pause", "edge-1")["accepted"] is True
-    stranger = terminal.run("resume", "edge-1", "--log", "sqlite:///./board.db", code=2, CALLBOARD_COMMAND_KEY="x=./no")
-    assert "the file of command key 'x' cannot be read" in stranger.stderr
+    stranger = terminal.run("resume", "edge-1", "--log", "sqlite:///./board.db", code=2, CALLBOARD_SIGNING_KEY="x=./no")
+    assert "the file of key 'x' cannot be read" in stranger.stderr
     (terminal.folder / "other.toml").write_text('log = "sqlite:///./board.db"\n')
     unsigned = terminal.run("resume", "edge-1", "--config", "other.toml", code=2)
     assert "it is not signed" in unsigned.stderr

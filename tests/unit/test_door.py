@@ -9,7 +9,7 @@ from typing import Any, get_type_hints
 
 import pytest
 
-from callboard import Callboard, Publishing
+from callboard import Callboard, Publishing, SigningKey
 from callboard.actors.backoff import Backoff
 from callboard.app.commanding import OrderOptions
 from callboard.app.publisher import Publisher, RequestOptions
@@ -47,7 +47,6 @@ SUBSCRIBER = [
     ("on_gap", "reseed"),
     ("on_undecodable", None),
     ("golden", 7),
-    ("command_keys", ["NAME=FILE"]),
     ("skip_commands", [-1]),
     ("skip_commands", 3),
     ("retry", 1.0),
@@ -123,7 +122,9 @@ BOARD = [
     ("prefix", "Ä"),
     ("include", ["/a//b"]),
     ("exclude", "*.tmp"),
-    ("command_key", "NAME=FILE"),
+    ("signing_key", "NAME=FILE"),
+    ("trusted_keys", ["NAME=FILE"]),
+    ("trusted_keys", SigningKey("ops", b"0" * 16)),
     ("blob_grace_s", -1),
     ("blob_grace_s", 60),
     ("publishing", {"throttle_at": 1}),

@@ -42,6 +42,7 @@ from callboard.messages.mailbox import FleetQuery, FleetView, Liveness, Member
 from callboard.messages.record import Record
 from callboard.messages.repeated import original_of
 from callboard.messages.topics import Topics
+from callboard.messages.untrusted import distrust_of
 
 THROTTLED_S = 3 * AGAIN_S
 """Three records about a publisher are missing: it has ended, or is not held up any more."""
@@ -190,6 +191,8 @@ class Fleet:
             yield Reply(asker, view)
 
     def _fold(self, record: Record, history: bool, now: Moment) -> Iterable[Effect]:
+        if distrust_of(record):
+            return
         said = yield from self._open(record)
         original = original_of(record)
         if isinstance(said, ForgottenMessage):
@@ -213,6 +216,8 @@ class Fleet:
 
     def _fold_older(self, record: Record, now: Moment) -> Iterable[Effect]:
         """Take in what was written before all that is known; the newer comes before the older."""
+        if distrust_of(record):
+            return
         said = yield from self._open(record)
         if isinstance(said, ForgottenMessage):
             original = original_of(record)

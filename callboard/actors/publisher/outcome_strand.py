@@ -16,6 +16,7 @@ from callboard.messages.headers import open_record
 from callboard.messages.package_event import Mark, PackageEvent
 from callboard.messages.record import Record
 from callboard.messages.repeated import original_of
+from callboard.messages.untrusted import distrust_of
 
 OUTCOMES = {
     "imported": (Status.IMPORTED,),
@@ -87,8 +88,8 @@ class OutcomeStrand(Strand):
             self.ready.append(found._replace(event=_completed(found.event, self._known[offset])))
 
     def _take(self, record: Record) -> Iterable[Effect]:
-        if original_of(record) is not None:
-            return  # it was told when it was new
+        if original_of(record) is not None or distrust_of(record):
+            return  # it was told when it was new, or is not to be told at all
         try:
             status = open_record(record, (PackageStatusMessage, CommandResultMessage))
         except (SchemaTooNew, Undecodable) as error:

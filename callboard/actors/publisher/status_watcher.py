@@ -17,6 +17,7 @@ from callboard.messages.headers import open_record
 from callboard.messages.mailbox import ErrorCount, ErrorsPage, ErrorsQuery
 from callboard.messages.record import Record
 from callboard.messages.repeated import original_of
+from callboard.messages.untrusted import distrust_of
 
 PAGE_MAX = 1000
 """Errors on a page; a query for more gets this many."""
@@ -109,6 +110,8 @@ class StatusWatcher:
         self._spoke.clear()
 
     def _fold(self, record: Record) -> Iterable[Effect]:
+        if distrust_of(record):
+            return
         headers = dict(record.headers)
         if (original := original_of(record)) is not None:
             if original.offset < self._from and self._spoke.get(subscriber_of(headers), -1) < original.read_to:

@@ -11,6 +11,7 @@ from callboard.backends.log import Log
 from callboard.errors import OffsetOutOfRange
 from callboard.messages.record import Record
 from callboard.messages.repeated import original_of
+from callboard.messages.untrusted import distrust_of
 
 TROUBLE_S = 30 * 86_400.0
 """What a record of a newer version may have said is waited for as long as a command: who wrote it has spoken again by
@@ -98,6 +99,10 @@ class TopicFold(ABC):
         self._repetitions = {to: at for to, at in self._repetitions.items() if at >= first}
 
     def _take(self, record: Record, now_ns: int, before_ns: int) -> None:
+        if distrust_of(record):
+            self._offsets.append(record.offset)
+            self._times_ns.append(self.now_ns)
+            return
         seen_ns = self._times.take(record, now_ns)
         if record.time_ns > now_ns:  # a time that lies ahead proves nothing
             seen_ns = max(before_ns, self.now_ns)

@@ -1,14 +1,9 @@
-"""Whom to obey: a command must be new, and meant for this repository and this log; with keys configured, signed."""
+"""Whom to obey: a command must be new, and meant for this repository and this log; with keys, also trusted."""
 
 from callboard.actors.subscriber.settings import SubscriberSettings
 from callboard.messages.distribution import CommandMessage
 from callboard.messages.ledger import Ledger
 from callboard.messages.mailbox import CommandReceived
-from callboard.messages.signing import CommandKey, is_genuine
-
-SKEW_NS = 300 * 10**9
-"""The author's clock, by which a command is issued, and the log's, by which it is appended, may differ by so much, its
-way to the log included. A command that is copied later is refused, whatever is remembered."""
 
 IDS_MAX = 64
 """Commands that are remembered; they are written with every package. Of signed ones none older counts either."""
@@ -17,6 +12,8 @@ IDS_MAX = 64
 def distrust(message: CommandReceived, settings: SubscriberSettings, ledger: Ledger) -> str:
     """Why the command must not be obeyed; empty if it may be."""
     command = message.command
+    if message.distrust:
+        return message.distrust
     if command.subscriber_instance not in ("", ledger.instance):
         return (
             f"it was given to the repository that had this name before (instance {command.subscriber_instance[:8]}); "
@@ -31,32 +28,15 @@ def distrust(message: CommandReceived, settings: SubscriberSettings, ledger: Led
         return "it was obeyed before; give the order anew, under another id"
     if command.log_id not in ("", ledger.log_id):
         return "it is meant for another package log"
-    if not settings.command_keys:
-        return ""
-    return _forged(command, settings.command_keys) or _copied(message, ledger)
+    return _old(command, ledger) if settings.signed else ""
 
 
-def _forged(command: CommandMessage, keys: tuple[CommandKey, ...]) -> str:
-    key = next((key for key in keys if key.id == command.key_id), None)
-    if not command.signature:
-        return "it is not signed, and only signed commands are obeyed here; set command_key where it is sent"
-    if key is None:
-        return f"it is signed with key {command.key_id!r}, which is not among the command_keys here"
-    if not is_genuine(command, key):
-        return f"its signature is wrong: it was altered, or made with another secret than that of key {key.id!r} here"
-    return ""
-
-
-def _copied(message: CommandReceived, ledger: Ledger) -> str:
-    """Why it may be an old command, genuine as it is; empty if it is not."""
-    command = message.command
-    if not command.log_id or not command.command_id:
-        return "it is signed without the log or the id that it is for, so it could be sent anywhere, and again"
-    if abs(apart_ns := message.time_ns - command.issued_ns) > SKEW_NS:
-        way = "after" if apart_ns > 0 else "before"
+def _old(command: CommandMessage, ledger: Ledger) -> str:
+    """Why it may be an old command, genuine as it is: its signature is, and the log may have been trimmed since."""
+    if not command.subscriber_instance or not command.log_id or not command.command_id:
         return (
-            f"it was appended {abs(apart_ns) // 10**9} s {way} it was issued: it is an old one copied, or the author's "
-            "clock is wrong; synchronise the clocks, and give the order anew"
+            "it does not say for which repository of this name it is, or for which log, or has no id, so that it could "
+            "be an old one; give it again while the subscriber is there"
         )
     if command.issued_ns <= ledger.command_horizon_ns:
         return "it is older than commands that are forgotten, so it may have been obeyed before; give the order anew"

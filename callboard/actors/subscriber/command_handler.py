@@ -10,6 +10,7 @@ from callboard.actors.subscriber.predecessors import Predecessors
 from callboard.actors.subscriber.roles import IMPORTER
 from callboard.actors.subscriber.settings import SubscriberSettings
 from callboard.errors import CallboardError, SchemaTooNew, Undecodable
+from callboard.messages.codec import decode
 from callboard.messages.distribution import CommandMessage
 from callboard.messages.headers import addressed, open_record
 from callboard.messages.mailbox import (
@@ -20,6 +21,10 @@ from callboard.messages.mailbox import (
     CommandsWanted,
 )
 from callboard.messages.record import Record
+from callboard.messages.untrusted import distrust_of
+
+ID_CHARS_MAX = 200
+"""Of a command that is not trusted: an answer repeats its id, and our own have 32."""
 
 
 class CommandHandler:
@@ -30,8 +35,8 @@ class CommandHandler:
     Stores: nothing; the position is in the importer's ledger.
     Timers: the follower's back-off, 0.1 to 5 s.
     Gives up: when a command cannot be understood. It is reported and nothing behind it is obeyed, until a version
-        that knows it is started, or ``skip_commands`` names its offset. With ``command_keys`` it is passed over at
-        once: what cannot be read is not signed, and whoever can write to the topic could block it with anything.
+        that knows it is started, or ``skip_commands`` names its offset. One that is not trusted is refused if it can
+        be, and blocks nothing: whoever can write to the topic could have written it.
     """
 
     def __init__(self, settings: SubscriberSettings, rng: Random) -> None:
@@ -96,11 +101,33 @@ class CommandHandler:
 
     def _heed(self, record: Record, log_id: str) -> Iterator[Effect]:
         """Pass a command on. One for another instance that comes from now on is refused by the importer."""
+        if reason := distrust_of(record):
+            yield from self._refuse(record, log_id, reason)
+            return
         command = open_record(record, CommandMessage)
         if command.subscriber == self._settings.name:
             message = CommandReceived(log_id=log_id, offset=record.offset, command=command, time_ns=record.time_ns)
             if self._before is None or self._before.concerns_us(message):
                 yield Send(IMPORTER, message)
+
+    def _refuse(self, record: Record, log_id: str, reason: str) -> Iterator[Effect]:
+        """Have the importer answer a command that is not trusted, if anybody may wait for that. Nothing else in it is
+        believed.
+        """
+        try:
+            command = decode(CommandMessage, record.payload)
+        except Undecodable:
+            return
+        listening = self._before is None or not self._before.newcomer
+        if listening and command.subscriber == self._settings.name and len(command.command_id) <= ID_CHARS_MAX:
+            old = "; it is signed as older versions do: upgrade callboard where it is sent" if command.signature else ""
+            bare = CommandMessage(subscriber_instance="", subscriber=command.subscriber, command_id=command.command_id)
+            yield Send(
+                IMPORTER,
+                CommandReceived(
+                    log_id=log_id, offset=record.offset, command=bare, time_ns=record.time_ns, distrust=reason + old
+                ),
+            )
 
     @staticmethod
     def _begin(before: Predecessors, follower: Follower) -> Iterator[Effect]:
@@ -122,7 +149,7 @@ class CommandHandler:
             yield Send(IMPORTER, passed)
 
     def _may_pass_over(self, offset: int) -> bool:
-        return offset in self._settings.skip_commands or bool(self._settings.command_keys)
+        return offset in self._settings.skip_commands
 
     def _block(self, offset: int, error: CallboardError) -> Iterator[Effect]:
         reason = (

@@ -8,7 +8,6 @@ from callboard.actors.hooks import HookSettings
 from callboard.actors.shortening.limits import ShorteningLimits
 from callboard.backends.passwords import without_password
 from callboard.content.target import OnOccupied
-from callboard.messages.signing import CommandKey
 from callboard.messages.topics import Topics
 
 NO_RESEED = (
@@ -33,9 +32,8 @@ class SubscriberSettings:
 
     A package that is given up is left out, set aside with all that touches its paths, or blocks: ``on_give_up``.
 
-    With ``golden``, the name of another subscriber, a package waits for that one's verdict on it. With
-    ``command_keys`` only commands are obeyed that are signed with one of them. ``skip_commands`` are offsets of the
-    command topic that are passed over unread.
+    With ``golden``, the name of another subscriber, a package waits for that one's verdict on it. ``signed`` says that
+    only what is signed counts on the log. ``skip_commands`` are offsets of the command topic, passed over unread.
 
     With ``standby`` it waits for its name, or its repository, while another one has it. ``place`` differs between two
     copies of one repository. The limits of readiness are explained in ``Readiness``; ``ready_reason`` is set when it
@@ -55,7 +53,7 @@ class SubscriberSettings:
     on_undecodable: Literal["block", "dead_letter"] = "block"
     on_give_up: Literal["skip", "quarantine", "block"] = "skip"
     golden: str = ""
-    command_keys: tuple[CommandKey, ...] = ()
+    signed: bool = False
     skip_commands: tuple[int, ...] = ()
     retry: Backoff = field(default_factory=lambda: Backoff(first_s=1.0, max_s=300.0))
     announce_interval_s: float = 10.0

@@ -11,12 +11,13 @@ NAMES = sorted({*setting_names(), "subscribers.x.into", "subscribers.x.start"} -
 
 TEXT = """
 log = "sqlite:///./board.db"
+signing_key = "a=b"
+trusted_keys = ["a=b"]
 [publisher]
 exclude = ["*.pyc"]
 max_package_mb = 5.5
 [subscriber]
 follows = ["main"]
-command_keys = ["a=b"]
 skip_commands = [3]
 start = 7
 [subscribers.edge-1]

@@ -2,7 +2,7 @@
 
 from callboard.messages.distribution import ClearCommand, CommandMessage, PauseCommand
 from callboard.messages.ledger import Ledger, Watermark
-from callboard.messages.mailbox import CommandsRead
+from callboard.messages.mailbox import CommandReceived, CommandsRead
 
 OTHERS = CommandMessage(subscriber_instance="0b7e", subscriber="edge-1", pause=PauseCommand())
 
@@ -13,4 +13,5 @@ INSTANCES = (
     Watermark(publisher="site", offset=50, command_id="c-6", command_offset=11, after=47),
     Ledger(instance="0b7f", subscriber="edge-1", void_commands=(OTHERS,)),
     CommandsRead(void=(OTHERS,)),
+    CommandReceived(log_id="c0", offset=12, command=OTHERS, time_ns=9, distrust="it is not signed"),
 )

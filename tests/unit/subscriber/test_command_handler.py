@@ -26,7 +26,7 @@ from callboard.messages.mailbox import (
     CommandsWanted,
 )
 from callboard.messages.record import Record, pack_headers
-from callboard.messages.signing import CommandKey
+from callboard.messages.untrusted import untrusted
 from callboard.testing.decision_driver import DecisionDriver
 from callboard.testing.subscriber_example import COMMANDS, NAME, settings
 
@@ -257,9 +257,8 @@ DAMAGED = Record(offset=7, time_ns=0, payload=b"\xff", header_block=pack_headers
 
 
 @pytest.mark.proves("W30")
-@pytest.mark.parametrize("others", [{"skip_commands": (7,)}, {"command_keys": (CommandKey("ops", b"0" * 16),)}])
-def test_an_unreadable_command_is_passed_over_when_told_to_or_when_only_signed_ones_count(others) -> None:
-    it = DecisionDriver(CommandHandler(settings(**others), Random(1)))
+def test_an_unreadable_command_is_passed_over_when_told_to() -> None:
+    it = DecisionDriver(CommandHandler(settings(skip_commands=(7,)), Random(1)))
     it.feed(CommandsWanted(subscriber_instance="me", log_id=COMMANDS, offset=4))
     it.done(FindBounds, TopicBounds(COMMANDS, 1, 20))
     found(it, command(6), DAMAGED, command(8))
@@ -267,6 +266,32 @@ def test_an_unreadable_command_is_passed_over_when_told_to_or_when_only_signed_o
     (passed,) = it.sent(CommandPassedOver)
     assert (passed.log_id, passed.offset) == (COMMANDS, 7)
     assert it.sent(CommandsBlocked) == []
+
+
+@pytest.mark.proves("W30")
+def test_what_is_not_trusted_blocks_nothing_readable_or_not_and_is_answered_if_it_can_be() -> None:
+    it = handler()
+    forged = untrusted(command(6), "it is not signed")
+    found(it, forged, untrusted(DAMAGED, "it is not signed"), command(8))
+    assert heard(it) == [6, 8]
+    refused = it.sent(CommandReceived)[0]
+    assert refused.distrust == "it is not signed"
+    assert refused.command == CommandMessage(subscriber_instance="", subscriber="edge-1", command_id="6")
+    assert it.sent(CommandsBlocked) == []
+
+
+def test_whoever_signs_as_older_versions_do_is_told_to_upgrade() -> None:
+    it = handler()
+    found(it, untrusted(command(6, key_id="ops", signature=b"x"), "it is not signed"))
+    assert "upgrade callboard where it is sent" in it.sent(CommandReceived)[0].distrust
+
+
+def test_an_answer_never_repeats_a_huge_id_of_somebody_else() -> None:
+    it = handler()
+    long = CommandMessage(subscriber_instance="me", subscriber=NAME, command_id="x" * 10_000)
+    record = new_record(long, record_id="x", time_ns=1, producer="test").at(6, 1)
+    found(it, untrusted(record, "it is not signed"), command(8))
+    assert heard(it) == [8]
 
 
 def test_the_reason_of_a_block_says_how_to_get_out_of_it() -> None:

@@ -5,7 +5,9 @@ from contextlib import contextmanager
 
 from callboard.backends.log import Log
 from callboard.backends.logs.memory import MemoryLog
+from callboard.backends.signed_log import SignedLog
 from callboard.backends.tail import SharedTail
+from callboard.messages.signing import SigningKey
 from callboard.testing.conformance.log import LogHarness
 
 Around = Callable[[Log], Log]
@@ -17,6 +19,12 @@ NOON_NS = 1_800_000_000 * 10**9
 def itself(log: Log) -> Log:
     """See ``Around``."""
     return log
+
+
+def signed_by_all(log: Log) -> Log:
+    """The log with keys, as a board has it: see ``SignedLog``."""
+    key = SigningKey("ops", b"0123456789abcdef")
+    return SignedLog(log, key, (key,), "", log._clock)  # type: ignore[attr-defined]  # noqa: SLF001 - the harness's
 
 
 class Clock:
@@ -53,6 +61,8 @@ def memory_log(around: Around = itself) -> Iterator[LogHarness]:
 
 
 def _in_memory(log: Log) -> MemoryLog:
-    below = log._log if isinstance(log, SharedTail) else log  # noqa: SLF001 - only tests want to get below it
+    below = log
+    while isinstance(below, SharedTail | SignedLog):
+        below = below._log  # noqa: SLF001 - only tests want to get below it
     assert isinstance(below, MemoryLog)
     return below

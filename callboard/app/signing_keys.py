@@ -1,0 +1,59 @@
+"""The keys of a board, read from the files that the configuration names: no secret is ever in a configuration."""
+
+import os
+import stat
+from collections.abc import Iterable
+from pathlib import Path
+from typing import TypedDict
+
+from callboard.errors import ConfigError
+from callboard.messages.signing import SigningKey
+
+SECRET_BYTES_MAX = 4096
+"""More is another file by mistake."""
+
+
+class Keys(TypedDict):
+    """As a board takes them."""
+
+    signing_key: SigningKey | None
+    trusted_keys: tuple[SigningKey, ...]
+
+
+def read_keys(signing_key: str, trusted_keys: Iterable[str]) -> Keys:
+    """The keys that these settings stand for. Raises as ``read_key``."""
+    return Keys(
+        signing_key=read_key(signing_key) if signing_key else None, trusted_keys=tuple(map(read_key, trusted_keys))
+    )
+
+
+def read_key(setting: str) -> SigningKey:
+    """The key that ``NAME=FILE`` stands for; white space around the secret in the file does not count.
+
+    Raises ``ConfigError`` if it is not written so, or if the file cannot be read, may be read by others, or holds too
+    short a secret.
+    """
+    name, _, file = setting.partition("=")
+    if not name or not file:
+        raise ConfigError("a key is written as NAME=FILE, the secret being in the file, never in the setting")
+    try:
+        with Path(file).open("rb") as opened:
+            _demand_private(name, os.fstat(opened.fileno()))
+            secret = opened.read(SECRET_BYTES_MAX + 1).strip()
+    except OSError as error:
+        raise ConfigError(
+            f"the file of key {name!r} cannot be read ({error.strerror}); correct the path, or who may read it"
+        ) from error
+    if len(secret) > SECRET_BYTES_MAX:
+        raise ConfigError(f"the file of key {name!r} has more than {SECRET_BYTES_MAX} bytes; name the one of the key")
+    return SigningKey(name, secret)
+
+
+def _demand_private(name: str, status: os.stat_result) -> None:
+    """A group may read a file that somebody else owns: that is how a secret is mounted in a container."""
+    own = status.st_uid == os.geteuid()
+    if status.st_mode & (stat.S_IRWXO | stat.S_IWGRP | (stat.S_IRWXG if own else 0)):
+        raise ConfigError(
+            f"the file of key {name!r} may be read or written by others ({stat.filemode(status.st_mode)}), and whoever "
+            "has the key can speak for everybody on the board; run chmod 600 on it, and make a new one if in doubt"
+        )

@@ -1,0 +1,664 @@
+"""Somebody can write to the log, and has none of the board's keys: what he writes, alters or copies does not count."""
+
+import asyncio
+import time
+from collections.abc import AsyncIterator, Callable, Coroutine, Sequence
+from contextlib import asynccontextmanager
+from dataclasses import replace
+from functools import wraps
+from itertools import pairwise
+from pathlib import Path
+from typing import Any
+
+import pytest
+from structlog.testing import capture_logs
+
+from callboard import Callboard, Publishing, SigningKey
+from callboard.actors.shortening.limits import ShorteningLimits
+from callboard.actors.shortening.roll_call import RollCall
+from callboard.actors.shortening.shortener import Shortener
+from callboard.backends.log import Log, Retention
+from callboard.backends.logs.memory import MemoryLog
+from callboard.backends.logs.sqlite import SqliteLog
+from callboard.backends.signed_log import QUIET_NS, SignedLog
+from callboard.backends.signed_walk import POSITIONS_MAX, SKEW_NS, SLACK
+from callboard.backends.tail import SharedTail
+from callboard.errors import RequestRefused
+from callboard.messages.distribution import (
+    ArchivedMessage,
+    ArchivedTopic,
+    CommandMessage,
+    DiscoveryMessage,
+    ForgottenMessage,
+    PackageStatusMessage,
+    PauseCommand,
+    State,
+    Status,
+    SubscriberConfiguration,
+)
+from callboard.messages.event import Event
+from callboard.messages.headers import new_record
+from callboard.messages.package_event import EventMarks, Mark, event_record
+from callboard.messages.record import NewRecord, Record
+from callboard.messages.signing import HEADER
+from callboard.messages.topics import Topics
+from callboard.messages.untrusted import UNTRUSTED, distrust_of
+
+OPS = SigningKey("ops", b"0123456789abcdef")
+NIGHT = SigningKey("night", b"fedcba9876543210")
+TOPIC = "callboard.command"
+TOPICS = Topics.with_prefix()
+NOON_NS = 1_800_000_000 * 10**9
+S = 10**9
+
+
+def on_a_loop(test: Callable[..., Coroutine[Any, Any, None]]) -> Callable[..., None]:
+    """The asynchronous test, run to its end."""
+
+    @wraps(test)
+    def run(**fixtures: Any) -> None:
+        asyncio.run(test(**fixtures))
+
+    return run
+
+
+class Clock:
+    """Moves when it is told to."""
+
+    now_ns = NOON_NS
+
+    def __call__(self) -> int:
+        return self.now_ns
+
+
+class Place:
+    """A log below, which anybody can write to, and views of it by those who have keys."""
+
+    def __init__(self, raw: Log, clock: Clock) -> None:
+        self.raw, self.clock = raw, clock
+
+    def view(self, key: SigningKey = OPS, trusted: Sequence[SigningKey] = (OPS,)) -> SignedLog:
+        return SignedLog(self.raw, key, trusted, TOPICS.package, self.clock)
+
+    async def at(self, offset: int, topic: str = TOPIC) -> Record:
+        return (await self.raw.read(topic, offset, 1))[0]
+
+    async def again(self, record: Record, topic: str = TOPIC, **changes: Any) -> int:
+        """Append the record as it is on the log, or altered."""
+        copy = NewRecord(payload=record.payload, headers=record.headers)
+        return (await self.raw.append(topic, [replace(copy, **changes)]))[0]
+
+
+@pytest.fixture(params=["memory", "sqlite"])
+def place(request: pytest.FixtureRequest, tmp_path: Path) -> Callable[[], Any]:
+    """Opens the place."""
+
+    @asynccontextmanager
+    async def opened() -> AsyncIterator[Place]:
+        clock = Clock()
+        raw: Log = MemoryLog(clock) if request.param == "memory" else SqliteLog(tmp_path / "board.db", clock)
+        for topic in (TOPIC, TOPICS.status, TOPICS.package):
+            await raw.ensure(topic)
+        try:
+            yield Place(raw, clock)
+        finally:
+            await raw.close()
+
+    return opened
+
+
+def word(text: str = "pause", key: str = "") -> NewRecord:
+    return NewRecord(payload=text.encode(), headers=(("type", "CommandMessage"), ("version", "1.0")), key=key)
+
+
+async def judged(log: Log, topic: str = TOPIC, start: int = 1) -> dict[int, str]:
+    """By offset, why a record does not count; read one at a time, as whoever follows the topic does."""
+    found: dict[int, str] = {}
+    while records := await log.read(topic, start, 1):
+        found[records[0].offset] = distrust_of(records[0])
+        start = records[-1].offset + 1
+    return found
+
+
+async def verdict(place: Place, offset: int, topic: str = TOPIC) -> str:
+    """Why the record does not count: the same for who has read all before it, and for who begins there."""
+    (found,) = [distrust_of(record) for record in await place.view().read(topic, offset, 1)]
+    assert (await judged(place.view(), topic, (await place.raw.bounds(topic)).first))[offset] == found
+    return found
+
+
+# One record.
+
+
+@pytest.mark.proves("W30")
+@on_a_loop
+async def test_what_is_signed_is_read_as_it_was_written_and_what_is_not_counts_for_nothing(place) -> None:
+    async with place() as it:
+        await it.view().append(TOPIC, [word()])
+        await it.raw.append(TOPIC, [word("forged")])
+        genuine, forged = await it.view().read(TOPIC, 1)
+        assert (genuine.payload, genuine.headers) == (b"pause", word().headers)
+        assert (forged.offset, forged.header("type"), forged.header("was")) == (2, UNTRUSTED, "CommandMessage")
+        assert "it is not signed" in distrust_of(forged)
+
+
+@pytest.mark.proves("W30")
+@pytest.mark.parametrize(
+    "alter",
+    [
+        lambda copy: {"payload": copy.payload + b"!"},
+        lambda copy: {"headers": (("type", "Other"), *copy.headers[1:])},
+        lambda copy: {"headers": (("extra", "1"), *copy.headers)},
+        lambda copy: {"headers": copy.headers[1:]},
+        lambda copy: {"headers": (*copy.headers, ("extra", "1"))},
+        lambda copy: {"headers": (*copy.headers, copy.headers[-1])},
+        lambda copy: {"headers": copy.headers[:-1]},
+        lambda copy: {"headers": (*copy.headers[:-1], (HEADER, ""))},
+        lambda copy: {"headers": (*copy.headers[:-1], (HEADER, copy.headers[-1][1].upper()))},
+        lambda copy: {"headers": (*copy.headers[:-1], (HEADER, copy.headers[-1][1].replace("ops", "eve")))},
+        lambda copy: {"headers": (*copy.headers[:-1], (HEADER, copy.headers[-1][1].replace(" 1 ", " 0 ")))},
+        lambda copy: {
+            "headers": (*copy.headers[:-1], (HEADER, copy.headers[-1][1].replace(str(NOON_NS), str(NOON_NS + 1))))
+        },
+    ],
+)
+@on_a_loop
+async def test_whatever_is_altered_in_a_record_it_does_not_count(place, alter) -> None:
+    async with place() as it:
+        await it.view().append(TOPIC, [word()])
+        genuine = await it.at(1)
+        changes = alter(genuine)
+        assert changes.get("headers", genuine.headers) != genuine.headers or "payload" in changes
+        await it.raw.trim(TOPIC, Retention(below_offset=2))  # or it were only a copy
+        assert await verdict(it, await it.again(genuine, **changes))
+
+
+@pytest.mark.proves("W30")
+@on_a_loop
+async def test_bytes_cannot_move_between_headers_and_payload(place) -> None:
+    async with place() as it:
+        await it.view().append(TOPIC, [NewRecord(payload=b"ab", headers=(("type", "x"),))])
+        (_, (name, signature)) = (await it.at(1)).headers
+        moved = NewRecord(payload=b"b", headers=(("type", "xa"), (name, signature)))
+        (offset,) = await it.raw.append(TOPIC, [moved])
+        assert "its signature is wrong" in await verdict(it, offset)
+
+
+@pytest.mark.proves("W30")
+@on_a_loop
+async def test_a_stranger_with_a_key_of_his_own_counts_for_nothing_whatever_he_calls_it(place) -> None:
+    async with place() as it:
+        stranger = SigningKey("ops", b"x" * 32)
+        await it.view(stranger, ()).append(TOPIC, [word()])
+        await it.view(NIGHT, ()).append(TOPIC, [word()])
+        assert "another secret" in await verdict(it, 1)
+        assert "key 'night', which is not among the trusted_keys" in await verdict(it, 2)
+
+
+# Copies.
+
+
+@pytest.mark.proves("W30")
+@on_a_loop
+async def test_a_record_is_worth_nothing_on_another_topic(place) -> None:
+    async with place() as it:
+        await it.view().append(TOPIC, [word()])
+        offset = await it.again(await it.at(1), TOPICS.status)
+        assert "another topic or log" in await verdict(it, offset, TOPICS.status)
+
+
+@pytest.mark.proves("W30")
+@on_a_loop
+async def test_a_record_is_worth_nothing_on_another_board_with_the_same_names_and_keys(place) -> None:
+    async with place() as it:
+        await it.view().append(TOPIC, [word()])
+        other = Place(MemoryLog(it.clock), it.clock)
+        await other.raw.ensure(TOPIC)
+        offset = await other.again(await it.at(1))
+        assert "another topic or log" in await verdict(other, offset)
+        await other.raw.close()
+
+
+@pytest.mark.proves("W30")
+@on_a_loop
+async def test_a_record_is_worth_nothing_on_a_log_that_was_made_again(tmp_path) -> None:
+    clock = Clock()
+    before, after = (Place(SqliteLog(tmp_path / name, clock), clock) for name in ("before", "after"))
+    for each in (before, after):
+        await each.raw.ensure(TOPIC)
+    await before.view().append(TOPIC, [word()])
+    offset = await after.again(await before.at(1))
+    assert "another topic or log" in await verdict(after, offset)
+    for each in (before, after):
+        await each.raw.close()
+
+
+@pytest.mark.proves("W30")
+@pytest.mark.parametrize("later_s", [0, 10, 299, 301, 86_400])
+@on_a_loop
+async def test_a_copy_counts_for_nothing_however_soon_it_comes_and_wherever_its_reader_begins(place, later_s) -> None:
+    async with place() as it:
+        await it.view().append(TOPIC, [word(), word("resume")])
+        it.clock.now_ns += later_s * S
+        await it.again(await it.at(1))
+        assert await verdict(it, 3)
+        assert (await judged(it.view()))[1] == ""
+
+
+@pytest.mark.proves("W30")
+@on_a_loop
+async def test_a_copy_of_what_was_trimmed_away_is_told_by_what_was_signed_since_even_with_a_false_time(place) -> None:
+    async with place() as it:
+        log = it.view()
+        await log.append(TOPIC, [word()])
+        old = await it.at(1)
+        it.clock.now_ns += 3 * SKEW_NS
+        await log.append(TOPIC, [word("resume"), word("other")])
+        await it.raw.trim(TOPIC, Retention(below_offset=3))
+        it.clock.now_ns = old.time_ns  # who writes to the log himself gives records the time that he likes
+        assert "old one copied" in await verdict(it, await it.again(old))
+
+
+@pytest.mark.proves("W30")
+@on_a_loop
+async def test_a_copy_far_behind_its_original_is_told_by_its_place(tmp_path) -> None:
+    clock = Clock()
+    log = MemoryLog(clock)
+    it = Place(log, clock)
+    await log.ensure(TOPIC)
+    await it.view().append(TOPIC, [word()])
+    old = await it.at(1)
+    await log.append(TOPIC, [word("noise")] * (POSITIONS_MAX + 1))
+    offset = await it.again(old)
+    await log.trim(TOPIC, Retention(below_offset=offset))
+    assert "when the topic ended at offset 1" in await verdict(it, offset)
+
+
+@on_a_loop
+async def test_what_is_remembered_of_signatures_is_bounded_and_still_enough(tmp_path) -> None:
+    clock = Clock()
+    log = MemoryLog(clock)
+    it = Place(log, clock)
+    await log.ensure(TOPIC)
+    signed = it.view()
+    for _ in range(3 * (POSITIONS_MAX + SLACK) // 500):
+        await signed.append(TOPIC, [word()] * 500)
+    last = await it.at((await log.bounds(TOPIC)).end - 1)
+    await it.again(last)
+    start, reader = 1, it.view()
+    while records := await reader.read(TOPIC, start):
+        counts, start = [not distrust_of(record) for record in records], records[-1].offset + 1
+        assert all(counts[:-1])
+        (walk,) = reader._topics[TOPIC].walks.values()
+        assert len(walk._first) == len(walk._offsets) <= POSITIONS_MAX + 2 * SLACK
+    assert not counts[-1]
+
+
+@on_a_loop
+async def test_two_records_that_say_the_same_are_no_copies_of_each_other(place) -> None:
+    async with place() as it:
+        log = it.view()
+        await log.append(TOPIC, [word(), word()])
+        await log.append(TOPIC, [word()])
+        assert set((await judged(it.view())).values()) == {""}
+
+
+# Time.
+
+
+@pytest.mark.proves("W30")
+@pytest.mark.parametrize("step_s", [-301, 301])
+@on_a_loop
+async def test_the_clock_of_a_signer_may_differ_from_the_log_by_five_minutes(place, step_s) -> None:
+    async with place() as it:
+        near, far = Clock(), Clock()
+        near.now_ns += step_s * S - step_s // 301 * 2 * S
+        far.now_ns += step_s * S
+        for clock in (near, far):
+            await SignedLog(it.raw, OPS, (OPS,), "", clock).append(TOPIC, [word()])
+        assert await verdict(it, 1) == ""
+        assert "synchronise the clocks" in await verdict(it, 2)
+
+
+@on_a_loop
+async def test_a_clock_that_is_set_back_an_hour_silences_nobody(place) -> None:
+    async with place() as it:
+        log = it.view()
+        await log.append(TOPIC, [word()])
+        it.clock.now_ns -= 3600 * S
+        (offset,) = await it.view().append(TOPIC, [word()])  # of a process that has just started
+        assert await verdict(it, offset) == ""
+
+
+@on_a_loop
+async def test_what_waited_on_the_log_for_a_week_counts(place) -> None:
+    async with place() as it:
+        await it.view().append(TOPIC, [word()])
+        it.clock.now_ns += 7 * 86_400 * S
+        assert await verdict(it, 1) == ""
+
+
+# The log is another one.
+
+
+@pytest.mark.proves("W30")
+@on_a_loop
+async def test_after_a_topic_was_replaced_old_records_count_for_nothing_and_new_ones_do_within_seconds() -> None:
+    clock = Clock()
+    raw = MemoryLog(clock)
+    await raw.ensure(TOPIC)
+    it = Place(raw, clock)
+    log, reader = it.view(), it.view()
+    await log.append(TOPIC, [word()])
+    assert await judged(reader) == {1: ""}
+    old = await it.at(1)
+    del raw._topics[TOPIC]
+    await raw.ensure(TOPIC)
+    await log.append(TOPIC, [word("for the former one")])
+    clock.now_ns += 3 * S
+    await log.append(TOPIC, [word()])
+    await it.again(old)
+    found = await judged(reader)
+    assert [bool(why) for why in found.values()] == [True, False, True]
+    await raw.close()
+
+
+@on_a_loop
+async def test_a_reader_that_knew_the_former_topic_believes_the_new_one_at_once() -> None:
+    clock = Clock()
+    raw = MemoryLog(clock)
+    await raw.ensure(TOPIC)
+    it = Place(raw, clock)
+    reader = it.view()
+    await it.view().append(TOPIC, [word()])
+    await judged(reader)
+    del raw._topics[TOPIC]
+    await raw.ensure(TOPIC)
+    await it.view().append(TOPIC, [word()])
+    assert await judged(reader) == {1: ""}
+    await raw.close()
+
+
+# What an attacker may do to those who have the key.
+
+
+@pytest.mark.proves("W30")
+@on_a_loop
+async def test_nobody_takes_the_place_of_a_record_by_guessing_its_key(place) -> None:
+    async with place() as it:
+        await it.raw.append(TOPIC, [word("squatter", key="edge-1/7")])
+        log = it.view()
+        (offset,) = await log.append(TOPIC, [word(key="edge-1/7")])
+        assert await verdict(it, offset) == ""
+        assert await log.append(TOPIC, [word(key="edge-1/7")]) == [offset]  # and a retry is one still
+        assert await it.view().append(TOPIC, [word(key="edge-1/7")]) == [offset]
+
+
+@on_a_loop
+async def test_forged_records_are_counted_once_and_a_flood_of_them_is_a_line_a_minute(place) -> None:
+    with capture_logs() as lines:
+        await _flood(place, lines)
+
+
+async def _flood(place: Any, lines: Sequence[Any]) -> None:
+    async with place() as it:
+        await it.raw.append(TOPIC, [word()] * 500)
+        log = it.view()
+        for _ in range(3):
+            await judged(log)
+        assert (log.ignored[TOPIC].count, log.ignored[TOPIC].offset) == (500, 500)
+        assert [line["event"] for line in lines] == ["record.ignored"]
+        it.clock.now_ns += QUIET_NS + 1
+        await it.raw.append(TOPIC, [word()] * 2)
+        await judged(log)
+        assert log.ignored[TOPIC].count == 502
+        assert len(lines) == 2
+
+
+@on_a_loop
+async def test_packages_are_not_signed(place) -> None:
+    async with place() as it:
+        await it.view().append(TOPICS.package, [word()])
+        assert (await it.at(1, TOPICS.package)).headers == word().headers
+        assert (await it.view().read(TOPICS.package, 1))[0].headers == word().headers
+
+
+# Rolling out, and changing keys.
+
+
+@pytest.mark.proves("W30")
+@on_a_loop
+async def test_keys_are_rolled_out_in_two_steps_and_nobody_is_ignored_meanwhile(place) -> None:
+    async with place() as it:
+        old, signs, demands = it.raw, it.view(trusted=()), it.view()
+        await old.append(TOPIC, [word()])
+        await signs.append(TOPIC, [word()])
+        assert [record.headers for record in await signs.read(TOPIC, 1)] == [word().headers] * 2
+        assert [record.payload for record in await old.read(TOPIC, 1)] == [b"pause"] * 2
+        await demands.append(TOPIC, [word()])
+        assert [bool(why) for why in (await judged(demands)).values()] == [True, False, False]
+        assert set((await judged(signs)).values()) == {""}
+
+
+@pytest.mark.proves("W30")
+@on_a_loop
+async def test_keys_are_changed_one_process_at_a_time(place) -> None:
+    async with place() as it:
+        steps = (
+            it.view(OPS, (OPS,)),
+            it.view(OPS, (OPS, NIGHT)),
+            it.view(NIGHT, (OPS, NIGHT)),
+            it.view(NIGHT, (NIGHT,)),
+        )
+        for before, after in pairwise(steps):
+            start = (await it.raw.bounds(TOPIC)).end
+            for log in (before, after):
+                await log.append(TOPIC, [word()])
+            for log in (before, after):
+                assert set((await judged(log, start=start)).values()) == {""}
+        assert "key 'ops', which is not among" in (await judged(steps[-1]))[1]
+
+
+# A whole board.
+
+
+class Attacker:
+    """Writes to the log of a board, below all signatures."""
+
+    def __init__(self, board: Callboard) -> None:
+        log = board.log
+        while isinstance(log, SharedTail | SignedLog):
+            log = log._log
+        self.log = log
+
+    async def says(self, topic: str, event: Event, producer: str = "", time_ns: int = 0) -> int:
+        time_ns = time_ns or time.time_ns()
+        record = new_record(event, record_id=f"{producer}/99", time_ns=time_ns, producer=producer)
+        return (await self.log.append(topic, [record]))[0]
+
+
+@pytest.fixture(params=["memory", "sqlite"])
+def board(request: pytest.FixtureRequest, tmp_path: Path) -> Callable[..., Callboard]:
+    """Makes a board with keys."""
+    url = "memory:" if request.param == "memory" else "sqlite:///./board.db"
+    keys: dict[str, Any] = {"signing_key": OPS, "trusted_keys": (OPS,)}
+
+    def make(**others: Any) -> Callboard:
+        return Callboard(url, base=tmp_path, **keys | others)
+
+    return make
+
+
+def announced(name: str, **fields: Any) -> DiscoveryMessage:
+    configuration = SubscriberConfiguration(editable=True, max_retries=-1)
+    return DiscoveryMessage(
+        **{"subscriber_instance": "eve", "subscriber": name, "configuration": configuration, "host": "eve", "pid": 1}
+        | fields
+    )
+
+
+async def publish(board: Callboard, folder: Path, name: str = "a", text: str = "one") -> int:
+    (folder / "source").mkdir(exist_ok=True)
+    (folder / "source" / name).write_text(text)
+    return (await board.publisher("site").publish(folder / "source", [f"/{name}"])).offset
+
+
+@pytest.mark.proves("W30")
+@on_a_loop
+async def test_a_forged_announcement_keeps_nobody_from_his_name(board, tmp_path) -> None:
+    async with board() as it:
+        await Attacker(it).says(TOPICS.discovery, announced("edge-1"), "edge-1/eve")
+        async with it.subscriber("edge-1", into="./out") as edge:
+            await publish(it, tmp_path)
+            await edge.caught_up()
+        assert [row.instance != "eve" for row in (await it.status()).subscribers] == [True]
+
+
+@pytest.mark.proves("W30")
+@on_a_loop
+async def test_a_forged_goodbye_stops_and_hides_nobody(board) -> None:
+    async with board() as it, it.subscriber("edge-1", into="./out") as edge:
+        said = await edge.report()
+        await Attacker(it).says(TOPICS.discovery, replace(said, state=State.STOPPED), f"edge-1/{said.host}")
+        (row,) = (await it.status()).subscribers
+        assert row.liveness == "live"
+
+
+@pytest.mark.proves("W30")
+@on_a_loop
+async def test_a_forged_forgetting_forgets_nobody(board) -> None:
+    async with board() as it, it.subscriber("edge-1", into="./out"):
+        await Attacker(it).says(TOPICS.discovery, ForgottenMessage(subscriber="edge-1", author="eve"))
+        assert [row.name for row in (await it.status()).subscribers] == ["edge-1"]
+
+
+@pytest.mark.proves("W30")
+@on_a_loop
+async def test_a_forged_status_brings_nothing_into_an_error_queue_and_is_told(board, tmp_path) -> None:
+    async with board() as it, it.subscriber("edge-1", into="./out", editable=True) as edge:
+        offset = await publish(it, tmp_path)
+        await edge.caught_up()
+        forged = PackageStatusMessage(
+            subscriber_instance="eve", subscriber="edge-1", publisher="site", package_id="p", offset=offset,
+            status=Status.REMOVED_FAILED, reason="forged", time_ns=time.time_ns() + S,
+        )  # fmt: skip
+        await Attacker(it).says(TOPICS.status, forged, "edge-1/eve", time_ns=time.time_ns() + S)
+        status = await it.status()
+        assert [row.errors for row in status.subscribers] == [0]
+        assert any("callboard.status: 1 record does not count" in note for note in status.notes)
+        assert 'callboard_untrusted_records_total{topic="callboard.status"} 1' in await it.metrics()
+
+
+@pytest.mark.proves("W30")
+@on_a_loop
+async def test_a_forged_verdict_of_the_golden_subscriber_lets_nothing_through(board, tmp_path) -> None:
+    async with board() as it, it.subscriber("edge-0", into="./golden", editable=True) as golden:
+        await golden.caught_up()
+        await it.pause("edge-0")
+        offset = await publish(it, tmp_path)
+        said = await golden.report()
+        forged = PackageStatusMessage(
+            subscriber_instance=said.subscriber_instance, subscriber="edge-0", publisher="site", package_id="",
+            offset=offset, status=Status.IMPORTED, sequence=99, time_ns=time.time_ns(),
+        )  # fmt: skip
+        await Attacker(it).says(TOPICS.status, forged, f"edge-0/{said.host}")
+        async with it.subscriber("edge-1", into="./out", golden="edge-0") as edge:
+            await until(edge, lambda said: said.state is State.STAGED)
+            assert not (tmp_path / "out" / "a").exists()
+            await it.resume("edge-0")
+            await edge.caught_up()
+            assert (tmp_path / "out" / "a").exists()
+
+
+@pytest.mark.proves("W30")
+@on_a_loop
+async def test_a_forged_event_mark_swallows_no_event(board, tmp_path) -> None:
+    async with board(publishing=Publishing(events=("created",))) as it:
+        log_id = await it.log.identity(TOPICS.package)
+        marks = tuple(Mark(kind=kind, log_id=log_id, offset=99) for kind in ("created", "queued"))
+        await Attacker(it).log.append(
+            TOPICS.event, [event_record(EventMarks(publisher="site", marks=marks), time.time_ns(), "eve")]
+        )
+        offset = await publish(it, tmp_path)
+        async for event in it.events(kinds=["created"], after=-1):
+            assert event.offset == offset
+            break
+
+
+@pytest.mark.proves("W30")
+@on_a_loop
+async def test_a_forged_word_of_an_archive_gives_nothing_away(board, tmp_path) -> None:
+    async with board() as it:
+        await it.publisher_agent("site")
+        forged = ArchivedMessage(topics=(ArchivedTopic(topic=TOPICS.status, next=0),), place="s3://eve", time_ns=1)
+        await Attacker(it).says(TOPICS.discovery, forged, "archive")
+        roll = RollCall(TOPICS.discovery)
+        await roll.catch_up(it.log, time.time_ns())
+        assert roll.unarchived(TOPICS.status, 1000, 0) == 1000
+        assert roll.problem == ""
+
+
+@pytest.mark.proves("W30")
+@on_a_loop
+async def test_an_old_pause_means_nothing_to_a_rebuilt_subscriber_nor_does_a_copy_of_it(board, tmp_path) -> None:
+    async with board() as it:
+        async with it.subscriber("edge-1", into="./out-1") as edge:
+            await edge.caught_up()
+            assert (await it.pause("edge-1")).accepted is True
+        eve = Attacker(it)
+        (pause,) = await eve.log.read(TOPICS.command, (await eve.log.bounds(TOPICS.command)).first)
+        copy = NewRecord(payload=pause.payload, headers=pause.headers)
+        await eve.log.append(TOPICS.command, [copy])
+        unnamed = CommandMessage(subscriber_instance="", subscriber="edge-1", pause=PauseCommand(), command_id="f")
+        await eve.says(TOPICS.command, unnamed)
+        async with it.subscriber("edge-1", into="./out-2") as edge:
+            await eve.log.append(TOPICS.command, [copy])
+            await publish(it, tmp_path)
+            await edge.caught_up()
+            await until(edge, lambda said: said.command_offset >= 4)
+            assert (await edge.report()).state is State.IDLE
+        assert (tmp_path / "out-2" / "a").exists()
+
+
+@pytest.mark.proves("W30")
+@on_a_loop
+async def test_with_keys_nobody_pauses_whoever_comes_not_even_with_force(board) -> None:
+    async with board() as it:
+        with pytest.raises(RequestRefused, match="no subscriber 'edge-9'") as refused:
+            await it.pause("edge-9", force=True)
+        assert "With force" not in str(refused.value)
+
+
+@pytest.mark.proves("W30")
+@on_a_loop
+async def test_topics_are_shortened_to_what_is_signed_and_that_is_signed_again(place) -> None:
+    async with place() as it:
+        await it.raw.ensure(TOPICS.discovery)
+        log = it.view()
+
+        async def say(log: Log, said: DiscoveryMessage) -> None:
+            await log.append(TOPICS.discovery, [new_record(said, record_id="x", time_ns=1, producer=said.subscriber)])
+
+        await say(log, announced("away", subscriber_instance="true", state=State.STOPPED))
+        await say(it.raw, announced("away", subscriber_instance="eve"))
+        for _ in range(50):
+            it.clock.now_ns += 10 * S
+            await say(log, announced("edge-1", subscriber_instance="true"))
+            await say(it.raw, announced("nobody"))
+        limits = ShorteningLimits(records=5, slack=5, announced_s=60.0, told_s=60.0, pending_s=60.0)
+        for topic in (TOPICS.event, TOPICS.command, TOPICS.status):
+            await it.raw.ensure(topic)
+        done = await Shortener(SharedTail(it.view())).run(TOPICS, limits, it.clock())
+        assert done.removed[TOPICS.discovery] > 50, done
+        roll = RollCall(TOPICS.discovery)
+        await roll.catch_up(it.view(), it.clock())
+        assert {name: word.announcement.subscriber_instance for name, word in roll.members.items()} == {
+            "away": "true", "edge-1": "true",
+        }  # fmt: skip
+
+
+async def until(edge: Any, holds: Callable[[DiscoveryMessage], bool]) -> None:
+    deadline = time.monotonic() + 30
+    while not holds(said := await edge.report()):
+        assert time.monotonic() < deadline, said
+        await asyncio.sleep(0.02)
