@@ -327,9 +327,7 @@ class CommandsWanted(Event):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class CommandReceived(Event):
-    """A command for this subscriber, at ``offset`` of the command topic ``log_id``, appended at ``time_ns``. With a
-    ``distrust`` it is only to be answered, with that reason.
-    """
+    """A command for this subscriber, at ``offset`` of the command topic; with ``distrust``, why it is only answered."""
 
     log_id: str
     offset: int
