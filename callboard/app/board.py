@@ -24,7 +24,7 @@ from callboard.actors.world import AgentWorld
 from callboard.app import queues
 from callboard.app.commanding import Commanding
 from callboard.app.content_care import ContentCare
-from callboard.app.ignored import told
+from callboard.app.ignored import look, told
 from callboard.app.known_names import demand_publisher
 from callboard.app.opening import (
     open_board_blobs,
@@ -47,7 +47,6 @@ from callboard.app.views import BoardStatus, ErrorsView, PublisherStatus, QueueV
 from callboard.backends.blob_store import BlobStore
 from callboard.backends.log import Capability, Log
 from callboard.backends.repositories.folder_source import EXCLUDED
-from callboard.backends.signed_log import ignored_on
 from callboard.door import boards, subscribers
 from callboard.door.questions import asked
 from callboard.door.rules import instance_of
@@ -350,7 +349,7 @@ class Callboard(Commanding, ContentCare):
         asked(timeout_s=timeout_s)
         topic = self.settings.topics.package
         status = await board_status(await self.viewer(), self.log, topic, time.time_ns(), timeout_s)
-        return replace(status, notes=(*status.notes, *told(ignored_on(self.log))))
+        return replace(status, notes=(*status.notes, *told(await look(self.log, self.settings.topics))))
 
     async def queue(
         self, subscriber: str, publisher: str = "", *, skip: int = 0, limit: int = 100, timeout_s: float = ANSWER_S
@@ -383,7 +382,7 @@ class Callboard(Commanding, ContentCare):
             for name in list(self._publishers)  # meanwhile another may be started
             if name != VIEWER
         }
-        return metrics.exposition(status, bounds, counted, announced, ignored_on(self.log))
+        return metrics.exposition(status, bounds, counted, announced, await look(self.log, self.settings.topics))
 
     async def queue_entry(self, entry: str) -> dict[str, Any]:
         """The package with this id in any queue, such as ``callboard.package@17``: headers, message, and what is in it.

@@ -1,9 +1,14 @@
 """What does not count on the log, for people: records that nobody has signed who has a key of the board."""
 
 from collections.abc import Iterable, Mapping
+from contextlib import suppress
 
+from callboard.app.log_records import newest_start
 from callboard.backends.examination import Finding, advice, problem
-from callboard.backends.signed_log import Ignored
+from callboard.backends.log import Log
+from callboard.backends.signed_log import Ignored, demands_signatures, ignored_on
+from callboard.errors import LogError
+from callboard.messages.topics import Topics
 
 RECENT_NS = 86_400 * 10**9
 """What was appended before may be of the time before keys were demanded, and stays until it is removed."""
@@ -12,6 +17,19 @@ FIX = (
     "see `callboard log list` for the records; set signing_key where they are written if they should count; otherwise "
     "find out who else can write to the log, and end that"
 )
+
+
+NEWEST = 200
+"""Records at the end of each topic that are looked at by whoever is asked: most of the others it reads anyway."""
+
+
+async def look(log: Log, topics: Topics) -> Mapping[str, Ignored]:
+    """By topic, what does not count of all that this process has read, and of the newest records."""
+    if demands_signatures(log):
+        for topic in (topics.status, topics.discovery, topics.command, topics.event):
+            with suppress(LogError):
+                await log.read(topic, await newest_start(log, topic, NEWEST), NEWEST)
+    return ignored_on(log)
 
 
 def told(ignored: Mapping[str, Ignored]) -> Iterable[str]:

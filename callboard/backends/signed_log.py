@@ -76,6 +76,11 @@ class SignedLog:
         return {topic: held.ignored for topic, held in self._topics.items() if held.ignored.count}
 
     @property
+    def demanding(self) -> bool:
+        """Whether only what is signed counts."""
+        return bool(self._trusted)
+
+    @property
     def capabilities(self) -> Capability:
         """Those of the log below."""
         return self._log.capabilities
@@ -238,6 +243,12 @@ class SignedLog:
                     "record.ignored", topic=topic, offset=record.offset, reason=reason, count=held.ignored.count
                 )
         return untrusted(record, reason)
+
+
+def demands_signatures(log: Log) -> bool:
+    """Whether only what is signed counts on it."""
+    below = log.below if isinstance(log, SharedTail) else log
+    return isinstance(below, SignedLog) and below.demanding
 
 
 def ignored_on(log: Log) -> Mapping[str, Ignored]:

@@ -13,10 +13,9 @@ import typer
 
 from callboard.app.checkup import Checkup, examine_backends
 from callboard.app.fleet_checkup import TOPICS, TopicView, examine_fleet, examine_topics
-from callboard.app.ignored import examine_ignored
+from callboard.app.ignored import examine_ignored, look
 from callboard.backends.examination import Finding, Level, problem_of
 from callboard.backends.passwords import without_password
-from callboard.backends.signed_log import ignored_on
 from callboard.cli.board import board_settings, open_board, place
 from callboard.cli.exit_codes import FOUND
 from callboard.cli.logs import log_quietly
@@ -89,7 +88,7 @@ async def _examine_board(loaded: Loaded, report: Report) -> None:
             return  # who reads a topic that is missing has no answer
         limits = loaded.config.retention.limits()
         report.checkup.add("subscribers", *await examine_fleet(board, limits, report.checkup.kept))
-        report.checkup.add("signatures", *examine_ignored(ignored_on(board.log), time.time_ns()))
+        report.checkup.add("signatures", *examine_ignored(await look(board.log, board.settings.topics), time.time_ns()))
 
 
 def versions() -> dict[str, str]:

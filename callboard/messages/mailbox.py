@@ -161,10 +161,7 @@ class QueuePage(Event):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SizesQuery(Event):
-    """The sizes of many queues at once; those asked for are given by their publisher, ``after`` and subscriber.
-
-    ``end`` is as in ``QueueQuery``.
-    """
+    """The sizes of many queues at once, asked for by publisher, ``after`` and subscriber; ``end``: ``QueueQuery``."""
 
     queues: tuple[QueueSize, ...]
     end: int = 0
