@@ -11,7 +11,7 @@ from callboard.errors import ConfigError
 from callboard.pipeline.audit import below, deliveries, path_index
 from callboard.pipeline.audit_page import audit_page
 from callboard.pipeline.history import latencies, queue_sizes
-from callboard.pipeline.outcomes import error_queues, failure_rates, outcomes
+from callboard.pipeline.outcomes import error_queues, failure_rates, outcomes, real
 from callboard.pipeline.queues import entries, queue_states
 from callboard.pipeline.run import Output, Report, Run
 from callboard.pipeline.standings import standings
@@ -40,8 +40,9 @@ def rebuild(run: Run, folder: Path) -> Report:
     with run.reading() as (topics, report):
         run.on_step("reading the log")
         discovery, status, package = (topics.kept(name) for name in ("discovery", "status", "package"))
-        log_id = topics.extent("package").log_id
-        standing, outcome = standings(discovery, status, log_id).persist(), outcomes(status).persist()
+        extent = topics.extent("package")
+        log_id, status = extent.log_id, real(status, extent.end)
+        standing, outcome = standings(discovery, status, extent).persist(), outcomes(status).persist()
         tables = {
             "standing": standing,
             "outcome": outcome,
@@ -66,7 +67,7 @@ def queue_at(run: Run, moment: Moment, subscriber: str = "", limit: int = 20) ->
     with run.reading() as (topics, report):
         run.on_step("reading the log")
         discovery, status, package = at(topics, moment)
-        standing = standings(discovery, status, topics.extent("package").log_id)
+        standing = standings(discovery, status, topics.extent("package"))
         if subscriber:
             standing = standing.where(sql.col("subscriber") == subscriber)
         standing = standing.persist()
@@ -99,8 +100,9 @@ def audit(run: Run, folder: Path, path: str) -> Report:
     with run.reading() as (topics, report):
         run.on_step("reading the log")
         discovery, status, package = (topics.kept(name) for name in ("discovery", "status", "package"))
-        log_id = topics.extent("package").log_id
-        standing, outcome = standings(discovery, status, log_id), outcomes(status)
+        extent = topics.extent("package")
+        log_id, status = extent.log_id, real(status, extent.end)
+        standing, outcome = standings(discovery, status, extent), outcomes(status)
         output = Output(folder, report.begun_ns)
         run.on_step("writing path")
         output.write("path", path_index(package), report)

@@ -7,6 +7,11 @@ FAILURES = ("REMOVED_FAILED", "HELD", "HOOK_FAILED")
 """What is in an error queue until another status takes it out."""
 
 
+def real(status: DataFrame, end: int) -> DataFrame:
+    """Without what was told of packages that the log, which ends there, does not have."""
+    return status.where(sql.col("status").isNull() | (sql.col("status.offset") < end))
+
+
 def statuses(status: DataFrame) -> DataFrame:
     """Every status once, where it was first: ``told`` is the offset of its record, ``offset`` that of the package."""
     known = status.where("status is not null").selectExpr("offset as told", "status.*")

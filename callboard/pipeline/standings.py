@@ -6,9 +6,11 @@ from typing import TYPE_CHECKING
 from pyspark.sql import DataFrame
 from pyspark.sql import functions as sql
 
-from callboard.actors.publisher.liveness import Heard
+from callboard.actors.publisher.liveness import AHEAD_NS, Heard
 from callboard.actors.shortening.roll_call import GONE_AFTER_S
 from callboard.messages.distribution import DiscoveryMessage, State, SubscriberConfiguration
+from callboard.pipeline.extent import Extent
+from callboard.pipeline.outcomes import real
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -36,15 +38,16 @@ def holders(discovery: DataFrame) -> DataFrame:
     return columns.groupBy("subscriber").applyInPandas(_last_word, _LAST)
 
 
-def standings(discovery: DataFrame, status: DataFrame, log_id: str) -> DataFrame:
+def standings(discovery: DataFrame, status: DataFrame, extent: Extent) -> DataFrame:
     """One row a subscriber: instance, state, position (-1 for none), follows, editable, imported.
 
     The position is the highest that the holder of the name announced or reported as this instance: a subscriber that
-    was seeded anew may be behind the one before it. What was said of another log than ``log_id`` does not count.
+    was seeded anew may be behind the one before it. What was said of another log than that of the packages, or of more than
+    it has, does not count.
     """
     words, held = announcements(discovery), holders(discovery)
-    announced = words.where(sql.col("log_id") == log_id).groupBy("subscriber", "instance")
-    reported = status.where("status is not null").groupBy(
+    announced = words.where((sql.col("log_id") == extent.log_id) & (sql.col("position") < extent.end)).groupBy("subscriber", "instance")
+    reported = real(status, extent.end).where("status is not null").groupBy(
         sql.col("status.subscriber").alias("subscriber"), sql.col("status.subscriber_instance").alias("instance")
     )
     positions = reduce(
@@ -63,6 +66,8 @@ def standings(discovery: DataFrame, status: DataFrame, log_id: str) -> DataFrame
 def _last_word(words: "pd.DataFrame") -> "pd.DataFrame":
     """The row of the announcement that counts, of all of one subscriber."""
     words = words.sort_values("said")
+    # Nothing was said after what follows it, but for clocks that differ: who dates a word ahead holds no name for ever.
+    words["time_ns"] = words["time_ns"].clip(upper=words["time_ns"][::-1].cummin()[::-1] + AHEAD_NS)
     if words["instance"].nunique() == 1:
         return words.tail(1)[["subscriber", "instance", "said"]]
     held: tuple[Heard, int] | None = None

@@ -6,9 +6,22 @@ from heapq import merge
 from itertools import islice
 from random import Random
 
-from callboard.actors.decision import Effect, Input, Moment, Origin, Reply, Started, Stopped, Stopping, note
+from callboard.actors.decision import (
+    Done,
+    Effect,
+    Failed,
+    Input,
+    Moment,
+    Origin,
+    Reply,
+    Started,
+    Stopped,
+    Stopping,
+    note,
+)
+from callboard.actors.effects import FindBounds
 from callboard.actors.follower import Delivered, Follower, OutOfRange, Positioned, Replaced
-from callboard.actors.publisher.error_queue import ErrorQueues
+from callboard.actors.publisher.error_queue import ErrorQueue, ErrorQueues
 from callboard.actors.publisher.status_start import StatusStart
 from callboard.actors.publisher.tellers import Tellers, subscriber_of
 from callboard.errors import SchemaTooNew, Undecodable
@@ -62,16 +75,24 @@ class StatusWatcher:
         self._spoke: dict[str, int] = {}  # by subscriber, where it told something new last
         self._from = 0  # everything from there on was read
         self._waiting: dict[Origin, ErrorsQuery] = {}
+        self._looking = False  # for the end of the packages
+        self._end = 0  # of the packages: what is told of others does not count; 0 if it is not known
         self._ignored = 0
 
     def receive(self, message: Input, origin: Origin, now: Moment) -> Iterable[Effect]:
         """Handle one input."""
+        if isinstance(message, Done | Failed) and message.effect == FindBounds(self._settings.package_topic):
+            self._looking = False
+            self._end = message.result.end if isinstance(message, Done) else self._end
         match message:
             case ErrorsQuery() if len(self._waiting) < self._settings.max_waiting:
                 self._waiting[origin] = message
                 if self._start is None and self._follower is None:
                     self._start = StatusStart(self._settings.package_topic, self._settings.topic)
-                    yield from self._start.start()
+                    yield from self._start.start()  # it looks for the packages first
+                elif not self._looking:
+                    yield FindBounds(self._settings.package_topic)
+                self._looking = True
             case ErrorsQuery():
                 yield note("question.dropped", "warning", waiting=len(self._waiting))
             case Stopping():
@@ -86,7 +107,7 @@ class StatusWatcher:
                     self._follower = Follower(self._settings.topic, self._start.found, self._rng)
                     self._start = None
                     yield from self._follower.start()
-        if self._follower is not None and self._follower.caught_up and self._waiting:
+        if self._follower is not None and self._follower.caught_up and self._waiting and not self._looking:
             yield from (Reply(asker, self._page(query)) for asker, query in self._waiting.items())
             self._waiting.clear()
 
@@ -118,13 +139,13 @@ class StatusWatcher:
                 yield from self._take_again(record)
             return
         self._spoke[subscriber_of(headers)] = record.offset
-        new = self._tellers.goes_on(headers)
+        new = self._tellers.goes_on(headers, record.time_ns)
         if new and not self._queues.concerned(headers.get("kind", ""), headers.get("producer", "")):
             return
         status = yield from self._open(record)
         if status is None:
             return
-        new = new or self._tellers.starts_over(headers, status.time_ns)
+        new = new or self._tellers.starts_over(headers, status.time_ns, record.time_ns)
         if new and isinstance(status, PackageStatusMessage):
             yield from self._dropped(self._queues.take(status))
 
@@ -149,7 +170,7 @@ class StatusWatcher:
             yield note("errors.dropped", "warning", count=count, bound=self._settings.max_errors)
 
     def _page(self, query: ErrorsQuery) -> ErrorsPage:
-        queues = self._queues.by_name
+        queues = {name: self._real(queue) for name, queue in self._queues.by_name.items()}
         asked = [
             queue.errors.values()
             for (subscriber, publisher), queue in queues.items()
@@ -169,5 +190,13 @@ class StatusWatcher:
                     dropped=queue.dropped,
                 )
                 for (subscriber, publisher), queue in sorted(queues.items())
+                if queue.errors or queue.dropped
             ),
         )
+
+    def _real(self, queue: ErrorQueue) -> ErrorQueue:
+        """The queue without what was told of packages that the log does not have yet."""
+        oldest, newest = next(iter(queue.errors), 0), next(reversed(queue.errors), 0)
+        if not self._end or 0 <= oldest <= newest < self._end:
+            return queue
+        return ErrorQueue({at: error for at, error in queue.errors.items() if 0 <= at < self._end}, queue.dropped)

@@ -4,6 +4,7 @@ from collections.abc import Collection, Iterable
 
 from callboard.actors.publisher.tellers import Tellers, subscriber_of
 from callboard.actors.shortening.topic_fold import TopicFold
+from callboard.backends.log import Bounds
 from callboard.errors import SchemaTooNew, Undecodable
 from callboard.messages.distribution import PackageStatusMessage, Status
 from callboard.messages.headers import open_record
@@ -28,12 +29,12 @@ class LastStatuses(TopicFold):
     Args:
         topic: of statuses.
         golden: the names of golden subscribers.
-        first: the oldest package that the log has.
+        bounds: which packages the log has. Of others nobody asks.
     """
 
-    def __init__(self, topic: str, golden: Collection[str], first: int) -> None:
+    def __init__(self, topic: str, golden: Collection[str], bounds: Bounds) -> None:
         super().__init__(topic)
-        self._golden, self._first = golden, first
+        self._golden, self._bounds = golden, bounds
         self.start_over()
 
     def start_over(self) -> None:
@@ -45,8 +46,9 @@ class LastStatuses(TopicFold):
 
     def needed(self) -> Iterable[int]:
         """See ``TopicFold``."""
+        first, end = self._bounds
         for packages in self._last.values():
-            yield from (at for package, (at, _) in packages.items() if package >= self._first)
+            yield from (at for package, (at, _) in packages.items() if first <= package < end)
 
     def needs(self, record: Record) -> bool:
         """See ``TopicFold``."""
@@ -60,7 +62,7 @@ class LastStatuses(TopicFold):
         subscriber, original = subscriber_of(headers), original_of(record)
         if original is None:
             self._spoke[subscriber] = record.offset
-            new = self._tellers.goes_on(headers)
+            new = self._tellers.goes_on(headers, record.time_ns)
             if new and headers.get("kind") in LANDED_NAMES and not self._concerned(subscriber):
                 return
         if headers.get("type") not in TYPES:
@@ -74,7 +76,7 @@ class LastStatuses(TopicFold):
             return  # it tells nobody anything
         if original is not None:
             self._hear_again(status, record.offset, original, subscriber)
-        elif new or self._tellers.starts_over(headers, status.time_ns):
+        elif new or self._tellers.starts_over(headers, status.time_ns, record.time_ns):
             self._hear(status, record.offset)
 
     def _concerned(self, subscriber: str) -> bool:

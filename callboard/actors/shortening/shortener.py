@@ -82,7 +82,7 @@ class Shortener:
         if topic == topics.discovery:
             return roll
         if topic == topics.status:
-            return LastStatuses(topic, roll.golden(), (await self._unread.bounds(topics.package)).first)
+            return LastStatuses(topic, roll.golden(), await self._unread.bounds(topics.package))
         _, end = await self._unread.bounds(topic)
         return PendingCommands(topic, partial(roll.obeyed, end=end), pending_ns)
 

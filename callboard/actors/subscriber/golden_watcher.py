@@ -4,13 +4,13 @@ from collections.abc import Iterable, Iterator
 from random import Random
 
 from callboard.actors.decision import Effect, Input, Moment, Origin, Send, Stopped, Stopping, note
-from callboard.actors.follower import Delivered, Follower, Replaced, Unavailable, from_first, from_offset, last
-from callboard.actors.subscriber.claim import LOOKBACK
+from callboard.actors.follower import Delivered, Follower, Replaced, Unavailable, from_first, from_offset
+from callboard.actors.subscriber.claim import Holder
 from callboard.actors.subscriber.roles import IMPORTER
 from callboard.actors.subscriber.settings import SubscriberSettings
 from callboard.actors.subscriber.verdict_table import VerdictTable
 from callboard.errors import SchemaTooNew, Undecodable
-from callboard.messages.distribution import DiscoveryMessage, PackageStatusMessage, State
+from callboard.messages.distribution import DiscoveryMessage, PackageStatusMessage
 from callboard.messages.headers import open_record
 from callboard.messages.mailbox import Verdicts, VerdictsWanted
 from callboard.messages.record import Record
@@ -18,12 +18,15 @@ from callboard.messages.repeated import original_of
 
 VERDICTS_MAX = 50_000
 """In memory, of about 300 bytes each. A golden subscriber that is further ahead has its later ones read again."""
+INSTANCES_MAX = 1000
+"""Repositories that one name had, in mind: a name passes once in half a minute at most."""
 WINDOW = 200
 """Verdicts in one mail: a few batches of imports."""
 
 
 class GoldenWatcher:
-    """Answers for the golden subscriber with its verdicts, each as the status topic has it at its end.
+    """Answers for the golden subscriber with its verdicts, each as the status topic has it at its end. Those of an
+    instance count that had the golden subscriber's name, by the announcements; see ``VerdictTable.window`` for others.
 
     Receives: VerdictsWanted (importer).
     Sends: Verdicts (importer), when all there is has been read, and again whenever they change.
@@ -38,8 +41,11 @@ class GoldenWatcher:
         self._topic = settings.topics.status
         self._table = VerdictTable(most)
         self._statuses = Follower(self._topic, from_first(), rng)
-        self._announcements = Follower(settings.topics.discovery, last(LOOKBACK), rng)
+        self._announcements = Follower(settings.topics.discovery, from_first(), rng)
+        self._holder = Holder(settings.golden, settings.claim_ttl_s)
         self._golden: DiscoveryMessage | None = None
+        self._instances: dict[str, None] = {}  # that had the name, the one that got it first in front
+        self._foreign: set[str] = set()  # those that told something, and are not among these
         self._problem = ""
         self._wanted: VerdictsWanted | None = None
         self._said: Verdicts | None = None
@@ -70,7 +76,7 @@ class GoldenWatcher:
     def _follow(self, message: Input) -> Iterator[Effect]:
         news, effects = self._statuses.handle(message)
         if isinstance(news, Replaced):
-            self._table.start_over()
+            self._start_over()
         elif isinstance(news, Delivered):
             self._problem = ""
             for record in news.records:
@@ -83,6 +89,14 @@ class GoldenWatcher:
             for record in heard.records:
                 self._hear(record)
         yield from effects
+        if self._foreign & self._instances.keys():  # what it told is to be read as its own
+            self._start_over()
+            self._statuses = Follower(self._topic, from_first(), self._rng)
+            yield from self._statuses.start()
+
+    def _start_over(self) -> None:
+        self._table.start_over()
+        self._foreign.clear()
 
     def _fold(self, record: Record) -> Iterator[Effect]:
         if record.header("type") not in ("PackageStatusMessage", "3") or not self._is_golden(record):
@@ -92,8 +106,13 @@ class GoldenWatcher:
         except (SchemaTooNew, Undecodable) as error:
             yield note("verdict.undecodable", "error", golden=self._name, offset=record.offset, reason=str(error))
             return
-        if status.subscriber == self._name:
-            self._table.add(status, record.offset, repeated=original_of(record) is not None)
+        if status.subscriber != self._name:
+            return
+        foreign = status.subscriber_instance not in self._instances
+        if foreign and len(self._foreign) < INSTANCES_MAX:
+            self._foreign.add(status.subscriber_instance)
+        repeated = original_of(record) is not None
+        self._table.add(status, record.offset, record.time_ns, repeated=repeated, foreign=foreign)
 
     def _hear(self, record: Record) -> None:
         if record.header("type") not in ("DiscoveryMessage", "1") or not self._is_golden(record):
@@ -102,14 +121,17 @@ class GoldenWatcher:
             said = open_record(record, DiscoveryMessage)
         except (SchemaTooNew, Undecodable):
             return  # a word about itself that is not understood decides nothing
-        refused = (
-            self._golden is not None
-            and said.state is State.STOPPED
-            and said.subscriber_instance != self._golden.subscriber_instance
-        )
-        older = self._golden is not None and original_of(record) is not None
-        if said.subscriber == self._name and not refused and not older:
-            self._golden = said
+        if said.subscriber != self._name:
+            return
+        had = self._holder.last
+        holder = self._holder.fold((record,))
+        if holder is not None:
+            self._golden = holder
+            self._instances[holder.subscriber_instance] = None
+            if len(self._instances) > INSTANCES_MAX:
+                del self._instances[next(iter(self._instances))]
+        elif had is not None:
+            self._golden = said  # it stops
 
     def _is_golden(self, record: Record) -> bool:
         """Whether the headers allow that it is the golden subscriber's; what is not need not be decoded."""
@@ -120,7 +142,8 @@ class GoldenWatcher:
         known = self._statuses.caught_up and self._announcements.caught_up
         if wanted is None or not (known or self._problem):
             return
-        verdicts = self._table.window(wanted.offset, WINDOW) if self._statuses.caught_up else ()
+        position = self._golden.offset if self._golden is not None else -1
+        verdicts = self._table.window(wanted.offset, WINDOW, position) if self._statuses.caught_up else ()
         said = Verdicts(offset=wanted.offset, verdicts=verdicts, golden=self._golden, problem=self._problem)
         if said != self._said:
             self._said = said

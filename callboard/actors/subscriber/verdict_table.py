@@ -1,16 +1,21 @@
 """What the golden subscriber told of packages: bounded, and the last word on each holds."""
 
 from bisect import bisect_left, insort
+from itertools import islice
 from typing import NamedTuple
 
 from callboard.messages.distribution import PackageStatusMessage
 
 
 class Told(NamedTuple):
-    """A verdict, and the offset of the status topic that it was read at."""
+    """A verdict, the offset of the status topic that it was read at, and when it was decided: before it was appended,
+    whatever it says. It is ``foreign`` if it is not of an instance that is known to have had the golden one's name.
+    """
 
     status: PackageStatusMessage
     at: int
+    time_ns: int = 0
+    foreign: bool = False
 
 
 class VerdictTable:
@@ -52,11 +57,20 @@ class VerdictTable:
         at, self.again_at, self.cut = self.again_at, -1, -1
         return at
 
-    def add(self, status: PackageStatusMessage, at: int, *, repeated: bool = False) -> None:
-        """Take in a verdict. Of one instance the highest sequence holds, of several the one that told last. One that
-        was repeated is older than all that is known.
+    def add(
+        self,
+        status: PackageStatusMessage,
+        at: int,
+        appended_ns: int = 0,
+        *,
+        repeated: bool = False,
+        foreign: bool = False,
+    ) -> None:
+        """Take in a verdict. Of one instance the highest sequence holds, unless a lower one was decided later: the
+        repository was set back, or the higher one is not its own. Of several the one that told last. One that was
+        repeated is older than all that is known, and a foreign one takes the place of none that is not.
         """
-        offset, told = status.offset, Told(status, at)
+        offset, told = status.offset, Told(status, at, min(status.time_ns, appended_ns), foreign)
         if offset < self.floor:
             return
         if 0 <= self.cut <= offset:
@@ -65,16 +79,19 @@ class VerdictTable:
         known = self._told.get(offset)
         if known is None:
             insort(self._offsets, offset)
-        elif repeated or _is_older(status, known.status):
+        elif foreign > known.foreign or (foreign == known.foreign and (repeated or _is_older(told, known))):
             return
         self._told[offset] = told
         if len(self._offsets) > self._most:
             self._drop(self._told.pop(self._offsets.pop()))
 
-    def window(self, offset: int, most: int) -> tuple[PackageStatusMessage, ...]:
-        """The first so many verdicts on packages from ``offset`` on, by ascending offset."""
+    def window(self, offset: int, most: int, position: int) -> tuple[PackageStatusMessage, ...]:
+        """The first so many verdicts on packages from ``offset`` on, by ascending offset. Those that are foreign count
+        up to ``position``, where the golden subscriber is: it says nothing any more of what it began behind.
+        """
         start = bisect_left(self._offsets, offset)
-        return tuple(self._told[known].status for known in self._offsets[start : start + most])
+        told = (self._told[known] for known in self._offsets[start:])
+        return tuple(islice((each.status for each in told if not each.foreign or each.status.offset <= position), most))
 
     def _drop(self, told: Told) -> None:
         offset = told.status.offset
@@ -82,6 +99,6 @@ class VerdictTable:
         self.again_at = told.at if self.again_at < 0 else min(self.again_at, told.at)
 
 
-def _is_older(status: PackageStatusMessage, known: PackageStatusMessage) -> bool:
-    same = status.subscriber_instance == known.subscriber_instance
-    return same and status.sequence < known.sequence
+def _is_older(told: Told, known: Told) -> bool:
+    same = told.status.subscriber_instance == known.status.subscriber_instance
+    return same and told.status.sequence < known.status.sequence and told.time_ns <= known.time_ns

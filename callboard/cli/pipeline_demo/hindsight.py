@@ -56,10 +56,10 @@ def _queues(run: Run, past: Past) -> Iterator[list[str]]:
     """What is not as the board showed it, of each moment. The log is read once."""
     with run.reading() as (topics, _):
         tables = {name: topics.kept(name) for name in ("discovery", "status", "package")}
-        log_id = topics.extent("package").log_id
+        extent = topics.extent("package")
         for seen in past.seen:
             then = {name: table.where(f"offset < {getattr(seen, name)}") for name, table in tables.items()}
-            standing = standings(then["discovery"], then["status"], log_id)
+            standing = standings(then["discovery"], then["status"], extent)
             rows = queue_states(then["package"], standing).collect()
             found = {row["subscriber"]: (row["position"], row["size"], row["length"]) for row in rows}
             yield [

@@ -99,10 +99,10 @@ def test_the_queues_of_twenty_moments_are_those_that_the_board_showed(run, sqlit
     assert any(row[1] for _, board in seen for row in board.values()), "all queues were always empty"
     with run.reading() as (topics, _):
         tables = {name: topics.kept(name) for name in ("discovery", "status", "package")}
-        log_id = topics.extent("package").log_id
+        extent = topics.extent("package")
         for moment, board in seen:
             then = {name: table.where(f"offset < {getattr(moment, name)}") for name, table in tables.items()}
-            standing = standings(then["discovery"], then["status"], log_id)
+            standing = standings(then["discovery"], then["status"], extent)
             assert figures(queue_states(then["package"], standing).collect()) == board, f"seed {SEED}, {moment}"
     moment, board = seen[MOMENTS // 2]
     queues, _, report = queue_at(run, moment)

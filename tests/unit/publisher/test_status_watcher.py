@@ -33,6 +33,10 @@ def status(
     )  # fmt: skip
 
 
+PACKAGES_END = 1_000_000
+"""Statuses are of packages below it; only the oldest of these is ever read."""
+
+
 class Board:
     """A watcher, and the topics that it reads; the record with the number n was written n hours after the epoch.
 
@@ -60,7 +64,7 @@ class Board:
 
     def serve(self) -> None:
         while effects := [each for each in self.driver.open if isinstance(each, FindBounds) or not self.waits(each)]:
-            (effect,) = effects
+            effect, *_ = effects
             self.driver.open.remove(effect)
             self.driver.feed(Done(effect, self.result(effect)))
 
@@ -70,7 +74,9 @@ class Board:
 
     def result(self, effect: object) -> TopicBounds | LogRead:
         if isinstance(effect, FindBounds):
-            return TopicBounds(self.log_id, self.first[effect.topic], len(self.topics[effect.topic]))
+            records, first = self.topics[effect.topic], self.first[effect.topic]
+            end = PACKAGES_END if effect.topic == "p" and len(records) > first else len(records)
+            return TopicBounds(self.log_id, first, end)
         assert isinstance(effect, ReadLog)
         self.read.append(effect)
         found = tuple(self.topics[effect.topic][effect.start :][: effect.max_records])

@@ -45,15 +45,16 @@ def said(state: State = State.IDLE, subscriber: str = GOLDEN, instance: str = "g
 
 def record(event: Event, at: int) -> Record:
     producer = f"{event.subscriber}/{event.subscriber_instance}"  # type: ignore[attr-defined]
-    return new_record(event, record_id=str(at), time_ns=1, producer=producer).at(at, 0)
+    return new_record(event, record_id=str(at), time_ns=1, producer=producer).at(at, at)
 
 
 class Watching(DecisionDriver):
     """A watcher, and the two topics that it reads."""
 
-    def __init__(self, *statuses: Event, most: int = 100, announcements: tuple[Event, ...] = ()) -> None:
+    def __init__(self, *statuses: Event, most: int = 100, announcements: tuple[Event, ...] | None = None) -> None:
         super().__init__(GoldenWatcher(settings(golden=GOLDEN), Random(1), most))
-        self.statuses, self.announcements = list(statuses), list(announcements)
+        self.statuses = list(statuses)
+        self.announcements = [said()] if announcements is None else list(announcements)
 
     def want(self, offset: int) -> Verdicts:
         """Ask for verdicts from there on; what is answered once both topics are read."""
@@ -111,7 +112,9 @@ def test_of_several_verdicts_the_one_with_the_highest_sequence_holds_in_whatever
 
 
 def test_a_golden_subscriber_that_began_anew_has_the_last_word() -> None:
-    it = Watching(told(4, 90, Status.IMPORTED), told(4, 1, Status.REMOVED_FAILED, instance="new"))
+    announcements = (said(), said(State.STOPPED), said(instance="new"))
+    statuses = (told(4, 90, Status.IMPORTED), told(4, 1, Status.REMOVED_FAILED, instance="new"))
+    it = Watching(*statuses, announcements=announcements)
     assert [status.status for status in it.want(4).verdicts] == [Status.REMOVED_FAILED]
 
 
