@@ -42,11 +42,12 @@ def standings(discovery: DataFrame, status: DataFrame, extent: Extent) -> DataFr
     """One row a subscriber: instance, state, position (-1 for none), follows, editable, imported.
 
     The position is the highest that the holder of the name announced or reported as this instance: a subscriber that
-    was seeded anew may be behind the one before it. What was said of another log than that of the packages, or of more than
-    it has, does not count.
+    was seeded anew may be behind the one before it. What was said of another log than that of the packages, or of
+    more than it has, does not count.
     """
     words, held = announcements(discovery), holders(discovery)
-    announced = words.where((sql.col("log_id") == extent.log_id) & (sql.col("position") < extent.end)).groupBy("subscriber", "instance")
+    here = (sql.col("log_id") == extent.log_id) & (sql.col("position") < extent.end)
+    announced = words.where(here).groupBy("subscriber", "instance")
     reported = real(status, extent.end).where("status is not null").groupBy(
         sql.col("status.subscriber").alias("subscriber"), sql.col("status.subscriber_instance").alias("instance")
     )

@@ -20,8 +20,8 @@ class Tellers:
     do not know to be on the log. The original's tellers do not count: all that they tell is new.
 
     One whose repository was restored from a back-up goes on at a lower number; what it tells then was decided after
-    everything that it has told before, by its own clock. Nothing was decided after it was appended, and nobody leaps: a record
-    that says so does not silence the teller for ever.
+    everything that it has told before, by its own clock. Nothing was decided after it was appended, and nobody leaps: a
+    record that says so does not silence the teller for ever.
     """
 
     def __init__(self) -> None:
@@ -36,7 +36,8 @@ class Tellers:
             return True
         if sequence <= newest:
             return False
-        self._newest[teller] = sequence, max(min(_number(headers.get("time_ns", "")), appended_ns + AHEAD_NS), newest_ns)
+        told_ns = min(_number(headers.get("time_ns", "")), appended_ns + AHEAD_NS)
+        self._newest[teller] = sequence, max(told_ns, newest_ns)
         if len(self._newest) > TELLERS_MAX:
             del self._newest[next(iter(self._newest))]
         return True

@@ -136,5 +136,5 @@ class TopicFold(ABC):
 
 def _until(records: Sequence[Record], now_ns: int) -> list[int]:
     """For each of these records when it was appended at the latest, by those that follow."""
-    later = accumulate((record.time_ns for record in reversed(records[1:])), min, initial=now_ns)
-    return list(later)[::-1]
+    times_ns = [now_ns, *(record.time_ns for record in reversed(records))][: len(records)]  # of what follows each
+    return list(accumulate(times_ns, min))[::-1]

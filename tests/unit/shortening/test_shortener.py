@@ -5,6 +5,7 @@ from collections.abc import AsyncIterator, Awaitable, Callable
 from contextlib import asynccontextmanager
 from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -13,7 +14,7 @@ from callboard.actors.shortening.limits import ShorteningLimits
 from callboard.actors.shortening.roll_call import RollCall
 from callboard.actors.shortening.shortener import Shortener
 from callboard.app.explaining import statuses_of
-from callboard.backends.log import Log, Retention
+from callboard.backends.log import Bounds, Log, Retention
 from callboard.backends.logs.memory import MemoryLog
 from callboard.backends.logs.sqlite import SqliteLog
 from callboard.errors import LogUnavailable
@@ -362,6 +363,25 @@ def test_of_an_announcement_that_only_a_newer_version_can_read_nothing_is_remove
         assert len(await board.records(TOPICS.discovery)) == 101
 
     on_board(scenario)
+
+
+def test_a_topic_that_ends_with_a_gap_is_read_to_its_end() -> None:
+    class Gap(MemoryLog):
+        async def bounds(self, topic: str) -> Bounds:
+            first, end = await super().bounds(topic)
+            return Bounds(first, end + 3)
+
+        async def read(self, topic: str, start: int, *limits: Any, **wait: Any) -> list[Record]:
+            return [] if start == (await super().bounds(topic)).end else await super().read(topic, start, *limits, **wait)
+
+    async def run() -> None:
+        board = Board()
+        board.log = Gap(clock=lambda: board.now_ns)
+        await board.log.ensure(TOPICS.discovery)
+        await board.announce("edge", 3)
+        assert list(await board.members()) == ["edge"]
+
+    asyncio.run(run())
 
 
 def test_a_record_that_is_repeated_twice_still_says_where_it_was_first() -> None:
