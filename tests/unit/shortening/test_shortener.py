@@ -372,7 +372,8 @@ def test_a_topic_that_ends_with_a_gap_is_read_to_its_end() -> None:
             return Bounds(first, end + 3)
 
         async def read(self, topic: str, start: int, *limits: Any, **wait: Any) -> list[Record]:
-            return [] if start == (await super().bounds(topic)).end else await super().read(topic, start, *limits, **wait)
+            at_end = start == (await super().bounds(topic)).end
+            return [] if at_end else await super().read(topic, start, *limits, **wait)
 
     async def run() -> None:
         board = Board()
