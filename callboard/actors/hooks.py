@@ -1,7 +1,7 @@
 """What a service may have called around an import, as data."""
 
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from enum import StrEnum
 from typing import Protocol
 
@@ -39,7 +39,7 @@ class HookCall:
     publisher: str
     offset: int
     subscriber: str
-    into: str
+    into: str = field(repr=False)
     metadata: Pairs
     attempt: int
     changes: Changes = NO_CHANGES

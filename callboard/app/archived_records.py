@@ -3,6 +3,7 @@
 from collections.abc import AsyncIterator
 from pathlib import Path
 
+from callboard.backends.address import shown
 from callboard.backends.log import Log
 from callboard.content.collection import Archived
 from callboard.errors import ArchiveDamaged, ArchiveHole, LogReplaced
@@ -28,14 +29,14 @@ def archived_records(place: str, base: Path, log: Log, package: str) -> Archived
             if found is None:
                 if topic == package:
                     raise ArchiveDamaged(
-                        f"the archive {place} has nothing of topic {topic!r}, so that it cannot be told what it needs; "
-                        "run `callboard archive run`, or correct archive.place"
+                        f"the archive {shown(place)} has nothing of topic {topic!r}, so that it cannot be told what it "
+                        "needs; run `callboard archive run`, or correct archive.place"
                     )
                 return  # nobody ever reported anything
             if found.tip.log_id != await log.identity(topic):
                 raise LogReplaced(
-                    f"the archive {place} is not that of topic {topic!r}; run `callboard archive run`, or correct "
-                    "archive.place"
+                    f"the archive {shown(place)} is not that of topic {topic!r}; run `callboard archive run`, or "
+                    "correct archive.place"
                 )
             if found.holes or found.next < stop:
                 hole = (found.holes[0].first, found.holes[0].next) if found.holes else (found.next, stop)

@@ -14,6 +14,7 @@ from pathlib import Path
 from typing import Any
 
 from callboard.actors.hooks import NO_CHANGES, Concerned, Hook, HookCall, HookFunction, HookSettings
+from callboard.backends.echo import harmless, masked
 from callboard.content.changes import Changes
 from callboard.errors import ConfigError, HookFailed
 
@@ -79,7 +80,11 @@ class HookRunner:
                 raise
             if timeout.expired():
                 raise HookFailed(f"{title} did not end within {self._settings.timeout_s:g} s") from error
-            raise HookFailed(f"{title}: {type(error).__name__}: {error}") from error
+            raise self._failed(title, error) from harmless(error, self._into)
+
+    def _failed(self, title: str, error: BaseException) -> HookFailed:
+        """The hook was told the repository, and its error goes on the log."""
+        return HookFailed(f"{title}: {type(error).__name__}: {masked(error, self._into)}")
 
     async def _run(self, function: HookFunction, told: HookCall, title: str) -> None:
         if inspect.iscoroutinefunction(function):
@@ -116,7 +121,7 @@ class HookRunner:
         if isinstance(error, Exception):
             raise error
         if error is not None:  # such as KeyboardInterrupt, which would end the event loop
-            raise HookFailed(f"{title}: {type(error).__name__}: {error}") from error
+            raise self._failed(title, error) from harmless(error, self._into)
         return result
 
 

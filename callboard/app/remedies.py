@@ -4,6 +4,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from shlex import quote
 
 from callboard.app.views import PublisherStatus, Remedy, SubscriberStatus, Trouble
+from callboard.backends.address import HIDDEN
 
 STARTING_S = 60.0
 """A subscriber opens its repository and claims its name in seconds."""
@@ -195,7 +196,8 @@ def _head(row: SubscriberStatus) -> str:
 
 def _run(row: SubscriberStatus) -> str:
     """Runs it as it was last heard of: one without its ``--follow`` would import what is not meant for it."""
-    words = [quote(row.name), "--into", quote(row.repository) if row.repository else "PLACE"]
+    is_url = "://" in row.repository or HIDDEN in row.repository  # which is not shown in full
+    words = [quote(row.name), "--into", "PLACE" if is_url or not row.repository else quote(row.repository)]
     named = (("follow", row.follows), ("include", row.include), ("exclude", row.exclude))
     words += [f"--{flag} {quote(value)}" for flag, values in named for value in values]
     words += ["--editable"] if row.editable else []

@@ -10,8 +10,8 @@ from pathlib import Path
 
 from callboard.actors.effects import TopicBounds
 from callboard.actors.subscriber import bookkeeping, position
+from callboard.backends.address import shown
 from callboard.backends.log import Log
-from callboard.backends.passwords import without_password
 from callboard.backends.repositories import open_repository
 from callboard.backends.repository import Operation, Put, Repository
 from callboard.content.package import open_package
@@ -57,7 +57,7 @@ async def seed_from_repository(log: Log, topic: str, name: str, into: str, origi
         await _check_position(log, topic, ledger)
         entries = await asyncio.to_thread(lambda: list(source.entries("/", deep=True)))
         await _fill(into, base, map(Put, entries), name, ledger)
-        return Seeded(name, without_password(into), ledger.subscriber, ledger.offset)
+        return Seeded(name, shown(into), ledger.subscriber, ledger.offset)
 
 
 async def seed_from_snapshot(log: Log, topic: str, name: str, into: str, snapshot: Path, base: Path) -> Seeded:
@@ -69,7 +69,7 @@ async def seed_from_snapshot(log: Log, topic: str, name: str, into: str, snapsho
         await _check_position(log, topic, ledger)
         content = await asyncio.to_thread(open_package, package)
         await _fill(into, base, content.operations({}), name, ledger)
-        return Seeded(name, without_password(into), ledger.subscriber, ledger.offset)
+        return Seeded(name, shown(into), ledger.subscriber, ledger.offset)
 
 
 @asynccontextmanager
@@ -99,7 +99,7 @@ async def _fill(into: str, base: Path, operations: Iterable[Operation], name: st
     """Content and ledger in one transaction: it is seeded, or empty. Only an empty repository is taken."""
     async with held(into, base) as (repository, stored):
         if stored:
-            raise RequestRefused(f"{without_password(into)} is a subscriber's already; choose a new repository")
+            raise RequestRefused(f"{shown(into)} is a subscriber's already; choose a new repository")
         adopted = bookkeeping.cloned(ledger, name, secrets.token_hex(16))
         await repository.apply(operations, codec.encode(adopted))
 
@@ -110,11 +110,11 @@ def ledger_of(where: str, stored: bytes) -> Ledger:
         ledger = codec.decode(Ledger, stored) if stored else None
     except Undecodable as error:
         raise RepositoryUnavailable(
-            f"the ledger of {without_password(where)} is none that this version can read; upgrade it"
+            f"the ledger of {shown(where)} is none that this version can read; upgrade it"
         ) from error
     if ledger is None or not ledger.positioned:
         raise RequestRefused(
-            f"no subscriber ever imported into {without_password(where)}, so it has no position; choose another origin"
+            f"no subscriber ever imported into {shown(where)}, so it has no position; choose another origin"
         )
     return ledger
 

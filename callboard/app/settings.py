@@ -21,15 +21,15 @@ class BoardSettings:
     With a ``signing_key`` what is appended is signed; with ``trusted_keys`` only what one of them has signed counts.
     """
 
-    log: str
-    blobs: str = ""
+    log: str = field(repr=False)
+    blobs: str = field(default="", repr=False)
     base: Path = field(default_factory=Path.cwd)
     prefix: str = PREFIX
     exclude: tuple[str, ...] = EXCLUDED
     blob_grace_s: float = 0.0
     publishing: Publishing = field(default_factory=Publishing)
-    archive: str = ""
-    blobs_for: str = ""
+    archive: str = field(default="", repr=False)
+    blobs_for: str = field(default="", repr=False)
     include: tuple[str, ...] = ()
     signing_key: SigningKey | None = None
     trusted_keys: tuple[SigningKey, ...] = ()

@@ -4,7 +4,7 @@ import os
 from pathlib import Path
 
 from callboard.app.settings import BoardSettings
-from callboard.backends.passwords import without_password
+from callboard.backends.address import shown
 from callboard.errors import ConfigError, RequestRefused
 
 SQLITE = "sqlite:///"
@@ -48,7 +48,7 @@ class Territory:
         for what, path in (*self._own, *(("the source", path) for path in self._sources), *others):
             if relation := _relation(target, path):
                 raise ConfigError(
-                    f"a subscriber cannot import into {without_password(into)}: it {relation} {what} {path}, and an "
+                    f"a subscriber cannot import into {shown(into)}: it {relation} {what} {path}, and an "
                     "import removes what is in its way; choose a folder of its own"
                 )
         self._targets.add(target)

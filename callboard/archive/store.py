@@ -4,6 +4,7 @@ from collections.abc import AsyncIterator
 from pathlib import Path
 from typing import NamedTuple, Protocol
 
+from callboard.backends.address import demand_path, shown
 from callboard.errors import ConfigError
 
 
@@ -73,7 +74,7 @@ def open_archive(place: str, base: Path) -> ArchiveStore:
 
         return S3ArchiveStore(place)
     if kind != "folder" or not path:
-        raise ConfigError(f"{place!r} is no place for an archive; write a folder, or s3://BUCKET/PREFIX")
+        raise ConfigError(f"{shown(place)!r} is no place for an archive; write a folder, or s3://BUCKET/PREFIX")
     from callboard.archive.folder_store import FolderArchiveStore
 
-    return FolderArchiveStore(base / path)
+    return FolderArchiveStore(base / demand_path(path))

@@ -3,6 +3,7 @@
 from collections.abc import Callable
 from pathlib import Path
 
+from callboard.backends.address import demand_path, shown
 from callboard.backends.log import Log
 from callboard.backends.offered import LOGS, offered
 from callboard.errors import ConfigError
@@ -27,7 +28,7 @@ def open_log(url: str, base: Path) -> Log:
     """
     scheme, colon, _ = url.partition(":")
     if not colon:
-        raise ConfigError(f"{url!r} is not the URL of a log; write for instance sqlite:///./board.db")
+        raise ConfigError(f"{shown(url)!r} is not the URL of a log; write for instance sqlite:///./board.db")
     if scheme in _OPENERS:
         return _OPENERS[scheme](url, base)
     others = offered(LOGS)
@@ -35,12 +36,12 @@ def open_log(url: str, base: Path) -> Log:
         opener: Opener = others[scheme].load()
         return opener(url, base)
     known = ", ".join(sorted({*_OPENERS, *others}))
-    raise ConfigError(f"no log is known for {scheme!r}; use one of {known}")
+    raise ConfigError(f"no log is known for {shown(url)!r}; use one of {known}")
 
 
 def _open_memory(url: str, _: Path) -> Log:
     if url not in ("memory:", "memory://"):
-        raise ConfigError(f"{url!r} says more than a log in memory can take; write memory:")
+        raise ConfigError(f"{shown(url)!r} says more than a log in memory can take; write memory:")
     from callboard.backends.logs.memory import MemoryLog
 
     return MemoryLog()
@@ -50,12 +51,12 @@ def _open_sqlite(url: str, base: Path) -> Log:
     prefix, path = "sqlite:///", url[len("sqlite:///") :]
     if not url.startswith(prefix) or not path:
         raise ConfigError(
-            f"{url!r} names no folder; write sqlite:///./board.db, "
+            f"{shown(url)!r} names no folder; write sqlite:///./board.db, "
             "or sqlite:////var/lib/board.db for an absolute path"
         )
     from callboard.backends.logs.sqlite import SqliteLog
 
-    return SqliteLog(base / path)
+    return SqliteLog(base / demand_path(path))
 
 
 def _open_postgres(url: str, _: Path) -> Log:

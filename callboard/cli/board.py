@@ -10,7 +10,7 @@ from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar
 
-from callboard.backends.passwords import without_password
+from callboard.backends.address import shown
 from callboard.cli.logs import configure_logging, log_quietly
 from callboard.cli.options import BoardOptions
 from callboard.errors import ConfigError, TopicMissing
@@ -133,8 +133,8 @@ def no_log(config: "Config", *, may_create: bool = False) -> ConfigError:
 
 
 def place(where: str) -> str:
-    """A log, repository or folder for people: a path from here if it is below, a URL without its password."""
-    path = where.removeprefix("sqlite:///")
+    """A log, repository or folder for people: a path from here if it is below, a URL as far as it may be shown."""
+    path = shown(where).removeprefix("sqlite:///")
     if not path.startswith("/"):
-        return without_password(path)
+        return path
     return f"./{Path(path).relative_to(Path.cwd())}" if Path(path).is_relative_to(Path.cwd()) else os.fspath(path)

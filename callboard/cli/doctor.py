@@ -14,8 +14,8 @@ import typer
 from callboard.app.checkup import Checkup, examine_backends
 from callboard.app.fleet_checkup import TOPICS, TopicView, examine_fleet, examine_topics
 from callboard.app.ignored import examine_ignored, look
+from callboard.backends.address import shown
 from callboard.backends.examination import Finding, Level, problem_of
-from callboard.backends.passwords import without_password
 from callboard.cli.board import board_settings, open_board, place
 from callboard.cli.exit_codes import FOUND
 from callboard.cli.logs import log_quietly
@@ -27,6 +27,8 @@ from callboard.errors import CallboardError
 if TYPE_CHECKING:
     from callboard.config import Config
 
+PLACES = ("log", "blobs", "into", "place", "source", "archive_tip")
+"""The settings that are addresses or paths."""
 STYLES = {Level.OK: "green", Level.ADVICE: "yellow", Level.PROBLEM: "bold red"}
 
 
@@ -67,7 +69,7 @@ async def examine(loaded: Loaded) -> Report:
     """Look at everything; writes nothing."""
     config = loaded.config
     settings = [
-        {"key": ".".join(key), "value": without_password(value) if isinstance(value, str) else value, "origin": origin}
+        {"key": ".".join(key), "value": shown(value) if key[-1] in PLACES else value, "origin": origin}
         for key, value, origin in loaded.origins()
     ]
     report = Report(settings, versions(), place(config.log))

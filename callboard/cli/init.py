@@ -2,12 +2,14 @@
 
 import asyncio
 import json
+import os
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
 from pydantic import BaseModel
 
+from callboard.backends.address import is_shown_in_full
 from callboard.backends.registry import open_log
 from callboard.cli.board import open_board, place
 from callboard.cli.options import BoardOptions
@@ -46,16 +48,20 @@ def init(options: BoardOptions) -> None:
         # Only what was said with a flag is written as a setting; it must be good, so it is loaded first.
         loaded = BoardOptions(None, options.log, options.blobs).load()
         asyncio.run(_create_log(loaded))
-        _write(path, template({key: value for key, value in (("log", options.log), ("blobs", options.blobs)) if value}))
+        chosen = {key: value for key, value in (("log", options.log), ("blobs", options.blobs)) if value}
+        _write(path, template(chosen), secret=not all(map(is_shown_in_full, chosen.values())))
         show(f"wrote {path}, and created the log {place(loaded.config.log)}")
     show("next:  callboard publish ./site                        # ship a folder")
     show("       callboard run subscriber edge-1 --into ./out    # import it, and whatever comes")
     show("       callboard status                                # who has what")
 
 
-def _write(path: Path, text: str) -> None:
+def _write(path: Path, text: str, *, secret: bool) -> None:
+    """Write a file that only its user may change, nor read if there may be a password in it."""
     try:
-        path.write_text(text, encoding="utf-8")
+        descriptor = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, 0o600 if secret else 0o644)
+        with open(descriptor, "w", encoding="utf-8") as file:  # noqa: PTH123 - of a descriptor
+            file.write(text)
     except OSError as error:
         raise ConfigError(f"{path} cannot be written: {error.strerror}; choose another folder") from error
 

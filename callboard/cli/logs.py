@@ -47,8 +47,10 @@ def configure_logging(level: str = "info", form: str = "auto") -> None:
     if form == "pretty" or (form == "auto" and terminal):
         colours = terminal and not os.environ.get("NO_COLOR")
         processors += [structlog.processors.format_exc_info, _escape, structlog.dev.ConsoleRenderer(colors=colours)]
-    else:
-        processors += [structlog.processors.dict_tracebacks, structlog.processors.JSONRenderer()]
+    else:  # the values of variables, which structlog would add, may be passwords
+        plain = structlog.tracebacks.ExceptionDictTransformer(show_locals=False)
+        tracebacks = structlog.processors.ExceptionRenderer(plain)
+        processors += [tracebacks, structlog.processors.JSONRenderer()]
     structlog.configure(
         processors=processors,
         wrapper_class=structlog.make_filtering_bound_logger(logging.getLevelNamesMapping()[level.upper()]),

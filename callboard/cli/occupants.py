@@ -4,7 +4,7 @@ import asyncio
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from callboard.backends.passwords import without_password
+from callboard.backends.address import shown
 from callboard.backends.repositories import open_repository
 from callboard.backends.repository import EntryKind, Source
 from callboard.cli.clear import confirm
@@ -46,8 +46,8 @@ async def confirm_replacement(into: str, base: Path, *, yes: bool) -> bool:
     finally:
         await repository.close()
     if not yes:
-        confirm(f"{without_password(into)} holds {found}. Remove all of it?")
-    say(f"removing what {without_password(into)} holds: {found}")
+        confirm(f"{shown(into)} holds {found}. Remove all of it?")
+    say(f"removing what {shown(into)} holds: {found}")
     return True
 
 

@@ -3,7 +3,7 @@
 import inspect
 import os
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, Concatenate, ParamSpec
 
@@ -28,8 +28,8 @@ class BoardOptions:
     """What was said with the options of every command."""
 
     config: Path | None = None
-    log: str | None = None
-    blobs: str | None = None
+    log: str | None = field(default=None, repr=False)
+    blobs: str | None = field(default=None, repr=False)
     verbose: bool = False
 
     def load(self, *flags: "Value") -> "Loaded":

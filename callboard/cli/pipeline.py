@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Annotated, Any, TypeVar
 
 import typer
 
-from callboard.backends.passwords import without_password
+from callboard.backends.address import shown
 from callboard.cli.moments import moment_ns
 from callboard.cli.options import BoardOptions, Json, Limit
 from callboard.cli.output import age, count, show, show_json, show_table, size
@@ -111,7 +111,7 @@ def source_options(options: BoardOptions, archive: str) -> dict[str, str]:
     if options.blobs is not None:
         os.environ["CALLBOARD_BLOBS"] = loaded.config.blobs  # likewise
     if loaded.config.log.startswith("sqlite:") and not Path(loaded.config.log.removeprefix("sqlite:///")).exists():
-        raise ConfigError(f"there is no log at {without_password(loaded.config.log)}; publish something first")
+        raise ConfigError(f"there is no log at {shown(loaded.config.log)}; publish something first")
     source = {"board": str(loaded.file.absolute()) if loaded.file else ""}
     return source | ({"archive": archive if "://" in archive else str(Path(archive).absolute())} if archive else {})
 

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from callboard.backends.address import shown
 from callboard.cli.options import BoardOptions, Json
 from callboard.cli.pipeline import CURRENT, Archive, Out, Partitions, run_job, show_report, source_options
 from callboard.errors import ConfigError
@@ -59,7 +60,7 @@ def _publication(tables: Path, postgres: str, delta: str) -> "Callable[[Run, Rep
     """What puts the tables elsewhere as well. Raises ``ConfigError`` now for what could not work in some minutes."""
     url = os.environ.get(postgres, "")
     if postgres and not url:
-        raise ConfigError(f"the variable {postgres} is not set; let it have the URL of a database: postgresql://...")
+        raise ConfigError(f"variable {shown(postgres)} is not set; let it have the URL of a database: postgresql://...")
     if delta:
         from callboard.pipeline import delta_tables
 

@@ -47,7 +47,7 @@ def _code() -> int:
     except OutputLost:
         raise
     except Exception:  # noqa: BLE001 - the one place where everything else ends
-        say(*traceback.format_exc().splitlines())
+        say(*_without_passwords(traceback.format_exc()).splitlines())
         say("this is a bug in callboard; please report it with the lines above")
         return exit_codes.BUG
     return code or exit_codes.OK
@@ -57,5 +57,15 @@ def _misused(error: Any) -> int:
     """Say how the command is used, in Typer's words, which repeat what was typed."""
     told = io.StringIO()
     error.show(file=told)
-    say(*told.getvalue().splitlines())
+    say(*_without_passwords(told.getvalue()).splitlines())
     return int(error.exit_code)
+
+
+def _without_passwords(text: str) -> str:
+    """The text without what it repeats of the addresses in the arguments and the environment."""
+    from callboard.backends.address import is_shown_in_full
+    from callboard.backends.echo import masked
+
+    given = [word.partition("=")[2] if word.startswith("--") else word for word in sys.argv[1:]]
+    given += [value for name, value in os.environ.items() if name.startswith("CALLBOARD_")]
+    return masked(text, *(each for each in given if not is_shown_in_full(each)))

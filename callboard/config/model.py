@@ -81,7 +81,7 @@ Start = Annotated[Literal["earliest", "latest"] | int, BeforeValidator(_start)]
 class Section(BaseModel):
     """Settings that belong together; frozen, and nothing but what is named here."""
 
-    model_config = ConfigDict(extra="forbid", frozen=True, allow_inf_nan=False)
+    model_config = ConfigDict(extra="forbid", frozen=True, allow_inf_nan=False, hide_input_in_errors=True)
 
 
 class PublisherSection(Section):
@@ -131,7 +131,9 @@ class SubscriberSection(Section):
     """What imports content. ``[subscribers.NAME]`` has the same keys, for one subscriber alone."""
 
     into: str = Field(
-        default="", description="where content goes: a folder, sqlite:FILE, or postgresql://...?repository=NAME"
+        default="",
+        repr=False,
+        description="where content goes: a folder, sqlite:FILE, or postgresql://...?repository=NAME",
     )
     follows: Names = Field(default=(), description="publishers whose packages are imported; none named means all")
     expect: bool = Field(
@@ -243,7 +245,7 @@ class JanitorSection(Section):
 class ArchiveSection(Section):
     """Where `callboard archive` keeps what the log will not keep for ever."""
 
-    place: str = Field(default="", description="a folder, or s3://BUCKET/PREFIX")
+    place: str = Field(default="", repr=False, description="a folder, or s3://BUCKET/PREFIX")
 
 
 class LoggingSection(Section):
@@ -262,10 +264,12 @@ class Config(Section):
 
     log: str = Field(
         default=LOG,
+        repr=False,
         description="the log: sqlite:///FOLDER (a fourth slash begins an absolute path), postgresql:// or kafka://",
     )
     blobs: str = Field(
         default="",
+        repr=False,
         description="where large content goes: a folder, or s3://BUCKET; none is a folder in a SQLite log's",
     )
     prefix: str = Field(default=PREFIX, description="what the names of the log's topics begin with")

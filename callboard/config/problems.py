@@ -6,6 +6,8 @@ from typing import Any
 from pydantic import BaseModel, ValidationError
 from pydantic_core import ErrorDetails
 
+from callboard.backends.address import HIDDEN, is_shown_in_full
+from callboard.backends.echo import masked, quoted
 from callboard.config.model import Config, SourcesSection
 from callboard.config.sources import Key, Value
 from callboard.door.names import suggestion
@@ -57,10 +59,10 @@ def _sentence(problem: ErrorDetails, given: Mapping[Key, Value]) -> str:
         return _origin(value or _inside(key, given)) + _unknown(key)
     reason = _reason(problem)
     if value is not None:
-        return f"{value.origin}: {'.'.join(value.key)} is {_shown(value.value)}, but {reason}"
+        return f"{value.origin}: {_named(value.key)} is {_shown(value.value)}, but {reason}"
     # About several settings of a section: told of the first of them that was set.
     blamed = (value for value in given.values() if value.key[:-1] in (key, inherited) and value.key[-1] in reason)
-    return f"{_origin(next(blamed, None))}[{'.'.join(inherited)}] {reason}"
+    return f"{_origin(next(blamed, None))}[{_named(inherited)}] {reason}"
 
 
 def _inside(section: Key, given: Mapping[Key, Value]) -> Value | None:
@@ -78,7 +80,7 @@ def _reason(problem: ErrorDetails) -> str:
     if kind in WORDS:
         return WORDS[kind].format_map(limits)
     if kind == "value_error":
-        return str(limits["error"])
+        return masked(limits["error"])
     text = problem["msg"].replace("Input should be", "should be")
     return text.partition(", unable to parse")[0].partition(", got ")[0]
 
@@ -86,12 +88,19 @@ def _reason(problem: ErrorDetails) -> str:
 def _unknown(key: Key) -> str:
     if key[-1] in RENAMED:
         return f"{key[-1]} is not there any more; {RENAMED[key[-1]]}"
-    section, known = ".".join(key[:-1]), known_keys(key[:-1])
+    section, known = _named(key[:-1]), known_keys(key[:-1])
     where = f"in [{section}]" if section else "at the top level"
     close = suggestion(key[-1], known)
     fix = f"did you mean {close}?" if close else f"known here: {', '.join(known)}"
-    return f"unknown key {key[-1]!r} {where}; {fix}"
+    return f"unknown key {quoted(key[-1])} {where}; {fix}"
+
+
+def _named(key: Key) -> str:
+    """The key, in which a URL may have been written by mistake."""
+    return ".".join(name if is_shown_in_full(name) else HIDDEN for name in key)
 
 
 def _shown(value: Any) -> str:
-    return repr(value) if len(repr(value)) <= 60 else f"{value!r:.57}..."
+    if isinstance(value, list | dict):  # which may have a URL in any of its parts
+        return "a list" if isinstance(value, list) else "a section"
+    return quoted(value)

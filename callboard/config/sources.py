@@ -6,6 +6,8 @@ from collections.abc import Iterable, Iterator, Mapping
 from pathlib import Path
 from typing import Any, NamedTuple
 
+from callboard.backends.address import is_mistaken
+from callboard.backends.echo import quoted
 from callboard.door.names import suggestion
 from callboard.errors import ConfigError
 
@@ -30,11 +32,14 @@ _LINE = re.compile(r"\s*(?:(\[[^\[\]]+\])|([\w./\"'-]+)\s*=)")
 
 
 class Value(NamedTuple):
-    """One setting as somebody wrote it, and where, in words for people."""
+    """One setting as somebody wrote it, and where, in words for people. Its ``repr`` leaves out what may be secret."""
 
     key: Key
     value: Any
     origin: str
+
+    def __repr__(self) -> str:
+        return f"Value(key={self.key!r}, origin={self.origin!r})"
 
 
 def is_there(path: Path) -> bool:
@@ -104,7 +109,7 @@ def anchored(value: Value, base: Path) -> Value:
         case ("blobs",) | ("archive", "place") | ("subscriber", "into") | ("subscribers", _, "into"):
             return value._replace(value=_anchored_place(value.value, base))
         case ("publisher", "source") | ("retention", "archive_tip"):
-            return value._replace(value=str(base / value.value))
+            return value if is_mistaken(value.value) else value._replace(value=str(base / value.value))
         case _:
             return value
 
@@ -113,7 +118,7 @@ def demand_names(value: Value) -> None:
     """Raise ``ConfigError`` for text that can name no file and no host: with a NUL, or not of Unicode."""
     for text in (*value.key, *(value.value if isinstance(value.value, list) else [value.value])):
         if isinstance(text, str) and ("\0" in text or _is_broken(text)):
-            raise ConfigError(f"{value.origin}: {text!r:.80} holds a NUL or is not UTF-8; correct it")
+            raise ConfigError(f"{value.origin}: {quoted(text)} holds a NUL or is not UTF-8; correct it")
 
 
 def nested(values: Iterable[Value]) -> dict[str, Any]:
@@ -191,11 +196,15 @@ def _anchored_keys(keys: Any, base: Path) -> Any:
 
 def _anchored_url(url: str, base: Path) -> str:
     scheme, slashes, path = url.partition("///")
-    return f"{scheme}{slashes}{base / path}" if scheme == "sqlite:" and path else url
+    if scheme != "sqlite:" or not path or is_mistaken(path):
+        return url
+    return f"{scheme}{slashes}{base / path}"
 
 
 def _anchored_place(place: str, base: Path) -> str:
     kind, colon, path = place.partition(":")
+    if is_mistaken(place):  # left as it is, and refused where it is opened
+        return place
     if not colon or "/" in kind:
         return str(base / place)
     return f"{kind}:{base / path}" if path and kind in ("folder", "sqlite") else place

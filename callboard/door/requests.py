@@ -3,6 +3,7 @@
 from collections.abc import Mapping
 from typing import Any
 
+from callboard.backends.address import is_mistaken, is_shown_in_full
 from callboard.door.limits import (
     ID_CHARS_MAX,
     METADATA_MAX,
@@ -12,7 +13,7 @@ from callboard.door.limits import (
     TEXT_CHARS_MAX,
     TIMEOUT_S_MAX,
 )
-from callboard.door.rules import Rule, checked, flag, name, number, optional, pairs, path, place, several, text
+from callboard.door.rules import Rule, Unfit, checked, flag, name, number, optional, pairs, path, place, several, text
 from callboard.errors import RequestRefused
 
 OPTIONS: dict[str, Rule] = {
@@ -25,12 +26,29 @@ OPTIONS: dict[str, Rule] = {
 }
 """See ``RequestOptions``."""
 
+
+def folder(value: Any) -> str:
+    """The folder that is shipped."""
+    given = place(value)
+    if is_mistaken(given):
+        raise Unfit(value, "a folder; it looks like an address with a password, so begin a path with ./")
+    return given
+
+
+def source_name(value: Any) -> str:
+    """What a folder is called on the log, where everybody reads it."""
+    given: str = text(PLACE_CHARS_MAX)(value)
+    if "://" in given and not is_shown_in_full(given):
+        raise Unfit(value, "a name; a URL without user, password and options is one")
+    return given
+
+
 ARGUMENTS: dict[str, Rule] = {
-    "source": place,
+    "source": folder,
     "paths": several(path, PATHS_MAX, least=1),
     "at": path,
     "deep": flag,
-    "source_name": optional(text(PLACE_CHARS_MAX)),
+    "source_name": optional(source_name),
     "replace_root": flag,
 }
 

@@ -5,9 +5,9 @@ import os
 from collections.abc import Callable, Collection, Iterable, Mapping
 from itertools import islice
 from pathlib import Path
-from reprlib import Repr
 from typing import Any, Literal
 
+from callboard.backends.echo import quoted
 from callboard.backends.paths import PATH_BYTES_MAX, check_path
 from callboard.door.limits import NAME_CHARS_MAX, PATTERN_CHARS_MAX, PATTERNS_MAX, PLACE_CHARS_MAX
 from callboard.door.names import suggestion
@@ -18,9 +18,6 @@ Rule = Callable[[Any], Any]
 
 SHOWN_MAX = 100
 """Characters of a value in a message."""
-
-HUGE_BITS = 256
-"""A number above this is told by its size: Python writes none of more than 4300 digits."""
 
 
 class Unfit(Exception):
@@ -224,20 +221,10 @@ PATTERNS = several(pattern, PATTERNS_MAX)
 
 
 def shown(value: object) -> str:
-    """The value for people: short, and with whatever cannot be printed escaped."""
-    written = _SHORT.repr(value)
+    """The value for people: short, without passwords, and with whatever cannot be printed escaped."""
+    written = quoted(value)
     written = written if written.isprintable() else ascii(written)
     return written if len(written) <= SHOWN_MAX else f"{written[: SHOWN_MAX - 3]}..."
-
-
-class _Short(Repr):
-    def repr_int(self, value: int, level: int) -> str:
-        """As usual, unless it is huge."""
-        return super().repr_int(value, level) if value.bit_length() <= HUGE_BITS else f"{value.bit_length()} bits long"
-
-
-_SHORT = _Short()
-_SHORT.maxstring = _SHORT.maxother = 60
 
 
 def _at(where: str, rule: Rule, value: Any) -> Any:

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 
 import pyarrow.dataset as ds
 
+from callboard.backends.address import demand_path, shown
 from callboard.errors import ArchiveBusy, BlobUnavailable, ConfigError, ExtraMissing, LogReplaced
 from callboard.pipeline.reach import Reach
 
@@ -48,9 +49,9 @@ class DeltaPlace:
         """
         scheme, colon, _ = place.partition("://")
         if not colon and place:
-            return cls(str(base / place))
+            return cls(str(base / demand_path(place)))
         if scheme != "s3":
-            raise ConfigError(f"{place!r} is no place for Delta tables; write a folder, or s3://BUCKET/PREFIX")
+            raise ConfigError(f"{shown(place)!r} is no place for Delta tables; write a folder, or s3://BUCKET/PREFIX")
         from callboard.backends.blob_stores.s3.bucket import Bucket
 
         bucket = Bucket.of(place)

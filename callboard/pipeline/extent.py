@@ -6,6 +6,7 @@ from pathlib import Path
 
 from callboard.archive.reader import ArchiveReader
 from callboard.archive.topic_archive import TopicArchive
+from callboard.backends.address import shown
 from callboard.backends.log import Bounds
 from callboard.errors import ArchiveDamaged, ConfigError, LogReplaced, OffsetOutOfRange
 from callboard.pipeline.place import Place
@@ -58,8 +59,8 @@ async def _look(place: Place) -> Extent:
     found = await _archive(place, name)
     if found.tip.log_id != log_id:
         raise LogReplaced(
-            f"the archive {place.archive} is of another log than topic {name!r} ({found.tip.log_id[:8]} instead of "
-            f"{log_id[:8]}); read one of the two"
+            f"the archive {shown(place.archive)} is of another log than topic {name!r} ({found.tip.log_id[:8]} instead "
+            f"of {log_id[:8]}); read one of the two"
         )
     if bounds.first > found.next:
         raise OffsetOutOfRange(name, found.next, bounds.first, bounds.end)
@@ -78,7 +79,7 @@ async def _archive(place: Place, name: str) -> TopicArchive:
     async with ArchiveReader(place.archive, Path.cwd()) as reader:
         found = await reader.topic(name)
     if found is None:
-        raise ArchiveDamaged(f"{place.archive} has nothing of topic {name!r}; correct its name, or archive it")
+        raise ArchiveDamaged(f"{shown(place.archive)} has nothing of topic {name!r}; correct its name, or archive it")
     return found
 
 

@@ -5,6 +5,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
+from callboard.backends.address import is_shown_in_full, shown
+from callboard.backends.echo import quoted
 from callboard.backends.log import Log
 from callboard.backends.registry import open_log
 from callboard.config import load
@@ -40,13 +42,14 @@ class Place:
             archive,
             options.get("from", "both" if archive else "log"),
         )
-        if "://" in place.board or "://" in place.log_variable:
+        named = (place.board, place.log_variable)
+        if not all(map(is_shown_in_full, named)) or any("://" in each for each in named) or _holds_more(archive):
             raise ConfigError(
                 "options of a data source are shown in plans, so that they hold no URL; name a callboard.toml as the "
                 "option board, or a variable that has the URL as the option logVariable"
             )
         if place.sort not in SORTS:
-            raise ConfigError(f"the option from is {place.sort!r}; choose among {', '.join(SORTS)}")
+            raise ConfigError(f"the option from is {quoted(place.sort)}; choose among {', '.join(SORTS)}")
         if place.sort != "log" and not archive:
             raise ConfigError(f"from {place.sort} needs the option archive, the folder or bucket of the archive")
         return place
@@ -56,7 +59,7 @@ class Place:
         if self.log_variable:
             url = os.environ.get(self.log_variable, "")
             if not url:
-                raise ConfigError(f"the variable {self.log_variable} is not set; set it before the session is started")
+                raise ConfigError(f"variable {shown(self.log_variable)} is not set; set it before the session starts")
         else:
             url = load(Path(self.board) if self.board else None, os.environ).config.log
         if url.startswith("memory:"):
@@ -71,3 +74,13 @@ class Place:
         """What the topic is called on the log."""
         prefix = load(Path(self.board) if self.board else None, os.environ).config.prefix
         return str(getattr(Topics.with_prefix(prefix), self.topic))
+
+
+def _holds_more(archive: str) -> bool:
+    """Whether there is more in it than a place and the two options that a bucket has, which hold no secret."""
+    if archive.startswith("s3:"):
+        from callboard.backends.blob_stores.s3.bucket import Bucket
+
+        Bucket.of(archive)  # raises ConfigError
+        return False
+    return not is_shown_in_full(archive)

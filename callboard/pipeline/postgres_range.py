@@ -35,6 +35,5 @@ def copied(url: str, name: str, start: int, stop: int, columns: pa.Schema) -> It
             for batch in cursor.fetch_record_batch():
                 yield pa.RecordBatch.from_arrays(list(batch.columns), schema=columns)
     except adbc.OperationalError as error:
-        raise LogUnavailable(f"{server.name} cannot be read: {error}; try again") from error
-
-
+        said = server.said(error)
+        raise LogUnavailable(f"{server.name} cannot be read: {said}; try again") from server.harmless(error)

@@ -60,7 +60,8 @@ def publish(url: str, folder: Path, reach: Reach, on_table: Callable[[str], None
             )
             connection.commit()
     except adbc.OperationalError as error:
-        raise LogUnavailable(f"{server.name} cannot be used: {error}; try again") from error
+        said = server.said(error)
+        raise LogUnavailable(f"{server.name} cannot be used: {said}; try again") from server.harmless(error)
     return True
 
 

@@ -13,6 +13,7 @@ from pyspark.storagelevel import StorageLevel
 
 from callboard.archive.reader import ArchiveReader
 from callboard.archive.topic_archive import TopicArchive
+from callboard.backends.address import shown
 from callboard.errors import ArchiveDamaged, ArchiveHole, LogReplaced, Undecodable
 from callboard.messages.headers import SCHEMA_VERSION
 from callboard.pipeline.extent import look
@@ -76,8 +77,8 @@ async def _archived(place: Place, name: str) -> TopicArchive | None:
         found = await reader.topic(name)
     if found is None and place.topic == "package":
         raise ArchiveDamaged(
-            f"the archive {place.archive} has nothing of topic {name!r}, so that it cannot be told what it needs; run "
-            "`callboard archive run`, or correct its name"
+            f"the archive {shown(place.archive)} has nothing of topic {name!r}, so that it cannot be told what it "
+            "needs; run `callboard archive run`, or correct its name"
         )
     return found
 
@@ -85,7 +86,7 @@ async def _archived(place: Place, name: str) -> TopicArchive | None:
 def _checked(found: TopicArchive, place: str, log_id: str, log_first: int) -> int:
     """Where the archive begins, if it is whole."""
     if found.tip.log_id != log_id:
-        raise LogReplaced(f"the archive {place} is not that of topic {found.topic!r}; name that of this log")
+        raise LogReplaced(f"the archive {shown(place)} is not that of topic {found.topic!r}; name that of this log")
     if found.holes or found.next < log_first:
         first, stop = (found.holes[0].first, found.holes[0].next) if found.holes else (found.next, log_first)
         raise ArchiveHole(

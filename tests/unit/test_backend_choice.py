@@ -74,12 +74,12 @@ def test_what_is_said_of_a_log_that_cannot_be_used_has_no_password(log: str, tmp
 @pytest.mark.parametrize(
     ("url", "shown"),
     [
-        ("postgresql://us:hidden@db/x?sslmode=require", "postgresql://us:***@db/x?sslmode=require"),
-        ("postgresql://us:hid@den@db/x", "postgresql://us:***@db/x"),
-        ("postgresql://us:hid/den@db/x", "postgresql://us:***@db/x"),
-        ("kafka://one/?sasl_password=hidden&client_id=a", "kafka://one/?sasl_password=***&client_id=a"),
-        ("kafka://one/?sasl_username=annsasl_passwordhidden", "kafka://one/?sasl_username=annsasl_password=***"),
-        ("kafka://one/?sasl_password_env=PW", "kafka://one/?sasl_password_env=PW"),
+        ("postgresql://us:hidden@db/x?sslmode=require", "postgresql://db/x"),
+        ("postgresql://us:hid@den@db/x", "postgresql://db/x"),
+        ("postgresql://us:hid/den@db/x", "postgresql:…"),
+        ("kafka://one/?sasl_password=hidden&client_id=a", "kafka://one/"),
+        ("kafka://one/?sasl_username=annsasl_passwordhidden", "kafka://one/"),
+        ("kafka://one/?sasl_password_env=PW", "kafka://one/"),
         ("sqlite:///./password.db", "./password.db"),
     ],
 )
@@ -90,7 +90,7 @@ def test_a_place_is_shown_without_its_password(url: str, shown: str) -> None:
 @pytest.mark.parametrize("url", ["postgresql://us:hid/den@db/x", "postgresql://us:hid@den@db/"])
 def test_a_url_whose_password_was_not_encoded_is_refused_without_showing_it(url: str, tmp_path: Path) -> None:
     pytest.importorskip("asyncpg")
-    with pytest.raises(ConfigError, match=r"us:\*\*\*@") as caught:
+    with pytest.raises(ConfigError, match=r"cannot be read as|names no database") as caught:
         open_log(url, tmp_path)
     assert "hid" not in str(caught.value)
     assert "den" not in str(caught.value)

@@ -38,7 +38,7 @@ def test_a_url_names_a_bucket_and_what_it_takes_to_reach_it(url: str, bucket: Bu
         ("s3:///prefix", "names no bucket"),
         ("s3://b!", "names no bucket"),
         ("s3://bucket#fragment", "names no bucket"),
-        ("s3://bucket?endpoint=x", "endpoint is no option"),
+        ("s3://bucket?endpoint=x", "did you mean endpoint_url"),
         ("s3://bucket?region=", "has no value"),
         ("s3://bucket?endpoint_url=127.0.0.1:9000", "https:// or http://"),
     ],

@@ -6,7 +6,7 @@ from typing import Literal
 from callboard.actors.backoff import Backoff
 from callboard.actors.hooks import HookSettings
 from callboard.actors.shortening.limits import ShorteningLimits
-from callboard.backends.passwords import without_password
+from callboard.backends.address import shown
 from callboard.content.target import OnOccupied
 from callboard.messages.topics import Topics
 
@@ -58,7 +58,7 @@ class SubscriberSettings:
     retry: Backoff = field(default_factory=lambda: Backoff(first_s=1.0, max_s=300.0))
     announce_interval_s: float = 10.0
     claim_ttl_s: float = 30.0
-    repository: str = ""
+    repository: str = field(default="", repr=False)
     host: str = ""
     pid: int = 0
     version: str = ""
@@ -92,7 +92,7 @@ class SubscriberSettings:
     @property
     def shown_repository(self) -> str:
         """The repository as it may be told: what a subscriber says of itself stays on the log, for all to read."""
-        return without_password(self.repository)
+        return shown(self.repository)
 
     def follows_publisher(self, publisher: str) -> bool:
         """Whether packages of this publisher are imported."""

@@ -2,11 +2,13 @@
 
 from pathlib import Path
 
+from callboard.backends.address import demand_path, shown
 from callboard.backends.blob_store import BlobStore
 from callboard.backends.blob_stores.folder import FolderBlobStore
 from callboard.backends.offered import BLOB_STORES, offered
-from callboard.backends.passwords import without_password
 from callboard.errors import ConfigError
+
+_KINDS = "write folder:PATH, a path alone or s3://BUCKET/PREFIX"
 
 
 def open_blob_store(url: str, base: Path) -> BlobStore:
@@ -32,8 +34,7 @@ def open_blob_store(url: str, base: Path) -> BlobStore:
         store: BlobStore = others[kind].load()(url, base)
         return store
     if kind != "folder":
-        shown = without_password(url)
-        raise ConfigError(f"unknown kind of blob store {shown!r}; write folder:PATH, a path alone or s3://BUCKET/PREFIX")
+        raise ConfigError(f"unknown kind of blob store {shown(url)!r}; {_KINDS}")
     if not path:
-        raise ConfigError(f"blob store {url!r} has no path; write folder:PATH or a path alone")
-    return FolderBlobStore(base / path)
+        raise ConfigError(f"blob store {shown(url)!r} has no path; write folder:PATH or a path alone")
+    return FolderBlobStore(base / demand_path(path))

@@ -48,34 +48,34 @@ def explained(
     except asyncpg.PostgresError as error:
         code = error.sqlstate or ""
         if code in _TO_FIX:
-            raise ConfigError(f"{server.name}, schema {server.schema}: {_said(error)}; {_TO_FIX[code]}") from error
+            raise ConfigError(f"{server.name}, schema {server.schema}: {server.said(error)}; {_TO_FIX[code]}") from (
+                server.harmless(error)
+            )
         if code in _TO_WAIT_FOR or code.startswith(_TRANSIENT):
             full = "No space left" in str(error)  # said with other codes too, such as that of a crash
             advice = _TO_WAIT_FOR.get("53100" if full else code, "see the server's own log")
-            raise unavailable(f"{server.name}: {_said(error)}; {advice}. {consequence}") from error
+            raise unavailable(f"{server.name}: {server.said(error)}; {advice}. {consequence}") from (
+                server.harmless(error)
+            )
         raise
     except (OSError, asyncpg.InterfaceError, asyncpg.InternalClientError) as error:
-        raise _unreachable(server, error, unavailable, consequence) from error
-
-
-def _said(error: Exception) -> str:
-    """What the server said, in one line: it adds details and hints in lines of their own."""
-    return ", ".join(str(error).splitlines())
+        raise _unreachable(server, error, unavailable, consequence) from server.harmless(error)
 
 
 def _unreachable(
     server: Server, error: Exception, unavailable: type[CallboardError], consequence: str
 ) -> CallboardError:
+    said = server.said(error)
     if isinstance(error, ssl.SSLError) or "SSL" in str(error):
         return ConfigError(
-            f"{server.name}: {error}; the server and the URL do not agree on TLS: correct sslmode or sslrootcert"
+            f"{server.name}: {said}; the server and the URL do not agree on TLS: correct sslmode or sslrootcert"
         )
     if isinstance(error, asyncpg.ClientConfigurationError):
-        return ConfigError(f"{server.name}: {error}; correct the URL")
+        return ConfigError(f"{server.name}: {said}; correct the URL")
     if isinstance(error, socket.gaierror):
         advice = "correct the host in the URL, or the name service"
     elif isinstance(error, TimeoutError):
         advice = "it did not answer in time: check host, port and network"
     else:
         advice = "check that it runs, and host and port in the URL"
-    return unavailable(f"{server.name}: {str(error) or type(error).__name__}; {advice}. {consequence}")
+    return unavailable(f"{server.name}: {said or type(error).__name__}; {advice}. {consequence}")

@@ -1,11 +1,12 @@
 """A PostgreSQL server as a URL names it, and connections to it."""
 
 import re
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 from urllib.parse import parse_qsl, urlencode, urlsplit
 
-from callboard.backends.passwords import without_password
+from callboard.backends.address import HIDDEN, host_shown, shown
+from callboard.backends.echo import harmless, masked, quoted
 from callboard.backends.postgres import asyncpg
 from callboard.errors import ConfigError
 
@@ -30,15 +31,28 @@ SESSION = {
 }
 """The settings of every session."""
 
+WORDS = (
+    "callboard postgresql localhost user password passfile service host port database dbname schema repository "
+    "sslmode sslcert sslkey sslpassword sslrootcert sslcrl ssl_min_protocol_version ssl_max_protocol_version "
+    "disable allow prefer require verify-ca verify-full direct target_session_attrs read-write read-only primary "
+    "standby prefer-standby any application_name options gsslib krbsrvname timeout"
+)
+"""Names and values of a URL's options, which errors speak of."""
+
 _SCHEMA = re.compile(r"[a-z_][a-z0-9_]{0,40}")
 _DEFAULT_SCHEMA = "callboard"
+_USER = re.compile(r"[a-z_][a-z0-9_]{0,62}")
+_UNREADABLE = (
+    "cannot be read as postgresql://user@host:5432/database; write what is special in a user or a password with a %: "
+    "%40 for @, %2F for /, %3A for :"
+)
 
 
 @dataclass(frozen=True, slots=True)
 class Server:
     """Where things are. ``dsn`` is for asyncpg and may hold a password: only ``name`` is to be shown."""
 
-    dsn: str
+    dsn: str = field(repr=False)
     name: str
     schema: str
     repository: str
@@ -50,31 +64,51 @@ class Server:
         ``schema`` and ``repository`` are our own options; the others are asyncpg's (``sslmode``, ...).
         Raises ``ConfigError`` for a URL that names no database.
         """
-        parts = urlsplit(url)
-        if parts.scheme != "postgresql" or not parts.path.strip("/"):
-            raise ConfigError(f"{without_password(url)!r} names no database; write postgresql://user@host:5432/database")
-        if "@" in parts.path:  # what is before the slash is taken for the host, and hosts are shown
-            raise ConfigError(f"{without_password(url)!r} has a / before the @; write it as %2F in a user or password")
-        for port in re.findall(r":(\d*)(?:,|$)", parts.netloc):
-            if not 0 < int(port or 5432) < 65536:
-                raise ConfigError(f"{without_password(url)!r} has port {port}; correct it")
+        if not url.startswith("postgresql://") or "@" in url.partition("//")[2].partition("/")[2].partition("?")[0]:
+            raise ConfigError(f"{shown(url)!r} {_UNREADABLE}")
+        try:
+            parts = urlsplit(url)
+        except ValueError:  # whose text repeats parts of the URL
+            raise ConfigError(f"{shown(url)!r} {_UNREADABLE}") from None
+        hosts = parts.netloc.rpartition("@")[2]
+        if not parts.path.strip("/"):
+            raise ConfigError(f"{shown(url)!r} names no database; write postgresql://user@host:5432/database")
+        if host_shown(hosts) == HIDDEN:
+            raise ConfigError(f"{shown(url)!r} {_UNREADABLE}")
         options = dict(parse_qsl(parts.query, keep_blank_values=True))
         schema, repository = options.pop("schema", _DEFAULT_SCHEMA), options.pop("repository", "")
         if not _SCHEMA.fullmatch(schema) or schema.startswith("pg_"):
             raise ConfigError(
-                f"schema={schema!r} cannot name a schema; use up to 41 of a-z, 0-9 and '_', not beginning with pg_"
+                f"schema={quoted(schema)} cannot name a schema; use up to 41 of a-z, 0-9 and '_', and not pg_ at first"
             )
-        name = f"{options.get('host') or parts.netloc.rpartition('@')[2] or 'localhost'}{parts.path}"
+        where = host_shown(options.get("host") or hosts or "localhost")
+        _, slashes, path = shown(f"postgresql://{parts.path}").partition("//")
+        name = f"{where}{path if slashes else f'/{HIDDEN}'}"
         return cls(parts._replace(query=urlencode(options)).geturl(), name, schema, repository)
+
+    def said(self, error: Exception) -> str:
+        """What an error says, in one line and without what it repeats of the URL."""
+        user = self.dsn.partition("//")[2].partition("@")[0].partition(":")[0]
+        words = f"{WORDS} {user}" if _USER.fullmatch(user) else WORDS
+        return masked(", ".join(str(error).splitlines()), self.dsn, known=words)
+
+    def harmless(self, error: Exception) -> BaseException | None:
+        """The error as a cause, if it repeats nothing."""
+        return harmless(error, self.dsn, known=WORDS)
 
     async def connect(self) -> Connection:
         """A new connection, whose search_path is the schema. Raises what asyncpg does; see ``failure``."""
-        connection = await asyncpg.connect(
-            self.dsn,
-            timeout=CONNECT_TIMEOUT_S,
-            command_timeout=COMMAND_TIMEOUT_S,
-            server_settings={**SESSION, "search_path": f"{self.schema}, pg_temp"},
-        )
+        try:
+            connection = await asyncpg.connect(
+                self.dsn,
+                timeout=CONNECT_TIMEOUT_S,
+                command_timeout=COMMAND_TIMEOUT_S,
+                server_settings={**SESSION, "search_path": f"{self.schema}, pg_temp"},
+            )
+        except ValueError as error:  # of asyncpg's own, or of what it reads the URL with
+            if isinstance(error, asyncpg.InterfaceError | OSError):
+                raise
+            raise ConfigError(f"{self.name}: {self.said(error)}; correct the URL") from self.harmless(error)
         try:
             if (version := connection.get_server_version()).major < OLDEST_SERVER:
                 raise ConfigError(f"{self.name} is PostgreSQL {version.major}; upgrade it to {OLDEST_SERVER} or newer")

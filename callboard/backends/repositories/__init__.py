@@ -2,6 +2,7 @@
 
 from pathlib import Path
 
+from callboard.backends.address import demand_path, shown
 from callboard.backends.offered import REPOSITORIES, offered
 from callboard.backends.repository import Repository
 from callboard.errors import ConfigError
@@ -31,11 +32,11 @@ def open_repository(where: str, base: Path) -> Repository:
     if not colon or "/" in kind:
         kind, path = "sqlite" if Path(where).suffix in _SQLITE_SUFFIXES else "folder", where
     if not path:
-        raise ConfigError(f"repository {where!r} has no path; {_KINDS}")
+        raise ConfigError(f"repository {shown(where)!r} has no path; {_KINDS}")
     if kind == "folder":
-        return FolderRepository(base / path)
+        return FolderRepository(base / demand_path(path))
     if kind == "sqlite":
-        return SqliteRepository(base / path)
+        return SqliteRepository(base / demand_path(path))
     if kind == "postgresql":
         from callboard.backends.repositories.postgres import PostgresRepository
 
@@ -43,4 +44,4 @@ def open_repository(where: str, base: Path) -> Repository:
     if kind in (others := offered(REPOSITORIES)):
         repository: Repository = others[kind].load()(where, base)
         return repository
-    raise ConfigError(f"unknown kind of repository {kind!r}; {_KINDS}")
+    raise ConfigError(f"unknown kind of repository {shown(where)!r}; {_KINDS}")

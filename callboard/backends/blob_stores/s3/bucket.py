@@ -2,8 +2,10 @@
 
 import re
 from dataclasses import dataclass
+from difflib import get_close_matches
 from urllib.parse import parse_qsl, unquote, urlsplit
 
+from callboard.backends.address import is_shown_in_full, shown
 from callboard.errors import ConfigError, PackageRefused
 
 FORM = "s3://BUCKET/PREFIX?endpoint_url=URL&region=REGION"
@@ -16,6 +18,7 @@ order of keys a renewal comes directly after its blob.
 """
 
 _BUCKET = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{1,254}")
+_REGION = re.compile(r"[A-Za-z0-9-]{1,63}")
 _DIGEST = re.compile(r"[0-9a-f]{64}")
 _OPTIONS = ("endpoint_url", "region")
 
@@ -32,28 +35,35 @@ class Bucket:
     @classmethod
     def of(cls, url: str) -> "Bucket":
         """What ``s3://BUCKET/PREFIX?endpoint_url=URL&region=REGION`` names. Raises ``ConfigError``."""
-        parts = urlsplit(url)
+        try:
+            parts = urlsplit(url)
+        except ValueError:  # whose text repeats parts of the URL
+            raise ConfigError(f"{shown(url)!r} names no bucket; write {FORM}") from None
         options = dict(parse_qsl(parts.query, keep_blank_values=True))
         endpoint_url = options.get("endpoint_url", "https://")
-        # What may hold a secret is not shown.
-        if "@" in parts.netloc or "@" in endpoint_url:
+        if "@" in f"{parts.netloc}{parts.path}" or "@" in endpoint_url:
             raise ConfigError(
-                "the URL of a blob store holds no credentials; set AWS_ACCESS_KEY_ID and AWS_SECRET_ACCESS_KEY, "
-                f"or AWS_PROFILE, and write {FORM}"
+                "the URL of a blob store holds no credentials, and an @ of a prefix as %40; set AWS_ACCESS_KEY_ID and "
+                f"AWS_SECRET_ACCESS_KEY, or AWS_PROFILE, and write {FORM}"
             )
         if parts.scheme != "s3" or not _BUCKET.fullmatch(parts.netloc) or parts.fragment:
-            raise ConfigError(f"{url.partition('?')[0]!r} names no bucket; write {FORM}")
+            raise ConfigError(f"{shown(url)!r} names no bucket; write {FORM}")
         if unknown := sorted(options.keys() - set(_OPTIONS)):
-            raise ConfigError(f"{unknown[0]} is no option of a blob store in S3; write {FORM}")
+            near = "".join(f"; did you mean {close}?" for close in get_close_matches(unknown[0], _OPTIONS, 1))
+            raise ConfigError(f"the URL of blob store s3://{parts.netloc} has an unknown option{near}; write {FORM}")
         if "" in options.values():
             raise ConfigError(f"an option of blob store s3://{parts.netloc} has no value; write {FORM}")
         if not endpoint_url.startswith(("https://", "http://")):
-            raise ConfigError(f"endpoint_url={endpoint_url} does not begin with https:// or http://; write {FORM}")
+            raise ConfigError(f"endpoint_url does not begin with https:// or http://; write {FORM}")
+        if "endpoint_url" in options and not is_shown_in_full(endpoint_url):
+            raise ConfigError(f"endpoint_url is {shown(endpoint_url)} and more; write http://HOST:PORT alone; {FORM}")
+        if "region" in options and not _REGION.fullmatch(options["region"]):
+            raise ConfigError(f"region is not the name of one, such as eu-west-1; write {FORM}")
         return cls(parts.netloc, unquote(parts.path).strip("/"), **options)
 
     def __str__(self) -> str:
         where = f" at {self.endpoint_url}" if self.endpoint_url else ""
-        return f"{self.url}{where}"
+        return f"{shown(self.url)}{where}"
 
     @property
     def url(self) -> str:

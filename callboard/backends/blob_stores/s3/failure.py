@@ -11,6 +11,7 @@ import aiohttp
 from botocore import exceptions
 
 from callboard.backends.blob_stores.s3.bucket import Bucket
+from callboard.backends.echo import harmless, masked
 from callboard.errors import BlobUnavailable
 
 _KEYS = "check AWS_ACCESS_KEY_ID and AWS_SECRET_ACCESS_KEY, or AWS_PROFILE"
@@ -76,7 +77,9 @@ def explained(bucket: Bucket, *expected: str) -> Iterator[None]:
         if code in expected:
             raise Declined(code) from error
         advice = _CODES.get(code, "see what the server's log says")
-        raise BlobUnavailable(f"{bucket}: {error}; {advice}, then try again") from error
+        raise BlobUnavailable(f"{bucket}: {masked(error)}; {advice}, then try again") from harmless(error)
     except (exceptions.BotoCoreError, aiohttp.ClientError, OSError, TimeoutError) as error:
         advice = next((text for kind, text in _CAUSES if isinstance(error, kind)), "check the AWS configuration")
-        raise BlobUnavailable(f"{bucket}: {str(error) or type(error).__name__}; {advice}, then try again") from error
+        raise BlobUnavailable(f"{bucket}: {masked(error) or type(error).__name__}; {advice}, then try again") from (
+            harmless(error)
+        )

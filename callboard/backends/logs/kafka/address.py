@@ -1,14 +1,14 @@
 """The URL of a Kafka log."""
 
 import os
-import re
 import ssl
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from difflib import get_close_matches
 from typing import Any
 from urllib.parse import parse_qsl, urlsplit
 
+from callboard.backends.address import HIDDEN, host_shown, shown
 from callboard.errors import ConfigError
 
 DEFAULT_PORT = 9092
@@ -24,8 +24,7 @@ OPTIONS = (
     "replication_factor", "retention_ms", "retention_bytes", "request_timeout_ms", "client_id",
 )  # fmt: skip
 
-_RUN_ON = re.compile(r"((?<=.)(sasl|ssl)_|sasl_pass(?!word(_env)?$)|[&=;? ]).*", re.IGNORECASE | re.DOTALL)
-"""The beginning of another option inside a name or a value, and all behind it."""
+_FORM = "kafka://host:port,host:port/?option=value"
 
 
 @dataclass(frozen=True, slots=True)
@@ -43,7 +42,7 @@ class Address:
     """
 
     servers: tuple[tuple[str, int], ...]
-    security: Mapping[str, Any]
+    security: Mapping[str, Any] = field(repr=False)
     request_timeout_ms: int = REQUEST_TIMEOUT_MS
     client_id: str = "callboard"
     replication_factor: int = BROKERS_DEFAULT
@@ -54,22 +53,23 @@ class Address:
 def parse_address(url: str, environ: Mapping[str, str] = os.environ) -> Address:
     """The address in ``kafka://host:port,host:port/?option=value``.
 
-    ``environ`` is where ``sasl_password_env`` looks. Raises ``ConfigError``, which never shows a password.
+    ``environ`` is where ``sasl_password_env`` looks. Raises ``ConfigError``, which repeats neither names nor values of
+    options: where an & was forgotten, a password is part of them.
     """
     try:
         parts = urlsplit(url)
-    except ValueError as error:
-        raise ConfigError(f"a kafka: URL is kafka://host:port,host:port/?option=value; {error} in this one") from None
+    except ValueError:  # whose text repeats parts of the URL
+        raise ConfigError(f"a kafka: URL is {_FORM}, and this is {shown(url)}") from None
     options = dict(parse_qsl(parts.query, keep_blank_values=True))
     for name in options:
         if name not in OPTIONS:
             near = get_close_matches(name, OPTIONS, 1)
             fix = f"did you mean {near[0]}?" if near else f"choose from {', '.join(OPTIONS)}"
-            raise ConfigError(f"a kafka: URL has no option {_shown(name)!r}; {fix}")
+            raise ConfigError(f"the kafka: URL {shown(url)} has an unknown option; {fix}")
     if "@" in parts.netloc:
         raise ConfigError("a kafka: URL names no user before the host; use ?sasl_username= and &sasl_password_env=")
     if parts.path not in ("", "/") or parts.fragment or not parts.netloc:
-        raise ConfigError("a kafka: URL is kafka://host:port,host:port/?option=value, and nothing else")
+        raise ConfigError(f"a kafka: URL is {_FORM}, and nothing else; this is {shown(url)}")
     return Address(
         servers=tuple(_server(text) for text in parts.netloc.split(",")),
         security=_security(options, environ),
@@ -81,19 +81,14 @@ def parse_address(url: str, environ: Mapping[str, str] = os.environ) -> Address:
     )
 
 
-def _shown(text: str | None) -> str | None:
-    """What was written, as far as it may be shown: where an & was forgotten, a password may be part of it."""
-    return text and _RUN_ON.sub("...", text)
-
-
 def _server(text: str) -> tuple[str, int]:
     host, colon, port = text.rpartition(":") if not text.endswith("]") else (text, "", "")
     if not colon:
         host, port = text, str(DEFAULT_PORT)
     if host.startswith("[") and host.endswith("]"):  # an address of IPv6
         host = host[1:-1]
-    if not host or "[" in host or "]" in host or not port.isdecimal() or not 0 < int(port) < 1 << 16:
-        raise ConfigError(f"{_shown(text)!r} in a kafka: URL is not a host and a port; write like kafka.example:9092")
+    if not host or set("[]") & set(host) or host_shown(text) == HIDDEN or not port.isdecimal() or not int(port):
+        raise ConfigError("a kafka: URL names what is not a host and a port; write like kafka.example:9092")
     return host, int(port)
 
 
@@ -104,14 +99,14 @@ def _number(options: Mapping[str, str], name: str, default: int, least: int) -> 
     except ValueError:
         number = least - 1
     if number < least:
-        raise ConfigError(f"{name}={_shown(text)} in a kafka: URL is not a whole number of at least {least}")
+        raise ConfigError(f"{name} in a kafka: URL is not a whole number of at least {least}")
     return number
 
 
 def _choice(options: Mapping[str, str], name: str, choices: tuple[str, ...]) -> str:
     chosen = options.get(name, choices[0])
     if chosen not in choices:
-        raise ConfigError(f"{name}={_shown(chosen)} in a kafka: URL is unknown; use one of {', '.join(choices)}")
+        raise ConfigError(f"{name} in a kafka: URL is unknown; use one of {', '.join(choices)}")
     return chosen
 
 
@@ -136,8 +131,7 @@ def _security(options: Mapping[str, str], environ: Mapping[str, str]) -> dict[st
 def _password(options: Mapping[str, str], environ: Mapping[str, str]) -> str:
     name = options.get("sasl_password_env", "")
     if name and name not in environ:
-        shown = _shown(name)
-        raise ConfigError(f"sasl_password_env={shown} names an environment variable that is not set; set {shown}")
+        raise ConfigError("sasl_password_env names a variable that is not set in the environment; set or correct it")
     password = environ[name] if name else options.get("sasl_password", "")
     if not password:
         raise ConfigError("SASL needs a password; set an environment variable and name it in sasl_password_env=")
@@ -152,7 +146,12 @@ def _ssl_context(options: Mapping[str, str]) -> ssl.SSLContext:
             context.load_cert_chain(certfile, keyfile)
     except OSError as error:
         raise ConfigError(
-            f"TLS to Kafka cannot be set up from ssl_cafile={_shown(cafile)}, ssl_certfile={_shown(certfile)}, "
-            f"ssl_keyfile={_shown(keyfile)}: {error.strerror or error}; each has to be a readable PEM file"
+            f"TLS to Kafka cannot be set up from {_files(options)}: {error.strerror or type(error).__name__}; each has "
+            "to be a readable PEM file"
         ) from None
     return context
+
+
+def _files(options: Mapping[str, str]) -> str:
+    names = ("ssl_cafile", "ssl_certfile", "ssl_keyfile")
+    return ", ".join(f"{name}={shown(options[name])}" for name in names if name in options)

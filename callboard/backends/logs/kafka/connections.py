@@ -6,6 +6,7 @@ from typing import Any
 from aiokafka.conn import AIOKafkaConnection, create_conn
 from aiokafka.errors import KafkaError
 
+from callboard.backends.echo import masked
 from callboard.backends.logs.kafka.address import Address
 from callboard.backends.logs.kafka.failure import unreachable
 from callboard.backends.logs.limits import closed
@@ -75,8 +76,10 @@ class Connections:
         except (KafkaError, OSError, EOFError, NotImplementedError) as error:
             if self._closed:
                 raise closed() from error
-            self._drop(key, error)
-            raise unreachable(error, host, port, self._address.security["security_protocol"]) from error
+            said = masked(repr(error), password=self._address.security.get("sasl_plain_password", ""))
+            self._drop(key, said)
+            told = unreachable(error, host, port, self._address.security["security_protocol"], said)
+            raise told from (error if said == repr(error) else None)
 
     async def _connection(self, key: tuple[str, int, str]) -> AIOKafkaConnection:
         host, port, _ = key
@@ -90,8 +93,8 @@ class Connections:
                 )  # fmt: skip
             return self._open[key]
 
-    def _drop(self, key: tuple[str, int, str], error: Exception) -> None:
+    def _drop(self, key: tuple[str, int, str], said: str) -> None:
         """Use the connection no more: what is late on it would hold up all that comes after."""
         if connection := self._open.pop(key, None):
             connection.close()
-            get_logger().warning("connection.dropped", host=key[0], port=key[1], purpose=key[2], error=repr(error))
+            get_logger().warning("connection.dropped", host=key[0], port=key[1], purpose=key[2], error=said)

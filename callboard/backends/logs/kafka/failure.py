@@ -63,13 +63,13 @@ def refused(code: int, topic: str, consequence: str = "") -> CallboardError:
     return LogUnavailable(f"{reason}. {consequence}" if consequence else reason)
 
 
-def unreachable(error: Exception, host: str, port: int, protocol: str) -> CallboardError:
-    """The error for a connection that could not be made or broke."""
+def unreachable(error: Exception, host: str, port: int, protocol: str, said: str) -> CallboardError:
+    """The error for a connection that could not be made or broke; ``said`` is what may be told of that."""
     where = f"Kafka at {host}:{port}"
     if isinstance(error, errors.AuthenticationFailedError | errors.SaslAuthenticationFailed):
         return ConfigError(f"{where} refuses the user name or password; check sasl_username and sasl_password_env")
     if isinstance(error, errors.UnsupportedSaslMechanismError):
-        return ConfigError(f"{where} does not offer this sasl_mechanism; {error}")
+        return ConfigError(f"{where} does not offer this sasl_mechanism; {said}")
     if isinstance(error, ssl.SSLCertVerificationError):
         return ConfigError(
             f"the certificate of {where} is not trusted ({error.verify_message}); name its authority in ssl_cafile="
@@ -80,11 +80,11 @@ def unreachable(error: Exception, host: str, port: int, protocol: str) -> Callbo
             "check the port and security_protocol"
         )
     if isinstance(error, errors.IncompatibleBrokerVersion | NotImplementedError):
-        return ConfigError(f"{where} is too old ({error}); callboard needs Kafka 3.1 or newer")
-    return LogUnavailable(f"{where} {_advice(error, protocol)}. It is tried again")
+        return ConfigError(f"{where} is too old ({said}); callboard needs Kafka 3.1 or newer")
+    return LogUnavailable(f"{where} {_advice(error, protocol, said)}. It is tried again")
 
 
-def _advice(error: Exception, protocol: str) -> str:
+def _advice(error: Exception, protocol: str, said: str) -> str:
     if isinstance(error, TimeoutError):
         return "does not answer; check that the broker runs, and the network"
     if isinstance(error, ConnectionRefusedError):
@@ -93,7 +93,7 @@ def _advice(error: Exception, protocol: str) -> str:
         return f"cannot be found ({error.strerror}); correct the host in the URL of the log"
     if isinstance(error, errors.KafkaConnectionError | OSError | EOFError):
         return f"closed the connection; check that the broker runs, and that it expects security_protocol={protocol}"
-    return f"failed ({error!r}); see the broker's log"
+    return f"failed ({said}); see the broker's log"
 
 
 def replaced(topic: str) -> LogReplaced:

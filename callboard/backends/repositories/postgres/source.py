@@ -4,6 +4,7 @@ import weakref
 from collections.abc import Iterator
 from functools import partial
 
+from callboard.backends.echo import quoted
 from callboard.backends.paths import check_path
 from callboard.backends.postgres.blocking import BlockingConnection
 from callboard.backends.postgres.server import Server
@@ -39,7 +40,8 @@ class PostgresSource:
             raise RequestRefused(f"{path} cannot be read: {error}") from error
         if not rows:
             raise RequestRefused(
-                f"{path} does not exist in {self._server.name}, repository {self._server.repository}; correct the path"
+                f"{path} does not exist in {self._server.name}, repository {quoted(self._server.repository)}; correct "
+                "the path"
             )
         for name, kind, mode, size, target, identity in rows:
             content = partial(reading.content, name, size, identity)

@@ -3,6 +3,7 @@
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager, suppress
 
+from callboard.backends.echo import quoted
 from callboard.backends.postgres import asyncpg
 from callboard.backends.postgres.blocking import BlockingConnection
 from callboard.backends.postgres.migration import check_schema
@@ -57,7 +58,7 @@ class PostgresStore:
         ledger = bytes(self._connection.value("SELECT ledger FROM repositories WHERE id = $1", self._id))
         if not ledger and not occupied:
             try:
-                refuse_content(f"repository {self._server.repository!r} of {self._server.name}", self._source)
+                refuse_content(f"repository {quoted(self._server.repository)} of {self._server.name}", self._source)
             except RepositoryOccupied:
                 self.close()
                 raise
@@ -99,7 +100,7 @@ class PostgresStore:
             await connection.execute("SET lock_timeout = 0")
         except asyncpg.LockNotAvailableError:
             raise RepositoryBusy(
-                f"repository {name!r} of {self._server.name} is open in another process; stop that one first"
+                f"repository {quoted(name)} of {self._server.name} is open in another process; stop that one first"
             ) from None
         await connection.execute(_ROOT, number)
         return number
@@ -108,7 +109,7 @@ class PostgresStore:
     def _transaction(self) -> Iterator[BlockingConnection]:
         connection = self._connection
         if connection is None:
-            raise RepositoryUnavailable(f"repository {self._server.repository!r} is not open; call open() first")
+            raise RepositoryUnavailable(f"repository {quoted(self._server.repository)} is not open; call open() first")
         connection.fetch("BEGIN")
         try:
             yield connection

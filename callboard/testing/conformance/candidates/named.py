@@ -6,6 +6,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
+from callboard.backends.address import shown
 from callboard.backends.blob_stores import open_blob_store
 from callboard.backends.log import Log
 from callboard.backends.registry import open_log
@@ -65,4 +66,4 @@ def _unused() -> str:
 
 def _check_template(url: str) -> None:
     if "{}" not in url:
-        raise ConfigError(f"every check wants an empty one: write {{}} into {url!r}, where a new name can go")
+        raise ConfigError(f"every check wants an empty one: write {{}} into {shown(url)!r}, where a new name can go")
