@@ -9,6 +9,7 @@ from pathlib import Path
 from callboard.actors.subscriber.settings import SubscriberSettings
 from callboard.actors.world import AgentWorld
 from callboard.app.settings import BoardSettings
+from callboard.backends.address import without_passwords
 from callboard.backends.blob_store import BlobStore
 from callboard.backends.blob_stores import open_blob_store
 from callboard.backends.log import Log
@@ -128,5 +129,8 @@ def full_path(repository: str, base: Path) -> str:
 
 def repository_place(repository: str, base: Path, host: str) -> str:
     """What tells two copies of a repository apart. One on a server is the same from every host."""
-    where = repository if "://" in repository else f"{host}\0{(base / repository.rpartition(':')[2]).absolute()}"
+    if "://" in repository:
+        where = without_passwords(repository)
+    else:
+        where = f"{host}\0{(base / repository.rpartition(':')[2]).absolute()}"
     return hashlib.sha256(where.encode()).hexdigest()[:16]

@@ -25,6 +25,7 @@ _PORT_MAX = 65535
 _PLAIN_PATH = re.compile(r"[\w /.~+,()!-]*")
 _BLANK = re.compile(r"\s")
 
+_PASSWORD = re.compile(r"(//[^:/?#]*):[^/?#]*@")
 _KEY = re.compile(r"\s*(\w+)\s*=")
 _TWO_PAIRS = re.compile(r"\s*\w+\s*=\s*\S+\s+\w+\s*=")
 _PAIR = re.compile(r"\s*(\w+)\s*=\s*('(?:[^'\\]|\\.)*'|[^\s'\\]*)(?=\s|$)", re.DOTALL)
@@ -71,6 +72,13 @@ def demand_path(path: str) -> str:
             "scheme, such as postgresql://user@host/database, or begin a path with ./"
         )
     return path
+
+
+def without_passwords(url: str) -> str:
+    """The URL as something to tell it from others by, not to be shown: a digest of a password can be guessed."""
+    address, mark, query = _PASSWORD.sub(r"\1@", url).partition("?")
+    options = [option for option in query.split("&") if not _SECRET_KEY.search(decoded(option))]
+    return f"{address}{mark}{'&'.join(options)}"
 
 
 def host_shown(host: str) -> str:

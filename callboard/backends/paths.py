@@ -4,6 +4,7 @@ from bisect import bisect_left, bisect_right
 from collections.abc import Iterable
 from functools import lru_cache
 
+from callboard.backends.address import shown
 from callboard.errors import RequestRefused
 
 RESERVED = ".callboard"
@@ -29,23 +30,23 @@ def check_path(path: str) -> str:
     if path == "/":
         return path
     if not path.startswith("/"):
-        raise RequestRefused(f"path {path!r} is not absolute; write it from the root, such as /blog/a.html")
+        raise RequestRefused(f"path {shown(path)!r} is not absolute; write it from the root, such as /blog/a.html")
     if "\0" in path:
-        raise RequestRefused(f"path {path!r} holds a NUL character; remove it")
+        raise RequestRefused(f"path {shown(path)!r} holds a NUL character; remove it")
     names = path[1:].split("/")
     if ".." in names or "." in names or "" in names:
-        raise RequestRefused(f"path {path!r} is not normalised; leave out empty names, '.' and '..'")
+        raise RequestRefused(f"path {shown(path)!r} is not normalised; leave out empty names, '.' and '..'")
     if names[0] == RESERVED:
         raise RequestRefused(f"path {path!r} is reserved for the repository itself; choose another name")
     try:
         size = len(path.encode())
     except UnicodeEncodeError:
-        raise RequestRefused(f"path {path!r} is not valid UTF-8; rename it") from None
+        raise RequestRefused(f"path {shown(path)!r} is not valid UTF-8; rename it") from None
     if size <= NAME_BYTES_MAX:
         return path
     if size > PATH_BYTES_MAX or any(len(name.encode()) > NAME_BYTES_MAX for name in names):
         raise RequestRefused(
-            f"path {path[:80]!r}... is too long; the limits are {NAME_BYTES_MAX} bytes a name and "
+            f"path {shown(path)[:80]!r}... is too long; the limits are {NAME_BYTES_MAX} bytes a name and "
             f"{PATH_BYTES_MAX} bytes in all"
         )
     return path

@@ -5,6 +5,7 @@ from typing import Annotated, Any, Literal, Self
 from pydantic import AfterValidator, BaseModel, BeforeValidator, ConfigDict, Field, model_validator
 
 from callboard.actors.subscriber.settings import NO_RESEED
+from callboard.backends.echo import quoted
 from callboard.backends.log import Retention
 from callboard.backends.paths import check_path
 from callboard.backends.repositories.folder_source import EXCLUDED
@@ -63,7 +64,7 @@ Offsets = Annotated[tuple[Offset, ...], BeforeValidator(_names)]
 def _kinds(names: tuple[str, ...]) -> tuple[str, ...]:
     """Kinds of events."""
     if strangers := sorted(set(names).difference(KINDS)):
-        raise ValueError(f"{strangers[0]!r} is no event; choose among {', '.join(KINDS)}")
+        raise ValueError(f"{quoted(strangers[0])} is no event; choose among {', '.join(KINDS)}")
     return names
 
 
