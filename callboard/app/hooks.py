@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import Any
 
 from callboard.actors.hooks import NO_CHANGES, Concerned, Hook, HookCall, HookFunction, HookSettings
-from callboard.backends.echo import harmless, masked
+from callboard.backends.echo import harmless, masked, quoted
 from callboard.content.changes import Changes
 from callboard.errors import ConfigError, HookFailed
 
@@ -165,18 +165,18 @@ def find(where: str, base: Path) -> HookFunction:
     """
     module, colon, name = where.partition(":")
     if not (module and colon and name):
-        raise ConfigError(f"hook {where!r} should be written as module:function, such as shop.hooks:purge_cache")
+        raise ConfigError(f"hook {quoted(where)} should be written as module:function, such as shop.hooks:purge_cache")
     if str(base) not in sys.path:
         sys.path.append(str(base))
     try:
         found = attrgetter(name)(importlib.import_module(module))
     except Exception as error:  # the module is the service's own, and may fail in any way
         raise ConfigError(
-            f"hook {where!r} cannot be imported: {type(error).__name__}: {error}; modules are looked for where Python "
+            f"hook {quoted(where)} cannot be imported: {type(error).__name__}: {error}; modules are looked for where Python "
             f"does and in {base}"
         ) from error
     if not callable(found):
-        raise ConfigError(f"hook {where!r} is {found!r}, which is no function")
+        raise ConfigError(f"hook {quoted(where)} is {quoted(found)}, which is no function")
     function: HookFunction = found
     return function
 

@@ -9,7 +9,7 @@ from pathlib import Path
 from callboard.actors.subscriber.settings import SubscriberSettings
 from callboard.actors.world import AgentWorld
 from callboard.app.settings import BoardSettings
-from callboard.backends.address import without_passwords
+from callboard.backends.address import shown, without_passwords
 from callboard.backends.blob_store import BlobStore
 from callboard.backends.blob_stores import open_blob_store
 from callboard.backends.log import Log
@@ -60,7 +60,7 @@ def blobs_place(settings: BoardSettings) -> str:
     if settings.log.startswith(SQLITE):
         name = "blobs" if settings.prefix == PREFIX else f"blobs-{settings.prefix}"
         return str(settings.base / settings.log.removeprefix(SQLITE) / name)
-    kind = settings.log.partition(":")[0]  # the rest may hold a password
+    kind = shown(settings.log).partition(":")[0]
     raise ConfigError(f"a log of kind {kind!r} needs a blob store beside it: set blobs to a folder, or s3://BUCKET")
 
 

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Annotated, Any, TypeVar
 
 import typer
 
+from callboard.backends.address import demand_path
 from callboard.cli.board import board_settings, no_log, place
 from callboard.cli.exit_codes import FOUND, code_of
 from callboard.cli.logs import log_quietly
@@ -173,8 +174,9 @@ def archive_place(loaded: Loaded, said: str) -> str:
     """The archive's place, as an option says it or the configuration. Raises ``ConfigError``."""
     if not said and not loaded.config.archive.place:
         raise ConfigError("no archive is named; set archive.place in callboard.toml, or say --archive PLACE")
-    relative = said and "://" not in said
-    return str(Path.cwd() / said.removeprefix("folder:")) if relative else said or loaded.config.archive.place
+    if said and "://" not in said:
+        return str(Path.cwd() / demand_path(said.removeprefix("folder:")))
+    return said or loaded.config.archive.place
 
 
 def loaded_with_place(options: BoardOptions, said: str) -> tuple[Loaded, str]:

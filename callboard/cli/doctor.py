@@ -7,6 +7,7 @@ import time
 from collections.abc import Iterator
 from dataclasses import asdict, dataclass, field
 from importlib.metadata import version
+from shlex import quote
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
@@ -14,8 +15,8 @@ import typer
 from callboard.app.checkup import Checkup, examine_backends
 from callboard.app.fleet_checkup import TOPICS, TopicView, examine_fleet, examine_topics
 from callboard.app.ignored import examine_ignored, look
-from callboard.backends.address import shown
-from callboard.backends.examination import Finding, Level, problem_of
+from callboard.backends.address import shown, without_passwords
+from callboard.backends.examination import Finding, Level, advice, problem_of
 from callboard.cli.board import board_settings, open_board, place
 from callboard.cli.exit_codes import FOUND
 from callboard.cli.logs import log_quietly
@@ -74,12 +75,29 @@ async def examine(loaded: Loaded) -> Report:
     ]
     report = Report(settings, versions(), place(config.log))
     report.checkup = await examine_backends(board_settings(loaded), _repositories(config), time.time_ns)
+    report.checkup.add("passwords", *_exposed(loaded))
     if report.checkup.is_well("log"):  # else the same would be said once more
         try:
             await _examine_board(loaded, report)
         except CallboardError as error:
             report.checkup.add("log", problem_of(error))
     return report
+
+
+def _exposed(loaded: Loaded) -> Iterator[Finding]:
+    """The passwords that others on this host may read."""
+    holders = [
+        value.origin for value in loaded.given.values()
+        if value.key[-1] in PLACES and isinstance(value.value, str) and without_passwords(value.value) != value.value
+    ]  # fmt: skip
+    if any(origin.startswith("--") for origin in holders):
+        yield advice(
+            "a password is in the arguments of this command, which every user of this host may read",
+            "let CALLBOARD_LOG have the URL, or keep the password elsewhere: see docs/operations.md",
+        )
+    file = loaded.file and loaded.base / loaded.file.name
+    if file and any(origin.startswith(file.name) for origin in holders) and file.stat().st_mode & 0o077:
+        yield advice(f"others may read {file}, which has a password in it", f"chmod 600 {quote(str(file))}")
 
 
 async def _examine_board(loaded: Loaded, report: Report) -> None:

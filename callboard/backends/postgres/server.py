@@ -43,8 +43,8 @@ _SCHEMA = re.compile(r"[a-z_][a-z0-9_]{0,40}")
 _DEFAULT_SCHEMA = "callboard"
 _USER = re.compile(r"[a-z_][a-z0-9_]{0,62}")
 _UNREADABLE = (
-    "cannot be read as postgresql://user@host:5432/database; write what is special in a user or a password with a %: "
-    "%40 for @, %2F for /, %3A for :"
+    "cannot be read as postgresql://user@host:5432/database; a port is 1 to 65535, and what is special in a user or a "
+    "password is written with a %: %40 for @, %2F for /, %3A for :"
 )
 
 
