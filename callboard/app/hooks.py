@@ -172,8 +172,8 @@ def find(where: str, base: Path) -> HookFunction:
         found = attrgetter(name)(importlib.import_module(module))
     except Exception as error:  # the module is the service's own, and may fail in any way
         raise ConfigError(
-            f"hook {quoted(where)} cannot be imported: {type(error).__name__}: {error}; modules are looked for where Python "
-            f"does and in {base}"
+            f"hook {quoted(where)} cannot be imported: {type(error).__name__}: {error}; modules are looked for where "
+            f"Python does and in {base}"
         ) from error
     if not callable(found):
         raise ConfigError(f"hook {quoted(where)} is {quoted(found)}, which is no function")

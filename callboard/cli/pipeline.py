@@ -8,7 +8,6 @@ from typing import TYPE_CHECKING, Annotated, Any, TypeVar
 
 import typer
 
-from callboard.archive.store import open_archive
 from callboard.backends.address import shown
 from callboard.cli.moments import moment_ns
 from callboard.cli.options import BoardOptions, Json, Limit
@@ -114,6 +113,8 @@ def source_options(options: BoardOptions, archive: str) -> dict[str, str]:
     if loaded.config.log.startswith("sqlite:") and not Path(loaded.config.log.removeprefix("sqlite:///")).exists():
         raise ConfigError(f"there is no log at {shown(loaded.config.log)}; publish something first")
     if archive:
+        from callboard.archive.store import open_archive
+
         open_archive(archive, Path.cwd())  # raises for one with a password, before options are shown in plans
     source = {"board": str(loaded.file.absolute()) if loaded.file else ""}
     return source | ({"archive": archive if "://" in archive else str(Path(archive).absolute())} if archive else {})
