@@ -22,6 +22,10 @@ QUEUE_STATES = ("idle", "running", "blocked")
 COUNTING = (roles.QUEUE_CACHE, roles.DISTRIBUTOR)
 """The actors of a publisher that count what they do."""
 
+ROWS_MAX = 2000
+"""Subscribers and publishers of which there are figures, forty and more each: anybody can announce thousands, and what
+reads them keeps them for weeks. Those that somebody waits for come first."""
+
 Counted = Mapping[str, int | Histogram]
 Labels = Mapping[str, str]
 Sample = tuple[Labels, float]
@@ -48,10 +52,15 @@ def exposition(
     """All figures. ``bounds`` by topic; ``counted`` by publisher, of those that run in this process; ``announced`` by
     subscribers; ``ignored`` by topic, as far as this process has read them.
     """
+    rows = sorted(status.subscribers, key=lambda row: not row.counts)
+    rows, left_out = rows[:ROWS_MAX], {row.name for row in rows[ROWS_MAX:]}
+    publishers, others = status.publishers[:ROWS_MAX], len(status.publishers[ROWS_MAX:])
     lines = [
-        *_subscribers(status.subscribers),
-        *_durations(announced),
-        *_publishers(status.publishers),
+        *_subscribers(tuple(rows)),
+        *_durations([said for said in announced if said.subscriber not in left_out]),
+        *_publishers(publishers),
+        *_family("subscribers_left_out", "gauge", "Subscribers without figures here.", [({}, len(left_out))]),
+        *_family("publishers_left_out", "gauge", "Publishers without figures here.", [({}, others)]),
         *_topics(bounds),
         *_family(
             "untrusted_records_total",

@@ -33,7 +33,7 @@ PUBLISHERS_MAX = 10_000
 """Publishers in a status: as many as subscribers. Anybody can write packages in any name, and announce that it follows
 any."""
 
-QUEUES_MAX = 100_000
+QUEUES_MAX = 50_000
 """Queues that a status asks for, one for each publisher that a subscriber follows by name; one for who follows all."""
 
 BLOCKED_ATTEMPTS = 3

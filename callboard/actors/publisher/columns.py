@@ -7,8 +7,12 @@ of any stretch is one subtraction.
 
 from array import array
 from bisect import bisect_right
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from typing import NamedTuple
+
+TOTAL_MAX = 2**63 - 1
+"""What a column holds. Only packages that claim to be larger than they can be come to so much; then lengths are no more
+than a guess anyway."""
 
 
 class View(NamedTuple):
@@ -72,7 +76,7 @@ class Columns:
     def append(self, offset: int, time_ns: int, length: int) -> None:
         """Add an entry of ``length`` bytes after all others."""
         assert not self.offsets or offset > self.offsets[-1]
-        self.totals.append((self.totals[-1] if self.totals else self.below) + length)
+        self.totals.append(min((self.totals[-1] if self.totals else self.below) + length, TOTAL_MAX))
         self.offsets.append(offset)
         self.times.append(time_ns)
 
@@ -84,8 +88,8 @@ class Columns:
         shift = self.below - older.totals[-1]
         self.offsets = older.offsets + self.offsets
         self.times = older.times + self.times
-        self.totals = array("q", [total + shift for total in older.totals]) + self.totals
-        self.below = older.below + shift
+        self.totals = array("q", [max(total + shift, -TOTAL_MAX) for total in older.totals]) + self.totals
+        self.below = max(older.below + shift, -TOTAL_MAX)
 
     def cut(self, offset: int) -> "Columns":
         """Take out the entries with a smaller offset. Linear: cut off many at a time."""
@@ -111,3 +115,16 @@ class Columns:
         if start >= len(self):
             return 0
         return self.totals[-1] - (self.totals[start - 1] if start else self.below)
+
+
+def merged(several: Iterable[Columns]) -> Columns:
+    """Columns with the entries of all of these, whose offsets differ. Linear, but for the sorting."""
+    together = Columns()
+    entries = [
+        entry
+        for columns in several
+        for entry in zip(columns.offsets, columns.times, (columns.below, *columns.totals), columns.totals, strict=False)
+    ]
+    for offset, time_ns, before, total in sorted(entries):
+        together.append(offset, time_ns, total - before)
+    return together

@@ -7,6 +7,9 @@ from callboard.messages.distribution import PackageStatusMessage, Status
 FAILURES = frozenset({Status.REMOVED_FAILED, Status.HELD, Status.HOOK_FAILED})
 """What puts a package into an error queue; any other status takes it out."""
 
+QUEUES_MAX = 20_000
+"""Error queues, however short: anybody can tell of failures in any name. The oldest goes first."""
+
 SUCCESSES = frozenset(status.name for status in Status if status not in FAILURES)
 """As the header ``kind`` of a status has them."""
 
@@ -47,7 +50,8 @@ class ErrorQueues:
     about the package that is there now, and takes the former one out of the queue of another publisher.
     """
 
-    def __init__(self, most: int) -> None:
+    def __init__(self, most: int, most_queues: int = QUEUES_MAX) -> None:
+        self._most_queues = most_queues
         self.by_name: dict[Name, ErrorQueue] = {}
         self._most = most
         self._size = 0
@@ -75,7 +79,8 @@ class ErrorQueues:
         self._publishers.setdefault(status.subscriber, set()).add(status.publisher)
         self.by_name.setdefault((status.subscriber, status.publisher), ErrorQueue()).add(status)
         self._size += known is None
-        return self._make_room() if self._size > self._most else 0
+        dropped = self._forget(next(iter(self.by_name))) if len(self.by_name) > self._most_queues else 0
+        return dropped + (self._make_room() if self._size > self._most else 0)
 
     def _known(self, subscriber: str, offset: int) -> PackageStatusMessage | None:
         """The failure at this offset, whosever package it was about."""
@@ -88,7 +93,17 @@ class ErrorQueues:
         del queue.errors[known.offset]
         self._size -= 1
         if not queue.errors and not queue.dropped:
-            del self.by_name[name]
+            self._forget(name)
+
+    def _forget(self, name: Name) -> int:
+        """Drop a whole queue; how many failures were in it."""
+        subscriber, publisher = name
+        errors = len(self.by_name.pop(name).errors)
+        self._size -= errors
+        self._publishers[subscriber].discard(publisher)
+        if not self._publishers[subscriber]:
+            del self._publishers[subscriber]
+        return errors
 
     def _make_room(self) -> int:
         """Drop the oldest sixteenth of the longest queue: one long history of failures must not hide the others."""

@@ -27,6 +27,7 @@ from callboard.actors.publisher.lookback import Lookback
 from callboard.actors.publisher.throttle_notice import AGAIN_S
 from callboard.actors.shortening.limits import ShorteningLimits
 from callboard.actors.shortening.shortening import Shortening
+from callboard.actors.publisher.roster import Roster
 from callboard.errors import SchemaTooNew, Undecodable
 from callboard.messages.distribution import (
     ArchivedMessage,
@@ -96,7 +97,7 @@ class Fleet:
         its = settings
         self._shortening = Shortening(its.topics, its.shortening, rng) if its.topics and its.shortening else None
         self._patient = True  # questions still wait for the lookback
-        self._heard: OrderedDict[str, Heard] = OrderedDict()  # by subscriber, the one heard last at the end
+        self._heard = Roster(settings.max_members)
         self._forgotten: OrderedDict[str, int] = OrderedDict()  # whom no older word brings back, and where
         self._dropped: set[str] = set()
         self._throttled: OrderedDict[tuple[str, str], tuple[ThrottledMessage, float]] = OrderedDict()  # and when heard
@@ -209,8 +210,7 @@ class Fleet:
         heard = Heard(said, seen_ns, heard_s, record.offset)
         known = self._heard.get(said.subscriber)
         if known is None or known.gives_way_to(heard, self._settings.gone_after_s):
-            self._heard[said.subscriber] = heard
-            self._heard.move_to_end(said.subscriber)
+            self._heard.put(said.subscriber, heard, last=True)
         self._dropped.discard(said.subscriber)
         yield from self._keep_bound()
 
@@ -237,8 +237,7 @@ class Fleet:
         known, gone_after_s = self._heard.get(said.subscriber), self._settings.gone_after_s
         newer = known is not None and known.offset < offset and known.gives_way_to(heard, gone_after_s)
         if known is None or newer or took_back(known, heard, gone_after_s):
-            self._heard[said.subscriber] = heard
-            self._heard.move_to_end(said.subscriber, last=False)
+            self._heard.put(said.subscriber, heard, last=False)
             yield from self._keep_bound()
 
     def _hear_throttled(self, said: ThrottledMessage, heard_s: float) -> None:
@@ -262,15 +261,14 @@ class Fleet:
         known = self._heard.get(subscriber)
         if known is not None and known.offset > offset:
             return
-        self._heard.pop(subscriber, None)
+        self._heard.pop(subscriber)
         self._dropped.discard(subscriber)
         self._forgotten[subscriber] = max(offset, self._forgotten.pop(subscriber, -1))
         if len(self._forgotten) > self._settings.max_members:
             self._forgotten.popitem(last=False)
 
     def _keep_bound(self) -> Iterable[Effect]:
-        if len(self._heard) > self._settings.max_members:
-            dropped, _ = self._heard.popitem(last=False)
+        for dropped in self._heard.make_room():
             if len(self._dropped) < self._settings.max_members:
                 self._dropped.add(dropped)
             yield note("subscriber.dropped", "warning", subscriber=dropped, bound=self._settings.max_members)
@@ -282,7 +280,7 @@ class Fleet:
                 liveness=heard.liveness(now.mono_s, self._settings.gone_after_s),
                 seen_ns=heard.seen_ns,
             )
-            for _, heard in sorted(self._heard.items())
+            for heard in self._heard.by_name()
         ]
         throttled = (said for said, heard_s in self._throttled.values() if now.mono_s - heard_s <= THROTTLED_S)
         return FleetView(

@@ -5,7 +5,7 @@ from collections.abc import Callable, Hashable, Iterable, Sequence
 from dataclasses import dataclass, field
 from typing import Any, NamedTuple, Self
 
-from callboard.actors.publisher.columns import Columns
+from callboard.actors.publisher.columns import TOTAL_MAX, Columns
 from callboard.actors.publisher.package_index import EVERY_QUEUE, PackageIndex, Streams, Wanted
 from callboard.messages.mailbox import QueueSize
 
@@ -36,7 +36,7 @@ class Figures(NamedTuple):
         """As the answer to a question."""
         return QueueSize(
             publisher=wanted.publisher, after=wanted.after, subscriber=wanted.subscriber, size=self.size,
-            length=self.length, oldest_ns=self.oldest_ns, newest=self.newest,
+            length=min(self.length, TOTAL_MAX), oldest_ns=self.oldest_ns, newest=self.newest,
         )  # fmt: skip
 
 

@@ -6,7 +6,7 @@ from heapq import merge
 from itertools import islice
 from typing import NamedTuple, TypeVar
 
-from callboard.actors.publisher.columns import Columns, View
+from callboard.actors.publisher.columns import Columns, View, merged
 from callboard.messages.distribution import Kind
 from callboard.messages.mailbox import PackagesSeen, PackageSummary
 
@@ -20,6 +20,11 @@ FOR_ALL = ""
 FOR_SOME = None
 """Where a package that names its recipients is found once, by whoever asks for no subscriber's queue. It is at each of
 them, too: an entry of 24 bytes for each, so that the queue of one costs no more if there are many."""
+
+MANY = 64
+"""Publishers whose packages are put together for those who follow all, who may be many as well."""
+TOGETHER_MAX = 16
+"""Recipients for whom that is kept: nearly always it is those that are for all."""
 
 T = TypeVar("T")
 Streams = dict[str | None, dict[str, T]]
@@ -95,6 +100,7 @@ class PackageIndex:
         self.stop = start
         self.streams: Streams[Columns] = {}
         """None is empty."""
+        self._together: dict[str | None, Columns] = {}  # of many publishers, by recipient, until something changes
 
     def __len__(self) -> int:
         """How many entries: one for a package, and another one for each of its recipients if it names some."""
@@ -111,8 +117,20 @@ class PackageIndex:
         return tuple(sorted({name for its in self.streams.values() for name in its} - {EVERY_QUEUE}))
 
     def queue(self, wanted: Wanted) -> Queue:
-        """These packages, in O(log n) for each publisher."""
-        return Queue(tuple(columns.view(wanted.after) for columns in wanted.select(self.streams)))
+        """These packages, in O(log n) for each publisher that is named, or for all of them if they are many."""
+        return Queue(tuple(columns.view(wanted.after) for columns in self._selected(wanted)))
+
+    def _selected(self, wanted: Wanted) -> Iterator[Columns]:
+        if wanted.publisher:
+            yield from wanted.select(self.streams)
+            return
+        for recipient in (FOR_ALL, wanted.subscriber or FOR_SOME):
+            its = self.streams.get(recipient, {})
+            if len(its) > MANY and recipient not in self._together:
+                if len(self._together) >= TOGETHER_MAX:
+                    self._together.clear()
+                self._together[recipient] = merged(its.values())
+            yield from [self._together[recipient]] if len(its) > MANY else its.values()
 
     def add(self, seen: PackagesSeen) -> None:
         """Take in what begins at or before ``stop``; what is here already is not added twice."""
@@ -123,6 +141,7 @@ class PackageIndex:
             for recipient in _streams_of(package):
                 columns = self._stream(recipient, package.publisher)
                 columns.append(package.offset, package.time_ns, package.length)
+                self._together.pop(recipient, None)
         self.stop = max(self.stop, seen.stop)
 
     def prepend(self, older: "PackageIndex") -> None:
@@ -131,11 +150,13 @@ class PackageIndex:
         for recipient, its in older.streams.items():
             for publisher, columns in its.items():
                 self._stream(recipient, publisher).prepend(columns)
+        self._together.clear()
         self.start = older.start
 
     def trim(self, first: int) -> None:
         """The log now begins at ``first``; when it does so in here, there is nothing older left to cover."""
         self._drop_below(first)
+        self._together.clear()
         if first >= self.start:
             self.start = 0
 
@@ -146,6 +167,7 @@ class PackageIndex:
         (self.start,) = everything.page(count, 1) or (self.stop,)
         older.stop = self.start
         older.streams = _filled(self.streams, lambda columns: columns.cut(self.start))
+        self._together.clear()
         self.streams = _filled(self.streams)
         return older
 

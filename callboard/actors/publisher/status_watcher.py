@@ -23,10 +23,10 @@ from callboard.actors.effects import FindBounds
 from callboard.actors.follower import Delivered, Follower, OutOfRange, Positioned, Replaced
 from callboard.actors.publisher.error_queue import ErrorQueue, ErrorQueues
 from callboard.actors.publisher.status_start import StatusStart
-from callboard.actors.publisher.tellers import Tellers, subscriber_of
+from callboard.actors.publisher.tellers import TELLERS_MAX, Tellers, subscriber_of
 from callboard.errors import SchemaTooNew, Undecodable
 from callboard.messages.distribution import CommandResultMessage, PackageStatusMessage, Status
-from callboard.messages.headers import open_record
+from callboard.messages.headers import open_record, told_in
 from callboard.messages.mailbox import ErrorCount, ErrorsPage, ErrorsQuery
 from callboard.messages.record import Record
 from callboard.messages.repeated import original_of
@@ -133,12 +133,14 @@ class StatusWatcher:
     def _fold(self, record: Record) -> Iterable[Effect]:
         if distrust_of(record):
             return
-        headers = dict(record.headers)
+        headers = told_in(record.headers)
         if (original := original_of(record)) is not None:
             if original.offset < self._from and self._spoke.get(subscriber_of(headers), -1) < original.read_to:
                 yield from self._take_again(record)
             return
         self._spoke[subscriber_of(headers)] = record.offset
+        if len(self._spoke) > TELLERS_MAX:
+            del self._spoke[next(iter(self._spoke))]
         new = self._tellers.goes_on(headers, record.time_ns)
         if new and not self._queues.concerned(headers.get("kind", ""), headers.get("producer", "")):
             return

@@ -1,0 +1,162 @@
+"""Whoever can write to the log can invent anybody: a board still answers, and names only so many."""
+
+import asyncio
+from collections.abc import Awaitable, Callable, Sequence
+from pathlib import Path
+
+import pytest
+
+from callboard import Callboard
+from callboard.actors.publisher.columns import Columns
+from callboard.actors.publisher.error_queue import ErrorQueues
+from callboard.actors.publisher.liveness import Heard
+from callboard.actors.publisher.roster import Roster
+from callboard.app.fleet_checkup import examine_fleet
+from callboard.app.metrics import ROWS_MAX
+from callboard.app.status import PUBLISHERS_MAX
+from callboard.messages import codec
+from callboard.messages.distribution import (
+    DiscoveryMessage,
+    Histogram,
+    Kind,
+    PackageMessage,
+    PackageStatusMessage,
+    State,
+    Status,
+    SubscriberConfiguration,
+    SubscriberState,
+)
+from callboard.messages.event import Event, replaced
+from callboard.messages.record import NewRecord
+
+MANY = 10_000
+
+
+def play(scenario: Callable[[Callboard], Awaitable[None]], tmp_path: Path) -> None:
+    async def timed() -> None:
+        async with asyncio.timeout(120), Callboard("memory:", base=tmp_path) as board:
+            await scenario(board)
+
+    asyncio.run(timed())
+
+
+def record(event: Event, **headers: str) -> NewRecord:
+    named = {"type": type(event).__name__, "version": "1.2"} | headers
+    return NewRecord(payload=codec.encode(event), headers=tuple(named.items()))
+
+
+def announcement(name: str, follows: tuple[str, ...] = (), **more: object) -> DiscoveryMessage:
+    configuration = SubscriberConfiguration(editable=True, max_retries=-1, follows=follows)
+    said = DiscoveryMessage(subscriber_instance=name, subscriber=name, configuration=configuration, state=State.BLOCKED)
+    return replaced(said, **more)
+
+
+def package(publisher: str) -> PackageMessage:
+    return PackageMessage(
+        publisher_instance="i", publisher=publisher, package_id=publisher, kind=Kind.DELETE, paths=("/gone",)
+    )
+
+
+async def put(board: Callboard, topic: str, records: Sequence[NewRecord]) -> None:
+    for start in range(0, len(records), 1000):
+        await board.log.append(topic, records[start : start + 1000])
+
+
+@pytest.mark.parametrize("count", [MANY, 200_000])
+def test_one_announcement_that_follows_everybody_holds_up_no_look_at_the_board(count: int, tmp_path: Path) -> None:
+    async def scenario(board: Callboard) -> None:
+        hostile = announcement("evil", tuple(f"p{number}" for number in range(count)))
+        await put(board, board.settings.topics.package, [record(package("site"), publisher="site")])
+        await put(board, board.settings.topics.discovery, [record(hostile), record(announcement("edge-1"))])
+        await board.metrics()
+        await examine_fleet(board, None, {})
+        status = await board.status()
+        assert "edge-1" in {row.name for row in status.subscribers}
+        assert "site" in {row.name for row in status.publishers}
+        assert len(status.publishers) <= PUBLISHERS_MAX
+
+    play(scenario, tmp_path)
+
+
+def test_what_an_announcement_has_too_much_of_is_left_out_of_it(tmp_path: Path) -> None:
+    async def scenario(board: Callboard) -> None:
+        states = tuple(SubscriberState(publisher=f"p{number}", offset=1) for number in range(100_000))
+        counts = Histogram(counts=(1,) * 500_000)
+        hostile = [
+            announcement("states", states=states),
+            announcement("left", left=tuple(range(400_000))),
+            announcement("counts", imports=counts, latencies=counts),
+            announcement("reason", reason="x" * 2_000_000),
+        ]
+        await put(board, board.settings.topics.discovery, [record(each) for each in hostile])
+        assert await board.metrics()
+        status = await board.status()
+        assert len(status.subscribers) == 4
+        assert len(status.publishers) <= PUBLISHERS_MAX
+        assert max(len(row.left) + len(row.reason) for row in status.subscribers) <= 21_000
+
+    play(scenario, tmp_path)
+
+
+def test_thousands_of_invented_subscribers_and_publishers_leave_a_board_that_answers(tmp_path: Path) -> None:
+    async def scenario(board: Callboard) -> None:
+        topics = board.settings.topics
+        log_id = await board.log.identity(topics.package)
+        packages = [package(f"p{number}") for number in range(MANY)]
+        await put(board, topics.package, [record(each, publisher=each.publisher) for each in packages])
+        said = [announcement(f"s{number}", offset=number, log_id=log_id) for number in range(MANY)]
+        await put(board, topics.discovery, [record(each) for each in said])
+        failed = [
+            PackageStatusMessage(
+                subscriber_instance="i", subscriber=f"s{number}", publisher=f"p{number}", offset=number,
+                status=Status.REMOVED_FAILED, sequence=1,
+            )
+            for number in range(MANY)
+        ]  # fmt: skip
+        await put(board, topics.status, [record(each, kind="REMOVED_FAILED") for each in failed])
+        figures = await board.metrics()
+        assert figures.count("callboard_subscriber_ready{") == ROWS_MAX
+        assert f"callboard_subscribers_left_out {MANY - ROWS_MAX}\n" in figures
+        status = await board.status()
+        assert [row.lag_packages for row in status.subscribers if row.name == "s9000"] == [MANY - 9000]
+
+    play(scenario, tmp_path)
+
+
+def test_the_longest_words_give_way_where_memory_has_no_room_and_not_those_of_others() -> None:
+    roster = Roster(1000, 1_000_000)
+    for number in range(100):
+        roster.put(f"edge-{number}", Heard(announcement(f"edge-{number}"), 1, 1.0), last=True)
+    gone = []
+    for number in range(100):
+        evil = announcement(f"evil-{number}", ("x" * 100,) * 1000)
+        roster.put(f"evil-{number}", Heard(evil, 1, 1.0), last=True)
+        gone += list(roster.make_room())
+    assert len(gone) > 90
+    assert not [name for name in gone if name.startswith("edge")]
+    assert len([each for each in roster.by_name() if each.announcement.subscriber.startswith("edge")]) == 100
+
+
+def test_error_queues_in_invented_names_are_only_so_many() -> None:
+    queues, dropped = ErrorQueues(most=1000, most_queues=50), 0
+    for number in range(500):
+        dropped += queues.take(
+            PackageStatusMessage(
+                subscriber_instance="i", subscriber=f"s{number}", publisher="site", offset=1,
+                status=Status.REMOVED_FAILED, sequence=1,
+            )
+        )  # fmt: skip
+    assert (len(queues.by_name), dropped) == (50, 450)
+    assert not queues.concerned("IMPORTED", "s1/i")
+    assert queues.concerned("IMPORTED", "s499/i")
+
+
+def test_packages_that_claim_more_than_there_can_be_are_added_up_to_what_a_column_holds() -> None:
+    columns, older = Columns(), Columns()
+    for offset in range(10, 14):
+        columns.append(offset, 1, 2**62)
+    for offset in range(4):
+        older.append(offset, 1, 2**62)
+    columns.prepend(older)
+    assert len(columns) == 8
+    assert columns.total(0) > 2**62
