@@ -64,6 +64,7 @@ class KnownMarks:
             event = open_event(record)
         except (Undecodable, SchemaTooNew):
             return  # whatever it is, it is no mark that this version could go by
-        assert isinstance(event, EventMarks)
+        if not isinstance(event, EventMarks):
+            return
         marks = self.newest if self.complete else self._older
         marks |= {mark.kind: mark for mark in event.marks if mark.kind in self._kinds}

@@ -24,10 +24,10 @@ from callboard.actors.effects import FindBounds, LogRead, ReadLog, TopicBounds
 from callboard.actors.follower import Delivered, Follower, OutOfRange, Positioned, Replaced, last
 from callboard.actors.publisher.liveness import AppendTimes, Heard, believed_ns
 from callboard.actors.publisher.lookback import Lookback
+from callboard.actors.publisher.roster import Roster
 from callboard.actors.publisher.throttle_notice import AGAIN_S
 from callboard.actors.shortening.limits import ShorteningLimits
 from callboard.actors.shortening.shortening import Shortening
-from callboard.actors.publisher.roster import Roster
 from callboard.errors import SchemaTooNew, Undecodable
 from callboard.messages.distribution import (
     ArchivedMessage,
