@@ -17,12 +17,14 @@ from callboard.messages import codec
 from callboard.messages.distribution import (
     CommandMessage,
     CommandResultMessage,
+    DiscoveryMessage,
     Kind,
     PackageMessage,
     PackageStatusMessage,
     PauseCommand,
     State,
     Status,
+    SubscriberConfiguration,
     ThrottleCommand,
 )
 from callboard.messages.event import Event
@@ -30,12 +32,12 @@ from callboard.messages.headers import open_record
 from callboard.messages.mailbox import StatusesPending
 from callboard.messages.package_event import KINDS
 from callboard.messages.record import NewRecord
-from callboard.messages.signing import CommandKey
+from callboard.messages.signing import SigningKey
 from callboard.testing.decision_driver import DecisionDriver
 from callboard.testing.subscriber_example import settings
 
 HOSTILE = {"NUL": "a\0b", "a line feed": "a\nb", "an escape": "\x1b[2J", "1.2 MB": "x" * 1_200_000}
-KEY = CommandKey("ops", b"0123456789abcdef")
+KEY = SigningKey("ops", b"0123456789abcdef")
 EVERYTHING = Publishing(events=KINDS)
 
 hostile_texts = pytest.mark.parametrize("text", HOSTILE.values(), ids=HOSTILE)
@@ -99,19 +101,22 @@ async def works_on(board: Callboard, edge: Subscriber, tmp_path: Path) -> None:
 @hostile_texts
 @pytest.mark.parametrize("keys", [(), (KEY,)], ids=["unsigned", "signed"])
 def test_a_command_whose_id_no_header_can_hold_ends_nobody(
-    text: str, keys: tuple[CommandKey, ...], tmp_path: Path
+    text: str, keys: tuple[SigningKey, ...], tmp_path: Path
 ) -> None:
     async def scenario() -> None:
         async with (
-            Callboard("sqlite:///./board.db", base=tmp_path, command_key=KEY if keys else None) as board,
-            board.subscriber("edge-1", "./out", editable=True, command_keys=keys) as edge,
+            Callboard("sqlite:///./board.db", base=tmp_path) as stranger,
+            Callboard(
+                "sqlite:///./board.db", base=tmp_path, signing_key=KEY if keys else None, trusted_keys=keys
+            ) as board,
+            board.subscriber("edge-1", "./out", editable=True) as edge,
         ):
             await edge.caught_up()
             instance = (await edge.report()).subscriber_instance
             forged = CommandMessage(
                 subscriber_instance=instance, subscriber="edge-1", command_id=text, throttle=ThrottleCommand()
             )
-            await board.log.append(board.settings.topics.command, [record(forged)])
+            await stranger.log.append(board.settings.topics.command, [record(forged)])
             await works_on(board, edge, tmp_path)
             if keys:
                 assert (await board.pause("edge-1")).accepted
@@ -247,6 +252,12 @@ def test_a_verdict_as_long_as_a_record_stops_nobody_who_waits_for_it(tmp_path: P
                 subscriber_instance="g", subscriber="golden-1", publisher="site", offset=published.offset,
                 status=Status.REMOVED, reason="x" * 2_096_900, sequence=1,
             )  # fmt: skip
+            golden = DiscoveryMessage(
+                subscriber_instance="g", subscriber="golden-1", offset=published.offset,
+                log_id=await board.log.identity(board.settings.topics.package),
+                configuration=SubscriberConfiguration(editable=True, max_retries=-1),
+            )  # fmt: skip
+            await board.log.append(board.settings.topics.discovery, [record(golden)])
             await board.log.append(board.settings.topics.status, [record(verdict)])
 
             async def skipped() -> bool:
