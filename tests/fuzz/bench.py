@@ -41,7 +41,6 @@ from callboard.messages.distribution import (
 )
 from callboard.messages.headers import new_record, open_record
 from callboard.messages.record import Record
-from callboard.messages.signing import signed
 
 BATCH = 500
 TOGETHER = 25
@@ -92,8 +91,6 @@ class Bench:
     refused: list[int] = field(default_factory=list)
     longest_step_s: float = 0.0
 
-    signed_words = False
-
     # The fleet.
 
     async def start(self, name: str, **more: Any) -> None:
@@ -104,7 +101,7 @@ class Bench:
 
     def _options(self, name: str) -> dict[str, Any]:
         own = {key: value for key, value in FLEET[name].items() if key != "into"}
-        return COMMON | own | ({"command_keys": (KEY,)} if self.keys else {})
+        return COMMON | own
 
     async def restart(self, name: str, heard: int) -> None:
         """Stop and start it, to pass over what is no command, behind the last one that it has heard."""
@@ -166,7 +163,7 @@ class Bench:
         self.known = known
 
     async def _real(self, topic: str) -> list[Record]:
-        return (await self.board.log.read(topic, (await self.board.log.bounds(topic)).first))[:40]
+        return (await self.rogue.read(topic, (await self.rogue.bounds(topic)).first))[:40]
 
     # A batch.
 
@@ -218,7 +215,7 @@ class Bench:
 
     def _may_end(self, agent: Any) -> bool:
         """Its name was taken by a forger, and nothing tells it from a rival."""
-        return not self.signed_words and isinstance(agent._problem, SubscriberTaken)
+        return not self.keys and isinstance(agent._problem, SubscriberTaken)
 
     async def quiet(self) -> None:
         """When nothing happens, nobody computes. A second look, for what was still to be done."""
@@ -326,7 +323,6 @@ class Bench:
             subscriber_instance=said.subscriber_instance, subscriber=said.subscriber, log_id=self.known.log_id,
             command_id=f"by hand {self.orders}", author="operator", issued_ns=now_ns, position=said.offset, **order,
         )  # fmt: skip
-        command = signed(command, KEY) if self.keys else command
         record = new_record(command, record_id=command.command_id, time_ns=now_ns, producer="operator")
         await self.board.log.append(topics.command, [record])
 
@@ -342,7 +338,7 @@ class Bench:
             await self._bring(name, answer.offset)
             if (found := await self._content(name)) == content:
                 continue
-            if name == "staged" and not self.signed_words:
+            if name == "staged" and not self.keys:
                 self.came_of["left out after a forged verdict"] += 1
                 continue
             raise Broken(f"{name} has {found!r} at offset {answer.offset}, not {content!r}")
@@ -393,7 +389,7 @@ async def bench(url: str, folder: Path, *, seed: int, keys: bool, logged: Logged
     async with AsyncExitStack() as stack:
         board = await stack.enter_async_context(
             Callboard(url, base=folder, blobs="./blobs", publishing=publishing, blob_grace_s=7200.0,
-                      command_key=KEY if keys else None)
+                      signing_key=KEY if keys else None, trusted_keys=(KEY,) if keys else ())
         )  # fmt: skip
         rogue = open_log(url, folder)
         stack.push_async_callback(rogue.close)

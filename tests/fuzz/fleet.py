@@ -15,7 +15,7 @@ from callboard.actors.shortening.limits import ShorteningLimits
 from callboard.app.settings import BoardSettings
 from callboard.backends.logs.postgres import append as postgres_append
 from callboard.backends.logs.sqlite import append as sqlite_append
-from callboard.messages.signing import CommandKey
+from callboard.messages.signing import SigningKey
 
 CRASHES = ("actor.crashed", "supervisor.crashed", "gateway.failed", "agent.close_failed")
 QUICK = Backoff(first_s=0.01, max_s=0.05)
@@ -23,7 +23,7 @@ SHORT = ShorteningLimits(
     records=2000, slack=500, announced_s=90.0, told_s=30.0, first_s=(0.0, 30.0), again_s=(150.0, 300.0)
 )
 """So that topics are shortened now and then while hostile records are on them."""
-KEY = CommandKey("ops", b"k" * 32)
+KEY = SigningKey("ops", b"k" * 32)
 
 
 def hooked(call: HookCall) -> None:

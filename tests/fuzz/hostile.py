@@ -104,7 +104,7 @@ class Forger:
         real = self.known.seen.get(kind) or []
         way = rng.random()
         if real and way < 0.15:
-            record = self._damaged(rng.choice(real))
+            record = self._damaged(rng.choice(real if rng.random() < 0.9 else self.known.seen["package"]))
         elif real and way < 0.25 and kind != "event":
             record = self._forged(kind, rng.choice(real))
         elif way < 0.3:
@@ -190,6 +190,8 @@ class Forger:
             pairs += [("recipients", subscriber)] * (rng.random() < 0.1)
         if rng.random() < 0.15:
             pairs.append(("repeats", self._repeats()))
+        if rng.random() < 0.1:
+            pairs.append(("signature", self._signature()))
         if rng.random() < self.danger * 0.3:
             place = rng.randrange(len(pairs))
             pairs[place] = (pairs[place][0], self._bad_text()[:300_000])
@@ -209,6 +211,13 @@ class Forger:
             return f"{offset} {self.known.now_ns - rng.choice((0, 10**9, 30 * DAY_NS))} {offset + 1}"
         return rng.choice(("0 0 1", "-1 0 1", f"0 {2**63} 1", f"{2**62} 0 {2**63}", "9" * 19 + " 0 " + "9" * 19, "",
                            "x y z", "0 -1 1", f"0 {10**19 - 1} 1", "1 1 1"))  # fmt: skip
+
+    def _signature(self) -> str:
+        rng, known = self.rng, self.known
+        mac = f"{rng.getrandbits(256):064x}"
+        plain = f"{rng.choice(('ops', 'other'))} {known.now_ns} {known.end} {mac}"
+        late = f"ops {'9' * 19} {'9' * 19} {mac}"
+        return rng.choice((plain, plain, late, f"ops -1 0 {mac}", "ops", f"ops 0 0 {mac}\n"))
 
     # Messages.
 
