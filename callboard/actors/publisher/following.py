@@ -65,6 +65,8 @@ def after_trim(member: Member, first: int) -> Member:
     said = member.announcement
     if member.liveness is not Liveness.STOPPED or not said.log_id or said.offset + 1 >= first:
         return member
+    if said.state is State.GAP:
+        return member  # it is on another log, and that is said already
     reason = f"was gap: packages {said.offset + 1} to {first - 1} were trimmed from the log before it had them"
     return replaced(member, announcement=replaced(said, reason=reason))
 
