@@ -172,8 +172,9 @@ def test_test_packages_are_in_no_queue(board: Any) -> None:
 
 @pytest.mark.proves("F54", "W18")
 def test_errors_whose_package_is_no_longer_on_the_log_are_marked_and_counted_as_they_are_listed(board: Any) -> None:
-    for offset in (3, 8):
+    for _ in range(9):
         board.package()
+    for offset in (3, 8):
         board.tell("edge-1", offset, Status.REMOVED_FAILED, "no space", attempts=4, package_id="p")
     view = errors(board, first=5)
     assert [(error.offset, error.expired) for error in view.errors] == [(3, True), (8, False)]
