@@ -1,9 +1,10 @@
-"""How far events were written: the newest marks of a publisher on the event topic."""
+"""How far events were written: the last marks of a publisher on the event topic, and the events that it has."""
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from random import Random
 
 from callboard.actors.decision import Effect, Input
+from callboard.actors.effects import TopicBounds
 from callboard.actors.follower import Delivered, Follower, OutOfRange, Positioned, Replaced, last
 from callboard.errors import SchemaTooNew, Undecodable
 from callboard.messages.package_event import MARKS, EventMarks, Mark, open_event
@@ -13,21 +14,29 @@ WINDOW = 1000
 """So many of the newest offsets are looked at first: every batch of events ends with marks, so one look is enough
 unless other publishers wrote thousands of events since."""
 GROWTH = 8
+MARKS_MAX = 1000
+"""Marks of each kind in mind; the newest ones."""
+KEYS_MAX = 20_000
+"""Events that are known to be told, of 100 bytes each; more than any window has of one publisher, but for one that is
+far back."""
 
 
 class KnownMarks:
     """Reads the end of the event topic, then further and further back, until each kind's mark is found or nothing is
-    left to read; then follows the topic, for there may be other notifiers of this publisher.
+    left to read; then follows the topic, for there may be other notifiers of this publisher. No mark is believed by
+    itself, see ``start_of``, and an event counts as told when it was seen.
     """
 
     def __init__(self, topic: str, publisher: str, kinds: tuple[str, ...], rng: Random) -> None:
-        self.newest: dict[str, Mark] = {}
+        self.marks: dict[str, list[Mark]] = {}
+        """Of each kind those that were found, the newest one at the end."""
+        self.told: dict[str, None] = {}
+        """The keys of this publisher's events that are on the topic."""
         self.complete = False
         """Whether there is no use in looking further back."""
         self._topic, self._publisher, self._kinds, self._rng = topic, publisher, kinds, rng
         self._window = WINDOW
         self._follower = Follower(topic, last(WINDOW), rng)
-        self._older: dict[str, Mark] = {}  # of the window that is read; what was found in a newer one holds
         self._at_first = False  # the window begins where the topic does
 
     def start(self) -> Iterable[Effect]:
@@ -42,29 +51,56 @@ class KnownMarks:
                 self._at_first = offset <= bounds.first
             case OutOfRange() | Replaced():
                 self._at_first = True  # the follower goes on at the first record
+                self.told.clear()
             case Delivered(records=records):
                 for record in records:
                     self._look(record)
         if self.complete or news is None or not self._follower.caught_up:
             return effects
-        self.newest = self._older | self.newest
-        self.complete = self._at_first or set(self._kinds) <= set(self.newest)
+        self.complete = self._at_first or set(self._kinds) <= set(self.marks)
         return effects if self.complete else self._look_further_back()
 
     def _look_further_back(self) -> Iterable[Effect]:
         self._window *= GROWTH
-        self._older = {}
+        self.marks = {}
         self._follower = Follower(self._topic, last(self._window), self._rng)
         return self._follower.start()
 
     def _look(self, record: Record) -> None:
-        if record.header("type") != MARKS or record.header("publisher") != self._publisher:
+        if record.header("publisher") != self._publisher:
             return
+        if record.header("type") != MARKS:
+            self.told[record.header("id")] = None
+            if len(self.told) > KEYS_MAX:
+                del self.told[next(iter(self.told))]
+            return
+        if self.complete:
+            return  # by then every strand knows where it is
         try:
             event = open_event(record)
         except (Undecodable, SchemaTooNew):
             return  # whatever it is, it is no mark that this version could go by
         if not isinstance(event, EventMarks):
             return
-        marks = self.newest if self.complete else self._older
-        marks |= {mark.kind: mark for mark in event.marks if mark.kind in self._kinds}
+        for mark in event.marks:
+            if mark.kind in self._kinds:
+                self.marks.setdefault(mark.kind, []).append(mark)
+                del self.marks[mark.kind][:-MARKS_MAX]
+
+
+def start_of(marks: Sequence[Mark], bounds: TopicBounds) -> int:
+    """Where to go on: at the middle one of the marks that can be true, or the oldest record if there is none.
+
+    A mark that was forged may be too high, so that events would never be told, or too low, so that many would be told
+    again. The middle one of several is neither, and what was told behind it was seen on the topic.
+    """
+    offsets = sorted(mark.offset for mark in marks if is_possible(mark, bounds))
+    if not offsets:
+        return bounds.first
+    middle = offsets[(len(offsets) - 1) // 2]
+    return max(middle, bounds.first) if offsets[-1] >= bounds.first else middle  # all were trimmed, which is told
+
+
+def is_possible(mark: Mark, bounds: TopicBounds) -> bool:
+    """Whether the mark is of this topic and within it."""
+    return mark.log_id == bounds.log_id and 0 <= mark.offset <= bounds.end

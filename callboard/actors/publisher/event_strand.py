@@ -3,11 +3,13 @@
 from collections import deque
 from collections.abc import Iterable
 from dataclasses import replace
+from functools import partial
 from random import Random
 from typing import NamedTuple
 
 from callboard.actors.decision import Done, Effect, Failed, Input, note
-from callboard.actors.follower import Delivered, Follower, OutOfRange, Replaced, from_first, from_offset
+from callboard.actors.follower import Delivered, Follower, OutOfRange, Positioned, Replaced, StartPolicy
+from callboard.actors.publisher.event_marks import KnownMarks, is_possible, start_of
 from callboard.errors import SchemaTooNew, Undecodable
 from callboard.messages.bounds import clipped
 from callboard.messages.distribution import PackageMessage
@@ -33,14 +35,14 @@ class Found(NamedTuple):
 class Strand:
     """The events ``created`` and ``queued``: due as soon as the package is read."""
 
-    def __init__(self, kind: str, topic: str, publisher: str, mark: Mark | None, rng: Random) -> None:
+    def __init__(self, kind: str, topic: str, publisher: str, known: KnownMarks, rng: Random) -> None:
         self.kind = kind
         self.publisher = publisher
         self.ready: deque[Found] = deque()
         self.waiting: deque[Found] = deque()  # for what makes them due
-        self._mark = mark
-        policy = from_offset(mark.offset, mark.log_id) if mark else from_first()
-        self._follower = Follower(topic, policy, rng)
+        self._told = known.told
+        self._marks = known.marks.get(kind, [])
+        self._follower = Follower(topic, StartPolicy(partial(start_of, self._marks)), rng)
         self._paused: list[Effect] = []
 
     @property
@@ -54,7 +56,7 @@ class Strand:
         for found in (*list(self.ready)[:1], *list(self.waiting)[:1]):
             return found.mark
         if self._follower.position < 0:
-            return self._mark
+            return None
         return Mark(kind=self.kind, log_id=self.log_id, offset=self._follower.position)
 
     def start(self) -> Iterable[Effect]:
@@ -69,6 +71,10 @@ class Strand:
             return
         news, effects = self._follower.handle(message)
         match news:
+            case Positioned(bounds=bounds):
+                if wrong := [mark.offset for mark in self._marks if not is_possible(mark, bounds)]:
+                    yield note("event.mark_ignored", "warning", kind=self.kind, offset=wrong[-1], stop=bounds.end,
+                               reason="this mark is not of this log, or beyond its end")  # fmt: skip
             case Delivered(records=records):
                 for record in records:
                     yield from self._take(record)
@@ -89,12 +95,14 @@ class Strand:
             paused, self._paused = self._paused, []
             yield from paused
 
-    def skip(self, mark: Mark | None) -> Iterable[Effect]:
-        """Leave out what another notifier of this publisher has written meanwhile: everything below its mark."""
+    def skip(self) -> Iterable[Effect]:
+        """Leave out what another notifier of this publisher has told meanwhile."""
         before = len(self.ready) + len(self.waiting)
         for found in (self.ready, self.waiting):
-            while mark and found and found[0].mark.log_id == mark.log_id and found[0].mark.offset < mark.offset:
-                found.popleft()
+            left = [each for each in found if each.event.dedup_key not in self._told]
+            if len(left) < len(found):
+                found.clear()
+                found.extend(left)
         return self.go_on() if len(self.ready) + len(self.waiting) < before else ()
 
     def _release(self) -> Iterable[Effect]:
@@ -113,6 +121,8 @@ class Strand:
         self._hold(record, package_event(self.kind, package, record, self.log_id))
 
     def _hold(self, record: Record, event: PackageEvent) -> None:
+        if event.dedup_key in self._told:
+            return
         self.waiting.append(Found(Mark(kind=self.kind, log_id=self.log_id, offset=record.offset), event))
 
 

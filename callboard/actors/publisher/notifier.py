@@ -61,9 +61,9 @@ class NotifierSettings:
 class Notifier:
     """Writes the events of one publisher's packages, at least once each, with marks that say how far it has come.
 
-    A successor goes on at the newest marks, and without any at the oldest record, so that no range is ever left out;
-    what is told twice carries the same key. Of several notifiers of one publisher each leaves out what it sees that
-    another has told, and none relies on the others.
+    A successor goes on from the marks, see ``start_of``, and without any at the oldest record, so that no range is ever
+    left out; what is told twice carries the same key. Of several notifiers of one publisher each leaves out what it sees
+    that another has told, and none relies on the others.
 
     Receives: FleetView (fleet), by which packages are distributed.
     Sends: FleetQuery (fleet).
@@ -115,23 +115,25 @@ class Notifier:
     def _read(self, message: Input) -> Iterable[Effect]:
         for strand in self._strands:
             yield from strand.handle(message)
+        told = len(self._marks.told), next(reversed(self._marks.told), "")
         yield from self._marks.handle(message)
         if not self._strands and self._marks.complete:
             self._strands = tuple(self._strand(kind) for kind in self._settings.kinds)
             for strand in self._strands:
                 yield from strand.start()
-        for strand in self._strands:
-            yield from strand.skip(self._marks.newest.get(strand.kind))
+        if (len(self._marks.told), next(reversed(self._marks.told), "")) != told:
+            for strand in self._strands:
+                yield from strand.skip()
 
     def _strand(self, kind: str) -> Strand:
-        its, mark = self._settings, self._marks.newest.get(kind)
+        its, known = self._settings, self._marks
         match kind:
             case "imported" | "failed":
-                return OutcomeStrand(kind, its.topics.status, its.topics.package, its.publisher, mark, self._rng)
+                return OutcomeStrand(kind, its.topics.status, its.topics.package, its.publisher, known, self._rng)
             case "distributed":
-                return DistributedStrand(kind, its.topics.package, its.publisher, mark, self._rng)
+                return DistributedStrand(kind, its.topics.package, its.publisher, known, self._rng)
             case _:
-                return Strand(kind, its.topics.package, its.publisher, mark, self._rng)
+                return Strand(kind, its.topics.package, its.publisher, known, self._rng)
 
     def _look_at(self, view: FleetView, now: Moment) -> Iterable[Effect]:
         if view.unread:

@@ -8,12 +8,13 @@ from random import Random
 from callboard.actors.backoff import Backoff
 from callboard.actors.decision import After, Done, Effect, Failed, Input, Tick, note
 from callboard.actors.effects import LogRead, ReadLog
+from callboard.actors.publisher.event_marks import KnownMarks
 from callboard.actors.publisher.event_strand import TEXT_MAX, Strand, package_event
 from callboard.errors import OffsetOutOfRange, SchemaTooNew, Undecodable
 from callboard.messages.bounds import clipped
 from callboard.messages.distribution import CommandResultMessage, PackageMessage, PackageStatusMessage, Status
 from callboard.messages.headers import open_record
-from callboard.messages.package_event import Mark, PackageEvent
+from callboard.messages.package_event import PackageEvent
 from callboard.messages.record import Record
 from callboard.messages.repeated import original_of
 from callboard.messages.untrusted import distrust_of
@@ -35,9 +36,9 @@ class OutcomeStrand(Strand):
     """Follows the status topic; due as soon as the package was looked up."""
 
     def __init__(
-        self, kind: str, topic: str, package_topic: str, publisher: str, mark: Mark | None, rng: Random
+        self, kind: str, topic: str, package_topic: str, publisher: str, known: KnownMarks, rng: Random
     ) -> None:
-        super().__init__(kind, topic, publisher, mark, rng)
+        super().__init__(kind, topic, publisher, known, rng)
         self._package_topic = package_topic
         self._known: OrderedDict[int, PackageEvent | None] = OrderedDict()
         self._reading: ReadLog | None = None
