@@ -62,8 +62,8 @@ class Notifier:
     """Writes the events of one publisher's packages, at least once each, with marks that say how far it has come.
 
     A successor goes on from the marks, see ``start_of``, and without any at the oldest record, so that no range is ever
-    left out; what is told twice carries the same key. Of several notifiers of one publisher each leaves out what it sees
-    that another has told, and none relies on the others.
+    left out; what is told twice carries the same key. Of several notifiers of one publisher each leaves out what it
+    sees that another has told, and none relies on the others.
 
     Receives: FleetView (fleet), by which packages are distributed.
     Sends: FleetQuery (fleet).
