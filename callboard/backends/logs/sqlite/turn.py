@@ -5,6 +5,7 @@ the kernel instead of sleeping in SQLite's busy handler, which starves some of t
 checkpoint can overlap a commit (which corrupts the file in SQLite 3.7.0 to 3.51.2).
 """
 
+import fcntl
 import os
 import weakref
 from pathlib import Path
@@ -23,7 +24,8 @@ class Turn:
     """The lock, as a context manager: entering waits for its turn. For one thread at a time.
 
     The kernel lets go of it when the process dies. A *stopped* holder blocks everyone: there is no lease. Who waits
-    for it is told after ``WAIT_S``, by ``NoTurn``, which names the process.
+    for it is told after ``WAIT_S``, by ``NoTurn``, which names the process. ``take`` waits for ever, and is for those
+    who are watched by a thread of their own: to be handed the lock by another thread takes longer than to commit.
     """
 
     def __init__(self, path: Path) -> None:
@@ -34,12 +36,28 @@ class Turn:
 
     def __enter__(self) -> None:
         if not self._lock.acquire():
-            raise NoTurn(f"{kept_by(self._fd, self._path)}. Nothing was written; then try again")
+            raise self.late()
 
     def __exit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
         self._lock.release()
+
+    def take(self, *, wait: bool) -> bool:
+        """Take the lock; False if it is not to be had without waiting, which was not wanted."""
+        try:
+            fcntl.flock(self._fd, fcntl.LOCK_EX if wait else fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except BlockingIOError:
+            return False
+        return True
+
+    def release(self) -> None:
+        """Let the next one have it."""
+        self._lock.release()
+
+    def late(self) -> NoTurn:
+        """The error for those who have waited too long."""
+        return NoTurn(f"{kept_by(self._fd, self._path)}. Nothing was written; then try again")
 
     def close(self) -> None:
         """Close the lock file; idempotent."""

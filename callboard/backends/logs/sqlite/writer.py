@@ -3,15 +3,17 @@
 import asyncio
 import sqlite3
 import threading
-from collections.abc import Callable
-from contextlib import suppress
+import time
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager, suppress
 from queue import Empty, SimpleQueue
 from typing import Any, NamedTuple, TypeVar
 
+from callboard.backends import file_locks
 from callboard.backends.logs.sqlite.bell import Bell
 from callboard.backends.logs.sqlite.failure import UNKNOWN_OUTCOME, explained
 from callboard.backends.logs.sqlite.schema import Files, inode, lineage, newest_given, open_writable, replaced
-from callboard.backends.logs.sqlite.turn import NoTurn, Turn
+from callboard.backends.logs.sqlite.turn import Turn
 
 GROUP_BYTES = 4 << 20
 """A group commit takes in no more after this."""
@@ -38,6 +40,12 @@ class Writer:
         self._turn = Turn(files.lock)
         self._db: sqlite3.Connection | None = None
         self._inode, self._lineage = (0, 0), 0
+        self._state = threading.Lock()
+        self._group: list[Work] = []  # what waits for the turn
+        self._since: float | None = None  # by the monotonic clock
+        self._watcher: threading.Thread | None = None
+        self._closing = False
+        self._ended = threading.Event()
         self._inbox: SimpleQueue[Work | None] = SimpleQueue()
         self._thread = threading.Thread(target=self._run, name=f"callboard-log-{files.topic}", daemon=True)
         self._thread.start()
@@ -52,22 +60,29 @@ class Writer:
         return future
 
     def close(self) -> None:
-        """Finish what was given to do, then let go of the file. Blocks; to be called once."""
+        """Finish what was given to do, then let go of the file. Blocks; to be called once.
+
+        While somebody keeps the turn the file is let go of later, by the thread that waits for it.
+        """
+        self._closing = True
         self._inbox.put(None)
-        self._thread.join()
-        self._turn.close()
+        self._ended.wait()
+        if self._watcher is not None:
+            self._watcher.join()
+        if self._since is None:
+            self._thread.join()
 
     def _run(self) -> None:
         open_ended = True
         while open_ended and (first := self._inbox.get()) is not None:
-            group = [first]
+            self._group = group = [first]
             try:
-                with explained(self._files.database, UNKNOWN_OUTCOME), self._turn:
+                with explained(self._files.database, UNKNOWN_OUTCOME), self._queued():
                     open_ended = self._gather(group)
+                    if not group:  # it was given up meanwhile, and with it what said that this is the end
+                        open_ended = not self._closing
+                        continue
                     results, newest = self._commit(group)
-            except NoTurn as error:
-                open_ended = self._gather(group)  # the next would wait as long again, to be told the same
-                _settle(group, [error] * len(group))
             except Exception as error:  # noqa: BLE001 - belongs to those who wait, whatever it is
                 _settle(group, [error] * len(group))
             else:
@@ -75,13 +90,43 @@ class Writer:
                 with suppress(OSError):  # the disk may just have become full; who waits looks without a ring, too
                     # After the turn and the answers: the woken take the processor.
                     self._bell.ring(newest, self._lineage)
-        with suppress(NoTurn), self._turn:
+        self._group = []
+        with suppress(OSError), self._queued():
             self._drop()
-        self._drop()  # out of turn: who keeps it has the file open, so that nothing is tidied up now
+        self._turn.close()
+        self._ended.set()
+
+    @contextmanager
+    def _queued(self) -> Iterator[None]:
+        """In the turn. Until then a watcher may give up what is in the group."""
+        if not self._turn.take(wait=False):
+            if self._watcher is None:
+                name = f"callboard-turn-{self._files.topic}"
+                self._watcher = threading.Thread(target=self._watch, name=name, daemon=True)
+                self._watcher.start()
+            self._since = time.monotonic()
+            self._turn.take(wait=True)
+            with self._state:
+                self._since = None
+        try:
+            yield
+        finally:
+            self._turn.release()
+
+    def _watch(self) -> None:
+        while not self._ended.wait(file_locks.WAIT_S / 10):
+            with self._state:
+                if self._since is not None and time.monotonic() - self._since > file_locks.WAIT_S:
+                    self._gather(self._group)  # the next would wait as long again, to be told the same
+                    _settle(self._group, [self._turn.late()] * len(self._group))
+                    self._group.clear()
+                    self._since = time.monotonic()
+                    if self._closing:
+                        self._ended.set()
 
     def _gather(self, group: list[Work]) -> bool:
         """Take in what came while waiting for the turn; False if the writer is to close after this group."""
-        size = group[0].size
+        size = sum(work.size for work in group)
         while size < GROUP_BYTES:
             try:
                 work = self._inbox.get_nowait()
