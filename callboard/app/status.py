@@ -16,6 +16,7 @@ from callboard.app.views import BoardStatus, HeldUp, PublisherStatus, Subscriber
 from callboard.backends.log import Log
 from callboard.door.limits import THROTTLE_S_MAX
 from callboard.door.names import unknown
+from callboard.messages.bounds import is_id
 from callboard.messages.distribution import State
 from callboard.messages.event import replaced
 from callboard.messages.mailbox import (
@@ -35,6 +36,9 @@ any."""
 
 QUEUES_MAX = 50_000
 """Queues that a status asks for, one for each publisher that a subscriber follows by name; one for who follows all."""
+
+QUESTION_BYTES_MAX = 16 << 20
+"""Of the names in that question: what is sent to an actor has 64 MB at most, and the answer repeats them."""
 
 BLOCKED_ATTEMPTS = 3
 """A head that failed so often makes its queue ``blocked``: a passing error should alarm nobody."""
@@ -97,27 +101,30 @@ async def board_status(agent: Agent, log: Log, topic: str, now_ns: int, timeout_
     held_up, farm = _held_up(view, bounds.end - bounds.first, now_ns), Farm(rows)
     heard_of = (state.publisher for member in view.members for state in member.announcement.states)
     names = list(dict.fromkeys((*found.publishers, *held_up, *farm.publishers, *heard_of)))
-    publishers, problem = await publisher_status(agent, farm, names[:PUBLISHERS_MAX], bounds, now_ns, timeout_s)
+    shown = list(filter(is_id, names))[:PUBLISHERS_MAX]
+    publishers, problem = await publisher_status(agent, farm, shown, bounds, now_ns, timeout_s)
     publishers = tuple(
         _judged_publisher(replace(each, held_up=held_up.get(each.name, ())), farm) for each in publishers
     )
-    notes = (*_notes(view), *_left_out(view, placed, names, log_id), *_counting(rows))
+    notes = (*_notes(view), *_left_out(view, placed, len(names) - len(shown), log_id), *_counting(rows))
     return BoardStatus(tuple(rows), publishers, found.problem or problem, notes)
 
 
 def _countable(members: Iterable[Member], log_id: str) -> dict[str, Member]:
     """The members on this log whose queues are asked for, in order: of those that follow most names, none."""
-    found, room = list[Member](), QUEUES_MAX
+    found, room, room_bytes = list[Member](), QUEUES_MAX, QUESTION_BYTES_MAX
     for member in sorted(members, key=lambda member: len(followed(member))):
-        if not is_elsewhere(member.announcement, log_id) and len(followed(member)) <= room:
-            room -= len(followed(member))
+        names = followed(member)
+        size = len("".join(names).encode()) + len(names) * len(member.announcement.subscriber.encode())
+        if not is_elsewhere(member.announcement, log_id) and len(names) <= room and size <= room_bytes:
+            room, room_bytes = room - len(names), room_bytes - size
             found.append(member)
     return {member.announcement.subscriber: member for member in found}
 
 
-def _left_out(view: FleetView, placed: Mapping[str, Member], names: list[str], log_id: str) -> Iterable[str]:
-    if len(names) > PUBLISHERS_MAX:
-        yield f"{len(names) - PUBLISHERS_MAX} publishers are missing: {PUBLISHERS_MAX} of them are shown at most"
+def _left_out(view: FleetView, placed: Mapping[str, Member], missing: int, log_id: str) -> Iterable[str]:
+    if missing:
+        yield f"{missing} publishers are missing: {PUBLISHERS_MAX} are shown at most, and none whose name is none"
     here = [member for member in view.members if not is_elsewhere(member.announcement, log_id)]
     if len(here) > len(placed):
         yield (

@@ -33,8 +33,8 @@ class QueuedPackage:
     """A package in a queue. ``age_s`` is how long ago it was appended; ``problem`` says why it cannot be decoded; and
     ``length`` is how many bytes the subscriber has to fetch, blobs included.
 
-    ``entry`` finds it again, see ``Callboard.queue_entry``. Only the head of the queue can have ``attempts``, and the
-    ``error`` of the last one.
+    ``entry`` finds it again, see ``Callboard.queue_entry``, which has all the paths: here are the first, some thousand
+    characters of them. Only the head of the queue can have ``attempts``, and the ``error`` of the last one.
     """
 
     entry: str

@@ -2,6 +2,7 @@
 
 import asyncio
 from collections.abc import Awaitable, Callable, Sequence
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -11,9 +12,11 @@ from callboard.actors.publisher.columns import Columns
 from callboard.actors.publisher.error_queue import ErrorQueues
 from callboard.actors.publisher.liveness import Heard
 from callboard.actors.publisher.roster import Roster
+from callboard.actors.runtime import frames
 from callboard.app.fleet_checkup import examine_fleet
 from callboard.app.metrics import ROWS_MAX
 from callboard.app.status import PUBLISHERS_MAX
+from callboard.errors import RequestRefused
 from callboard.messages import codec
 from callboard.messages.distribution import (
     DiscoveryMessage,
@@ -27,6 +30,7 @@ from callboard.messages.distribution import (
     SubscriberState,
 )
 from callboard.messages.event import Event, replaced
+from callboard.messages.mailbox import FleetQuery
 from callboard.messages.record import NewRecord
 
 MANY = 10_000
@@ -160,3 +164,36 @@ def test_packages_that_claim_more_than_there_can_be_are_added_up_to_what_a_colum
     columns.prepend(older)
     assert len(columns) == 8
     assert columns.total(0) > 2**62
+
+
+def test_a_page_of_packages_that_are_all_paths_is_short_and_an_agent_in_processes_goes_on(tmp_path: Path) -> None:
+    async def scenario() -> None:
+        async with asyncio.timeout(120), Callboard(
+            "sqlite:///./board.db", base=tmp_path, runtime="processes"
+        ) as board:
+            agent = await board.viewer()
+            topics = board.settings.topics
+            paths = tuple(f"/{number:09}" for number in range(150_000))
+            hostile = [replaced(package("site"), paths=paths, user="x" * 100_000) for _ in range(45)]
+            for each in hostile:
+                await board.log.append(topics.package, [record(each, publisher="site")])
+            await put(board, topics.discovery, [record(announcement("edge-1"))])
+            while (page := await board.queue("edge-1")).size < 45:  # noqa: ASYNC110 - each answer waits by itself
+                await asyncio.sleep(0)
+            assert (page.size, len(page.packages)) == (45, 45)
+            assert sum(len(path) for each in page.packages for path in each.paths) < 200_000
+            assert await board.viewer() is agent
+            assert not agent.has_ended
+
+    asyncio.run(scenario())
+
+
+def test_an_answer_that_no_frame_can_hold_is_a_problem_of_the_question_and_not_of_the_agent(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(frames, "MAX_FRAME", 1000)
+    answer = frames.Frame(frames.Kind.ANSWER, "fleet", 7, event=FleetQuery(unknown=b"x" * 2000))
+    (told,) = frames.FrameReader().feed(frames.encode(answer))
+    assert (told.kind, told.number) == (frames.Kind.TOO_LARGE, 7)
+    with pytest.raises(RequestRefused, match="ask for less"):
+        frames.encode(replace(answer, kind=frames.Kind.ASK))

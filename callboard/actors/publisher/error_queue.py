@@ -2,10 +2,15 @@
 
 from dataclasses import dataclass, field
 
+from callboard.messages.bounds import clipped
 from callboard.messages.distribution import PackageStatusMessage, Status
+from callboard.messages.event import replaced
 
 FAILURES = frozenset({Status.REMOVED_FAILED, Status.HELD, Status.HOOK_FAILED})
 """What puts a package into an error queue; any other status takes it out."""
+
+REASON_MAX = 2500
+"""Characters of a reason in an error queue: a bit more than subscribers of this version tell."""
 
 QUEUES_MAX = 20_000
 """Error queues, however short: anybody can tell of failures in any name. The oldest goes first."""
@@ -27,6 +32,7 @@ class ErrorQueue:
 
     def add(self, status: PackageStatusMessage) -> None:
         """Take in a failure. One at an offset that is here already takes its place."""
+        status = replaced(status, reason=clipped(status.reason, REASON_MAX))
         late = bool(self.errors) and status.offset < next(reversed(self.errors))
         self.errors[status.offset] = status
         if late:  # rare: a subscriber that was set back, or a package that was set aside for long

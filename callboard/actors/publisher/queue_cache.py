@@ -43,6 +43,8 @@ SLACK_S = 1e-3
 
 COUNTING = "counting"
 
+PUBLISHERS_MAX = 10_000
+"""Publishers that are named with sizes: anybody can write packages in any name."""
 PAGE_MAX = 1000
 """Packages on a page; a query for more gets this many."""
 
@@ -227,7 +229,7 @@ class QueueCache:
             yield Reply(origin, glimpse.answer(counted[0], _limit(glimpse.query)))
 
     def _sizes(self, queues: tuple[QueueSize, ...]) -> Sizes:
-        return Sizes(queues=queues, publishers=self._coverage.publishers, log_id=self._coverage.log_id)
+        return Sizes(queues=queues, publishers=self._coverage.publishers[:PUBLISHERS_MAX], log_id=self._coverage.log_id)
 
     def _counted(self, query: Query) -> tuple[QueueSize, ...] | None:
         """The figures of the queues as far as they are known; None while a block is read for them."""

@@ -4,6 +4,7 @@ from collections import OrderedDict
 from collections.abc import Iterator
 
 from callboard.actors.publisher.liveness import Heard
+from callboard.messages import codec
 
 BYTES_MAX = 48 << 20
 """What all the words may take: the view of the fleet crosses to the service in one frame, which has 64 MB at most. Ten
@@ -65,8 +66,7 @@ class Roster:
 
 
 def _weight(heard: Heard) -> int:
-    """Of what there can be much: texts are short, for what is too long of them was left out."""
+    """Its bytes on the way to the service, and what many small parts take in memory beside these."""
     said, its = heard.announcement, heard.announcement.configuration
-    texts = (*its.follows, *its.include, *its.exclude, said.reason, said.last_error, said.hook_error, said.place)
-    stated = sum(len(state.publisher) + STATE_BYTES for state in said.states)
-    return sum(map(len, texts)) + TEXT_BYTES * (len(texts) + len(said.left)) + stated + len(said.unknown)
+    texts = len(its.follows) + len(its.include) + len(its.exclude) + len(said.left)
+    return len(codec.encode(said)) + TEXT_BYTES * texts + STATE_BYTES * len(said.states)

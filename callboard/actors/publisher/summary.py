@@ -1,10 +1,22 @@
 """A package without its content, read from its record."""
 
+from itertools import accumulate, takewhile
+
 from callboard.errors import SchemaTooNew, Undecodable
+from callboard.messages.bounds import clipped
 from callboard.messages.distribution import PackageMessage
 from callboard.messages.headers import open_record, told_in
 from callboard.messages.mailbox import PackageSummary
 from callboard.messages.record import Record
+
+PATHS_CHARS_MAX = 4000
+"""Characters of paths in a summary, of each sort. Ten thousand summaries are remembered, a thousand make a page, and a
+package can have two MB of paths."""
+
+PATH_OVERHEAD = 16
+"""What counts for a path beside its characters."""
+
+USER_CHARS_MAX = 200
 
 
 def summarise(record: Record) -> PackageSummary:
@@ -29,8 +41,15 @@ def summarise(record: Record) -> PackageSummary:
         kind=message.kind,
         package_id=message.package_id,
         length=message.fetched_bytes,
-        paths=message.paths,
-        deep_paths=message.deep_paths,
-        user=message.user,
+        paths=_shown(message.paths),
+        deep_paths=_shown(message.deep_paths),
+        user=clipped(message.user, USER_CHARS_MAX),
         recipients=message.recipients,
     )
+
+
+def _shown(paths: tuple[str, ...]) -> tuple[str, ...]:
+    """The first of the paths, as far as there is room; one at least, as far as it goes."""
+    sizes = accumulate(len(path) + PATH_OVERHEAD for path in paths)
+    few = paths[: sum(1 for _ in takewhile(lambda size: size <= PATHS_CHARS_MAX, sizes))]
+    return few or tuple(clipped(path, PATHS_CHARS_MAX) for path in paths[:1])

@@ -12,7 +12,7 @@ from typing import Any, Protocol
 
 from thespian.actors import ActorAddress
 
-from callboard.errors import Undecodable
+from callboard.errors import RequestRefused, Undecodable
 from callboard.messages.codec import decode_any, encode_any
 from callboard.messages.event import Event
 
@@ -24,7 +24,7 @@ _HEAD = struct.Struct(">BQdHH")
 
 
 class Kind(IntEnum):
-    """What a frame means. The first two go to the agent, the others come from it."""
+    """What a frame means. The first two go to the agent, the others come from it; the last in place of an answer."""
 
     ASK = 0
     STOP = 1
@@ -33,6 +33,7 @@ class Kind(IntEnum):
     ANSWER = 4
     PROBLEM = 5
     STOPPED = 6
+    TOO_LARGE = 7
 
 
 @dataclass(frozen=True, slots=True)
@@ -85,12 +86,19 @@ def epoch_and_pid(frame: Frame) -> tuple[int, int]:
 
 
 def encode(frame: Frame) -> bytes:
-    """The frame as bytes for the stream."""
+    """The frame as bytes for the stream; of an answer that is too large, that it is.
+
+    Raises ``RequestRefused`` for another frame that is.
+    """
     role = frame.role.encode()
     event_name, event = encode_any(frame.event) if frame.event is not None else ("", b"")
     name = event_name.encode()
     head = _HEAD.pack(frame.kind, frame.number, frame.seconds, len(role), len(name))
     body = b"".join((head, role, name, event))
+    if len(body) > MAX_FRAME and frame.kind is Kind.ANSWER:
+        return encode(Frame(Kind.TOO_LARGE, frame.role, frame.number))
+    if len(body) > MAX_FRAME:
+        raise RequestRefused(f"a question of {len(body)} bytes to {frame.role}; ask for less, {MAX_FRAME} at most")
     return _LENGTH.pack(len(body)) + body
 
 

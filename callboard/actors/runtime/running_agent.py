@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import Protocol
 
 from callboard.actors.agent import ActorStatus, AgentSpec
-from callboard.actors.runtime.frames import Frame, Kind, epoch_and_pid
+from callboard.actors.runtime.frames import MAX_FRAME, Frame, Kind, epoch_and_pid
 from callboard.errors import (
     AgentFailed,
     CallboardError,
@@ -153,6 +153,11 @@ class RunningAgent:
                 asked = self._questions.get(frame.number)
                 if asked is not None and not asked.answer.done() and frame.event is not None:
                     asked.answer.set_result(frame.event)
+            case Kind.TOO_LARGE:
+                asked = self._questions.get(frame.number)
+                if asked is not None and not asked.answer.done():
+                    what = f"the answer of {frame.role} to {type(asked.event).__name__} has more than {MAX_FRAME} bytes"
+                    asked.answer.set_exception(NotAnswered(f"{what}; ask for fewer at a time"))
             case Kind.PROBLEM:
                 assert isinstance(frame.event, AgentProblem)
                 if frame.number:
