@@ -275,10 +275,10 @@ class Bench:
         """Have everybody come to the end of the log, by what an operator can do."""
         end = (await self.board.log.bounds(self.board.settings.topics.package)).end
         for name in list(self.fleet):
-            await self._bring(name, end - 1)
+            await self._bring(name, end - 1, end - 1)
 
-    async def _bring(self, name: str, offset: int) -> DiscoveryMessage:
-        """Until this subscriber is past the offset."""
+    async def _bring(self, name: str, offset: int, clear: int) -> DiscoveryMessage:
+        """Until this subscriber is past the offset. Up to the other one packages may be cleared."""
         board, deadline_s, looks, last = self.board, time.monotonic() + STUCK_S, 0, -2
         while (said := await self._report(name)).offset < offset or said.state is State.PAUSED or said.held:
             looks = 0 if said.offset > last else looks + 1
@@ -296,10 +296,9 @@ class Bench:
             elif said.throttle_per_min:
                 answer = await self.ask("throttle", board.throttle(name, 0, **options))
                 await self._order(said, answer, throttle=ThrottleCommand())
-            elif said.held or (looks > 10 and FLEET[name].get("editable")):
-                end = (await board.log.bounds(board.settings.topics.package)).end - 1
-                answer = await self.ask("clear", board.clear(name, up_to=end, **options))
-                await self._order(said, answer, clear=ClearCommand(offset=end))
+            elif said.held or (looks > 25 and said.offset < clear and FLEET[name].get("editable")):
+                answer = await self.ask("clear", board.clear(name, up_to=clear, **options))
+                await self._order(said, answer, clear=ClearCommand(offset=clear))
             await asyncio.sleep(0.02)
         return said
 
@@ -335,7 +334,7 @@ class Bench:
         if isinstance(answer, CallboardError):
             raise Broken(f"publish: {answer}")
         for name in list(self.fleet):
-            await self._bring(name, answer.offset)
+            await self._bring(name, answer.offset, answer.offset - 1)
             if (found := await self._content(name)) == content:
                 continue
             if name == "staged" and not self.keys:

@@ -20,7 +20,7 @@ from callboard.messages.signing import SigningKey
 CRASHES = ("actor.crashed", "supervisor.crashed", "gateway.failed", "agent.close_failed")
 QUICK = Backoff(first_s=0.01, max_s=0.05)
 SHORT = ShorteningLimits(
-    records=2000, slack=500, announced_s=90.0, told_s=30.0, first_s=(0.0, 30.0), again_s=(150.0, 300.0)
+    records=2000, slack=500, announced_s=90.0, told_s=30.0, first_s=(0.0, 30.0), again_s=(300.0, 600.0)
 )
 """So that topics are shortened now and then while hostile records are on them."""
 KEY = SigningKey("ops", b"k" * 32)

@@ -279,7 +279,7 @@ class Forger:
         names = known.names or ("edge",)
         match name:
             case "subscriber" | "recipients" | "golden":
-                it = rng.choice(names) if rng.random() < 0.9 else f"ghost-{rng.randrange(1000)}"
+                it = rng.choice(names) if rng.random() < 0.9 else f"ghost-{rng.randrange(100)}"
             case "subscriber_instance" | "publisher_instance":
                 it = rng.choice((*known.instances.values(), "", "f" * 32))
             case "publisher" | "follows":
