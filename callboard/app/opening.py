@@ -76,7 +76,8 @@ def records_for_blobs(settings: BoardSettings, log: Log) -> Archived | None:
 
 def subscriber_spool(name: str, repository: str, base: Path) -> Path:
     """How the folders for a subscriber's temporary files begin: the same after a restart, to find what is left."""
-    identity = hashlib.sha256(f"{os.getuid()}\0{name}\0{(base / repository).absolute()}".encode()).hexdigest()[:16]
+    where = (base / without_passwords(repository)).absolute()  # everybody sees the names of temporary folders
+    identity = hashlib.sha256(f"{os.getuid()}\0{name}\0{where}".encode()).hexdigest()[:16]
     return Path(tempfile.gettempdir()) / f"callboard-{identity}"
 
 

@@ -13,6 +13,7 @@ from callboard.app.farm import Farm, publisher_status
 from callboard.app.queue_sizes import log_bounds, log_identity, queue_of, sizes
 from callboard.app.remedies import needs, publisher_troubles, troubles
 from callboard.app.views import BoardStatus, HeldUp, PublisherStatus, SubscriberStatus
+from callboard.backends.address import shown
 from callboard.backends.log import Log
 from callboard.door.limits import THROTTLE_S_MAX
 from callboard.door.names import unknown
@@ -242,7 +243,7 @@ def subscriber_status(
         include=configuration.include,
         exclude=configuration.exclude,
         counts=counts(member),
-        repository=configuration.repository,
+        repository=shown(configuration.repository),  # which older versions told with more
         instance=said.subscriber_instance,
         host=said.host,
         pid=said.pid,

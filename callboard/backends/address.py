@@ -5,6 +5,7 @@ URL, and a mistyped URL has no parts at all, so what is in doubt is left out, as
 """
 
 import re
+import unicodedata
 from urllib.parse import unquote
 
 from callboard.errors import ConfigError
@@ -43,7 +44,7 @@ def shown(place: str) -> str:
     if _is_connection_string(place):
         return _pairs(place)
     if (match := _SCHEME.fullmatch(place)) is None:
-        return HIDDEN if ":" in place.partition("/")[0] else _path(place)
+        return HIDDEN if ":" in decoded(place).partition("/")[0] else _path(place)
     scheme, rest = match.groups()
     if scheme in LOCAL:
         return f"{scheme}:{_path(rest)}"
@@ -69,7 +70,7 @@ def demand_path(path: str) -> str:
     if is_mistaken(path) or (path.startswith("//") and not is_shown_in_full(path)):
         raise ConfigError(
             f"{shown(path)!r} is taken for a path, and looks like an address with a password; write it with its "
-            "scheme, such as postgresql://user@host/database, or begin a path with ./"
+            "scheme, such as postgresql://user@host/database, or say the whole path"
         )
     return path
 
@@ -90,10 +91,10 @@ def host_shown(host: str) -> str:
 
 
 def decoded(text: str) -> str:
-    """The text without the encoding of URLs, however often it was encoded."""
+    """The text as it is meant: without the encoding of URLs, even twice, and with an @ for one of full width."""
     for _ in range(_DECODINGS):
         text = unquote(text)
-    return text
+    return unicodedata.normalize("NFKC", text)
 
 
 def _is_connection_string(place: str) -> bool:

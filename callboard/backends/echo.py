@@ -78,7 +78,7 @@ def _folded(text: str) -> str:
 class _Short(Repr):
     def repr_str(self, text: str, level: int) -> str:
         """As it is shown, if it may be an address."""
-        return super().repr_str(shown(text) if _TELLING.search(text) else text, level)
+        return super().repr_str(shown(text) if _TELLING.search(decoded(text)) else text, level)
 
     def repr_int(self, value: int, level: int) -> str:
         """As usual, unless it is huge."""
@@ -93,7 +93,7 @@ class _Short(Repr):
         if isinstance(value, Path):
             return f"{type(value).__name__}({self.repr_str(str(value), level)})"
         whole = _WHOLE.repr_instance(value, level)  # which, as this does, survives a repr that raises
-        return f"a {type(value).__name__}" if _TELLING.search(whole) else super().repr_instance(value, level)
+        return f"a {type(value).__name__}" if _TELLING.search(decoded(whole)) else super().repr_instance(value, level)
 
 
 _WHOLE = Repr()

@@ -1,6 +1,11 @@
 """What installed packages offer: backends under names of their own, through entry points."""
 
-from typing import TYPE_CHECKING
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from callboard.backends.address import shown
+from callboard.backends.echo import harmless, masked
+from callboard.errors import CallboardError, ConfigError
 
 if TYPE_CHECKING:
     from importlib.metadata import EntryPoint
@@ -15,3 +20,13 @@ def offered(group: str) -> "dict[str, EntryPoint]":
     from importlib.metadata import entry_points  # slow, and most boards need nothing that others offer
 
     return {entry.name: entry for entry in entry_points(group=group)}
+
+
+def open_offered(entry: "EntryPoint", url: str, base: Path) -> Any:
+    """What the entry point makes of a URL. Raises as it does, but for what may not be shown of the URL."""
+    try:
+        return entry.load()(url, base)
+    except (CallboardError, ValueError) as error:  # such as urllib's, which repeat parts of the URL
+        if isinstance(error, CallboardError) and harmless(error, url) is not None:
+            raise
+        raise ConfigError(f"{shown(url)!r} cannot be opened: {masked(error, url)}; correct it") from None

@@ -5,7 +5,7 @@ from pathlib import Path
 
 from callboard.backends.address import demand_path, shown
 from callboard.backends.log import Log
-from callboard.backends.offered import LOGS, offered
+from callboard.backends.offered import LOGS, offered, open_offered
 from callboard.errors import ConfigError
 
 Opener = Callable[[str, Path], Log]
@@ -33,8 +33,8 @@ def open_log(url: str, base: Path) -> Log:
         return _OPENERS[scheme](url, base)
     others = offered(LOGS)
     if scheme in others:
-        opener: Opener = others[scheme].load()
-        return opener(url, base)
+        log: Log = open_offered(others[scheme], url, base)
+        return log
     known = ", ".join(sorted({*_OPENERS, *others}))
     raise ConfigError(f"no log is known for {shown(url)!r}; use one of {known}")
 

@@ -2,7 +2,7 @@
 
 import inspect
 import os
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, Concatenate, ParamSpec
@@ -82,6 +82,7 @@ def with_board_options(command: Callable[Concatenate[BoardOptions, P], None]) ->
     shared = list(inspect.signature(board_options).parameters.values())
 
     def call(**said: Any) -> None:
+        _demand_paths(said.values())
         options = board_options(**{parameter.name: said.pop(parameter.name) for parameter in shared})
         command(options, **said)  # type: ignore[call-arg]  # Typer passes what the signature below says
 
@@ -90,3 +91,12 @@ def with_board_options(command: Callable[Concatenate[BoardOptions, P], None]) ->
     call.__annotations__ = {parameter.name: parameter.annotation for parameter in parameters}
     call.__name__, call.__doc__ = command.__name__, command.__doc__
     return call
+
+
+def _demand_paths(said: Iterable[object]) -> None:
+    """Raise ``ConfigError`` for an address where a path is meant, which would be made as a folder."""
+    for path in (str(value) for value in said if isinstance(value, Path)):
+        if set(path) & set(":=%") or not path.isascii():
+            from callboard.backends.address import demand_path
+
+            demand_path(path)

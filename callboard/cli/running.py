@@ -4,6 +4,8 @@ import io
 import os
 import sys
 import traceback
+from contextlib import suppress
+from pathlib import Path
 from typing import Any
 
 import typer
@@ -62,10 +64,13 @@ def _misused(error: Any) -> int:
 
 
 def _without_passwords(text: str) -> str:
-    """The text without what it repeats of the addresses in the arguments and the environment."""
+    """The text without what it repeats of the addresses in the arguments, the environment and the file."""
     from callboard.backends.address import is_shown_in_full
     from callboard.backends.echo import masked
+    from callboard.config.sources import FILE, from_file
 
     given = [word.partition("=")[2] if word.startswith("--") else word for word in sys.argv[1:]]
     given += [value for name, value in os.environ.items() if name.startswith("CALLBOARD_")]
+    with suppress(CallboardError):
+        given += [each.value for each in from_file(Path(FILE)) if isinstance(each.value, str)]
     return masked(text, *(each for each in given if not is_shown_in_full(each)))

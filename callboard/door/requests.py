@@ -31,7 +31,7 @@ def folder(value: Any) -> str:
     """The folder that is shipped."""
     given = place(value)
     if is_mistaken(given):
-        raise Unfit(value, "a folder; it looks like an address with a password, so begin a path with ./")
+        raise Unfit(value, "a folder; it looks like an address with a password, so say the whole path")
     return given
 
 

@@ -34,6 +34,8 @@ KINDS = [
     "postgresql:ann:{}@db/x",
     "POSTGRESQL://ann:{}@db/x",
     "ann:{}@db/x",
+    "postgresql\uff1a//ann\uff1a{}\uff20db/x",
+    "postgresql://ann:{}\uff20db/x",
     "//ann:{}@db/x",
     "postgresql%3A%2F%2Fann%3A{}%40db%2Fx",
     "postgresql://ann:{}@[::1]:5432/x",

@@ -4,10 +4,13 @@ import asyncio
 import io
 import json
 import os
+import sys
 from collections.abc import Callable, Iterator
 from contextlib import redirect_stderr
+from importlib.metadata import EntryPoint
 from pathlib import Path
 from typing import Any
+from urllib.parse import urlsplit
 
 import pytest
 import structlog
@@ -15,7 +18,7 @@ from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 from callboard.actors.subscriber.settings import SubscriberSettings
-from callboard.app.opening import repository_place
+from callboard.app.opening import repository_place, subscriber_spool
 from callboard.app.settings import BoardSettings
 from callboard.archive.store import open_archive
 from callboard.backends.address import is_shown_in_full, shown
@@ -23,14 +26,17 @@ from callboard.backends.blob_stores import open_blob_store
 from callboard.backends.blob_stores.s3.bucket import Bucket
 from callboard.backends.echo import masked
 from callboard.backends.logs.kafka.address import parse_address
+from callboard.backends.offered import open_offered
 from callboard.backends.postgres.failure import explained
 from callboard.backends.postgres.server import Server
 from callboard.backends.registry import open_log
 from callboard.backends.repositories import open_repository
+from callboard.cli import exit_codes
 from callboard.cli.board import place
 from callboard.cli.init import init
 from callboard.cli.logs import configure_logging
 from callboard.cli.options import BoardOptions
+from callboard.cli.running import run
 from callboard.config import load
 from callboard.door import boards, requests, subscribers
 from callboard.errors import CallboardError, ConfigError, RequestRefused
@@ -167,6 +173,11 @@ def test_no_driver_of_postgresql_betrays_a_password(key: str, value: str, passwo
     assert not betrayed(told(caught.value))
 
 
+def test_no_part_of_a_password_is_looked_up_as_the_name_of_a_host() -> None:
+    with pytest.raises(ConfigError, match="%40 for @"):
+        Server.of(f"postgresql://ann:pass@{SECRET}@db/x")
+
+
 def test_a_driver_that_repeats_the_url_is_not_repeated() -> None:
     url = f"postgresql://ann:x{SECRET}@db:5432/site"
     said = f"Port could not be cast to integer value as 'x{SECRET}@db', in {url} or POSTGRESQL://ANN:{SECRET.upper()}"
@@ -218,8 +229,50 @@ def test_the_name_of_a_source_is_no_url_with_a_password() -> None:
 
 
 def test_no_digest_of_a_password_is_told() -> None:
-    places = {
-        repository_place(f"postgresql://ann{password}@db/x?repository=edge{option}", BASE, "host")
+    urls = [
+        f"postgresql://ann{password}@db/x?repository=edge{option}"
         for password in ("", f":{SECRET}", ":other") for option in ("", f"&sslpassword={SECRET}", "&p%61ssword=x")
-    }  # fmt: skip
-    assert len(places) == 1
+    ]  # fmt: skip
+    assert len({repository_place(url, BASE, "host") for url in urls}) == 1
+    assert len({subscriber_spool("edge", url, BASE) for url in urls}) == 1
+
+
+def test_a_backend_of_others_that_repeats_a_url_is_not_repeated(monkeypatch: pytest.MonkeyPatch) -> None:
+    def open_theirs(url: str, _: Path) -> object:
+        if url.startswith("theirs"):
+            return urlsplit(url).port  # raises with a part of the URL
+        raise ConfigError(f"no server for {url}") from ValueError(url)
+
+    entry = EntryPoint("theirs", "theirs:open", "callboard.logs")
+    monkeypatch.setattr(EntryPoint, "load", lambda _: open_theirs)
+    for url in (f"theirs://ann:{SECRET}", f"his://ann:{SECRET}@db/x"):
+        said = refusal(lambda url=url: open_offered(entry, url, BASE))
+        assert not betrayed(said)
+    assert "no server for his://db/x" in said
+
+
+def test_no_command_makes_a_folder_that_is_called_like_an_address(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    address = f"postgresql://ann:{SECRET}@db/x"
+    for words in (["pipeline", "audit", "--out"], ["snapshot", "edge", "--to"], ["init", "--config"]):
+        monkeypatch.setattr(sys, "argv", ["callboard", *words, address])
+        assert run() == exit_codes.USAGE
+    assert not betrayed(capsys.readouterr())
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_no_traceback_of_a_bug_has_the_password_of_the_configuration(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    def fail(options: BoardOptions) -> None:
+        raise ZeroDivisionError(f"something at ann:{SECRET} {options.load().config.log}")
+
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "callboard.toml").write_text(f'log = "postgresql://ann:{SECRET}@db/x"')
+    monkeypatch.setattr("callboard.cli.running.app", lambda **_: fail(BoardOptions()))
+    assert run() == exit_codes.BUG
+    said = capsys.readouterr().err
+    assert "ZeroDivisionError: something at" in said
+    assert not betrayed(said)

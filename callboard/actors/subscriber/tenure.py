@@ -6,6 +6,7 @@ from callboard.actors.decision import Done, Effect, Failed, Input, Moment
 from callboard.actors.effects import FindBounds, LogRead, ReadLog
 from callboard.actors.subscriber.claim import LOOKBACK, Holder, lifetime_s, same
 from callboard.actors.subscriber.settings import SubscriberSettings
+from callboard.backends.address import shown
 from callboard.errors import LogReplaced, OffsetOutOfRange
 from callboard.messages.distribution import DiscoveryMessage
 
@@ -139,7 +140,7 @@ class Tenure:
 
     def _refuse(self, holder: DiscoveryMessage) -> News:
         where = f"on {holder.host or 'an unknown host'} (process {holder.pid})"
-        into = f", into {holder.configuration.repository}" if holder.configuration.repository else ""
+        into = f", into {shown(holder.configuration.repository)}" if holder.configuration.repository else ""
         self.refusal = (
             f"subscriber {self._name!r} already runs as instance {holder.subscriber_instance[:8]} "
             f"{where}{into}; stop it, give this one another name, or have it stand by with --standby. If it died, its "

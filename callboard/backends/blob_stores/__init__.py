@@ -5,7 +5,7 @@ from pathlib import Path
 from callboard.backends.address import demand_path, shown
 from callboard.backends.blob_store import BlobStore
 from callboard.backends.blob_stores.folder import FolderBlobStore
-from callboard.backends.offered import BLOB_STORES, offered
+from callboard.backends.offered import BLOB_STORES, offered, open_offered
 from callboard.errors import ConfigError
 
 _KINDS = "write folder:PATH, a path alone or s3://BUCKET/PREFIX"
@@ -31,7 +31,7 @@ def open_blob_store(url: str, base: Path) -> BlobStore:
 
         return S3BlobStore(url)
     if kind != "folder" and kind in (others := offered(BLOB_STORES)):
-        store: BlobStore = others[kind].load()(url, base)
+        store: BlobStore = open_offered(others[kind], url, base)
         return store
     if kind != "folder":
         raise ConfigError(f"unknown kind of blob store {shown(url)!r}; {_KINDS}")

@@ -73,7 +73,8 @@ class Server:
         hosts = parts.netloc.rpartition("@")[2]
         if not parts.path.strip("/"):
             raise ConfigError(f"{shown(url)!r} names no database; write postgresql://user@host:5432/database")
-        if host_shown(hosts) == HIDDEN:
+        # asyncpg takes what is behind the first @ for the host: it would look the end of a password up as a name.
+        if host_shown(hosts) == HIDDEN or parts.netloc.count("@") > 1:
             raise ConfigError(f"{shown(url)!r} {_UNREADABLE}")
         options = dict(parse_qsl(parts.query, keep_blank_values=True))
         schema, repository = options.pop("schema", _DEFAULT_SCHEMA), options.pop("repository", "")

@@ -3,7 +3,7 @@
 from pathlib import Path
 
 from callboard.backends.address import demand_path, shown
-from callboard.backends.offered import REPOSITORIES, offered
+from callboard.backends.offered import REPOSITORIES, offered, open_offered
 from callboard.backends.repository import Repository
 from callboard.errors import ConfigError
 
@@ -42,6 +42,6 @@ def open_repository(where: str, base: Path) -> Repository:
 
         return PostgresRepository(where)
     if kind in (others := offered(REPOSITORIES)):
-        repository: Repository = others[kind].load()(where, base)
+        repository: Repository = open_offered(others[kind], where, base)
         return repository
     raise ConfigError(f"unknown kind of repository {shown(where)!r}; {_KINDS}")
