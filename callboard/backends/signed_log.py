@@ -164,8 +164,10 @@ class SignedLog:
             held.walks.clear()
 
     def _now_ns(self) -> int:
-        """Another time for each record, so that two alike have signatures that differ."""
-        self._signed_ns = max(self._clock(), self._signed_ns + 1)
+        """Another time for each record, so that two alike have signatures that differ; the clock may be set back."""
+        now_ns = self._clock()
+        ahead = 0 <= self._signed_ns - now_ns < LOOK_NS
+        self._signed_ns = self._signed_ns + 1 if ahead else now_ns
         return self._signed_ns
 
     # What counts.
@@ -217,20 +219,21 @@ class SignedLog:
     async def _look_back(self, place: Place, walk: SignedWalk, since: int) -> None:
         """Take in what lies before the walk, as far as it is retained."""
         found, at = list[tuple[int, Signature]](), since
+        first = since
         while at < walk.since:
             try:
                 records = await self._log.read(place.topic, at, min(READ_RECORDS_MAX, walk.since - at))
             except OffsetOutOfRange as error:
                 if error.first <= at:
                     break
-                at = error.first
+                at = first = error.first
                 continue
             for record in records:
                 _, mark = self._opened(record, place)
                 if isinstance(mark, Signature) and record.offset < walk.since:
                     found.append((record.offset, mark))
             at = records[-1].offset + 1 if records else walk.since
-        walk.go_back(since, found)
+        walk.go_back(since, found, complete_from=max(first, since))
 
     def _ignore(self, topic: str, record: Record, reason: str) -> Record:
         """What stands in for the record; counted once, however often it is read."""

@@ -20,11 +20,12 @@ class SignedWalk:
     """Everything genuine on ``[since, next)``, or the last of it that matters.
 
     A copy lies behind its original, which lies behind where the topic ended when it was signed. So it is found if all
-    from there on was read. If the original is removed, what was appended since then gives the copy away.
+    from there on was read. If the original may have been trimmed away, what was signed since gives the copy away. Only
+    then: somebody's clock may be wrong, and that must silence nobody else.
     """
 
     def __init__(self, start: int) -> None:
-        self.since = self.next = start
+        self.since = self.next = self._complete_from = start
         self._offsets: list[int] = []
         self._signed_ns: list[int] = []
         self._first: dict[bytes, int] = {}
@@ -34,22 +35,21 @@ class SignedWalk:
         original = self._first.setdefault(signature.mac, offset)
         if original != offset:
             return f"it is a copy of the record at offset {original}"
-        within = bisect_left(self._offsets, signature.end)
-        newest_ns = max(self._signed_ns[within:], default=0)
+        newest_ns = max(self._signed_ns, default=0) if signature.end < self._complete_from else 0
         self._offsets.append(offset)
         self._signed_ns.append(signature.signed_ns)
         if newest_ns - signature.signed_ns > 2 * SKEW_NS:
             return f"it is an old one copied: it was signed before others that lie behind offset {signature.end}"
         return ""
 
-    def go_back(self, since: int, found: Iterable[tuple[int, Signature]]) -> None:
-        """What lies before all that is known, from ``since`` on."""
+    def go_back(self, since: int, found: Iterable[tuple[int, Signature]], complete_from: int) -> None:
+        """What lies before all that is known, from ``since`` on; the log has nothing before ``complete_from``."""
         before = list(found)
         self._offsets[:0] = (offset for offset, _ in before)
         self._signed_ns[:0] = (signature.signed_ns for _, signature in before)
         for offset, signature in reversed(before):
             self._first[signature.mac] = offset
-        self.since = since
+        self.since, self._complete_from = since, complete_from
 
     def go_on(self, following: int) -> None:
         """All below ``following`` was taken; what is too far back for any copy is forgotten."""

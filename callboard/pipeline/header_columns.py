@@ -18,7 +18,7 @@ _BLOCK = (
     r"^type\x00(?P<type>[A-Za-z][^\x00]*)\x00version\x001(?:\.[0-9]{1,9})?(?:\x00id\x00(?P<id>[^\x00]*))?"
     r"(?:\x00time_ns\x00[0-9]{1,19})?(?:\x00cause\x00[^\x00]*)?(?:\x00traceparent\x00[^\x00]*)?"
     r"(?:\x00producer\x00(?P<producer>[^\x00]*))?(?:\x00publisher\x00(?P<publisher>[^\x00]*))?"
-    r"(?:\x00kind\x00[^\x00]*)?(?:\x00recipients\x00[^\x00]*)?$"
+    r"(?:\x00kind\x00[^\x00]*)?(?:\x00recipients\x00[^\x00]*)?(?:\x00signature\x00[^\x00]*)?$"
 )
 """A block of headers as callboard writes it."""
 

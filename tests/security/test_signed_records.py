@@ -13,21 +13,11 @@ import pytest
 from structlog.testing import capture_logs
 
 from callboard import SigningKey
-from callboard.actors.shortening.limits import ShorteningLimits
-from callboard.actors.shortening.roll_call import RollCall
-from callboard.actors.shortening.shortener import Shortener
 from callboard.backends.log import Log, Retention
 from callboard.backends.logs.memory import MemoryLog
 from callboard.backends.logs.sqlite import SqliteLog
 from callboard.backends.signed_log import QUIET_NS, SignedLog
 from callboard.backends.signed_walk import POSITIONS_MAX, SKEW_NS, SLACK
-from callboard.backends.tail import SharedTail
-from callboard.messages.distribution import (
-    DiscoveryMessage,
-    State,
-    SubscriberConfiguration,
-)
-from callboard.messages.headers import new_record
 from callboard.messages.record import NewRecord, Record
 from callboard.messages.signing import HEADER
 from callboard.messages.topics import Topics
@@ -315,7 +305,21 @@ async def test_a_clock_that_is_set_back_an_hour_silences_nobody(place) -> None:
         log = it.view()
         await log.append(TOPIC, [word()])
         it.clock.now_ns -= 3600 * S
-        (offset,) = await it.view().append(TOPIC, [word()])  # of a process that has just started
+        for view in (log, it.view()):  # of a process that ran meanwhile, and of one that has just started
+            (offset,) = await view.append(TOPIC, [word()])
+            assert await verdict(it, offset) == ""
+
+
+@pytest.mark.proves("W30")
+@on_a_loop
+async def test_a_process_whose_clock_is_an_hour_ahead_silences_no_other(place) -> None:
+    async with place() as it:
+        log = it.view()
+        await log.append(TOPIC, [word()])
+        it.clock.now_ns += 3600 * S
+        await it.view().append(TOPIC, [word("of the one that is ahead")])
+        it.clock.now_ns -= 3600 * S
+        (offset,) = await log.append(TOPIC, [word()])
         assert await verdict(it, offset) == ""
 
 
@@ -446,42 +450,3 @@ async def test_keys_are_changed_one_process_at_a_time(place) -> None:
             for log in (before, after):
                 assert set((await judged(log, start=start)).values()) == {""}
         assert "key 'ops', which is not among" in (await judged(steps[-1]))[1]
-
-
-# Topics are shortened.
-
-
-def announced(name: str, **fields: Any) -> DiscoveryMessage:
-    configuration = SubscriberConfiguration(editable=True, max_retries=-1)
-    return DiscoveryMessage(
-        **{"subscriber_instance": "eve", "subscriber": name, "configuration": configuration, "host": "eve", "pid": 1}
-        | fields
-    )
-
-
-@pytest.mark.proves("W30")
-@on_a_loop
-async def test_topics_are_shortened_to_what_is_signed_and_that_is_signed_again(place) -> None:
-    async with place() as it:
-        await it.raw.ensure(TOPICS.discovery)
-        log = it.view()
-
-        async def say(log: Log, said: DiscoveryMessage) -> None:
-            await log.append(TOPICS.discovery, [new_record(said, record_id="x", time_ns=1, producer=said.subscriber)])
-
-        await say(log, announced("away", subscriber_instance="true", state=State.STOPPED))
-        await say(it.raw, announced("away", subscriber_instance="eve"))
-        for _ in range(50):
-            it.clock.now_ns += 10 * S
-            await say(log, announced("edge-1", subscriber_instance="true"))
-            await say(it.raw, announced("nobody"))
-        limits = ShorteningLimits(records=5, slack=5, announced_s=60.0, told_s=60.0, pending_s=60.0)
-        for topic in (TOPICS.event, TOPICS.command, TOPICS.status):
-            await it.raw.ensure(topic)
-        done = await Shortener(SharedTail(it.view())).run(TOPICS, limits, it.clock())
-        assert done.removed[TOPICS.discovery] > 50, done
-        roll = RollCall(TOPICS.discovery)
-        await roll.catch_up(it.view(), it.clock())
-        assert {name: word.announcement.subscriber_instance for name, word in roll.members.items()} == {
-            "away": "true", "edge-1": "true",
-        }  # fmt: skip

@@ -13,9 +13,10 @@ from callboard.actors.shortening.topic_fold import READ_RECORDS, TopicFold
 from callboard.backends.log import Capability, Log, Retention
 from callboard.backends.logs.limits import record_bytes
 from callboard.backends.tail import SharedTail
-from callboard.errors import LogReplaced, OffsetOutOfRange
+from callboard.errors import LogReplaced, NotSupported, OffsetOutOfRange
 from callboard.messages.record import NewRecord, Record
 from callboard.messages.repeated import repeated
+from callboard.messages.signing import HEADER as SIGNATURE
 from callboard.messages.topics import Topics
 
 ROUNDS = 3
@@ -113,7 +114,14 @@ class Shortener:
         await self._append(fold, batch, now_ns)
 
     async def _append(self, fold: TopicFold, batch: Sequence[Record], now_ns: int) -> None:
-        """Repeat those that are still needed, as far as the topic is known at this moment."""
+        """Repeat those that are still needed, as far as the topic is known at this moment. A signature that is still
+        there when a record is read is of a board whose keys this process does not have.
+        """
+        if any(record.header(SIGNATURE) for record in batch):
+            raise NotSupported(
+                f"topic {fold.topic!r} has signed records, and nobody would heed what is repeated without a key; set "
+                "signing_key here, too"
+            )
         await fold.catch_up(self._unread, now_ns)
         again: list[NewRecord] = [repeated(record, fold.next) for record in batch if fold.needs(record)]
         if again:

@@ -8,7 +8,7 @@ from shlex import quote
 from callboard.actors.decision import Effect, Moment, note
 from callboard.actors.effects import SurveyRepository
 from callboard.actors.subscriber import bookkeeping, clearing, commands, hooks_due, quarantine
-from callboard.actors.subscriber.authority import distrust
+from callboard.actors.subscriber.authority import distrust, is_known
 from callboard.actors.subscriber.book import Book
 from callboard.actors.subscriber.condition import Condition
 from callboard.actors.subscriber.head import Head
@@ -153,7 +153,7 @@ class Orders:
             if isinstance(answer, Obeyed)
             else commands.taken(self._book.ledger, message)
         )
-        if packages >= 0:
+        if packages >= 0 and not (message.distrust and is_known(ledger, command.command_id)):
             ledger = commands.answered(
                 ledger,
                 command.command_id,

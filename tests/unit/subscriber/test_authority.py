@@ -67,3 +67,13 @@ def test_an_unsigned_command_changes_nothing_and_the_ones_behind_it_are_obeyed()
     it.sends_all()
     assert {name: result.accepted for name, result in it.results().items()} == {"c5": False, "c6": True}
     assert it.notes().count("command.refused") == 1
+
+
+@pytest.mark.proves("W30")
+def test_nobody_has_a_command_that_was_obeyed_called_refused() -> None:
+    it = ImporterDriver(editable=True, signed=True).arrive()
+    it.order(received(command_id="c1"), received(at=6, command_id="c1", distrust="it is a copy"))
+    it.save_all()
+    it.sends_all()
+    assert {name: result.accepted for name, result in it.results().items()} == {"c1": True}
+    assert it.notes().count("command.refused") == 1
