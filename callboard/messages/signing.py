@@ -7,8 +7,7 @@ another topic, board or log, and not much later either.
 
 import hmac
 import re
-from collections.abc import Iterable
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from struct import pack
 from typing import NamedTuple
 
@@ -75,9 +74,10 @@ def signed(record: NewRecord, key: SigningKey, place: Place, signed_ns: int, end
     """
     headers = tuple(pair for pair in record.headers if pair[0] != HEADER)
     mac = _mac(key, place, signed_ns, end, pack_headers(headers), record.payload)
-    sealed = hmac.digest(key.secret, _joined(KEY_DOMAIN, *place, record.key), "sha256").hex() if record.key else ""
+    named = _joined(KEY_DOMAIN, place.topic.encode(), place.identity.encode(), record.key.encode())
+    sealed = hmac.digest(key.secret, named, "sha256").hex() if record.key else ""
     header = HEADER, f"{key.id} {signed_ns} {end} {mac.hex()}"
-    return replace(record, headers=(*headers, header), key=sealed)
+    return replaced(record, headers=(*headers, header), key=sealed)
 
 
 def unsigned(record: Record) -> tuple[Record, Signature | None, bool]:
@@ -100,17 +100,11 @@ def is_genuine(bare: Record, signature: Signature, key: SigningKey, place: Place
 
 
 def _mac(key: SigningKey, place: Place, signed_ns: int, end: int, header_block: bytes, payload: bytes) -> bytes:
-    text = _joined(DOMAIN, *place, key.id, str(signed_ns), str(end), header_block, payload)
+    topic, identity, numbers = place.topic.encode(), place.identity.encode(), b"%d %d" % (signed_ns, end)
+    text = _joined(DOMAIN, topic, identity, key.id.encode(), numbers, header_block, payload)
     return hmac.digest(key.secret, text, "sha256")
 
 
-def _joined(domain: bytes, *parts: str | bytes) -> bytes:
-    """All of them, each after its length, so that no two lists of parts look alike."""
-    return domain + b"".join(_with_lengths(parts))
-
-
-def _with_lengths(parts: Iterable[str | bytes]) -> Iterable[bytes]:
-    for part in parts:
-        raw = part.encode() if isinstance(part, str) else part
-        yield pack(">Q", len(raw))
-        yield raw
+def _joined(domain: bytes, *parts: bytes) -> bytes:
+    """All of them behind their lengths, so that no two lists of parts of a domain look alike."""
+    return b"".join((domain, pack(f">{len(parts)}Q", *map(len, parts)), *parts))
