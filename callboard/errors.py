@@ -6,6 +6,7 @@ CallboardError
 ├── RequestRefused         fix the request; sending it again as it is will not help
 │   └── RootFilled         it would replace what others shipped; choose another place, or say that it shall
 ├── SubscriberTaken        another instance runs under this name; stop it or choose another name
+├── NameLapsed             the time was over for which the name was lent; wait until it is had again
 ├── LogError
 │   ├── OffsetOutOfRange   records were trimmed away or never existed; decide where to go on
 │   ├── RecordTooLarge     ship it through the blob store
@@ -69,6 +70,10 @@ class RootFilled(RequestRefused):
 
 class SubscriberTaken(CallboardError):
     """A live instance already runs under this subscriber name."""
+
+
+class NameLapsed(CallboardError):
+    """The subscriber's name was not its own any more when an import was to be committed, so it was undone."""
 
 
 class LogError(CallboardError):

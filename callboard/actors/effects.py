@@ -110,13 +110,27 @@ class SaveLedger(Perform):
     durable: bool = True
 
 
+@dataclass(slots=True)
+class Permit:
+    """Up to which moment of the monotonic clock the subscriber's name is ours, 0 being without end. The importer moves
+    it on while an import is under way.
+    """
+
+    until_ms: int = 0
+
+    def is_over(self, mono_s: float) -> bool:
+        """Whether that moment has come."""
+        return bool(self.until_ms) and mono_s * 1000 >= self.until_ms
+
+
 @dataclass(frozen=True, slots=True)
 class ImportPackages(Perform):
     """Result: the ``Ledger`` as stored, after ``attempt`` was stored and then in one transaction the packages were
     applied in order and ``ledger`` was stored, the hooks that are due in it knowing what their packages have changed.
 
     ``attempt`` comes first, so that a package that kills its importer is counted as well. Up to ``parallel``
-    packages are fetched at the same time.
+    packages are fetched at the same time. Whether the ``permit`` still holds is looked at last, just before the commit:
+    if not, nothing was imported, and the error is ``NameLapsed``.
     """
 
     packages: tuple[PackageMessage, ...]
@@ -124,6 +138,7 @@ class ImportPackages(Perform):
     attempt: Ledger
     ledger: Ledger
     parallel: int = 1
+    permit: Permit = field(default_factory=Permit, compare=False)
 
     @property
     def offset(self) -> int:

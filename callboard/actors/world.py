@@ -2,12 +2,13 @@
 
 import asyncio
 import shutil
-from collections.abc import AsyncIterator, Sequence
+from collections.abc import AsyncIterator, Iterator, Sequence
 from contextlib import AsyncExitStack, asynccontextmanager
 from dataclasses import asdict, replace
 from pathlib import Path
 from typing import Any
 
+from callboard.actors.agent import Clock
 from callboard.actors.decision import Perform
 from callboard.actors.effects import (
     Append,
@@ -32,7 +33,7 @@ from callboard.backends.disk import disk_errors
 from callboard.backends.log import Log
 from callboard.backends.path_patterns import PathPatterns
 from callboard.backends.repositories.folder_source import FolderSource
-from callboard.backends.repository import Attempting, Repository, Source
+from callboard.backends.repository import Attempting, Operation, Repository, Source
 from callboard.content.admission import Admission, admission
 from callboard.content.changes import Changes, fetched_list, find_changes, shown, stored_list
 from callboard.content.collection import Archived, collect
@@ -40,7 +41,7 @@ from callboard.content.placed import PlacedSource
 from callboard.content.receive import operations, receive_all
 from callboard.content.ship import Received, build
 from callboard.content.survey import survey
-from callboard.errors import BlobUnavailable, HookFailed, RepositoryUnavailable, Undecodable
+from callboard.errors import BlobUnavailable, HookFailed, NameLapsed, RepositoryUnavailable, Undecodable
 from callboard.messages import codec
 from callboard.messages.distribution import Kind, PackageMessage
 from callboard.messages.ledger import HookDue, Ledger
@@ -57,6 +58,7 @@ class AgentWorld:
         repository: where a subscriber imports to.
         hooks: what a subscriber has called around an import.
         patterns: the paths that a publisher ships of a source, or a subscriber imports of a package.
+        clock: tells an import whether it is still permitted.
         max_package_bytes: what the files of a package that a publisher builds may have together.
         archived: the records of an archive, whose blobs are not to be collected.
         owned: whether ``close`` closes the log and the blob store too.
@@ -73,6 +75,7 @@ class AgentWorld:
         patterns: PathPatterns = PathPatterns(),  # noqa: B008 - frozen
         max_package_bytes: int | None = None,
         archived: Archived | None = None,
+        clock: Clock | None = None,
         owned: bool = False,
     ) -> None:
         self._log = log
@@ -83,6 +86,7 @@ class AgentWorld:
         self._patterns = patterns
         self._max_package_bytes = max_package_bytes
         self._archived = archived
+        self._clock = clock
         self._owned = owned
         self._shortener = Shortener(log)
 
@@ -192,7 +196,7 @@ class AgentWorld:
         if isinstance(repository, Attempting) and not hooked and not any(map(_has_blobs, effect.packages)):
             only = await self._admission(effect)
             at_hand = [Received(message, message.content or None, {}, only=only) for message in effect.packages]
-            await repository.attempt(before, operations(at_hand), codec.encode(effect.ledger))
+            await repository.attempt(before, self._permitted(effect, at_hand), codec.encode(effect.ledger))
             return effect.ledger
         await repository.save(before, durable=False)
         if self._hooks is not None:
@@ -209,8 +213,14 @@ class AgentWorld:
                 only = await self._admission(effect)
                 taken = [replace(each, only=only) for each in received]
                 ledger = await self._knowing_changes(effect, taken)
-                await repository.apply(operations(taken), codec.encode(ledger))
+                await repository.apply(self._permitted(effect, taken), codec.encode(ledger))
                 return ledger
+
+    def _permitted(self, effect: ImportPackages, received: Sequence[Received]) -> Iterator[Operation]:
+        """What the repository has to do; at its end, which comes before the commit, whether it still may."""
+        yield from operations(received)
+        if self._clock is not None and effect.permit.is_over(self._clock.now().mono_s):
+            raise NameLapsed("the time was over for which the name was lent; it is imported once the name is had again")
 
     async def _admission(self, effect: ImportPackages) -> Admission | None:
         if not self._patterns:

@@ -6,6 +6,7 @@ import tempfile
 import time
 from pathlib import Path
 
+from callboard.actors.runtime import SystemClock
 from callboard.actors.subscriber.settings import SubscriberSettings
 from callboard.actors.world import AgentWorld
 from callboard.app.settings import BoardSettings
@@ -114,6 +115,7 @@ def subscriber_world(
         subscriber_spool(subscriber.name, subscriber.repository, base),
         repository=Target(open_repository(subscriber.repository, base), subscriber.on_occupied),
         patterns=PathPatterns(subscriber.include, subscriber.exclude),
+        clock=SystemClock(),
         hooks=HookRunner(subscriber.hooks, subscriber.name, full_path(subscriber.repository, base), base),
         owned=owned,
     )

@@ -174,7 +174,9 @@ class DiscoveryMessage(Event):
     ``hook_error`` tell of the first due hook that has failed. ``left`` are the newest packages up to ``offset`` that
     were given up, are held, or wait for their hook. Since the subscriber was started, ``imports`` are the durations of
     its imports that succeeded, and ``latencies`` those from the append of a package to its import, by two hosts'
-    clocks.
+    clocks. The name is lent for ``lease_ms``, 0 being what older versions say, who do not know it; ``takes_over`` is
+    the offset of the former holder's last word, which the speaker has watched for a whole lease, -1 if the name was
+    free.
     """
 
     subscriber_instance: str
@@ -215,6 +217,8 @@ class DiscoveryMessage(Event):
     left: tuple[int, ...] = ()
     imports: Histogram | None = None
     latencies: Histogram | None = None
+    lease_ms: int = 0
+    takes_over: int = -1
 
     @property
     def announce_interval_s(self) -> float:

@@ -21,7 +21,7 @@ from callboard.messages.untrusted import distrust_of
 
 E = TypeVar("E", bound=Event)
 
-SCHEMA_VERSION = (1, 2)
+SCHEMA_VERSION = (1, 3)
 """Of what this process writes. It reads every minor version of this major one.
 
 Apache Sling's journal of 2019, the original, wrote version 1 too.

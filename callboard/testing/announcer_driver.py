@@ -26,15 +26,19 @@ class AnnouncerDriver(DecisionDriver):
         self.feed(Report(announcement=announcement(**others)))
 
     def others_say(self, instance: str, **others: Any) -> None:
-        """Another instance announces itself."""
-        self.put(new_record(announcement(instance, **others), record_id="x", time_ns=1, producer=instance))
+        """Another instance announces itself; if nothing else is said, for half a minute."""
+        said = announcement(instance, **({"lease_ms": 30_000} | others))
+        self.put(new_record(said, record_id="x", time_ns=1, producer=instance))
 
     def append(self) -> DiscoveryMessage:
-        """Carry out the append."""
+        """Carry out the append, and if it is not the first one the look at it."""
         (new,) = self.asked(Append).records
         self.put(new)
-        self.done(Append, (self.topic[-1].offset,))
-        return open_record(self.topic[-1], DiscoveryMessage)
+        said = self.topic[-1]
+        self.done(Append, (said.offset,))
+        if self.asks(ReadLog) and not self.asked(ReadLog).wait_s:
+            self.look()
+        return open_record(said, DiscoveryMessage)
 
     def look(self) -> None:
         """Carry out the search for a rival, and read on as far as the topic goes."""

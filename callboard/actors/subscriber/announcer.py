@@ -46,9 +46,9 @@ READY = "ready"
 class Announcer:
     """Appends what the importer reports, on change but at most once a second, and every ``announce_interval_s`` anyway.
 
-    Its first announcement claims the subscriber's name, see ``Tenure``. If it was not heard for longer than a claim
-    lives (its process was suspended, say), so that another may have the name, it claims anew before it goes on. The
-    importer is told up to when the name is ours, and imports nothing after that. ``Readiness`` has what makes it ready.
+    Its first announcement claims the subscriber's name, and each one is looked for on the log, see ``Tenure``: only
+    where it is found, with nobody else having the name, the importer is told up to when the name is ours; it imports
+    nothing after that. ``Readiness`` has what makes it ready.
 
     Receives: Report, LogMessage (importer), AnnouncedQuery (gateway), for which it does not wait out the second,
         ReadyQuery (gateway).
@@ -65,6 +65,7 @@ class Announcer:
         self._readiness = Readiness(settings)
         self._report: DiscoveryMessage | None = None
         self._said: DiscoveryMessage | None = None  # the last report that was, or is being, announced
+        self._claim: DiscoveryMessage | None = None  # the same, as it is on the log
         self._append: Append | None = None  # the announcement that is under way
         self._began_s = float("-inf")  # the last append was begun then, so its record is not older
         self._heard_s = float("-inf")  # likewise, of the last one that succeeded
@@ -112,7 +113,7 @@ class Announcer:
         if not isinstance(outcome.effect, Append):
             yield from self._follow(outcome, now)
         elif outcome.effect is self._append and isinstance(outcome, Done):
-            yield from self._appended(outcome.result[0], now)
+            yield from self._appended(outcome.result[0])
         elif outcome.effect is self._append:
             self._append = None
             yield After("again", AGAIN_S)
@@ -184,9 +185,8 @@ class Announcer:
         if self._report is None or self._append or self._tenure.deciding or self._tenure.watching:
             return
         self._said, self._began_s = self._report, now.mono_s
-        self._append = Append(
-            self._settings.topics.discovery, (self._record(replace(self._report, time_ns=now.wall_ns), now),)
-        )
+        self._claim = self._tenure.dressed(replace(self._report, time_ns=now.wall_ns))
+        self._append = Append(self._settings.topics.discovery, (self._record(self._claim, now),))
         yield self._append
 
     def _record(self, message: DiscoveryMessage | LogMessage, now: Moment) -> NewRecord:
@@ -200,17 +200,14 @@ class Announcer:
             producer=f"{message.subscriber}/{instance}",
         )
 
-    def _appended(self, offset: int, now: Moment) -> Iterator[Effect]:
+    def _appended(self, offset: int) -> Iterator[Effect]:
         self._append, self._heard_s = None, self._began_s
         if self._tenure.refusal:
             yield self._give_up()
             return
-        assert self._said is not None
+        assert self._claim is not None
         yield After("announce", self._settings.announce_interval_s)
-        yield from self._tenure.announced(self._said, offset, self._began_s, now)
-        if not self._tenure.deciding:
-            yield self._admit()
-            yield from self._go_on()
+        yield from self._tenure.announced(self._claim, offset, self._began_s)
 
     def _go_on(self) -> Iterator[Effect]:
         if self._report is not self._said:
@@ -223,9 +220,10 @@ class Announcer:
         yield from effects
         match news:
             case News.OURS:
-                self._admitted = True
-                self._readiness.begin(now)
-                self._remember()
+                if not self._admitted:
+                    self._admitted = True
+                    self._readiness.begin(now)
+                    self._remember()
                 yield self._admit()
                 yield from self._go_on()
             case News.HELD:

@@ -49,7 +49,6 @@ class Arrival:
         """The repository can be used."""
         self.admitted = False
         """The announcer was granted the subscriber's name."""
-        self._until_ms = 0
         self._comparing: ReadLog | None = None
         self._bounds: TopicBounds | None = None  # with which the record is compared that is being read
         self.placed = False
@@ -64,13 +63,13 @@ class Arrival:
 
     def admit(self, until_ms: int) -> None:
         """The name is ours up to this moment of the monotonic clock; 0 is without end."""
-        self.admitted, self._until_ms = True, until_ms
+        self.admitted, self._book.permit.until_ms = True, until_ms
 
     def lapse(self, now: Moment) -> None:
         """Let the name go when its time is over. An importer that was suspended finds out here, before it does anything
         else, that another one may have the name by now.
         """
-        if self._until_ms and now.mono_s * 1000 >= self._until_ms:
+        if self._book.permit.is_over(now.mono_s):
             self.admitted = False
 
     # The repository.

@@ -3,7 +3,7 @@
 from collections.abc import Callable
 from dataclasses import replace
 
-from callboard.actors.effects import ImportPackages, OpenRepository, SaveLedger, SurveyRepository
+from callboard.actors.effects import ImportPackages, OpenRepository, Permit, SaveLedger, SurveyRepository
 from callboard.actors.subscriber import bookkeeping
 from callboard.messages.ledger import Ledger
 from callboard.messages.mailbox import StatusesPending
@@ -23,6 +23,7 @@ class Book:
         self.ledger = Ledger(instance="")
         self.stored: Ledger | None = None
         self.busy = False
+        self.permit = Permit()
         self._safe: Ledger | None = None  # the newest that was stored by this importer, or before it without a doubt
         self._urgent = False
         self._doubt: ImportPackages | None = None
@@ -58,9 +59,9 @@ class Book:
         return SaveLedger(self.ledger, durable)
 
     def begin(self, attempt: ImportPackages) -> ImportPackages:
-        """Import a package."""
+        """Import a package, if it can be committed while the name is ours."""
         self.busy = True
-        return attempt
+        return replace(attempt, permit=self.permit)
 
     def survey(self, effect: SurveyRepository) -> SurveyRepository:
         """List what the repository holds; nothing changes meanwhile."""

@@ -1,6 +1,8 @@
 """Who holds a subscriber's name: a fold over the announcements, so that everybody comes to the same answer."""
 
+from collections import deque
 from collections.abc import Iterable
+from dataclasses import dataclass
 
 from callboard.errors import SchemaTooNew, Undecodable
 from callboard.messages.distribution import DiscoveryMessage, State
@@ -8,17 +10,34 @@ from callboard.messages.headers import open_record
 from callboard.messages.record import Record
 from callboard.messages.repeated import original_of
 
-LOOKBACK = 8192
-"""How many offsets before its own claim a subscriber looks at. The holder is found if it has announced itself in
-there, and others have not done so in vain just before: at one announcement a second, enough for 100 subscribers."""
-
 INTERVALS = 3
 """A claim outlives so many of the holder's announcements that are late or lost, however rarely it announces itself."""
 
+LEASE_S_MIN, LEASE_S_MAX = 1.0, 1800.0
+"""What an announcement may say: nobody can keep a name for longer than that with one word."""
 
-def lifetime_s(announcement: DiscoveryMessage, ttl_s: float) -> float:
-    """How long a claim holds after this announcement, by the times of the log."""
-    return max(ttl_s, INTERVALS * announcement.announce_interval_ms / 1000)
+TTL_S = 30.0
+"""How long a claim of an older version lives, unless it announces itself rarely; it does not say so itself."""
+
+RECENT = 256
+"""Words that may lie between a reading of the topic and the repetition of a word that was read then."""
+
+
+@dataclass(frozen=True, slots=True)
+class Word:
+    """An announcement: where, and by its record when, it was said first."""
+
+    said: DiscoveryMessage
+    offset: int
+    time_ns: int
+
+
+def lease_s(said: DiscoveryMessage, ttl_s: float = TTL_S) -> float:
+    """How long the name is the speaker's after this word, by everybody's own monotonic clock; ``ttl_s`` is what a word
+    without a lease is taken to mean.
+    """
+    wanted_s = said.lease_ms / 1000 if said.lease_ms else max(ttl_s, INTERVALS * said.announce_interval_ms / 1000)
+    return min(max(wanted_s, LEASE_S_MIN), LEASE_S_MAX)
 
 
 def same(one: DiscoveryMessage, other: DiscoveryMessage) -> bool:
@@ -30,43 +49,63 @@ def same(one: DiscoveryMessage, other: DiscoveryMessage) -> bool:
     return one.subscriber_instance == other.subscriber_instance and one.place == other.place
 
 
-class Holder:
-    """Who holds a name after the announcements so far.
+def takes_over(held: Word, word: Word, ttl_s: float = TTL_S) -> bool:
+    """Whether the word of somebody else ends the holder's claim: it names the holder's very last word, as one that was
+    watched in vain for a whole lease. Between two older versions the times of their records count, as ever.
+    """
+    if held.said.lease_ms or word.said.lease_ms:
+        return word.said.takes_over == held.offset
+    return word.time_ns - held.time_ns > lease_s(held.said, ttl_s) * 1e9
 
-    A free name goes to the first that announces itself. It keeps the name until it says that it has stopped, or is
-    silent for longer than its claim lives by the log's times; what others announce under the name meanwhile gives
-    them nothing. So of two that start at once exactly one gets it, and nobody can take it from a subscriber that starts
-    again in time.
+
+def follow(held: Word | None, word: Word, ttl_s: float = TTL_S) -> Word | None:
+    """The last word of the name's holder once this one was said."""
+    if held is not None and not same(held.said, word.said) and not takes_over(held, word, ttl_s):
+        return held
+    return None if word.said.state is State.STOPPED else word
+
+
+class Holder:
+    """Who holds a name after the announcements so far, from the first on that the topic has.
+
+    A free name goes to the first that announces itself. It keeps the name until it says that it has stopped, or another
+    one takes it over; see ``takes_over``. What others announce under the name meanwhile gives them nothing. So of two
+    that start at once exactly one gets it, of two that take over too, and no clock has a say in it.
     """
 
-    def __init__(self, name: str, ttl_s: float) -> None:
-        self._name = name
+    def __init__(self, name: str, ttl_s: float = TTL_S) -> None:
+        self._name, self._needle = name, name.encode()
         self._ttl_s = ttl_s
-        self._heard_ns = 0
-        self.last: DiscoveryMessage | None = None
+        self._first = -1  # where the fold began
+        self._recent: deque[Word] = deque(maxlen=RECENT)
+        self.word: Word | None = None
         """The holder's last word, while there is a holder."""
+
+    @property
+    def last(self) -> DiscoveryMessage | None:
+        """What it says."""
+        return self.word.said if self.word is not None else None
 
     def fold(self, records: Iterable[Record]) -> DiscoveryMessage | None:
         """Take in what follows on the discovery topic; returns the last word of whoever holds the name then."""
         for record in records:
-            message = _announcement(record)
-            if message is None or message.subscriber != self._name:
-                continue
-            original = original_of(record)
-            if original is None:
-                self._hear(message, record.time_ns)
-            elif self.last is None:  # what came before it was removed; whatever is known is newer
-                self._hear(message, original.time_ns)
+            if self._first < 0:
+                self._first = record.offset
+            if self._needle in record.payload and (said := _announcement(record)) and said.subscriber == self._name:
+                self._hear(record, said)
         return self.last
 
-    def _hear(self, message: DiscoveryMessage, time_ns: int) -> None:
-        held = self.last
-        if held is not None and time_ns - self._heard_ns > lifetime_s(held, self._ttl_s) * 1e9:
-            held = None
-        if held is None or same(held, message):
-            held = None if message.state is State.STOPPED else message
-            self._heard_ns = time_ns
-        self.last = held
+    def _hear(self, record: Record, said: DiscoveryMessage) -> None:
+        original = original_of(record)
+        if original is None:
+            word = Word(said, record.offset, record.time_ns)
+            self._recent.append(word)
+            self.word = follow(self.word, word, self._ttl_s)
+        elif original.offset < self._first:  # of the holder when it was repeated; what was said since comes after it
+            self.word = None if said.state is State.STOPPED else Word(said, original.offset, original.time_ns)
+            for later in self._recent:
+                if later.offset >= original.read_to:
+                    self.word = follow(self.word, later, self._ttl_s)
 
 
 def _announcement(record: Record) -> DiscoveryMessage | None:

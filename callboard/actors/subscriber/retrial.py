@@ -118,8 +118,9 @@ class Retrial:
         attempt = quarantine.attempting(self._book.ledger, it.offset)
         after = quarantine.ended(attempt, it.offset, Status.IMPORTED, "", now.wall_ns)
         after = hooks_due.owe(after, it.offset, message, self._settings)
-        self._trying = ImportPackages((message,), (it.offset,), attempt, after, self._settings.parallel)
-        yield self._book.begin(self._trying)
+        trial = ImportPackages((message,), (it.offset,), attempt, after, self._settings.parallel)
+        self._trying = self._book.begin(trial)
+        yield self._trying
 
     def _found(self, offset: int, read: LogRead) -> Parcel | None:
         same = read.log_id == self._book.ledger.log_id

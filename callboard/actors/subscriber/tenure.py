@@ -1,24 +1,29 @@
 """Our hold on the subscriber's name: claimed with an announcement, held for a time, lost, or waited for."""
 
+from dataclasses import replace
 from enum import Enum, auto
 
 from callboard.actors.decision import Done, Effect, Failed, Input, Moment
-from callboard.actors.effects import FindBounds, LogRead, ReadLog
-from callboard.actors.subscriber.claim import LOOKBACK, Holder, lifetime_s, same
+from callboard.actors.effects import FindBounds, LogRead, ReadLog, TopicBounds
+from callboard.actors.subscriber.claim import INTERVALS, LEASE_S_MAX, Holder, Word, lease_s, same
 from callboard.actors.subscriber.settings import SubscriberSettings
 from callboard.backends.address import shown
 from callboard.errors import LogReplaced, OffsetOutOfRange
-from callboard.messages.distribution import DiscoveryMessage
+from callboard.messages.distribution import DiscoveryMessage, State
+from callboard.messages.record import Record
 
 WATCH_S = 2.0
 """How long one look at the holder's announcements waits for another one; then its silence is looked at."""
+
+PATIENCE = 1.1
+"""The holder is watched for so many times its lease, as the monotonic clocks of two hosts run at nearly the same rate."""
 
 
 class News(Enum):
     """What has become of the name."""
 
     OURS = auto()
-    """The claim was decided in our favour."""
+    """Our announcement is on the log, and the name is ours there."""
     HELD = auto()
     """Another one holds the name, and is watched until it lets go."""
     REFUSED = auto()
@@ -30,11 +35,17 @@ class News(Enum):
 
 
 class Tenure:
-    """Decides claims by what stands before them on the log, and watches another one's hold.
+    """Has each announcement decided by what stands before it on the log, and watches another one's hold.
 
-    The name is ours from the beginning of our last announcement for as long as the claim lives, which is not longer
-    than others respect it. A rival is waited for if we stand by, or if it is our own instance in another place: then it
-    is either what we were before we moved here, which is dead, or a copy of our repository, which speaks.
+    The name is ours from the beginning of our last announcement for as long as its lease says, once that was found on
+    the log with nobody else holding the name there. Who finds another one's claim there watches it: for a whole lease
+    from when its last word was seen, by a monotonic clock, in which nothing else of it is on the log. Only then the
+    name is claimed with the offset of that word, which counts if it still is the last one: the holder, which looks at
+    the log too, has stopped by itself before. No two clocks are compared for that.
+
+    A rival is waited for if we stand by, or if it is our own instance in another place: then it is either what we were
+    before we moved here, which is dead, or a copy of our repository, which speaks. So is one that seems to be long
+    dead, by the times of the log; which proves nothing, so it is watched, too.
     """
 
     def __init__(self, settings: SubscriberSettings) -> None:
@@ -42,24 +53,30 @@ class Tenure:
         self._name = settings.name
         self._ttl_s = settings.claim_ttl_s
         self._stands_by = settings.standby
-        self._unclaimed = True  # the next announcement is a claim
-        self._claim = -1  # the offset of the claim that is being decided about
-        self._said = -1  # that of our last announcement
+        self._takes_over = -1  # the word that the next announcement names
+        self._claim = -1  # the offset of the announcement that is being decided about
         self._mine: DiscoveryMessage | None = None
         self._began_s = self._until_s = float("-inf")
+        self._log_id = ""  # of the topic that was read up to the position; empty if all of it is to be read
         self._holder = Holder(self._name, self._ttl_s)
         self._former: DiscoveryMessage | None = None
         self._position = 0
+        self._mark: Record | None = None  # our last announcement as it was found there
+        self._watched: Word | None = None
+        self._watched_on = ""  # the log that has this word
         self._heard_s = 0.0
-        self.watching = False
-        """Whether another one holds the name, and is waited for."""
         self.refusal = ""
         """Why the name cannot be had."""
 
     @property
     def deciding(self) -> bool:
-        """Whether a claim waits for its decision."""
+        """Whether an announcement waits for its decision."""
         return self._claim >= 0
+
+    @property
+    def watching(self) -> bool:
+        """Whether another one holds the name, and is waited for."""
+        return self._watched is not None
 
     @property
     def until_ms(self) -> int:
@@ -71,79 +88,119 @@ class Tenure:
         """The last word of whoever holds the name, but for our own claim."""
         return self._holder.last if self.watching or self.refusal else self._former
 
-    def announced(self, mine: DiscoveryMessage, offset: int, began_s: float, now: Moment) -> list[Effect]:
-        """Our announcement, begun at ``began_s``, is at this offset: hold on, or have the claim decided. Offsets that
-        start over are those of another log, which knows nothing of our claim and may have one of somebody else.
-        """
-        goes_on, self._said = offset > self._said, offset
-        if not self._unclaimed and now.mono_s <= self._until_s and goes_on:
-            self._until_s = began_s + lifetime_s(mine, self._ttl_s)
-            return []
-        self._unclaimed = True
-        self._claim, self._mine, self._began_s = offset, mine, began_s
-        self._holder = Holder(self._name, self._ttl_s)
-        return [FindBounds(self._topic)]
+    def dressed(self, report: DiscoveryMessage) -> DiscoveryMessage:
+        """The announcement with what makes it a claim."""
+        wanted_s = max(self._ttl_s, INTERVALS * report.announce_interval_ms / 1000)
+        return replace(report, lease_ms=int(min(wanted_s, LEASE_S_MAX) * 1000), takes_over=self._takes_over)
 
-    def handle(self, message: Input, now: Moment) -> tuple[News | None, list[Effect]]:  # noqa: PLR0911  # one an answer
+    def announced(self, mine: DiscoveryMessage, offset: int, began_s: float) -> list[Effect]:
+        """Our announcement, begun at ``began_s``, is at this offset: have it decided, unless it says goodbye."""
+        if mine.state is State.STOPPED:
+            return []
+        self._claim, self._mine, self._began_s = offset, mine, began_s
+        if self._log_id and offset >= self._position:
+            return [self._read()]
+        return self._start_over()
+
+    def handle(self, message: Input, now: Moment) -> tuple[News | None, list[Effect]]:
         """What the log says."""
+        if not self.deciding and not self.watching:
+            return None, []
         match message:
-            case Done(effect=FindBounds(), result=bounds) if self.deciding:
-                return None, [ReadLog(self._topic, max(bounds.first, self._claim - LOOKBACK))]
-            case Done(effect=ReadLog(), result=read) if self.deciding:
-                return self._search(read, now)
-            case Done(effect=ReadLog(), result=read) if self.watching:
-                return self._watch(read, now)
-            case Failed(effect=ReadLog(), error=OffsetOutOfRange() | LogReplaced()) if self.watching:
-                return None, [FindBounds(self._topic)]  # trimmed, or another log, on which the holder speaks soon
-            case Done(effect=FindBounds(), result=bounds) if self.watching:
-                self._position = bounds.first
-                return None, self.watch()
+            case Done(effect=FindBounds(), result=TopicBounds() as bounds):
+                return None, self._begin(bounds, now)
+            case Done(effect=ReadLog(), result=LogRead() as read) if read.log_id == self._log_id:
+                return self._decide(read, now) if self.deciding else self._watch(read, now)
+            case Done(effect=ReadLog()) | Failed(effect=ReadLog(), error=OffsetOutOfRange() | LogReplaced()):
+                return None, self._start_over()  # trimmed, or another log, on which the holder speaks soon
             case Failed(effect=FindBounds() | ReadLog()):
-                self._claim = -1  # it is made anew; the older one counts too
+                self._claim = -1  # it is made again; the older one counts too
                 self._heard_s = now.mono_s  # nobody can be heard meanwhile
                 return News.UNKNOWN, []
         return None, []
 
     def watch(self) -> list[Effect]:
         """Look for the next announcements of the holder."""
-        return [ReadLog(self._topic, self._position, wait_s=WATCH_S)]
+        return [ReadLog(self._topic, self._position, wait_s=WATCH_S)] if self._log_id else self._start_over()
 
-    def _search(self, read: LogRead, now: Moment) -> tuple[News | None, list[Effect]]:
-        self._former = self._holder.fold(record for record in read.records if record.offset < self._claim)
-        holder = self._holder.fold(record for record in read.records if record.offset == self._claim)
-        if read.next <= self._claim and read.records:
-            return None, [ReadLog(self._topic, read.next)]
-        mine, self._position, self._claim = self._mine, self._claim + 1, -1
+    def _read(self) -> Effect:
+        return ReadLog(self._topic, self._position)
+
+    def _start_over(self) -> list[Effect]:
+        return [FindBounds(self._topic)]
+
+    def _begin(self, bounds: TopicBounds, now: Moment) -> list[Effect]:
+        """Read the topic from its first record: whoever does so comes to the same answer."""
+        if bounds.log_id != self._log_id and self.watching:
+            self._heard_s, self._watched_on = now.mono_s, ""
+        self._log_id, self._position, self._mark = bounds.log_id, bounds.first, None
+        self._holder = Holder(self._name, self._ttl_s)
+        return [self._read()] if self.deciding else self.watch()
+
+    def _decide(self, read: LogRead, now: Moment) -> tuple[News | None, list[Effect]]:
+        claim, mine = self._claim, self._mine
         assert mine is not None
-        if holder is None or same(holder, mine):
-            self._unclaimed = False
-            self._until_s = self._began_s + lifetime_s(mine, self._ttl_s)
+        if self._mark is not None and self._mark not in read.records[:1]:
+            return None, self._start_over()
+        self._mark = None
+        records = [record for record in read.records if self._position <= record.offset <= claim]
+        own = [record for record in records if record.offset == claim]
+        self._holder.fold(records[: len(records) - len(own)])
+        if not own and read.records and read.next <= claim:
+            self._position = read.next
+            return None, [self._read()]
+        self._former = self._holder.last
+        self._holder.fold(own)
+        self._claim, word = -1, self._holder.word
+        if word is not None and word.offset == claim:
+            # The next look begins here, and at all that there is if this is on the log no more.
+            self._position, self._mark, self._takes_over = claim, own[0], mine.takes_over
+            self._until_s = self._began_s + lease_s(mine)
             return News.OURS, []
-        if not self._stands_by and holder.subscriber_instance != mine.subscriber_instance:
-            return self._refuse(holder), []
-        self.watching, self._heard_s = True, now.mono_s
+        self._log_id, self._mark, self._takes_over = "", None, -1  # the next is decided by all that there is then
+        if word is None or not own or same(word.said, mine):
+            return News.UNKNOWN, []
+        if not self._stands_by and self._seems_alive(word, own[0].time_ns, mine):
+            return self._refuse(word), []
+        self._log_id, self._position = read.log_id, claim + 1
+        self._watched, self._watched_on, self._heard_s = word, read.log_id, now.mono_s
         return News.HELD, self.watch()
 
+    def _seems_alive(self, word: Word, now_ns: int, mine: DiscoveryMessage) -> bool:
+        near = abs(now_ns - word.time_ns) <= lease_s(word.said, self._ttl_s) * 1e9
+        return near and word.said.subscriber_instance != mine.subscriber_instance
+
     def _watch(self, read: LogRead, now: Moment) -> tuple[News | None, list[Effect]]:
-        before = self._holder.last
-        holder = self._holder.fold(read.records)
-        self._position = read.next
-        if holder is not None and holder is not before:
-            self._heard_s = now.mono_s
-            if not self._stands_by:
-                self.watching = False
-                return self._refuse(holder), []
-        if holder is None or now.mono_s - self._heard_s > lifetime_s(holder, self._ttl_s):
-            self.watching = False
-            return News.FREE, []
+        watched, known, mine = self._watched, self._holder.word, self._mine
+        assert watched is not None
+        assert mine is not None
+        self._holder.fold(record for record in read.records if record.offset >= self._position)
+        self._position, word = read.next, self._holder.word
+        if word is not None and same(word.said, mine):
+            return self._let_go(-1)  # an announcement of ours that was late
+        if word is not None and (word.offset != watched.offset or self._watched_on != self._log_id):
+            speaks = word.offset > watched.offset and self._watched_on == self._log_id
+            self._watched, self._watched_on, self._heard_s = word, self._log_id, now.mono_s
+            if speaks and not self._stands_by:
+                self._watched = None
+                return self._refuse(word), []
+        elif word is None and known is not None:
+            return self._let_go(-1)
+        elif now.mono_s - self._heard_s > PATIENCE * lease_s(watched.said, self._ttl_s):
+            return self._let_go(watched.offset if self._watched_on == self._log_id else -1)
         return None, self.watch()
 
-    def _refuse(self, holder: DiscoveryMessage) -> News:
+    def _let_go(self, over: int) -> tuple[News, list[Effect]]:
+        self._watched, self._takes_over, self._log_id = None, over, ""
+        return News.FREE, []
+
+    def _refuse(self, word: Word) -> News:
+        holder = word.said
         where = f"on {holder.host or 'an unknown host'} (process {holder.pid})"
         into = f", into {shown(holder.configuration.repository)}" if holder.configuration.repository else ""
         self.refusal = (
             f"subscriber {self._name!r} already runs as instance {holder.subscriber_instance[:8]} "
             f"{where}{into}; stop it, give this one another name, or have it stand by with --standby. If it died, its "
-            f"name is free {lifetime_s(holder, self._ttl_s):.0f} s after its last word"
+            f"name is free {lease_s(holder, self._ttl_s):.0f} s after its last word"
         )
         return News.REFUSED

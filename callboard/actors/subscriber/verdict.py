@@ -7,6 +7,7 @@ from callboard.errors import (
     BlobDamaged,
     BlobUnavailable,
     CallboardError,
+    NameLapsed,
     PackageError,
     RepositoryError,
     SchemaTooNew,
@@ -22,7 +23,7 @@ class Verdict(Enum):
     """The four ways to go on."""
 
     WAIT = auto()
-    """The package is not to blame and the try does not count: wait for the repository, or the blob store."""
+    """The package is not to blame and the try does not count: wait for the repository, the blob store, or the name."""
     RETRY = auto()
     """The try counts; there are more."""
     BLOCK = auto()
@@ -33,7 +34,7 @@ class Verdict(Enum):
 
 def judge(error: CallboardError, attempts: int, settings: SubscriberSettings) -> Verdict:
     """The verdict after try number ``attempts`` has ended with this error."""
-    if isinstance(error, RepositoryError | BlobUnavailable):
+    if isinstance(error, RepositoryError | BlobUnavailable | NameLapsed):
         return Verdict.WAIT
     damaged = isinstance(error, BlobDamaged)  # which a publisher can replace at any time, as it can a missing one
     if isinstance(error, PackageError | SchemaTooNew | Undecodable) and not damaged:

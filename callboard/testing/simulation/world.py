@@ -8,7 +8,7 @@ from pathlib import Path
 from random import Random
 from typing import Any
 
-from callboard.actors.agent import ActorSpec
+from callboard.actors.agent import ActorSpec, Clock
 from callboard.actors.decision import After, Decision, Effect, Input, Moment, Origin, Perform
 from callboard.actors.effects import BuildPackage, ImportPackages
 from callboard.actors.hooks import NO_CHANGES, Concerned, Hook
@@ -125,6 +125,7 @@ class FatefulWorld(AgentWorld):
         *,
         repository: SimulatedRepository | None,
         hooks: SimulatedHooks,
+        clock: Clock,
         host: str,
         fates: Fates,
         strike: Callable[[str, Fault], bool],
@@ -133,7 +134,7 @@ class FatefulWorld(AgentWorld):
         ended: Witness,
         requests: Mapping[str, Publish],
     ) -> None:
-        super().__init__(log, blobs, spool, repository=repository, hooks=hooks)
+        super().__init__(log, blobs, spool, repository=repository, hooks=hooks, clock=clock)
         self._store = blobs
         self._folder = spool
         self._importing = repository

@@ -1,4 +1,6 @@
-from callboard.actors.subscriber.claim import Holder
+import pytest
+
+from callboard.actors.subscriber.claim import LEASE_S_MAX, LEASE_S_MIN, Holder, lease_s
 from callboard.messages.distribution import DiscoveryMessage, State
 from callboard.messages.headers import new_record
 from callboard.messages.record import NewRecord, Record
@@ -6,8 +8,8 @@ from callboard.messages.repeated import repeated
 from callboard.testing.subscriber_example import NAME, announcement, as_read, garbage
 
 
-def said(offset: int, instance: str, at_s: float, state: State = State.IDLE) -> Record:
-    message = announcement(instance, state=state)
+def said(offset: int, instance: str, at_s: float, state: State = State.IDLE, **others: int) -> Record:
+    message = announcement(instance, state=state, **others)
     new = new_record(message, record_id=str(offset), time_ns=1, producer=instance)
     return as_read(new, offset, time_ns=int(at_s * 1e9))
 
@@ -33,7 +35,41 @@ def test_an_instance_that_said_goodbye_is_replaced_at_once() -> None:
     assert held_by(said(1, "a", 0), said(2, "a", 1, State.STOPPED), said(3, "b", 2)) == "b"
 
 
-def test_an_instance_that_died_is_replaced_once_its_claim_has_run_out() -> None:
+def lent(offset: int, instance: str, over: int = -1, at_s: float = 0) -> Record:
+    return said(offset, instance, at_s, lease_ms=30_000, takes_over=over)
+
+
+@pytest.mark.parametrize("at_s", [1, 45, 86_400, -3600])
+def test_no_time_of_a_record_gives_anybody_a_name_that_is_held(at_s: float) -> None:
+    assert held_by(lent(1, "a", at_s=7), lent(2, "b", at_s=at_s), lent(3, "b", at_s=2 * at_s)) == "a"
+
+
+def test_who_has_watched_the_last_word_of_the_holder_in_vain_takes_over() -> None:
+    assert held_by(lent(1, "a"), lent(2, "a"), lent(3, "b"), lent(4, "b", over=2)) == "b"
+    assert held_by(lent(1, "a"), lent(2, "b", over=1), lent(3, "a")) == "b", "the former one comes too late"
+
+
+def test_a_word_of_the_holder_before_it_makes_a_takeover_void() -> None:
+    assert held_by(lent(1, "a"), lent(2, "a"), lent(3, "b", over=1)) == "a"
+
+
+def test_of_two_that_take_over_the_first_gets_the_name() -> None:
+    assert held_by(lent(1, "a"), lent(2, "b", over=1), lent(3, "c", over=1)) == "b"
+
+
+def test_an_older_version_takes_over_by_the_times_of_the_log_only_from_an_older_version() -> None:
+    assert held_by(said(1, "a", 0), said(2, "b", 31)) == "b"
+    assert held_by(lent(1, "a"), said(2, "b", 31)) == "a"
+    assert held_by(said(1, "a", 0), lent(2, "b", at_s=31)) == "a"
+
+
+def test_a_lease_is_neither_endless_nor_nothing() -> None:
+    assert lease_s(announcement(lease_ms=10**12)) == LEASE_S_MAX
+    assert lease_s(announcement(announce_interval_ms=10**12)) == LEASE_S_MAX
+    assert lease_s(announcement(lease_ms=-1)) == LEASE_S_MIN
+
+
+def test_an_older_version_that_died_is_replaced_once_its_claim_has_run_out() -> None:
     assert held_by(said(1, "a", 0), said(2, "b", 30)) == "a"
     assert held_by(said(1, "a", 0), said(2, "b", 30.1)) == "b"
 
@@ -55,4 +91,6 @@ def test_a_word_that_is_repeated_is_as_old_a_claim_as_it_was() -> None:
     again = repeated(said(1, "a", 80), 5).at(5, 100 * 10**9)
     assert held_by(again, said(6, "b", 110)) == "a"
     assert held_by(again, said(6, "b", 110.5)) == "b"
-    assert held_by(said(4, "b", 90), again, said(6, "c", 110)) == "b"
+    assert held_by(said(4, "b", 90), again, said(6, "c", 110)) == "a", "b was there while a had the name"
+    late = repeated(said(1, "a", 80), 4).at(5, 100 * 10**9)
+    assert held_by(said(4, "b", 120), late, said(6, "c", 121)) == "b", "b took over while it was repeated"

@@ -1,5 +1,7 @@
 """One active instance of a subscriber: who has the name, who waits for it, and who must not go on."""
 
+from dataclasses import replace
+
 import pytest
 
 from callboard.actors.decision import Origin
@@ -119,6 +121,84 @@ def test_a_holder_whose_offsets_start_over_has_its_claim_decided_by_the_log_ther
     assert it.sent(Admitted)[-1].until_ms <= it.now.mono_s * 1000
 
 
+def test_a_name_is_not_ours_for_longer_before_the_announcement_was_found_on_the_log() -> None:
+    it = AnnouncerDriver().admitted()
+    it.tick("announce")
+    (new,) = it.asked(Append).records
+    it.put(new)
+    it.done(Append, (2,))
+    assert it.asked(ReadLog).start == 1, "its former word is looked for too"
+    assert it.sent(Admitted)[-1].until_ms == 130_000
+    it.look()
+    assert it.sent(Admitted)[-1].until_ms == 140_000
+
+
+def test_a_holder_whose_word_is_on_the_log_no_more_has_its_claim_decided_by_what_there_is() -> None:
+    it = AnnouncerDriver(standby=True).admitted()
+    it.others_say("rival", takes_over=1, state=State.IDLE)
+    it.topic[0] = replace(it.topic[0], payload=b"another")
+    it.tick("announce")
+    it.append()
+    it.look()
+    assert it.sent(Admitted)[-1].until_ms <= it.now.mono_s * 1000
+
+
+def test_a_takeover_that_the_holder_forestalled_is_none_and_the_watch_begins_again() -> None:
+    it = AnnouncerDriver(standby=True)
+    it.others_say("holder")
+    it.claim()
+    while not it.asks(Append):
+        it.look_in_vain()
+    it.others_say("holder")
+    assert it.append().takes_over == 1
+    it.look()
+    assert not it.sent(Admitted)
+    began_s = it.now.mono_s
+    while not it.asks(Append):
+        it.look_in_vain()
+    assert it.now.mono_s > began_s + 30
+    assert it.append().takes_over == 3
+    it.look()
+    assert it.sent(Admitted)
+
+
+def test_a_holder_is_watched_for_the_lease_that_it_said() -> None:
+    it = AnnouncerDriver(standby=True, claim_ttl_s=30.0)
+    it.others_say("holder", lease_ms=120_000)
+    it.claim()
+    while not it.asks(Append):
+        it.look_in_vain()
+    assert it.now.mono_s > 100 + 120
+
+
+@pytest.mark.parametrize("jump_s", [45, 86_400, -3600])
+def test_a_clock_that_jumps_while_one_stands_by_changes_nothing(jump_s: int) -> None:
+    it = AnnouncerDriver(standby=True)
+    it.others_say("holder")
+    it.claim()
+    it.now = it.now._replace(wall_ns=it.now.wall_ns + jump_s * 10**9)
+    for _ in range(10):
+        it.others_say("holder")
+        it.look()
+        it.look_in_vain()
+        assert not it.asks(Append)
+
+
+@pytest.mark.parametrize("jump_s", [45, 86_400, -3600])
+def test_one_that_starts_under_another_clock_refuses_itself_once_the_holder_has_spoken(jump_s: int) -> None:
+    it = AnnouncerDriver()
+    it.now = it.now._replace(wall_ns=10**18)
+    it.others_say("holder")
+    it.now = it.now._replace(wall_ns=it.now.wall_ns + jump_s * 10**9)
+    it.claim()
+    it.look_in_vain()
+    assert not it.sent(Admitted)
+    it.others_say("holder")
+    it.look()
+    assert it.append().state is State.STOPPED
+    assert it.sent(AgentProblem)
+
+
 @pytest.mark.proves("F94")
 def test_a_copy_of_the_repository_on_another_host_is_refused_while_the_original_speaks() -> None:
     it = AnnouncerDriver(place="copy")
@@ -167,7 +247,7 @@ def test_an_importer_that_was_suspended_imports_nothing_before_it_has_its_name_a
 def test_an_announcer_that_finds_itself_replaced_tells_its_importer_to_stop_at_once() -> None:
     it = AnnouncerDriver(standby=True).admitted()
     it.pass_time(35)
-    it.others_say("successor", state=State.IDLE)
+    it.others_say("successor", state=State.IDLE, takes_over=1)
     it.tick("announce")
     it.append()
     it.look()
