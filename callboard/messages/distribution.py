@@ -176,7 +176,7 @@ class DiscoveryMessage(Event):
     its imports that succeeded, and ``latencies`` those from the append of a package to its import, by two hosts'
     clocks. The name is lent for ``lease_ms``, 0 being what older versions say, who do not know it; ``takes_over`` is
     the offset of the former holder's last word, which the speaker has watched for a whole lease, -1 if the name was
-    free.
+    free. ``term`` is that of the announcement with which it got the name, -1 until it knows that it has.
     """
 
     subscriber_instance: str
@@ -219,6 +219,7 @@ class DiscoveryMessage(Event):
     latencies: Histogram | None = None
     lease_ms: int = 0
     takes_over: int = -1
+    term: int = -1
 
     @property
     def announce_interval_s(self) -> float:

@@ -2,16 +2,10 @@
 
 from dataclasses import dataclass
 
+from callboard.actors.subscriber.claim import lease_s
 from callboard.messages.distribution import DiscoveryMessage, State
 from callboard.messages.mailbox import Liveness
 from callboard.messages.record import Record
-
-LIVE_S = 30.0
-"""A subscriber that announces often may still be busy or slow for so long."""
-
-MISSED_INTERVALS = 3
-"""So many announcements may be missing before a subscriber counts as silent."""
-
 
 AHEAD_NS = 3600 * 10**9
 """The clock of who appends may be ahead by so much. A record that is dated later tells nothing of when it came."""
@@ -57,14 +51,25 @@ class Heard:
         silence_s = now_s - self.heard_s
         if self.announcement.state is State.STOPPED:
             return Liveness.STOPPED
-        if silence_s <= max(LIVE_S, MISSED_INTERVALS * self.announcement.announce_interval_s):
+        if silence_s <= lease_s(self.announcement):
             return Liveness.LIVE
         return Liveness.SILENT if silence_s <= gone_after_s else Liveness.GONE
 
     def gives_way_to(self, other: "Heard", gone_after_s: float) -> bool:
-        """Whether the name belongs to ``other``, heard later: two may claim it, and the earlier claim holds."""
-        if other.announcement.subscriber_instance == self.announcement.subscriber_instance:
+        """Whether the name belongs to ``other``, heard later: as subscribers decide it, see ``claim``, as far as what is
+        known allows. What was said before may not be known: so one that has the name is believed once the other is
+        silent.
+        """
+        mine, theirs = self.announcement, other.announcement
+        if theirs.subscriber_instance == mine.subscriber_instance:
             return True
-        if other.announcement.state is State.STOPPED:
+        if theirs.state is State.STOPPED:
             return False  # how an instance takes back a claim that was refused
-        return self.liveness(other.heard_s, gone_after_s) is not Liveness.LIVE
+        if mine.state is State.STOPPED:
+            return True
+        silent = self.liveness(other.heard_s, gone_after_s) is not Liveness.LIVE
+        if not mine.lease_ms and not theirs.lease_ms:
+            return silent
+        if 0 <= theirs.term < other.offset:
+            return theirs.term > max(mine.term, mine.takes_over) or silent
+        return theirs.takes_over == self.offset

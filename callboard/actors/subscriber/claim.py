@@ -1,8 +1,7 @@
 """Who holds a subscriber's name: a fold over the announcements, so that everybody comes to the same answer."""
 
-from collections import deque
 from collections.abc import Iterable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from callboard.errors import SchemaTooNew, Undecodable
 from callboard.messages.distribution import DiscoveryMessage, State
@@ -19,17 +18,16 @@ LEASE_S_MIN, LEASE_S_MAX = 1.0, 1800.0
 TTL_S = 30.0
 """How long a claim of an older version lives, unless it announces itself rarely; it does not say so itself."""
 
-RECENT = 256
-"""Words that may lie between a reading of the topic and the repetition of a word that was read then."""
-
-
 @dataclass(frozen=True, slots=True)
 class Word:
-    """An announcement: where, and by its record when, it was said first."""
+    """An announcement: where, and by its record when, it was said first; ``since`` is the offset from which on the name
+    was its speaker's, at least, -1 if that is not known.
+    """
 
     said: DiscoveryMessage
     offset: int
     time_ns: int
+    since: int = -1
 
 
 def lease_s(said: DiscoveryMessage, ttl_s: float = TTL_S) -> float:
@@ -59,10 +57,19 @@ def takes_over(held: Word, word: Word, ttl_s: float = TTL_S) -> bool:
 
 
 def follow(held: Word | None, word: Word, ttl_s: float = TTL_S) -> Word | None:
-    """The last word of the name's holder once this one was said."""
-    if held is not None and not same(held.said, word.said) and not takes_over(held, word, ttl_s):
+    """The last word of the name's holder once this one was said. Who has got the name later than the holder has it, too:
+    then the words in between are on the log no more.
+    """
+    term = word.said.term if word.said.term < word.offset else -1
+    if held is None or term > held.since:
+        since = term
+    elif same(held.said, word.said):
+        since = held.since
+    elif takes_over(held, word, ttl_s):
+        since = held.offset
+    else:
         return held
-    return None if word.said.state is State.STOPPED else word
+    return None if word.said.state is State.STOPPED else replace(word, since=since)
 
 
 class Holder:
@@ -77,7 +84,7 @@ class Holder:
         self._name, self._needle = name, name.encode()
         self._ttl_s = ttl_s
         self._first = -1  # where the fold began
-        self._recent: deque[Word] = deque(maxlen=RECENT)
+        self._freed = -1  # the last word of a holder that said goodbye
         self.word: Word | None = None
         """The holder's last word, while there is a holder."""
 
@@ -96,16 +103,15 @@ class Holder:
         return self.last
 
     def _hear(self, record: Record, said: DiscoveryMessage) -> None:
-        original = original_of(record)
+        original, before = original_of(record), self.word
         if original is None:
-            word = Word(said, record.offset, record.time_ns)
-            self._recent.append(word)
-            self.word = follow(self.word, word, self._ttl_s)
-        elif original.offset < self._first:  # of the holder when it was repeated; what was said since comes after it
-            self.word = None if said.state is State.STOPPED else Word(said, original.offset, original.time_ns)
-            for later in self._recent:
-                if later.offset >= original.read_to:
-                    self.word = follow(self.word, later, self._ttl_s)
+            self.word = follow(before, Word(said, record.offset, record.time_ns), self._ttl_s)
+            if self.word is None:
+                self._freed = record.offset
+        elif self._freed < original.offset < self._first and said.state is not State.STOPPED:
+            word = Word(said, original.offset, original.time_ns, said.term)
+            if before is None or word.since > before.since:
+                self.word = word  # the holder's, which was removed before the topic was read
 
 
 def _announcement(record: Record) -> DiscoveryMessage | None:

@@ -53,7 +53,7 @@ class Tenure:
         self._name = settings.name
         self._ttl_s = settings.claim_ttl_s
         self._stands_by = settings.standby
-        self._takes_over = -1  # the word that the next announcement names
+        self._takes_over = self._term = -1  # what the next announcement says of it
         self._claim = -1  # the offset of the announcement that is being decided about
         self._mine: DiscoveryMessage | None = None
         self._began_s = self._until_s = float("-inf")
@@ -91,7 +91,8 @@ class Tenure:
     def dressed(self, report: DiscoveryMessage) -> DiscoveryMessage:
         """The announcement with what makes it a claim."""
         wanted_s = max(self._ttl_s, INTERVALS * report.announce_interval_ms / 1000)
-        return replace(report, lease_ms=int(min(wanted_s, LEASE_S_MAX) * 1000), takes_over=self._takes_over)
+        lease_ms = int(min(wanted_s, LEASE_S_MAX) * 1000)
+        return replace(report, lease_ms=lease_ms, takes_over=self._takes_over, term=self._term)
 
     def announced(self, mine: DiscoveryMessage, offset: int, began_s: float) -> list[Effect]:
         """Our announcement, begun at ``began_s``, is at this offset: have it decided, unless it says goodbye."""
@@ -155,9 +156,11 @@ class Tenure:
         if word is not None and word.offset == claim:
             # The next look begins here, and at all that there is if this is on the log no more.
             self._position, self._mark, self._takes_over = claim, own[0], mine.takes_over
+            self._term = claim if self._term < 0 else self._term
             self._until_s = self._began_s + lease_s(mine)
             return News.OURS, []
-        self._log_id, self._mark, self._takes_over = "", None, -1  # the next is decided by all that there is then
+        self._log_id, self._mark = "", None  # the next is decided by all that there is then
+        self._takes_over = self._term = -1
         if word is None or not own or same(word.said, mine):
             return News.UNKNOWN, []
         if not self._stands_by and self._seems_alive(word, own[0].time_ns, mine):

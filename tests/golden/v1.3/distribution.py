@@ -10,5 +10,6 @@ INSTANCES = (
         offset=41,
         lease_ms=120_000,
         takes_over=812,
+        term=815,
     ),
 )

@@ -35,8 +35,8 @@ def test_an_instance_that_said_goodbye_is_replaced_at_once() -> None:
     assert held_by(said(1, "a", 0), said(2, "a", 1, State.STOPPED), said(3, "b", 2)) == "b"
 
 
-def lent(offset: int, instance: str, over: int = -1, at_s: float = 0) -> Record:
-    return said(offset, instance, at_s, lease_ms=30_000, takes_over=over)
+def lent(offset: int, instance: str, over: int = -1, at_s: float = 0, term: int = -1) -> Record:
+    return said(offset, instance, at_s, lease_ms=30_000, takes_over=over, term=term)
 
 
 @pytest.mark.parametrize("at_s", [1, 45, 86_400, -3600])
@@ -91,6 +91,14 @@ def test_a_word_that_is_repeated_is_as_old_a_claim_as_it_was() -> None:
     again = repeated(said(1, "a", 80), 5).at(5, 100 * 10**9)
     assert held_by(again, said(6, "b", 110)) == "a"
     assert held_by(again, said(6, "b", 110.5)) == "b"
-    assert held_by(said(4, "b", 90), again, said(6, "c", 110)) == "a", "b was there while a had the name"
-    late = repeated(said(1, "a", 80), 4).at(5, 100 * 10**9)
-    assert held_by(said(4, "b", 120), late, said(6, "c", 121)) == "b", "b took over while it was repeated"
+    assert held_by(said(4, "b", 90), again, said(6, "c", 110)) == "b"
+
+
+def test_a_topic_whose_beginning_was_removed_tells_of_the_same_holder() -> None:
+    holder = repeated(lent(3, "a", term=1), 30).at(30, 0)
+    refused = repeated(lent(4, "v"), 30).at(31, 0)
+    assert held_by(lent(20, "v"), holder, refused) == "a", "v has tried in vain"
+    assert held_by(refused, lent(32, "a", term=1)) == "a"
+    assert held_by(lent(20, "b", over=3), lent(21, "b", over=3, term=20), holder) == "b", "it has taken over since"
+    assert held_by(lent(20, "b"), said(21, "b", 0, State.STOPPED), holder) == "", "it is free"
+    assert held_by(lent(20, "v", over=2), lent(21, "a", term=1)) == "a", "whoever had it in the end has it"
