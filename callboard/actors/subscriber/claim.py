@@ -15,13 +15,16 @@ INTERVALS = 3
 LEASE_S_MIN, LEASE_S_MAX = 1.0, 1800.0
 """What an announcement may say: nobody can keep a name for longer than that with one word."""
 
+ORIGIN = 1
+"""The first offset of a topic that nothing was removed from, at most."""
+
 TTL_S = 30.0
 """How long a claim of an older version lives, unless it announces itself rarely; it does not say so itself."""
 
 @dataclass(frozen=True, slots=True)
 class Word:
-    """An announcement: where, and by its record when, it was said first; ``since`` is the offset from which on the name
-    was its speaker's, at least, -1 if that is not known.
+    """An announcement: where, and by its record when, it was said first. ``since`` is the offset of what got its speaker
+    the name, -1 if the topic does not tell that it has it.
     """
 
     said: DiscoveryMessage
@@ -56,20 +59,27 @@ def takes_over(held: Word, word: Word, ttl_s: float = TTL_S) -> bool:
     return word.time_ns - held.time_ns > lease_s(held.said, ttl_s) * 1e9
 
 
-def follow(held: Word | None, word: Word, ttl_s: float = TTL_S) -> Word | None:
-    """The last word of the name's holder once this one was said. Who has got the name later than the holder has it, too:
-    then the words in between are on the log no more.
+def follow(held: Word | None, word: Word, ttl_s: float, first: int) -> Word | None:
+    """The last word of the name's holder once this one was said, where the beginning of the topic tells who had it.
+
+    What was said below ``first`` was removed: who got the name there is believed, unless the holder got it later. While
+    it is not known at all who has it, everybody who speaks may be the one.
     """
-    term = word.said.term if word.said.term < word.offset else -1
-    if held is None or term > held.since:
-        since = term
-    elif same(held.said, word.said):
-        since = held.since
+    said = word.said
+    term, leaves = said.term if said.term < word.offset else -1, said.state is State.STOPPED
+    if held is None:
+        since = word.offset
+    elif same(held.said, said):
+        since = max(held.since, term)
+        if leaves and since < 0 and said.lease_ms:
+            return held  # it was refused, by somebody who may be there
     elif takes_over(held, word, ttl_s):
-        since = held.offset
+        since = word.offset
+    elif held.since < term < first or (said.lease_ms and held.since < 0 and (term >= 0 or not leaves)):
+        since = term
     else:
         return held
-    return None if word.said.state is State.STOPPED else replace(word, since=since)
+    return None if leaves else replace(word, since=since)
 
 
 class Holder:
@@ -84,9 +94,11 @@ class Holder:
         self._name, self._needle = name, name.encode()
         self._ttl_s = ttl_s
         self._first = -1  # where the fold began
-        self._freed = -1  # the last word of a holder that said goodbye
+        self._freed = -1  # the last word of a holder that said goodbye, or the beginning of a topic that has it all
         self.word: Word | None = None
         """The holder's last word, while there is a holder."""
+        self.rival: Word | None = None
+        """While it is not known who has the name, of two that may have it the one that spoke before the last."""
 
     @property
     def last(self) -> DiscoveryMessage | None:
@@ -98,6 +110,7 @@ class Holder:
         for record in records:
             if self._first < 0:
                 self._first = record.offset
+                self._freed = 0 if record.offset <= ORIGIN else -1
             if self._needle in record.payload and (said := _announcement(record)) and said.subscriber == self._name:
                 self._hear(record, said)
         return self.last
@@ -105,13 +118,26 @@ class Holder:
     def _hear(self, record: Record, said: DiscoveryMessage) -> None:
         original, before = original_of(record), self.word
         if original is None:
-            self.word = follow(before, Word(said, record.offset, record.time_ns), self._ttl_s)
-            if self.word is None:
-                self._freed = record.offset
+            self._hear_now(record, said)
         elif self._freed < original.offset < self._first and said.state is not State.STOPPED:
             word = Word(said, original.offset, original.time_ns, said.term)
             if before is None or word.since > before.since:
                 self.word = word  # the holder's, which was removed before the topic was read
+            elif before.since < 0 and said.lease_ms and not same(before.said, said):
+                self.rival = word
+        if self.word is None or self.word.since >= 0:
+            self.rival = None
+        elif before is not None and not same(before.said, self.word.said):
+            self.rival = before
+
+    def _hear_now(self, record: Record, said: DiscoveryMessage) -> None:
+        before, word = self.word, Word(said, record.offset, record.time_ns)
+        if before is None and self._freed < 0:
+            self.word = None if said.state is State.STOPPED else replace(word, since=said.term)
+        else:
+            self.word = follow(before, word, self._ttl_s, self._first)
+        if self.word is None and (before is not None or said.term >= 0):
+            self._freed = record.offset
 
 
 def _announcement(record: Record) -> DiscoveryMessage | None:

@@ -150,10 +150,12 @@ class Tenure:
         if not own and read.records and read.next <= claim:
             self._position = read.next
             return None, [self._read()]
-        self._former = self._holder.last
-        self._holder.fold(own)
-        self._claim, word = -1, self._holder.word
-        if word is not None and word.offset == claim:
+        former, self._former, self._claim = self._before_us(mine), self._holder.last, -1
+        ours = former is None or same(former.said, mine) or mine.takes_over == former.offset
+        if ours:
+            self._holder.fold(own)
+        word = self._holder.word
+        if ours and word is not None and word.offset == claim:
             # The next look begins here, and at all that there is if this is on the log no more.
             self._position, self._mark, self._takes_over = claim, own[0], mine.takes_over
             self._term = claim if self._term < 0 else self._term
@@ -161,24 +163,31 @@ class Tenure:
             return News.OURS, []
         self._log_id, self._mark = "", None  # the next is decided by all that there is then
         self._takes_over = self._term = -1
-        if word is None or not own or same(word.said, mine):
+        if ours or former is None or not own:
             return News.UNKNOWN, []
+        word = former
         if not self._stands_by and self._seems_alive(word, own[0].time_ns, mine):
             return self._refuse(word), []
         self._log_id, self._position = read.log_id, claim + 1
         self._watched, self._watched_on, self._heard_s = word, read.log_id, now.mono_s
         return News.HELD, self.watch()
 
+    def _before_us(self, mine: DiscoveryMessage) -> Word | None:
+        """The last word of whoever has the name, or where that is not known may have it."""
+        word = self._holder.word
+        return self._holder.rival or word if word is not None and same(word.said, mine) else word
+
     def _seems_alive(self, word: Word, now_ns: int, mine: DiscoveryMessage) -> bool:
         near = abs(now_ns - word.time_ns) <= lease_s(word.said, self._ttl_s) * 1e9
         return near and word.said.subscriber_instance != mine.subscriber_instance
 
     def _watch(self, read: LogRead, now: Moment) -> tuple[News | None, list[Effect]]:
-        watched, known, mine = self._watched, self._holder.word, self._mine
+        watched, mine = self._watched, self._mine
         assert watched is not None
         assert mine is not None
+        known = self._before_us(mine)
         self._holder.fold(record for record in read.records if record.offset >= self._position)
-        self._position, word = read.next, self._holder.word
+        self._position, word = read.next, self._before_us(mine)
         if word is not None and same(word.said, mine):
             return self._let_go(-1)  # an announcement of ours that was late
         if word is not None and (word.offset != watched.offset or self._watched_on != self._log_id):

@@ -97,7 +97,7 @@ class Fleet:
         self.scene.events = EventOracle(self.scene, plan.keys, self.passed)
         self.fates = Fates(Random(self.rng.random()), plan.odds)  # noqa: S311  # likewise
         self.log = SimulatedLog(
-            simulation.loop, self.rng, self._now_ns,
+            simulation.loop, self.rng, self._now_ns, self._dated,
             keys=plan.keys, unrepeatable=(TOPICS.package,), witness=self.scene.appended, trimmed=self.scene.trimmed,
         )  # fmt: skip
         self.blobs = SimulatedBlobs(simulation.loop, self._now_ns)
@@ -155,6 +155,11 @@ class Fleet:
 
     def _now_ns(self) -> int:
         return self.simulation.clock.now().wall_ns
+
+    def _dated(self, topic: str, host: str) -> int:
+        """Announcements are dated by the host that appends them, as where hosts share a file."""
+        edge = self.edges.get(host)
+        return edge.host.clock.now().wall_ns if edge and topic == TOPICS.discovery else self._now_ns()
 
     def _edge(self, name: str, options: Mapping[str, Any]) -> Edge:
         edge = Edge(self.scene, name, options, self.rng)

@@ -6,6 +6,7 @@ from dataclasses import dataclass
 
 from callboard.actors.decision import Perform
 from callboard.actors.effects import ImportPackages, RunHook
+from callboard.actors.runtime.simulated import EPOCH_NS
 from callboard.actors.subscriber import SubscriberSettings
 from callboard.messages import codec
 from callboard.messages.distribution import Kind, Status
@@ -85,10 +86,15 @@ class Oracle:
 
     def begins(self, effect: Perform) -> None:
         """The importer has decided on an effect."""
-        if isinstance(effect, ImportPackages) and not self._scene.unsettled:
-            holder, place = self._scene.tenants.holder(self._name), self._settings().place
-            alone = holder in (None, (self.ledger.instance, place))
-            self._demand(alone, "nobody imports under a name that another one has", f"{effect.offsets}, {holder} has")
+        if isinstance(effect, ImportPackages):
+            self._check_name(effect)
+
+    def _check_name(self, effect: ImportPackages) -> None:
+        """When an import begins, and again when it is committed."""
+        me, tenants = (self.ledger.instance, self._settings().place), self._scene.tenants
+        rival = tenants.rival(self._name, me, effect.permit, (tenants.now_ns() - EPOCH_NS) / 1e9)
+        alone = rival is None or self._scene.unsettled
+        self._demand(alone, "nobody imports under a name that another one has", f"{effect.offsets}, {rival} has")
 
     def wrote(self, tree: dict[str, Node], ledger: bytes, durable: bool, effect: ImportPackages | None) -> None:
         """See ``Witness``."""
@@ -97,6 +103,7 @@ class Oracle:
         if effect is not None:
             self._demand(step.old == effect.attempt, "an attempt is stored before it begins", f"{effect.offsets}")
             self._demand(not step.old.paused_by, "nothing is imported in a pause", f"{effect.offsets}")
+            self._check_name(effect)
             self._check_pause(step.old)
         self._count_tries(step)
         self._check_promises(step)

@@ -51,6 +51,12 @@ POISONS = 0.2
 RENEWALS = 0.3
 """The share of seeds in which a subscriber begins anew after it was told something."""
 
+STEPS = 0.4
+"""The share of seeds in which wall clocks jump by as much as gives a name away, or keeps it for ever, to whom they are
+believed."""
+
+JUMPS_S = (45.0, 86_400.0, -3600.0)
+
 TAKES_AWAY = ("clear", "clear", "skip", "pause", "throttle")
 """Commands that a new repository must not obey for its predecessor."""
 
@@ -127,6 +133,9 @@ def plan(seed: int) -> Plan:
     anew = Random(f"anew/{seed}")  # noqa: S311  # likewise
     if anew.random() < RENEWALS:
         acts += _renewals(anew, tuple(edges))
+    steps = Random(f"steps/{seed}")  # noqa: S311  # likewise
+    if steps.random() < STEPS:
+        acts += _steps(steps, edges)
     odds = {fault: share for fault in Fault if (share := rng.choice(ODDS))}
     return Plan(seed, rng.random() < 0.6, edges, tuple(acts), odds)
 
@@ -173,6 +182,18 @@ def _takeovers(rng: Random, pair: tuple[str, ...]) -> list[Act]:
         acts.append(rng.choice(blows))
     acts += [Kill(rng.uniform(0, CHAOS_S), rng.choice(pair), rng.choice(SUBSCRIBER_ROLES)) for _ in range(2)]
     return acts
+
+
+def _steps(rng: Random, edges: dict[str, dict[str, Any]]) -> list[Act]:
+    """Clocks jump while names are claimed, held, watched and taken over; those who share one lend it differently."""
+    pair = [name for name, options in edges.items() if options.get("standby")]
+    if pair:
+        name = rng.choice(pair)
+        edges[name] = edges[name] | {"claim_ttl_s": rng.choice([3.0, 6.0])}
+    hosts = pair or list(edges)
+    return [
+        Skew(rng.uniform(0, CHAOS_S), rng.choice(hosts), rng.choice(JUMPS_S), 1.0) for _ in range(rng.choice([2, 4, 8]))
+    ]
 
 
 def _renewals(rng: Random, edges: tuple[str, ...]) -> list[Act]:

@@ -83,6 +83,7 @@ class Scene:
 
     def __post_init__(self) -> None:
         self.words = WordOracle(self)
+        self.tenants.hasty = lambda story: self.demand(self.unsettled, "a name is lent for as long as was said", story)
 
     def wrong(self, rule: str, story: str) -> None:
         """This must never be."""
@@ -187,7 +188,7 @@ class Scene:
     def _announced(self, record: Record) -> None:
         self.words.appended(TOPICS.discovery, record)
         if original_of(record) is None and record.header("type") == DiscoveryMessage.__name__:
-            self.tenants.heard(open_record(record, DiscoveryMessage), record.time_ns)
+            self.tenants.heard(open_record(record, DiscoveryMessage), record.offset)
 
 
 def _first_at(record: Record) -> int:

@@ -24,7 +24,8 @@ class SimulatedLog:
     Args:
         loop: tells the virtual time.
         rng: decides.
-        clock: for the records' times.
+        clock: the time.
+        dated: what time a record of a topic is dated that is appended from a host.
         keys: whether it knows keys; without them it may take a record twice.
         unrepeatable: topics on which it never does so.
         witness: is told of every record, in the order of the log.
@@ -36,13 +37,16 @@ class SimulatedLog:
         loop: VirtualLoop,
         rng: Random,
         clock: Callable[[], int],
+        dated: Callable[[str, str], int],
         *,
         keys: bool,
         unrepeatable: tuple[str, ...],
         witness: Callable[[str, Record], None],
         trimmed: Callable[[str, Sequence[Record]], None],
     ) -> None:
-        self._clock = clock
+        self._clock, self._dated = clock, dated
+        self._appending = ""  # the topic
+        self._appended_ns: dict[tuple[str, int], int] = {}
         self._loop = loop
         self._rng = rng
         self.memory = self._new()
@@ -79,7 +83,8 @@ class SimulatedLog:
                 self._first.pop(topic, None)
                 continue
             first, end = await former.bounds(topic)
-            kept = [record for record in await former.read(topic, first, end) if record.time_ns <= since_ns]
+            records = await former.read(topic, first, end)
+            kept = [record for record in records if self._appended_ns[topic, record.offset] <= since_ns]
             last = kept[-1].offset if kept else first - 1
             keys = await former.keys(topic, first, last + 1)
             await self.memory.put_back(topic, [Returned(record, keys.get(record.offset)) for record in kept])
@@ -87,7 +92,10 @@ class SimulatedLog:
         await former.close()
 
     def _new(self) -> MemoryLog:
-        return MemoryLog(self._clock, lambda: f"{self._rng.getrandbits(64):016x}")
+        return MemoryLog(self._record_ns, lambda: f"{self._rng.getrandbits(64):016x}")
+
+    def _record_ns(self) -> int:
+        return self._dated(self._appending, CALLER.get()) if self._appending else self._clock()
 
     def first(self, topic: str) -> int:
         """The oldest offset that the topic has, for those who know everything."""
@@ -159,10 +167,13 @@ class SimulatedLog:
         if self._luck(0.1):
             self.gaps += 1
             await self.memory.complete(topic, "", 0, before + self._rng.randint(1, GAP_MAX))
+        self._appending = topic
         offsets = await self.memory.append(topic, records)
+        self._appending = ""
+        self._appended_ns |= {(topic, offset): self._clock() for offset in offsets if offset >= before}
         new = [(offset, record) for offset, record in zip(offsets, records, strict=True) if offset >= before]
         for offset, record in new:
-            self._witness(topic, record.at(offset, self._clock()))
+            self._witness(topic, record.at(offset, self._dated(topic, CALLER.get())))
         return offsets
 
     async def _call(self, call: Callable[..., Awaitable[T]], *arguments: object) -> T:

@@ -1,10 +1,11 @@
 """Who has which subscriber's name, by the plainest reading of the discovery topic; and that nobody else imports."""
 
+from collections import defaultdict
 from collections.abc import Callable
 from dataclasses import dataclass, field
 
+from callboard.actors.effects import Permit
 from callboard.actors.subscriber import SubscriberSettings
-from callboard.actors.subscriber.claim import INTERVALS
 from callboard.messages.distribution import DiscoveryMessage, State
 
 Who = tuple[str, str]
@@ -13,20 +14,27 @@ Who = tuple[str, str]
 
 @dataclass(frozen=True, slots=True)
 class Tenant:
-    """Has a name until then, unless it speaks again."""
+    """Has a name; its last word is at that offset, and it has it until then unless it speaks again."""
 
     who: Who
+    offset: int
     until_ns: int
 
 
 @dataclass(slots=True)
 class Tenants:
-    """Of every name the one that has it: the first to speak while it is free, until it stops or is silent for long."""
+    """Of every name the one that has it: the first to speak while it is free, until it stops, or another one names its
+    last word. ``now_ns`` is the time that no host's clock can change, and none may be named before its time.
+    """
 
     now_ns: Callable[[], int]
+    hasty: Callable[[str], None] = lambda _: None
+    """Is told of a name that was taken over too early."""
     settings: dict[str, SubscriberSettings] = field(default_factory=dict)
-    """By name; those of one name agree on how long a claim lives."""
+    """By name; those of one name may differ in how long a claim lives."""
     held: dict[str, Tenant] = field(default_factory=dict)
+    permits: dict[str, dict[Who, Permit]] = field(default_factory=lambda: defaultdict(dict))
+    """By name, up to when those that imported under it believe to have it, in seconds since the beginning."""
     known_ns: dict[str, int] = field(default_factory=dict)
     """Since when a name is spoken of; nobody waits for one that has said goodbye, until it is back."""
     furthest: dict[str, int] = field(default_factory=dict)
@@ -37,22 +45,34 @@ class Tenants:
         for known in (self.held, self.known_ns, self.furthest):
             known.clear()
 
-    def heard(self, said: DiscoveryMessage, now_ns: int) -> None:
+    def heard(self, said: DiscoveryMessage, offset: int) -> None:
         """An announcement is on the log, since now."""
-        name, who = said.subscriber, (said.subscriber_instance, said.place)
+        name, who, now_ns = said.subscriber, (said.subscriber_instance, said.place), self.now_ns()
         self.furthest[name] = max(self.furthest.get(name, -1), said.offset)
         tenant = self.held.get(name)
-        if tenant is not None and tenant.who != who and now_ns <= tenant.until_ns:
-            return
-        life_s = max(self.settings[name].claim_ttl_s, INTERVALS * said.announce_interval_ms / 1000)
+        if tenant is not None and tenant.who != who:
+            known = said.takes_over == tenant.offset
+            if not known and (said.term < 0 or now_ns < tenant.until_ns):
+                return  # or by what is left of the topic, where not all is known, it was decided to have a free name
+            if now_ns < tenant.until_ns:
+                self.hasty(f"{who} took {name} from {tenant.who} {(tenant.until_ns - now_ns) / 1e9:.3f} s too early")
         if said.state is State.STOPPED:
+            self.permits[name].pop(who, None)
             self.held.pop(name, None)
             self.known_ns.pop(name, None)
         else:
             self.known_ns.setdefault(name, now_ns)
-            self.held[name] = Tenant(who, now_ns + int(life_s * 1e9))
+            self.held[name] = Tenant(who, offset, now_ns + said.lease_ms * 10**6)
+
+    def rival(self, name: str, me: Who, permit: Permit, mono_s: float) -> Who | None:
+        """Who else may import now: the name was lent to it, by its word or in its own opinion."""
+        self.permits[name][me] = permit
+        tenant = self.held.get(name)
+        if tenant is not None and tenant.who != me and self.now_ns() < tenant.until_ns:
+            return tenant.who
+        return next((who for who, its in self.permits[name].items() if who != me and not its.is_over(mono_s)), None)
 
     def holder(self, name: str) -> Who | None:
-        """Who has the name now."""
+        """Who has the name."""
         tenant = self.held.get(name)
-        return tenant.who if tenant is not None and self.now_ns() <= tenant.until_ns else None
+        return tenant.who if tenant is not None else None

@@ -100,5 +100,9 @@ def test_a_topic_whose_beginning_was_removed_tells_of_the_same_holder() -> None:
     assert held_by(lent(20, "v"), holder, refused) == "a", "v has tried in vain"
     assert held_by(refused, lent(32, "a", term=1)) == "a"
     assert held_by(lent(20, "b", over=3), lent(21, "b", over=3, term=20), holder) == "b", "it has taken over since"
-    assert held_by(lent(20, "b"), said(21, "b", 0, State.STOPPED), holder) == "", "it is free"
+    left = said(21, "b", 0, State.STOPPED, lease_ms=30_000, term=20)
+    assert held_by(lent(20, "b"), left, holder) == "", "it is free"
+    refused_too = said(21, "v", 0, State.STOPPED, lease_ms=30_000)
+    assert held_by(lent(20, "v"), refused_too, lent(22, "c")) == "c"
+    assert held_by(lent(20, "v"), refused_too, lent(22, "a", term=1), lent(23, "c")) == "a"
     assert held_by(lent(20, "v", over=2), lent(21, "a", term=1)) == "a", "whoever had it in the end has it"

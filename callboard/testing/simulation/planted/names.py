@@ -2,7 +2,8 @@
 
 from typing import Any
 
-from callboard.actors.subscriber import position
+from callboard.actors.effects import Permit
+from callboard.actors.subscriber import claim, position
 from callboard.actors.subscriber.arrival import Arrival
 from callboard.actors.subscriber.tenure import News, Tenure
 from callboard.testing.simulation.planted.patch import Patch
@@ -42,7 +43,33 @@ def _any_log(right: Any) -> Any:
     return gap
 
 
+def _by_records(right: Any) -> Any:
+    def takes_over(held: Any, word: Any, ttl_s: float = 30.0) -> bool:
+        late = word.time_ns - held.time_ns > claim.lease_s(held.said, ttl_s) * 1e9
+        return late or bool(right(held, word, ttl_s))
+
+    return takes_over
+
+
+def _by_the_first_look(right: Any) -> Any:
+    def watch(self: Tenure, read: Any, now: Any) -> Any:
+        self._heard_s = min(self._heard_s, now.mono_s - 2.0)
+        return right(self, read, now)
+
+    return watch
+
+
+def _never_late(right: Any) -> Any:
+    def is_over(self: Permit, mono_s: float) -> bool:
+        return bool(right(self, mono_s - 30.0))
+
+    return is_over
+
+
 BUGS = (
+    Patch("a name is taken over by the times of the log", claim, "takes_over", _by_records),
+    Patch("whoever stands by is impatient", Tenure, "_watch", _by_the_first_look),
+    Patch("an import is committed when the name is another's", Permit, "is_over", _never_late),
     Patch("a name is kept when its time is over", Arrival, "lapse", _never),
     Patch("whoever stands by has every name", Tenure, "_search", _all_ours),
     Patch("an older copy of the log is taken for the log", position, "other_copy", _any_copy),
