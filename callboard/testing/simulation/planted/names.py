@@ -21,7 +21,7 @@ def _all_ours(right: Any) -> Any:
     def search(self: Tenure, read: Any, now: Any) -> Any:
         news, effects = right(self, read, now)
         if news in (News.HELD, News.REFUSED):
-            self.watching, self.refusal, self._unclaimed = False, "", False
+            self._watched, self.refusal = None, ""
             self._until_s = now.mono_s + self._ttl_s
             return News.OURS, []
         return news, effects
@@ -71,7 +71,7 @@ BUGS = (
     Patch("whoever stands by is impatient", Tenure, "_watch", _by_the_first_look),
     Patch("an import is committed when the name is another's", Permit, "is_over", _never_late),
     Patch("a name is kept when its time is over", Arrival, "lapse", _never),
-    Patch("whoever stands by has every name", Tenure, "_search", _all_ours),
+    Patch("whoever stands by has every name", Tenure, "_decide", _all_ours),
     Patch("an older copy of the log is taken for the log", position, "other_copy", _any_copy),
     Patch("any log that is long enough is taken for the log", position, "gap", _any_log),
 )
