@@ -10,7 +10,6 @@ from pathlib import Path
 import pytest
 
 from callboard import Callboard
-from callboard.actors.publisher import liveness
 from callboard.app.subscriber import Subscriber
 from callboard.app.verifying import Verified
 from callboard.backends.log import Retention
@@ -179,13 +178,13 @@ def test_who_was_never_heard_of_has_nothing_to_verify(on_stage):
     on_stage(scenario)
 
 
-def test_one_that_falls_silent_is_not_waited_for(tmp_path, monkeypatch):
-    monkeypatch.setattr(liveness, "LIVE_S", 3.0)  # as after kill -9, some seconds ago
-
+def test_one_that_falls_silent_is_not_waited_for(tmp_path):
     async def work() -> None:
         async with Callboard(base=tmp_path) as board:
             configuration = SubscriberConfiguration(editable=False, max_retries=-1)
-            said = DiscoveryMessage(subscriber_instance="s", subscriber="edge-1", configuration=configuration)
+            said = DiscoveryMessage(
+                subscriber_instance="s", subscriber="edge-1", configuration=configuration, lease_ms=3000
+            )
             word = new_record(said, record_id="1", time_ns=time.time_ns(), producer="edge-1/s")
             await board.log.append(board.settings.topics.discovery, [word])
             with pytest.raises(NotAnswered, match="edge-1 is silent, and only a subscriber that runs"):

@@ -20,7 +20,7 @@ from fleet import COMMON, FLEET, KEY, Logged
 from hostile import KINDS, Forger, Known, Made, packed
 
 from callboard import Callboard, Publishing
-from callboard.actors.subscriber.claim import LOOKBACK, Holder
+from callboard.actors.subscriber.claim import Holder
 from callboard.app.fleet_checkup import examine_fleet, examine_topics
 from callboard.app.retention_gate import GatePolicy, RetentionGate
 from callboard.app.subscriber import Subscriber
@@ -120,7 +120,7 @@ class Bench:
             raise Broken(f"somebody without a key took the name {name}")
         topic = self.board.settings.topics.discovery
         bounds, holder = await self.board.log.bounds(topic), Holder(name, COMMON["claim_ttl_s"])
-        start = max(bounds.first, bounds.end - LOOKBACK)
+        start = bounds.first
         while records := await self.board.log.read(topic, start):
             holder.fold(records)
             start = records[-1].offset + 1

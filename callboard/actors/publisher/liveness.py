@@ -56,9 +56,8 @@ class Heard:
         return Liveness.SILENT if silence_s <= gone_after_s else Liveness.GONE
 
     def gives_way_to(self, other: "Heard", gone_after_s: float) -> bool:
-        """Whether the name belongs to ``other``, heard later: as subscribers decide it, see ``claim``, as far as what is
-        known allows. What was said before may not be known: so one that has the name is believed once the other is
-        silent.
+        """Whether the name belongs to ``other``, heard later: as subscribers decide it, see ``claim``. What was said
+        before may not be known here, so one that has the name is believed once the other is silent.
         """
         mine, theirs = self.announcement, other.announcement
         if theirs.subscriber_instance == mine.subscriber_instance:

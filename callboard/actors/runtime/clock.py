@@ -4,7 +4,6 @@ import time
 
 from callboard.actors.decision import Moment
 
-
 _MONOTONIC = getattr(time, "CLOCK_BOOTTIME", time.CLOCK_MONOTONIC)
 """Linux has one that goes on while the machine sleeps, and so does what is lent for a time."""
 

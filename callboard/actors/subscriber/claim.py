@@ -23,8 +23,8 @@ TTL_S = 30.0
 
 @dataclass(frozen=True, slots=True)
 class Word:
-    """An announcement: where, and by its record when, it was said first. ``since`` is the offset of what got its speaker
-    the name, -1 if the topic does not tell that it has it.
+    """An announcement: where, and by its record when, it was said first. ``since`` is the offset of what got it the
+    name, -1 if the topic does not tell that it has it.
     """
 
     said: DiscoveryMessage
@@ -37,7 +37,7 @@ def lease_s(said: DiscoveryMessage, ttl_s: float = TTL_S) -> float:
     """How long the name is the speaker's after this word, by everybody's own monotonic clock; ``ttl_s`` is what a word
     without a lease is taken to mean.
     """
-    wanted_s = said.lease_ms / 1000 if said.lease_ms else max(ttl_s, INTERVALS * said.announce_interval_ms / 1000)
+    wanted_s = said.lease_ms / 1000 if said.lease_ms else max(ttl_s, INTERVALS * said.announce_interval_s)
     return min(max(wanted_s, LEASE_S_MIN), LEASE_S_MAX)
 
 
@@ -90,11 +90,12 @@ class Holder:
     that start at once exactly one gets it, of two that take over too, and no clock has a say in it.
     """
 
-    def __init__(self, name: str, ttl_s: float = TTL_S) -> None:
+    def __init__(self, name: str, ttl_s: float = TTL_S, first: int = -1) -> None:
         self._name, self._needle = name, name.encode()
         self._ttl_s = ttl_s
         self._first = -1  # where the fold began
         self._freed = -1  # the last word of a holder that said goodbye, or the beginning of a topic that has it all
+        self.begin(first)
         self.word: Word | None = None
         """The holder's last word, while there is a holder."""
         self.rival: Word | None = None
@@ -105,12 +106,15 @@ class Holder:
         """What it says."""
         return self.word.said if self.word is not None else None
 
+    def begin(self, first: int) -> None:
+        """The topic begins here, unless it is known already."""
+        if self._first < 0 <= first:
+            self._first, self._freed = first, 0 if first <= ORIGIN else -1
+
     def fold(self, records: Iterable[Record]) -> DiscoveryMessage | None:
         """Take in what follows on the discovery topic; returns the last word of whoever holds the name then."""
         for record in records:
-            if self._first < 0:
-                self._first = record.offset
-                self._freed = 0 if record.offset <= ORIGIN else -1
+            self.begin(record.offset)
             if self._needle in record.payload and (said := _announcement(record)) and said.subscriber == self._name:
                 self._hear(record, said)
         return self.last

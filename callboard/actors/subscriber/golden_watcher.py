@@ -115,6 +115,7 @@ class GoldenWatcher:
         self._table.add(status, record.offset, record.time_ns, repeated=repeated, foreign=foreign)
 
     def _hear(self, record: Record) -> None:
+        self._holder.begin(record.offset)
         if record.header("type") not in ("DiscoveryMessage", "1") or not self._is_golden(record):
             return
         try:

@@ -16,7 +16,7 @@ WATCH_S = 2.0
 """How long one look at the holder's announcements waits for another one; then its silence is looked at."""
 
 PATIENCE = 1.1
-"""The holder is watched for so many times its lease, as the monotonic clocks of two hosts run at nearly the same rate."""
+"""The holder is watched for so many times its lease, for the monotonic clocks of two hosts run at nearly one rate."""
 
 
 class News(Enum):
@@ -135,7 +135,7 @@ class Tenure:
         if bounds.log_id != self._log_id and self.watching:
             self._heard_s, self._watched_on = now.mono_s, ""
         self._log_id, self._position, self._mark = bounds.log_id, bounds.first, None
-        self._holder = Holder(self._name, self._ttl_s)
+        self._holder = Holder(self._name, self._ttl_s, bounds.first)
         return [self._read()] if self.deciding else self.watch()
 
     def _decide(self, read: LogRead, now: Moment) -> tuple[News | None, list[Effect]]:

@@ -214,6 +214,6 @@ class Fleet:
         spool = self.folder / name
         spool.mkdir(exist_ok=True)
         return FatefulWorld(
-            self.log, self.blobs, spool, repository=repository, hooks=hooks, clock=host.clock, host=name, fates=self.fates,
-            strike=host.strike, owners=owners, note=note, ended=ended, requests=self.requests,
+            self.log, self.blobs, spool, repository=repository, hooks=hooks, clock=host.clock, host=name,
+            fates=self.fates, strike=host.strike, owners=owners, note=note, ended=ended, requests=self.requests,
         )  # fmt: skip
