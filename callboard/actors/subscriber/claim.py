@@ -111,6 +111,11 @@ class Holder:
         if self._first < 0 <= first:
             self._first, self._freed = first, 0 if first <= ORIGIN else -1
 
+    def settle(self, since: int) -> None:
+        """It was decided that the one that spoke last has the name, by what it said there."""
+        assert self.word is not None
+        self.word, self.rival = replace(self.word, since=max(self.word.since, since)), None
+
     def fold(self, records: Iterable[Record]) -> DiscoveryMessage | None:
         """Take in what follows on the discovery topic; returns the last word of whoever holds the name then."""
         for record in records:
@@ -125,6 +130,8 @@ class Holder:
             self._hear_now(record, said)
         elif self._freed < original.offset < self._first and said.state is not State.STOPPED:
             word = Word(said, original.offset, original.time_ns, said.term)
+            if before is not None and said.lease_ms and takes_over(before, word):
+                word = replace(word, since=word.offset)
             if before is None or word.since > before.since:
                 self.word = word  # the holder's, which was removed before the topic was read
             elif before.since < 0 and said.lease_ms and not same(before.said, said):

@@ -159,6 +159,7 @@ class Tenure:
             # The next look begins here, and at all that there is if this is on the log no more.
             self._position, self._mark, self._takes_over = claim, own[0], mine.takes_over
             self._term = claim if self._term < 0 else self._term
+            self._holder.settle(self._term)
             self._until_s = self._began_s + lease_s(mine)
             return News.OURS, []
         self._log_id, self._mark = "", None  # the next is decided by all that there is then

@@ -73,6 +73,6 @@ class Tenants:
         return next((who for who, its in self.permits[name].items() if who != me and not its.is_over(mono_s)), None)
 
     def holder(self, name: str) -> Who | None:
-        """Who has the name."""
+        """Who has the name now."""
         tenant = self.held.get(name)
-        return tenant.who if tenant is not None else None
+        return tenant.who if tenant is not None and self.now_ns() <= tenant.until_ns else None

@@ -98,6 +98,7 @@ def test_a_topic_whose_beginning_was_removed_tells_of_the_same_holder() -> None:
     holder = repeated(lent(3, "a", term=1), 30).at(30, 0)
     refused = repeated(lent(4, "v"), 30).at(31, 0)
     assert held_by(lent(20, "v"), holder, refused) == "a", "v has tried in vain"
+    assert held_by(holder, repeated(lent(5, "b", over=3), 30).at(31, 0), lent(32, "a", term=1)) == "b", "it took over"
     assert held_by(refused, lent(32, "a", term=1)) == "a"
     assert held_by(lent(20, "b", over=3), lent(21, "b", over=3, term=20), holder) == "b", "it has taken over since"
     left = said(21, "b", 0, State.STOPPED, lease_ms=30_000, term=20)
