@@ -16,6 +16,7 @@ from callboard import SigningKey
 from callboard.backends.log import Log, Retention
 from callboard.backends.logs.memory import MemoryLog
 from callboard.backends.logs.sqlite import SqliteLog
+from callboard.backends.restorable import Returned
 from callboard.backends.signed_log import QUIET_NS, SignedLog
 from callboard.backends.signed_walk import POSITIONS_MAX, SKEW_NS, SLACK
 from callboard.messages.record import NewRecord, Record
@@ -450,3 +451,20 @@ async def test_keys_are_changed_one_process_at_a_time(place) -> None:
             for log in (before, after):
                 assert set((await judged(log, start=start)).values()) == {""}
         assert "key 'ops', which is not among" in (await judged(steps[-1]))[1]
+
+
+# The topic is put back from an archive.
+
+
+@pytest.mark.parametrize("same", [True, False])
+@on_a_loop
+async def test_what_was_archived_counts_again_where_it_takes_the_place_of_the_log_it_was_on(place, same) -> None:
+    async with place() as it:
+        await it.view().append(TOPIC, [word(), word("resume")])
+        archived = [Returned(record, None) for record in await it.raw.read(TOPIC, 1)]
+        other = Place(MemoryLog(it.clock), it.clock)
+        await other.raw.ensure(TOPIC)
+        assert await other.raw.put_back(TOPIC, archived)
+        await other.raw.complete(TOPIC, await it.raw.identity(TOPIC) if same else "", 1, 3)
+        assert [not why for why in (await judged(other.view())).values()] == [same, same]
+        await other.raw.close()
