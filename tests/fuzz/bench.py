@@ -290,6 +290,8 @@ class Bench:
             options = {"timeout_s": 0.5}
             if "no command from offset" in said.reason:
                 await self.restart(name, said.command_offset)
+            elif said.reason == "waits for its name" and not self.keys and looks > 25:
+                await self._free(name)  # a forger spoke as this very instance, in another place
             elif said.state is State.PAUSED:
                 answer = await self.ask("resume", board.resume(name, **options))
                 await self._order(said, answer, resume=ResumeCommand())
