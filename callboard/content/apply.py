@@ -71,7 +71,7 @@ def checked(message: PackageMessage, content: Content | None) -> Package:
     digest, size = _measured(content)
     if digest != message.content_digest:
         wrong = f"package {message.package_id} has the digest {digest} instead of {message.content_digest!r}"
-        if message.content_ref:
+        if message.content_ref == message.content_digest:  # else no blob could ever be what the record says
             raise BlobDamaged(f"{wrong}: its blob is damaged; publish the content again, which replaces it")
         raise PackageCorrupt(f"{wrong}; restore its content or publish it again")
     package = open_package(content)

@@ -4,7 +4,7 @@ import asyncio
 import gc
 import threading
 import tracemalloc
-from dataclasses import asdict
+from dataclasses import asdict, replace
 
 import pytest
 
@@ -111,6 +111,20 @@ def test_a_damaged_blob_says_how_to_put_it_right_and_that_works(tmp_path, spool,
 
     asyncio.run(run())
     assert (tmp_path / "out" / "file").read_text() == "content"
+
+
+def test_a_blob_that_is_what_its_record_names_is_not_called_damaged(sample, blobs, spool):
+    async def run():
+        shipment = await build(
+            Kind.ADD, sample(), ["/"], ["/"], blobs=blobs, spool=spool, inline_max=0, blob_threshold=5
+        )  # fmt: skip
+        sent = replace(message(Kind.ADD, shipment), content_digest="0" * 64)
+        async with receive(sent, blobs, spool) as received:
+            with pytest.raises(PackageCorrupt) as denied:
+                list(received.operations())
+        assert not isinstance(denied.value, BlobDamaged)  # which would be retried: no blob puts that record right
+
+    asyncio.run(run())
 
 
 @pytest.mark.parametrize("inline_max", [0, 800_000])
