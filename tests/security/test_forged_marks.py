@@ -4,6 +4,7 @@ told again.
 
 import pytest
 
+from callboard.actors.publisher.event_marks import WINDOW
 from callboard.messages.package_event import EventMarks, Mark, event_record
 from tests.unit.publisher.conftest import ALL, TOPICS, NotifierStage
 
@@ -22,11 +23,11 @@ def publish(stage: NotifierStage, first: int, count: int = PACKAGES // 4) -> Non
         stage.tell(number, f"p{number}", "edge", number + 1)
 
 
-def told_in_four_parts() -> NotifierStage:
-    """Every package is told of, in four appends, as they came."""
+def told_in_parts(parts: int) -> NotifierStage:
+    """Every package is told of, in so many appends, as they came."""
     stage = NotifierStage(keys=False)
     stage.announce("edge", HUGE)
-    for part in range(4):
+    for part in range(parts):
         publish(stage, part * PACKAGES // 4)
         stage.run()
     return stage
@@ -43,7 +44,7 @@ FORGERIES = {"beyond the end": HUGE, "at the end": PACKAGES + 5, "the first": 0,
 @pytest.mark.parametrize("offset", FORGERIES.values(), ids=FORGERIES)
 @pytest.mark.parametrize("log_id", ["L1", "another"])
 def test_a_forged_mark_neither_silences_nor_repeats_events_of_a_successor(offset: int, log_id: str) -> None:
-    stage = told_in_four_parts()
+    stage = told_in_parts(4)
     stage.kill()
     publish(stage, PACKAGES)
     forge(stage, offset, log_id)
@@ -51,9 +52,33 @@ def test_a_forged_mark_neither_silences_nor_repeats_events_of_a_successor(offset
     check(stage, PACKAGES + 5)
 
 
+@pytest.mark.parametrize("offset", [*FORGERIES.values(), 3, 5, 8, 12])
+@pytest.mark.parametrize("parts", [0, 1, 2, 3])
+def test_a_forged_mark_among_few_true_ones_neither_silences_nor_repeats_events(offset: int, parts: int) -> None:
+    stage = told_in_parts(parts)
+    stage.kill()
+    publish(stage, parts * 5)
+    forge(stage, offset)
+    stage.run()
+    check(stage, parts * 5 + 5)
+
+
+@pytest.mark.parametrize("offset", FORGERIES.values(), ids=FORGERIES)
+def test_a_forged_mark_is_not_believed_where_others_pushed_the_true_ones_far_back(offset: int) -> None:
+    stage = told_in_parts(4)
+    stage.kill()
+    publish(stage, PACKAGES)
+    others = EventMarks(publisher="shop", marks=(Mark(kind="created", log_id="L1", offset=7),))
+    for _ in range(WINDOW):
+        stage.put(TOPICS.event, event_record(others, 1, "shop/i"))
+    forge(stage, offset)
+    stage.run()
+    check(stage, PACKAGES + 5)
+
+
 @pytest.mark.parametrize("offset", FORGERIES.values(), ids=FORGERIES)
 def test_a_forged_mark_does_not_silence_a_notifier_that_runs(offset: int) -> None:
-    stage = told_in_four_parts()
+    stage = told_in_parts(4)
     stage.announce("edge", PACKAGES - 1)
     publish(stage, PACKAGES)
     stage.run()
@@ -65,7 +90,7 @@ def test_a_forged_mark_does_not_silence_a_notifier_that_runs(offset: int) -> Non
 
 
 def test_a_mark_that_cannot_be_true_is_told_of() -> None:
-    stage = told_in_four_parts()
+    stage = told_in_parts(4)
     forge(stage, HUGE)
     stage.kill()
     stage.run()

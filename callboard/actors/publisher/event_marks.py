@@ -14,6 +14,9 @@ WINDOW = 1000
 """So many of the newest offsets are looked at first: every batch of events ends with marks, so one look is enough
 unless other publishers wrote thousands of events since."""
 GROWTH = 8
+ENOUGH = 3
+"""Marks of a kind that are looked for: of three one may be forged, and the middle one is true, or lies between two
+that are."""
 MARKS_MAX = 1000
 """Marks of each kind in mind; the newest ones."""
 KEYS_MAX = 20_000
@@ -22,9 +25,9 @@ far back."""
 
 
 class KnownMarks:
-    """Reads the end of the event topic, then further and further back, until each kind's mark is found or nothing is
-    left to read; then follows the topic, for there may be other notifiers of this publisher. No mark is believed by
-    itself, see ``start_of``, and an event counts as told when it was seen.
+    """Reads the end of the event topic, then further and further back, until enough marks of each kind are found or
+    nothing is left to read; then follows the topic, for there may be other notifiers of this publisher. No mark is
+    believed by itself, see ``start_of``, and an event counts as told when it was seen.
     """
 
     def __init__(self, topic: str, publisher: str, kinds: tuple[str, ...], rng: Random) -> None:
@@ -57,7 +60,7 @@ class KnownMarks:
                     self._look(record)
         if self.complete or news is None or not self._follower.caught_up:
             return effects
-        self.complete = self._at_first or set(self._kinds) <= set(self.marks)
+        self.complete = self._at_first or all(len(self.marks.get(kind, ())) >= ENOUGH for kind in self._kinds)
         return effects if self.complete else self._look_further_back()
 
     def _look_further_back(self) -> Iterable[Effect]:
@@ -89,16 +92,16 @@ class KnownMarks:
 
 
 def start_of(marks: Sequence[Mark], bounds: TopicBounds) -> int:
-    """Where to go on: at the middle one of the marks that can be true, or the oldest record if there is none.
+    """Where to go on: at the middle one of the marks that can be true, or the oldest record if there are not two.
 
     A mark that was forged may be too high, so that events would never be told, or too low, so that many would be told
-    again. The middle one of several is neither, and what was told behind it was seen on the topic.
+    again. The middle one of several is neither, the lower one of two is not too high, and one that is alone is not
+    believed. What was told behind it was seen on the topic.
     """
     offsets = sorted(mark.offset for mark in marks if is_possible(mark, bounds))
-    if not offsets:
-        return bounds.first
-    middle = offsets[(len(offsets) - 1) // 2]
-    return max(middle, bounds.first) if offsets[-1] >= bounds.first else middle  # all were trimmed, which is told
+    if offsets and offsets[-1] < bounds.first:
+        return offsets[(len(offsets) - 1) // 2]  # all were trimmed, which is told
+    return max(offsets[(len(offsets) - 1) // 2], bounds.first) if len(offsets) > 1 else bounds.first
 
 
 def is_possible(mark: Mark, bounds: TopicBounds) -> bool:
