@@ -43,11 +43,16 @@ class WordOracle:
         self._said.setdefault(topic, {})[record.offset] = record
 
     def repeated(self, topic: str, record: Record) -> None:
-        """Something is said once more: it is what was said there, and no more than that."""
-        original = original_of(record)
-        said = self._said.get(topic, {}).get(original.offset) if original else None
-        told = (record.payload, original and original.time_ns)
-        right = said is not None and (said.payload, min(said.time_ns, record.time_ns)) == told
+        """Something is said once more: it is what was said there, and no more than that. It has the time of the record
+        that was read, the original or a repetition, unless its own is earlier.
+        """
+        original, topic_said = original_of(record), self._said.get(topic, {})
+        said = topic_said.get(original.offset) if original else None
+        right = False
+        if original is not None and said is not None:
+            before = (its for one in topic_said.values() if (its := original_of(one)) and its.offset == original.offset)
+            times_ns = {min(time_ns, record.time_ns) for time_ns in (said.time_ns, *(its.time_ns for its in before))}
+            right = said.payload == record.payload and original.time_ns in times_ns
         self.scene.demand(right or self.scene.exchanged, "what is repeated was said", f"{topic} at {record.offset}")
         self.appended(topic, record)
 
@@ -78,20 +83,35 @@ class WordOracle:
         """The last status of every package that did not land, and is on the log; those of a golden subscriber in any
         case.
         """
-        last: dict[tuple[str, int], PackageStatusMessage] = {}
-        records: dict[tuple[str, int], dict[str, Record]] = {}  # of every instance of that name
+        golden = {edge.golden for edge in self.scene.tenants.settings.values()}
+        for (name, offset), (status, may_be, records) in self._last_statuses().items():
+            landed = status in DONE or may_be in DONE
+            if offset >= self.scene.first() and (not landed or name in golden):
+                yield f"what {name} told of offset {offset}: {status.name}", list(records.values())
+
+    def may_be_landed(self) -> set[tuple[str, int]]:
+        """Packages, by subscriber and offset, that are not known to have failed to those who read only now: a host has
+        told again, after the failure of another one, what it told so long ago that the first time was removed.
+        """
+        return {package for package, (_, may_be, _) in self._last_statuses().items() if may_be in DONE}
+
+    def _last_statuses(self) -> dict[tuple[str, int], tuple[Status, Status | None, dict[str, Record]]]:
+        """By subscriber and package: the last status, which one those may take for it who read only now, and the
+        records of every instance of that name.
+        """
+        last: dict[tuple[str, int], tuple[Status, Status | None, dict[str, Record]]] = {}
         told = set[tuple[str, int]]()
         for record in self._originals("sim.status"):
             if record.header("type") == PackageStatusMessage.__name__:
                 status = open_record(record, PackageStatusMessage)
-                if (status.subscriber_instance, status.sequence) not in told:
-                    told.add((status.subscriber_instance, status.sequence))
-                    last[status.subscriber, status.offset] = status
-                    records.setdefault((status.subscriber, status.offset), {})[status.subscriber_instance] = record
-        golden = {edge.golden for edge in self.scene.tenants.settings.values()}
-        for (name, offset), status in last.items():
-            if offset >= self.scene.first() and (status.status not in DONE or name in golden):
-                yield f"what {name} told of offset {offset}: {status.status.name}", list(records[name, offset].values())
+                identity, package = _identity(record), (status.subscriber, status.offset)
+                before, _, records = last.get(package, (status.status, None, {}))
+                if identity not in told:
+                    told.add(identity)
+                    last[package] = status.status, None, records | {status.subscriber_instance: record}
+                elif identity in self.gone:
+                    last[package] = before, status.status, records
+        return last
 
     def _commands(self) -> Iterator[tuple[str, list[Record]]]:
         """Every command that its subscriber was never heard to have obeyed."""
