@@ -52,9 +52,10 @@ def same(one: DiscoveryMessage, other: DiscoveryMessage) -> bool:
 
 def takes_over(held: Word, word: Word, ttl_s: float = TTL_S) -> bool:
     """Whether the word of somebody else ends the holder's claim: it names the holder's very last word, as one that was
-    watched in vain for a whole lease. Between two older versions the times of their records count, as ever.
+    watched in vain for a whole lease. An older version cannot say so, and believes to have the name by the times of the
+    records alone. So the holder gives way to it by these, or else both would go on.
     """
-    if held.said.lease_ms or word.said.lease_ms:
+    if word.said.lease_ms:
         return word.said.takes_over == held.offset
     return word.time_ns - held.time_ns > lease_s(held.said, ttl_s) * 1e9
 

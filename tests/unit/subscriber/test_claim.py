@@ -57,10 +57,11 @@ def test_of_two_that_take_over_the_first_gets_the_name() -> None:
     assert held_by(lent(1, "a"), lent(2, "b", over=1), lent(3, "c", over=1)) == "b"
 
 
-def test_an_older_version_takes_over_by_the_times_of_the_log_only_from_an_older_version() -> None:
+def test_an_older_version_takes_over_by_the_times_of_the_log_for_it_goes_by_nothing_else() -> None:
     assert held_by(said(1, "a", 0), said(2, "b", 31)) == "b"
-    assert held_by(lent(1, "a"), said(2, "b", 31)) == "a"
-    assert held_by(said(1, "a", 0), lent(2, "b", at_s=31)) == "a"
+    assert held_by(lent(1, "a"), said(2, "b", 30)) == "a"
+    assert held_by(lent(1, "a"), said(2, "b", 31), lent(3, "a", at_s=32, term=1)) == "b"
+    assert held_by(said(1, "a", 0), lent(2, "b", at_s=31)) == "a", "this one is new, and has to watch"
 
 
 def test_a_lease_is_neither_endless_nor_nothing() -> None:
