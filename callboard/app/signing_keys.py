@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import TypedDict
 
 from callboard.errors import ConfigError
-from callboard.messages.signing import SigningKey
+from callboard.messages.signing import SigningKey, is_key_name
 
 SECRET_BYTES_MAX = 4096
 """More is another file by mistake."""
@@ -34,8 +34,11 @@ def read_key(setting: str) -> SigningKey:
     short a secret.
     """
     name, _, file = setting.partition("=")
-    if not name or not file:
-        raise ConfigError("a key is written as NAME=FILE, the secret being in the file, never in the setting")
+    if not is_key_name(name) or not Path(file).name.strip("= \t\r\n"):  # a secret in base64 ends in "=="
+        raise ConfigError(
+            "a key is written as NAME=FILE, the secret being in the file, never in the setting; a NAME has letters, "
+            "digits, '.', '_' and '-', 64 at most"
+        )
     try:
         with Path(file).open("rb") as opened:
             _demand_private(name, os.fstat(opened.fileno()))

@@ -34,13 +34,14 @@ def on_board(options: BoardOptions, work: "Work[R]", *, create: bool | None = No
 
     loaded = options.load()
     log_quietly(loaded.config.logging.format, verbose=options.verbose)
+    settings = board_settings(loaded)
 
     async def working() -> R:
         async with open_board(loaded, create=create) as board:
             return await work(board)
 
     async def patient() -> R:
-        return await patiently(working(), board_settings(loaded), place(loaded.config.log))
+        return await patiently(working(), settings, place(loaded.config.log))
 
     return asyncio.run(patient())
 

@@ -9,7 +9,7 @@ from pydantic_core import ErrorDetails
 from callboard.backends.address import HIDDEN, is_shown_in_full
 from callboard.backends.echo import masked, quoted
 from callboard.config.model import Config, SourcesSection
-from callboard.config.sources import Key, Value
+from callboard.config.sources import Key, Value, names_keys
 from callboard.door.names import suggestion
 
 WORDS = {
@@ -59,7 +59,8 @@ def _sentence(problem: ErrorDetails, given: Mapping[Key, Value]) -> str:
         return _origin(value or _inside(key, given)) + _unknown(key)
     reason = _reason(problem)
     if value is not None:
-        return f"{value.origin}: {_named(value.key)} is {_shown(value.value)}, but {reason}"
+        found = HIDDEN if names_keys(value.key) else _shown(value.value)
+        return f"{value.origin}: {_named(value.key)} is {found}, but {reason}"
     # About several settings of a section: told of the first of them that was set.
     blamed = (value for value in given.values() if value.key[:-1] in (key, inherited) and value.key[-1] in reason)
     return f"{_origin(next(blamed, None))}[{_named(inherited)}] {reason}"

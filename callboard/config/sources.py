@@ -99,7 +99,7 @@ def from_environment(environ: Mapping[str, str], names: Iterable[str]) -> Iterat
 
 def anchored(value: Value, base: Path) -> Value:
     """The value; if it is a path, made absolute from the folder that it was written for."""
-    if value.key[-1] in ("signing_key", "trusted_keys"):
+    if names_keys(value.key):
         return value._replace(value=_anchored_keys(value.value, base))
     if not isinstance(value.value, str) or not value.value:
         return value
@@ -118,7 +118,13 @@ def demand_names(value: Value) -> None:
     """Raise ``ConfigError`` for text that can name no file and no host: with a NUL, or not of Unicode."""
     for text in (*value.key, *(value.value if isinstance(value.value, list) else [value.value])):
         if isinstance(text, str) and ("\0" in text or _is_broken(text)):
-            raise ConfigError(f"{value.origin}: {quoted(text)} holds a NUL or is not UTF-8; correct it")
+            what = value.key[-1] if names_keys(value.key) else quoted(text)
+            raise ConfigError(f"{value.origin}: {what} holds a NUL or is not UTF-8; correct it")
+
+
+def names_keys(setting: Key) -> bool:
+    """Whether its value names keys: who misunderstands that writes a secret there, so it is never shown."""
+    return setting[-1] in ("signing_key", "trusted_keys")
 
 
 def nested(values: Iterable[Value]) -> dict[str, Any]:

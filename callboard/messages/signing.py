@@ -29,6 +29,11 @@ _VALUE = re.compile(rb"(?a:([A-Za-z0-9][A-Za-z0-9._-]{0,63}) ([0-9]{1,19}) ([0-9
 _NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,63}")
 
 
+def is_key_name(text: str) -> bool:
+    """Whether a key can go by this name."""
+    return bool(_NAME.fullmatch(text))
+
+
 @dataclass(frozen=True, slots=True)
 class SigningKey:
     """A secret that all who speak on a board share, and the name that it goes by.
@@ -40,7 +45,7 @@ class SigningKey:
     secret: bytes = field(repr=False)
 
     def __post_init__(self) -> None:
-        if not _NAME.fullmatch(self.id):
+        if not is_key_name(self.id):
             raise ConfigError(
                 "a key needs a name of letters, digits, '.', '_' and '-', 64 at most; write it as NAME=FILE"
             )
