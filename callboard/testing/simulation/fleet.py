@@ -48,6 +48,10 @@ SHORTENING = ShorteningLimits(
 ALL_TOPICS = (TOPICS.package, TOPICS.status, TOPICS.discovery, TOPICS.command, TOPICS.event)
 
 
+SKEW_S = 1800.0
+"""A word that is dated further ahead or behind than this does not tell a publisher which starts after it whether the
+speaker is still there: the speaker counts again with its next word."""
+
 KNOWN_S = 10.0
 """An event may be on its way to the log for so long; a subscriber that came, or came back, since does not count."""
 
@@ -126,6 +130,7 @@ class Fleet:
             for edge in self.edges.values()
             if edge.settings.follows_publisher(publisher)
             and (edge.active or not edge.renewed)
+            and abs(edge.host.clock.now().wall_ns - self._now_ns()) < SKEW_S * 1e9
             and self._now_ns() - tenants.known_ns.get(edge.subscriber, self._now_ns()) > KNOWN_S * 1e9
         }
 
