@@ -251,5 +251,6 @@ class ContentCare(ABC):
 
         asked(retention=retention)
         checked(RequestRefused, {"gate": optional(instance_of(RetentionGate))}, {"gate": gate})
-        kept = await gate.keep_from(self.log, time.time_ns()) if gate is not None else {}
-        return await trim(self.log, self.settings.topics, retention, kept)
+        now_ns = time.time_ns()
+        kept = await gate.keep_from(self.log, now_ns) if gate is not None else {}
+        return await trim(self.log, self.settings.topics, retention, kept, now_ns)

@@ -8,7 +8,7 @@ from typing import Literal
 from callboard.actors.shortening.roll_call import LastWord, RollCall
 from callboard.app.archive_tip import ArchiveTip, read_tip
 from callboard.app.archive_word import tell_log
-from callboard.backends.log import Bounds, Log, Retention
+from callboard.backends.log import AHEAD_NS, Bounds, Log, Retention
 from callboard.errors import OffsetOutOfRange, RequestRefused, SchemaTooNew, Undecodable
 from callboard.messages.distribution import CommandMessage
 from callboard.messages.headers import open_record
@@ -124,7 +124,9 @@ class RetentionGate:
         return [word for word in self._roll.words if word.heard.seen_ns >= since_ns and not word.lapsed(now_ns)]
 
 
-async def trim(log: Log, topics: Topics, retention: Retention, kept: Mapping[str, int]) -> dict[str, int]:
+async def trim(
+    log: Log, topics: Topics, retention: Retention, kept: Mapping[str, int], now_ns: int
+) -> dict[str, int]:
     """Remove from every topic what the retention allows and nobody needs; the new first offset of each.
 
     The packages go first. A status stays as long as there may be a package that it speaks of, for error queues and
@@ -134,7 +136,7 @@ async def trim(log: Log, topics: Topics, retention: Retention, kept: Mapping[str
         return await log.trim(topic, replace(retention, keep_from=keep_from))
 
     first = await trimmed(topics.package, kept.get(topics.package))
-    statuses = await statuses_from(log, topics.package, topics.status, first)
+    statuses = await statuses_from(log, topics.package, topics.status, first, now_ns)
     return {
         topics.package: first,
         topics.status: await trimmed(topics.status, lowest(statuses, kept.get(topics.status))),
@@ -184,13 +186,20 @@ async def _first_pending(log: Log, topic: str, roll: RollCall, log_id: str) -> i
     return None
 
 
-async def statuses_from(log: Log, package: str, status: str, first: int) -> int | None:
-    """The first status that may speak of a package from ``first`` on; None when no package is left."""
+async def statuses_from(log: Log, package: str, status: str, first: int, now_ns: int) -> int | None:
+    """The first status that may speak of a package from ``first`` on; None when no package is left.
+
+    It is the first of all where that package is dated ahead, and so tells nothing of when it came.
+    """
     try:
         oldest = await log.read(package, first, 1)
     except OffsetOutOfRange:  # somebody else removed more
         return (await log.bounds(status)).first
-    return await first_since(log, status, oldest[0].time_ns - SKEW_NS) if oldest else None
+    if not oldest:
+        return None
+    if oldest[0].time_ns > now_ns + AHEAD_NS:
+        return (await log.bounds(status)).first
+    return await first_since(log, status, oldest[0].time_ns - SKEW_NS)
 
 
 async def first_since(log: Log, topic: str, time_ns: int) -> int:

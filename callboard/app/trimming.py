@@ -40,7 +40,7 @@ async def plan(
     for topic in [topic for topic in wanted if topic != package]:
         retention = wanted[topic]
         if topic == status:
-            statuses = await statuses_from(log, package, status, removal.first)
+            statuses = await statuses_from(log, package, status, removal.first, now_ns)
             retention = replace(retention, keep_from=lowest(statuses, retention.keep_from))
         found.append((await preview(log, topic, retention, now_ns), retention))
     return found
@@ -58,24 +58,32 @@ async def preview(log: Log, topic: str, retention: Retention, now_ns: int) -> Re
     first, end = await log.bounds(topic)
     rest = sum([record_bytes(record) async for record in _all(log, topic)]) if retention.above_bytes is not None else 0
     count = length = 0
+    removal, following = Removal(topic, 0, 0, first), False
     async for record in _all(log, topic):
-        if not _goes(record, retention, rest, now_ns):
-            return Removal(topic, count, length, record.offset if count else first)
+        if following:
+            removal = replace(removal, first=record.offset)
+        following = False
+        goes = _goes(record, retention, rest, now_ns)
+        if goes is False:
+            return removal
         size = record_bytes(record)
         count, length, rest = count + 1, length + size, rest - size
-    return Removal(topic, count, length, end if count else first)
+        if goes:
+            removal, following = Removal(topic, count, length, end), True
+    return removal
 
 
-def _goes(record: Record, retention: Retention, from_here: int, now_ns: int) -> bool:
-    """Whether one of the limits allows to remove the oldest record; it and all newer ones have ``from_here`` bytes."""
-    below, age_s, above = retention.below_offset, retention.older_than_s, retention.above_bytes
+def _goes(record: Record, retention: Retention, from_here: int, now_ns: int) -> bool | None:
+    """Whether one of the limits allows to remove the oldest record; it and all newer ones have ``from_here`` bytes.
+
+    None if it goes with the next one that does.
+    """
+    below, above = retention.below_offset, retention.above_bytes
     if retention.keep_from is not None and record.offset >= retention.keep_from:
         return False
-    return (
-        (below is not None and record.offset < below)
-        or (age_s is not None and record.time_ns < now_ns - int(age_s * 1e9))
-        or (above is not None and from_here > above)
-    )
+    if (below is not None and record.offset < below) or (above is not None and from_here > above):
+        return True
+    return retention.too_old(record.time_ns, now_ns)
 
 
 async def _all(log: Log, topic: str) -> AsyncIterator[Record]:

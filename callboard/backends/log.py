@@ -14,6 +14,9 @@ from callboard.messages.record import NewRecord, Record
 
 READ_RECORDS_MAX = 1000
 READ_BYTES_MAX = 4 << 20
+AHEAD_NS = 3600 * 10**9
+"""The clock of who appends may be ahead by so much. A record that is dated later tells nothing of when it came."""
+
 RECORD_BYTES_MAX = 2 << 20
 """Every log takes records (payload and headers) of at least 1 MB; the built-in ones refuse above this."""
 
@@ -47,12 +50,24 @@ class Bounds(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class Retention:
-    """What may go. A record is removed as soon as one of the given limits allows it, but none from ``keep_from`` on."""
+    """What may go. A record is removed as soon as one of the given limits allows it, but none from ``keep_from`` on.
+
+    Age is told by the records' times. One that is dated ahead by more than ``AHEAD_NS`` tells none: it goes with the
+    next one behind it that is too old, so that it neither holds up those behind it nor goes while it may be young.
+    """
 
     below_offset: int | None = None
     older_than_s: float | None = None
     above_bytes: int | None = None
     keep_from: int | None = None
+
+    def too_old(self, time_ns: int, now_ns: int) -> bool | None:
+        """Whether a record with this time is older than the limit; None if it tells nothing of its age."""
+        if self.older_than_s is None:
+            return False
+        if time_ns > now_ns + AHEAD_NS:
+            return None
+        return time_ns < now_ns - int(self.older_than_s * 1e9)
 
 
 class Log(Protocol):

@@ -71,7 +71,7 @@ class Board:
 
     async def trimmed(self, policy: GatePolicy, retention: Retention = EVERYTHING) -> dict[str, int]:
         kept = await self.gate(policy).keep_from(self.log, self.now_ns)
-        return await trim(self.log, TOPICS, retention, kept)
+        return await trim(self.log, TOPICS, retention, kept, self.now_ns)
 
 
 def status(offset: int) -> PackageStatusMessage:

@@ -42,3 +42,21 @@ def test_the_preview_says_what_trim_does(retention):
         await log.close()
 
     asyncio.run(scenario())
+
+
+@pytest.mark.parametrize("keep_from", [None, 3, 4, 5])
+@pytest.mark.parametrize("ages_s", [(9, -86_400, 9, 1), (9, -86_400, -86_400, 9), (-86_400, 9, -86_400), (9, 1, 9)])
+def test_the_preview_says_what_trim_does_with_records_that_are_dated_ahead(ages_s, keep_from):
+    async def scenario() -> None:
+        times = iter([NOW_NS - age_s * 10**9 for age_s in ages_s])
+        log = MemoryLog(clock=lambda: next(times, NOW_NS))
+        await log.ensure("topic")
+        for _ in ages_s:
+            await log.append("topic", [NewRecord(payload=bytes(100))])
+        retention = Retention(older_than_s=5, keep_from=keep_from)
+        told = await preview(log, "topic", retention, NOW_NS)
+        first = await log.trim("topic", retention)
+        assert (told.first, told.records) == (first, first - 1)
+        await log.close()
+
+    asyncio.run(scenario())

@@ -3,12 +3,10 @@
 from dataclasses import dataclass
 
 from callboard.actors.subscriber.claim import lease_s
+from callboard.backends.log import AHEAD_NS
 from callboard.messages.distribution import DiscoveryMessage, State
 from callboard.messages.mailbox import Liveness
 from callboard.messages.record import Record
-
-AHEAD_NS = 3600 * 10**9
-"""The clock of who appends may be ahead by so much. A record that is dated later tells nothing of when it came."""
 
 
 class AppendTimes:

@@ -2,7 +2,7 @@
 
 from collections.abc import Mapping
 
-from callboard.actors.publisher.liveness import AHEAD_NS
+from callboard.backends.log import AHEAD_NS
 
 TELLERS_MAX = 20_000
 """Tellers that are remembered, 200 bytes each: two hosts for each of a fleet's 10,000 members. Whoever was heard of

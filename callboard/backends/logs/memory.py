@@ -167,13 +167,16 @@ class MemoryLog:
 
 def _removable(records: list[Record], retention: Retention, now_ns: int) -> int:
     """How many of the oldest records may go; the first one that must stay protects those after it."""
+    going = 0
     excess = 0 if retention.above_bytes is None else sum(map(record_bytes, records)) - retention.above_bytes
     for count, record in enumerate(records):
         if retention.keep_from is not None and record.offset >= retention.keep_from:
-            return count
+            break
         below = retention.below_offset is not None and record.offset < retention.below_offset
-        old = retention.older_than_s is not None and now_ns - record.time_ns > retention.older_than_s * 1e9
-        if not (below or old or excess > 0):
-            return count
+        old = retention.too_old(record.time_ns, now_ns)
+        if below or old or excess > 0:
+            going = count + 1
+        elif old is not None:
+            break
         excess -= record_bytes(record)
-    return len(records)
+    return going

@@ -2,12 +2,12 @@
 
 from aiokafka.protocol.admin import DeleteRecordsRequest
 
-from callboard.backends.log import Retention
+from callboard.backends.log import READ_BYTES_MAX, READ_RECORDS_MAX, Retention
 from callboard.backends.logs.kafka.chunk import NS_PER_MS
 from callboard.backends.logs.kafka.cluster import Cluster
 from callboard.backends.logs.kafka.failure import OUT_OF_RANGE, refused
 from callboard.backends.logs.kafka.reader import Reader
-from callboard.errors import NotSupported
+from callboard.errors import NotSupported, OffsetOutOfRange
 
 
 async def trim(cluster: Cluster, reader: Reader, name: str, retention: Retention, now_ns: int) -> int:
@@ -25,7 +25,10 @@ async def trim(cluster: Cluster, reader: Reader, name: str, retention: Retention
     if retention.older_than_s is not None:
         oldest_ms = -(-(now_ns - int(retention.older_than_s * 1e9)) // NS_PER_MS)  # rounded up: older, not equal
         since = await reader.first_since(topic, max(0, oldest_ms))
-        below = max(below, since if 0 <= since < end else end)
+        kept = end if retention.keep_from is None else min(retention.keep_from, end)
+        # Where times do not rise, brokers were seen to find none although there was one: then all are looked at.
+        since = since if since >= 0 else first
+        below = max(below, await _behind_old(reader, name, since, kept, retention, now_ns))
     if retention.keep_from is not None:
         below = min(below, retention.keep_from)
     if below > first:
@@ -35,3 +38,26 @@ async def trim(cluster: Cluster, reader: Reader, name: str, retention: Retention
             raise refused(error, name)
         reader.drop_ahead()
     return (await reader.bounds(topic)).first
+
+
+async def _behind_old(reader: Reader, name: str, since: int, kept: int, retention: Retention, now_ns: int) -> int:
+    """Behind the last record below ``kept`` that is too old, where all before ``since`` are.
+
+    Brokers take a record that is dated ahead for young, so it is looked for what is behind it.
+    """
+    below = position = since
+    while position < kept:
+        try:
+            records = await reader.read(name, position, READ_RECORDS_MAX, READ_BYTES_MAX)
+        except OffsetOutOfRange:  # somebody else removed more
+            return below
+        for record in records:
+            old = retention.too_old(record.time_ns, now_ns)
+            position = record.offset + 1
+            if old is False or position > kept:
+                return below
+            if old:
+                below = position
+        if not records:
+            return below
+    return below

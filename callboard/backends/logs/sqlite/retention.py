@@ -2,7 +2,7 @@
 
 import sqlite3
 
-from callboard.backends.log import Retention
+from callboard.backends.log import AHEAD_NS, Retention
 
 SLICE_RECORDS = 500
 SLICE_BYTES = 1 << 20
@@ -22,21 +22,25 @@ _NEWEST_ABOVE = """
         SELECT offset, sum(length(payload) + length(headers)) OVER (ORDER BY offset DESC) AS total
         FROM records
     ) WHERE total > ? LIMIT 1"""
-_OLDEST_STAYING = "SELECT offset FROM records WHERE time_ns >= ? ORDER BY offset LIMIT 1"
+_OLDEST_YOUNG = "SELECT offset FROM records WHERE time_ns BETWEEN ? AND ? ORDER BY offset LIMIT 1"
+_NEWEST_OLD = "SELECT offset FROM records WHERE time_ns < ? AND offset < ? ORDER BY offset DESC LIMIT 1"
 _OLDEST = """
     SELECT offset, length(payload) + length(headers) FROM records WHERE offset < ? ORDER BY offset LIMIT ?"""
 
 
 def lowest_staying(db: sqlite3.Connection, retention: Retention, now_ns: int, end: int) -> int:
     """The lowest offset that must stay; ``end`` if everything may go."""
+    kept = end if retention.keep_from is None else min(retention.keep_from, end)
     limits = [retention.below_offset or 0]
     if retention.older_than_s is not None:
-        row = db.execute(_OLDEST_STAYING, (now_ns - int(retention.older_than_s * 1e9),)).fetchone()
-        limits.append(row[0] if row else end)
+        since_ns = now_ns - int(retention.older_than_s * 1e9)
+        young = db.execute(_OLDEST_YOUNG, (since_ns, now_ns + AHEAD_NS)).fetchone()
+        row = db.execute(_NEWEST_OLD, (since_ns, min(young[0], kept) if young else kept)).fetchone()
+        limits.append(row[0] + 1 if row else 0)
     if retention.above_bytes is not None:
         row = db.execute(_NEWEST_ABOVE, (retention.above_bytes,)).fetchone()
         limits.append(row[0] + 1 if row else 0)
-    return min(max(limits), end if retention.keep_from is None else retention.keep_from, end)
+    return min(max(limits), kept)
 
 
 def remove_slice(db: sqlite3.Connection, below: int) -> bool:

@@ -2,7 +2,7 @@
 
 from dataclasses import replace
 
-from callboard.backends.log import Capability, Retention
+from callboard.backends.log import Capability, Log, Retention
 from callboard.errors import NotSupported
 from callboard.testing.conformance.log.harness import (
     LogHarness,
@@ -15,6 +15,8 @@ from callboard.testing.conformance.log.harness import (
     undeclared,
 )
 from callboard.testing.conformance.verdict import given
+
+DAY_S = 86_400.0
 
 
 async def check_trim_is_refused_unless_declared(harness: LogHarness) -> None:
@@ -92,6 +94,48 @@ async def check_trim_removes_what_is_too_old(harness: LogHarness) -> None:
         pass_time(10)
         assert await log.trim(harness.topic, Retention(older_than_s=30)) == younger[0]
         assert [record.offset for record in await read_all(log, harness.topic)] == younger
+
+
+async def check_a_record_dated_ahead_holds_up_no_trim_by_age(harness: LogHarness) -> None:
+    """It goes with the next one behind it that is too old, and stays while none is: it may have just come."""
+    async with opened(harness) as log:
+        declared(log, Capability.TRIM)
+        pass_time = given(harness.pass_time, "CLOCK")
+        pass_time(-30 * DAY_S)  # servers may refuse what is dated ahead of their own clocks
+        await fill(log, harness.topic, 2)
+        ahead, old = [await _append_ahead(harness, log, seconds) for seconds in (DAY_S, 9 * DAY_S)], []
+        old += await fill(log, harness.topic, 2)
+        pass_time(7200)
+        assert await log.trim(harness.topic, Retention(older_than_s=3600, keep_from=old[0])) == ahead[0]
+        last = await _append_ahead(harness, log, DAY_S)
+        assert await log.trim(harness.topic, Retention(older_than_s=3600)) == last
+        young = await fill(log, harness.topic, 1)
+        assert await log.trim(harness.topic, Retention(older_than_s=3600)) == last
+        assert [record.offset for record in await read_all(log, harness.topic)] == [last, *young]
+        pass_time(7200)
+        assert await log.trim(harness.topic, Retention(older_than_s=3600)) == young[0] + 1
+
+
+async def check_a_record_dated_long_ago_lets_nothing_younger_before_it_go(harness: LogHarness) -> None:
+    """A trim by age ends at the first record that is not too old, or is a little ahead of the log's clock."""
+    async with opened(harness) as log:
+        declared(log, Capability.TRIM)
+        pass_time = given(harness.pass_time, "CLOCK")
+        pass_time(-30 * DAY_S)
+        await fill(log, harness.topic, 1)
+        pass_time(7200)
+        young = await _append_ahead(harness, log, 3000)
+        await _append_ahead(harness, log, -DAY_S)
+        assert await log.trim(harness.topic, Retention(older_than_s=3600)) == young
+
+
+async def _append_ahead(harness: LogHarness, log: Log, seconds: float) -> int:
+    """A record from a clock that is ahead by so much, or behind; its offset."""
+    pass_time = given(harness.pass_time, "CLOCK")
+    pass_time(seconds)
+    offsets = await fill(log, harness.topic, 1)
+    pass_time(-seconds)
+    return offsets[0]
 
 
 async def check_one_limit_is_enough(harness: LogHarness) -> None:

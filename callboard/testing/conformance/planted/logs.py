@@ -276,6 +276,28 @@ class TrimsWhatIsKept(MemoryLog):
         return await super().trim(topic, replace(retention, keep_from=None))
 
 
+class BelievesWhatIsDatedAhead(MemoryLog):
+    """Stops a trim by age at a record of next year."""
+
+    async def trim(self, topic: str, retention: Retention) -> int:
+        young_ns = self._clock() - int((retention.older_than_s or 0) * 1e9)
+        young = [record.offset for record in self._topic(topic).records if record.time_ns >= young_ns]
+        if retention.older_than_s is not None and young:
+            retention = replace(retention, keep_from=min(young[0], retention.keep_from or young[0]))
+        return await super().trim(topic, retention)
+
+
+class GoesByTheLastOldRecord(MemoryLog):
+    """Removes by age whatever is before a record that is too old."""
+
+    async def trim(self, topic: str, retention: Retention) -> int:
+        young_ns = self._clock() - int((retention.older_than_s or 0) * 1e9)
+        old = [record.offset for record in self._topic(topic).records if record.time_ns < young_ns]
+        if retention.older_than_s is not None and old:
+            retention = Retention(below_offset=old[-1] + 1, keep_from=retention.keep_from)
+        return await super().trim(topic, retention)
+
+
 class TrimsNothing(MemoryLog):
     """Declares to trim and does not."""
 
@@ -404,7 +426,8 @@ PLANTED = (
     IgnoresKeys, KeepsKeysForEver, DropsHeaders, SortsHeaders, ReadsAfterTheStart, ReadsOutOfOrder,
     RepeatsARecord, SkipsARecord, CutsPayloads, ForgetsTheBytes, ReturnsNothingThatIsTooLarge, JumpsInSilence,
     RefusesTheEnd, NeverWakes, WakesForNothing, CancelsEveryone, HangsWhenClosed, ForgetsTheEnd,
-    TrimsOneTooMany, TrimsWhatIsKept, TrimsNothing, EndsTooEarly, MakesTopics, SharesItsTopics, ChangesItsIdentity,
+    TrimsOneTooMany, TrimsWhatIsKept, BelievesWhatIsDatedAhead, GoesByTheLastOldRecord,
+    TrimsNothing, EndsTooEarly, MakesTopics, SharesItsTopics, ChangesItsIdentity,
     BoastsOfDurability, BoastsOfSharing, HidesItsKeys, HidesItsTrim, HidesItsTrimByBytes,
     ReadsPastAnOpenTransaction, BeginsAnewUnderTheOldIdentity, RemembersAnIdentity,
     WakesLate,
