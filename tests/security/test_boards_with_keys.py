@@ -112,6 +112,22 @@ async def test_a_forged_goodbye_stops_and_hides_nobody(board) -> None:
 
 @pytest.mark.proves("W30")
 @on_a_loop
+async def test_a_flood_of_forged_orders_has_few_answers(board) -> None:
+    async with board() as it, it.subscriber("edge-1", into="./out", editable=True) as edge:
+        await edge.caught_up()
+        instance = (await edge.report()).subscriber_instance
+        for number in range(300):
+            order = CommandMessage(
+                subscriber_instance=instance, subscriber="edge-1", command_id=f"{number}", pause=PauseCommand()
+            )
+            await Attacker(it).says(TOPICS.command, order, "edge-1/eve")
+        assert (await it.pause("edge-1")).accepted  # and so the subscriber has read them all
+        bounds = await it.log.bounds(TOPICS.status)
+        assert bounds.end - bounds.first < 30
+
+
+@pytest.mark.proves("W30")
+@on_a_loop
 async def test_a_forged_forgetting_forgets_nobody(board) -> None:
     async with board() as it, it.subscriber("edge-1", into="./out"):
         await Attacker(it).says(TOPICS.discovery, ForgottenMessage(subscriber="edge-1", author="eve"))

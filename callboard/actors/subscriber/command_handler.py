@@ -26,6 +26,12 @@ from callboard.messages.untrusted import distrust_of
 ID_CHARS_MAX = 200
 """Of a command that is not trusted: an answer repeats its id, and our own have 32."""
 
+REFUSALS_MAX = 20
+REFUSALS_S = 60.0
+"""So many commands that are not trusted are answered in that time, which is more than a person types. Each answer is a
+transaction of the importer and a record of ours: a stranger who writes thousands must not have the log filled by us.
+"""
+
 
 class CommandHandler:
     """Follows the command topic from the last order that took effect.
@@ -36,7 +42,7 @@ class CommandHandler:
     Timers: the follower's back-off, 0.1 to 5 s.
     Gives up: when a command cannot be understood. It is reported and nothing behind it is obeyed, until a version
         that knows it is started, or ``skip_commands`` names its offset. One that is not trusted is refused if it can
-        be, and blocks nothing: whoever can write to the topic could have written it.
+        be, and blocks nothing: whoever can write to the topic could have written it. Of many such, a few are answered.
     """
 
     def __init__(self, settings: SubscriberSettings, rng: Random) -> None:
@@ -45,6 +51,7 @@ class CommandHandler:
         self._follower: Follower | None = None
         self._heard: OrdersHeard | None = None
         self._before: Predecessors | None = None  # until every command there was is heard
+        self._refused_s: list[float] = []  # when the last ones were that were not trusted
 
     def receive(self, message: Input, origin: Origin, now: Moment) -> Iterable[Effect]:
         """Handle one input."""
@@ -59,11 +66,11 @@ class CommandHandler:
                 self._follower = None
                 yield Stopped()
             case _ if self._follower is not None and self._heard is not None:
-                yield from self._follow(self._follower, self._heard, message)
+                yield from self._follow(self._follower, self._heard, message, now)
             case _:
                 pass
 
-    def _follow(self, follower: Follower, heard: OrdersHeard, message: Input) -> Iterator[Effect]:
+    def _follow(self, follower: Follower, heard: OrdersHeard, message: Input, now: Moment) -> Iterator[Effect]:
         news, effects = follower.handle(message)
         if isinstance(news, OutOfRange):
             yield from self._lost(news, heard)
@@ -82,7 +89,7 @@ class CommandHandler:
                     continue
                 heard.hear(found)
                 try:
-                    yield from self._heed(found, follower.log_id)
+                    yield from self._heed(found, follower.log_id, now)
                 except (Undecodable, SchemaTooNew) as error:
                     if not self._may_pass_over(found.offset):
                         self._follower = None
@@ -99,10 +106,10 @@ class CommandHandler:
             yield from self._begin(before, follower)
         yield from effects
 
-    def _heed(self, record: Record, log_id: str) -> Iterator[Effect]:
+    def _heed(self, record: Record, log_id: str, now: Moment) -> Iterator[Effect]:
         """Pass a command on. One for another instance that comes from now on is refused by the importer."""
         if reason := distrust_of(record):
-            yield from self._refuse(record, log_id, reason)
+            yield from self._refuse(record, log_id, reason, now)
             return
         command = open_record(record, CommandMessage)
         if command.subscriber == self._settings.name:
@@ -110,10 +117,13 @@ class CommandHandler:
             if self._before is None or self._before.concerns_us(message):
                 yield Send(IMPORTER, message)
 
-    def _refuse(self, record: Record, log_id: str, reason: str) -> Iterator[Effect]:
+    def _refuse(self, record: Record, log_id: str, reason: str, now: Moment) -> Iterator[Effect]:
         """Have the importer answer a command that is not trusted, if anybody may wait for that. Nothing else in it is
         believed.
         """
+        self._refused_s = [at_s for at_s in self._refused_s if now.mono_s - at_s < REFUSALS_S]
+        if len(self._refused_s) >= REFUSALS_MAX:
+            return
         try:
             command = decode(CommandMessage, record.payload)
         except Undecodable:
@@ -121,6 +131,7 @@ class CommandHandler:
         listening = self._before is None or not self._before.newcomer
         if listening and command.subscriber == self._settings.name and len(command.command_id) <= ID_CHARS_MAX:
             old = "; it is signed as older versions do: upgrade callboard where it is sent" if command.signature else ""
+            self._refused_s.append(now.mono_s)
             bare = CommandMessage(subscriber_instance="", subscriber=command.subscriber, command_id=command.command_id)
             yield Send(
                 IMPORTER,
