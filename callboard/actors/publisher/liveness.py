@@ -65,7 +65,7 @@ class Heard:
         if mine.state is State.STOPPED:
             return True
         silent = self.liveness(other.heard_s, gone_after_s) is not Liveness.LIVE
-        if not mine.lease_ms and not theirs.lease_ms:
+        if not theirs.lease_ms:  # an older version, which goes by silence alone
             return silent
         if 0 <= theirs.term < other.offset:
             return theirs.term > max(mine.term, mine.takes_over) or silent

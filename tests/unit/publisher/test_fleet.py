@@ -238,6 +238,16 @@ def test_of_two_instances_with_one_name_the_earlier_holds_it_while_it_lives() ->
     assert stage.view(241)["edge"] == ("second", Liveness.LIVE)
 
 
+def test_a_holder_that_is_silent_gives_way_to_an_older_version_which_does_not_say_that_it_takes_over() -> None:
+    stage = Stage()
+    stage.begin()
+    stage.deliver((replace(announcement("edge", "new"), lease_ms=30_000), 0), now_s=200)
+    stage.deliver((announcement("edge", "old"), 0), now_s=229)
+    assert stage.view(229)["edge"] == ("new", Liveness.LIVE)
+    stage.deliver((announcement("edge", "old"), 0), now_s=240)
+    assert stage.view(241)["edge"] == ("old", Liveness.LIVE)
+
+
 def test_a_stopped_instance_gives_way_at_once() -> None:
     stage = Stage()
     stage.begin((announcement("edge", "first", State.STOPPED), 99), (announcement("edge", "second"), 99))
