@@ -13,6 +13,7 @@ from callboard.actors.decision import (
     Input,
     Moment,
     Origin,
+    PeerUp,
     Send,
     Started,
     Stopped,
@@ -26,8 +27,10 @@ from callboard.actors.publisher.event_strand import DistributedStrand, Strand
 from callboard.actors.publisher.following import slowest
 from callboard.actors.publisher.outcome_strand import OutcomeStrand
 from callboard.actors.publisher.roles import FLEET
+from callboard.actors.subscriber.claim import lease_s
 from callboard.errors import CallboardError
-from callboard.messages.mailbox import FleetQuery, FleetView
+from callboard.messages.event import replaced
+from callboard.messages.mailbox import FleetQuery, FleetView, Liveness, Member
 from callboard.messages.package_event import EventMarks, event_record
 from callboard.messages.record import NewRecord
 from callboard.messages.topics import Topics
@@ -81,6 +84,7 @@ class Notifier:
         self._batch: tuple[NewRecord, ...] = ()  # on its way
         self._resting = False
         self._looking = False
+        self._listening_s: float | None = None  # since when the fleet hears announcements that are not history
         self._renew = False
         self._attempt = 0
 
@@ -108,6 +112,8 @@ class Notifier:
                 yield After("renew", RENEW_S)
             case FleetView():
                 yield from self._look_at(message, now)
+            case PeerUp(role) if role == FLEET:
+                self._listening_s = None
             case _:
                 yield from self._read(message)
         yield from self._go_on(now)
@@ -138,6 +144,9 @@ class Notifier:
     def _look_at(self, view: FleetView, now: Moment) -> Iterable[Effect]:
         if view.unread:
             return  # somebody may be missing who is slower than all that are known
+        self._listening_s = now.mono_s if self._listening_s is None else self._listening_s
+        heard_s = now.mono_s - self._listening_s
+        view = replaced(view, members=tuple(_unless_too_early(member, heard_s) for member in view.members))
         for strand in self._strands:
             if isinstance(strand, DistributedStrand):
                 offset = slowest(view, strand.publisher, strand.log_id)
@@ -181,3 +190,12 @@ class Notifier:
         level = "warning" if self._attempt == 1 else "debug"
         yield note("events.failed", level, attempt=self._attempt, error=str(error))
         yield After("append", RETRY.delay_s(self._attempt, self._rng))
+
+
+def _unless_too_early(member: Member, heard_s: float) -> Member:
+    """The member, which is not gone by the date of its last word alone: its clock may be wrong, and it be heard again
+    within its lease.
+    """
+    if member.liveness is not Liveness.GONE or heard_s > lease_s(member.announcement):
+        return member
+    return replaced(member, liveness=Liveness.SILENT)

@@ -5,12 +5,14 @@ from typing import Any
 
 import pytest
 
+from callboard.actors.decision import PeerUp
 from callboard.actors.effects import Append, FindBounds, ReadLog
 from callboard.messages.distribution import Status
 from callboard.messages.mailbox import Liveness
 from callboard.messages.package_event import EventMarks, Mark, event_record
 
 Stage = Any
+LEASE_S = 30.0
 
 
 @pytest.mark.proves("F65", "F66", "W14")
@@ -96,7 +98,30 @@ def test_live_and_silent_followers_count_and_others_do_not(
     stage.announce("fast", 0)
     stage.announce("slow", 0 if "log_id" in slow else -1, **slow)
     stage.run()
+    stage.it.pass_time(LEASE_S + 1)
+    stage.run()
     assert stage.told("distributed") == told
+
+
+def test_nobody_is_gone_by_the_date_of_a_word_until_a_whole_lease_was_listened(notifier_stage: type[Stage]) -> None:
+    stage = notifier_stage(("distributed",))
+    stage.publish("p0")
+    stage.announce("fast", 1)
+    stage.announce("slow", -1, Liveness.GONE)  # as a fleet that has just begun takes it, by a clock that is wrong
+    stage.run()
+    assert stage.told("distributed") == []
+    stage.announce("slow", 0)
+    stage.run()
+    assert stage.told("distributed") == [0]
+    stage.it.pass_time(LEASE_S + 1)
+    stage.publish("p1")
+    stage.it.feed(PeerUp("fleet"))
+    stage.announce("slow", 0, Liveness.GONE)
+    stage.run()
+    assert stage.told("distributed") == [0]
+    stage.it.pass_time(LEASE_S + 1)
+    stage.run()
+    assert stage.told("distributed") == [0, 1]
 
 
 @pytest.mark.proves("F66", "F91", "F92")
