@@ -15,6 +15,7 @@ from callboard.content.package import Content
 from callboard.content.package import opened as opened_content
 from callboard.errors import BlobError, CallboardError, OffsetOutOfRange, PackageError, SchemaTooNew, Undecodable
 from callboard.messages.distribution import (
+    ArchivedMessage,
     CommandMessage,
     CommandResultMessage,
     DiscoveryMessage,
@@ -41,6 +42,7 @@ EVENTS = (
     PingMessage,
     LogMessage,
     ThrottledMessage,
+    ArchivedMessage,
 )
 """Whatever may be on a topic, but the event topic."""
 
@@ -130,7 +132,7 @@ def in_a_line(record: Record, event: Event | CallboardError) -> LoggedRecord:
     return LoggedRecord(record.offset, record.time_ns, kind, length, _about(event))
 
 
-def _about(event: Event) -> str:  # noqa: PLR0911 - one line a message
+def _about(event: Event) -> str:  # noqa: PLR0911, PLR0912 - one line a message
     match event:
         case PackageMessage():
             only = f" for {', '.join(event.recipients)} alone" if event.recipients else ""
@@ -149,6 +151,8 @@ def _about(event: Event) -> str:  # noqa: PLR0911 - one line a message
             return f"{event.author} forgets {event.subscriber} {event.reason}".rstrip()
         case ThrottledMessage():
             return f"{event.publisher}: " + (f"held up by {event.subscriber}" if event.subscriber else "not held up")
+        case ArchivedMessage():
+            return "archived: " + ", ".join(f"{archived.topic} below {archived.next}" for archived in event.topics)
         case LogMessage():
             return f"{event.subscriber}: {event.message}"
         case PackageEvent(subscriber=""):
