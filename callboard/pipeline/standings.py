@@ -26,6 +26,7 @@ def announcements(discovery: DataFrame) -> DataFrame:
         "discovery.state as state", "discovery.announce_interval_ms as interval_ms", "discovery.offset as position",
         "discovery.log_id as log_id", "discovery.configuration.follows as follows",
         "discovery.configuration.editable as editable", "discovery.imported as imported",
+        "discovery.lease_ms as lease_ms", "discovery.takes_over as takes_over", "discovery.term as term",
     )  # fmt: skip
 
 
@@ -35,7 +36,8 @@ def holders(discovery: DataFrame) -> DataFrame:
     forgotten = discovery.where("forgotten is not null").groupBy(sql.col("forgotten.subscriber").alias("subscriber"))
     gone = forgotten.agg(sql.max("offset").alias("gone"))
     words = words.join(sql.broadcast(gone), "subscriber", "left").where("gone is null or said > gone")
-    columns = words.select("subscriber", "said", "time_ns", "instance", "state", "interval_ms")
+    claims = ("lease_ms", "takes_over", "term")
+    columns = words.select("subscriber", "said", "time_ns", "instance", "state", "interval_ms", *claims)
     return columns.groupBy("subscriber").applyInPandas(_last_word, _LAST)
 
 
@@ -79,9 +81,12 @@ def _last_word(words: "pd.DataFrame") -> "pd.DataFrame":
             subscriber_instance=row.instance,
             state=State[row.state],
             announce_interval_ms=int(row.interval_ms),
+            lease_ms=int(row.lease_ms),
+            takes_over=int(row.takes_over),
+            term=int(row.term),
             configuration=SubscriberConfiguration(editable=False, max_retries=0),
         )
-        heard = Heard(said, int(row.time_ns), row.time_ns / 1e9)
+        heard = Heard(said, int(row.time_ns), row.time_ns / 1e9, int(row.said))
         if held is None or held[0].gives_way_to(heard, GONE_AFTER_S):
             held = heard, int(row.said)
     assert held is not None, "a group has rows"
