@@ -70,7 +70,11 @@ async def examine(loaded: Loaded) -> Report:
     """Look at everything; writes nothing."""
     config = loaded.config
     settings = [
-        {"key": ".".join(key), "value": shown(value) if key[-1] in PLACES else value, "origin": origin}
+        {
+            "key": ".".join(key),
+            "value": shown(value) if key[-1] in PLACES or "://" in str(value) else value,
+            "origin": origin,
+        }
         for key, value, origin in loaded.origins()
     ]
     report = Report(settings, versions(), place(config.log))

@@ -31,7 +31,7 @@ class Topics:
         for name in names:
             if not TOPIC_NAME.fullmatch(name):
                 raise ConfigError(
-                    f"{name!r} cannot be the name of a topic; use at most 81 of a-z, 0-9, '.', '_' and '-', "
+                    f"{_told(name)} cannot be the name of a topic; use at most 81 of a-z, 0-9, '.', '_' and '-', "
                     "beginning with a letter or digit"
                 )
         if len(set(names)) < len(names):
@@ -41,3 +41,8 @@ class Topics:
     def with_prefix(cls, prefix: str = PREFIX) -> Self:
         """The usual names behind a prefix, such as ``callboard.package``."""
         return cls(*(f"{prefix}.{name}" for name in cls.__match_args__))
+
+
+def _told(name: str) -> str:
+    """An address that is here by mistake may have a password."""
+    return repr(name if set(name).isdisjoint(":/@=") else "…")

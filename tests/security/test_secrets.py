@@ -263,6 +263,20 @@ def test_no_command_makes_a_folder_that_is_called_like_an_address(
     assert list(tmp_path.iterdir()) == []
 
 
+@pytest.mark.parametrize(
+    ("setting", "words"), [("CALLBOARD_PREFIX", ["status"]), ("CALLBOARD_PUBLISHER__NAME", ["doctor", "--json"])]
+)
+def test_an_address_in_the_wrong_setting_is_not_shown(
+    setting: str, words: list[str], tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setenv("CALLBOARD_LOG", "sqlite:///./board.db")
+    monkeypatch.setenv(setting, f"postgresql://ann:{SECRET}@db/x")
+    monkeypatch.setattr(sys, "argv", ["callboard", *words])
+    run()
+    assert not betrayed(capsys.readouterr())
+
+
 def test_no_traceback_of_a_bug_has_the_password_of_the_configuration(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
