@@ -36,7 +36,7 @@ from callboard.messages.headers import new_record
 from callboard.messages.package_event import PackageEvent, event_record
 
 EVIL = "e\x1b[31m\x9b2J\x07\r\nINJECTED\u202e\u2066\u200b\u2028[bold]<b>"
-ODD = "e\x9b2J INJECTED\u202e\u2066\u200b\u2028[bold]<b>"
+ODD = "e\x9b2JINJECTED\u202e\u2066\u200b\u2028[bold]<b>"
 """What a name or an id may be at worst: one with an escape sequence or a line feed is not read at all."""
 
 SUBSCRIBER, PUBLISHER, PATH = f"edge {ODD}", f"site {ODD}", f"/{EVIL}"
