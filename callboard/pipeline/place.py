@@ -2,7 +2,7 @@
 
 import os
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 
 from callboard.backends.address import is_shown_in_full, shown
@@ -28,7 +28,7 @@ class Place:
     topic: str
     board: str = ""
     log_variable: str = ""
-    archive: str = ""
+    archive: str = field(default="", repr=False)  # for what was mistyped may have a password in it
     sort: str = "log"
 
     @classmethod

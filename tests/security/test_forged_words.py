@@ -85,7 +85,7 @@ class Board:
         """Remove all that the gate lets go; the first package that is left."""
         gate = RetentionGate(GatePolicy("subscribers", gone_days), TOPICS)
         kept = await gate.keep_from(self.log, self.now_ns)
-        return (await trim(self.log, TOPICS, Retention(below_offset=HUGE), kept))[TOPICS.package]
+        return (await trim(self.log, TOPICS, Retention(below_offset=HUGE), kept, self.now_ns))[TOPICS.package]
 
     async def shorten(self) -> None:
         limits = ShorteningLimits(records=10, slack=5, announced_s=50.0, told_s=50.0)

@@ -1,7 +1,7 @@
 """Where the blobs are: a bucket, a prefix in it, and the key of each blob below that."""
 
 import re
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from difflib import get_close_matches
 from urllib.parse import parse_qsl, unquote, urlsplit
 
@@ -28,9 +28,9 @@ class Bucket:
     """Names a place for blobs. ``endpoint_url`` and ``region`` may be empty: then the AWS configuration decides."""
 
     name: str
-    prefix: str = ""
-    endpoint_url: str = ""
-    region: str = ""
+    prefix: str = field(default="", repr=False)  # for what was mistyped may have a password there
+    endpoint_url: str = field(default="", repr=False)
+    region: str = field(default="", repr=False)
 
     @classmethod
     def of(cls, url: str) -> "Bucket":
