@@ -9,16 +9,23 @@ import ptars
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from callboard.messages.bounds import ID_CHARS_MAX, NUMBERS_MAX, PROSE, TEXT_CHARS_MAX
 from callboard.messages.codec import descriptor_of
 from callboard.messages.distribution import Pairs
 from callboard.messages.event import Event
+from callboard.messages.headers import ENTRIES_MAX, LENGTH_MAX, PATH_CHARS_MAX
 from callboard.pipeline.columns import kept, message_type, shown_fields
+
+PATHS = frozenset({"paths", "deep_paths"})
+CLAIMS = {"length": LENGTH_MAX, "total_bytes": LENGTH_MAX, "entries": ENTRIES_MAX}
+CONTROL = r"[\x00-\x1f\x7f]"
 
 
 def fast_structs(cls: type[Event], payloads: pa.Array) -> tuple[pa.Array, pa.Array] | None:
     """The messages as structs of ``message_type``, and which of them are certain; None if any payload is damaged.
 
     A message without a demanded field, or with a number that an enum of this version does not have, is not certain.
+    Nor is one that may lie beyond the bounds of what counts as a message, or of which something may be left out.
     """
     try:
         batch = _handler(cls).array_to_record_batch(payloads)
@@ -41,8 +48,9 @@ def _structs(cls: type[Event], columns: dict[str, pa.Array], there: pa.Array) ->
     for name, kind, default in shown_fields(cls):
         column, good = _field(kind, default, columns[name])
         made.append(column)
-        if good is not None:
-            certain = pc.and_(certain, good)
+        for sure in (good, _within(name, kind, column)):
+            if sure is not None:
+                certain = pc.and_(certain, sure)
     kept = pa.StructArray.from_arrays(made, fields=list(message_type(cls)), mask=pc.invert(there))
     return kept, pc.or_(certain, pc.invert(there))
 
@@ -67,6 +75,27 @@ def _field(kind: Any, default: Any, column: pa.Array) -> tuple[pa.Array, pa.Arra
     if default is MISSING:
         return column, column.is_valid()
     return pc.fill_null(column, pa.scalar(default, types[kind])), None
+
+
+def _within(name: str, kind: Any, column: pa.Array) -> pa.Array | None:
+    """Which values certainly lie within the bounds by which the codec's messages are judged (None: all)."""
+    if get_origin(kind) is tuple:
+        short = pc.less_equal(pc.list_value_length(column), NUMBERS_MAX)
+        if name not in PATHS:
+            return pc.fill_null(short, True)
+        paths = column.flatten()
+        good = pc.and_(pc.starts_with(paths, "/"), pc.less_equal(pc.utf8_length(paths), PATH_CHARS_MAX))
+        bad = set(column.value_parent_indices().filter(pc.invert(good)).to_pylist())
+        return pc.and_(pc.fill_null(short, True), pa.array([row not in bad for row in range(len(column))], pa.bool_()))
+    if name in CLAIMS:
+        return pc.fill_null(pc.and_(pc.greater_equal(column, 0), pc.less_equal(column, CLAIMS[name])), True)
+    if kind is not str:
+        return None
+    length = pc.utf8_length(column)
+    if name in PROSE:
+        return pc.fill_null(pc.less_equal(length, TEXT_CHARS_MAX), True)
+    controls = pc.match_substring_regex(column, CONTROL)
+    return pc.fill_null(pc.and_(pc.less_equal(length, ID_CHARS_MAX), pc.invert(controls)), True)
 
 
 def _names(kind: type[IntEnum], default: Any, column: pa.Array) -> tuple[pa.Array, pa.Array]:

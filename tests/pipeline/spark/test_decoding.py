@@ -54,7 +54,8 @@ def some_messages(topic: str, dice: random.Random) -> list[Event]:
     choices: dict[str, list[Event]] = {
         "package": [
             PackageMessage(publisher_instance="i", publisher=text(dice), package_id=text(dice),
-                           kind=dice.choice(list(Kind)), paths=names, length=abs(number), content=b"c",
+                           kind=dice.choice(list(Kind)), paths=tuple(f"/{name}" for name in names),
+                           length=abs(number), content=b"c",
                            metadata=tuple((name, "v") for name in names))
         ],
         "status": [
@@ -91,6 +92,40 @@ def test_the_fast_way_and_the_codec_give_the_same_rows(topic, seed):
     fast, slow = decoded(batch, topic, columns), decoded(batch, topic, columns, fast=False)
     assert fast.to_pylist() == slow.to_pylist()
     assert fast.column("problem").null_count == fast.num_rows
+
+
+def package(**said):
+    return PackageMessage(**{"publisher_instance": "i", "package_id": "p", "kind": Kind.ADD, **said})
+
+
+@pytest.mark.parametrize(
+    ("topic", "hostile", "is_read"),
+    [
+        ("package", package(paths=("blog",)), False),
+        ("package", package(deep_paths=("/a", "/" + "x" * 5000)), False),
+        ("package", package(package_id="a\nb"), False),
+        ("package", package(publisher="x" * 1001), False),
+        ("package", package(length=1 << 50), False),
+        ("package", package(entries=-1), False),
+        ("package", package(user="x" * 30_000), True),
+        ("discovery", DiscoveryMessage(
+            subscriber_instance="i", subscriber="s", left=tuple(range(2000)),
+            configuration=SubscriberConfiguration(editable=True, max_retries=9, follows=("x" * 9,) * 20_000),
+        ), False),
+        ("discovery", DiscoveryMessage(
+            subscriber_instance="i", subscriber="s", left=tuple(range(2000)),
+            configuration=SubscriberConfiguration(editable=True, max_retries=9, golden="x"),
+        ), True),
+    ],
+)  # fmt: skip
+def test_what_lies_beyond_the_bounds_of_a_message_is_read_as_the_codec_reads_it(topic, hostile, is_read):
+    odd = NewRecord(payload=encode(hostile), headers=record(package()).headers)
+    headers = (("type", type(hostile).__name__), *((name, value) for name, value in odd.headers if name != "type"))
+    batch = raw(NewRecord(payload=odd.payload, headers=headers))
+    columns = record_columns(topic, decode=True, payload=True)
+    fast, slow = decoded(batch, topic, columns), decoded(batch, topic, columns, fast=False)
+    assert fast.to_pylist() == slow.to_pylist()
+    assert (fast.column("problem").null_count == 1) is is_read
 
 
 def test_a_damaged_record_is_kept_with_its_bytes_and_the_problem_and_the_others_are_decoded():
