@@ -13,6 +13,7 @@ from callboard.errors import ConfigError, LogUnavailable
 from callboard.messages.record import NewRecord
 from callboard.testing.kafka import LocalKafka
 
+CLOSED_S = 30.0
 PASSWORD = {"PASSWORD": "ann's secret", "WRONG": "anne's secret"}
 
 
@@ -26,6 +27,14 @@ async def use(servers: str, **options: str) -> None:
         assert (await log.read("package", offset))[0].payload == b"x"
     finally:
         await log.close()
+        await all_sockets_are_closed()
+
+
+async def all_sockets_are_closed() -> None:
+    """Over TLS a connection that was refused is closed when the broker closes it, too."""
+    async with asyncio.timeout(CLOSED_S):
+        while len(asyncio.get_running_loop()._selector.get_map()) > 1:  # type: ignore[attr-defined]  # noqa: ASYNC110 - its own pipe stays
+            await asyncio.sleep(0.01)
 
 
 def secure(kafka: LocalKafka, **options: str) -> dict[str, str]:
