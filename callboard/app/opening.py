@@ -21,7 +21,7 @@ from callboard.backends.tail import SharedTail
 from callboard.content.collection import Archived
 from callboard.content.target import Target
 from callboard.errors import ConfigError
-from callboard.messages.topics import PREFIX
+from callboard.messages.topics import PREFIX, Topics
 
 SQLITE = "sqlite:///"
 
@@ -59,6 +59,7 @@ def blobs_place(settings: BoardSettings) -> str:
     if settings.blobs:
         return settings.blobs
     if settings.log.startswith(SQLITE):
+        Topics.with_prefix(settings.prefix)  # a folder is called like it, so it is checked first
         name = "blobs" if settings.prefix == PREFIX else f"blobs-{settings.prefix}"
         return str(settings.base / settings.log.removeprefix(SQLITE) / name)
     kind = shown(settings.log).partition(":")[0]

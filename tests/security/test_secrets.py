@@ -271,8 +271,10 @@ def test_no_command_makes_a_folder_that_is_called_like_an_address(
 
 
 @pytest.mark.parametrize(
-    ("setting", "words"), [("CALLBOARD_PREFIX", ["status"]), ("CALLBOARD_PUBLISHER__NAME", ["doctor", "--json"])]
-)
+    ("setting", "words"),
+    [("CALLBOARD_PREFIX", ["status"]), ("CALLBOARD_PREFIX", ["doctor", "--json"]), ("CALLBOARD_PREFIX", ["init"]),
+     ("CALLBOARD_PUBLISHER__NAME", ["doctor", "--json"])],
+)  # fmt: skip
 def test_an_address_in_the_wrong_setting_is_not_shown(
     setting: str, words: list[str], tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
