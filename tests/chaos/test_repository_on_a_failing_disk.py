@@ -16,6 +16,7 @@ from callboard.backends.repositories.threaded import BlockingRepository
 from callboard.errors import RepositoryUnavailable
 from callboard.testing.conformance.repository.every_change import NEW, OLD
 from callboard.testing.conformance.repository.harness import Shape, file, shape
+from tests.ordinary_user import as_ordinary_user
 
 FAILING_CALLS = (
     "open", "write", "fsync", "fchmod", "rename", "replace", "unlink", "rmdir", "mkdir", "symlink", "chmod",
@@ -25,7 +26,6 @@ FAILING_CALLS = (
 CALLS_MAX = 2000
 EVERY = 1 if "CALLBOARD_LONG" in os.environ else 3
 """One call in so many fails: those that fail once, and those that fail from then on, are not the same."""
-NOBODY = 65534
 
 STORES: dict[str, Callable[[Path], BlockingRepository]] = {
     "folder": lambda path: FolderStore(path / "content"),
@@ -163,7 +163,7 @@ def test_a_target_that_may_not_be_written_is_named(name: str) -> None:
                 STORES[name](Path(path)).open()
             return str(caught.value)
 
-        message = as_nobody(body)
+        message = as_ordinary_user(body)
         assert f"{path}/content" in message
         assert "Permission denied; give this user write permission" in message
 
@@ -184,24 +184,4 @@ def test_a_folder_of_another_user_is_refused_before_the_commit() -> None:
             assert not (root / "mine").exists()
             return str(caught.value)
 
-        assert f"{path}/foreign is not writable" in as_nobody(body)
-
-
-def as_nobody(body: Callable[[], str]) -> str:
-    """What the body returns, run without the superuser's rights, for whom permissions mean nothing."""
-    read, write = os.pipe()
-    child = os.fork()
-    if child == 0:
-        try:
-            if os.geteuid() == 0:
-                os.setgroups([])
-                os.setresgid(NOBODY, NOBODY, NOBODY)
-                os.setresuid(NOBODY, NOBODY, NOBODY)
-            os.write(write, body().encode())
-        finally:
-            os._exit(0)
-    os.close(write)
-    with os.fdopen(read, "rb") as answer:
-        text = answer.read().decode()
-    os.waitpid(child, 0)
-    return text
+        assert f"{path}/foreign is not writable" in as_ordinary_user(body)

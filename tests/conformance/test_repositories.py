@@ -4,7 +4,6 @@ import asyncio
 import inspect
 import os
 import tempfile
-import traceback
 from collections.abc import Callable
 from contextlib import AbstractContextManager
 from functools import partial
@@ -19,8 +18,7 @@ from callboard.testing.conformance.candidates.repositories import (
     postgres_repository,
 )
 from callboard.testing.conformance.repository import ALL_CHECKS, Check, RepositoryHarness, verify
-
-NOBODY = 65534
+from tests.ordinary_user import NOBODY, as_ordinary_user
 
 REPOSITORIES: dict[str, Callable[[], AbstractContextManager[RepositoryHarness]]] = {
     "folder": partial(file_repository, "folder:content"),
@@ -49,28 +47,7 @@ def test_a_folder_repository_needs_no_superuser(check: Check) -> None:
     with tempfile.TemporaryDirectory(dir="/tmp") as path:
         os.chown(path, NOBODY, NOBODY)
         harness = RepositoryHarness(lambda: FolderRepository(Path(path) / "content"))
-        in_a_child_as_nobody(lambda: asyncio.run(verify(check, harness)))
-
-
-def in_a_child_as_nobody(body: Callable[[], None]) -> None:
-    """Permissions mean nothing to the superuser, so the body runs in a child that has given them up."""
-    read, write = os.pipe()
-    child = os.fork()
-    if child == 0:
-        try:
-            os.setgroups([])
-            os.setresgid(NOBODY, NOBODY, NOBODY)
-            os.setresuid(NOBODY, NOBODY, NOBODY)
-            body()
-        except BaseException as error:  # noqa: BLE001 - told to the parent, whatever it is
-            os.write(write, "".join(traceback.format_exception(error)).encode())
-        finally:
-            os._exit(0)
-    os.close(write)
-    with os.fdopen(read, "rb") as answer:
-        problem = answer.read().decode()
-    os.waitpid(child, 0)
-    assert not problem, problem
+        as_ordinary_user(lambda: asyncio.run(verify(check, harness)))
 
 
 def test_every_check_says_what_it_demands() -> None:

@@ -16,6 +16,7 @@ from callboard.backends.blob_stores.folder import FolderBlobStore
 from callboard.backends.blob_stores.stored_file import READ_ALWAYS_BYTES
 from callboard.errors import BlobMissing
 from callboard.testing.s3 import S3Server, moto_server
+from tests.ordinary_user import as_ordinary_user
 
 PATIENCE_S = 60.0
 QUICK = Backoff(first_s=0.01, max_s=0.05)
@@ -168,7 +169,7 @@ def test_a_small_blob_that_the_disk_itself_has_changed_is_replaced(tmp_path: Pat
 
 
 def test_a_blob_that_another_user_put_can_be_put_again(
-    ordinary_path: Path, as_ordinary_user: Callable[[Callable[[], None]], None]
+    ordinary_path: Path
 ) -> None:
     ordinary_path.chmod(0o777)
     assert put(FolderBlobStore(ordinary_path))

@@ -3,7 +3,7 @@
 import asyncio
 import os
 import stat
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from pathlib import Path
 from tempfile import TemporaryDirectory
 
@@ -19,10 +19,10 @@ from callboard.errors import ConfigError, LogUnavailable, RepositoryUnavailable
 from callboard.messages.distribution import Kind, PackageMessage
 from callboard.testing.conformance.repository.harness import file, folder
 from callboard.testing.memory_blob_store import MemoryBlobStore
+from tests.ordinary_user import as_ordinary_user
 
 MODES = (0o000, 0o111, 0o444, 0o555, 0o077, 0o100, 0o500, 0o300)
 
-AsOrdinaryUser = Callable[[Callable[[], None]], None]
 
 
 class Tree:
@@ -65,7 +65,7 @@ def modes(place: Path) -> set[int]:
 
 @pytest.mark.parametrize("mode", MODES, ids="{:03o}".format)
 def test_a_package_cannot_lock_a_subscriber_out_of_its_target(
-    mode: int, ordinary_path: Path, as_ordinary_user: AsOrdinaryUser
+    mode: int, ordinary_path: Path
 ) -> None:
     place = ordinary_path / "target"
 
@@ -82,7 +82,7 @@ def test_a_package_cannot_lock_a_subscriber_out_of_its_target(
 
 @pytest.mark.parametrize("mode", MODES, ids="{:03o}".format)
 def test_a_folder_that_locks_its_owner_out_is_unlocked_by_the_next_change(
-    mode: int, ordinary_path: Path, as_ordinary_user: AsOrdinaryUser
+    mode: int, ordinary_path: Path
 ) -> None:
     place = ordinary_path / "target"
 
@@ -103,7 +103,7 @@ def test_a_folder_that_locks_its_owner_out_is_unlocked_by_the_next_change(
 
 
 def test_a_target_that_may_not_be_looked_into_says_what_to_run(
-    ordinary_path: Path, as_ordinary_user: AsOrdinaryUser
+    ordinary_path: Path
 ) -> None:
     (place := ordinary_path / "target").mkdir()
     os.chown(place, ordinary_path.stat().st_uid, -1)
@@ -120,7 +120,7 @@ def test_a_target_that_may_not_be_looked_into_says_what_to_run(
 
 @pytest.mark.parametrize("locked", ["folder", "log"])
 def test_init_in_a_locked_folder_says_what_to_do(
-    locked: str, ordinary_path: Path, as_ordinary_user: AsOrdinaryUser
+    locked: str, ordinary_path: Path
 ) -> None:
     (place := ordinary_path / "place").mkdir()
     os.chown(place, ordinary_path.stat().st_uid, -1)
