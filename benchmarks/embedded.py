@@ -6,11 +6,11 @@ from pathlib import Path
 from typing import Any
 
 from callboard.actors import subscriber
-from callboard.actors.agent import Agent, AgentSpec, World
-from callboard.actors.decision import Perform
+from callboard.actors.core.agent import Agent, AgentSpec, World
+from callboard.actors.core.decision import Perform
 from callboard.actors.runtime import start_agent
 from callboard.actors.subscriber import SubscriberSettings, roles
-from callboard.actors.world import AgentWorld
+from callboard.actors.worlds.world import AgentWorld
 from callboard.backends.blob_store import BlobStore
 from callboard.backends.log import Log
 from callboard.backends.repository import Repository

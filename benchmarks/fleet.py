@@ -29,9 +29,9 @@ from embedded import caught_up, start_subscriber
 from report import Report
 
 from callboard import Callboard
-from callboard.actors.agent import Agent
-from callboard.actors.decision import Perform
-from callboard.actors.effects import Append, ImportPackages
+from callboard.actors.core.agent import Agent
+from callboard.actors.core.decision import Perform
+from callboard.actors.core.effects import Append, ImportPackages
 from callboard.actors.subscriber import SubscriberSettings
 from callboard.backends.blob_stores.folder import FolderBlobStore
 from callboard.backends.logs.sqlite import SqliteLog

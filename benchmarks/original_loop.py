@@ -16,8 +16,8 @@ whole error handling. Records are read in pages, as a Kafka consumer gets them.
 from dataclasses import replace
 from pathlib import Path
 
-from callboard.actors.subscriber import bookkeeping
-from callboard.actors.subscriber.parcel import Parcel, parcel
+from callboard.actors.subscriber.importing.received import Parcel, parcel
+from callboard.actors.subscriber.ledger import ledger_changes
 from callboard.actors.subscriber.settings import SubscriberSettings
 from callboard.backends.blob_store import BlobStore
 from callboard.backends.log import Log
@@ -64,7 +64,7 @@ class OriginalLoop:
         await self._send_stored_status()
         if it.message is None:
             return
-        after = bookkeeping.finished(
+        after = ledger_changes.finished(
             self._ledger, it, Status.IMPORTED, publish=self._settings.editable, now_ns=self._time_ns
         )
         async with receive(it.message, self._blobs, self._spool) as received:

@@ -12,9 +12,9 @@ from random import Random
 
 from report import Report, rounds
 
-from callboard.actors.decision import Effect, Input, Moment, Origin, Reply, Send
-from callboard.actors.publisher.package_index import PackageIndex
-from callboard.actors.publisher.queue_cache import QueueCache, QueueCacheSettings
+from callboard.actors.core.decision import Effect, Input, Moment, Origin, Reply, Send
+from callboard.actors.publisher.queues.package_index import PackageIndex
+from callboard.actors.publisher.queues.queue_cache import QueueCache, QueueCacheSettings
 from callboard.messages.mailbox import (
     PackagesSeen,
     PackageSummary,

@@ -25,7 +25,7 @@ from queue_cache import bytes_per_entry
 from report import Report, rounds
 
 from callboard import Callboard
-from callboard.actors.agent import Agent
+from callboard.actors.core.agent import Agent
 from callboard.actors.publisher import roles
 from callboard.backends.logs.sqlite import SqliteLog
 from callboard.messages.event import Event

@@ -10,8 +10,8 @@ import tempfile
 import time
 from pathlib import Path
 
-from callboard.actors.shortening.limits import ShorteningLimits
-from callboard.actors.shortening.shortener import Shortener
+from callboard.actors.core.shortening_limits import ShorteningLimits
+from callboard.actors.worlds.shortening.shortener import Shortener
 from callboard.backends.logs.sqlite import SqliteLog
 from callboard.messages.distribution import (
     DiscoveryMessage,

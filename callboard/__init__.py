@@ -8,7 +8,7 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from callboard.actors.hooks import HookCall
+    from callboard.actors.core.hooks import HookCall
     from callboard.app.board import Callboard
     from callboard.app.publishing import Publishing
     from callboard.app.views import Package
@@ -61,7 +61,7 @@ __version__ = "0.1.0"
 
 _MODULES = {
     "Callboard": "callboard.app.board",
-    "HookCall": "callboard.actors.hooks",
+    "HookCall": "callboard.actors.core.hooks",
     "Package": "callboard.app.views",
     "Publishing": "callboard.app.publishing",
     "SigningKey": "callboard.messages.signing",

@@ -16,11 +16,11 @@ from typing import TYPE_CHECKING, Any, Self, Unpack
 
 from callboard import __version__
 from callboard.actors import publisher, subscriber
-from callboard.actors.agent import Agent, AgentSpec, World
+from callboard.actors.core.agent import Agent, AgentSpec, World
 from callboard.actors.publisher import PublisherSettings
 from callboard.actors.runtime import Runtime, start_agent
 from callboard.actors.subscriber.settings import SubscriberSettings
-from callboard.actors.world import AgentWorld
+from callboard.actors.worlds.world import AgentWorld
 from callboard.app import queues
 from callboard.app.commanding import Commanding
 from callboard.app.content_care import ContentCare

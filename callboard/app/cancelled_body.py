@@ -2,7 +2,7 @@
 
 import asyncio
 
-from callboard.actors.agent import Agent
+from callboard.actors.core.agent import Agent
 from callboard.errors import CallboardError
 
 

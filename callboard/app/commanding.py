@@ -9,9 +9,9 @@ from contextlib import suppress
 from functools import partial
 from typing import Any, TypedDict, TypeVar, Unpack
 
-from callboard.actors.agent import Agent
+from callboard.actors.core.agent import Agent
 from callboard.actors.publisher import roles
-from callboard.actors.publisher.following import counts, is_elsewhere, position
+from callboard.actors.publisher.fleet.following import counts, is_elsewhere, position
 from callboard.app.known_names import demand_publisher
 from callboard.app.queue_sizes import log_bounds, log_identity
 from callboard.app.queues import newest_queued, queued_at

@@ -8,8 +8,8 @@ from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Unpack
 
-from callboard.actors.agent import Agent
-from callboard.actors.publisher.following import is_elsewhere
+from callboard.actors.core.agent import Agent
+from callboard.actors.publisher.fleet.following import is_elsewhere
 from callboard.app.commanding import ANSWER_S, OrderOptions
 from callboard.app.known_names import demand_subscribers
 from callboard.app.opening import records_for_blobs

@@ -4,7 +4,7 @@ from collections import Counter
 from collections.abc import Iterable
 from dataclasses import dataclass, field
 
-from callboard.actors.agent import Agent
+from callboard.actors.core.agent import Agent
 from callboard.actors.publisher import roles
 from callboard.app.queue_sizes import queue_after
 from callboard.app.views import FarmQueue, PublisherStatus, SubscriberStatus

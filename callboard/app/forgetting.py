@@ -2,7 +2,7 @@
 
 import secrets
 
-from callboard.actors.agent import Agent
+from callboard.actors.core.agent import Agent
 from callboard.app.status import member
 from callboard.backends.log import Log
 from callboard.errors import RequestRefused

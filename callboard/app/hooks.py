@@ -13,7 +13,7 @@ from operator import attrgetter
 from pathlib import Path
 from typing import Any
 
-from callboard.actors.hooks import NO_CHANGES, Concerned, Hook, HookCall, HookFunction, HookSettings
+from callboard.actors.core.hooks import NO_CHANGES, Concerned, Hook, HookCall, HookFunction, HookSettings
 from callboard.backends.echo import harmless, masked, quoted
 from callboard.content.changes import Changes
 from callboard.errors import ConfigError, HookFailed
@@ -23,7 +23,7 @@ STUCK_MAX = 4
 
 
 class HookRunner:
-    """The hooks of one subscriber; see ``callboard.actors.hooks.Hooks``.
+    """The hooks of one subscriber; see ``callboard.actors.core.hooks.Hooks``.
 
     An asynchronous hook is awaited on the event loop, any other runs in a thread of its own. One that takes too long is
     cancelled if it is asynchronous. A thread goes on until the hook returns, or its process ends.

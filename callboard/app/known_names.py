@@ -3,7 +3,7 @@
 import time
 from collections.abc import Iterable
 
-from callboard.actors.shortening.roll_call import RollCall
+from callboard.actors.worlds.shortening.roll_call import RollCall
 from callboard.app.log_search import backwards
 from callboard.backends.log import Log
 from callboard.door.names import unknown

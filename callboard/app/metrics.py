@@ -4,7 +4,7 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from itertools import accumulate, repeat
 from types import MappingProxyType
 
-from callboard.actors.agent import Agent
+from callboard.actors.core.agent import Agent
 from callboard.actors.publisher import roles
 from callboard.app.views import BoardStatus, FarmQueue, PublisherStatus, SubscriberStatus
 from callboard.backends.log import Bounds

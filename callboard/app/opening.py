@@ -8,7 +8,7 @@ from pathlib import Path
 
 from callboard.actors.runtime import SystemClock
 from callboard.actors.subscriber.settings import SubscriberSettings
-from callboard.actors.world import AgentWorld
+from callboard.actors.worlds.world import AgentWorld
 from callboard.app.settings import BoardSettings
 from callboard.backends.address import shown, without_passwords
 from callboard.backends.blob_store import BlobStore

@@ -6,7 +6,7 @@ from collections.abc import Iterable, Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypedDict, Unpack
 
-from callboard.actors.agent import Agent
+from callboard.actors.core.agent import Agent
 from callboard.actors.publisher import roles
 from callboard.app.fillers import demand_own_root, name_of
 from callboard.app.known_names import demand_publisher, demand_subscribers

@@ -3,7 +3,7 @@
 import asyncio
 from collections.abc import Sequence
 
-from callboard.actors.agent import ActorStatus, Agent
+from callboard.actors.core.agent import ActorStatus, Agent
 from callboard.actors.publisher import roles
 from callboard.backends.log import Log
 from callboard.errors import LogError, LogUnavailable, NotAnswered

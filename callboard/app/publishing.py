@@ -3,7 +3,7 @@
 from dataclasses import dataclass, fields
 from typing import Literal
 
-from callboard.actors.publisher.throttle import ThrottleSettings
+from callboard.actors.publisher.intake.throttle import ThrottleSettings
 from callboard.door.boards import PUBLISHING
 from callboard.door.rules import checked
 from callboard.errors import ConfigError

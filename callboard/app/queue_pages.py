@@ -3,7 +3,7 @@
 import asyncio
 from collections.abc import Iterable, Sequence
 
-from callboard.actors.agent import Agent
+from callboard.actors.core.agent import Agent
 from callboard.actors.publisher import roles
 from callboard.app.queue_sizes import queue_of
 from callboard.app.status import followed

@@ -3,7 +3,7 @@
 import asyncio
 from collections.abc import Iterable
 
-from callboard.actors.agent import Agent
+from callboard.actors.core.agent import Agent
 from callboard.actors.publisher import roles
 from callboard.backends.log import Bounds, Log
 from callboard.errors import LogError

@@ -3,9 +3,9 @@
 import asyncio
 from collections.abc import Sequence
 
-from callboard.actors.agent import Agent
+from callboard.actors.core.agent import Agent
 from callboard.actors.publisher import roles
-from callboard.actors.publisher.following import after_trim
+from callboard.actors.publisher.fleet.following import after_trim
 from callboard.app.queue_pages import page, queues_of
 from callboard.app.queue_sizes import log_bounds, log_identity, queue_of
 from callboard.app.status import age_s, followed, judged, members, named, queue_state, subscriber_status

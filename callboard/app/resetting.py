@@ -4,7 +4,7 @@ import secrets
 from dataclasses import dataclass
 from pathlib import Path
 
-from callboard.actors.subscriber import bookkeeping
+from callboard.actors.subscriber.ledger import ledger_changes
 from callboard.app.seeding import ledger_of, origin_of
 from callboard.backends.log import Log
 from callboard.errors import OffsetOutOfRange
@@ -33,6 +33,6 @@ async def reset(log: Log, topic: str, repository: str, base: Path, to: int | Non
             first, end = await log.bounds(topic)
             if not first <= to <= end:
                 raise OffsetOutOfRange(topic, to, first, end)
-            fresh = bookkeeping.positioned(fresh, await log.identity(topic), to - 1)
+            fresh = ledger_changes.positioned(fresh, await log.identity(topic), to - 1)
         await open_repository.save(codec.encode(fresh))
         return Reset(ledger.subscriber, ledger.offset, -1 if to is None else to)

@@ -5,7 +5,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Literal
 
-from callboard.actors.shortening.roll_call import LastWord, RollCall
+from callboard.actors.worlds.shortening.roll_call import LastWord, RollCall
 from callboard.app.archive_tip import ArchiveTip, read_tip
 from callboard.app.archive_word import tell_log
 from callboard.backends.log import AHEAD_NS, Bounds, Log, Retention

@@ -1,6 +1,6 @@
 """A request id stands for one request: under the same id another one is refused, not answered as if it were shipped."""
 
-from callboard.actors.publisher.answers import LOOK_BACK
+from callboard.actors.publisher.intake.answers import LOOK_BACK
 from callboard.app.log_records import opened, record_at
 from callboard.app.queue_sizes import log_bounds
 from callboard.backends.log import Bounds, Capability, Log

@@ -8,8 +8,9 @@ from contextlib import AsyncExitStack, asynccontextmanager
 from dataclasses import dataclass
 from pathlib import Path
 
-from callboard.actors.effects import TopicBounds
-from callboard.actors.subscriber import bookkeeping, position
+from callboard.actors.core.effects import TopicBounds
+from callboard.actors.subscriber.ledger import ledger_changes
+from callboard.actors.subscriber.startup import position
 from callboard.backends.address import shown
 from callboard.backends.log import Log
 from callboard.backends.repositories import open_repository
@@ -100,7 +101,7 @@ async def _fill(into: str, base: Path, operations: Iterable[Operation], name: st
     async with held(into, base) as (repository, stored):
         if stored:
             raise RequestRefused(f"{shown(into)} is a subscriber's already; choose a new repository")
-        adopted = bookkeeping.cloned(ledger, name, secrets.token_hex(16))
+        adopted = ledger_changes.cloned(ledger, name, secrets.token_hex(16))
         await repository.apply(operations, codec.encode(adopted))
 
 

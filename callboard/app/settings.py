@@ -3,7 +3,7 @@
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from callboard.actors.shortening.limits import ShorteningLimits
+from callboard.actors.core.shortening_limits import ShorteningLimits
 from callboard.app.publishing import Publishing
 from callboard.backends.path_patterns import PathPatterns
 from callboard.backends.repositories.folder_source import EXCLUDED

@@ -5,10 +5,10 @@ from collections import defaultdict
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 
-from callboard.actors.agent import Agent
+from callboard.actors.core.agent import Agent
 from callboard.actors.publisher import roles
-from callboard.actors.publisher.distributor import WAITING_MAX
-from callboard.actors.publisher.following import after_trim, counts, is_elsewhere, on_log
+from callboard.actors.publisher.fleet.following import after_trim, counts, is_elsewhere, on_log
+from callboard.actors.publisher.intake.distributor import WAITING_MAX
 from callboard.app.farm import Farm, publisher_status
 from callboard.app.queue_sizes import log_bounds, log_identity, queue_of, sizes
 from callboard.app.remedies import needs, publisher_troubles, troubles

@@ -7,9 +7,9 @@ from dataclasses import replace
 from types import TracebackType
 from typing import TYPE_CHECKING, Any, Literal, Self, TypedDict
 
-from callboard.actors.agent import Agent
-from callboard.actors.backoff import Backoff
-from callboard.actors.hooks import Hook, HookFunction, HookSettings
+from callboard.actors.core.agent import Agent
+from callboard.actors.core.backoff import Backoff
+from callboard.actors.core.hooks import Hook, HookFunction, HookSettings
 from callboard.actors.subscriber import SubscriberSettings, roles
 from callboard.app.cancelled_body import CancelledBody
 from callboard.app.known_names import demand_others, demand_start

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import structlog
 import typer
 
-from callboard.actors.backoff import Backoff
+from callboard.actors.core.backoff import Backoff
 from callboard.app.board import Callboard
 from callboard.app.subscriber import Subscriber
 from callboard.cli.archive import archive_place

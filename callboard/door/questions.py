@@ -2,7 +2,7 @@
 
 from typing import Any
 
-from callboard.actors.subscriber.pacing import PER_MIN_MAX
+from callboard.actors.subscriber.gates.pacing import PER_MIN_MAX
 from callboard.backends.log import Retention
 from callboard.content.collection import GRACE_MIN_S
 from callboard.door.limits import (

@@ -3,7 +3,7 @@
 from collections.abc import Mapping
 from typing import Any
 
-from callboard.actors.backoff import Backoff
+from callboard.actors.core.backoff import Backoff
 from callboard.actors.subscriber.settings import NO_RESEED
 from callboard.content.target import ON_OCCUPIED
 from callboard.door.limits import (

@@ -4,7 +4,7 @@ from collections.abc import AsyncIterator, Callable, Iterator, Sequence
 from dataclasses import fields
 from typing import Any
 
-from callboard.actors.publisher.request import with_identity
+from callboard.actors.publisher.intake.request import with_identity
 from callboard.app.resending import renew
 from callboard.backends.blob_store import BlobStore
 from callboard.backends.log import Log

@@ -12,7 +12,7 @@ import pyarrow as pa
 from pyspark.sql import DataFrame
 from pyspark.sql import functions as sql
 
-from callboard.actors.publisher.package_index import FOR_ALL, Streams, Wanted
+from callboard.actors.publisher.queues.package_index import FOR_ALL, Streams, Wanted
 from callboard.pipeline.outcomes import statuses
 from callboard.pipeline.queues import queued
 from callboard.pipeline.standings import announcements

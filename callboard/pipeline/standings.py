@@ -6,8 +6,8 @@ from typing import TYPE_CHECKING
 from pyspark.sql import DataFrame
 from pyspark.sql import functions as sql
 
-from callboard.actors.publisher.liveness import Heard
-from callboard.actors.shortening.roll_call import GONE_AFTER_S
+from callboard.actors.publisher.fleet.liveness import Heard
+from callboard.actors.worlds.shortening.roll_call import GONE_AFTER_S
 from callboard.backends.log import AHEAD_NS
 from callboard.messages.distribution import DiscoveryMessage, State, SubscriberConfiguration
 from callboard.pipeline.extent import Extent

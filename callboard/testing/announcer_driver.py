@@ -3,8 +3,8 @@
 from random import Random
 from typing import Any
 
-from callboard.actors.effects import Append, FindBounds, LogRead, ReadLog, TopicBounds
-from callboard.actors.subscriber.announcer import Announcer
+from callboard.actors.core.effects import Append, FindBounds, LogRead, ReadLog, TopicBounds
+from callboard.actors.subscriber.reporting.announcer import Announcer
 from callboard.messages.distribution import DiscoveryMessage
 from callboard.messages.headers import new_record, open_record
 from callboard.messages.mailbox import Admitted, Report

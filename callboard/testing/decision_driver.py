@@ -3,7 +3,7 @@
 from dataclasses import dataclass, field
 from typing import Any, TypeVar
 
-from callboard.actors.decision import (
+from callboard.actors.core.decision import (
     After,
     Decision,
     Done,
@@ -20,7 +20,7 @@ from callboard.actors.decision import (
     Stopped,
     Tick,
 )
-from callboard.actors.effects import ImportPackages
+from callboard.actors.core.effects import ImportPackages
 from callboard.errors import CallboardError
 from callboard.messages.event import Event
 

@@ -3,10 +3,10 @@
 from random import Random
 from typing import Any
 
-from callboard.actors.decision import Origin
-from callboard.actors.effects import FindBounds, LogRead, OpenRepository, ReadLog, SaveLedger, TopicBounds
+from callboard.actors.core.decision import Origin
+from callboard.actors.core.effects import FindBounds, LogRead, OpenRepository, ReadLog, SaveLedger, TopicBounds
 from callboard.actors.subscriber import SubscriberSettings
-from callboard.actors.subscriber.importer import Importer
+from callboard.actors.subscriber.importing.importer import Importer
 from callboard.messages.distribution import (
     ClearCommand,
     CommandMessage,

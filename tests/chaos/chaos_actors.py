@@ -9,9 +9,9 @@ from functools import partial
 from pathlib import Path
 from random import Random
 
-from callboard.actors.agent import ActorSpec, AgentSpec
-from callboard.actors.decision import Decision, Effect, Input, Moment, Origin, Reply, Stopped, Stopping
-from callboard.actors.runtime import seal
+from callboard.actors.core.agent import ActorSpec, AgentSpec
+from callboard.actors.core.decision import Decision, Effect, Input, Moment, Origin, Reply, Stopped, Stopping
+from callboard.actors.runtime.processes import seal
 from callboard.messages.mailbox import CommandSent
 from callboard.testing.conformance.runtime_example import Counter, example_agent, open_shouting_world, word
 

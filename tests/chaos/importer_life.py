@@ -8,10 +8,21 @@ from dataclasses import asdict, replace
 from pathlib import Path
 from random import Random
 
-from callboard.actors.decision import Done, Failed, Input, Moment, Origin, Perform, Send, Started, Stopped, Stopping
+from callboard.actors.core.decision import (
+    Done,
+    Failed,
+    Input,
+    Moment,
+    Origin,
+    Perform,
+    Send,
+    Started,
+    Stopped,
+    Stopping,
+)
 from callboard.actors.subscriber import SubscriberSettings, roles
-from callboard.actors.subscriber.importer import Importer
-from callboard.actors.world import AgentWorld
+from callboard.actors.subscriber.importing.importer import Importer
+from callboard.actors.worlds.world import AgentWorld
 from callboard.backends.logs.memory import MemoryLog
 from callboard.backends.repository import EntryKind, Repository
 from callboard.content.ship import build

@@ -18,8 +18,9 @@ from typing import Any
 
 import pytest
 
-from callboard.actors.agent import ActorSpec, Agent, AgentSpec
-from callboard.actors.runtime import Limits, leash, start_agent
+from callboard.actors.core.agent import ActorSpec, Agent, AgentSpec
+from callboard.actors.runtime import Limits, start_agent
+from callboard.actors.runtime.processes import leash
 from callboard.errors import AgentFailed, ConfigError
 from callboard.testing.conformance.runtime_example import example_agent, word
 

@@ -17,9 +17,10 @@ from typing import Any
 import pytest
 from thespian.actors import ActorAddress
 
-from callboard.actors.agent import ActorSpec, Agent
-from callboard.actors.runtime import leash, seal, start_agent
-from callboard.actors.runtime.system import System
+from callboard.actors.core.agent import ActorSpec, Agent
+from callboard.actors.runtime import start_agent
+from callboard.actors.runtime.processes import leash, seal
+from callboard.actors.runtime.processes.system import System
 from callboard.errors import AgentFailed
 from callboard.messages.mailbox import CommandSent
 from callboard.testing.conformance.runtime_example import word

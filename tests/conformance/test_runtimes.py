@@ -9,9 +9,9 @@ from typing import Any
 
 import pytest
 
-from callboard.actors.agent import ActorStatus, Agent, AgentSpec
+from callboard.actors.core.agent import ActorStatus, Agent, AgentSpec
 from callboard.actors.runtime import Limits, start_agent
-from callboard.actors.runtime.simulated import Simulation
+from callboard.actors.runtime.simulated.simulated import Simulation
 from callboard.errors import (
     AgentFailed,
     CallboardError,

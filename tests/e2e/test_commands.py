@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 
 from callboard import Callboard
-from callboard.actors.backoff import Backoff
+from callboard.actors.core.backoff import Backoff
 from callboard.app.views import SubscriberStatus
 from callboard.errors import ConfigError, RequestRefused
 from callboard.messages.distribution import Kind, PackageMessage

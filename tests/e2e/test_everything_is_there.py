@@ -7,7 +7,7 @@ import shutil
 import pytest
 
 from callboard import Callboard, NotAllImported, SubscriberStuck
-from callboard.actors.backoff import Backoff
+from callboard.actors.core.backoff import Backoff
 from callboard.messages.record import NewRecord
 
 HOOKS = """

@@ -9,8 +9,8 @@ from typing import Any
 import pytest
 
 from callboard import Callboard, NotAllImported
-from callboard.actors.backoff import Backoff
-from callboard.actors.hooks import HookCall
+from callboard.actors.core.backoff import Backoff
+from callboard.actors.core.hooks import HookCall
 from callboard.actors.subscriber import roles
 from callboard.messages.distribution import PackageStatusMessage, State, Status
 from callboard.messages.headers import open_record

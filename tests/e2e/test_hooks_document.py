@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from callboard.actors.hooks import Hook, HookCall
+from callboard.actors.core.hooks import Hook, HookCall
 
 TEXT = (Path(__file__).resolve().parents[2] / "docs" / "hooks.md").read_text(encoding="utf-8")
 FILES = dict(re.findall(r"^```\w+ file=(\S+)\n(.*?)^```$", TEXT, re.MULTILINE | re.DOTALL))

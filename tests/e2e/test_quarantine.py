@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 
 from callboard import Callboard, NotAllImported
-from callboard.actors.backoff import Backoff
+from callboard.actors.core.backoff import Backoff
 
 PATIENCE_S = 60.0
 QUICK = Backoff(first_s=0.01, max_s=0.05)

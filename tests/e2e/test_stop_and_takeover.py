@@ -13,7 +13,7 @@ from typing import Any
 import pytest
 
 from callboard import Callboard, SubscriberTaken
-from callboard.actors.hooks import HookCall
+from callboard.actors.core.hooks import HookCall
 
 DEADLINE_S = 60.0
 

@@ -10,9 +10,9 @@ from pathlib import Path
 import pytest
 
 from callboard import Callboard
-from callboard.actors.effects import Shortened
-from callboard.actors.shortening.limits import ShorteningLimits
-from callboard.actors.shortening.shortener import Shortener
+from callboard.actors.core.effects import Shortened
+from callboard.actors.core.shortening_limits import ShorteningLimits
+from callboard.actors.worlds.shortening.shortener import Shortener
 from callboard.app.settings import BoardSettings
 from callboard.messages.distribution import DiscoveryMessage, SubscriberConfiguration
 from callboard.messages.headers import new_record

@@ -7,8 +7,8 @@ from pathlib import Path
 import pytest
 
 from callboard import Callboard, ConfigError
-from callboard.actors.backoff import Backoff
-from callboard.actors.hooks import HookCall
+from callboard.actors.core.backoff import Backoff
+from callboard.actors.core.hooks import HookCall
 from callboard.messages.distribution import LogMessage
 from callboard.messages.headers import new_record
 

@@ -20,7 +20,7 @@ from fleet import COMMON, FLEET, KEY, Logged
 from hostile import KINDS, Forger, Known, Made, packed
 
 from callboard import Callboard, Publishing
-from callboard.actors.subscriber.claim import Holder
+from callboard.actors.core.lease import Holder
 from callboard.app.fleet_checkup import examine_fleet, examine_topics
 from callboard.app.retention_gate import GatePolicy, RetentionGate
 from callboard.app.subscriber import Subscriber

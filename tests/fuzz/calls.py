@@ -24,7 +24,7 @@ from hypothesis import strategies as st
 from structlog.testing import capture_logs
 
 from callboard import Publishing, sync
-from callboard.actors.backoff import Backoff
+from callboard.actors.core.backoff import Backoff
 from callboard.app.commanding import OrderOptions
 from callboard.app.publisher import RequestOptions
 from callboard.app.retention_gate import GatePolicy

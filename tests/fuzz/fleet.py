@@ -9,9 +9,9 @@ from typing import Any
 import structlog
 from hostile import packed
 
-from callboard.actors.backoff import Backoff
-from callboard.actors.hooks import HookCall
-from callboard.actors.shortening.limits import ShorteningLimits
+from callboard.actors.core.backoff import Backoff
+from callboard.actors.core.hooks import HookCall
+from callboard.actors.core.shortening_limits import ShorteningLimits
 from callboard.app.settings import BoardSettings
 from callboard.backends.logs.postgres import append as postgres_append
 from callboard.backends.logs.sqlite import append as sqlite_append

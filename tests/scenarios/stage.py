@@ -10,11 +10,11 @@ from pathlib import Path
 from typing import Any
 
 from callboard import Callboard
-from callboard.actors.agent import Agent, AgentSpec, World
-from callboard.actors.hooks import HookCall
-from callboard.actors.runtime.simulated import Simulation
+from callboard.actors.core.agent import Agent, AgentSpec, World
+from callboard.actors.core.hooks import HookCall
+from callboard.actors.runtime.simulated.simulated import Simulation
 from callboard.actors.subscriber import SubscriberSettings
-from callboard.actors.world import AgentWorld
+from callboard.actors.worlds.world import AgentWorld
 from callboard.app.hooks import HookRunner
 from callboard.app.subscriber import Subscriber
 from callboard.backends.blob_store import BlobStore

@@ -13,7 +13,7 @@ from structlog.testing import capture_logs
 from transcript import played
 from verbs import VERBS, perform
 
-from callboard.actors.runtime.simulated import Simulation
+from callboard.actors.runtime.simulated.simulated import Simulation
 
 __all__ = ["VERBS", "main", "play"]
 

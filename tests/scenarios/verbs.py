@@ -8,7 +8,7 @@ from typing import Any
 
 from stage import Stage
 
-from callboard.actors.backoff import Backoff
+from callboard.actors.core.backoff import Backoff
 from callboard.app.views import CommandResult, SubscriberStatus
 from callboard.backends.log import Retention
 from callboard.backends.repository import EntryKind

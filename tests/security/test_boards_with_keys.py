@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 
 from callboard import Callboard, Publishing, SigningKey
-from callboard.actors.shortening.roll_call import RollCall
+from callboard.actors.worlds.shortening.roll_call import RollCall
 from callboard.backends.signed_log import SignedLog
 from callboard.backends.tail import SharedTail
 from callboard.errors import RequestRefused

@@ -11,7 +11,7 @@ import pytest
 from structlog.testing import capture_logs
 
 from callboard import Callboard
-from callboard.actors.backoff import Backoff
+from callboard.actors.core.backoff import Backoff
 from callboard.backends.blob_stores.folder import FolderBlobStore
 from callboard.backends.blob_stores.stored_file import READ_ALWAYS_BYTES
 from callboard.errors import BlobMissing

@@ -4,7 +4,7 @@ told again.
 
 import pytest
 
-from callboard.actors.publisher.event_marks import WINDOW
+from callboard.actors.publisher.events.event_marks import WINDOW
 from callboard.messages.package_event import EventMarks, Mark, event_record
 from tests.unit.publisher.conftest import ALL, TOPICS, NotifierStage
 

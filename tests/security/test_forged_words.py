@@ -10,8 +10,8 @@ from typing import Any
 
 import pytest
 
-from callboard.actors.shortening.limits import ShorteningLimits
-from callboard.actors.shortening.shortener import Shortener
+from callboard.actors.core.shortening_limits import ShorteningLimits
+from callboard.actors.worlds.shortening.shortener import Shortener
 from callboard.app.retention_gate import GatePolicy, RetentionGate, trim
 from callboard.backends.log import Log, Retention
 from callboard.backends.logs.memory import MemoryLog

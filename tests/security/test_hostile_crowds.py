@@ -8,10 +8,10 @@ from pathlib import Path
 import pytest
 
 from callboard import Callboard
-from callboard.actors.publisher.columns import Columns
-from callboard.actors.publisher.error_queue import ErrorQueues
-from callboard.actors.publisher.liveness import Heard
-from callboard.actors.publisher.roster import Roster
+from callboard.actors.publisher.errors.error_queue import ErrorQueues
+from callboard.actors.publisher.fleet.liveness import Heard
+from callboard.actors.publisher.fleet.roster import Roster
+from callboard.actors.publisher.queues.columns import Columns
 from callboard.actors.runtime import frames
 from callboard.app.fleet_checkup import examine_fleet
 from callboard.app.metrics import ROWS_MAX

@@ -9,8 +9,8 @@ from random import Random
 import pytest
 
 from callboard import Callboard, Publishing
-from callboard.actors.effects import Append
-from callboard.actors.subscriber.bookkeeper import Bookkeeper
+from callboard.actors.core.effects import Append
+from callboard.actors.subscriber.reporting.status_sender import Bookkeeper
 from callboard.app.subscriber import Subscriber
 from callboard.backends.logs.limits import check_sizes
 from callboard.messages import codec

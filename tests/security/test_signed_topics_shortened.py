@@ -6,9 +6,9 @@ from typing import Any
 import pytest
 
 from callboard import SigningKey
-from callboard.actors.shortening.limits import ShorteningLimits
-from callboard.actors.shortening.roll_call import RollCall
-from callboard.actors.shortening.shortener import Shortener
+from callboard.actors.core.shortening_limits import ShorteningLimits
+from callboard.actors.worlds.shortening.roll_call import RollCall
+from callboard.actors.worlds.shortening.shortener import Shortener
 from callboard.backends.log import Bounds, Log
 from callboard.backends.logs.memory import MemoryLog
 from callboard.backends.signed_log import SignedLog

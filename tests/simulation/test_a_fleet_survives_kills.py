@@ -17,15 +17,15 @@ import pytest
 from structlog.testing import capture_logs
 
 from callboard.actors import publisher, subscriber
-from callboard.actors.agent import ActorSpec, Agent, AgentSpec, World
-from callboard.actors.backoff import Backoff
-from callboard.actors.decision import Perform
-from callboard.actors.effects import ImportPackages
+from callboard.actors.core.agent import ActorSpec, Agent, AgentSpec, World
+from callboard.actors.core.backoff import Backoff
+from callboard.actors.core.decision import Perform
+from callboard.actors.core.effects import ImportPackages
 from callboard.actors.publisher import PublisherSettings
-from callboard.actors.runtime.simulated import Simulation
+from callboard.actors.runtime.simulated.simulated import Simulation
 from callboard.actors.runtime.supervision import Limits
 from callboard.actors.subscriber import SubscriberSettings
-from callboard.actors.world import AgentWorld
+from callboard.actors.worlds.world import AgentWorld
 from callboard.backends.blob_store import BlobStore
 from callboard.backends.log import Log
 from callboard.backends.logs.memory import MemoryLog

@@ -13,12 +13,12 @@ import pytest
 from structlog.testing import capture_logs
 
 from callboard.actors import publisher, subscriber
-from callboard.actors.agent import Agent, AgentSpec, World
+from callboard.actors.core.agent import Agent, AgentSpec, World
 from callboard.actors.publisher import PublisherSettings
-from callboard.actors.runtime.simulated import Simulation
+from callboard.actors.runtime.simulated.simulated import Simulation
 from callboard.actors.runtime.supervision import Limits
 from callboard.actors.subscriber import SubscriberSettings
-from callboard.actors.world import AgentWorld
+from callboard.actors.worlds.world import AgentWorld
 from callboard.backends.logs.memory import MemoryLog
 from callboard.errors import NotAnswered
 from callboard.messages.distribution import Kind

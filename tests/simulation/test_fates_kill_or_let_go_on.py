@@ -3,10 +3,10 @@
 from collections.abc import Iterable
 from random import Random
 
-from callboard.actors.agent import ActorSpec, AgentSpec, World
-from callboard.actors.decision import Done, Effect, Input, Moment, Origin, Perform, Started, Stopped, Stopping
-from callboard.actors.effects import FindBounds
-from callboard.actors.runtime.simulated import Simulation
+from callboard.actors.core.agent import ActorSpec, AgentSpec, World
+from callboard.actors.core.decision import Done, Effect, Input, Moment, Origin, Perform, Started, Stopped, Stopping
+from callboard.actors.core.effects import FindBounds
+from callboard.actors.runtime.simulated.simulated import Simulation
 from callboard.errors import LogUnavailable
 from callboard.testing.simulation.fates import Doom, Fault
 from callboard.testing.simulation.host import Host

@@ -11,8 +11,8 @@ from pathlib import Path
 import pytest
 from typer.testing import CliRunner
 
-from callboard.actors.decision import Effect, Input, Moment, Origin, Started
-from callboard.actors.publisher.tail_poller import TailPoller
+from callboard.actors.core.decision import Effect, Input, Moment, Origin, Started
+from callboard.actors.publisher.queues.tail_poller import TailPoller
 from callboard.cli.app import app
 from callboard.cli.exit_codes import FOUND, OK
 from callboard.testing.simulation import Outcome, plan, run, run_seed, shrink

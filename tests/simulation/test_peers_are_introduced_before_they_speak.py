@@ -4,8 +4,8 @@ import asyncio
 from collections.abc import Iterable
 from random import Random
 
-from callboard.actors.agent import ActorSpec, AgentSpec, World
-from callboard.actors.decision import (
+from callboard.actors.core.agent import ActorSpec, AgentSpec, World
+from callboard.actors.core.decision import (
     After,
     Effect,
     Input,
@@ -20,7 +20,7 @@ from callboard.actors.decision import (
     Tick,
 )
 from callboard.actors.runtime import Limits
-from callboard.actors.runtime.simulated import Simulation
+from callboard.actors.runtime.simulated.simulated import Simulation
 from callboard.messages.mailbox import CommandSent
 from callboard.testing.conformance.runtime_example import word
 

@@ -10,9 +10,9 @@ from random import Random
 
 import pytest
 
-from callboard.actors.agent import Agent
-from callboard.actors.runtime.simulated import Simulation
-from callboard.actors.runtime.virtual_loop import StuckError
+from callboard.actors.core.agent import Agent
+from callboard.actors.runtime.simulated.simulated import Simulation
+from callboard.actors.runtime.simulated.virtual_loop import StuckError
 from callboard.errors import NotAnswered
 from callboard.testing.conformance.runtime_example import example_agent, word
 

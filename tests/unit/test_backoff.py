@@ -4,7 +4,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from callboard.actors.backoff import Backoff
+from callboard.actors.core.backoff import Backoff
 
 BACKOFF = Backoff(first_s=0.1, max_s=5.0)
 

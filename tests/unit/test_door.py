@@ -10,7 +10,7 @@ from typing import Any, get_type_hints
 import pytest
 
 from callboard import Callboard, Publishing, SigningKey
-from callboard.actors.backoff import Backoff
+from callboard.actors.core.backoff import Backoff
 from callboard.app.commanding import OrderOptions
 from callboard.app.publisher import Publisher, RequestOptions
 from callboard.app.retention_gate import GatePolicy

@@ -2,9 +2,9 @@ from random import Random
 
 import pytest
 
-from callboard.actors.decision import After, Done, Effect, Failed, Note, Tick
-from callboard.actors.effects import FindBounds, LogRead, ReadLog, TopicBounds
-from callboard.actors.follower import (
+from callboard.actors.core.decision import After, Done, Effect, Failed, Note, Tick
+from callboard.actors.core.effects import FindBounds, LogRead, ReadLog, TopicBounds
+from callboard.actors.core.follower import (
     Delivered,
     Follower,
     OutOfRange,

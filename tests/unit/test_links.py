@@ -47,6 +47,6 @@ def test_every_link_and_every_file_that_is_named_leads_somewhere(page: Path) -> 
 
 def test_a_dead_link_would_be_noticed() -> None:
     page = ROOT / "README.md"
-    text = "[a](docs/nothing.md) [b](STYLE.md#nothing) [c](STYLE.md#tests) `tests/nothing.py` `actors/world.py`"
+    text = "[a](docs/nothing.md) [b](STYLE.md#nothing) [c](STYLE.md#tests) `tests/nothing.py` `actors/worlds/world.py`"
     assert list(dead_links(page, text)) == ["docs/nothing.md", "STYLE.md#nothing"]
     assert list(dead_names(page, text)) == ["tests/nothing.py"]

@@ -2,10 +2,10 @@
 
 from dataclasses import dataclass, field
 
-from callboard.actors.agent import ActorSpec
+from callboard.actors.core.agent import ActorSpec
+from callboard.actors.core.shortening_limits import ShorteningLimits
 from callboard.actors.publisher import roles
-from callboard.actors.publisher.throttle import ThrottleSettings
-from callboard.actors.shortening.limits import ShorteningLimits
+from callboard.actors.publisher.intake.throttle import ThrottleSettings
 from callboard.messages.topics import Topics
 
 __all__ = ["PublisherSettings", "actors"]
@@ -45,13 +45,13 @@ class PublisherSettings:
 def actors(settings: PublisherSettings) -> tuple[ActorSpec, ...]:
     """What a publisher agent is made of; imported here, for most who import this package want a name of it."""
     from callboard.actors.publisher.command_sender import CommandSender, CommandSenderSettings
-    from callboard.actors.publisher.distributor import Distributor, DistributorSettings
-    from callboard.actors.publisher.fleet import Fleet, FleetSettings
-    from callboard.actors.publisher.head_poller import HeadPoller, HeadPollerSettings
-    from callboard.actors.publisher.notifier import Notifier, NotifierSettings
-    from callboard.actors.publisher.queue_cache import QueueCache, QueueCacheSettings
-    from callboard.actors.publisher.status_watcher import StatusWatcher, StatusWatcherSettings
-    from callboard.actors.publisher.tail_poller import TailPoller, TailPollerSettings
+    from callboard.actors.publisher.errors.status_watcher import StatusWatcher, StatusWatcherSettings
+    from callboard.actors.publisher.events.notifier import Notifier, NotifierSettings
+    from callboard.actors.publisher.fleet.fleet import Fleet, FleetSettings
+    from callboard.actors.publisher.intake.distributor import Distributor, DistributorSettings
+    from callboard.actors.publisher.queues.older_poller import HeadPoller, HeadPollerSettings
+    from callboard.actors.publisher.queues.queue_cache import QueueCache, QueueCacheSettings
+    from callboard.actors.publisher.queues.tail_poller import TailPoller, TailPollerSettings
 
     topics, producer = settings.topics, settings.producer
     distributor = DistributorSettings(

@@ -4,8 +4,8 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from random import Random
 
-from callboard.actors.backoff import Backoff
-from callboard.actors.decision import (
+from callboard.actors.core.backoff import Backoff
+from callboard.actors.core.decision import (
     After,
     Done,
     Effect,
@@ -19,7 +19,7 @@ from callboard.actors.decision import (
     Tick,
     note,
 )
-from callboard.actors.effects import CollectBlobs
+from callboard.actors.core.effects import CollectBlobs
 from callboard.content.collection import GRACE_S, BlobCollection
 
 INTERVAL_S = 12 * 3600.0

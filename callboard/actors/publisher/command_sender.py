@@ -4,8 +4,8 @@ from collections.abc import Iterable
 from dataclasses import dataclass, field
 from random import Random
 
-from callboard.actors.backoff import Backoff
-from callboard.actors.decision import (
+from callboard.actors.core.backoff import Backoff
+from callboard.actors.core.decision import (
     After,
     Done,
     Effect,
@@ -19,8 +19,8 @@ from callboard.actors.decision import (
     Tick,
     note,
 )
-from callboard.actors.effects import Append
-from callboard.actors.follower import Delivered, Follower, last
+from callboard.actors.core.effects import Append
+from callboard.actors.core.follower import Delivered, Follower, last
 from callboard.errors import CallboardError, LogUnavailable, SchemaTooNew, Undecodable
 from callboard.messages.distribution import CommandMessage, CommandResultMessage
 from callboard.messages.headers import new_record, open_record

@@ -5,9 +5,9 @@ from pathlib import Path
 from random import Random, SystemRandom
 from typing import Literal
 
-from callboard.actors.agent import Agent, AgentSpec, Clock
+from callboard.actors.core.agent import Agent, AgentSpec, Clock
 from callboard.actors.runtime.clock import SystemClock
-from callboard.actors.runtime.embedded import start_embedded
+from callboard.actors.runtime.embedded.embedded import start_embedded
 from callboard.actors.runtime.supervision import Limits
 
 __all__ = ["Limits", "Runtime", "SystemClock", "start_agent"]
@@ -45,7 +45,7 @@ async def start_agent(
     if runtime == "embedded":
         return await start_embedded(spec, clock, rng, limits)
     # Only this runtime needs subprocesses and sockets.
-    from callboard.actors.runtime.processes import LIMITS, start_processes
+    from callboard.actors.runtime.processes.processes import LIMITS, start_processes
 
     return await start_processes(
         spec,

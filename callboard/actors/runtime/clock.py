@@ -2,14 +2,14 @@
 
 import time
 
-from callboard.actors.decision import Moment
+from callboard.actors.core.decision import Moment
 
 _MONOTONIC = getattr(time, "CLOCK_BOOTTIME", time.CLOCK_MONOTONIC)
 """Linux has one that goes on while the machine sleeps, and so does what is lent for a time."""
 
 
 class SystemClock:
-    """Tells the time of this machine; see ``callboard.actors.agent.Clock``."""
+    """Tells the time of this machine; see ``callboard.actors.core.agent.Clock``."""
 
     def now(self) -> Moment:
         """The present moment."""

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 
 from thespian.actors import ActorAddress
 
-from callboard.actors.agent import ActorSpec
+from callboard.actors.core.agent import ActorSpec
 from callboard.actors.runtime.frames import Outlet
 from callboard.actors.runtime.site import Site
 from callboard.actors.runtime.supervision import Limits

@@ -6,7 +6,7 @@ import traceback
 from dataclasses import dataclass
 from typing import Protocol
 
-from callboard.actors.agent import ActorStatus, AgentSpec
+from callboard.actors.core.agent import ActorStatus, AgentSpec
 from callboard.actors.runtime.frames import MAX_FRAME, Frame, Kind, epoch_and_pid
 from callboard.errors import (
     AgentFailed,
@@ -71,7 +71,7 @@ class Question:
 
 
 class RunningAgent:
-    """Implements ``callboard.actors.agent.Agent`` over a link to a gateway, wherever that runs."""
+    """Implements ``callboard.actors.core.agent.Agent`` over a link to a gateway, wherever that runs."""
 
     def __init__(self, spec: AgentSpec) -> None:
         self._name = spec.name

@@ -8,8 +8,8 @@ from typing import Any, assert_never
 
 from thespian.actors import Actor, ActorAddress, WakeupMessage, WatchMessage
 
-from callboard.actors.agent import GATEWAY
-from callboard.actors.decision import (
+from callboard.actors.core.agent import GATEWAY
+from callboard.actors.core.decision import (
     After,
     Decision,
     Done,

@@ -4,8 +4,8 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any, Protocol
 
-from callboard.actors.agent import Clock
-from callboard.actors.decision import Perform
+from callboard.actors.core.agent import Clock
+from callboard.actors.core.decision import Perform
 from callboard.errors import CallboardError
 
 

@@ -11,7 +11,7 @@ from typing import Any
 
 from thespian.actors import Actor, ActorAddress, ActorExitRequest, ChildActorExited, WakeupMessage
 
-from callboard.actors.agent import GATEWAY
+from callboard.actors.core.agent import GATEWAY
 from callboard.actors.runtime.control import (
     ActorStopped,
     AgentStopped,

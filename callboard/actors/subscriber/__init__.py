@@ -1,6 +1,6 @@
 """The actors of a subscriber agent."""
 
-from callboard.actors.agent import ActorSpec
+from callboard.actors.core.agent import ActorSpec
 from callboard.actors.subscriber import roles
 from callboard.actors.subscriber.settings import SubscriberSettings
 
@@ -9,12 +9,12 @@ __all__ = ["SubscriberSettings", "actors"]
 
 def actors(settings: SubscriberSettings) -> tuple[ActorSpec, ...]:
     """What a subscriber agent is made of; imported here, since a board that only looks needs none of it."""
-    from callboard.actors.subscriber.announcer import Announcer
-    from callboard.actors.subscriber.bookkeeper import Bookkeeper
-    from callboard.actors.subscriber.command_handler import CommandHandler
-    from callboard.actors.subscriber.golden_watcher import GoldenWatcher
-    from callboard.actors.subscriber.importer import Importer
-    from callboard.actors.subscriber.package_poller import PackagePoller
+    from callboard.actors.subscriber.commands.command_handler import CommandHandler
+    from callboard.actors.subscriber.importing.importer import Importer
+    from callboard.actors.subscriber.importing.package_poller import PackagePoller
+    from callboard.actors.subscriber.reporting.announcer import Announcer
+    from callboard.actors.subscriber.reporting.status_sender import Bookkeeper
+    from callboard.actors.subscriber.staging.golden_watcher import GoldenWatcher
 
     return (
         ActorSpec(roles.ANNOUNCER, Announcer, settings),

@@ -3,9 +3,9 @@
 from dataclasses import dataclass, field
 from typing import Literal
 
-from callboard.actors.backoff import Backoff
-from callboard.actors.hooks import HookSettings
-from callboard.actors.shortening.limits import ShorteningLimits
+from callboard.actors.core.backoff import Backoff
+from callboard.actors.core.hooks import HookSettings
+from callboard.actors.core.shortening_limits import ShorteningLimits
 from callboard.backends.address import shown
 from callboard.content.target import OnOccupied
 from callboard.messages.topics import Topics

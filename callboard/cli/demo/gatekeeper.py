@@ -2,7 +2,7 @@
 
 from pathlib import Path
 
-from callboard.actors.hooks import HookCall
+from callboard.actors.core.hooks import HookCall
 
 REFUSED_BY = "refused-by"
 """In a package's metadata: the subscriber that refuses it."""

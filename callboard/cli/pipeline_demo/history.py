@@ -9,7 +9,7 @@ from itertools import islice
 from pathlib import Path
 from random import Random
 
-from callboard.actors.hooks import HookCall
+from callboard.actors.core.hooks import HookCall
 from callboard.app import archiving
 from callboard.app.board import Callboard
 from callboard.app.settings import BoardSettings

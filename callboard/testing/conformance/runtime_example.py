@@ -11,8 +11,8 @@ from pathlib import Path
 from random import Random
 from typing import Any
 
-from callboard.actors.agent import GATEWAY, ActorSpec, AgentSpec
-from callboard.actors.decision import (
+from callboard.actors.core.agent import GATEWAY, ActorSpec, AgentSpec
+from callboard.actors.core.decision import (
     After,
     Done,
     Effect,

@@ -7,8 +7,8 @@ in a process on a host. So a pair that has not occurred was left out by chance, 
 from collections import Counter
 from collections.abc import Iterator
 
-from callboard.actors import effects
-from callboard.actors.decision import Perform
+from callboard.actors.core import effects
+from callboard.actors.core.decision import Perform
 from callboard.testing.simulation.fates import Fault
 
 EFFECTS = tuple(

@@ -4,7 +4,7 @@ from collections.abc import Callable, Iterable
 from random import Random
 from typing import Protocol
 
-from callboard.actors.effects import ImportPackages
+from callboard.actors.core.effects import ImportPackages
 from callboard.backends.repository import Operation
 from callboard.errors import RepositoryUnavailable
 from callboard.testing.memory_repository import MemoryRepository, MemoryStore, Node

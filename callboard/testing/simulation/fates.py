@@ -9,8 +9,8 @@ from enum import StrEnum
 from functools import partial
 from random import Random
 
-from callboard.actors import effects
-from callboard.actors.decision import Perform
+from callboard.actors.core import effects
+from callboard.actors.core.decision import Perform
 from callboard.errors import CallboardError
 
 

@@ -8,13 +8,13 @@ from random import Random
 from typing import Any
 
 from callboard.actors import publisher, subscriber
-from callboard.actors.agent import AgentSpec, World
-from callboard.actors.backoff import Backoff
-from callboard.actors.decision import Perform
-from callboard.actors.hooks import HookSettings
+from callboard.actors.core.agent import AgentSpec, World
+from callboard.actors.core.backoff import Backoff
+from callboard.actors.core.decision import Perform
+from callboard.actors.core.hooks import HookSettings
+from callboard.actors.core.shortening_limits import ShorteningLimits
 from callboard.actors.publisher import PublisherSettings
-from callboard.actors.runtime.simulated import Simulation
-from callboard.actors.shortening.limits import ShorteningLimits
+from callboard.actors.runtime.simulated.simulated import Simulation
 from callboard.actors.subscriber import SubscriberSettings
 from callboard.messages.package_event import KINDS
 from callboard.messages.record import Record

@@ -4,9 +4,9 @@ import asyncio
 from collections.abc import Callable
 from dataclasses import dataclass
 
-from callboard.actors.agent import Agent, AgentSpec
-from callboard.actors.decision import Moment
-from callboard.actors.runtime.simulated import Simulation
+from callboard.actors.core.agent import Agent, AgentSpec
+from callboard.actors.core.decision import Moment
+from callboard.actors.runtime.simulated.simulated import Simulation
 from callboard.actors.runtime.supervision import Limits
 from callboard.errors import CallboardError
 from callboard.testing.simulation.acts import AGAIN_S

@@ -5,7 +5,7 @@ from collections.abc import Callable, Collection, Iterator
 from dataclasses import dataclass, field
 
 from callboard.actors.subscriber import SubscriberSettings
-from callboard.actors.subscriber.golden import GOOD
+from callboard.actors.subscriber.staging.golden_gate import GOOD
 from callboard.messages.distribution import CommandMessage, Status
 from callboard.messages.ledger import Ledger
 from callboard.testing.simulation.scene import Scene

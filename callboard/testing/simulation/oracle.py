@@ -4,9 +4,9 @@ from collections import Counter
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 
-from callboard.actors.decision import Perform
-from callboard.actors.effects import ImportPackages, RunHook
-from callboard.actors.runtime.simulated import EPOCH_NS
+from callboard.actors.core.decision import Perform
+from callboard.actors.core.effects import ImportPackages, RunHook
+from callboard.actors.runtime.simulated.simulated import EPOCH_NS
 from callboard.actors.subscriber import SubscriberSettings
 from callboard.messages import codec
 from callboard.messages.distribution import Kind, Status

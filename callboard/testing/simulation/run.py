@@ -14,8 +14,8 @@ from typing import Any
 
 from structlog.testing import capture_logs
 
-from callboard.actors.runtime.simulated import Simulation
-from callboard.actors.runtime.virtual_loop import BusyError, StuckError
+from callboard.actors.runtime.simulated.simulated import Simulation
+from callboard.actors.runtime.simulated.virtual_loop import BusyError, StuckError
 from callboard.testing.simulation.fates import Fault
 from callboard.testing.simulation.fleet import Fleet
 from callboard.testing.simulation.plan import Plan

@@ -3,7 +3,7 @@
 from collections.abc import AsyncIterator, Callable, Iterable
 from pathlib import Path
 
-from callboard.actors.runtime.virtual_loop import VirtualLoop
+from callboard.actors.runtime.simulated.virtual_loop import VirtualLoop
 from callboard.backends.blob_store import BlobInfo
 from callboard.errors import BlobMissing, BlobUnavailable
 from callboard.testing.memory_blob_store import MemoryBlobStore

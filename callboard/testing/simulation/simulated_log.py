@@ -4,7 +4,7 @@ from collections.abc import Awaitable, Callable, Iterable, Sequence
 from random import Random
 from typing import TypeVar
 
-from callboard.actors.runtime.virtual_loop import VirtualLoop
+from callboard.actors.runtime.simulated.virtual_loop import VirtualLoop
 from callboard.backends.log import READ_BYTES_MAX, READ_RECORDS_MAX, Bounds, Capability, Retention
 from callboard.backends.logs.memory import MemoryLog
 from callboard.backends.restorable import Returned

@@ -7,7 +7,7 @@ from dataclasses import asdict, replace
 from typing import Any
 
 from callboard.actors.publisher import roles
-from callboard.actors.publisher.request import package_of
+from callboard.actors.publisher.intake.request import package_of
 from callboard.backends.log import Retention
 from callboard.content.ship import build
 from callboard.errors import CallboardError, LogUnavailable, NotAnswered, RequestRefused

@@ -4,7 +4,7 @@ from collections import defaultdict
 from collections.abc import Callable
 from dataclasses import dataclass, field
 
-from callboard.actors.effects import Permit
+from callboard.actors.core.effects import Permit
 from callboard.actors.subscriber import SubscriberSettings
 from callboard.messages.distribution import DiscoveryMessage, State
 

@@ -5,8 +5,8 @@ from collections.abc import Iterable, Mapping
 from contextlib import suppress
 
 from callboard.actors.publisher import roles
-from callboard.actors.publisher.error_queue import FAILURES
-from callboard.actors.subscriber.announcement import LEFT_MAX
+from callboard.actors.publisher.errors.error_queue import FAILURES
+from callboard.actors.subscriber.reporting.announcement import LEFT_MAX
 from callboard.errors import NotAnswered
 from callboard.messages.distribution import Kind, PackageStatusMessage
 from callboard.messages.event import Event

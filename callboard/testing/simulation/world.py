@@ -8,11 +8,11 @@ from pathlib import Path
 from random import Random
 from typing import Any
 
-from callboard.actors.agent import ActorSpec, Clock
-from callboard.actors.decision import After, Decision, Effect, Input, Moment, Origin, Perform
-from callboard.actors.effects import BuildPackage, ImportPackages
-from callboard.actors.hooks import NO_CHANGES, Concerned, Hook
-from callboard.actors.world import AgentWorld
+from callboard.actors.core.agent import ActorSpec, Clock
+from callboard.actors.core.decision import After, Decision, Effect, Input, Moment, Origin, Perform
+from callboard.actors.core.effects import BuildPackage, ImportPackages
+from callboard.actors.core.hooks import NO_CHANGES, Concerned, Hook
+from callboard.actors.worlds.world import AgentWorld
 from callboard.content.changes import Changes
 from callboard.content.ship import build
 from callboard.errors import HookFailed, LogUnavailable

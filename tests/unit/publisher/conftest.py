@@ -6,9 +6,9 @@ from random import Random
 
 import pytest
 
-from callboard.actors.decision import Done, Failed, Origin, Perform
-from callboard.actors.effects import Append, FindBounds, LogRead, ReadLog, TopicBounds
-from callboard.actors.publisher.notifier import Notifier, NotifierSettings
+from callboard.actors.core.decision import Done, Failed, Origin, Perform
+from callboard.actors.core.effects import Append, FindBounds, LogRead, ReadLog, TopicBounds
+from callboard.actors.publisher.events.notifier import Notifier, NotifierSettings
 from callboard.errors import CallboardError, LogUnavailable, OffsetOutOfRange
 from callboard.messages.distribution import (
     DiscoveryMessage,

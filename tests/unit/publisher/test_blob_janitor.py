@@ -2,8 +2,8 @@
 
 from random import Random
 
-from callboard.actors.decision import Note, Stopping
-from callboard.actors.effects import CollectBlobs
+from callboard.actors.core.decision import Note, Stopping
+from callboard.actors.core.effects import CollectBlobs
 from callboard.actors.publisher import PublisherSettings, actors, roles
 from callboard.actors.publisher.blob_janitor import (
     COLLECT,

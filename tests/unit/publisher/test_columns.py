@@ -4,7 +4,7 @@ from typing import NamedTuple
 from hypothesis import given
 from hypothesis import strategies as st
 
-from callboard.actors.publisher.columns import Columns, View
+from callboard.actors.publisher.queues.columns import Columns, View
 
 ENTRY_BYTES_MAX = 32
 MILLION = 1_000_000

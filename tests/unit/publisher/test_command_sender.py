@@ -1,7 +1,19 @@
 from random import Random
 
-from callboard.actors.decision import After, Done, Effect, Failed, Input, Moment, Origin, Reply, Stopped, Stopping, Tick
-from callboard.actors.effects import Append, LogRead, TopicBounds
+from callboard.actors.core.decision import (
+    After,
+    Done,
+    Effect,
+    Failed,
+    Input,
+    Moment,
+    Origin,
+    Reply,
+    Stopped,
+    Stopping,
+    Tick,
+)
+from callboard.actors.core.effects import Append, LogRead, TopicBounds
 from callboard.actors.publisher.command_sender import CommandSender, CommandSenderSettings
 from callboard.errors import LogUnavailable, RecordTooLarge
 from callboard.messages.distribution import ClearCommand, CommandMessage, CommandResultMessage

@@ -4,7 +4,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from callboard.actors.decision import (
+from callboard.actors.core.decision import (
     After,
     Done,
     Effect,
@@ -18,9 +18,9 @@ from callboard.actors.decision import (
     Stopping,
     Tick,
 )
-from callboard.actors.effects import Append, BuildPackage, FindBounds, LogRead, ReadLog, TopicBounds
-from callboard.actors.publisher.answers import FindEnd
-from callboard.actors.publisher.distributor import Distributor, DistributorSettings
+from callboard.actors.core.effects import Append, BuildPackage, FindBounds, LogRead, ReadLog, TopicBounds
+from callboard.actors.publisher.intake.answers import FindEnd
+from callboard.actors.publisher.intake.distributor import Distributor, DistributorSettings
 from callboard.errors import BlobUnavailable, LogUnavailable, RecordTooLarge, RequestRefused
 from callboard.messages.distribution import Kind, PackageMessage
 from callboard.messages.headers import new_record, open_record

@@ -3,9 +3,9 @@ from random import Random
 
 import pytest
 
-from callboard.actors.decision import Done, Effect, Failed, Input, Moment, Origin, Reply, Started
-from callboard.actors.effects import FindBounds, LogRead, ReadLog, TopicBounds
-from callboard.actors.publisher.fleet import Fleet, FleetSettings
+from callboard.actors.core.decision import Done, Effect, Failed, Input, Moment, Origin, Reply, Started
+from callboard.actors.core.effects import FindBounds, LogRead, ReadLog, TopicBounds
+from callboard.actors.publisher.fleet.fleet import Fleet, FleetSettings
 from callboard.errors import LogUnavailable
 from callboard.messages.distribution import (
     DiscoveryMessage,

@@ -5,9 +5,9 @@ from random import Random
 
 import pytest
 
-from callboard.actors.decision import Done, Effect, Failed, Origin, Tick
-from callboard.actors.effects import FindBounds, LogRead, ReadLog, TopicBounds
-from callboard.actors.publisher.fleet import Fleet, FleetSettings
+from callboard.actors.core.decision import Done, Effect, Failed, Origin, Tick
+from callboard.actors.core.effects import FindBounds, LogRead, ReadLog, TopicBounds
+from callboard.actors.publisher.fleet.fleet import Fleet, FleetSettings
 from callboard.errors import LogUnavailable, OffsetOutOfRange
 from callboard.messages.distribution import DiscoveryMessage, ForgottenMessage, State, SubscriberConfiguration
 from callboard.messages.event import Event

@@ -5,8 +5,8 @@ from typing import Any
 
 import pytest
 
-from callboard.actors.decision import PeerUp
-from callboard.actors.effects import Append, FindBounds, ReadLog
+from callboard.actors.core.decision import PeerUp
+from callboard.actors.core.effects import Append, FindBounds, ReadLog
 from callboard.messages.distribution import Status
 from callboard.messages.mailbox import Liveness
 from callboard.messages.package_event import EventMarks, Mark, event_record

@@ -1,4 +1,4 @@
-from callboard.actors.publisher.package_index import PackageIndex, Wanted
+from callboard.actors.publisher.queues.package_index import PackageIndex, Wanted
 from callboard.messages.mailbox import PackagesSeen, PackageSummary
 
 EVERYTHING = Wanted("", -1)

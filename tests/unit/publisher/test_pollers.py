@@ -4,7 +4,7 @@ from typing import Any
 
 import pytest
 
-from callboard.actors.decision import (
+from callboard.actors.core.decision import (
     After,
     Decision,
     Done,
@@ -21,12 +21,12 @@ from callboard.actors.decision import (
     Stopping,
     Tick,
 )
-from callboard.actors.effects import FindBounds, LogRead, ReadLog, TopicBounds
-from callboard.actors.publisher.head_poller import HeadPoller, HeadPollerSettings
-from callboard.actors.publisher.package_index import PackageIndex, Wanted
-from callboard.actors.publisher.summary import summarise
-from callboard.actors.publisher.tail_poller import TailPoller, TailPollerSettings
-from callboard.actors.subscriber.parcel import parcel
+from callboard.actors.core.effects import FindBounds, LogRead, ReadLog, TopicBounds
+from callboard.actors.publisher.queues.older_poller import HeadPoller, HeadPollerSettings
+from callboard.actors.publisher.queues.package_index import PackageIndex, Wanted
+from callboard.actors.publisher.queues.summary import summarise
+from callboard.actors.publisher.queues.tail_poller import TailPoller, TailPollerSettings
+from callboard.actors.subscriber.importing.received import parcel
 from callboard.errors import LogUnavailable, OffsetOutOfRange
 from callboard.messages.distribution import Kind, PackageMessage
 from callboard.messages.event import Event

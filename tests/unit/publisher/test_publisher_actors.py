@@ -1,7 +1,7 @@
 import pickle
 from random import Random
 
-from callboard.actors.decision import Moment, Origin, Started
+from callboard.actors.core.decision import Moment, Origin, Started
 from callboard.actors.publisher import PublisherSettings, actors
 from callboard.messages.topics import Topics
 

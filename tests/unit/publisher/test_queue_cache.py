@@ -3,7 +3,7 @@ from random import Random
 
 import pytest
 
-from callboard.actors.decision import (
+from callboard.actors.core.decision import (
     After,
     Effect,
     Input,
@@ -17,7 +17,7 @@ from callboard.actors.decision import (
     Stopping,
     Tick,
 )
-from callboard.actors.publisher.queue_cache import COUNTING, PAGE_MAX, PATIENCE_S, QueueCache, QueueCacheSettings
+from callboard.actors.publisher.queues.queue_cache import COUNTING, PAGE_MAX, PATIENCE_S, QueueCache, QueueCacheSettings
 from callboard.messages.distribution import Kind
 from callboard.messages.mailbox import (
     PackagesSeen,

@@ -4,8 +4,8 @@ from random import Random
 
 import pytest
 
-from callboard.actors.decision import After, Effect, Input, Moment, Origin, Reply, Tick
-from callboard.actors.publisher.queue_cache import COUNTING, PATIENCE_S, QueueCache, QueueCacheSettings
+from callboard.actors.core.decision import After, Effect, Input, Moment, Origin, Reply, Tick
+from callboard.actors.publisher.queues.queue_cache import COUNTING, PATIENCE_S, QueueCache, QueueCacheSettings
 from callboard.messages.mailbox import PackagesSeen, PackageSummary, QueuePage, QueueQuery, QueueSize, Sizes, SizesQuery
 
 TAIL, ASKER, OTHER = Origin("tail_poller"), Origin("gateway", 1), Origin("gateway", 2)

@@ -12,7 +12,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from callboard.actors.decision import (
+from callboard.actors.core.decision import (
     After,
     Decision,
     Done,
@@ -28,10 +28,10 @@ from callboard.actors.decision import (
     Started,
     Tick,
 )
-from callboard.actors.effects import FindBounds, LogRead, ReadLog, TopicBounds
-from callboard.actors.publisher.head_poller import HeadPoller, HeadPollerSettings
-from callboard.actors.publisher.queue_cache import QueueCache, QueueCacheSettings
-from callboard.actors.publisher.tail_poller import TailPoller, TailPollerSettings
+from callboard.actors.core.effects import FindBounds, LogRead, ReadLog, TopicBounds
+from callboard.actors.publisher.queues.older_poller import HeadPoller, HeadPollerSettings
+from callboard.actors.publisher.queues.queue_cache import QueueCache, QueueCacheSettings
+from callboard.actors.publisher.queues.tail_poller import TailPoller, TailPollerSettings
 from callboard.errors import OffsetOutOfRange
 from callboard.messages.distribution import Kind, PackageMessage
 from callboard.messages.headers import new_record

@@ -2,10 +2,10 @@ from random import Random
 
 import pytest
 
-from callboard.actors.decision import Done, Origin
-from callboard.actors.effects import FindBounds, LogRead, ReadLog, TopicBounds
-from callboard.actors.publisher import status_watcher
-from callboard.actors.publisher.status_watcher import StatusWatcher, StatusWatcherSettings
+from callboard.actors.core.decision import Done, Origin
+from callboard.actors.core.effects import FindBounds, LogRead, ReadLog, TopicBounds
+from callboard.actors.publisher.errors import status_watcher
+from callboard.actors.publisher.errors.status_watcher import StatusWatcher, StatusWatcherSettings
 from callboard.errors import LogReplaced, LogUnavailable, OffsetOutOfRange
 from callboard.messages.distribution import CommandResultMessage, PackageStatusMessage, PingMessage, Status
 from callboard.messages.event import Event

@@ -5,10 +5,10 @@ from typing import ClassVar
 
 import pytest
 
-from callboard.actors.decision import Done, Effect, Input, Origin, Stopping
-from callboard.actors.effects import Append, BuildPackage
-from callboard.actors.publisher.distributor import Distributor, DistributorSettings
-from callboard.actors.publisher.throttle import ANSWER_S, ThrottleSettings
+from callboard.actors.core.decision import Done, Effect, Input, Origin, Stopping
+from callboard.actors.core.effects import Append, BuildPackage
+from callboard.actors.publisher.intake.distributor import Distributor, DistributorSettings
+from callboard.actors.publisher.intake.throttle import ANSWER_S, ThrottleSettings
 from callboard.messages.distribution import (
     DiscoveryMessage,
     Kind,

@@ -10,12 +10,12 @@ from typing import Any
 
 import pytest
 
-from callboard.actors.agent import ActorSpec, AgentSpec, World
-from callboard.actors.decision import Effect, Input, Moment, Origin, Perform, Started
-from callboard.actors.effects import FindBounds
+from callboard.actors.core.agent import ActorSpec, AgentSpec, World
+from callboard.actors.core.decision import Effect, Input, Moment, Origin, Perform, Started
+from callboard.actors.core.effects import FindBounds
 from callboard.actors.runtime import SystemClock
-from callboard.actors.runtime.embedded import start_embedded
-from callboard.actors.runtime.system import System
+from callboard.actors.runtime.embedded.embedded import start_embedded
+from callboard.actors.runtime.processes.system import System
 
 
 class Looking:

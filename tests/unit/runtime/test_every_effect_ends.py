@@ -1,10 +1,10 @@
 import asyncio
 from typing import Any
 
-from callboard.actors.agent import World
-from callboard.actors.decision import Perform
-from callboard.actors.effects import FindBounds
-from callboard.actors.runtime.loop_runner import SharedWorld
+from callboard.actors.core.agent import World
+from callboard.actors.core.decision import Perform
+from callboard.actors.core.effects import FindBounds
+from callboard.actors.runtime.embedded.loop_runner import SharedWorld
 
 
 class Cancelled:

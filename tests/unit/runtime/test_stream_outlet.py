@@ -8,7 +8,7 @@ import pytest
 from structlog.testing import capture_logs
 
 from callboard.actors.runtime.frames import Frame, Kind, encode
-from callboard.actors.runtime.stream_outlet import StreamOutlet
+from callboard.actors.runtime.processes.stream_outlet import StreamOutlet
 
 
 @pytest.fixture

@@ -9,10 +9,10 @@ from typing import Any
 
 import pytest
 
-from callboard.actors.effects import Shortened
-from callboard.actors.shortening.limits import ShorteningLimits
-from callboard.actors.shortening.roll_call import RollCall
-from callboard.actors.shortening.shortener import Shortener
+from callboard.actors.core.effects import Shortened
+from callboard.actors.core.shortening_limits import ShorteningLimits
+from callboard.actors.worlds.shortening.roll_call import RollCall
+from callboard.actors.worlds.shortening.shortener import Shortener
 from callboard.app.explaining import statuses_of
 from callboard.backends.log import Bounds, Log, Retention
 from callboard.backends.logs.memory import MemoryLog

@@ -9,10 +9,10 @@ from typing import Any
 import pytest
 
 from callboard.actors import publisher
-from callboard.actors.agent import AgentSpec, World
+from callboard.actors.core.agent import AgentSpec, World
 from callboard.actors.publisher import PublisherSettings
-from callboard.actors.runtime.simulated import Simulation
-from callboard.actors.world import AgentWorld
+from callboard.actors.runtime.simulated.simulated import Simulation
+from callboard.actors.worlds.world import AgentWorld
 from callboard.app.status import board_status
 from callboard.app.views import BoardStatus, SubscriberStatus
 from callboard.backends.log import Capability, Retention

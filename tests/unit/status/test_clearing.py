@@ -5,7 +5,7 @@ from typing import Any
 
 import pytest
 
-from callboard.actors.agent import Agent
+from callboard.actors.core.agent import Agent
 from callboard.actors.publisher import roles
 from callboard.app.commanding import Commanding
 from callboard.app.settings import BoardSettings

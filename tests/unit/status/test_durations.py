@@ -8,9 +8,9 @@ from typing import Any
 
 import pytest
 
-from callboard.actors.decision import Origin
-from callboard.actors.effects import BuildPackage, ImportPackages
-from callboard.actors.publisher.distributor import Distributor, DistributorSettings
+from callboard.actors.core.decision import Origin
+from callboard.actors.core.effects import BuildPackage, ImportPackages
+from callboard.actors.publisher.intake.distributor import Distributor, DistributorSettings
 from callboard.app.board import Callboard
 from callboard.app.metrics import exposition
 from callboard.errors import BlobMissing

@@ -2,9 +2,9 @@
 
 import pytest
 
-from callboard.actors.backoff import Backoff
-from callboard.actors.effects import ImportPackages
-from callboard.actors.subscriber.progress import SLOW_S
+from callboard.actors.core.backoff import Backoff
+from callboard.actors.core.effects import ImportPackages
+from callboard.actors.subscriber.importing.progress import SLOW_S
 from callboard.errors import HookFailed, LogUnavailable
 from callboard.messages.distribution import State
 from callboard.messages.mailbox import Report

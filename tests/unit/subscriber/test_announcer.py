@@ -2,8 +2,8 @@ from dataclasses import replace
 
 import pytest
 
-from callboard.actors.decision import Origin, PeerUp, Stopping
-from callboard.actors.effects import Append, FindBounds, ReadLog, TopicBounds
+from callboard.actors.core.decision import Origin, PeerUp, Stopping
+from callboard.actors.core.effects import Append, FindBounds, ReadLog, TopicBounds
 from callboard.actors.subscriber import roles
 from callboard.errors import LogUnavailable
 from callboard.messages.distribution import State

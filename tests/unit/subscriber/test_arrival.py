@@ -3,8 +3,8 @@ from typing import Any
 
 import pytest
 
-from callboard.actors.decision import PeerUp
-from callboard.actors.effects import FindBounds, ImportPackages, LogRead, OpenRepository, ReadLog, SaveLedger
+from callboard.actors.core.decision import PeerUp
+from callboard.actors.core.effects import FindBounds, ImportPackages, LogRead, OpenRepository, ReadLog, SaveLedger
 from callboard.actors.subscriber import roles
 from callboard.errors import LogUnavailable, RepositoryBusy, RepositoryUnavailable, SchemaTooNew
 from callboard.messages.distribution import State

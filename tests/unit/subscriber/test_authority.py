@@ -5,7 +5,7 @@ from typing import Any
 
 import pytest
 
-from callboard.actors.subscriber.authority import IDS_MAX, distrust, remembered
+from callboard.actors.subscriber.commands.authority import IDS_MAX, distrust, remembered
 from callboard.messages.distribution import PauseCommand
 from callboard.messages.ledger import Ledger
 from callboard.messages.mailbox import CommandReceived

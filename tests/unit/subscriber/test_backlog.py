@@ -1,4 +1,4 @@
-from callboard.actors.subscriber.backlog import Backlog
+from callboard.actors.subscriber.importing.backlog import Backlog
 from callboard.messages.mailbox import PackagesRead
 from callboard.testing.subscriber_example import LOG, package
 

@@ -2,8 +2,8 @@
 
 import pytest
 
-from callboard.actors.effects import ImportPackages, OpenRepository
-from callboard.actors.subscriber.batch import BLOB_BYTES_ASSUMED
+from callboard.actors.core.effects import ImportPackages, OpenRepository
+from callboard.actors.subscriber.importing.batch import BLOB_BYTES_ASSUMED
 from callboard.errors import BlobMissing, CallboardError, PackageCorrupt, RepositoryUnavailable
 from callboard.messages.distribution import Kind, PackageMessage, State, Status
 from callboard.messages.headers import new_record

@@ -1,13 +1,13 @@
 """What may be told of what the repository has: nothing before the disk has it."""
 
-from callboard.actors.subscriber import bookkeeping
-from callboard.actors.subscriber.book import Book
+from callboard.actors.subscriber.ledger import ledger_changes
+from callboard.actors.subscriber.ledger.ledger_state import Book
 from callboard.messages.distribution import Status
 from callboard.messages.ledger import Ledger
 
 
 def told(ledger: Ledger) -> Ledger:
-    return bookkeeping.told(
+    return ledger_changes.told(
         ledger, publisher="p", package_id="i", offset=3, status=Status.SKIPPED, reason="", attempts=0, now_ns=1
     )
 

@@ -3,9 +3,9 @@ from random import Random
 
 import pytest
 
-from callboard.actors.decision import Done, Failed, Started, Stopping
-from callboard.actors.effects import Append, Shortened, ShortenTopics
-from callboard.actors.subscriber.bookkeeper import Bookkeeper
+from callboard.actors.core.decision import Done, Failed, Started, Stopping
+from callboard.actors.core.effects import Append, Shortened, ShortenTopics
+from callboard.actors.subscriber.reporting.status_sender import Bookkeeper
 from callboard.errors import LogUnavailable
 from callboard.messages.distribution import CommandResultMessage, PackageStatusMessage, Status
 from callboard.messages.mailbox import StatusesPending, StatusesSent

@@ -1,6 +1,6 @@
 import pytest
 
-from callboard.actors.subscriber.claim import LEASE_S_MAX, LEASE_S_MIN, Holder, lease_s
+from callboard.actors.core.lease import LEASE_S_MAX, LEASE_S_MIN, Holder, lease_s
 from callboard.messages.distribution import DiscoveryMessage, State
 from callboard.messages.headers import new_record
 from callboard.messages.record import NewRecord, Record

@@ -10,7 +10,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from callboard.actors.subscriber.coalescing import superseded
+from callboard.actors.subscriber.importing.coalescing import superseded
 from callboard.backends.paths import parent_of
 from callboard.backends.repositories.folder import FolderRepository
 from callboard.backends.repository import EntryKind, Repository

@@ -3,10 +3,10 @@ from typing import Any
 
 import pytest
 
-from callboard.actors.decision import PeerUp, Stopping
-from callboard.actors.effects import FindBounds, LogRead, ReadLog, TopicBounds
+from callboard.actors.core.decision import PeerUp, Stopping
+from callboard.actors.core.effects import FindBounds, LogRead, ReadLog, TopicBounds
 from callboard.actors.subscriber import roles
-from callboard.actors.subscriber.command_handler import CommandHandler
+from callboard.actors.subscriber.commands.command_handler import CommandHandler
 from callboard.messages.distribution import (
     ClearCommand,
     CommandMessage,

@@ -1,6 +1,6 @@
 import pytest
 
-from callboard.actors.effects import ImportPackages, SaveLedger
+from callboard.actors.core.effects import ImportPackages, SaveLedger
 from callboard.errors import BlobMissing, PackageCorrupt
 from callboard.messages.distribution import Kind, Status
 from callboard.messages.mailbox import CommandsBlocked, StatusesPending, StatusesSent

@@ -4,7 +4,7 @@ from typing import Any
 
 import pytest
 
-from callboard.actors.effects import ImportPackages
+from callboard.actors.core.effects import ImportPackages
 from callboard.messages.distribution import ClearCommand, State, Status, VerifyCommand
 from callboard.messages.mailbox import CommandsRead
 from callboard.testing.subscriber_example import ImporterDriver, clear, command

@@ -2,10 +2,10 @@ from dataclasses import dataclass, field
 
 import pytest
 
-from callboard.actors.decision import Moment
-from callboard.actors.effects import ImportPackages
-from callboard.actors.subscriber import head
-from callboard.actors.subscriber.gate import Gate, Leave, Wait
+from callboard.actors.core.decision import Moment
+from callboard.actors.core.effects import ImportPackages
+from callboard.actors.subscriber.gates.gate import Gate, Leave, Wait
+from callboard.actors.subscriber.importing import next_package
 from callboard.errors import BlobMissing
 from callboard.messages.distribution import PackageMessage, State, Status
 from callboard.messages.ledger import Ledger
@@ -26,7 +26,7 @@ class Barrier:
 
 
 def guarded(monkeypatch: pytest.MonkeyPatch, *barriers: Gate, **settings: object) -> ImporterDriver:
-    monkeypatch.setattr(head, "gates", lambda _: barriers)
+    monkeypatch.setattr(next_package, "gates", lambda _: barriers)
     it = ImporterDriver(**settings).arrive()
     it.read(package(10))
     return it

@@ -2,8 +2,8 @@
 
 import pytest
 
-from callboard.actors.decision import PeerUp
-from callboard.actors.effects import ImportPackages
+from callboard.actors.core.decision import PeerUp
+from callboard.actors.core.effects import ImportPackages
 from callboard.actors.subscriber import actors, roles
 from callboard.messages.distribution import (
     DiscoveryMessage,

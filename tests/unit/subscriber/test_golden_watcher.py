@@ -4,10 +4,10 @@ from random import Random
 
 import pytest
 
-from callboard.actors.decision import Done, Failed, Perform, Stopping
-from callboard.actors.effects import FindBounds, LogRead, ReadLog, TopicBounds
-from callboard.actors.subscriber.golden_watcher import GoldenWatcher
-from callboard.actors.subscriber.verdict_table import VerdictTable
+from callboard.actors.core.decision import Done, Failed, Perform, Stopping
+from callboard.actors.core.effects import FindBounds, LogRead, ReadLog, TopicBounds
+from callboard.actors.subscriber.staging.golden_results import VerdictTable
+from callboard.actors.subscriber.staging.golden_watcher import GoldenWatcher
 from callboard.errors import LogUnavailable
 from callboard.messages.distribution import (
     CommandResultMessage,

@@ -5,11 +5,11 @@ from typing import Any
 
 import pytest
 
-from callboard.actors.backoff import Backoff
-from callboard.actors.decision import Failed, Stopping
-from callboard.actors.effects import ImportPackages, RunHook, SaveLedger
-from callboard.actors.hooks import HookSettings
-from callboard.actors.subscriber.hooks_due import DUE_MAX
+from callboard.actors.core.backoff import Backoff
+from callboard.actors.core.decision import Failed, Stopping
+from callboard.actors.core.effects import ImportPackages, RunHook, SaveLedger
+from callboard.actors.core.hooks import HookSettings
+from callboard.actors.subscriber.hooks.hooks_due import DUE_MAX
 from callboard.errors import HookFailed, LogUnavailable
 from callboard.messages.distribution import Kind, LogMessage, RetryCommand, SkipCommand, State, Status
 from callboard.messages.ledger import HookDue, Ledger

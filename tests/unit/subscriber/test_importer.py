@@ -1,7 +1,7 @@
 import pytest
 
-from callboard.actors.decision import Origin, PeerUp, Stopping
-from callboard.actors.effects import FindBounds, ImportPackages, OpenRepository, SaveLedger
+from callboard.actors.core.decision import Origin, PeerUp, Stopping
+from callboard.actors.core.effects import FindBounds, ImportPackages, OpenRepository, SaveLedger
 from callboard.actors.subscriber import roles
 from callboard.errors import (
     BlobMissing,

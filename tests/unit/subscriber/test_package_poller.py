@@ -2,9 +2,9 @@ from random import Random
 
 import pytest
 
-from callboard.actors.decision import Done, Stopping
-from callboard.actors.effects import LogRead, ReadLog
-from callboard.actors.subscriber.package_poller import PackagePoller
+from callboard.actors.core.decision import Done, Stopping
+from callboard.actors.core.effects import LogRead, ReadLog
+from callboard.actors.subscriber.importing.package_poller import PackagePoller
 from callboard.errors import CallboardError, LogReplaced, LogUnavailable, OffsetOutOfRange
 from callboard.messages.mailbox import Obstacle, PackagesRead, PackagesUnavailable, PackagesWanted
 from callboard.testing.decision_driver import DecisionDriver

@@ -1,6 +1,6 @@
 import pytest
 
-from callboard.actors.subscriber.parcel import Parcel, parcel
+from callboard.actors.subscriber.importing.received import Parcel, parcel
 from callboard.errors import Undecodable
 from callboard.messages.distribution import Kind, PackageMessage
 from callboard.messages.headers import RECIPIENTS_BYTES_MAX, new_record

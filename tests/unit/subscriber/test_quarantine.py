@@ -2,8 +2,8 @@
 
 import pytest
 
-from callboard.actors.subscriber import quarantine
-from callboard.actors.subscriber.quarantine import HELD_BYTES_MAX, HELD_MAX, HeldPaths, touch
+from callboard.actors.subscriber.quarantine import quarantine
+from callboard.actors.subscriber.quarantine.quarantine import HELD_BYTES_MAX, HELD_MAX, HeldPaths, touch
 from callboard.content.footprint import Footprint
 from callboard.messages import codec
 from callboard.messages.distribution import Kind, PackageMessage, Status

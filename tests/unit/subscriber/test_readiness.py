@@ -2,8 +2,8 @@ from typing import Any
 
 import pytest
 
-from callboard.actors.decision import Moment
-from callboard.actors.subscriber.readiness import Readiness
+from callboard.actors.core.decision import Moment
+from callboard.actors.subscriber.reporting.readiness import Readiness
 from callboard.messages.distribution import State
 from callboard.messages.mailbox import Report
 from callboard.testing.subscriber_example import announcement, settings

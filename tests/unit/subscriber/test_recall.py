@@ -2,8 +2,8 @@
 
 import pytest
 
-from callboard.actors.effects import ImportPackages, LogRead, ReadLog, SaveLedger
-from callboard.actors.subscriber.recall import RECALL_MAX
+from callboard.actors.core.effects import ImportPackages, LogRead, ReadLog, SaveLedger
+from callboard.actors.subscriber.quarantine.recall import RECALL_MAX
 from callboard.errors import BlobMissing, CallboardError, OffsetOutOfRange
 from callboard.messages.distribution import Kind, RetryCommand, Status
 from callboard.messages.ledger import GivenUp, Ledger

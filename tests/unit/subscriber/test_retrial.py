@@ -2,7 +2,7 @@
 
 import pytest
 
-from callboard.actors.effects import ImportPackages, LogRead, OpenRepository, ReadLog, SaveLedger
+from callboard.actors.core.effects import ImportPackages, LogRead, OpenRepository, ReadLog, SaveLedger
 from callboard.errors import (
     BlobMissing,
     BlobUnavailable,
@@ -280,7 +280,7 @@ def test_a_pause_holds_up_held_packages_too() -> None:
 
 
 def test_without_room_it_blocks_until_there_is_some(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("callboard.actors.subscriber.quarantine.HELD_MAX", 1)
+    monkeypatch.setattr("callboard.actors.subscriber.quarantine.quarantine.HELD_MAX", 1)
     it = quarantining()
     it.read(*RECORDS)
     it.fail(ImportPackages, OOPS)

@@ -4,10 +4,10 @@ from dataclasses import replace
 
 import pytest
 
-from callboard.actors.decision import Origin
-from callboard.actors.effects import ImportPackages, RunHook, SaveLedger
-from callboard.actors.hooks import HookSettings
-from callboard.actors.subscriber.hooks_due import HOPE_CALLS
+from callboard.actors.core.decision import Origin
+from callboard.actors.core.effects import ImportPackages, RunHook, SaveLedger
+from callboard.actors.core.hooks import HookSettings
+from callboard.actors.subscriber.hooks.hooks_due import HOPE_CALLS
 from callboard.cli.until_caught_up import STILL_S, hopeless
 from callboard.errors import CallboardError, HookFailed, PackageCorrupt
 from callboard.messages.distribution import DiscoveryMessage, Kind, State, SubscriberConfiguration

@@ -4,8 +4,16 @@ from dataclasses import replace
 
 import pytest
 
-from callboard.actors.decision import Origin
-from callboard.actors.effects import Append, FindBounds, ImportPackages, LogRead, OpenRepository, ReadLog, TopicBounds
+from callboard.actors.core.decision import Origin
+from callboard.actors.core.effects import (
+    Append,
+    FindBounds,
+    ImportPackages,
+    LogRead,
+    OpenRepository,
+    ReadLog,
+    TopicBounds,
+)
 from callboard.errors import LogUnavailable, OffsetOutOfRange, RepositoryBusy
 from callboard.messages.distribution import LogMessage, State
 from callboard.messages.headers import open_record

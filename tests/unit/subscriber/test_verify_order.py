@@ -1,6 +1,6 @@
 """An order to list the repository is carried out between two imports, at one position, and answered with the list."""
 
-from callboard.actors.effects import ImportPackages, SurveyRepository
+from callboard.actors.core.effects import ImportPackages, SurveyRepository
 from callboard.content.survey import Survey
 from callboard.errors import RequestRefused
 from callboard.messages.distribution import VerifyCommand

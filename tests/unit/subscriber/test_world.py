@@ -5,8 +5,8 @@ from pathlib import Path
 
 import pytest
 
-from callboard.actors.decision import Perform
-from callboard.actors.effects import (
+from callboard.actors.core.decision import Perform
+from callboard.actors.core.effects import (
     FindBounds,
     ImportPackages,
     LogRead,
@@ -15,7 +15,7 @@ from callboard.actors.effects import (
     SaveLedger,
     TopicBounds,
 )
-from callboard.actors.world import AgentWorld
+from callboard.actors.worlds.world import AgentWorld
 from callboard.backends.blob_stores.folder import FolderBlobStore
 from callboard.backends.log import Retention
 from callboard.backends.logs.memory import MemoryLog

@@ -3,10 +3,10 @@
 from dataclasses import replace
 from typing import Any
 
-from callboard.actors.decision import Send
-from callboard.actors.subscriber import orders
-from callboard.actors.subscriber.command_handler import CommandHandler
-from callboard.actors.subscriber.orders import Orders
+from callboard.actors.core.decision import Send
+from callboard.actors.subscriber.commands import execution
+from callboard.actors.subscriber.commands.command_handler import CommandHandler
+from callboard.actors.subscriber.commands.execution import Orders
 from callboard.actors.subscriber.roles import IMPORTER
 from callboard.messages.distribution import CommandMessage
 from callboard.messages.headers import open_record
@@ -59,7 +59,7 @@ def _deaf(right: Any) -> Any:
 
 BUGS = (
     Patch("a new repository obeys what its predecessor was told", CommandHandler, "_heed", _heirs),
-    Patch("a command to a former repository is obeyed", orders, "distrust", _obliging),
-    Patch("a command that names no repository empties a queue", orders, "distrust", _gullible),
+    Patch("a command to a former repository is obeyed", execution, "distrust", _obliging),
+    Patch("a command that names no repository empties a queue", execution, "distrust", _gullible),
     Patch("a command to a former repository has no answer", Orders, "hear", _deaf),
 )

@@ -2,7 +2,7 @@
 
 from typing import Any
 
-from callboard.actors.publisher import event_strand, notifier, outcome_strand
+from callboard.actors.publisher.events import event_source, notifier, outcome_events
 from callboard.messages.package_event import Mark
 from callboard.testing.simulation.planted.patch import Patch
 
@@ -32,6 +32,6 @@ def _every_status(right: Any) -> Any:
 
 BUGS = (
     Patch("a package is distributed when one subscriber has it", notifier, "slowest", _hasty),
-    Patch("marks run ahead of the events", event_strand.Strand, "mark", _ahead),
-    Patch("an event says imported of what failed", outcome_strand, "OUTCOMES", _every_status),
+    Patch("marks run ahead of the events", event_source.Strand, "mark", _ahead),
+    Patch("an event says imported of what failed", outcome_events, "OUTCOMES", _every_status),
 )

@@ -3,13 +3,14 @@
 from dataclasses import replace
 from typing import Any
 
-from callboard.actors.decision import Done, Failed
-from callboard.actors.effects import Append
-from callboard.actors.subscriber import bookkeeping, hooks_due
-from callboard.actors.subscriber.book import Book
-from callboard.actors.subscriber.bookkeeper import Bookkeeper
-from callboard.actors.subscriber.head import Head
-from callboard.actors.subscriber.orders import Orders
+from callboard.actors.core.decision import Done, Failed
+from callboard.actors.core.effects import Append
+from callboard.actors.subscriber.commands.execution import Orders
+from callboard.actors.subscriber.hooks import hooks_due
+from callboard.actors.subscriber.importing.next_package import Head
+from callboard.actors.subscriber.ledger import ledger_changes
+from callboard.actors.subscriber.ledger.ledger_state import Book
+from callboard.actors.subscriber.reporting.status_sender import Bookkeeper
 from callboard.errors import RepositoryUnavailable
 from callboard.messages.distribution import Status
 from callboard.messages.ledger import Ledger
@@ -106,11 +107,11 @@ def _deaf_to_pauses(right: Any) -> Any:
 
 
 BUGS = (
-    Patch("statuses are forgotten when earlier ones were sent", bookkeeping, "statuses_sent", _told_too_much),
-    Patch("statuses are told before they are stored", bookkeeping, "tellable", _told_too_soon),
+    Patch("statuses are forgotten when earlier ones were sent", ledger_changes, "statuses_sent", _told_too_much),
+    Patch("statuses are told before they are stored", ledger_changes, "tellable", _told_too_soon),
     Patch("nothing but content is stored durably", Book, "save", _careless_saves),
-    Patch("a restart counts statuses from one again", bookkeeping, "adopt", _forgetful_adoption(next_sequence=1)),
-    Patch("a restart ends a pause", bookkeeping, "adopt", _forgetful_adoption(paused_by="")),
+    Patch("a restart counts statuses from one again", ledger_changes, "adopt", _forgetful_adoption(next_sequence=1)),
+    Patch("a restart ends a pause", ledger_changes, "adopt", _forgetful_adoption(paused_by="")),
     Patch("a pause is acknowledged only", Orders, "_pace", _deaf_to_pauses),
     Patch("a failed append counts as one", Bookkeeper, "receive", _sure_bookkeeper),
     Patch("a skip is not told", Head, "leave", _silent_skips),

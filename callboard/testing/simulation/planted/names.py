@@ -2,10 +2,11 @@
 
 from typing import Any
 
-from callboard.actors.effects import Permit
-from callboard.actors.subscriber import claim, position
-from callboard.actors.subscriber.arrival import Arrival
-from callboard.actors.subscriber.tenure import News, Tenure
+from callboard.actors.core import lease
+from callboard.actors.core.effects import Permit
+from callboard.actors.subscriber.reporting.lease_holder import News, Tenure
+from callboard.actors.subscriber.startup import position
+from callboard.actors.subscriber.startup.startup import Arrival
 from callboard.testing.simulation.planted.patch import Patch
 
 
@@ -45,7 +46,7 @@ def _any_log(right: Any) -> Any:
 
 def _by_records(right: Any) -> Any:
     def takes_over(held: Any, word: Any, ttl_s: float = 30.0) -> bool:
-        late = word.time_ns - held.time_ns > claim.lease_s(held.said, ttl_s) * 1e9
+        late = word.time_ns - held.time_ns > lease.lease_s(held.said, ttl_s) * 1e9
         return late or bool(right(held, word, ttl_s))
 
     return takes_over
@@ -67,7 +68,7 @@ def _never_late(right: Any) -> Any:
 
 
 BUGS = (
-    Patch("a name is taken over by the times of the log", claim, "takes_over", _by_records),
+    Patch("a name is taken over by the times of the log", lease, "takes_over", _by_records),
     Patch("whoever stands by is impatient", Tenure, "_watch", _by_the_first_look),
     Patch("an import is committed when the name is another's", Permit, "is_over", _never_late),
     Patch("a name is kept when its time is over", Arrival, "lapse", _never),

@@ -2,10 +2,12 @@
 
 from typing import Any
 
-from callboard.actors.publisher.error_queue import ErrorQueues
-from callboard.actors.publisher.package_index import PackageIndex
-from callboard.actors.subscriber import bookkeeping, clearing, coalescing, head, quarantine
-from callboard.actors.subscriber.backlog import Backlog
+from callboard.actors.publisher.errors.error_queue import ErrorQueues
+from callboard.actors.publisher.queues.package_index import PackageIndex
+from callboard.actors.subscriber.importing import coalescing, next_package
+from callboard.actors.subscriber.importing.backlog import Backlog
+from callboard.actors.subscriber.ledger import clearing, ledger_changes
+from callboard.actors.subscriber.quarantine import quarantine
 from callboard.actors.subscriber.settings import SubscriberSettings
 from callboard.backends.repository import Delete, Prune
 from callboard.content import collection
@@ -120,7 +122,7 @@ def _outbox_unsorted(right: Any) -> Any:
 
 
 BUGS = (
-    Patch("a package is given up one try too soon", head, "judge", _impatient),
+    Patch("a package is given up one try too soon", next_package, "judge", _impatient),
     Patch("a clear takes one package too many", clearing, "mark", _one_more),
     Patch("a clear takes the packages of every publisher", clearing, "mark", _of_everybody),
     Patch("whatever is touched again is left out", coalescing, "supersedes", _greedy),
@@ -133,5 +135,5 @@ BUGS = (
     Patch("a queue begins one offset too late", PackageIndex, "queue", _skip_one),
     Patch("errors stay in their queue for ever", ErrorQueues, "_settle", _old_news),
     Patch("the backlog drops one record too many", Backlog, "drop", _drops_two),
-    Patch("every status says imported", bookkeeping, "told", _outbox_unsorted),
+    Patch("every status says imported", ledger_changes, "told", _outbox_unsorted),
 )

@@ -3,11 +3,11 @@
 from dataclasses import replace
 from typing import Any
 
-from callboard.actors.effects import LogRead
-from callboard.actors.publisher import batch
+from callboard.actors.core.effects import LogRead
+from callboard.actors.publisher.intake import batch
 from callboard.actors.runtime.running_agent import RunningAgent
 from callboard.actors.runtime.shell import Shell
-from callboard.actors.world import AgentWorld
+from callboard.actors.worlds.world import AgentWorld
 from callboard.testing.simulation.planted.patch import Patch
 
 SOON_S = 0.5

@@ -2,10 +2,10 @@
 
 from typing import Any
 
-from callboard.actors.shortening.last_statuses import LastStatuses
-from callboard.actors.shortening.pending_commands import PendingCommands
-from callboard.actors.shortening.roll_call import RollCall
-from callboard.actors.shortening.shortener import Shortener
+from callboard.actors.worlds.shortening.last_statuses import LastStatuses
+from callboard.actors.worlds.shortening.pending_commands import PendingCommands
+from callboard.actors.worlds.shortening.roll_call import RollCall
+from callboard.actors.worlds.shortening.shortener import Shortener
 from callboard.backends.log import Retention
 from callboard.testing.simulation.planted.patch import Patch
 

@@ -1,0 +1,1 @@
+"""What every actor is made of: decisions and their effects, following a topic, the lease on a name, retries."""

@@ -1,0 +1,98 @@
+"""What an agent is made of, as data, and the handle on one that runs."""
+
+from collections.abc import Awaitable, Callable
+from dataclasses import dataclass
+from typing import Any, NamedTuple, Protocol
+
+from callboard.actors.core.decision import DecisionFactory, Moment, Perform
+from callboard.messages.event import Event
+
+GATEWAY = "gateway"
+"""The role through which the service outside speaks with the actors of an agent."""
+
+
+class Clock(Protocol):
+    """Tells the time."""
+
+    def now(self) -> Moment:
+        """The present moment."""
+        ...
+
+
+class World(Protocol):
+    """Carries out the effects of an agent's actors."""
+
+    async def perform(self, effect: Perform) -> Any:
+        """The effect's result. Raises ``CallboardError`` for what the decision must deal with; anything else is a
+        bug and ends the actor.
+        """
+        ...
+
+    async def close(self) -> None:
+        """Release everything this world opened; idempotent."""
+        ...
+
+
+@dataclass(frozen=True, slots=True)
+class ActorSpec:
+    """One actor: its role, unique in the agent, and how to make its decision."""
+
+    role: str
+    decision: DecisionFactory
+    settings: Any
+
+
+@dataclass(frozen=True, slots=True)
+class AgentSpec:
+    """An agent: its name for people, its actors, and how to open the world they act on.
+
+    For actors in processes of their own, everything in here is picklable: classes, module-level functions,
+    ``functools.partial`` of these, frozen settings.
+    """
+
+    name: str
+    actors: tuple[ActorSpec, ...]
+    world: Callable[[], Awaitable[World]]
+
+
+class ActorStatus(NamedTuple):
+    """A running actor: ``epoch`` counts its incarnations from 1, ``pid`` is its process."""
+
+    role: str
+    epoch: int
+    pid: int
+
+
+class Agent(Protocol):
+    """A running agent, whatever base it runs on. To be used from the event loop that started it."""
+
+    async def ask(self, role: str, question: Event, timeout_s: float) -> Event:
+        """Mail the question to an actor and wait for its reply.
+
+        Mailed again when the actor restarts meanwhile, so questions must be idempotent; but once only if it was the
+        question that the actor crashed at. Raises ``NotAnswered`` after the timeout, ``RequestRefused`` when the actor
+        has crashed at it twice, and ``AgentFailed`` (or what the ``AgentProblem`` stands for) if the agent cannot go
+        on.
+        """
+        ...
+
+    def actors(self) -> tuple[ActorStatus, ...]:
+        """The actors that are up."""
+        ...
+
+    async def kill(self, role: str) -> None:
+        """For chaos: end this actor at once, without a word to it; the supervisor replaces it."""
+        ...
+
+    @property
+    def has_ended(self) -> bool:
+        """Whether it has been stopped, or could not go on."""
+        ...
+
+    async def ended(self) -> None:
+        """Wait until the agent has ended. Returns after ``stop``; raises what ended it otherwise."""
+        ...
+
+    async def stop(self, drain_s: float) -> None:
+        """End the agent: actors get up to ``drain_s`` seconds to finish what they are at. Idempotent."""
+        ...

@@ -1,0 +1,1 @@
+"""What subscribers could not import, from their statuses."""

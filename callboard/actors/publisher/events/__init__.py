@@ -1,0 +1,1 @@
+"""What becomes of packages, told to other services."""

@@ -1,0 +1,201 @@
+"""Tells the world what becomes of packages: writes events to the event topic, and how far it has come."""
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+from random import Random
+
+from callboard.actors.core.backoff import Backoff
+from callboard.actors.core.decision import (
+    After,
+    Done,
+    Effect,
+    Failed,
+    Input,
+    Moment,
+    Origin,
+    PeerUp,
+    Send,
+    Started,
+    Stopped,
+    Stopping,
+    Tick,
+    note,
+)
+from callboard.actors.core.effects import Append
+from callboard.actors.core.lease import lease_s
+from callboard.actors.publisher.events.event_marks import KnownMarks
+from callboard.actors.publisher.events.event_source import DistributedStrand, Strand
+from callboard.actors.publisher.events.outcome_events import OutcomeStrand
+from callboard.actors.publisher.fleet.following import slowest
+from callboard.actors.publisher.roles import FLEET
+from callboard.errors import CallboardError
+from callboard.messages.event import replaced
+from callboard.messages.mailbox import FleetQuery, FleetView, Liveness, Member
+from callboard.messages.package_event import EventMarks, event_record
+from callboard.messages.record import NewRecord
+from callboard.messages.topics import Topics
+
+BATCH_RECORDS = 500
+BATCH_BYTES = 600_000
+"""Of events in one append; the smallest log takes 1 MB at once."""
+
+PACE_S = 0.5
+"""Between appends: whatever the packages, events cost two appends a second."""
+
+LOOK_S = 1.0
+"""Between looks at the fleet, while a package waits to be distributed: subscribers announce once a second at most."""
+
+RENEW_S = 6 * 3600.0
+"""How often the marks are written although there was nothing to tell, so that no retention removes the newest."""
+
+RETRY = Backoff(first_s=0.1, max_s=5.0)
+
+
+@dataclass(frozen=True, slots=True)
+class NotifierSettings:
+    """Whose packages, which kinds of events (none: nothing is read or written), on which topics."""
+
+    topics: Topics
+    publisher: str
+    producer: str
+    kinds: tuple[str, ...] = ()
+
+
+class Notifier:
+    """Writes the events of one publisher's packages, at least once each, with marks that say how far it has come.
+
+    A successor goes on from the marks, see ``start_of``, and without any at the oldest record, so that no range is ever
+    left out; what is told twice carries the same key. Of several notifiers of one publisher each leaves out what it
+    sees that another has told, and none relies on the others.
+
+    Receives: FleetView (fleet), by which packages are distributed.
+    Sends: FleetQuery (fleet).
+    Stores: events and marks on the event topic, in one append; nothing else.
+    Timers: "pace", 0.5 s between appends; "look", 1 s between questions to the fleet while a package waits; "renew",
+        6 h; "append", the back-off while the log is unavailable, 0.1 to 5 s; those of the followers.
+    Gives up: never. What cannot be told (trimmed, not decodable) is passed over with a line in the log.
+    """
+
+    def __init__(self, settings: NotifierSettings, rng: Random) -> None:
+        self._settings = settings
+        self._rng = rng
+        self._marks = KnownMarks(settings.topics.event, settings.publisher, settings.kinds, rng)
+        self._strands: tuple[Strand, ...] = ()
+        self._batch: tuple[NewRecord, ...] = ()  # on its way
+        self._resting = False
+        self._looking = False
+        self._listening_s: float | None = None  # since when the fleet hears announcements that are not history
+        self._renew = False
+        self._attempt = 0
+
+    def receive(self, message: Input, origin: Origin, now: Moment) -> Iterable[Effect]:
+        """Handle one input."""
+        match message:
+            case Stopping():
+                yield Stopped()
+                return
+            case Started() if self._settings.kinds:
+                yield from self._marks.start()
+                yield After("renew", RENEW_S)
+            case Done(Append()):
+                yield from self._written()
+            case Failed(Append(), error):
+                yield from self._not_written(error)
+            case Tick("append"):
+                yield Append(self._settings.topics.event, self._batch)
+            case Tick("pace"):
+                self._resting = False
+            case Tick("look"):
+                self._looking = False
+            case Tick("renew"):
+                self._renew = True
+                yield After("renew", RENEW_S)
+            case FleetView():
+                yield from self._look_at(message, now)
+            case PeerUp(role) if role == FLEET:
+                self._listening_s = None
+            case _:
+                yield from self._read(message)
+        yield from self._go_on(now)
+
+    def _read(self, message: Input) -> Iterable[Effect]:
+        for strand in self._strands:
+            yield from strand.handle(message)
+        told = len(self._marks.told), next(reversed(self._marks.told), "")
+        yield from self._marks.handle(message)
+        if not self._strands and self._marks.complete:
+            self._strands = tuple(self._strand(kind) for kind in self._settings.kinds)
+            for strand in self._strands:
+                yield from strand.start()
+        if (len(self._marks.told), next(reversed(self._marks.told), "")) != told:
+            for strand in self._strands:
+                yield from strand.skip()
+
+    def _strand(self, kind: str) -> Strand:
+        its, known = self._settings, self._marks
+        match kind:
+            case "imported" | "failed":
+                return OutcomeStrand(kind, its.topics.status, its.topics.package, its.publisher, known, self._rng)
+            case "distributed":
+                return DistributedStrand(kind, its.topics.package, its.publisher, known, self._rng)
+            case _:
+                return Strand(kind, its.topics.package, its.publisher, known, self._rng)
+
+    def _look_at(self, view: FleetView, now: Moment) -> Iterable[Effect]:
+        if view.unread:
+            return  # somebody may be missing who is slower than all that are known
+        self._listening_s = now.mono_s if self._listening_s is None else self._listening_s
+        heard_s = now.mono_s - self._listening_s
+        view = replaced(view, members=tuple(_unless_too_early(member, heard_s) for member in view.members))
+        for strand in self._strands:
+            if isinstance(strand, DistributedStrand):
+                offset = slowest(view, strand.publisher, strand.log_id)
+                yield from strand.passed(offset, strand.log_id, now.wall_ns)
+
+    def _go_on(self, now: Moment) -> Iterable[Effect]:
+        distributed = (strand for strand in self._strands if isinstance(strand, DistributedStrand))
+        if not self._looking and any(strand.waiting for strand in distributed):
+            self._looking = True
+            yield Send(FLEET, FleetQuery())
+            yield After("look", LOOK_S)
+        if self._batch or self._resting or not (self._renew or any(strand.ready for strand in self._strands)):
+            return
+        self._batch = tuple(self._take(now))
+        self._renew = False
+        if self._batch:
+            yield Append(self._settings.topics.event, self._batch)
+
+    def _take(self, now: Moment) -> Iterable[NewRecord]:
+        """The next events, and the marks behind them."""
+        producer, records, length = self._settings.producer, 0, 0
+        for strand in self._strands:
+            while strand.ready and records < BATCH_RECORDS and length < BATCH_BYTES:
+                record = event_record(strand.ready.popleft().event, now.wall_ns, producer)
+                records, length = records + 1, length + record.nbytes
+                yield record
+        marks = tuple(mark for strand in self._strands if (mark := strand.mark) is not None)
+        if marks:
+            yield event_record(EventMarks(publisher=self._settings.publisher, marks=marks), now.wall_ns, producer)
+
+    def _written(self) -> Iterable[Effect]:
+        if self._attempt:
+            yield note("events.resumed", publisher=self._settings.publisher)
+        self._batch, self._attempt, self._resting = (), 0, True
+        yield After("pace", PACE_S)
+        for strand in self._strands:
+            yield from strand.go_on()
+
+    def _not_written(self, error: CallboardError) -> Iterable[Effect]:
+        self._attempt += 1
+        level = "warning" if self._attempt == 1 else "debug"
+        yield note("events.failed", level, attempt=self._attempt, error=str(error))
+        yield After("append", RETRY.delay_s(self._attempt, self._rng))
+
+
+def _unless_too_early(member: Member, heard_s: float) -> Member:
+    """The member, which is not gone by the date of its last word alone: its clock may be wrong, and it be heard again
+    within its lease.
+    """
+    if member.liveness is not Liveness.GONE or heard_s > lease_s(member.announcement):
+        return member
+    return replaced(member, liveness=Liveness.SILENT)

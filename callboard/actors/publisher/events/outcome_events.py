@@ -1,0 +1,136 @@
+"""The events ``imported`` and ``failed``: what subscribers tell of packages, with the paths that the log knows."""
+
+from collections import OrderedDict
+from collections.abc import Iterable
+from dataclasses import replace
+from random import Random
+
+from callboard.actors.core.backoff import Backoff
+from callboard.actors.core.decision import After, Done, Effect, Failed, Input, Tick, note
+from callboard.actors.core.effects import LogRead, ReadLog
+from callboard.actors.publisher.events.event_marks import KnownMarks
+from callboard.actors.publisher.events.event_source import TEXT_MAX, Strand, package_event
+from callboard.errors import OffsetOutOfRange, SchemaTooNew, Undecodable
+from callboard.messages.bounds import clipped
+from callboard.messages.distribution import CommandResultMessage, PackageMessage, PackageStatusMessage, Status
+from callboard.messages.headers import open_record
+from callboard.messages.package_event import PackageEvent
+from callboard.messages.record import Record
+from callboard.messages.repeated import original_of
+from callboard.messages.untrusted import distrust_of
+
+OUTCOMES = {
+    "imported": (Status.IMPORTED,),
+    "failed": (Status.REMOVED_FAILED, Status.HELD, Status.HOOK_FAILED),
+}
+"""Of which statuses a kind tells."""
+
+READ_AHEAD = 100
+"""Packages read at once: statuses come in about the order of the packages."""
+KNOWN_MAX = 1000
+"""Packages remembered for the next statuses, those of other subscribers; some hundred bytes each, 40 kB at most."""
+RETRY = Backoff(first_s=0.1, max_s=5.0)
+
+
+class OutcomeStrand(Strand):
+    """Follows the status topic; due as soon as the package was looked up."""
+
+    def __init__(
+        self, kind: str, topic: str, package_topic: str, publisher: str, known: KnownMarks, rng: Random
+    ) -> None:
+        super().__init__(kind, topic, publisher, known, rng)
+        self._package_topic = package_topic
+        self._known: OrderedDict[int, PackageEvent | None] = OrderedDict()
+        self._reading: ReadLog | None = None
+        self._timer = f"look up {kind}"
+        self._attempt = 0
+        self._rng = rng
+
+    def handle(self, message: Input) -> Iterable[Effect]:
+        """Take in statuses and packages."""
+        match message:
+            case Done(effect, LogRead() as read) if effect is self._reading:
+                self._looked_up(effect.start, read)
+                yield from self.go_on()
+            case Failed(effect, OffsetOutOfRange()) if effect is self._reading:
+                self._looked_up(effect.start, LogRead("", (), 0))
+                yield from self.go_on()
+            case Failed(effect, _) if effect is self._reading:
+                self._attempt += 1
+                yield After(self._timer, RETRY.delay_s(self._attempt, self._rng))
+            case Tick(self._timer) if self._reading is not None:
+                yield self._reading
+            case _:
+                yield from super().handle(message)
+
+    def _looked_up(self, offset: int, read: LogRead) -> None:
+        """Remember the packages that were read; one that is not there any more has no paths to tell."""
+        self._reading, self._attempt = None, 0
+        self._known[offset] = None
+        for record in read.records:
+            try:
+                package = open_record(record, PackageMessage)
+            except (SchemaTooNew, Undecodable):
+                self._known[record.offset] = None
+                continue
+            self._known[record.offset] = package_event(self.kind, package, record, read.log_id)
+        while len(self._known) > KNOWN_MAX:
+            self._known.popitem(last=False)
+
+    def _release(self) -> Iterable[Effect]:
+        while self.waiting and self._reading is None:
+            found = self.waiting[0]
+            offset = found.event.offset
+            if offset not in self._known:
+                self._reading = ReadLog(self._package_topic, offset, max_records=READ_AHEAD)
+                yield self._reading
+                return
+            self.waiting.popleft()
+            self.ready.append(found._replace(event=_completed(found.event, self._known[offset])))
+
+    def _take(self, record: Record) -> Iterable[Effect]:
+        if original_of(record) is not None or distrust_of(record):
+            return  # it was told when it was new, or is not to be told at all
+        try:
+            status = open_record(record, (PackageStatusMessage, CommandResultMessage))
+        except (SchemaTooNew, Undecodable) as error:
+            yield note("event.impossible", "warning", kind=self.kind, start=record.offset, reason=str(error))
+            return
+        if not isinstance(status, PackageStatusMessage) or status.publisher != self.publisher:
+            return
+        if status.status in OUTCOMES[self.kind]:
+            self._hold(record, outcome_event(self.kind, status, record))
+
+
+def outcome_event(kind: str, status: PackageStatusMessage, record: Record) -> PackageEvent:
+    """The event about a package at a subscriber. The subscriber's numbering tells a repeated status from another."""
+    identity = f"{status.subscriber}/{status.subscriber_instance}/{status.sequence or record.offset}"
+    return PackageEvent(
+        kind=kind,
+        publisher=status.publisher,
+        package_id=status.package_id,
+        offset=status.offset,
+        dedup_key=f"{kind}/{status.publisher}/{status.package_id}/{identity}",
+        time_ns=status.time_ns or record.time_ns,
+        subscriber=status.subscriber,
+        subscriber_instance=status.subscriber_instance,
+        outcome=status.status.name,
+        reason=clipped(status.reason, TEXT_MAX),
+        attempts=status.attempts,
+    )
+
+
+def _completed(event: PackageEvent, package: PackageEvent | None) -> PackageEvent:
+    """The event with what the log knows of its package."""
+    if package is None or package.package_id != event.package_id:
+        return event
+    return replace(
+        event,
+        log_id=package.log_id,
+        paths=package.paths,
+        deep_paths=package.deep_paths,
+        more_paths=package.more_paths,
+        request=package.request,
+        user=package.user,
+        length=package.length,
+    )

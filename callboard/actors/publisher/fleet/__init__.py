@@ -1,0 +1,1 @@
+"""Which subscribers there are, and how each is."""

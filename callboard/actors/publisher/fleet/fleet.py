@@ -1,0 +1,298 @@
+"""Knows every subscriber that was ever heard of, and whether it still is."""
+
+from collections import OrderedDict
+from collections.abc import Generator, Iterable
+from dataclasses import dataclass
+from random import Random
+
+from callboard.actors.core.decision import (
+    After,
+    Done,
+    Effect,
+    Failed,
+    Input,
+    Moment,
+    Origin,
+    Reply,
+    Started,
+    Stopped,
+    Stopping,
+    Tick,
+    note,
+)
+from callboard.actors.core.effects import FindBounds, LogRead, ReadLog, TopicBounds
+from callboard.actors.core.follower import Delivered, Follower, OutOfRange, Positioned, Replaced, last
+from callboard.actors.core.shortening import Shortening
+from callboard.actors.core.shortening_limits import ShorteningLimits
+from callboard.actors.publisher.fleet.liveness import AppendTimes, Heard, believed_ns
+from callboard.actors.publisher.fleet.lookback import Lookback
+from callboard.actors.publisher.fleet.roster import Roster
+from callboard.actors.publisher.intake.throttle_notice import AGAIN_S
+from callboard.errors import SchemaTooNew, Undecodable
+from callboard.messages.distribution import (
+    ArchivedMessage,
+    DiscoveryMessage,
+    ForgottenMessage,
+    LogMessage,
+    State,
+    ThrottledMessage,
+)
+from callboard.messages.event import Event
+from callboard.messages.headers import open_record
+from callboard.messages.mailbox import FleetQuery, FleetView, Liveness, Member
+from callboard.messages.record import Record
+from callboard.messages.repeated import original_of
+from callboard.messages.topics import Topics
+from callboard.messages.untrusted import distrust_of
+
+THROTTLED_S = 3 * AGAIN_S
+"""Three records about a publisher are missing: it has ended, or is not held up any more."""
+
+
+FOLDED = (DiscoveryMessage, LogMessage, ForgottenMessage, ThrottledMessage, ArchivedMessage)
+"""What is said on the discovery topic."""
+
+
+@dataclass(frozen=True, slots=True)
+class FleetSettings:
+    """``topic`` is the discovery topic. With ``shortening`` it sees to it that those of the ``topics`` which grow by
+    themselves stay short.
+
+    ``history`` is how many of its newest offsets are read before anything is answered. All that lies before them is
+    read on the side, for those who have been silent for long; the first questions wait for it, but no longer than
+    ``lookback_wait_s`` seconds. After ``gone_after_s`` seconds without a word a subscriber is gone. Bounds: subscribers
+    known (those not heard of for longest are dropped first), publishers that are held up, and questions that
+    wait for the history.
+    """
+
+    topic: str
+    topics: Topics | None = None
+    shortening: ShorteningLimits | None = None
+    history: int = 20_000
+    lookback_wait_s: float = 3.0
+    gone_after_s: float = 3600.0
+    max_members: int = 10_000
+    max_throttled: int = 1000
+    max_waiting: int = 1000
+
+
+class Fleet:
+    """Folds the announcements by subscriber name. The earlier claim to a name holds while it is live.
+
+    A subscriber leaves it only when it is forgotten by command, or when retention takes its last word.
+
+    Receives: FleetQuery, answered once everything is read that was announced before it.
+    Sends: FleetView, to whoever asked.
+    Stores: in memory, the last announcement of every subscriber, and which publishers are held up.
+    Timers: the back-offs of follower and lookback, 0.1 to 5 s; "patience", which ends the wait for the
+        lookback; "shorten", 5 to 10 min.
+    Gives up: never; the follower tries again. What is no announcement is passed over, and a question when
+        too many wait is dropped, each with a line in the log.
+    """
+
+    def __init__(self, settings: FleetSettings, rng: Random) -> None:
+        self._settings = settings
+        self._follower = Follower(settings.topic, last(settings.history), rng)
+        self._lookback = Lookback(settings.topic, DiscoveryMessage.__name__, rng)
+        its = settings
+        self._shortening = Shortening(its.topics, its.shortening, rng) if its.topics and its.shortening else None
+        self._patient = True  # questions still wait for the lookback
+        self._heard = Roster(settings.max_members)
+        self._forgotten: OrderedDict[str, int] = OrderedDict()  # whom no older word brings back, and where
+        self._dropped: set[str] = set()
+        self._throttled: OrderedDict[tuple[str, str], tuple[ThrottledMessage, float]] = OrderedDict()  # and when heard
+        self._waiting: dict[Origin, int | None] = {}  # who asks, and up to where must be read for the answer
+        self._times = AppendTimes()
+        self._probe: ReadLog | None = None  # whether nothing but a gap is left before the end
+        self._ignored = 0
+
+    def receive(self, message: Input, origin: Origin, now: Moment) -> Iterable[Effect]:
+        """Handle one input."""
+        if self._shortening is not None:
+            yield from self._shortening.handle(message, now)
+        match message:
+            case Started():
+                yield from self._follower.start()
+            case FleetQuery() if len(self._waiting) < self._settings.max_waiting:
+                self._waiting[origin] = None  # an announcement that was appended before the question counts
+                yield FindBounds(self._settings.topic)
+            case FleetQuery():
+                yield note("question.dropped", "warning", waiting=len(self._waiting))
+            case Stopping():
+                yield Stopped()
+            case Failed(FindBounds()):
+                self._aim(-1)  # what is known will have to do
+                yield from self._follow(message, now)
+            case Done(FindBounds(), TopicBounds() as bounds):
+                self._aim(bounds.end)
+                yield from self._look_ahead(bounds.end)
+                yield from self._follow(message, now)
+            case Done(ReadLog() as effect, LogRead() as read) if effect is self._probe:
+                self._probe = None
+                yield from self._looked_ahead(effect.start, read)
+            case Failed(ReadLog() as effect) if effect is self._probe:
+                self._probe = None
+            case Tick("patience"):
+                self._patient = False
+            case _:
+                yield from self._follow(message, now)
+                yield from self._look_back(message, now)
+        yield from self._answer(now)
+
+    def _follow(self, message: Input, now: Moment) -> Iterable[Effect]:
+        history = not self._follower.caught_up
+        news, effects = self._follower.handle(message)
+        if isinstance(news, Delivered):
+            for record in news.records:
+                yield from self._fold(record, history, now)
+        elif isinstance(news, Replaced):
+            self._aim(-1, again=True)
+            self._forgotten.clear()
+        yield from effects
+        if isinstance(news, Positioned | OutOfRange | Replaced):
+            start = self._follower.position
+            yield from self._lookback.start(news.bounds.log_id, news.bounds.first, start)
+            yield After("patience", self._settings.lookback_wait_s if self._lookback.unread else -1.0)
+
+    def _look_back(self, message: Input, now: Moment) -> Iterable[Effect]:
+        records, effects = self._lookback.handle(message)
+        for record in records:
+            yield from self._fold_older(record, now)
+        yield from effects
+
+    def _look_ahead(self, end: int) -> Iterable[Effect]:
+        """The follower waits for a record; offsets without one may be all that is left before the end."""
+        position = self._follower.position
+        if self._follower.caught_up and position < end and self._probe is None:
+            self._probe = ReadLog(self._settings.topic, position, max_records=1)
+            yield self._probe
+
+    def _looked_ahead(self, start: int, read: LogRead) -> Iterable[Effect]:
+        if read.records:
+            return  # the follower has them, too, in a moment
+        for asker, end in self._waiting.items():
+            if end is not None and start < end <= read.next:
+                self._waiting[asker] = start
+        yield from self._look_ahead(max((end for end in self._waiting.values() if end is not None), default=-1))
+
+    def _aim(self, end: int, *, again: bool = False) -> None:
+        """The questions that do not know it yet, or all of them, are answered once everything below is read."""
+        for asker, target in self._waiting.items():
+            if target is None or again:
+                self._waiting[asker] = end
+
+    def _answer(self, now: Moment) -> Iterable[Effect]:
+        position = self._follower.position
+        ready = [asker for asker, end in self._waiting.items() if end is not None and end <= position]
+        if not self._follower.caught_up or not ready or (self._patient and self._lookback.unread):
+            return
+        view = self._view(now)
+        for asker in ready:
+            del self._waiting[asker]
+            yield Reply(asker, view)
+
+    def _fold(self, record: Record, history: bool, now: Moment) -> Iterable[Effect]:
+        if distrust_of(record):
+            return
+        said = yield from self._open(record)
+        original = original_of(record)
+        if isinstance(said, ForgottenMessage):
+            self._forget(said.subscriber, original.offset if original else record.offset)
+        if original is not None:
+            yield from self._take_older(said, record, now)
+            return
+        seen_ns = self._times.take(record, now.wall_ns) if history else now.wall_ns
+        heard_s = now.mono_s - max(now.wall_ns - seen_ns, 0) / 1e9
+        if isinstance(said, ThrottledMessage):
+            self._hear_throttled(said, heard_s)
+        if not isinstance(said, DiscoveryMessage):
+            return
+        heard = Heard(said, seen_ns, heard_s, record.offset)
+        known = self._heard.get(said.subscriber)
+        if known is None or known.gives_way_to(heard, self._settings.gone_after_s):
+            self._heard.put(said.subscriber, heard, last=True)
+        self._dropped.discard(said.subscriber)
+        yield from self._keep_bound()
+
+    def _fold_older(self, record: Record, now: Moment) -> Iterable[Effect]:
+        """Take in what was written before all that is known; the newer comes before the older."""
+        if distrust_of(record):
+            return
+        said = yield from self._open(record)
+        if isinstance(said, ForgottenMessage):
+            original = original_of(record)
+            self._forget(said.subscriber, original.offset if original else record.offset)
+        yield from self._take_older(said, record, now)
+
+    def _take_older(self, said: Event | None, record: Record, now: Moment) -> Iterable[Effect]:
+        """A word that was said before others that are known: looked back for, or repeated. It makes nobody look alive,
+        for its time is that when it was said.
+        """
+        original = original_of(record)
+        offset, time_ns = (original.offset, original.time_ns) if original else (record.offset, record.time_ns)
+        if not isinstance(said, DiscoveryMessage) or offset < self._forgotten.get(said.subscriber, -1):
+            return
+        seen_ns = believed_ns(time_ns, now.wall_ns)
+        heard = Heard(said, seen_ns, now.mono_s - max(now.wall_ns - seen_ns, 0) / 1e9, offset)
+        known, gone_after_s = self._heard.get(said.subscriber), self._settings.gone_after_s
+        newer = known is not None and known.offset < offset and known.gives_way_to(heard, gone_after_s)
+        if known is None or newer or took_back(known, heard, gone_after_s):
+            self._heard.put(said.subscriber, heard, last=False)
+            yield from self._keep_bound()
+
+    def _hear_throttled(self, said: ThrottledMessage, heard_s: float) -> None:
+        key = said.publisher, said.publisher_instance
+        self._throttled.pop(key, None)
+        if said.subscriber:
+            self._throttled[key] = said, heard_s
+        if len(self._throttled) > self._settings.max_throttled:
+            self._throttled.popitem(last=False)
+
+    def _open(self, record: Record) -> Generator[Effect, None, Event | None]:
+        try:
+            return open_record(record, FOLDED)
+        except (SchemaTooNew, Undecodable) as error:
+            self._ignored += 1
+            yield note("announcement.ignored", "warning", count=self._ignored, reason=str(error))
+            return None
+
+    def _forget(self, subscriber: str, offset: int) -> None:
+        """Of what was said before that offset nothing counts."""
+        known = self._heard.get(subscriber)
+        if known is not None and known.offset > offset:
+            return
+        self._heard.pop(subscriber)
+        self._dropped.discard(subscriber)
+        self._forgotten[subscriber] = max(offset, self._forgotten.pop(subscriber, -1))
+        if len(self._forgotten) > self._settings.max_members:
+            self._forgotten.popitem(last=False)
+
+    def _keep_bound(self) -> Iterable[Effect]:
+        for dropped in self._heard.make_room():
+            if len(self._dropped) < self._settings.max_members:
+                self._dropped.add(dropped)
+            yield note("subscriber.dropped", "warning", subscriber=dropped, bound=self._settings.max_members)
+
+    def _view(self, now: Moment) -> FleetView:
+        members = [
+            Member(
+                announcement=heard.announcement,
+                liveness=heard.liveness(now.mono_s, self._settings.gone_after_s),
+                seen_ns=heard.seen_ns,
+            )
+            for heard in self._heard.by_name()
+        ]
+        throttled = (said for said, heard_s in self._throttled.values() if now.mono_s - heard_s <= THROTTLED_S)
+        return FleetView(
+            members=tuple(members),
+            unread=self._lookback.unread,
+            dropped=len(self._dropped),
+            throttled=tuple(sorted(throttled, key=lambda said: (said.publisher, said.since_ns))),
+        )
+
+
+def took_back(known: Heard, older: Heard, gone_after_s: float) -> bool:
+    """Whether what is known of a name is only that it was refused to somebody, for ``older`` held it."""
+    refused = known.announcement.state is State.STOPPED
+    other = known.announcement.subscriber_instance != older.announcement.subscriber_instance
+    return refused and other and older.liveness(known.heard_s, gone_after_s) is Liveness.LIVE

@@ -1,0 +1,72 @@
+"""The last word of every subscriber, bounded: whoever can write to the log can announce anybody, and anything."""
+
+from collections import OrderedDict
+from collections.abc import Iterator
+
+from callboard.actors.publisher.fleet.liveness import Heard
+from callboard.messages import codec
+
+BYTES_MAX = 48 << 20
+"""What all the words may take: the view of the fleet crosses to the service in one frame, which has 64 MB at most. Ten
+thousand subscribers that follow ten publishers each take a fifth of it."""
+
+KEPT_PART = 7 / 8
+"""What is left of it once there is no room: to look for the largest each time would cost more than it saves."""
+
+TEXT_BYTES, STATE_BYTES = 64, 256
+"""About what a text, and a state, take in memory beside their own characters."""
+
+
+class Roster:
+    """The words by subscriber, the one heard last at the end.
+
+    With too many of them those not heard of for longest go. With too long ones the longest do: an honest one is short.
+    """
+
+    def __init__(self, most: int, most_bytes: int = BYTES_MAX) -> None:
+        self._most = most
+        self._most_bytes = most_bytes
+        self._heard: OrderedDict[str, Heard] = OrderedDict()
+        self._weights: dict[str, int] = {}
+        self._bytes = 0
+
+    def get(self, name: str) -> Heard | None:
+        """What was heard of this one."""
+        return self._heard.get(name)
+
+    def put(self, name: str, heard: Heard, *, last: bool) -> None:
+        """Put this in the place of what is known, as the one heard last, or first of all."""
+        self.pop(name)
+        self._heard[name] = heard
+        self._heard.move_to_end(name, last=last)
+        self._weights[name] = _weight(heard)
+        self._bytes += self._weights[name]
+
+    def pop(self, name: str) -> None:
+        """Forget this one."""
+        if self._heard.pop(name, None) is not None:
+            self._bytes -= self._weights.pop(name)
+
+    def make_room(self) -> Iterator[str]:
+        """Forget as many as have no room, and tell their names."""
+        while len(self._heard) > self._most:
+            name = next(iter(self._heard))
+            self.pop(name)
+            yield name
+        if self._bytes > self._most_bytes:
+            for name in sorted(self._weights, key=self._weights.__getitem__, reverse=True):
+                self.pop(name)
+                yield name
+                if self._bytes <= KEPT_PART * self._most_bytes:
+                    break
+
+    def by_name(self) -> list[Heard]:
+        """All that is known, sorted."""
+        return [heard for _, heard in sorted(self._heard.items())]
+
+
+def _weight(heard: Heard) -> int:
+    """Its bytes on the way to the service, and what many small parts take in memory beside these."""
+    said, its = heard.announcement, heard.announcement.configuration
+    texts = len(its.follows) + len(its.include) + len(its.exclude) + len(said.left)
+    return len(codec.encode(said)) + TEXT_BYTES * texts + STATE_BYTES * len(said.states)

@@ -1,0 +1,110 @@
+"""What requests came to, for those that are made again."""
+
+from collections import OrderedDict
+from collections.abc import Iterable
+from random import Random
+
+from callboard.actors.core.decision import Done, Effect, Input
+from callboard.actors.core.effects import FindBounds
+from callboard.actors.core.follower import Delivered, Follower, Replaced, Unavailable, last
+from callboard.errors import SchemaTooNew, Undecodable
+from callboard.messages.distribution import PackageMessage
+from callboard.messages.headers import open_record
+from callboard.messages.mailbox import DistributeResponse
+from callboard.messages.record import Record
+
+LOOK_BACK = 1000
+"""So many of the newest offsets are read for requests that came to packages: a request is made again soon, or never."""
+
+PATIENCE = 5
+"""So many times in a row the log may fail before those who wait for it are told."""
+
+
+class FindEnd(FindBounds):
+    """Where the topic ends after an append that may have failed; not to be taken for what the follower asks."""
+
+
+class Answers:
+    """The newest answers, ``most`` of them. A log that knows keys knows the older ones.
+
+    With ``recall``, for a log that does not, what is on the log comes first: packages of this publisher from before a
+    restart, or from another process. Two processes that are asked the same at the same moment still ship it twice.
+    """
+
+    def __init__(self, topic: str, publisher: str, most: int, rng: Random, *, recall: bool) -> None:
+        self.problem = ""
+        """Why what is on the log cannot be told."""
+        self._publisher = publisher
+        self._most = most
+        self._answers: OrderedDict[str, DistributeResponse] = OrderedDict()
+        self._follower = Follower(topic, last(LOOK_BACK), rng) if recall else None
+        self._find_end = FindEnd(topic)
+        self._end: int | None = None  # what is below it is to be read before an append is repeated
+
+    @property
+    def complete(self) -> bool:
+        """Whether everything is known that is to be known before a request is carried out."""
+        return self._follower is None or self._follower.caught_up
+
+    def start(self) -> Iterable[Effect]:
+        """The effects that begin it."""
+        return self._follower.start() if self._follower else ()
+
+    def handle(self, message: Input) -> Iterable[Effect]:
+        """Take in what was read."""
+        if self._follower is None:
+            return ()
+        if isinstance(message, Done) and message.effect == self._find_end:
+            self._end = message.result.end
+            return ()
+        news, effects = self._follower.handle(message)
+        match news:
+            case Replaced():
+                self._end = 0 if self._end is not None else None
+            case Unavailable(reason, attempt):
+                self.problem = reason if attempt >= PATIENCE else ""
+            case Delivered(records=records):
+                self.problem = ""
+                for record in records:
+                    self._recall(record)
+        return effects
+
+    def catch_up(self) -> Iterable[Effect]:
+        """Read what is on the log by now; ``caught_up`` tells when."""
+        self._end = None
+        return (self._find_end,)
+
+    def caught_up(self) -> bool:
+        """Whether it is all read, told once."""
+        if self._follower is None or self._end is None or self._follower.position < self._end:
+            return False
+        self._end = None
+        return True
+
+    def find(self, request_id: str) -> DistributeResponse | None:
+        """The answer to this request, if it is known."""
+        return self._answers.get(request_id)
+
+    def remember(self, answer: DistributeResponse) -> None:
+        """Keep it; the oldest goes."""
+        self._answers[answer.request_id] = answer
+        if len(self._answers) > self._most:
+            self._answers.popitem(last=False)
+
+    def _recall(self, record: Record) -> None:
+        if record.header("publisher") != self._publisher or record.header("cause") in self._answers:
+            return
+        try:
+            package = open_record(record, PackageMessage)
+        except (Undecodable, SchemaTooNew):
+            return  # a newer version's; whether it is the same request cannot be told
+        if package.request_id:
+            answer = DistributeResponse(
+                request_id=package.request_id,
+                accepted=True,
+                package_id=package.package_id,
+                offset=record.offset,
+                length=package.fetched_bytes,
+                entries=package.entries,
+            )
+            self.remember(answer)

@@ -1,0 +1,1 @@
+"""The queues of subscribers, as views on an index of the log."""

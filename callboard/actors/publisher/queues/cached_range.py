@@ -1,0 +1,223 @@
+"""Which part of the log the queue cache knows. It grows with the log, and towards older packages on demand."""
+
+from callboard.actors.publisher.queues.older_blocks import Block, Figures, OlderBlocks, joined
+from callboard.actors.publisher.queues.package_index import PackageIndex, Wanted
+from callboard.messages.event import replaced
+from callboard.messages.mailbox import PackagesSeen, QueueSize, RangeDone, RangeWanted
+
+SLACK = 16
+"""One part in so many of the bound is evicted at a time, or overstepped while reading: moving arrays costs."""
+
+
+SEGMENT = 5_000
+"""Offsets read at a time towards older packages, and a part in so many of those in the index: what others want of the
+log waits for no more than that, and whoever asks about a shorter queue does not wait for a longer one to be counted."""
+SEGMENT_PART = 50
+
+
+class Coverage:
+    """The index of a contiguous range up to the newest package, and what lies before it, in blocks.
+
+    At most ``max_entries`` packages are in the index, the newest ones, with 1/16 more while older ones are read, and
+    a quarter more in the columns of the blocks used last. Of all other blocks only figures are held, so a queue may
+    reach back as far as the log does: its size is exact, and what it needs of a block is read on demand.
+    """
+
+    def __init__(self, max_entries: int) -> None:
+        self.index: PackageIndex | None = None
+        """None until the tail poller's anchor came."""
+        self.wanted: RangeWanted | None = None
+        """The range that is being read to know more of the log."""
+        self.loading: RangeWanted | None = None
+        """The block that is being read for its columns."""
+        self.older = OlderBlocks()
+        self.first = 0
+        """Where the log began when that was last looked at."""
+        self._reading: PackageIndex | None = None
+        self._read: list[Block] = []  # what memory had no room for of what is being read
+        self._stop = 0  # the end of what is being read
+        self._gap = False  # it lies between the blocks and the index, not before both
+        self._block: tuple[Block, PackageIndex] | None = None  # whose columns are being read
+        self._max_entries = max_entries
+        self._slack = max_entries // SLACK
+
+    @property
+    def log_id(self) -> str:
+        """The log that all this is about; empty until it is known."""
+        return "" if self.index is None else self.index.log_id
+
+    @property
+    def start(self) -> int:
+        """From where on everything is known."""
+        assert self.index is not None
+        return self.older.start if self.older.blocks and not self._gap else self.index.start
+
+    @property
+    def publishers(self) -> tuple[str, ...]:
+        """Those that have packages in here, sorted."""
+        assert self.index is not None
+        return tuple(sorted({*self.index.publishers, *self.older.publishers}))
+
+    # Answers. None means that a block has to be read first; then it is wanted.
+
+    def size(self, wanted: Wanted) -> QueueSize | None:
+        """The figures of a queue that begins within what is known."""
+        assert self.index is not None
+        older = self.older.figures(wanted) if wanted.after + 1 < self.index.start else Figures()
+        if older is None:
+            self._load()
+            return None
+        return joined((older, Figures.of(self.index, wanted))).to_size(wanted)
+
+    def counted(self, wanted: Wanted) -> QueueSize | None:
+        """The figures of a queue as far as it is known."""
+        assert self.index is not None
+        uncounted = max(self.start - max(wanted.after + 1, self.first), 0)
+        if not uncounted:
+            return self.size(wanted)
+        known = self.size(wanted._replace(after=self.start - 1))
+        return replaced(known, after=wanted.after, uncounted=uncounted) if known is not None else None
+
+    def page(self, wanted: Wanted, skip: int, limit: int) -> tuple[int, ...] | None:
+        """``limit`` offsets of that queue after the first ``skip``."""
+        assert self.index is not None
+        older = self.older.page(wanted, skip, limit) if wanted.after + 1 < self.index.start else ((), skip)
+        if older is None:
+            self._load()
+            return None
+        offsets, skip = older
+        return (*offsets, *self.index.queue(wanted).page(skip, limit - len(offsets)))
+
+    # What is seen and read.
+
+    def add(self, seen: PackagesSeen) -> bool:
+        """Take in what the tail poller saw. Answers whether it is from another log, so that all else is void."""
+        index = self.index
+        another = index is not None and index.log_id != seen.log_id
+        if index is None or another:
+            self.index = index = PackageIndex(seen.log_id, seen.start)
+            self.first = 0
+            self.older.clear()
+            self._stop_reading()
+            self._stop_loading()
+        elif seen.start > index.stop:
+            # The tail poller was restarted and missed some: keep what is known and read what lies between.
+            if self._gap:
+                self.older.clear()
+            self._stop_reading()
+            self._reading, self._gap, self._stop = index, True, seen.start
+            self.index = index = PackageIndex(seen.log_id, seen.start)
+            self.resume()
+        index.add(seen)
+        if len(index) > self._max_entries:
+            if self._gap:
+                self.older.clear()
+                self._stop_reading()
+            self.older.after([Block.of(index.cut(len(index) - self._max_entries + self._slack))])
+        return another
+
+    def reach(self, offset: int) -> None:
+        """Begin to read the newest of what lies between ``offset`` and what is known, unless something is read."""
+        if self._reading is None and self.index is not None:
+            self._stop = self.start
+            segment = max(SEGMENT, len(self.index) // SEGMENT_PART)
+            start = max(offset, self._stop - segment)
+            if self.older.blocks:
+                start = max(self._stop - max(self._slack, 1), 0)  # a whole block
+            self._reading = PackageIndex(self.index.log_id, start)
+            self.resume()
+
+    def resume(self) -> None:
+        """Want what is still missing of the range that is being read."""
+        if self._reading is not None:
+            self.wanted = RangeWanted(log_id=self._reading.log_id, start=self._reading.stop, stop=self._stop)
+
+    def fill(self, seen: PackagesSeen) -> None:
+        """Take in what the head poller read, where it continues something that is being read."""
+        reading = self._reading
+        if reading is not None and _continues(reading, seen, self._stop):
+            reading.add(seen)
+            if len(reading) > self._room + self._slack:
+                self._read.append(Block.of(reading.cut(len(reading) - self._room)))
+        if self._block is not None and _continues(self._block[1], seen, self._block[0].stop):
+            self._block[1].add(seen)
+
+    def finish(self, done: RangeDone) -> bool:
+        """The head poller is done with a range. Answers whether it is one being read and is given up."""
+        if (wanted := self.loading) and (done.start, done.stop) == (wanted.start, wanted.stop):
+            return self._loaded(done)
+        reading, index, wanted = self._reading, self.index, self.wanted
+        if reading is None or index is None or wanted is None:
+            return False
+        if (done.start, done.stop) != (wanted.start, wanted.stop):
+            return False
+        if done.problem:
+            if self._gap:
+                self.older.clear()
+            self._stop_reading()
+            return True
+        if reading.stop < self._stop:
+            self.resume()  # some piece got lost on the way
+        else:
+            self._join(reading, index)
+        return False
+
+    def trim(self, first: int) -> None:
+        """The log now begins at ``first``."""
+        if self.index is None:
+            return
+        self.first, start = first, self.index.start
+        self.index.trim(first)
+        if self.older.trim(first):
+            self._stop_loading()
+            if not self._gap:
+                self._stop_reading()
+        if self.index.start != start:
+            self.older.clear()
+            self._stop_reading()
+
+    @property
+    def _room(self) -> int:
+        """So many of the packages being read have room in the index; the others become blocks."""
+        assert self.index is not None
+        if self.older.blocks and not self._gap:
+            return 0
+        return max(self._max_entries - len(self.index), 0)
+
+    def _join(self, reading: PackageIndex, index: PackageIndex) -> None:
+        if len(reading) > self._room or (self.older.blocks and not self._gap):
+            self._read.append(Block.of(reading.cut(len(reading) - self._room)))
+        if self._gap:
+            self.older.after(self._read)
+        else:
+            self.older.before(self._read)
+        if reading.stop == index.start:
+            index.prepend(reading)
+        self._stop_reading()
+
+    def _stop_reading(self) -> None:
+        self._reading = self.wanted = None
+        self._gap, self._read = False, []
+
+    def _load(self) -> None:
+        """Have the block read that an answer lacks, unless one is being read already."""
+        if self.loading is None and (block := self.older.missing) is not None:
+            self._block = (block, PackageIndex(self.log_id, block.start))
+            self.loading = RangeWanted(log_id=self.log_id, start=block.start, stop=block.stop)
+
+    def _loaded(self, done: RangeDone) -> bool:
+        assert self._block is not None
+        block, index = self._block
+        self._stop_loading()
+        if done.problem:
+            return True
+        if index.stop == block.stop:  # otherwise a piece got lost, and whoever needs it asks again
+            self.older.load(block, index)
+        return False
+
+    def _stop_loading(self) -> None:
+        self._block = self.loading = None
+
+
+def _continues(index: PackageIndex, seen: PackagesSeen, stop: int) -> bool:
+    return seen.log_id == index.log_id and index.start <= seen.start <= index.stop and seen.stop <= stop

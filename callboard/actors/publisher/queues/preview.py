@@ -1,0 +1,51 @@
+"""What can be told of a queue that is not counted yet: its first packages."""
+
+from dataclasses import dataclass, field
+from itertools import islice
+
+from callboard.actors.publisher.queues.package_index import is_queued
+from callboard.actors.publisher.queues.queries import wanted
+from callboard.messages.event import replaced
+from callboard.messages.mailbox import PackagesSeen, PackageSummary, QueuePage, QueueQuery, QueueSize, RangeDone
+
+GLIMPSE_OFFSETS = 500
+"""So far a glimpse reaches from the queue's head: one read of the log. A page is rarely longer."""
+
+
+@dataclass(slots=True)
+class Glimpse:
+    """The records ``[start, stop)``, where the queue begins, on their way from the log."""
+
+    query: QueueQuery
+    start: int
+    stop: int
+    ready: bool = False
+    problem: str = ""
+    _found: dict[int, PackageSummary] = field(default_factory=dict)
+
+    def fill(self, seen: PackagesSeen) -> None:
+        """Take in what was read of it, and of anything else."""
+        if self.ready or seen.stop <= self.start or seen.start >= self.stop:
+            return
+        mine = wanted(self.query)
+        for package in seen.packages:
+            if is_queued(package, mine) and self.start <= package.offset < self.stop:
+                self._found[package.offset] = package
+
+    def finish(self, done: RangeDone) -> bool:
+        """It was read, if ``done`` is about it. True if it is to be read further on, where the log begins now."""
+        if self.ready or (done.start, done.stop) != (self.start, self.stop):
+            return False
+        if not done.problem and done.first >= self.stop:
+            self.start, self.stop = done.first, done.first + GLIMPSE_OFFSETS
+            return True
+        self.ready, self.problem = True, done.problem
+        return False
+
+    def answer(self, counted: QueueSize, limit: int) -> QueuePage:
+        """The page, with what is counted of the queue by now."""
+        found = [self._found[offset] for offset in sorted(self._found)]
+        oldest_ns = found[0].time_ns if found else counted.oldest_ns
+        queue = replaced(counted, oldest_ns=oldest_ns)
+        skip = max(self.query.skip, 0)
+        return QueuePage(queue=queue, packages=tuple(islice(found, skip, skip + limit)), problem=self.problem)

@@ -1,0 +1,28 @@
+"""The questions about queues: how far back they reach, and how they are refused."""
+
+import sys
+
+from callboard.actors.publisher.queues.package_index import Wanted
+from callboard.messages.mailbox import QueuePage, QueueQuery, QueueSize, Sizes, SizesQuery
+
+Query = QueueQuery | SizesQuery
+
+
+def reach(query: Query) -> int:
+    """The oldest offset that must be known to answer."""
+    if isinstance(query, QueueQuery):
+        return max(query.after + 1, 0)
+    return max(min((queue.after for queue in query.queues), default=sys.maxsize) + 1, 0)
+
+
+def wanted(query: QueueQuery | QueueSize) -> Wanted:
+    """The packages that are asked about."""
+    return Wanted(query.publisher, query.after, query.subscriber)
+
+
+def refusal(query: Query, problem: str) -> QueuePage | Sizes:
+    """The answer that gives no answer but the problem."""
+    if isinstance(query, SizesQuery):
+        return Sizes(queues=query.queues, problem=problem)
+    queue = QueueSize(publisher=query.publisher, after=query.after, subscriber=query.subscriber)
+    return QueuePage(queue=queue, problem=problem)

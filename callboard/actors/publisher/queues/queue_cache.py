@@ -1,0 +1,280 @@
+"""Answers what lies in the queues, out of columns in memory; a queue is a view on them, never a copy."""
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+from random import Random
+from typing import NamedTuple
+
+from callboard.actors.core.decision import (
+    After,
+    Effect,
+    Input,
+    Moment,
+    Origin,
+    PeerUp,
+    Reply,
+    Send,
+    Started,
+    Stopped,
+    Stopping,
+    Tick,
+)
+from callboard.actors.publisher import MAX_ENTRIES
+from callboard.actors.publisher.queues.cached_range import Coverage
+from callboard.actors.publisher.queues.pages import Pages, Range
+from callboard.actors.publisher.queues.preview import GLIMPSE_OFFSETS, Glimpse
+from callboard.actors.publisher.queues.queries import Query, reach, refusal, wanted
+from callboard.actors.publisher.roles import HEAD_POLLER, TAIL_POLLER
+from callboard.messages.mailbox import PackagesSeen, QueueQuery, QueueSize, RangeDone, RangeWanted, Sizes, SizesQuery
+from callboard.messages.publisher_mail import Counter, Counters, CountersQuery
+
+RETENTION_CHECK_S = 60.0
+"""How old the knowledge may be of what the log no longer holds; until then sizes may count such packages."""
+
+PATIENCE_S = 0.5
+"""A queue that is not counted by then is answered with what is known of it. It is counted on. As long does an answer
+wait for what the log held when it was asked for, of which the tail poller tells within milliseconds."""
+
+AGAIN_S = 0.1
+"""Between looks whether the first packages of the queue have been read by now."""
+
+SLACK_S = 1e-3
+"""A timer may come so much too early."""
+
+COUNTING = "counting"
+
+PUBLISHERS_MAX = 10_000
+"""Publishers that are named with sizes: anybody can write packages in any name."""
+PAGE_MAX = 1000
+"""Packages on a page; a query for more gets this many."""
+
+
+@dataclass(frozen=True, slots=True)
+class QueueCacheSettings:
+    """Bounds: packages in memory (about 27 bytes each), summaries held for pages, questions that wait."""
+
+    max_entries: int = MAX_ENTRIES
+    details_max: int = 10_000
+    max_waiting: int = 1000
+
+
+class Waiting(NamedTuple):
+    """A question, until when it waits for an exact answer, up to where the log must be known till then, and for a page
+    what can be told before that.
+    """
+
+    query: Query
+    until_s: float
+    end: int
+    glimpse: Glimpse | None = None
+
+
+class QueueCache:
+    """Knows where every package of the log lies, as far back as anybody asked.
+
+    Receives: PackagesSeen (tail_poller, head_poller), RangeDone (head_poller), QueueQuery, SizesQuery,
+        CountersQuery.
+    Sends: QueuePage, Sizes and Counters, to whoever asked; RangeWanted (head_poller): for older packages, once however
+        many ask, and for details of pages.
+    Stores: in memory, bounded: columns of the newest packages and of older ones used last, details of shown ones,
+        questions that wait.
+    Timers: "retention", every 60 s: asks by an empty range where the log begins now; "counting": when a question has
+        waited for 0.5 s it is answered by what is known, with ``uncounted``, and the first packages of the queue, and
+        without what the tail poller has not told of.
+    Gives up: on a question, with a ``problem``, when too many wait, or a read failed.
+    """
+
+    def __init__(self, settings: QueueCacheSettings, rng: Random) -> None:
+        self._settings = settings
+        self._coverage = Coverage(settings.max_entries)
+        self._pages = Pages(settings.details_max)
+        self._waiting: dict[Origin, Waiting] = {}  # for the coverage to reach them
+        self._goal: int | None = None  # so far back it counts on, though nobody waits for it any more
+        self._armed = False
+        self._asked: list[RangeWanted] = []  # the coverage's wishes as told to the head poller
+        self._fetches = 0
+
+    def receive(self, message: Input, origin: Origin, now: Moment) -> Iterable[Effect]:
+        """Handle one input."""
+        match message:
+            case Started() | Tick("retention"):
+                yield After("retention", RETENTION_CHECK_S)
+                if (index := self._coverage.index) is not None:
+                    yield self._want((index.stop, index.stop))
+            case PackagesSeen() if origin.role == TAIL_POLLER:
+                yield from self._seen(message)
+            case PackagesSeen():
+                self._coverage.fill(message)
+                self._pages.fill(message.packages)
+                for glimpse in self._glimpses():
+                    glimpse.fill(message)
+            case RangeDone() if message.log_id == self._coverage.log_id:
+                yield from self._done(message)
+            case QueueQuery() | SizesQuery():
+                yield from self._ask(origin, message, now)
+            case Tick(key) if key == COUNTING:
+                self._armed = False
+                yield from self._lose_patience(now)
+            case CountersQuery():
+                yield Reply(origin, self._counters())
+            case PeerUp(role) if role == HEAD_POLLER:
+                self._asked = []
+                yield from self._serve()
+                yield from map(self._want, self._pages.ranges)
+                yield from (self._look(glimpse) for glimpse in self._glimpses() if not glimpse.ready)
+            case Stopping():
+                yield Stopped()
+
+    def _counters(self) -> Counters:
+        index = self._coverage.index
+        entries = len(index) + self._coverage.older.held if index is not None else 0
+        return Counters(
+            counters=(
+                Counter(name="queue_cache_entries", value=entries),
+                Counter(name="queue_cache_fetches_total", value=self._fetches),
+            )
+        )
+
+    def _seen(self, seen: PackagesSeen) -> Iterable[Effect]:
+        if self._coverage.add(seen):
+            self._goal = None
+            yield from self._refuse("the log was replaced meanwhile; ask again", glimpsed=True)
+            void = self._pages.void("the log was replaced meanwhile; ask again")
+            yield from (Reply(page.origin, page.answer()) for page in void)
+        self._pages.hold(seen.packages)
+        yield from self._serve()
+
+    def _done(self, done: RangeDone) -> Iterable[Effect]:
+        if self._coverage.finish(done):
+            self._goal = None
+            yield from self._refuse(done.problem)
+        if not done.problem:
+            self._coverage.trim(done.first)
+        yield from self._glimpsed(done)
+        yield from (Reply(page.origin, page.answer()) for page in self._pages.finish(done))
+        yield from self._serve()
+
+    def _refuse(self, problem: str, *, glimpsed: bool = False) -> Iterable[Effect]:
+        """Nobody who waits is answered; or only nobody who was shown something that is no longer true."""
+        for origin, waiting in list(self._waiting.items()):
+            if not glimpsed or waiting.glimpse is not None:
+                del self._waiting[origin]
+                yield Reply(origin, refusal(waiting.query, problem))
+
+    def _ask(self, origin: Origin, query: Query, now: Moment) -> Iterable[Effect]:
+        if len(self._waiting) + len(self._pages) >= self._settings.max_waiting:
+            yield Reply(origin, refusal(query, "too many questions wait for the log to be read; ask again later"))
+            return
+        self._waiting[origin] = Waiting(query, now.mono_s + PATIENCE_S, query.end)
+        yield from self._serve()
+        if origin in self._waiting and not self._armed:
+            self._armed = True
+            yield After(COUNTING, PATIENCE_S)
+
+    def _serve(self) -> Iterable[Effect]:
+        """Answer what can be answered; have read what the rest needs."""
+        coverage = self._coverage
+        if coverage.index is None:
+            return
+        for origin, (query, _, end, _) in list(self._waiting.items()):
+            known = coverage.start <= reach(query) and coverage.index.stop >= end
+            if known and (answered := list(self._answer(origin, query))):
+                del self._waiting[origin]
+                yield from answered
+        goals = [reach(waiting.query) for waiting in self._waiting.values()]
+        goals += [] if self._goal is None else [self._goal]
+        if goals and min(goals) < coverage.start:
+            coverage.reach(min(goals))
+        else:
+            self._goal = None
+        wishes = [wish for wish in (coverage.wanted, coverage.loading) if wish is not None]
+        for wish in wishes:
+            if not any(wish is asked for asked in self._asked):
+                self._fetches += 1
+                yield Send(HEAD_POLLER, wish)
+        self._asked = wishes
+
+    def _lose_patience(self, now: Moment) -> Iterable[Effect]:
+        """Answer those who have waited long enough with what is known, and count on."""
+        coverage = self._coverage
+        late = {origin: it for origin, it in self._waiting.items() if it.until_s <= now.mono_s + SLACK_S}
+        self._waiting |= {origin: it._replace(end=0) for origin, it in late.items()}
+        yield from self._serve()
+        for origin, waiting in late.items():
+            query, _, _, glimpse = waiting
+            if origin not in self._waiting or coverage.index is None or reach(query) >= coverage.start:
+                continue
+            if isinstance(query, QueueQuery) and glimpse is None:
+                start = max(reach(query), coverage.first)
+                begun = Glimpse(query, start, min(start + GLIMPSE_OFFSETS, coverage.start))
+                self._waiting[origin] = waiting._replace(end=0, glimpse=begun)
+                yield self._look(begun)
+            elif glimpse is None or glimpse.ready:
+                yield from self._estimate(origin, query, glimpse)
+        if self._waiting:
+            self._armed = True
+            first_s = min(waiting.until_s for waiting in self._waiting.values())
+            yield After(COUNTING, max(first_s - now.mono_s, AGAIN_S))
+
+    def _estimate(self, origin: Origin, query: Query, glimpse: Glimpse | None) -> Iterable[Effect]:
+        """The answer as far as it is known; none while a block is read for it."""
+        counted = self._counted(query)
+        if counted is None:
+            return
+        del self._waiting[origin]
+        self._goal = reach(query) if self._goal is None else min(self._goal, reach(query))
+        if glimpse is None:
+            yield Reply(origin, self._sizes(counted))
+        else:
+            yield Reply(origin, glimpse.answer(counted[0], _limit(glimpse.query)))
+
+    def _sizes(self, queues: tuple[QueueSize, ...]) -> Sizes:
+        return Sizes(queues=queues, publishers=self._coverage.publishers[:PUBLISHERS_MAX], log_id=self._coverage.log_id)
+
+    def _counted(self, query: Query) -> tuple[QueueSize, ...] | None:
+        """The figures of the queues as far as they are known; None while a block is read for them."""
+        queues = query.queues if isinstance(query, SizesQuery) else (query,)
+        counted = [self._coverage.counted(wanted(queue)) for queue in queues]
+        known = tuple(size for size in counted if size is not None)
+        return known if len(known) == len(counted) else None
+
+    def _answer(self, origin: Origin, query: Query) -> Iterable[Effect]:
+        """The answer; nothing while it needs something to be read."""
+        coverage = self._coverage
+        if isinstance(query, SizesQuery):
+            sizes = [coverage.size(wanted(queue)) for queue in query.queues]
+            known = tuple(size for size in sizes if size is not None)
+            if len(known) == len(sizes):
+                yield Reply(origin, self._sizes(known))
+            return
+        size = coverage.size(wanted(query))
+        offsets = coverage.page(wanted(query), max(query.skip, 0), _limit(query))
+        if size is None or offsets is None:
+            return
+        page = self._pages.open(origin, size, offsets, "")
+        if page.ranges:
+            yield from map(self._want, sorted(page.ranges))
+        else:
+            yield Reply(origin, page.answer())
+
+    def _glimpses(self) -> list[Glimpse]:
+        return [waiting.glimpse for waiting in self._waiting.values() if waiting.glimpse is not None]
+
+    def _glimpsed(self, done: RangeDone) -> Iterable[Effect]:
+        """A range was read: whoever has only waited for it is answered."""
+        for origin, (query, _, _, glimpse) in list(self._waiting.items()):
+            if glimpse is not None and glimpse.finish(done):
+                yield self._look(glimpse)
+            elif glimpse is not None and glimpse.ready:
+                yield from self._estimate(origin, query, glimpse)
+
+    def _look(self, glimpse: Glimpse) -> Send:
+        return self._want((glimpse.start, glimpse.stop))
+
+    def _want(self, offsets: Range) -> Send:
+        start, stop = offsets
+        return Send(HEAD_POLLER, RangeWanted(log_id=self._coverage.log_id, start=start, stop=stop))
+
+
+def _limit(query: QueueQuery) -> int:
+    return min(max(query.limit, 0), PAGE_MAX)

@@ -1,0 +1,1 @@
+"""Agents inside the service's process, on its event loop."""

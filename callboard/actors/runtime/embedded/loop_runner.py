@@ -1,0 +1,115 @@
+"""Carries out effects as tasks of the loop that the actors run on: embedded and simulated."""
+
+import asyncio
+import traceback
+from collections.abc import Awaitable, Callable
+
+from callboard.actors.core.agent import Clock, World
+from callboard.actors.core.decision import Perform
+from callboard.actors.runtime.site import EffectEnded
+from callboard.errors import CallboardError
+
+
+class SharedWorld:
+    """The one world of an agent, opened when the first effect needs it and opened again if that failed."""
+
+    def __init__(self, opener: Callable[[], Awaitable[World]]) -> None:
+        self._opener = opener
+        self._world: World | None = None
+        self._opening = asyncio.Lock()
+
+    async def perform(self, effect: Perform) -> EffectEnded:
+        """Carry out one effect; every way it can end is a value."""
+        try:
+            world = await self._opened()
+            return EffectEnded(effect, await world.perform(effect))
+        except CallboardError as error:
+            return EffectEnded(effect, error=error, trace=traceback.format_exc())
+        except asyncio.CancelledError:
+            task = asyncio.current_task()
+            if task is not None and task.cancelling():
+                raise
+            return EffectEnded(effect, bug=traceback.format_exc())  # cancelled was only what the world awaited
+        except Exception:  # noqa: BLE001  # a bug of the world, which ends the actor that met it
+            return EffectEnded(effect, bug=traceback.format_exc())
+
+    async def close(self) -> None:
+        """Release what was opened."""
+        if self._world is not None:
+            world, self._world = self._world, None
+            await world.close()
+
+    async def _opened(self) -> World:
+        async with self._opening:
+            if self._world is None:
+                self._world = await self._opener()
+            return self._world
+
+
+class LoopRunner:
+    """The effects of one actor; see ``EffectRunner``."""
+
+    watch = None
+
+    def __init__(
+        self,
+        world: SharedWorld,
+        mail_to_self: Callable[[EffectEnded], None],
+        everybodys: set[asyncio.Task[None]],
+    ) -> None:
+        self._world = world
+        self._mail_to_self = mail_to_self
+        self._everybodys = everybodys
+        self._mine: set[asyncio.Task[None]] = set()
+
+    def start(self, effect: Perform) -> None:
+        """Begin; the end is mailed to the shell."""
+        task = asyncio.get_running_loop().create_task(self._run(effect))
+        for tasks in (self._mine, self._everybodys):
+            tasks.add(task)
+            task.add_done_callback(tasks.discard)
+
+    def ended(self) -> list[EffectEnded]:
+        """Nothing: ends are mailed."""
+        return []
+
+    def cancel(self) -> None:
+        """Cancel what runs."""
+        for task in list(self._mine):
+            task.cancel()
+
+    def close(self) -> None:
+        """Cancel; the world belongs to everybody."""
+        self.cancel()
+
+    async def _run(self, effect: Perform) -> None:
+        self._mail_to_self(await self._world.perform(effect))
+
+
+class LoopSite:
+    """Where the actors of one embedded or simulated agent run; see ``Site``."""
+
+    def __init__(self, clock: Clock, world: Callable[[], Awaitable[World]]) -> None:
+        self.clock = clock
+        self._world = SharedWorld(world)
+        self._running: set[asyncio.Task[None]] = set()
+
+    def enter(self, role: str) -> None:
+        """Nothing to do."""
+
+    def pid_of_newest_child(self, parent: object) -> int:
+        """None of its own."""
+        del parent
+        return 0
+
+    def runner(self, mail_to_self: Callable[[EffectEnded], None]) -> LoopRunner:
+        """A runner for one actor."""
+        return LoopRunner(self._world, mail_to_self, self._running)
+
+    async def close(self) -> None:
+        """Wait until every effect has let go, then close the world."""
+        running = list(self._running)
+        for task in running:
+            task.cancel()
+        await asyncio.gather(*running, return_exceptions=True)
+        await self._world.close()

@@ -1,0 +1,1 @@
+"""Agents whose actors have a process each."""

@@ -1,0 +1,130 @@
+"""Makes thespian's multiprocTCPBase safe to run: ``install`` patches thespian 4.0.1 in this process.
+
+As shipped it listens on all interfaces and unpickles whatever arrives. Patched,
+
+* its sockets are Unix sockets in a private folder (``unix_socket.py``);
+* every frame is authenticated before it is unpickled (``seal.py``);
+* every process of a system dies with the one that created it (``leash.py``);
+* the death of its logger no longer kills the administrator, and no death of a child goes unnoticed.
+
+Only the host process of an agent (``host.py``) does this; what it forks inherits the patches and the key.
+"""
+
+import pickle
+import socket
+from datetime import timedelta
+from importlib.metadata import version
+from types import SimpleNamespace
+from typing import Any
+
+from thespian.system import multiprocCommon, systemBase, utilis
+from thespian.system.transport import TCPTransport as tcp  # noqa: N813  # a module, named like its class
+from thespian.system.transport import TransmitIntent
+from thespian.system.transport.IPBase import IPActorAddress
+
+from callboard.actors.runtime.processes import leash, seal
+from callboard.actors.runtime.processes.unix_socket import LOOPBACK, UnixSocket
+
+PATCHED = "4.0.1"
+"""The version of thespian whose private names are used here."""
+
+RETRY = timedelta(seconds=0.2)
+"""Pause before a failed transmission is tried again. Stock: 35 s, in which the message and its peer stand still."""
+
+_Transport: Any = tcp.TCPTransport
+_init = _Transport.__init__
+_schedule = _Transport._scheduleTransmitActual  # noqa: SLF001  # all of these are private names, hence the pin
+_run_logger = multiprocCommon.startupASLogger
+_check_ack = _Transport._check_XMIT_4_done  # noqa: SLF001
+
+
+def install(membership: seal.Membership) -> None:
+    """Patch thespian and make this process a member of a new system. Once per process."""
+    if version("thespian") != PATCHED:
+        raise ImportError(
+            f"callboard patches private names of thespian {PATCHED} but found {version('thespian')}; "
+            f"install thespian=={PATCHED}"
+        )
+    seal.join(membership)
+    tcp.ackMsg = seal.seal(0, seal.ACK)
+    tcp.ackDataErrMsg = seal.seal(0, seal.NACK)
+    # The default is a guessable name in the system's temporary folder, with texts of messages in it.
+    utilis._thesplog_file = f"{membership.home}/thespian.log"  # noqa: SLF001
+    utilis._thesplog_old_file = f"{membership.home}/thespian.old"  # noqa: SLF001
+    _Transport.__init__ = _start
+    _Transport.serializer = _serialize
+    _Transport._scheduleTransmitActual = _schedule_sealed  # noqa: SLF001
+    _Transport._check_XMIT_4_done = _check_ack_or_retry  # noqa: SLF001
+    _Transport._safeSocketShutdown = staticmethod(_close)  # noqa: SLF001
+    IPActorAddress.__init__ = _address
+    tcp.ReceiveBuffer = seal.SealedBuffer
+    tcp.socket = SimpleNamespace(**{**vars(socket), "socket": UnixSocket})
+    tcp._safeSocketShutdown = _close  # noqa: SLF001
+    TransmitIntent.__init__.__defaults__ = tuple(
+        RETRY if default == timedelta(seconds=35) else default
+        for default in TransmitIntent.__init__.__defaults__ or ()
+    )
+    multiprocCommon.startupASLogger = _logger
+    # childDied() asks for logDefs when the logger has died, but the attribute is named logdefs.
+    multiprocCommon.MultiProcAdmin.logDefs = property(lambda admin: admin.logdefs)
+    # It forgets every dead child when one is reported, so of those that die together some never would be.
+    multiprocCommon.MultiProcReplicator._childExited = lambda *_: None  # noqa: SLF001
+    # A signal to the whole group is for the service; stock would end each actor, and the supervisor.
+    multiprocCommon.exit_signals = []
+    # It would change the time zone of the process's environment.
+    systemBase.ensure_TZ_set = lambda: None
+
+
+def _logger(*args: Any) -> None:
+    leash.set_name("cb:logger")
+    _run_logger(*args)
+
+
+def _number(address: Any) -> int:
+    return int(address.addressDetails.sockname[1])
+
+
+def _address(self: Any, *family_kind_protocol_host_port: Any, external: Any = None) -> None:
+    # Stock resolves names, asks a public address for a route, and binds to every interface.
+    del external
+    self.af, self.socktype, self.proto, _, port = family_kind_protocol_host_port[:5]
+    self.sockname = (LOOPBACK, int(port or 0))
+    self.bindname = self.sockname
+
+
+def _start(self: Any, kind: Any, *args: Any) -> None:
+    # Every forked process makes its transport before anything else.
+    if isinstance(kind, tcp.TCPEndpoint):
+        leash.die_with_parent()
+    _init(self, kind, *args)
+    if self.myAddress == self._adminAddr:
+        leash.set_name("cb:admin")
+    seal.listen_as(_number(self.myAddress))
+
+
+def _serialize(self: Any, intent: Any) -> bytes:
+    # The one place that makes frames of messages.
+    intent.sealed = (intent.targetAddr, intent.message)
+    return seal.seal(_number(intent.targetAddr), pickle.dumps((self.myAddress, intent.message)))
+
+
+def _schedule_sealed(self: Any, intent: Any, **flags: Any) -> None:
+    # deadAddress() gives queued intents another receiver, but leaves the old one's bytes in them.
+    if intent.sealed[0] is not intent.targetAddr or intent.sealed[1] is not intent.message:
+        intent.serMsg = self.serializer(intent)
+    _schedule(self, intent, **flags)
+
+
+def _check_ack_or_retry(self: Any, intent: Any, data: bytes) -> Any:
+    try:
+        return _check_ack(self, intent, data)
+    except Exception:  # noqa: BLE001  # stock would forget the intent and never free its slot, one of 20
+        intent.stage = self._XMITStepRetry
+        return self._nextTransmitStep(intent)
+
+
+def _close(sock: Any) -> None:
+    # Stock tests a class with isinstance, so it never closes anything.
+    sock = getattr(sock, "socket", sock)
+    if sock:
+        sock.close()

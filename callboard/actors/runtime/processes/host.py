@@ -1,0 +1,95 @@
+"""The host process of an agent whose actors have processes of their own.
+
+The service starts it with fork and exec, so the service may have threads, and forks everything else from here, where
+there are none. It is the only process that the service has to watch, and it holds everything below on a leash: when
+the service closes the pipe, or dies, all actors are killed and the private folder is removed.
+"""
+
+import os
+import pickle
+import secrets
+import select
+import shutil
+import signal
+import struct
+import sys
+import traceback
+from collections.abc import Callable
+from typing import NamedTuple
+
+from callboard.actors.runtime.control import StartAgent
+from callboard.actors.runtime.processes import leash, seal
+
+LENGTH = struct.Struct(">Q")
+
+ADMIN_PORT = 1
+"""Of thespian's administrator: a file name in a folder that nobody else uses."""
+
+
+class Launch(NamedTuple):
+    """What the service tells the host, over the pipe."""
+
+    owner: int
+    home: str
+    configure_logging: Callable[[], None] | None
+    start: StartAgent
+
+
+def main() -> None:
+    """Run the actor system until the service is gone."""
+    launch: Launch = pickle.loads(_read_launch())  # noqa: S301  # from the parent, over an anonymous pipe
+    pipe = os.dup(0)
+    with open(os.devnull, "rb") as nothing:  # noqa: PTH123  # a file descriptor is wanted
+        os.dup2(nothing.fileno(), 0)
+    leash.adopt_orphans()
+    leash.set_name("cb:host")
+    for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
+        # Meant for the service, which stops its agents in good order, even if they reach the whole group.
+        signal.signal(number, signal.SIG_IGN)
+    try:
+        owner = os.pidfd_open(launch.owner)
+        if os.getppid() == launch.owner:
+            _run(launch, pipe, owner)
+    except Exception:  # noqa: BLE001  # os._exit would swallow it
+        traceback.print_exc()
+    finally:
+        os.closerange(0, 2)  # to find processes and to remove the folder takes two, and there may be no others
+        leash.kill_descendants()
+        shutil.rmtree(launch.home, ignore_errors=True)
+        sys.stderr.flush()
+        os._exit(0)  # thespian's exit handlers would wait for processes that are dead
+
+
+def _run(launch: Launch, pipe: int, owner: int) -> None:
+    if launch.configure_logging is not None:
+        launch.configure_logging()
+    _start_system(launch)
+    ends = select.poll()
+    ends.register(pipe, select.POLLIN)
+    ends.register(owner, select.POLLIN)
+    ends.poll()  # nothing is ever written on the pipe after the launch: it ends
+
+
+def _start_system(launch: Launch) -> None:
+    # Imported here, for the service imports this module too, and has no use for any of it.
+    from thespian.actors import ActorSystem
+
+    from callboard.actors.runtime.processes import hardening
+    from callboard.actors.runtime.supervisor import Supervisor
+
+    hardening.install(seal.Membership(secrets.token_bytes(32), launch.home))
+    capabilities = {"Admin Port": ADMIN_PORT, "Process Startup Method": "fork"}
+    # Without logDefs thespian would put handlers on the root logger.
+    system = ActorSystem("multiprocTCPBase", capabilities, logDefs={"version": 1}, transientUnique=True)
+    system.tell(system.createActor(Supervisor), launch.start)
+    os.waitpid(-1, 0)  # thespian forks its administrator twice; this reaps the process in between
+
+
+def _read_launch() -> bytes:
+    # Buffered: BOOT has read a line from it already.
+    head = sys.stdin.buffer.read(LENGTH.size)
+    length = LENGTH.unpack(head)[0] if len(head) == LENGTH.size else -1
+    data = sys.stdin.buffer.read(max(length, 0))
+    if len(data) != length:
+        sys.exit("the service ended before it had said what to run")
+    return data

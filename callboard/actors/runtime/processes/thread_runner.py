@@ -1,0 +1,102 @@
+"""Carries out effects on an asyncio loop in a thread of the actor's own process.
+
+An actor with such a thread must be a leaf: it must not fork, so it must not create actors.
+"""
+
+import asyncio
+import os
+import threading
+from collections import deque
+from collections.abc import Awaitable, Callable
+from contextlib import suppress
+from dataclasses import dataclass
+from typing import Any
+
+from thespian.actors import ThespianWatch
+
+from callboard.actors.core.agent import Clock, World
+from callboard.actors.core.decision import Perform
+from callboard.actors.runtime.embedded.loop_runner import LoopRunner, SharedWorld
+from callboard.actors.runtime.processes import leash
+from callboard.actors.runtime.site import EffectEnded
+
+CLOSE_S = 5.0
+"""How long a world may take to close; then the process is ended with it open."""
+
+
+class ThreadRunner:
+    """The effects of one actor; see ``EffectRunner``. Its ends wake the actor through an eventfd."""
+
+    def __init__(self, world: SharedWorld) -> None:
+        self._world = world
+        self._bell = os.eventfd(0, os.EFD_NONBLOCK | os.EFD_CLOEXEC)
+        self._ended: deque[EffectEnded] = deque()
+        self._loop = asyncio.new_event_loop()
+        self._tasks = LoopRunner(world, self._ring, set())
+        self._thread = threading.Thread(target=self._loop.run_forever, name="effects", daemon=True)
+        self._thread.start()
+
+    @property
+    def watch(self) -> Any:
+        """What wakes the actor."""
+        return ThespianWatch([self._bell])
+
+    def start(self, effect: Perform) -> None:
+        """Begin."""
+        self._loop.call_soon_threadsafe(self._tasks.start, effect)
+
+    def ended(self) -> list[EffectEnded]:
+        """What has ended since the last call."""
+        with suppress(BlockingIOError):
+            os.eventfd_read(self._bell)
+        # Whatever is appended after the bell was read rings it again; finding it here already does no harm.
+        taken = []
+        while self._ended:
+            taken.append(self._ended.popleft())
+        return taken
+
+    def cancel(self) -> None:
+        """Cancel what runs."""
+        self._loop.call_soon_threadsafe(self._tasks.cancel)
+
+    def close(self) -> None:
+        """Cancel what runs, close the world, end the thread."""
+        closing = asyncio.run_coroutine_threadsafe(self._wind_up(), self._loop)
+        with suppress(Exception):  # whatever a world cannot close, the end of its process closes
+            closing.result(CLOSE_S)
+        self._loop.call_soon_threadsafe(self._loop.stop)
+        self._thread.join(CLOSE_S)
+        os.close(self._bell)
+
+    def _ring(self, ended: EffectEnded) -> None:
+        self._ended.append(ended)
+        os.eventfd_write(self._bell, 1)
+
+    async def _wind_up(self) -> None:
+        self._tasks.cancel()
+        await asyncio.sleep(0)
+        await self._world.close()
+
+
+@dataclass(frozen=True, slots=True)
+class ProcessSite:
+    """Where an actor runs that has a process of its own, with a world of its own; see ``Site``. Picklable."""
+
+    clock: Clock
+    world: Callable[[], Awaitable[World]]
+    configure_logging: Callable[[], None] | None
+
+    def enter(self, role: str) -> None:
+        """Name the process, and log as the service does: thespian has put its own root logger in place."""
+        leash.set_name(f"cb:{role}")
+        if self.configure_logging is not None:
+            self.configure_logging()
+
+    def pid_of_newest_child(self, parent: Any) -> int:
+        """Known to thespian long before the actor speaks, if it ever does."""
+        return int(parent._myRef._child_procs[-1].childProc.pid)  # noqa: SLF001  # private, hence the pin
+
+    def runner(self, mail_to_self: Callable[[EffectEnded], None]) -> ThreadRunner:
+        """The runner of the one actor here, which is not mailed to from another thread."""
+        del mail_to_self
+        return ThreadRunner(SharedWorld(self.world))

@@ -1,0 +1,1 @@
+"""Agents in virtual time, every order of events chosen by a seed."""

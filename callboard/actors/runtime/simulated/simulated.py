@@ -1,0 +1,204 @@
+"""The simulated runtime: agents in virtual time, with every order of events chosen by a seed."""
+
+import asyncio
+import hashlib
+import math
+import pickle
+from collections import deque
+from collections.abc import Awaitable, Callable, Coroutine
+from dataclasses import replace
+from random import Random
+from types import TracebackType
+from typing import Any, TypeVar
+
+from callboard.actors.core.agent import Agent, AgentSpec, Clock, World
+from callboard.actors.core.decision import Moment, Perform
+from callboard.actors.runtime.embedded.embedded import start_on
+from callboard.actors.runtime.embedded.loop_base import LoopBase, Message
+from callboard.actors.runtime.mail import Mail
+from callboard.actors.runtime.simulated.virtual_loop import VirtualLoop
+from callboard.actors.runtime.supervision import Limits
+
+T = TypeVar("T")
+
+EPOCH_NS = 1_700_000_000 * 10**9
+"""Wall clock time at the beginning of every simulation."""
+
+LATENCY_S = 0.001
+"""The longest that the next delivery lets wait for itself; it is what lets the ends of effects come in between."""
+
+TAIL = 40
+"""Lines of the trace that are kept: what led to the end fits on a screen."""
+
+POLL_S = 0.01
+"""How often, in virtual time, ``run_until`` looks."""
+
+
+class VirtualClock:
+    """The time of a simulation; see ``callboard.actors.core.agent.Clock``."""
+
+    def __init__(self, loop: VirtualLoop) -> None:
+        self._loop = loop
+
+    def now(self) -> Moment:
+        """The present moment: the wall clock begins in November 2023, the monotonic one at 0."""
+        now_s = self._loop.time()
+        return Moment(EPOCH_NS + round(now_s * 1e9), now_s)
+
+
+class SeededBase(LoopBase):
+    """Delivers the oldest message of a randomly chosen pair of sender and receiver, and pickles all mail."""
+
+    def __init__(self, loop: VirtualLoop, name: str, rng: Random, trace: Callable[[str], None]) -> None:
+        super().__init__(loop, name)
+        self._rng = rng
+        self._trace = trace
+        self._pairs: dict[tuple[str, str], deque[Message]] = {}
+        self.asleep_until_s = 0.0
+        """Nobody gets mail before this moment."""
+
+    def _enqueue(self, message: Message) -> None:
+        if isinstance(message.content, Mail):
+            message.content = pickle.loads(pickle.dumps(message.content))  # noqa: S301  # made in this line
+        self._pairs.setdefault((message.sender, message.receiver), deque()).append(message)
+
+    def _next(self) -> Message:
+        # The order of the dictionary is that of the messages, so equal seeds choose equal pairs.
+        pair = self._rng.choice(list(self._pairs))
+        waiting = self._pairs[pair]
+        message = waiting.popleft()
+        if not waiting:
+            del self._pairs[pair]
+        self._trace(f"{self._loop.time():.9f} {message.sender}>{message.receiver} {_name(message.content)}")
+        return message
+
+    def _waiting(self) -> int:
+        return len(self._pairs)
+
+    def _forget(self, receiver: str) -> None:
+        for pair in [pair for pair in self._pairs if pair[1] == receiver]:
+            del self._pairs[pair]
+
+    def _next_turn(self, turn: Callable[[], None]) -> asyncio.Handle:
+        delay_s = self._rng.uniform(0, LATENCY_S)
+        return self._loop.call_later(max(delay_s, self.asleep_until_s - self._loop.time()), turn)
+
+    def _burst(self) -> int:
+        return 1
+
+
+class SlowWorld:
+    """A world whose effects take a moment before and after, in which their actor can be killed."""
+
+    def __init__(self, world: World, rng: Random) -> None:
+        self._world = world
+        self._rng = rng
+
+    async def perform(self, effect: Perform) -> Any:
+        """See ``World``."""
+        await asyncio.sleep(self._rng.uniform(0, LATENCY_S))
+        result = await self._world.perform(effect)
+        await asyncio.sleep(self._rng.uniform(0, LATENCY_S))
+        return result
+
+    async def close(self) -> None:
+        """See ``World``."""
+        await self._world.close()
+
+
+class Simulation:
+    """Agents, and whoever speaks with them, in one virtual world.
+
+    Whatever runs in it must take its time, its randomness and its I/O from it: then the same seed gives the same
+    trace, on every machine. Use it as a context manager, or ``close`` it.
+    """
+
+    def __init__(self, seed: int) -> None:
+        self.rng = Random(seed)  # noqa: S311  # reproducible, not secret
+        self.loop = VirtualLoop(self.rng)
+        self.clock = VirtualClock(self.loop)
+        self._trace = hashlib.sha256()
+        self._bases: dict[Agent, SeededBase] = {}
+        self.steps = 0
+        self.tail: deque[str] = deque(maxlen=TAIL)
+        """The last lines of the trace, for people."""
+
+    def __enter__(self) -> "Simulation":
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self.close()
+
+    @property
+    def trace(self) -> str:
+        """A digest of every delivery so far: what, from whom, to whom, when."""
+        return self._trace.hexdigest()
+
+    async def start(self, spec: AgentSpec, limits: Limits | None = None, clock: Clock | None = None) -> Agent:
+        """Run an agent in this simulation, with a clock of its own if given. To be awaited in it; otherwise as
+        ``start_embedded``.
+        """
+        base = SeededBase(self.loop, spec.name, self.rng, self.note)
+
+        async def slow_world() -> World:
+            return SlowWorld(await spec.world(), self.rng)
+
+        slow = replace(spec, world=slow_world)
+        agent = await start_on(base, slow, clock or self.clock, self.rng, limits or Limits())
+        self._bases[agent] = base
+        return agent
+
+    def cut_off(self, agent: Agent) -> None:
+        """End every actor of the agent at this very moment, as the death of its process does; then ``stop`` it."""
+        self._bases.pop(agent).close()
+
+    def suspend(self, agent: Agent, seconds: float) -> None:
+        """Have all actors of the agent stand still for so long, as a process does that is stopped; its I/O goes on."""
+        self._bases[agent].asleep_until_s = self.loop.time() + seconds
+
+    def note(self, line: str) -> None:
+        """Add a line to the trace: something that happened beside the deliveries."""
+        self.steps += 1
+        self.tail.append(line)
+        self._trace.update(f"{line}\n".encode())
+
+    def run(self, work: Coroutine[Any, Any, T]) -> T:
+        """Run until the coroutine is done, and return what it returns. Raises ``StuckError`` if it never can be."""
+        return self.loop.run_until_complete(work)
+
+    def run_for(self, seconds: float) -> None:
+        """Let so much virtual time pass."""
+        self.run(asyncio.sleep(seconds))
+
+    def run_until(self, predicate: Callable[[], bool | Awaitable[bool]], within_s: float) -> None:
+        """Let time pass until the predicate, which may be a coroutine function, is true. Raises ``TimeoutError``."""
+        self.run(self._until(predicate, within_s))
+
+    def close(self) -> None:
+        """End whatever still runs in it."""
+        self.loop.allow(math.inf)
+        while left := asyncio.all_tasks(self.loop):  # what ends may begin something else
+            for task in left:
+                task.cancel()
+            self.run(_gathered(left))
+        self.loop.close()
+
+    async def _until(self, predicate: Callable[[], bool | Awaitable[bool]], within_s: float) -> None:
+        async with asyncio.timeout(within_s):
+            while True:
+                verdict = predicate()
+                if verdict if isinstance(verdict, bool) else await verdict:
+                    return
+                await asyncio.sleep(POLL_S)
+
+
+async def _gathered(tasks: set[asyncio.Task[Any]]) -> None:
+    await asyncio.gather(*tasks, return_exceptions=True)
+
+
+def _name(content: Any) -> str:
+    if isinstance(content, Mail):
+        return f"Mail {content.question} {','.join(type(event).__name__ for event in content.events)}"
+    return type(content).__name__

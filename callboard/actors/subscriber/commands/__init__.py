@@ -1,0 +1,1 @@
+"""Commands: which a subscriber obeys, and how it carries them out."""

@@ -1,0 +1,171 @@
+"""The command handler: picks the orders for this subscriber off the command topic."""
+
+from collections.abc import Iterable, Iterator
+from random import Random
+
+from callboard.actors.core.decision import Effect, Input, Moment, Origin, PeerUp, Send, Stopped, Stopping, note
+from callboard.actors.core.follower import Delivered, Follower, OutOfRange, from_first
+from callboard.actors.subscriber.commands.predecessors import Predecessors
+from callboard.actors.subscriber.commands.topic_position import OrdersHeard
+from callboard.actors.subscriber.roles import IMPORTER
+from callboard.actors.subscriber.settings import SubscriberSettings
+from callboard.errors import CallboardError, SchemaTooNew, Undecodable
+from callboard.messages.codec import decode
+from callboard.messages.distribution import CommandMessage
+from callboard.messages.headers import addressed, open_record
+from callboard.messages.mailbox import (
+    CommandPassedOver,
+    CommandReceived,
+    CommandsBlocked,
+    CommandsRead,
+    CommandsWanted,
+)
+from callboard.messages.record import Record
+from callboard.messages.untrusted import distrust_of
+
+ID_CHARS_MAX = 200
+"""Of a command that is not trusted: an answer repeats its id, and our own have 32."""
+
+REFUSALS_MAX = 20
+REFUSALS_S = 60.0
+"""So many commands that are not trusted are answered in that time, which is more than a person types. Each answer is a
+transaction of the importer and a record of ours: a stranger who writes thousands must not have the log filled by us.
+"""
+
+
+class CommandHandler:
+    """Follows the command topic from the last order that took effect.
+
+    Receives: CommandsWanted (importer).
+    Sends: CommandReceived, CommandPassedOver, CommandsRead, CommandsBlocked (importer).
+    Stores: nothing; the position is in the importer's ledger.
+    Timers: the follower's back-off, 0.1 to 5 s.
+    Gives up: when a command cannot be understood. It is reported and nothing behind it is obeyed, until a version
+        that knows it is started, or ``skip_commands`` names its offset. One that is not trusted is refused if it can
+        be, and blocks nothing: whoever can write to the topic could have written it. Of many such, a few are answered.
+    """
+
+    def __init__(self, settings: SubscriberSettings, rng: Random) -> None:
+        self._settings = settings
+        self._rng = rng
+        self._follower: Follower | None = None
+        self._heard: OrdersHeard | None = None
+        self._before: Predecessors | None = None  # until every command there was is heard
+        self._refused_s: list[float] = []  # when the last ones were that were not trusted
+
+    def receive(self, message: Input, origin: Origin, now: Moment) -> Iterable[Effect]:
+        """Handle one input."""
+        match message:
+            case CommandsWanted():
+                self._heard, self._before = OrdersHeard(message), Predecessors(message)
+                self._follower = Follower(self._settings.topics.command, self._heard.start, self._rng)
+                yield from self._follower.start()
+            case PeerUp(role) if role == IMPORTER:
+                self._follower = None  # what the former importer did not store must be heard again, in order
+            case Stopping():
+                self._follower = None
+                yield Stopped()
+            case _ if self._follower is not None and self._heard is not None:
+                yield from self._follow(self._follower, self._heard, message, now)
+            case _:
+                pass
+
+    def _follow(self, follower: Follower, heard: OrdersHeard, message: Input, now: Moment) -> Iterator[Effect]:
+        news, effects = follower.handle(message)
+        if isinstance(news, OutOfRange):
+            yield from self._lost(news, heard)
+        elif isinstance(news, Delivered) and heard.is_elsewhere(news, follower.log_id):
+            self._follower = Follower(self._settings.topics.command, from_first(), self._rng)
+            yield from self._follower.start()
+            return
+        elif isinstance(news, Delivered):
+            if self._before is not None and news.records:
+                self._before.last = news.records[-1].offset, news.records[-1].time_ns
+            for found in heard.sift(news, follower.log_id, all_read=follower.caught_up):
+                if isinstance(found, CommandPassedOver):
+                    yield Send(IMPORTER, found)
+                    continue
+                if not addressed(found.header("recipients"), self._settings.name):
+                    continue
+                heard.hear(found)
+                try:
+                    yield from self._heed(found, follower.log_id, now)
+                except (Undecodable, SchemaTooNew) as error:
+                    if not self._may_pass_over(found.offset):
+                        self._follower = None
+                        yield from self._block(found.offset, error)
+                        return
+                    yield Send(
+                        IMPORTER,
+                        CommandPassedOver(
+                            log_id=follower.log_id, offset=found.offset, reason=str(error), time_ns=found.time_ns
+                        ),
+                    )
+        if follower.caught_up and self._before is not None:
+            before, self._before = self._before, None
+            yield from self._begin(before, follower)
+        yield from effects
+
+    def _heed(self, record: Record, log_id: str, now: Moment) -> Iterator[Effect]:
+        """Pass a command on. One for another instance that comes from now on is refused by the importer."""
+        if reason := distrust_of(record):
+            yield from self._refuse(record, log_id, reason, now)
+            return
+        command = open_record(record, CommandMessage)
+        if command.subscriber == self._settings.name:
+            message = CommandReceived(log_id=log_id, offset=record.offset, command=command, time_ns=record.time_ns)
+            if self._before is None or self._before.concerns_us(message):
+                yield Send(IMPORTER, message)
+
+    def _refuse(self, record: Record, log_id: str, reason: str, now: Moment) -> Iterator[Effect]:
+        """Have the importer answer a command that is not trusted, if anybody may wait for that. Nothing else in it is
+        believed.
+        """
+        self._refused_s = [at_s for at_s in self._refused_s if now.mono_s - at_s < REFUSALS_S]
+        if len(self._refused_s) >= REFUSALS_MAX:
+            return
+        try:
+            command = decode(CommandMessage, record.payload)
+        except Undecodable:
+            return
+        listening = self._before is None or not self._before.newcomer
+        if listening and command.subscriber == self._settings.name and len(command.command_id) <= ID_CHARS_MAX:
+            old = "; it is signed as older versions do: upgrade callboard where it is sent" if command.signature else ""
+            self._refused_s.append(now.mono_s)
+            bare = CommandMessage(subscriber_instance="", subscriber=command.subscriber, command_id=command.command_id)
+            yield Send(
+                IMPORTER,
+                CommandReceived(
+                    log_id=log_id, offset=record.offset, command=bare, time_ns=record.time_ns, distrust=reason + old
+                ),
+            )
+
+    @staticmethod
+    def _begin(before: Predecessors, follower: Follower) -> Iterator[Effect]:
+        """Every command there was is heard. What comes from now on is given to somebody who is there."""
+        if before.newcomer:
+            yield from (Send(IMPORTER, message) for message in before.for_whoever_comes)
+            offset, time_ns = before.last if before.last[0] >= 0 else (follower.position - 1, 0)
+            yield Send(
+                IMPORTER, CommandPassedOver(log_id=follower.log_id, offset=offset, reason="", time_ns=time_ns)
+            )
+        yield Send(IMPORTER, CommandsRead(void=before.void))
+
+    @staticmethod
+    def _lost(news: OutOfRange, heard: OrdersHeard) -> Iterator[Effect]:
+        """The topic does not go on where it was left: trimmed meanwhile, or an older copy of it is in place."""
+        if news.expected < news.bounds.first:
+            yield note("commands.trimmed", "warning", start=news.expected, stop=news.bounds.first)
+        elif (passed := heard.set_back(news.bounds)) is not None:
+            yield Send(IMPORTER, passed)
+
+    def _may_pass_over(self, offset: int) -> bool:
+        return offset in self._settings.skip_commands
+
+    def _block(self, offset: int, error: CallboardError) -> Iterator[Effect]:
+        reason = (
+            f"no command from offset {offset} of the command topic on is obeyed: {error}; if upgrading does not help, "
+            f"start it with --skip-command {offset} to pass over this one"
+        )
+        yield note("command.undecodable", level="error", offset=offset, reason=str(error))
+        yield Send(IMPORTER, CommandsBlocked(offset=offset, reason=reason))

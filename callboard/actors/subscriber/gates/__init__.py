@@ -1,0 +1,1 @@
+"""What a package has to pass before it is imported."""

@@ -1,0 +1,14 @@
+"""The gates of a subscriber, in the order in which they are asked."""
+
+from callboard.actors.subscriber.gates.gate import Gate
+from callboard.actors.subscriber.gates.pacing import PauseGate, ThrottleGate
+from callboard.actors.subscriber.hooks.hooks_due import Room
+from callboard.actors.subscriber.staging.golden_gate import GoldenGate
+
+
+def gates(golden: GoldenGate | None) -> tuple[Gate, ...]:
+    """Every condition that a package has to pass, beyond being for this subscriber and not being cleared.
+
+    The one that counts what passes is the last, so that nothing is counted that another one holds up.
+    """
+    return (PauseGate(), *([golden] if golden else []), Room(), ThrottleGate())

@@ -1,0 +1,1 @@
+"""The service's hooks that are called after an import."""

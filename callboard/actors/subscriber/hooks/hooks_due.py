@@ -1,0 +1,228 @@
+"""The post-import hooks that are due: called one at a time beside the imports, again after a failure, or given up."""
+
+from collections.abc import Iterator
+from dataclasses import replace
+from random import Random
+
+from callboard.actors.core.decision import After, Done, Effect, Failed, Moment, note
+from callboard.actors.core.effects import RunHook
+from callboard.actors.subscriber.gates.gate import Wait
+from callboard.actors.subscriber.importing.failure_policy import DEATHS_MIN
+from callboard.actors.subscriber.ledger import ledger_changes
+from callboard.actors.subscriber.ledger.ledger_state import Book
+from callboard.actors.subscriber.settings import SubscriberSettings
+from callboard.messages.distribution import Kind, PackageMessage, State, Status
+from callboard.messages.ledger import HookDue, Ledger
+
+TIMER = "hook"
+"""Until the next one that failed is due again."""
+
+DUE_MAX = 100
+"""Imports wait while so many are due: they are written with the ledger at each import, and a hook that fails for every
+package is better noticed soon."""
+DUE_CHARS_MAX = 1 << 20
+"""Characters of paths and metadata that they have together before imports wait. One may have more: it fits a record."""
+FAILED_MAX = 100
+"""Hooks that were given up and can still be called again or dismissed; they are written with every import, too."""
+
+
+def owe(ledger: Ledger, offset: int, message: PackageMessage, settings: SubscriberSettings) -> Ledger:
+    """The ledger after an import, which also says that the hook is due."""
+    if not settings.hooks.after_import or message.kind is Kind.INVALIDATE:
+        return ledger
+    due = HookDue(
+        offset=offset,
+        publisher=message.publisher,
+        package_id=message.package_id,
+        kind=message.kind,
+        paths=message.paths,
+        deep_paths=message.deep_paths,
+        metadata=message.metadata,
+    )
+    return _with(ledger, due)
+
+
+FIRST_MAX_S = 10.0
+"""How long the first call after a start waits at most: the hook may have been put right, and whoever waits for it waits
+so long. One that ends its process each time does not do so more often than this."""
+
+HOPE_CALLS = 3
+"""Who waits until everything is done waits for so many calls of a hook: with the default waits between them that takes
+seconds, and what has failed so often may fail for long."""
+
+
+class Room:
+    """A gate that keeps the hooks that are due from becoming too many."""
+
+    def judge(self, offset: int, message: PackageMessage, ledger: Ledger, now: Moment) -> Wait | None:
+        """Wait while there is no room for another one."""
+        del offset, message, now
+        if len(ledger.hooks) < DUE_MAX and sum(map(_chars_of, ledger.hooks)) <= DUE_CHARS_MAX:
+            return None
+        return Wait(State.WAITING, f"{len(ledger.hooks)} post-import hooks are due, which is as many as may be")
+
+
+def failing(ledger: Ledger) -> HookDue | None:
+    """The first due hook that has failed."""
+    return next((due for due in ledger.hooks if due.last_error), None)
+
+
+class HooksDue:
+    """Decides which hook is called next. Each call is counted in the ledger before it begins.
+
+    They are called in the order of the log, but one that failed waits for its next try without holding up the others.
+    """
+
+    def __init__(self, settings: SubscriberSettings, rng: Random, book: Book) -> None:
+        self._settings = settings
+        self._rng = rng
+        self._book = book
+        self._counted: HookDue | None = None  # chosen, and waits until its count is stored
+        self._due_s: dict[tuple[int, int], float] = {}  # by offset and calls so far
+        self._called: set[int] = set()  # those of which a call has ended
+        self.running: RunHook | None = None
+        """The call that is under way."""
+
+    @property
+    def hopeful(self) -> bool:
+        """Whether a hook is due that has not failed often, or was not called since the start."""
+        under_way = self._counted or (self.running.due if self.running else None)
+        if under_way is not None and under_way.attempts <= HOPE_CALLS:
+            return True
+        return any(due.attempts < HOPE_CALLS or due.offset not in self._called for due in self._book.ledger.hooks)
+
+    def choose(self, now: Moment) -> Iterator[Effect]:
+        """Count the next call, while the book is free. What was called last when the importer died waits as if that
+        call had failed.
+        """
+        hooks = self._book.ledger.hooks
+        self._called &= {due.offset for due in hooks}
+        if self.running or self._counted or not hooks:
+            return
+        self._due_s = {_key(due): self._due_s.get(_key(due), self._first_s(due, now)) for due in hooks}
+        ripe = next((due for due in hooks if self._due_s[_key(due)] <= now.mono_s), None)
+        if ripe is None:
+            yield After(TIMER, min(self._due_s.values()) - now.mono_s)
+        elif died_too_often(ripe.attempts, self._settings.hooks.max_retries):
+            reason = ripe.last_error or f"the post-import hook ended its process in call {ripe.attempts}"
+            self._book.write(given_up(self._book.ledger, ripe.offset, reason, now), urgent=True)
+            yield note("hook.given_up", "error", offset=ripe.offset, reason=reason)
+        else:
+            self._counted = replace(ripe, attempts=ripe.attempts + 1)
+            self._book.write(_changed(self._book.ledger, self._counted))
+            yield self._book.save(durable=False)
+
+    def start(self) -> Iterator[Effect]:
+        """Begin the call that was counted, once that is stored."""
+        counted, stored = self._counted, self._book.stored
+        if counted is None or stored is None or self._book.busy:
+            return
+        self._counted = None
+        if counted in stored.hooks:
+            self.running = RunHook(counted)
+            yield self.running
+
+    def ended(self, outcome: Done | Failed, now: Moment) -> Iterator[Effect]:
+        """The call is over."""
+        assert self.running is not None
+        due, self.running = self.running.due, None
+        self._called.add(due.offset)
+        if isinstance(outcome, Done):
+            self._book.change(lambda ledger: succeeded(ledger, due, now.wall_ns), urgent=due.told)
+            return
+        reason = ledger_changes.text(outcome.error)
+        if 0 <= self._settings.hooks.max_retries < due.attempts:
+            self._book.change(lambda ledger: given_up(ledger, due.offset, reason, now), urgent=True)
+            yield note("hook.given_up", "error", offset=due.offset, reason=reason)
+            return
+        failed = replace(due, last_error=reason)
+        self._book.change(lambda ledger: _changed(ledger, failed))
+        delay_s = self._settings.retry.delay_s(due.attempts, self._rng)
+        self._due_s[_key(due)] = now.mono_s + delay_s
+        yield note("hook.failed", "warning", offset=due.offset, attempt=due.attempts, retry_in_s=delay_s, reason=reason)
+
+    def _first_s(self, due: HookDue, now: Moment) -> float:
+        delay_s = self._settings.retry.delay_s(due.attempts, self._rng) if due.attempts else 0.0
+        return now.mono_s + min(delay_s, FIRST_MAX_S)
+
+
+def died_too_often(attempts: int, max_retries: int) -> bool:
+    """Whether no further call is due after so many, of which the last ended with its process; see ``DEATHS_MIN``."""
+    return max_retries >= 0 and attempts >= max(max_retries + 1, DEATHS_MIN)
+
+
+def retried(ledger: Ledger, offset: int) -> Ledger | None:
+    """The hook of this package is called again at once, as often as if it never had been; None if none is due, and none
+    was given up.
+    """
+    due = next((due for due in (*ledger.hooks, *ledger.failed_hooks) if due.offset == offset), None)
+    return _with(_without_failure(ledger, offset), replace(due, attempts=0)) if due is not None else None
+
+
+def dismissed(ledger: Ledger, offset: int, reason: str, now_ns: int) -> Ledger | None:
+    """A hook is called no more, or leaves the error queue if it was given up, and nothing else changes; None if there
+    is none.
+    """
+    due = next((due for due in (*ledger.hooks, *ledger.failed_hooks) if due.offset == offset), None)
+    if due is None:
+        return None
+    ledger = replace(_without_failure(ledger, offset), hooks=_others(ledger, offset))
+    return _told(ledger, due, Status.HOOK_SETTLED, reason, now_ns)
+
+
+def succeeded(ledger: Ledger, due: HookDue, now_ns: int) -> Ledger:
+    """The hook is due no more, and leaves the error queue if it is in one."""
+    ledger = replace(ledger, hooks=_others(ledger, due.offset))
+    return _told(ledger, due, Status.HOOK_SETTLED, "its hook succeeded", now_ns) if due.told else ledger
+
+
+def given_up(ledger: Ledger, offset: int, reason: str, now: Moment) -> Ledger:
+    """The hook is called no more, and the publisher is told: the content is imported, but its hook failed."""
+    due = next((due for due in ledger.hooks if due.offset == offset), None)
+    if due is None:
+        return ledger
+    failed = replace(due, told=True, last_error=reason)
+    others = (*ledger.failed_hooks, failed)[-FAILED_MAX:]
+    while len(others) > 1 and sum(map(_chars_of, others)) > DUE_CHARS_MAX:
+        others = others[1:]
+    ledger = replace(ledger, hooks=_others(ledger, offset), failed_hooks=others)
+    return _told(ledger, due, Status.HOOK_FAILED, reason, now.wall_ns)
+
+
+def _told(ledger: Ledger, due: HookDue, status: Status, reason: str, now_ns: int) -> Ledger:
+    return ledger_changes.told(
+        ledger,
+        publisher=due.publisher,
+        package_id=due.package_id,
+        offset=due.offset,
+        status=status,
+        reason=reason,
+        attempts=due.attempts,
+        now_ns=now_ns,
+    )
+
+
+def _without_failure(ledger: Ledger, offset: int) -> Ledger:
+    return replace(ledger, failed_hooks=tuple(due for due in ledger.failed_hooks if due.offset != offset))
+
+
+def _with(ledger: Ledger, due: HookDue) -> Ledger:
+    """With this hook due, in its place among the others."""
+    return replace(ledger, hooks=tuple(sorted((*_others(ledger, due.offset), due), key=lambda each: each.offset)))
+
+
+def _chars_of(due: HookDue) -> int:
+    lists = (due.paths, due.deep_paths, due.written, due.removed, *due.metadata)
+    return sum(len(text) + 1 for texts in lists for text in texts)
+
+
+def _key(due: HookDue) -> tuple[int, int]:
+    return due.offset, due.attempts
+
+
+def _changed(ledger: Ledger, due: HookDue) -> Ledger:
+    return replace(ledger, hooks=tuple(due if other.offset == due.offset else other for other in ledger.hooks))
+
+
+def _others(ledger: Ledger, offset: int) -> tuple[HookDue, ...]:
+    return tuple(due for due in ledger.hooks if due.offset != offset)

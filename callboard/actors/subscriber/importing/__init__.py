@@ -1,0 +1,1 @@
+"""Packages: fetched, imported in their order, tried again, or given up."""

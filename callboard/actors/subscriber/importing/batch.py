@@ -1,0 +1,82 @@
+"""A run of packages from the head of the queue, imported together, and the ledger if all of it succeeds."""
+
+from collections.abc import Mapping
+
+from callboard.actors.core.effects import ImportPackages
+from callboard.actors.subscriber.importing import coalescing
+from callboard.actors.subscriber.importing.outcome import Outcome, recorded
+from callboard.actors.subscriber.importing.received import Parcel
+from callboard.actors.subscriber.ledger import ledger_changes
+from callboard.actors.subscriber.settings import SubscriberSettings
+from callboard.messages.distribution import PackageMessage, Status
+from callboard.messages.ledger import Ledger
+
+BLOB_BYTES_ASSUMED = 1 << 20
+"""For each file that a package has in the blob store: its size is not in the message, but it is a large one."""
+
+
+class Batch:
+    """What becomes of consecutive packages. The first is to be imported, the others are or need no import.
+
+    A batch is what is at hand, nothing waits for it to fill, so only catching up makes it more than one package. If
+    several fail together nothing of it has happened, nobody is blamed, and they are tried again one at a time. So it
+    is after the importer has died: the ledger, stored before the attempt, says up to where they were tried together.
+    """
+
+    def __init__(self, ledger: Ledger, settings: SubscriberSettings, now_ns: int) -> None:
+        self._before = ledger
+        self._settings = settings
+        self._now_ns = now_ns
+        self._outcomes: list[Outcome] = []
+        self._packages: list[tuple[int, PackageMessage]] = []
+        self._bytes = 0
+        self.ledger = ledger
+        """As it will be."""
+
+    def put(self, parcel: Parcel, status: Status | None, reason: str = "") -> None:
+        """This becomes of the next package; no status means that it is foreign."""
+        if status is Status.IMPORTED:
+            assert parcel.message is not None
+            if not self._packages:
+                self.ledger = ledger_changes.attempting(self._before, parcel.offset)
+            self._packages.append((parcel.offset, parcel.message))
+            self._bytes += weight(parcel.message)
+        outcome = Outcome(parcel, status, reason)
+        self._outcomes.append(outcome)
+        self.ledger = recorded(self.ledger, outcome, self._settings, self._now_ns)
+
+    def takes(self, message: PackageMessage) -> bool:
+        """Whether another one may be imported together with those there are."""
+        settings, first = self._settings, self._packages[0][0]
+        if self._before.apart_until >= first or self._before.attempt_offset == first:
+            return False
+        room = self._bytes + weight(message) <= settings.batch_bytes
+        return room and len(self._packages) < settings.batch_packages
+
+    def attempt(self) -> ImportPackages:
+        """Import what is to be imported, but for packages of which a later one would leave nothing."""
+        last = self._packages[-1][0]
+        attempt = (
+            ledger_changes.attempting(self._before, last)
+            if len(self._packages) == 1
+            else ledger_changes.attempting_together(self._before, last)
+        )
+        superseded = coalescing.superseded(self._packages) if self._settings.coalesce else {}
+        if superseded:
+            self._leave_out(superseded)
+        offsets, messages = zip(*self._packages, strict=True)
+        return ImportPackages(messages, offsets, attempt, self.ledger, self._settings.parallel)
+
+    def _leave_out(self, superseded: Mapping[int, int]) -> None:
+        self._packages = [(offset, message) for offset, message in self._packages if offset not in superseded]
+        self.ledger = self._before
+        for outcome in self._outcomes:
+            successor = superseded.get(outcome.parcel.offset)
+            if successor is not None:
+                outcome = Outcome(outcome.parcel, Status.SUPERSEDED, f"replaced by offset {successor}")  # noqa: PLW2901
+            self.ledger = recorded(self.ledger, outcome, self._settings, self._now_ns)
+
+
+def weight(message: PackageMessage) -> int:
+    """About how many bytes there are in memory, or in the spool, while it is imported."""
+    return max(message.length, len(message.content)) + BLOB_BYTES_ASSUMED * len(message.blobs)

@@ -1,0 +1,44 @@
+"""Those who ask to be told once everything is processed that is on the log when they ask."""
+
+from callboard.actors.core.decision import Origin
+
+
+class CaughtUp:
+    """Has the end of the log looked up after each question, never before it, and waits until it is reached."""
+
+    def __init__(self) -> None:
+        self._asked: list[Origin] = []
+        self._looked_up: list[Origin] = []
+        self._targets: list[tuple[int, Origin]] = []
+
+    def ask(self, origin: Origin) -> None:
+        """Somebody asks."""
+        self._asked.append(origin)
+
+    @property
+    def curious(self) -> bool:
+        """Whether the end must be looked up."""
+        return bool(self._asked)
+
+    def look(self) -> None:
+        """The end is being looked up, for those who have asked by now."""
+        self._looked_up, self._asked = self._looked_up + self._asked, []
+
+    def found(self, end: int) -> None:
+        """They wait until every record below ``end`` is processed."""
+        self._targets += [(end, origin) for origin in self._looked_up]
+        self._looked_up = []
+
+    def not_found(self) -> None:
+        """It must be looked up again."""
+        self._asked, self._looked_up = self._looked_up + self._asked, []
+
+    def settled(self, reached: int, *, trying: bool, stuck: bool) -> list[tuple[Origin, bool]]:
+        """Those who need to wait no longer, and whether they have what they wait for: every record below ``reached`` is
+        processed, and nothing behind it is being tried. Those who have not are answered when it is ``stuck``.
+        """
+        done = [(origin, end <= reached) for end, origin in self._targets if (not trying if end <= reached else stuck)]
+        if done:
+            answered = {origin for origin, _ in done}
+            self._targets = [(end, origin) for end, origin in self._targets if origin not in answered]
+        return done

@@ -1,0 +1,241 @@
+"""The package at the head of the queue: passed over, imported, tried again, or given up."""
+
+from collections.abc import Iterator
+from random import Random
+
+from callboard.actors.core.decision import After, Effect, Moment, note
+from callboard.actors.core.effects import ImportPackages
+from callboard.actors.subscriber.gates.gate import Leave, Wait
+from callboard.actors.subscriber.gates.in_order import gates
+from callboard.actors.subscriber.importing.backlog import Backlog
+from callboard.actors.subscriber.importing.batch import Batch
+from callboard.actors.subscriber.importing.failure_policy import Verdict, died_too_often, judge
+from callboard.actors.subscriber.importing.outcome import Outcome, recorded, unneeded
+from callboard.actors.subscriber.importing.received import Parcel, parcel
+from callboard.actors.subscriber.ledger import ledger_changes
+from callboard.actors.subscriber.ledger.ledger_state import Book
+from callboard.actors.subscriber.quarantine import quarantine
+from callboard.actors.subscriber.reporting.condition import Condition
+from callboard.actors.subscriber.settings import SubscriberSettings
+from callboard.actors.subscriber.staging.golden_gate import GoldenGate
+from callboard.content.footprint import Footprint, footprint
+from callboard.errors import CallboardError
+from callboard.messages.distribution import PackageMessage, State, Status
+from callboard.messages.ledger import Ledger
+from callboard.messages.record import Record
+
+RETRY = "retry"
+"""The timer that ends the wait after a failure."""
+
+GATE = "gate"
+"""The timer after which a gate is asked again that did not let the package pass."""
+
+PUBLISHERS_MAX = 1000
+"""Publishers that are told that their packages were met; more than a board has."""
+
+STATE_OF = {Verdict.WAIT: State.WAITING, Verdict.RETRY: State.RETRYING, Verdict.BLOCK: State.BLOCKED}
+
+
+class Head:
+    """Decides about one package after the other, and writes what became of it into the book."""
+
+    def __init__(
+        self,
+        settings: SubscriberSettings,
+        rng: Random,
+        book: Book,
+        backlog: Backlog,
+        condition: Condition,
+        golden: GoldenGate | None = None,
+    ) -> None:
+        self._settings = settings
+        self._rng = rng
+        self._book = book
+        self._backlog = backlog
+        self._condition = condition
+        self.gates = gates(golden)
+        """What a package has to pass."""
+        self._parcels: dict[int, tuple[Record, Parcel]] = {}  # opened, by offset
+        self._held = quarantine.HeldPaths(())
+        self.tries = 0
+        """At this package, by this incarnation; the ledger counts those that count."""
+        self.waits = False
+        """Whether the next try has to wait."""
+        self.publishers: set[str] = set(settings.follows)
+        """Those that packages were met of."""
+
+    def work(self, now: Moment) -> Iterator[Effect]:
+        """Work through the backlog up to the next import, failure, closed gate, or full outbox."""
+        self._condition.gate = None
+        while not self._book.busy and (record := self._backlog.head) is not None:
+            ledger = self._book.ledger
+            if self._outbox_full(ledger):
+                self._condition.statuses = f"{len(ledger.outbox)} statuses wait for the log"
+                return
+            self._condition.statuses = ""
+            head = self._opened(record)
+            match self._judge(head, ledger, now):
+                case Wait(again_s=again_s) as wait:
+                    self._condition.gate = wait
+                    yield After(GATE, again_s)
+                    return
+                case Outcome(_, status, reason):
+                    self.leave(head, status, now, reason)
+                case _ if self.waits:
+                    return
+                case CallboardError() as problem:
+                    yield from self._carry_out(judge(problem, 0, self._settings), head, problem, now)
+                case None:
+                    yield from self._attempt(head, now)
+
+    def settle(self, now: Moment) -> Parcel | None:
+        """Pass over what needs no import whoever is asked; what is at the head then, if that was read already."""
+        while not self._outbox_full(self._book.ledger) and (record := self._backlog.head) is not None:
+            head = self._opened(record)
+            needless = unneeded(head, self._book.ledger)
+            if needless is None:
+                return head
+            self.leave(head, needless.status, now, needless.reason)
+        return None
+
+    @property
+    def reached(self) -> int:
+        """Every record below this offset is processed."""
+        return self._backlog.reached
+
+    def leave(self, head: Parcel, status: Status | None, now: Moment, reason: str = "") -> None:
+        """The package at the head is done with, without being imported."""
+        ledger = recorded(self._book.ledger, Outcome(head, status, reason), self._settings, now.wall_ns)
+        self._book.write(ledger, urgent=status is not None)
+        self.move_on()
+
+    def wake(self) -> None:
+        """Try again at once."""
+        self.waits = False
+
+    def move_on(self) -> None:
+        """This package is done with."""
+        offset = self._book.ledger.offset
+        self._backlog.drop(offset)
+        self._parcels = {at: opened for at, opened in self._parcels.items() if at > offset}
+        self._condition.recover()
+        self.tries = 0
+        self.waits = False
+
+    def failed(self, tried: ImportPackages, error: CallboardError, now: Moment) -> Iterator[Effect]:
+        """The import has failed."""
+        if not tried.alone:
+            self._book.write(tried.attempt)
+            count = len(tried.offsets)
+            reason = ledger_changes.text(error)
+            yield note("batch.failed", "warning", offset=tried.offset, packages=count, reason=reason)
+            return
+        verdict = judge(error, tried.attempt.attempts, self._settings)
+        blameless = verdict in (Verdict.WAIT, Verdict.BLOCK)
+        change = ledger_changes.not_counted if blameless else ledger_changes.failed
+        self._book.write(change(tried.attempt, error))
+        yield from self._carry_out(verdict, self._parcels[tried.offset][1], error, now)
+
+    def _outbox_full(self, ledger: Ledger) -> bool:
+        return len(ledger.outbox) >= self._settings.outbox_max
+
+    def _opened(self, record: Record) -> Parcel:
+        """Opened once, however often it is looked at. Another log may have another record at the same offset."""
+        known = self._parcels.get(record.offset)
+        if known is None or known[0] is not record:
+            known = self._parcels[record.offset] = (record, parcel(record, self._settings))
+        return known[1]
+
+    def _judge(self, it: Parcel, ledger: Ledger, now: Moment) -> Outcome | Wait | CallboardError | None:
+        """What becomes of the package, or why it waits, or what is wrong with it; None means that it is to be imported.
+
+        A closed gate shows even while a failed package waits for its next try.
+        """
+        if (needless := unneeded(it, ledger)) is not None:
+            return needless
+        if it.message is None:
+            return it.problem
+        if len(self.publishers) < PUBLISHERS_MAX:
+            self.publishers.add(it.publisher)
+        for gate in self.gates:
+            match gate.judge(it.offset, it.message, ledger, now):
+                case Wait() as wait:
+                    return wait
+                case Leave(status, reason):
+                    return Outcome(it, status, reason)
+        return self._set_aside(it, it.message, ledger)
+
+    def _set_aside(self, it: Parcel, message: PackageMessage, ledger: Ledger) -> Outcome | Wait | None:
+        """A package that touches what is held must not overtake it, unless it leaves nothing of it."""
+        if not ledger.held:
+            return None
+        if self._held.held is not ledger.held:
+            self._held = quarantine.HeldPaths(ledger.held)
+        touched = self._held.touched_by(message)
+        after = footprint(message) if touched else Footprint()
+        if all(quarantine.replaces(after, each) for each in touched):
+            return None
+        if problem := quarantine.no_room(ledger, message):
+            return Wait(State.BLOCKED, problem)
+        return Outcome(it, Status.HELD, f"waits for offset {touched[-1].offset}, which is set aside")
+
+    def _attempt(self, head: Parcel, now: Moment) -> Iterator[Effect]:
+        ledger = self._book.ledger
+        tried = ledger.attempts if ledger.attempt_offset == head.offset else 0
+        if died_too_often(tried, self._settings):
+            before = f"; before that: {ledger.last_error}" if ledger.last_error else ""
+            yield from self._give_up(head, f"the importer died in attempt {tried}{before}", now)
+            return
+        yield self._book.begin(self._gather(now).attempt())
+
+    def _gather(self, now: Moment) -> Batch:
+        """The package at the head, and what can be imported together with it."""
+        batch = Batch(self._book.ledger, self._settings, now.wall_ns)
+        for number, record in enumerate(self._backlog):
+            it = self._opened(record)
+            if number == 0:
+                batch.put(it, Status.IMPORTED)
+                continue
+            if self._outbox_full(batch.ledger) or (it.message is not None and not batch.takes(it.message)):
+                break
+            match self._judge(it, batch.ledger, now):
+                case None:
+                    batch.put(it, Status.IMPORTED)
+                case Outcome(_, status, reason):
+                    batch.put(it, status, reason)
+                case _:
+                    break
+        return batch
+
+    def _carry_out(self, verdict: Verdict, head: Parcel, error: CallboardError, now: Moment) -> Iterator[Effect]:
+        reason = ledger_changes.text(error)
+        if verdict is Verdict.GIVE_UP:
+            yield from self._give_up(head, reason, now)
+            return
+        self.tries += 1
+        self.waits = True
+        delay_s = self._settings.retry.delay_s(self.tries, self._rng)
+        self._condition.fail(reason, STATE_OF[verdict], now.wall_ns + int(delay_s * 1e9))
+        wait_s = round(delay_s, 1)
+        yield note(
+            "import.failed", "warning", offset=head.offset, tries=self.tries, retry_in_s=wait_s, reason=reason
+        )
+        yield After(RETRY, delay_s)
+
+    def _give_up(self, head: Parcel, reason: str, now: Moment) -> Iterator[Effect]:
+        yield note("import.given_up", "error", offset=head.offset, reason=reason)
+        policy, message = self._settings.on_give_up, head.message
+        if policy == "skip" or message is None:
+            self.leave(head, Status.REMOVED_FAILED, now, reason)
+            return
+        if policy == "block":
+            problem = "it is not tried again until it is commanded to; callboard retry, skip or clear it"
+        else:
+            problem = quarantine.no_room(self._book.ledger, message)
+        if not problem:
+            self.leave(head, Status.HELD, now, reason)
+            return
+        self.waits = True
+        self._book.write(ledger_changes.failed(self._book.ledger, reason))
+        self._condition.fail(f"given up: {reason}; {problem}", State.BLOCKED, 0)
+        yield After(RETRY, -1)

@@ -1,0 +1,87 @@
+"""What is being imported, and how far the reading is."""
+
+from collections.abc import Iterator
+from dataclasses import replace
+
+from callboard.actors.core.decision import After, Effect, Moment
+from callboard.actors.core.effects import ImportPackages
+from callboard.actors.subscriber.importing.backlog import Backlog
+from callboard.messages.distribution import Histogram
+from callboard.messages.mailbox import Report
+from callboard.messages.record import Record
+
+SLOW = "slow"
+SLOW_S = 300.0
+"""An import that takes longer is called slow: packages are made to be imported in seconds."""
+
+
+class Progress:
+    """Follows the imports, and adds to the report what it knows of the one that runs."""
+
+    def __init__(self) -> None:
+        self._import: ImportPackages | None = None
+        self._appended_ns = 0
+        self._started_ns = 0
+        self._started_s = 0.0
+        self._end: int | None = None  # of the log when the reading began
+        self._began: tuple[float, tuple[int, ...]] | None = None  # of any import, and when its packages were appended
+        self._imports: Histogram | None = None
+        self._latencies: Histogram | None = None
+
+    def end_is(self, end: int) -> None:
+        """The log ends here; what counts is the first time."""
+        if self._end is None:
+            self._end = end
+
+    def follow(self, effect: Effect, head: Record | None, now: Moment) -> Iterator[Effect]:
+        """Pass the effect on, and note it if it begins an import of this head."""
+        yield effect
+        if isinstance(effect, ImportPackages) and head is not None:
+            self._import, self._appended_ns = effect, head.time_ns
+            self._started_ns, self._started_s = now.wall_ns, now.mono_s
+            yield After(SLOW, SLOW_S)
+
+    def time(self, effect: Effect, backlog: Backlog, now: Moment) -> Effect:
+        """Pass the effect on, and measure it if it is an import: at the head, or of what was set aside."""
+        if isinstance(effect, ImportPackages):
+            offsets = set(effect.offsets)
+            self._began = now.mono_s, tuple(
+                record.time_ns for record in backlog if record.offset in offsets and record.time_ns > 0
+            )
+        return effect
+
+    def end(self) -> None:
+        """The import is over."""
+        self._import = self._began = None
+
+    def succeed(self, now: Moment) -> None:
+        """It has brought its packages. What was set aside has no latency that tells anything."""
+        if self._began is not None:
+            began_s, appended_ns = self._began
+            self._imports = (self._imports or Histogram()).with_one(now.mono_s - began_s)
+            for time_ns in appended_ns:
+                self._latencies = (self._latencies or Histogram()).with_one((now.wall_ns - time_ns) / 1e9)
+        self.end()
+
+    def slow(self, now: Moment) -> str:
+        """What to say of an import that takes long; empty if none does."""
+        if self._import is None or now.mono_s - self._started_s < SLOW_S:
+            return ""
+        return f"slow: the import of offset {self._import.offset} takes more than {SLOW_S / 60:.0f} minutes"
+
+    def add_to(self, report: Report, backlog: Backlog) -> Report:
+        """The report with the package at the head, and with what readiness depends on."""
+        head, running = backlog.head, self._import
+        message = replace(
+            report.announcement,
+            head_offset=-1 if head is None else head.offset,
+            head_package="" if running is None else running.packages[0].package_id,
+            import_started_ns=0 if running is None else self._started_ns,
+            imports=self._imports,
+            latencies=self._latencies,
+        )
+        return Report(
+            announcement=message,
+            head_time_ns=0 if running is None else self._appended_ns,
+            caught_up=self._end is not None and backlog.reached >= self._end,
+        )

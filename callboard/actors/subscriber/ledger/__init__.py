@@ -1,0 +1,1 @@
+"""What a subscriber remembers, and how that changes."""

@@ -1,0 +1,59 @@
+"""What was cleared: watermarks in the ledger, each by one command, until the position is past it."""
+
+from dataclasses import replace
+
+from callboard.actors.subscriber.ledger.ledger_changes import AUTHOR_MAX, text
+from callboard.messages.bounds import clipped
+from callboard.messages.ledger import Ledger, Watermark
+from callboard.messages.mailbox import CommandReceived
+
+
+def mark(ledger: Ledger, publisher: str, offset: int) -> Watermark | None:
+    """The mark that clears this package, if one does: the first that was set of those that do."""
+    covering = (
+        mark for mark in ledger.clears if mark.publisher in ("", publisher) and mark.after < offset <= mark.offset
+    )
+    return next(covering, None)
+
+
+def is_marked(ledger: Ledger, publisher: str, after: int, offset: int) -> bool:
+    """Whether everything of this publisher, or of all if none is named, behind ``after`` and up to ``offset`` is."""
+    marks = (mark for mark in ledger.clears if mark.publisher in ("", publisher))
+    return any(mark.after <= after and offset <= mark.offset for mark in marks)
+
+
+def marked(ledger: Ledger, message: CommandReceived, offset: int) -> Ledger:
+    """Have the packages up to ``offset`` removed, of the publisher that the command names, if it does.
+
+    Nothing is that the author took for processed: if an older copy of the repository was put in place since, it has
+    this before it again, and imports it.
+
+    Marks are only ever added, so a lower one does not take back a higher one, and each counts what it removed.
+    """
+    command = message.command
+    new = Watermark(
+        publisher=command.publisher,
+        offset=offset,
+        after=command.position,
+        author=clipped(command.author, AUTHOR_MAX),
+        reason=text(command.reason),
+        command_id=command.command_id,
+        command_offset=message.offset,
+    )
+    return replace(ledger, clears=(*ledger.clears, new))
+
+
+def why(mark: Watermark) -> str:
+    """The reason of a status."""
+    return f"cleared by {mark.author or 'an unknown author'}" + (f": {mark.reason}" if mark.reason else "")
+
+
+def counted(ledger: Ledger, mark: Watermark, packages: int = 1) -> Ledger:
+    """The mark has removed so many more packages."""
+    more = replace(mark, packages=mark.packages + packages)
+    return replace(ledger, clears=tuple(more if known is mark else known for known in ledger.clears))
+
+
+def passed(ledger: Ledger) -> tuple[Watermark, ...]:
+    """The marks that have removed all that they will: the position only ever rises."""
+    return tuple(mark for mark in ledger.clears if mark.offset <= ledger.offset)

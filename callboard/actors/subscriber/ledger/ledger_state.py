@@ -1,0 +1,136 @@
+"""The ledger as the importer has it: what is stored, what is not yet, and what must wait to be written down."""
+
+from collections.abc import Callable
+from dataclasses import replace
+
+from callboard.actors.core.effects import ImportPackages, OpenRepository, Permit, SaveLedger, SurveyRepository
+from callboard.actors.subscriber.ledger import ledger_changes
+from callboard.messages.ledger import Ledger
+from callboard.messages.mailbox import StatusesPending
+
+Change = Callable[[Ledger], Ledger]
+
+
+class Book:
+    """The importer's hand on its repository, which carries out one effect at a time.
+
+    ``ledger`` is what the importer goes by and ``stored`` what the repository has. They differ by what a crash may
+    forget because it is found out again; what must not be forgotten is ``urgent``: nothing is built on it, and
+    nobody is told of it, before it is stored.
+    """
+
+    def __init__(self) -> None:
+        self.ledger = Ledger(instance="")
+        self.stored: Ledger | None = None
+        self.busy = False
+        self.permit = Permit()
+        self._safe: Ledger | None = None  # the newest that was stored by this importer, or before it without a doubt
+        self._urgent = False
+        self._doubt: ImportPackages | None = None
+        self._changes: list[tuple[Change, bool]] = []
+
+    @property
+    def urgent(self) -> bool:
+        """Whether the ledger must be stored before anything else happens."""
+        return self._urgent
+
+    @property
+    def dirty(self) -> bool:
+        """Whether the repository does not have all of it."""
+        return self.ledger is not self.stored
+
+    @property
+    def named(self) -> bool:
+        """Whether the instance's name is stored. One that is not would be another one after a crash, and the
+        subscriber's own former claim would stand in its way.
+        """
+        return self.stored is not None and self.stored.instance == self.ledger.instance
+
+    # Effects; each ends with ``ended``.
+
+    def open(self) -> OpenRepository:
+        """Open the repository, or find out what an effect that failed has left there."""
+        self.busy = True
+        return OpenRepository()
+
+    def save(self, *, durable: bool) -> SaveLedger:
+        """Store the ledger as it is."""
+        self.busy = True
+        return SaveLedger(self.ledger, durable)
+
+    def begin(self, attempt: ImportPackages) -> ImportPackages:
+        """Import a package, if it can be committed while the name is ours."""
+        self.busy = True
+        return replace(attempt, permit=self.permit)
+
+    def survey(self, effect: SurveyRepository) -> SurveyRepository:
+        """List what the repository holds; nothing changes meanwhile."""
+        self.busy = True
+        return effect
+
+    def ended(self) -> None:
+        """The effect is over, one way or the other."""
+        self.busy = False
+
+    # What has become of the ledger.
+
+    def adopt(self, stored: Ledger | None, ledger: Ledger) -> None:
+        """Begin with this ledger, the repository having that one. If something is to be told, it is stored again: the
+        attempt at which the former importer died was stored without waiting for the disk.
+        """
+        self.ledger, self.stored = ledger, stored
+        self._urgent = self.dirty or bool(ledger.outbox or ledger.results)
+
+    def holds(self, ledger: Ledger) -> None:
+        """The repository has this ledger now, which is the newest."""
+        self.ledger = self.stored = self._safe = ledger
+        self._urgent = False
+        self._doubt = None
+
+    def doubt(self, attempt: ImportPackages) -> None:
+        """The repository failed in this import; whether it was committed is not known."""
+        self._doubt = attempt
+
+    def learn(self, stored: Ledger | None) -> bool:
+        """What the repository has after an error. False if that is not the one that was left there."""
+        former, doubt, self._doubt = self.stored, self._doubt, None
+        if former is not None and not self._continues(former, stored):
+            return False
+        if stored is not None and doubt is not None and _planned(stored) == _planned(doubt.ledger):
+            self.holds(stored)
+        else:
+            self.stored = stored
+            self._urgent = True  # whether it can be written is best found out before anything is built on it
+        return True
+
+    def _continues(self, former: Ledger, stored: Ledger | None) -> bool:
+        if stored is None or stored.instance != former.instance:
+            return False
+        return stored == self.ledger or stored.log_id != former.log_id or stored.offset >= former.offset
+
+    # Changing it.
+
+    def write(self, ledger: Ledger, *, urgent: bool = False) -> None:
+        """Go by this ledger from now on."""
+        self.ledger = ledger
+        self._urgent = self._urgent or urgent
+
+    def change(self, change: Change, *, urgent: bool = False) -> None:
+        """Change the ledger as soon as the repository is not busy with it."""
+        self._changes.append((change, urgent))
+
+    def catch_up(self) -> None:
+        """Make the changes that have waited."""
+        changes, self._changes = self._changes, []
+        for change, urgent in changes:
+            self.write(change(self.ledger), urgent=urgent)
+
+    def pending(self, above: int) -> StatusesPending:
+        """The statuses and results that may be told and have a sequence number above this one."""
+        return ledger_changes.tellable(self.ledger, self._safe, above)
+
+
+def _planned(ledger: Ledger) -> Ledger:
+    """The ledger without what only the import itself could find out."""
+    blank = (replace(due, written=(), removed=(), changed=0, changes_ref="") for due in ledger.hooks)
+    return replace(ledger, hooks=tuple(blank)) if ledger.hooks else ledger

@@ -1,0 +1,90 @@
+"""Having a package tried again that was given up before: is it still right to import it?"""
+
+from callboard.actors.core.decision import Done, Failed
+from callboard.actors.core.effects import LogRead, ReadLog
+from callboard.actors.subscriber.importing.received import Parcel, parcel
+from callboard.actors.subscriber.quarantine import quarantine
+from callboard.actors.subscriber.settings import SubscriberSettings
+from callboard.errors import OffsetOutOfRange
+from callboard.messages.distribution import Kind
+from callboard.messages.ledger import Ledger
+
+RECALL_MAX = 10_000
+"""Offsets between the package and the position: all are read before the answer, and imports wait for it."""
+READ_MAX = 500
+"""Records in one read."""
+
+PUBLISH = "publish it again"
+
+
+class Recall:
+    """Reads the package and everything up to the position. If none of that touches its paths, importing it now is the
+    same as having imported it then; otherwise it would bring back what is out of date.
+    """
+
+    def __init__(self, settings: SubscriberSettings) -> None:
+        self._settings = settings
+        self._offset = -1
+        self._next = 0
+        self._until = -1
+        self._found: Parcel | None = None
+        self._answer: Parcel | str | None = None
+        self.reading: ReadLog | None = None
+        """The read that is under way."""
+
+    def ask(self, offset: int, ledger: Ledger) -> Parcel | str | None:
+        """The package, or why it must not be tried again; None if that is yet to be found out."""
+        if self._offset != offset:
+            self._offset, self._next, self._found = offset, offset, None
+            far = ledger.offset - offset > RECALL_MAX
+            self._answer = f"more than {RECALL_MAX} packages came after it; {PUBLISH}" if far else None
+        if isinstance(self._answer, Parcel) and ledger.offset > self._until:
+            self._answer = None  # the question was interrupted by imports
+        answer = self._answer
+        if answer is not None:
+            self._offset = -1
+        return answer
+
+    def wish(self) -> ReadLog | None:
+        """What to read next, once."""
+        if self._offset < 0 or self._answer is not None or self.reading is not None:
+            return None
+        self.reading = ReadLog(self._settings.topics.package, self._next, max_records=READ_MAX)
+        return self.reading
+
+    def read(self, outcome: Done | Failed, ledger: Ledger) -> None:
+        """The log has answered, or not."""
+        read, self.reading = self.reading, None
+        if read is None or self._offset < 0 or read.start != self._next:
+            return
+        if isinstance(outcome, Done):
+            self._answer = self._judge(outcome.result, ledger)
+        elif isinstance(outcome.error, OffsetOutOfRange):
+            self._answer = f"offset {self._offset} is no longer in the log; {PUBLISH}"
+        else:
+            self._answer = f"the log cannot be read: {outcome.error}"
+
+    def _judge(self, read: LogRead, ledger: Ledger) -> Parcel | str | None:
+        if read.log_id != ledger.log_id:
+            return f"the package log was replaced; {PUBLISH}"
+        for record in read.records:
+            if record.offset > ledger.offset:
+                break
+            if reason := self._look(parcel(record, self._settings)):
+                return reason
+        self._next, self._until = read.next, ledger.offset
+        return self._found if read.next > ledger.offset or not read.records else None
+
+    def _look(self, it: Parcel) -> str:
+        if self._found is None:
+            self._found = it
+            if it.offset != self._offset:
+                return f"offset {self._offset} is no longer in the log; {PUBLISH}"
+            return str(it.problem or ("" if it.message else "it is not for this subscriber"))
+        mine, message = self._found.message, it.message
+        if it.problem is not None:
+            return f"what offset {it.offset} did after it cannot be read; {PUBLISH}"
+        later = mine is not None and message is not None and message.kind is not Kind.INVALIDATE
+        if later and mine is not None and message is not None and quarantine.touch(mine.paths, message.paths):
+            return f"offset {it.offset} touched its paths after it; {PUBLISH}"
+        return ""

@@ -1,0 +1,153 @@
+"""Trying held packages that are due: each is read from the log again, and imported out of its turn."""
+
+from collections.abc import Iterator, Sequence
+from random import Random
+
+from callboard.actors.core.decision import After, Done, Effect, Failed, Moment, note
+from callboard.actors.core.effects import ImportPackages, LogRead, ReadLog
+from callboard.actors.subscriber.gates.gate import Gate, Leave, Wait
+from callboard.actors.subscriber.hooks import hooks_due
+from callboard.actors.subscriber.importing.failure_policy import Verdict, died_too_often, judge
+from callboard.actors.subscriber.importing.received import Parcel, parcel
+from callboard.actors.subscriber.ledger import ledger_changes
+from callboard.actors.subscriber.ledger.ledger_state import Book, Change
+from callboard.actors.subscriber.quarantine import quarantine
+from callboard.actors.subscriber.settings import SubscriberSettings
+from callboard.errors import CallboardError, OffsetOutOfRange
+from callboard.messages.distribution import PackageMessage, Status
+from callboard.messages.ledger import HeldPackage
+
+TIMER = "retrial"
+"""Until the next try, or the next look at a gate."""
+
+
+class Retrial:
+    """Tries one held package at a time, the first of the log first, before the head goes on.
+
+    Between two tries it waits, and the head goes on meanwhile. After the last one the package stays held until it is
+    commanded to be tried again, or it is given up for good (REMOVED_FAILED) where nothing is to be held. What the
+    ledger says has happened, so all of it may be killed at any moment.
+    """
+
+    def __init__(self, settings: SubscriberSettings, rng: Random, book: Book, gates: Sequence[Gate]) -> None:
+        self._settings = settings
+        self._rng = rng
+        self._book = book
+        self._gates = gates
+        self._parcel: Parcel | None = None  # the one to be tried, as read from the log
+        self._reading: ReadLog | None = None
+        self._trying: ImportPackages | None = None
+        self._tries = 0
+        self._not_before_s = float("-inf")
+
+    def wake(self) -> None:
+        """Try again at once."""
+        self._not_before_s = float("-inf")
+
+    def owns(self, effect: object) -> bool:
+        """Whether this is its own doing."""
+        return effect is self._reading or effect is self._trying
+
+    def work(self, now: Moment) -> Iterator[Effect]:
+        """Do the next step, while the book is free."""
+        ledger = self._book.ledger
+        entry = quarantine.due(ledger)
+        if entry is None or len(ledger.outbox) >= self._settings.outbox_max or now.mono_s < self._not_before_s:
+            return
+        it = self._parcel
+        if it is not None and it.offset == entry.offset and it.message is not None:
+            yield from self._ask_gates(entry, it, it.message, now)
+        elif self._reading is None:
+            self._reading = ReadLog(self._settings.topics.package, entry.offset, max_records=1)
+            yield self._reading
+
+    # What became of it.
+
+    def read(self, outcome: Done | Failed, now: Moment) -> Iterator[Effect]:
+        """The log has answered, or not."""
+        assert self._reading is not None
+        offset, self._reading, self._parcel = self._reading.start, None, None
+        if isinstance(outcome, Failed) and not isinstance(outcome.error, OffsetOutOfRange):
+            yield from self._pause(now, offset, outcome.error)
+            return
+        found = self._found(offset, outcome.result) if isinstance(outcome, Done) else None
+        if found is None:
+            yield self._give_up(offset, "it is no longer in the log; publish its paths again, then skip it", now)
+        elif found.problem is not None:
+            yield self._give_up(offset, ledger_changes.text(found.problem), now)
+        elif found.message is None:
+            self._end(offset, Status.SKIPPED, "it is no longer for this subscriber", now)
+        else:
+            self._parcel = found
+
+    def imported(self) -> None:
+        """It is imported."""
+        self._parcel = self._trying = None
+        self._tries = 0
+
+    def failed(self, tried: ImportPackages, error: CallboardError, now: Moment) -> Iterator[Effect]:
+        """The import has failed."""
+        self._trying = None
+        offset, reason = tried.offset, ledger_changes.text(error)
+        entry = quarantine.find(tried.attempt, offset)
+        assert entry is not None
+        verdict = judge(error, entry.attempts, self._settings)
+        self._book.write(tried.attempt)
+        if verdict is Verdict.WAIT:
+            self._book.write(quarantine.not_counted(tried.attempt, offset, reason))
+        elif verdict is not Verdict.RETRY:
+            yield self._give_up(offset, reason, now)
+            return
+        else:
+            self._book.write(quarantine.failed(tried.attempt, offset, reason, now.wall_ns, is_last=False))
+        yield from self._pause(now, offset, error)
+
+    # The steps.
+
+    def _ask_gates(self, entry: HeldPackage, it: Parcel, message: PackageMessage, now: Moment) -> Iterator[Effect]:
+        """Those that may have closed since it was at the head."""
+        for gate in self._gates:
+            match gate.judge(it.offset, message, self._book.ledger, now):
+                case Wait(again_s=again_s):
+                    yield After(TIMER, again_s)
+                    return
+                case Leave(status, reason):
+                    self._end(it.offset, status, reason, now)
+                    return
+        if died_too_often(entry.attempts, self._settings):
+            yield self._give_up(it.offset, f"the importer died in attempt {entry.attempts}", now)
+            return
+        attempt = quarantine.attempting(self._book.ledger, it.offset)
+        after = quarantine.ended(attempt, it.offset, Status.IMPORTED, "", now.wall_ns)
+        after = hooks_due.owe(after, it.offset, message, self._settings)
+        trial = ImportPackages((message,), (it.offset,), attempt, after, self._settings.parallel)
+        self._trying = self._book.begin(trial)
+        yield self._trying
+
+    def _found(self, offset: int, read: LogRead) -> Parcel | None:
+        same = read.log_id == self._book.ledger.log_id
+        record = read.records[0] if same and read.records else None
+        return parcel(record, self._settings) if record is not None and record.offset == offset else None
+
+    def _give_up(self, offset: int, reason: str, now: Moment) -> Effect:
+        if self._settings.on_give_up == "skip":
+            self._end(offset, Status.REMOVED_FAILED, reason, now)
+        else:
+            self._change(lambda ledger: quarantine.failed(ledger, offset, reason, now.wall_ns, is_last=True))
+        return note("retrial.given_up", "error", offset=offset, reason=reason)
+
+    def _end(self, offset: int, status: Status, reason: str, now: Moment) -> None:
+        self._change(lambda ledger: quarantine.ended(ledger, offset, status, reason, now.wall_ns))
+
+    def _change(self, change: Change) -> None:
+        self._parcel = None
+        self._tries = 0
+        self._book.change(change, urgent=True)
+
+    def _pause(self, now: Moment, offset: int, error: CallboardError) -> Iterator[Effect]:
+        self._tries += 1
+        delay_s = self._settings.retry.delay_s(self._tries, self._rng)
+        self._not_before_s = now.mono_s + delay_s
+        reason = ledger_changes.text(error)
+        yield note("retrial.failed", "warning", offset=offset, retry_in_s=round(delay_s, 1), reason=reason)
+        yield After(TIMER, delay_s)

@@ -1,0 +1,1 @@
+"""What a subscriber tells: announcements, statuses, the lines for its publishers."""

@@ -1,0 +1,272 @@
+"""The announcer: claims the subscriber's name, then tells everyone how it is."""
+
+from collections.abc import Iterable, Iterator
+from dataclasses import replace
+from random import Random
+
+from callboard.actors.core.agent import GATEWAY
+from callboard.actors.core.decision import (
+    After,
+    Done,
+    Effect,
+    Failed,
+    Input,
+    Moment,
+    Origin,
+    PeerUp,
+    Reply,
+    Send,
+    Started,
+    Stopped,
+    Stopping,
+    Tick,
+    note,
+)
+from callboard.actors.core.effects import Append
+from callboard.actors.subscriber.reporting.lease_holder import News, Tenure
+from callboard.actors.subscriber.reporting.readiness import Readiness
+from callboard.actors.subscriber.roles import IMPORTER
+from callboard.actors.subscriber.settings import SubscriberSettings
+from callboard.messages.bounds import fitted
+from callboard.messages.distribution import DiscoveryMessage, LogMessage, State
+from callboard.messages.event import Event
+from callboard.messages.headers import new_record
+from callboard.messages.mailbox import Admitted, AgentProblem, AnnouncedQuery, Problem, Ready, ReadyQuery, Report
+from callboard.messages.record import NewRecord
+
+GAP_S = 1.0
+"""At most one announcement in so many seconds."""
+AGAIN_S = 1.0
+GOODBYE_S = 3.0
+"""How long the announcer waits for the importer's last words when the agent is stopped, once it imports nothing."""
+READY = "ready"
+"""The timer to look whether the subscriber has become ready."""
+
+
+class Announcer:
+    """Appends what the importer reports, on change but at most once a second, and every ``announce_interval_s`` anyway.
+
+    Its first announcement claims the subscriber's name, and each one is looked for on the log, see ``Tenure``: only
+    where it is found, with nobody else having the name, the importer is told up to when the name is ours; it imports
+    nothing after that. ``Readiness`` has what makes it ready.
+
+    Receives: Report, LogMessage (importer), AnnouncedQuery (gateway), for which it does not wait out the second,
+        ReadyQuery (gateway).
+    Sends: Admitted (importer), AgentProblem (gateway); Admitted and Ready, to whoever asked.
+    Stores: announcements, and the importer's LogMessages, on the discovery topic.
+    Timers: "announce", ``announce_interval_s`` after the last one; "soon", up to 1 s after a change; "again", 1 s after
+        a failure; "ready", when that is to be looked at; "goodbye", 3 s.
+    Gives up: when another live instance has the name, unless it stands by.
+    """
+
+    def __init__(self, settings: SubscriberSettings, rng: Random) -> None:
+        self._settings = settings
+        self._tenure = Tenure(settings)
+        self._readiness = Readiness(settings)
+        self._report: DiscoveryMessage | None = None
+        self._said: DiscoveryMessage | None = None  # the last report that was, or is being, announced
+        self._claim: DiscoveryMessage | None = None  # the same, as it is on the log
+        self._append: Append | None = None  # the announcement that is under way
+        self._began_s = float("-inf")  # the last append was begun then, so its record is not older
+        self._heard_s = float("-inf")  # likewise, of the last one that succeeded
+        self._count = 0
+        self._admitted = self._stopping = False
+        self._asked: list[tuple[int, Origin]] = []  # who waits for the announcement of which offset
+        self._ready_asked: list[Origin] = []
+
+    def receive(self, message: Input, origin: Origin, now: Moment) -> Iterable[Effect]:
+        """Handle one input."""
+        match message:
+            case Started() if not self._settings.standby:
+                self._readiness.begin(now)
+            case Report():
+                self._readiness.observe(message, now)
+                yield from self._hear(self._dressed(message.announcement), now)
+            case LogMessage():
+                yield Append(self._settings.topics.discovery, (self._record(message, now),))
+            case AnnouncedQuery(offset=offset):
+                self._asked.append((offset, origin))
+                if self._report is not self._said:
+                    yield from self._announce(now)
+            case ReadyQuery():
+                self._ready_asked.append(origin)
+            case PeerUp(role=role) if role == IMPORTER and self._admitted:
+                yield self._admit()
+            case Done() | Failed():
+                yield from self._log_answered(message, now)
+            case Tick(key=key):
+                yield from self._tick(key, now)
+            case Stopping():
+                self._stopping = True
+                yield After("goodbye", GOODBYE_S)
+            case _:
+                pass
+        yield from self._check_readiness(now)
+        yield from self._answer()
+        if self._stopping and self._has_left():
+            yield Stopped()
+
+    def _log_answered(self, outcome: Done | Failed, now: Moment) -> Iterator[Effect]:
+        if isinstance(outcome, Failed):
+            effect = type(outcome.effect).__name__
+            yield note("announcement.failed", "warning", effect=effect, reason=str(outcome.error))
+        if not isinstance(outcome.effect, Append):
+            yield from self._follow(outcome, now)
+        elif outcome.effect is self._append and isinstance(outcome, Done):
+            yield from self._appended(outcome.result[0])
+        elif outcome.effect is self._append:
+            self._append = None
+            yield After("again", AGAIN_S)
+
+    def _tick(self, key: str, now: Moment) -> Iterator[Effect]:
+        if key == "goodbye":
+            busy = self._report is not None and self._report.state is State.IMPORTING
+            yield After(key, GOODBYE_S) if busy else Stopped()
+        elif key == "again" and self._tenure.watching:
+            yield from self._tenure.watch()
+        elif key != READY:
+            yield from self._announce(now)
+
+    def _answer(self) -> Iterator[Effect]:
+        if not self._asked or self._append or self._said is None or not self._admitted:
+            return
+        announced = self._said.offset
+        yield from (Reply(origin, Admitted()) for offset, origin in self._asked if offset <= announced)
+        self._asked = [(offset, origin) for offset, origin in self._asked if offset > announced]
+
+    def _has_left(self) -> bool:
+        """Whether the last word is said, or none is to be said because there was no first one."""
+        said = self._said
+        if self._append is not None:
+            return False
+        if self._tenure.watching or self._tenure.refusal or said is None:
+            return True
+        return said.state is State.STOPPED and said is self._report
+
+    def _check_readiness(self, now: Moment) -> Iterator[Effect]:
+        became, wait_s = self._readiness.check(now), self._readiness.wait_s(now)
+        if wait_s is not None:
+            yield After(READY, wait_s)
+        if became:
+            yield After(READY, -1)
+            yield note("subscriber.ready", reason=self._readiness.reason)
+        if became and self._report is not None and self._report.state is not State.STOPPED:
+            yield from self._hear(self._dressed(self._report), now)
+        if self._readiness.reason:
+            yield from (Reply(origin, Ready(reason=self._readiness.reason)) for origin in self._ready_asked)
+            self._ready_asked.clear()
+
+    # Announcing.
+
+    def _dressed(self, report: DiscoveryMessage) -> DiscoveryMessage:
+        """The report with what the announcer adds, but for the time."""
+        settings, reason = self._settings, self._readiness.reason
+        return replace(
+            report,
+            host=settings.host,
+            pid=settings.pid,
+            version=settings.version,
+            place=settings.place,
+            ready=bool(reason),
+            ready_reason=reason or self._readiness.outlook(),
+        )
+
+    def _hear(self, announcement: DiscoveryMessage, now: Moment) -> Iterator[Effect]:
+        if self._tenure.refusal or announcement == self._report:
+            return
+        self._report = announcement
+        wait_s = self._heard_s + GAP_S - now.mono_s
+        if wait_s <= 0 or self._asked or announcement.state is State.STOPPED:
+            yield from self._announce(now)
+        else:
+            yield After("soon", wait_s)
+
+    def _announce(self, now: Moment) -> Iterator[Effect]:
+        if self._report is None or self._append or self._tenure.deciding or self._tenure.watching:
+            return
+        self._said, self._began_s = self._report, now.mono_s
+        self._claim = self._tenure.dressed(replace(self._report, time_ns=now.wall_ns))
+        self._append = Append(self._settings.topics.discovery, (self._record(self._claim, now),))
+        yield self._append
+
+    def _record(self, message: DiscoveryMessage | LogMessage, now: Moment) -> NewRecord:
+        self._count += 1
+        message = fitted(message)
+        instance = message.subscriber_instance
+        return new_record(
+            message,
+            record_id=f"{instance}/{self._settings.pid}/{self._count}",
+            time_ns=now.wall_ns,
+            producer=f"{message.subscriber}/{instance}",
+        )
+
+    def _appended(self, offset: int) -> Iterator[Effect]:
+        self._append, self._heard_s = None, self._began_s
+        if self._tenure.refusal:
+            yield self._give_up()
+            return
+        assert self._claim is not None
+        yield After("announce", self._settings.announce_interval_s)
+        yield from self._tenure.announced(self._claim, offset, self._began_s)
+
+    def _go_on(self) -> Iterator[Effect]:
+        if self._report is not self._said:
+            yield After("soon", 0.0 if self._stopping or self._asked else GAP_S)
+
+    # The name.
+
+    def _follow(self, message: Input, now: Moment) -> Iterator[Effect]:
+        news, effects = self._tenure.handle(message, now)
+        yield from effects
+        match news:
+            case News.OURS:
+                if not self._admitted:
+                    self._admitted = True
+                    self._readiness.begin(now)
+                    self._remember()
+                yield self._admit()
+                yield from self._go_on()
+            case News.HELD:
+                yield from self._dismiss(now)
+            case News.REFUSED:
+                yield from self._dismiss(now)
+                yield from self._withdraw(now)
+            case News.FREE:
+                yield from self._announce(now)
+            case News.UNKNOWN:
+                yield After("again", AGAIN_S)
+
+    def _admit(self) -> Send:
+        return Send(IMPORTER, Admitted(until_ms=self._tenure.until_ms))
+
+    def _dismiss(self, now: Moment) -> Iterator[Effect]:
+        """Another one has the name: the importer must not go on."""
+        holder = self._tenure.holder
+        where = f"{holder.host} ({holder.pid})" if holder is not None else ""
+        yield note("name.held", "warning", by=where)
+        if self._admitted:
+            self._admitted = False
+            yield Send(IMPORTER, Admitted(until_ms=int(now.mono_s * 1000)))
+
+    def _remember(self) -> None:
+        """Be as ready as the former announcer of this agent was."""
+        before, settings = self._tenure.holder, self._settings
+        if before is not None and before.ready and (before.host, before.pid) == (settings.host, settings.pid):
+            self._readiness.reason = self._readiness.reason or before.ready_reason
+            self._report = self._report and self._dressed(self._report)
+
+    def _withdraw(self, now: Moment) -> Iterator[Effect]:
+        """Take the claim back, so that nobody waits for it to run out. If the holder is a copy of us, the word would be
+        taken for its own.
+        """
+        holder, said = self._tenure.holder, self._said
+        assert said is not None
+        if holder is not None and holder.subscriber_instance == said.subscriber_instance:
+            yield self._give_up()
+            return
+        self._report = replace(said, state=State.STOPPED, reason="the name is taken")
+        yield from self._announce(now)
+
+    def _give_up(self) -> Send:
+        problem: Event = AgentProblem(problem=Problem.SUBSCRIBER_TAKEN, reason=self._tenure.refusal)
+        return Send(GATEWAY, problem)

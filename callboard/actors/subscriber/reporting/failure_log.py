@@ -1,0 +1,62 @@
+"""Lines for the publisher's log: the error of an import or hook, with its stack trace, when there is something new."""
+
+from collections.abc import Iterator
+
+from callboard.actors.core.decision import Done, Effect, Failed, Send
+from callboard.actors.core.effects import ImportPackages, RunHook
+from callboard.actors.subscriber import roles
+from callboard.actors.subscriber.ledger import ledger_changes
+from callboard.actors.subscriber.settings import SubscriberSettings
+from callboard.messages.distribution import LogMessage
+from callboard.messages.ledger import Ledger
+
+TRACE_TEXT_MAX = 8000
+"""Characters of a stack trace that are sent: its end, where the error is."""
+LINES_MAX = 5
+"""Lines about one package: an error whose text differs each time is not told each time."""
+
+
+class FailureLog:
+    """Sends a line when a package fails for the first time, and when it fails differently.
+
+    Everybody reads the topic of these lines, so a package that is tried a thousand times must not be a thousand traces.
+    """
+
+    def __init__(self, settings: SubscriberSettings) -> None:
+        self._settings = settings
+        self._about = ("", -1)
+        self._told: set[str] = set()
+
+    def tell(self, outcome: Done | Failed, ledger: Ledger) -> Iterator[Effect]:
+        """The import or hook has ended so."""
+        if isinstance(outcome, Done) or _together(outcome.effect):
+            return
+        what, offset, publisher = _about(outcome)
+        if self._about != (what, offset):
+            self._about = what, offset
+            self._told.clear()
+        text = ledger_changes.text(outcome.error)
+        if text in self._told or len(self._told) >= LINES_MAX:
+            return
+        self._told.add(text)
+        line = LogMessage(
+            publisher=publisher,
+            subscriber_instance=ledger.instance,
+            subscriber=self._settings.name,
+            message=f"{what} of the package at offset {offset} failed: {text}",
+            stacktrace=outcome.trace[-TRACE_TEXT_MAX:].encode(errors="replace").decode(),
+        )
+        yield Send(roles.ANNOUNCER, line)
+
+
+def _together(effect: object) -> bool:
+    """Whether several packages were tried: then each will be tried alone, and tells its own error."""
+    return isinstance(effect, ImportPackages) and len(effect.offsets) > 1
+
+
+def _about(outcome: Failed) -> tuple[str, int, str]:
+    effect = outcome.effect
+    if isinstance(effect, RunHook):
+        return "post-import hook", effect.due.offset, effect.due.publisher
+    assert isinstance(effect, ImportPackages)
+    return "import", effect.offset, effect.packages[0].publisher

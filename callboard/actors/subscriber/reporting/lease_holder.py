@@ -1,0 +1,219 @@
+"""Our hold on the subscriber's name: claimed with an announcement, held for a time, lost, or waited for."""
+
+from dataclasses import replace
+from enum import Enum, auto
+
+from callboard.actors.core.decision import Done, Effect, Failed, Input, Moment
+from callboard.actors.core.effects import FindBounds, LogRead, ReadLog, TopicBounds
+from callboard.actors.core.lease import INTERVALS, LEASE_S_MAX, Holder, Word, lease_s, same
+from callboard.actors.subscriber.settings import SubscriberSettings
+from callboard.backends.address import shown
+from callboard.errors import LogReplaced, OffsetOutOfRange
+from callboard.messages.distribution import DiscoveryMessage, State
+from callboard.messages.record import Record
+
+WATCH_S = 2.0
+"""How long one look at the holder's announcements waits for another one; then its silence is looked at."""
+
+PATIENCE = 1.1
+"""The holder is watched for so many times its lease, for the monotonic clocks of two hosts run at nearly one rate."""
+
+
+class News(Enum):
+    """What has become of the name."""
+
+    OURS = auto()
+    """Our announcement is on the log, and the name is ours there."""
+    HELD = auto()
+    """Another one holds the name, and is watched until it lets go."""
+    REFUSED = auto()
+    """Another one holds the name, and that is the end of it."""
+    FREE = auto()
+    """The one that was watched has let go: claim the name."""
+    UNKNOWN = auto()
+    """The log did not say: claim, or watch, again after a while."""
+
+
+class Tenure:
+    """Has each announcement decided by what stands before it on the log, and watches another one's hold.
+
+    The name is ours from the beginning of our last announcement for as long as its lease says, once that was found on
+    the log with nobody else holding the name there. Who finds another one's claim there watches it: for a whole lease
+    from when its last word was seen, by a monotonic clock, in which nothing else of it is on the log. Only then the
+    name is claimed with the offset of that word, which counts if it still is the last one: the holder, which looks at
+    the log too, has stopped by itself before. No two clocks are compared for that.
+
+    A rival is waited for if we stand by, or if it is our own instance in another place: then it is either what we were
+    before we moved here, which is dead, or a copy of our repository, which speaks. So is one that seems to be long
+    dead, by the times of the log; which proves nothing, so it is watched, too.
+    """
+
+    def __init__(self, settings: SubscriberSettings) -> None:
+        self._topic = settings.topics.discovery
+        self._name = settings.name
+        self._ttl_s = settings.claim_ttl_s
+        self._stands_by = settings.standby
+        self._takes_over = self._term = -1  # what the next announcement says of it
+        self._claim = -1  # the offset of the announcement that is being decided about
+        self._mine: DiscoveryMessage | None = None
+        self._began_s = self._until_s = float("-inf")
+        self._log_id = ""  # of the topic that was read up to the position; empty if all of it is to be read
+        self._holder = Holder(self._name, self._ttl_s)
+        self._former: DiscoveryMessage | None = None
+        self._position = 0
+        self._mark: Record | None = None  # our last announcement as it was found there
+        self._watched: Word | None = None
+        self._watched_on = ""  # the log that has this word
+        self._heard_s = 0.0
+        self.refusal = ""
+        """Why the name cannot be had."""
+
+    @property
+    def deciding(self) -> bool:
+        """Whether an announcement waits for its decision."""
+        return self._claim >= 0
+
+    @property
+    def watching(self) -> bool:
+        """Whether another one holds the name, and is waited for."""
+        return self._watched is not None
+
+    @property
+    def until_ms(self) -> int:
+        """Up to which moment of the monotonic clock the name is ours."""
+        return int(self._until_s * 1000)
+
+    @property
+    def holder(self) -> DiscoveryMessage | None:
+        """The last word of whoever holds the name, but for our own claim."""
+        return self._holder.last if self.watching or self.refusal else self._former
+
+    def dressed(self, report: DiscoveryMessage) -> DiscoveryMessage:
+        """The announcement with what makes it a claim."""
+        wanted_s = max(self._ttl_s, INTERVALS * report.announce_interval_ms / 1000)
+        lease_ms = int(min(wanted_s, LEASE_S_MAX) * 1000)
+        return replace(report, lease_ms=lease_ms, takes_over=self._takes_over, term=self._term)
+
+    def announced(self, mine: DiscoveryMessage, offset: int, began_s: float) -> list[Effect]:
+        """Our announcement, begun at ``began_s``, is at this offset: have it decided, unless it says goodbye."""
+        if mine.state is State.STOPPED:
+            return []
+        self._claim, self._mine, self._began_s = offset, mine, began_s
+        if self._log_id and offset >= self._position:
+            return [self._read()]
+        return self._start_over()
+
+    def handle(self, message: Input, now: Moment) -> tuple[News | None, list[Effect]]:
+        """What the log says."""
+        if not self.deciding and not self.watching:
+            return None, []
+        match message:
+            case Done(effect=FindBounds(), result=TopicBounds() as bounds):
+                return None, self._begin(bounds, now)
+            case Done(effect=ReadLog(), result=LogRead() as read) if read.log_id == self._log_id:
+                return self._decide(read, now) if self.deciding else self._watch(read, now)
+            case Done(effect=ReadLog()) | Failed(effect=ReadLog(), error=OffsetOutOfRange() | LogReplaced()):
+                return None, self._start_over()  # trimmed, or another log, on which the holder speaks soon
+            case Failed(effect=FindBounds() | ReadLog()):
+                self._claim = -1  # it is made again; the older one counts too
+                self._heard_s = now.mono_s  # nobody can be heard meanwhile
+                return News.UNKNOWN, []
+        return None, []
+
+    def watch(self) -> list[Effect]:
+        """Look for the next announcements of the holder."""
+        return [ReadLog(self._topic, self._position, wait_s=WATCH_S)] if self._log_id else self._start_over()
+
+    def _read(self) -> Effect:
+        return ReadLog(self._topic, self._position)
+
+    def _start_over(self) -> list[Effect]:
+        return [FindBounds(self._topic)]
+
+    def _begin(self, bounds: TopicBounds, now: Moment) -> list[Effect]:
+        """Read the topic from its first record: whoever does so comes to the same answer."""
+        if bounds.log_id != self._log_id and self.watching:
+            self._heard_s, self._watched_on = now.mono_s, ""
+        self._log_id, self._position, self._mark = bounds.log_id, bounds.first, None
+        self._holder = Holder(self._name, self._ttl_s, bounds.first)
+        return [self._read()] if self.deciding else self.watch()
+
+    def _decide(self, read: LogRead, now: Moment) -> tuple[News | None, list[Effect]]:
+        claim, mine = self._claim, self._mine
+        assert mine is not None
+        if self._mark is not None and self._mark not in read.records[:1]:
+            return None, self._start_over()
+        self._mark = None
+        records = [record for record in read.records if self._position <= record.offset <= claim]
+        own = [record for record in records if record.offset == claim]
+        self._holder.fold(records[: len(records) - len(own)])
+        if not own and read.records and read.next <= claim:
+            self._position = read.next
+            return None, [self._read()]
+        former, self._former, self._claim = self._before_us(mine), self._holder.last, -1
+        ours = former is None or same(former.said, mine) or mine.takes_over == former.offset
+        if ours:
+            self._holder.fold(own)
+        word = self._holder.word
+        if ours and word is not None and word.offset == claim:
+            # The next look begins here, and at all that there is if this is on the log no more.
+            self._position, self._mark, self._takes_over = claim, own[0], mine.takes_over
+            self._term = claim if self._term < 0 else self._term
+            self._holder.settle(self._term)
+            self._until_s = self._began_s + lease_s(mine)
+            return News.OURS, []
+        self._log_id, self._mark = "", None  # the next is decided by all that there is then
+        self._takes_over = self._term = -1
+        if ours or former is None or not own:
+            return News.UNKNOWN, []
+        word = former
+        if not self._stands_by and self._seems_alive(word, own[0].time_ns, mine):
+            return self._refuse(word), []
+        self._log_id, self._position = read.log_id, claim + 1
+        self._watched, self._watched_on, self._heard_s = word, read.log_id, now.mono_s
+        return News.HELD, self.watch()
+
+    def _before_us(self, mine: DiscoveryMessage) -> Word | None:
+        """The last word of whoever has the name, or where that is not known may have it."""
+        word = self._holder.word
+        return self._holder.rival or word if word is not None and same(word.said, mine) else word
+
+    def _seems_alive(self, word: Word, now_ns: int, mine: DiscoveryMessage) -> bool:
+        near = abs(now_ns - word.time_ns) <= lease_s(word.said, self._ttl_s) * 1e9
+        return near and word.said.subscriber_instance != mine.subscriber_instance
+
+    def _watch(self, read: LogRead, now: Moment) -> tuple[News | None, list[Effect]]:
+        watched, mine = self._watched, self._mine
+        assert watched is not None
+        assert mine is not None
+        known = self._before_us(mine)
+        self._holder.fold(record for record in read.records if record.offset >= self._position)
+        self._position, word = read.next, self._before_us(mine)
+        if word is not None and same(word.said, mine):
+            return self._let_go(-1)  # an announcement of ours that was late
+        if word is not None and (word.offset != watched.offset or self._watched_on != self._log_id):
+            speaks = word.offset > watched.offset and self._watched_on == self._log_id
+            self._watched, self._watched_on, self._heard_s = word, self._log_id, now.mono_s
+            if speaks and not self._stands_by:
+                self._watched = None
+                return self._refuse(word), []
+        elif word is None and known is not None:
+            return self._let_go(-1)
+        elif now.mono_s - self._heard_s > PATIENCE * lease_s(watched.said, self._ttl_s):
+            return self._let_go(watched.offset if self._watched_on == self._log_id else -1)
+        return None, self.watch()
+
+    def _let_go(self, over: int) -> tuple[News, list[Effect]]:
+        self._watched, self._takes_over, self._log_id = None, over, ""
+        return News.FREE, []
+
+    def _refuse(self, word: Word) -> News:
+        holder = word.said
+        where = f"on {holder.host or 'an unknown host'} (process {holder.pid})"
+        into = f", into {shown(holder.configuration.repository)}" if holder.configuration.repository else ""
+        self.refusal = (
+            f"subscriber {self._name!r} already runs as instance {holder.subscriber_instance[:8]} "
+            f"{where}{into}; stop it, give this one another name, or have it stand by with --standby. If it died, its "
+            f"name is free {lease_s(holder, self._ttl_s):.0f} s after its last word"
+        )
+        return News.REFUSED

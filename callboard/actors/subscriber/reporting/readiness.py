@@ -1,0 +1,89 @@
+"""Whether a subscriber may serve: it becomes ready once, and stays so."""
+
+from callboard.actors.core.decision import Moment
+from callboard.actors.subscriber.settings import SubscriberSettings
+from callboard.messages.distribution import State
+from callboard.messages.mailbox import Report
+
+TRIES = 10
+"""More failures than that at one package are not waited out: old content is better than none."""
+
+IDLE, LATENCY, RETRIES, FORCED = "idle", "latency", "retries", "forced"
+
+STANDING = (State.BLOCKED, State.PAUSED, State.STAGED)
+"""States that last until somebody acts, which must not keep the instance out of service."""
+
+
+class Readiness:
+    """The first of four conditions makes the subscriber ready.
+
+    * idle: everything is processed that was on the log at the start, and nothing came for ``ready_idle_s``;
+    * latency: it imports a package that was appended less than ``ready_max_age_s`` ago. On a busy log that is all there
+      is, for it is never idle. A package from the future tells that the clocks differ, so it counts only up to the same
+      bound, and a wrong clock cannot make anybody ready, nor keep it from becoming so;
+    * retries: the package at the head failed more than ten times, or the queue is blocked, paused or staged for
+      ``ready_idle_s``;
+    * forced: ``ready_force_s`` have passed since it started, or since it got the name that it stood by for, by the
+      monotonic clock.
+    """
+
+    def __init__(self, settings: SubscriberSettings) -> None:
+        self._settings = settings
+        self._began_s: float | None = None
+        self._report: Report | None = None
+        self._still: str = ""  # idle or retries, whichever will be the reason if nothing moves
+        self._still_s = 0.0
+        self.reason = settings.ready_reason
+        """Which condition made it ready; empty while it is not."""
+
+    def begin(self, now: Moment) -> None:
+        """Time begins to count."""
+        if self._began_s is None:
+            self._began_s = now.mono_s
+
+    def observe(self, report: Report, now: Moment) -> None:
+        """The importer says how it is."""
+        self._report = report
+        state = report.announcement.state
+        still = RETRIES if state in STANDING else IDLE if state is State.IDLE and report.caught_up else ""
+        if still != self._still:
+            self._still, self._still_s = still, now.mono_s
+
+    def check(self, now: Moment) -> bool:
+        """Find out; True if it has become ready just now."""
+        if self.reason or self._began_s is None:
+            return False
+        self.reason = self._find_out(self._began_s, now)
+        return bool(self.reason)
+
+    def wait_s(self, now: Moment) -> float | None:
+        """After how many seconds to check again, if nothing is reported before; None if it need not be."""
+        if self.reason or self._began_s is None:
+            return None
+        due_s = self._began_s + self._settings.ready_force_s
+        if self._still:
+            due_s = min(due_s, self._since_s() + self._settings.ready_idle_s)
+        return max(0.0, due_s - now.mono_s)
+
+    def outlook(self) -> str:
+        """Why it is not ready yet."""
+        settings = self._settings
+        if self._still:
+            return f"not yet: {self._still} for less than {settings.ready_idle_s:g} s"
+        if self._report is not None and self._report.head_time_ns:
+            return f"not yet: imports packages that are older than {settings.ready_max_age_s:g} s"
+        return "not yet: starts"
+
+    def _find_out(self, began_s: float, now: Moment) -> str:
+        if self._still and now.mono_s - self._since_s() >= self._settings.ready_idle_s:
+            return self._still
+        if self._report is not None:
+            head_ns = self._report.head_time_ns
+            if head_ns and abs(now.wall_ns - head_ns) < self._settings.ready_max_age_s * 1e9:
+                return LATENCY
+            if self._report.announcement.attempts > TRIES:
+                return RETRIES
+        return FORCED if now.mono_s - began_s >= self._settings.ready_force_s else ""
+
+    def _since_s(self) -> float:
+        return max(self._still_s, self._began_s or 0.0)

@@ -1,0 +1,1 @@
+"""Waiting for the result of a golden subscriber."""

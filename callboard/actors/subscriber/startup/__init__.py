@@ -1,0 +1,1 @@
+"""From the start of a subscriber to its first package."""

@@ -1,0 +1,49 @@
+"""Where a subscriber starts to read, and why it may be unable to."""
+
+from callboard.actors.core.effects import TopicBounds
+from callboard.actors.subscriber.settings import SubscriberSettings
+from callboard.messages.ledger import Ledger
+from callboard.messages.record import Record
+
+
+def first_start(settings: SubscriberSettings, bounds: TopicBounds) -> int:
+    """The offset to begin at for a subscriber that never was anywhere, kept inside the retained range."""
+    if settings.start == "earliest":
+        return bounds.first
+    if settings.start == "latest":
+        return bounds.end
+    return min(max(settings.start, bounds.first), bounds.end)
+
+
+def other_copy(ledger: Ledger, found: Record | None) -> str:
+    """Why the record at the stored position is not the one that was processed; empty if it is. A log that lost its end
+    and went on has the same identity, and may have grown past the position again.
+    """
+    if found is not None and found.offset == ledger.offset and found.header("id") == ledger.record_id:
+        return ""
+    what = "is another one than" if found is not None and found.offset == ledger.offset else "is missing that"
+    return (
+        f"the record at offset {ledger.offset} {what} was processed here: an older or other copy of the log was put in "
+        'place; restore the right one, or start with on_gap = "earliest" to import what this one holds'
+    )
+
+
+def gap(ledger: Ledger, bounds: TopicBounds) -> str:
+    """Why the stored position does not fit this log and what to do about it; empty if it fits."""
+    go_on = 'start with on_gap = "earliest" to go on without them, or reseed the subscriber'
+    if ledger.log_id != bounds.log_id:
+        return (
+            f"the package log was replaced: offset {ledger.offset} belongs to log {ledger.log_id[:8]}, this one is "
+            f'{bounds.log_id[:8]}; restore the log, or start with on_gap = "earliest" to import what this one holds'
+        )
+    if ledger.offset + 1 < bounds.first:
+        return (
+            f"packages {ledger.offset + 1} to {bounds.first - 1} were trimmed from the log before they were "
+            f"imported; {go_on}"
+        )
+    if ledger.offset + 1 > bounds.end:
+        return (
+            f"offset {ledger.offset} lies beyond the end of the log ({bounds.end}): an older copy of it was put in "
+            f"place; restore the newer one, or {go_on}"
+        )
+    return ""

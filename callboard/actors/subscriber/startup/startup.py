@@ -1,0 +1,184 @@
+"""How an importer comes to read: the repository is opened, the name granted, the position found and stored."""
+
+from collections.abc import Iterator
+from random import Random
+
+from callboard.actors.core.agent import GATEWAY
+from callboard.actors.core.backoff import Backoff
+from callboard.actors.core.decision import After, Done, Effect, Failed, Moment, Send, note
+from callboard.actors.core.effects import ReadLog, TopicBounds
+from callboard.actors.subscriber.ledger import ledger_changes
+from callboard.actors.subscriber.ledger.ledger_state import Book
+from callboard.actors.subscriber.reporting.condition import Condition
+from callboard.actors.subscriber.settings import SubscriberSettings
+from callboard.actors.subscriber.startup import position
+from callboard.errors import (
+    CallboardError,
+    ConfigError,
+    RepositoryBusy,
+    RepositoryError,
+    RepositoryOccupied,
+    SchemaTooNew,
+)
+from callboard.messages.ledger import Ledger
+from callboard.messages.mailbox import AgentProblem, Problem
+
+FIRST_TRIES = 10
+"""At a repository that was never open: the importer's predecessor may need a moment to let go of it."""
+FIRST_AGAIN_S = 0.3
+STANDBY_S = 1.0
+"""Between tries to open a repository that another process holds, for one that stands by."""
+AGAIN = Backoff(first_s=0.5, max_s=30.0)
+"""Between tries to open a repository again that failed while it was in use."""
+
+OPEN = "open"
+"""The timer for it."""
+
+
+class Arrival:
+    """What must be so before the first package is asked for, and again whenever it is no longer so."""
+
+    def __init__(self, settings: SubscriberSettings, rng: Random, book: Book, condition: Condition) -> None:
+        self._settings = settings
+        self._rng = rng
+        self._book = book
+        self._condition = condition
+        self._failures = 0
+        self.known = False
+        """The ledger is known: the repository was open at least once."""
+        self.open = False
+        """The repository can be used."""
+        self.admitted = False
+        """The announcer was granted the subscriber's name."""
+        self._comparing: ReadLog | None = None
+        self._bounds: TopicBounds | None = None  # with which the record is compared that is being read
+        self.placed = False
+        """The position was compared with the log; if it changed, that is in the book."""
+
+    @property
+    def complete(self) -> bool:
+        """Whether packages can be asked for, once what is urgent is stored."""
+        return self.open and self.admitted and self.placed
+
+    # The name.
+
+    def admit(self, until_ms: int) -> None:
+        """The name is ours up to this moment of the monotonic clock; 0 is without end."""
+        self.admitted, self._book.permit.until_ms = True, until_ms
+
+    def lapse(self, now: Moment) -> None:
+        """Let the name go when its time is over. An importer that was suspended finds out here, before it does anything
+        else, that another one may have the name by now.
+        """
+        if self._book.permit.is_over(now.mono_s):
+            self.admitted = False
+
+    # The repository.
+
+    def opened(self, stored: Ledger | None) -> Iterator[Effect]:
+        """The repository is open. Again, after an error: the ledger says whether the transaction was committed."""
+        book = self._book
+        self.open = True
+        if not self.known:
+            self.known = True
+            self.written()
+            instance = f"{self._rng.getrandbits(128):032x}"
+            book.adopt(stored, ledger_changes.adopt(stored, self._settings.name, instance))
+        elif not book.learn(stored):
+            self.open = False
+            which = self._settings.shown_repository or f"of {self._settings.name}"
+            reason = (
+                f"repository {which} was emptied, exchanged or set back while in use; restore it, or start the "
+                "subscriber again to begin from what it holds now"
+            )
+            yield Send(GATEWAY, AgentProblem(problem=Problem.REPOSITORY_UNAVAILABLE, reason=reason))
+
+    def written(self) -> None:
+        """The repository was written: whatever was wrong with it is over."""
+        self._failures = 0
+        self._condition.repository = ""
+
+    def failed(self, error: CallboardError) -> Iterator[Effect]:
+        """The repository could not be opened, or written: wait, then open it (again)."""
+        self.open = False
+        self._failures += 1
+        if not self.known and self._settings.standby and isinstance(error, RepositoryBusy):
+            self._condition.repository = f"stands by: {ledger_changes.text(error)}"
+            yield After(OPEN, STANDBY_S)
+        elif not self.known and (self._failures >= FIRST_TRIES or not _may_pass(error)):
+            yield Send(GATEWAY, AgentProblem(problem=_problem(error), reason=ledger_changes.text(error)))
+        elif not self.known:
+            yield After(OPEN, FIRST_AGAIN_S)
+        else:
+            self._condition.repository = ledger_changes.text(error)
+            level = "error" if self._failures == 1 else "debug"
+            yield note("repository.failed", level, reason=ledger_changes.text(error), failures=self._failures)
+            yield After(OPEN, AGAIN.delay_s(self._failures, self._rng))
+
+    # The position.
+
+    @property
+    def wants_bounds(self) -> bool:
+        """Whether the next thing is to look at the log."""
+        wanted = self.open and self.admitted and not self.placed and not self._condition.gap
+        return wanted and self._comparing is None
+
+    def place(self, bounds: TopicBounds) -> Iterator[Effect]:
+        """Take the position in a log with these bounds, or keep it, or say why it does not fit. Before it is kept, the
+        record there is compared with the one that was processed.
+        """
+        ledger = self._book.ledger
+        problem = position.gap(ledger, bounds) if ledger.positioned else ""
+        if ledger.positioned and not problem and ledger.record_id and ledger.offset >= bounds.first:
+            self._bounds = bounds
+            self._comparing = ReadLog(self._settings.topics.package, ledger.offset, max_records=1)
+            yield self._comparing
+            return
+        yield from self._settle(problem, bounds)
+
+    def owns(self, effect: ReadLog) -> bool:
+        """Whether this is its own doing."""
+        return effect is self._comparing
+
+    def compared(self, outcome: Done | Failed) -> Iterator[Effect]:
+        """The log has told what is at the position, or could not, and is looked at anew."""
+        self._comparing = None
+        if self._book.busy:
+            return
+        if isinstance(outcome, Done) and self._bounds is not None and outcome.result.log_id == self._bounds.log_id:
+            records = outcome.result.records
+            yield from self._settle(position.other_copy(self._book.ledger, next(iter(records), None)), self._bounds)
+
+    def _settle(self, problem: str, bounds: TopicBounds) -> Iterator[Effect]:
+        ledger = self._book.ledger
+        if problem and self._settings.on_gap == "fail":
+            self._condition.gap = problem
+            yield note("gap.found", "error", reason=problem)
+            return
+        if problem or not ledger.positioned:
+            start = bounds.first if problem else position.first_start(self._settings, bounds)
+            self._book.write(ledger_changes.positioned(ledger, bounds.log_id, start - 1), urgent=True)
+            yield note("position.taken", start=start, reason=problem or "first start")
+        self.placed = True
+
+    def lost(self) -> None:
+        """The log does not have what comes next: the bounds will name the gap."""
+        self.placed = False
+
+
+_PROBLEMS: tuple[tuple[type[CallboardError], Problem], ...] = (
+    (RepositoryBusy, Problem.REPOSITORY_BUSY),
+    (RepositoryOccupied, Problem.REPOSITORY_OCCUPIED),
+    (SchemaTooNew, Problem.SCHEMA_TOO_NEW),
+    (ConfigError, Problem.MISCONFIGURED),
+    (CallboardError, Problem.REPOSITORY_UNAVAILABLE),
+)
+
+
+def _may_pass(error: CallboardError) -> bool:
+    """Whether the repository may be had at the next try."""
+    return isinstance(error, RepositoryError) and not isinstance(error, RepositoryOccupied)
+
+
+def _problem(error: CallboardError) -> Problem:
+    return next(problem for kind, problem in _PROBLEMS if isinstance(error, kind))

@@ -1,0 +1,210 @@
+"""Every repository that the discovery topic tells of, with its last word: what a retention must know of them all."""
+
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+
+from callboard.actors.publisher.fleet.fleet import FOLDED, FleetSettings, took_back
+from callboard.actors.publisher.fleet.following import is_elsewhere
+from callboard.actors.publisher.fleet.liveness import Heard
+from callboard.actors.worlds.shortening.topic_fold import TopicFold
+from callboard.errors import SchemaTooNew, Undecodable
+from callboard.messages.distribution import ArchivedMessage, CommandMessage, DiscoveryMessage, ForgottenMessage, State
+from callboard.messages.headers import open_record
+from callboard.messages.record import Record
+from callboard.messages.repeated import Original, original_of
+
+GONE_AFTER_S = FleetSettings(topic="").gone_after_s
+"""As the fleet has it: by then a name may pass to another instance."""
+
+FORGOTTEN_S = 86_400.0
+"""What a subscriber needs is kept for so long after it was forgotten: a name that was forgotten by mistake, or by
+somebody who should not have, is missed within a day, and its next word undoes it."""
+
+@dataclass(frozen=True, slots=True)
+class LastWord:
+    """The last announcement of a repository, and where the topic has it last.
+
+    ``held`` is whether it had the subscriber's name at some time, ``forgotten_ns`` when it was forgotten, 0 if it was
+    not.
+    """
+
+    heard: Heard
+    offset: int
+    held: bool = True
+    forgotten_ns: int = 0
+
+    @property
+    def announcement(self) -> DiscoveryMessage:
+        """What was said."""
+        return self.heard.announcement
+
+    def lapsed(self, now_ns: int) -> bool:
+        """Whether it was forgotten, and long enough ago."""
+        return bool(self.forgotten_ns) and now_ns - self.forgotten_ns > FORGOTTEN_S * 1e9
+
+
+@dataclass(frozen=True, slots=True)
+class _Forgotten:
+    """Where and when a name was forgotten, and where the topic has that last."""
+
+    said: int
+    time_ns: int
+    offset: int
+
+
+class RollCall(TopicFold):
+    """Reads the whole topic once, and only what is new after that.
+
+    Repositories are told apart by their instance: what one needs is not moved by what another says under its name. The
+    view of the fleet will not do: it has one for each name, and nobody whose last word lies far back, and those are
+    the ones that a retention endangers.
+    """
+
+    def __init__(self, topic: str) -> None:
+        super().__init__(topic)
+        self.start_over()
+
+    def start_over(self) -> None:
+        """See ``TopicFold``."""
+        super().start_over()
+        self._words: dict[str, dict[str, LastWord]] = {}  # by subscriber and instance
+        self._holders: dict[str, str] = {}  # by subscriber, the instance whose word counts in the fleet
+        self._forgotten: dict[str, _Forgotten] = {}
+        self._archives: dict[str, tuple[ArchivedMessage, int, int]] = {}  # by place, the offset, and when it was said
+
+    @property
+    def words(self) -> Iterator[LastWord]:
+        """The last word of every repository, but of those that were forgotten long ago."""
+        return (word for of_one in self._words.values() for word in of_one.values() if not word.lapsed(self.now_ns))
+
+    @property
+    def members(self) -> Mapping[str, LastWord]:
+        """By subscriber, the word that counts in the fleet; without those that were forgotten."""
+        words = {subscriber: self._words[subscriber][instance] for subscriber, instance in self._holders.items()}
+        return {subscriber: word for subscriber, word in words.items() if not word.forgotten_ns}
+
+    def needed(self) -> Iterable[int]:
+        """The last word of every repository, and of the archive; with those that were forgotten that they were."""
+        for word in self.words:
+            yield word.offset
+            if word.forgotten_ns:
+                yield self._forgotten[word.announcement.subscriber].offset
+        yield from (offset for _, offset, _ in self._archives.values())
+
+    def needs(self, record: Record) -> bool:
+        """See ``TopicFold``."""
+        match open_record(record, FOLDED):
+            case ArchivedMessage(place=place):
+                return place in self._archives and self._archives[place][1] == record.offset
+            case ForgottenMessage(subscriber=subscriber):
+                words = self._words.get(subscriber, {}).values()
+                awaited = any(word.forgotten_ns and not word.lapsed(self.now_ns) for word in words)
+                return awaited and self._forgotten[subscriber].offset == record.offset
+            case DiscoveryMessage(subscriber=subscriber, subscriber_instance=instance):
+                word = self._words.get(subscriber, {}).get(instance)
+                return word is not None and word.offset == record.offset
+        return False
+
+    def knows(self, command: CommandMessage) -> bool:
+        """Whether somebody has spoken for whom the command is meant."""
+        return bool(self._meant(command))
+
+    def first_of(self, words: Sequence[LastWord]) -> int:
+        """The first offset of what the topic must keep for these to count as they do."""
+        forgotten = (self._forgotten[word.announcement.subscriber].offset for word in words if word.forgotten_ns)
+        return min((*(word.offset for word in words), *forgotten))
+
+    def golden(self) -> frozenset[str]:
+        """The names of those whose verdicts others wait for."""
+        return frozenset(word.announcement.configuration.golden for word in self.words) - {""}
+
+    def obeyed(self, command: CommandMessage, end: int, log_id: str = "") -> int:
+        """The offset of the last command that took effect where this one is meant for; -1 if none is known to have.
+
+        Args:
+            command: it names a repository, or is for whichever has the name.
+            end: of the topic of commands, beyond which nobody has heard anything.
+            log_id: of the package log; if given, what was said on another one does not count.
+        """
+        heard = (-1 if is_elsewhere(said, log_id) else said.command_offset for said in self._meant(command))
+        return min((offset if offset < end else -1 for offset in heard), default=-1)
+
+    def _meant(self, command: CommandMessage) -> list[DiscoveryMessage]:
+        words, instance = self._words.get(command.subscriber, {}), command.subscriber_instance
+        return [word.announcement for name, word in words.items() if instance in ("", name)]
+
+    def unarchived(self, topic: str, end: int, since_ns: int) -> int:
+        """From where on some archive that was heard of since then does not have the topic; its end if all have all. An
+        archive that says to have more than there is says nothing.
+        """
+        following = (
+            each.next if each.next <= end else 0
+            for archive, _, said_ns in self._archives.values()
+            for each in archive.topics
+            if each.topic == topic and said_ns >= since_ns
+        )
+        return min(following, default=end)
+
+    def fold(self, record: Record, seen_ns: int) -> None:
+        """See ``TopicFold``."""
+        try:
+            event = open_record(record, FOLDED)
+        except SchemaTooNew as error:
+            self.trouble(f"{error}: it may be of a subscriber", seen_ns)
+            return
+        except Undecodable as error:
+            if record.header("type") == DiscoveryMessage.__name__:
+                self.trouble(f"{error}: it may be of a subscriber", seen_ns)
+            return
+        if (original := original_of(record)) is not None:
+            original = replace(original, time_ns=min(original.time_ns, seen_ns))
+        match event:
+            case ForgottenMessage(subscriber=subscriber):
+                said, time_ns = (original.offset, original.time_ns) if original else (record.offset, seen_ns)
+                self._forget(subscriber, _Forgotten(said, time_ns, record.offset))
+            case ArchivedMessage(place=place):
+                known = self._archives.get(place)
+                if original is None or known is None or known[0] == event:
+                    self._archives[place] = event, record.offset, original.time_ns if original else seen_ns
+            case DiscoveryMessage() if original is not None:
+                self._hear_again(event, record.offset, original)
+            case DiscoveryMessage():
+                self._hear(event, record.offset, seen_ns)
+
+    def _forget(self, subscriber: str, forgotten: _Forgotten) -> None:
+        known = self._forgotten.get(subscriber)
+        if known is not None and known.said > forgotten.said:
+            return
+        self._forgotten[subscriber] = forgotten
+        words = self._words.get(subscriber, {})
+        for instance, word in words.items():
+            if word.heard.offset < forgotten.said:  # nobody is kept longer for being forgotten again
+                words[instance] = replace(word, forgotten_ns=word.forgotten_ns or forgotten.time_ns)
+
+    def _hear(self, said: DiscoveryMessage, offset: int, seen_ns: int) -> None:
+        heard, words = Heard(said, seen_ns, seen_ns / 1e9, offset), self._words.setdefault(said.subscriber, {})
+        instance, known = said.subscriber_instance, words.get(said.subscriber_instance)
+        holder = words.get(self._holders.get(said.subscriber, ""))
+        takes = holder is None or holder.forgotten_ns > 0 or holder.heard.gives_way_to(heard, GONE_AFTER_S)
+        if takes:
+            self._holders[said.subscriber] = instance
+        elif said.state is State.STOPPED and (known is None or not known.held):
+            words.pop(instance, None)  # it takes back a claim that was refused, and needs nothing
+            return
+        words[instance] = LastWord(heard, offset, takes or (known is not None and known.held))
+
+    def _hear_again(self, said: DiscoveryMessage, offset: int, original: Original) -> None:
+        words, instance = self._words.setdefault(said.subscriber, {}), said.subscriber_instance
+        known = words.get(instance)
+        if known is not None and known.heard.offset == original.offset and known.announcement == said:
+            words[instance] = replace(known, offset=offset)
+            return
+        if original.offset >= self._first_read or (known is not None and known.heard.offset >= original.offset):
+            return  # what was said there was read, and is not this; or it is older than what is known
+        older = Heard(said, original.time_ns, original.time_ns / 1e9, original.offset)
+        forgotten = self._forgotten.get(said.subscriber)
+        gone = forgotten is not None and original.offset < forgotten.said
+        words[instance] = LastWord(older, offset, forgotten_ns=forgotten.time_ns if forgotten and gone else 0)
+        holder = words.get(self._holders.get(said.subscriber, ""))
+        if holder is None or took_back(holder.heard, older, GONE_AFTER_S):
+            self._holders[said.subscriber] = instance

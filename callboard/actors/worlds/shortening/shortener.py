@@ -1,0 +1,138 @@
+"""Shortens the topics that grow as long as subscribers run: to what somebody still goes by, and the newest records."""
+
+from bisect import bisect_right
+from collections.abc import AsyncIterator, Sequence
+from functools import partial
+
+from callboard.actors.core.effects import Shortened
+from callboard.actors.core.shortening_limits import ShorteningLimits
+from callboard.actors.worlds.shortening.last_statuses import LastStatuses
+from callboard.actors.worlds.shortening.pending_commands import PendingCommands
+from callboard.actors.worlds.shortening.roll_call import RollCall
+from callboard.actors.worlds.shortening.topic_fold import READ_RECORDS, TopicFold
+from callboard.backends.log import Capability, Log, Retention
+from callboard.backends.logs.limits import record_bytes
+from callboard.backends.tail import SharedTail
+from callboard.errors import LogReplaced, NotSupported, OffsetOutOfRange
+from callboard.messages.record import NewRecord, Record
+from callboard.messages.repeated import repeated
+from callboard.messages.signing import HEADER as SIGNATURE
+from callboard.messages.topics import Topics
+
+ROUNDS = 3
+"""How often records are repeated again of which newer ones came in between; then the next run tries."""
+
+BATCH_RECORDS = 200
+BATCH_BYTES = 500_000
+"""In one append: half of what every log takes."""
+
+OVERDUE = 1.25
+"""A topic is due when its oldest record is older than it need be by this factor, so that of many who look one works."""
+
+
+class Shortener:
+    """Repeats what is needed of the oldest records, then removes these.
+
+    Any number may do so at once, and end at any moment: what is removed was repeated before, by oneself, and a record
+    that is repeated twice counts once. Nothing is kept from run to run but when to look again.
+
+    Args:
+        log: stays open.
+    """
+
+    def __init__(self, log: Log) -> None:
+        self._log = log
+        self._unread = log.below if isinstance(log, SharedTail) else log  # what is read once is not to be remembered
+        self._not_before: dict[str, int] = {}  # the end of a topic from which on it may be worth while
+
+    async def run(self, topics: Topics, limits: ShorteningLimits, now_ns: int) -> Shortened:
+        """Look at each topic, which costs next to nothing, and shorten those that are due."""
+        if Capability.TRIM not in self._log.capabilities:
+            return Shortened()
+        wanted_s = {topics.discovery: limits.announced_s, topics.status: limits.told_s, topics.command: limits.told_s}
+        due = [topic for topic, age_s in wanted_s.items() if await self._is_due(topic, age_s, limits, now_ns)]
+        removed: dict[str, int] = {}
+        if not due:
+            return Shortened()
+        roll = RollCall(topics.discovery)
+        await roll.catch_up(self._unread, now_ns)
+        for topic in due:
+            fold = await self._fold(topic, topics, roll, now_ns - round(limits.pending_s * 1e9))
+            await fold.catch_up(self._unread, now_ns)
+            if problem := fold.problem or roll.problem:
+                return Shortened(removed, problem)
+            below = min(
+                fold.all_but(limits.records),
+                fold.older_than(wanted_s[topic]),
+                roll.unarchived(topic, fold.next, now_ns - round(limits.pending_s * 1e9)),
+            )
+            removed[topic] = await self._shorten(fold, fold.last_cut(below), limits, now_ns)
+        return Shortened({topic: count for topic, count in removed.items() if count})
+
+    async def _is_due(self, topic: str, age_s: float, limits: ShorteningLimits, now_ns: int) -> bool:
+        first, end = await self._unread.bounds(topic)
+        if end < self._not_before.get(topic, 0) or end - first < limits.records + limits.slack:
+            return False
+        try:
+            oldest = await self._unread.read(topic, first, 1)
+        except OffsetOutOfRange:
+            return False  # somebody else is at it
+        return bool(oldest) and oldest[0].time_ns < now_ns - round(age_s * OVERDUE * 1e9)
+
+    async def _fold(self, topic: str, topics: Topics, roll: RollCall, pending_ns: int) -> TopicFold:
+        if topic == topics.discovery:
+            return roll
+        if topic == topics.status:
+            return LastStatuses(topic, roll.golden(), await self._unread.bounds(topics.package))
+        _, end = await self._unread.bounds(topic)
+        return PendingCommands(topic, partial(roll.obeyed, end=end), pending_ns)
+
+    async def _shorten(self, fold: TopicFold, below: int, limits: ShorteningLimits, now_ns: int) -> int:
+        """Remove what lies below the offset; how many records these were."""
+        count, log_id = fold.count_below(below), fold.log_id
+        for _ in range(ROUNDS):
+            needed = sorted(at for at in fold.needed() if at < below)
+            if not count or count < 2 * len(needed):
+                self._not_before[fold.topic] = fold.next + max(limits.slack, len(needed))
+                return 0
+            if not needed:
+                await self._log.trim(fold.topic, Retention(below_offset=below, keep_from=below))
+                return count
+            await self._repeat(fold, needed, now_ns)
+            await fold.catch_up(self._unread, now_ns)
+            if fold.log_id != log_id:
+                raise LogReplaced(f"topic {fold.topic!r} is another one than a moment ago; nothing was removed from it")
+        return 0
+
+    async def _repeat(self, fold: TopicFold, needed: Sequence[int], now_ns: int) -> None:
+        batch = list[Record]()
+        async for record in self._records(fold.topic, needed):
+            batch.append(record)
+            if len(batch) == BATCH_RECORDS or sum(map(record_bytes, batch)) > BATCH_BYTES:
+                await self._append(fold, batch, now_ns)
+                batch.clear()
+        await self._append(fold, batch, now_ns)
+
+    async def _append(self, fold: TopicFold, batch: Sequence[Record], now_ns: int) -> None:
+        """Repeat those that are still needed, as far as the topic is known at this moment. A signature that is still
+        there when a record is read is of a board whose keys this process does not have.
+        """
+        if any(record.header(SIGNATURE) for record in batch):
+            raise NotSupported(
+                f"topic {fold.topic!r} has signed records, and nobody would heed what is repeated without a key; set "
+                "signing_key here, too"
+            )
+        await fold.catch_up(self._unread, now_ns)
+        again: list[NewRecord] = [repeated(record, fold.next) for record in batch if fold.needs(record)]
+        if again:
+            await self._log.append(fold.topic, again)
+
+    async def _records(self, topic: str, offsets: Sequence[int]) -> AsyncIterator[Record]:
+        """The records at these rising offsets."""
+        wanted, position = set(offsets), 0
+        while position < len(offsets):
+            found = await self._unread.read(topic, offsets[position], READ_RECORDS)
+            for record in found:
+                if record.offset in wanted:
+                    yield record
+            position = bisect_right(offsets, found[-1].offset) if found else len(offsets)

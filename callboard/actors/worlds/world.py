@@ -1,0 +1,272 @@
+"""The world of an agent: carries out its actors' effects through the backends' contracts."""
+
+import asyncio
+import shutil
+from collections.abc import AsyncIterator, Iterator, Sequence
+from contextlib import AsyncExitStack, asynccontextmanager
+from dataclasses import asdict, replace
+from pathlib import Path
+from typing import Any
+
+from callboard.actors.core.agent import Clock
+from callboard.actors.core.decision import Perform
+from callboard.actors.core.effects import (
+    Append,
+    BuildPackage,
+    CollectBlobs,
+    FindBounds,
+    ImportPackages,
+    LogRead,
+    OpenRepository,
+    ReadLog,
+    RunHook,
+    SaveLedger,
+    ShortenTopics,
+    SurveyRepository,
+    TopicBounds,
+)
+from callboard.actors.core.hooks import Hook, Hooks
+from callboard.actors.worlds.shortening.shortener import Shortener
+from callboard.backends import private_folder
+from callboard.backends.blob_store import BlobStore
+from callboard.backends.disk import disk_errors
+from callboard.backends.log import Log
+from callboard.backends.path_patterns import PathPatterns
+from callboard.backends.repositories.folder_source import FolderSource
+from callboard.backends.repository import Attempting, Operation, Repository, Source
+from callboard.content.admission import Admission, admission
+from callboard.content.changes import Changes, fetched_list, find_changes, shown, stored_list
+from callboard.content.collection import Archived, collect
+from callboard.content.placed import PlacedSource
+from callboard.content.receive import operations, receive_all
+from callboard.content.ship import Received, build
+from callboard.content.survey import survey
+from callboard.errors import BlobUnavailable, HookFailed, NameLapsed, RepositoryUnavailable, Undecodable
+from callboard.messages import codec
+from callboard.messages.distribution import Kind, PackageMessage
+from callboard.messages.ledger import HookDue, Ledger
+from callboard.messages.mailbox import DistributeRequest
+
+
+class AgentWorld:
+    """One agent's access to the log, the blob store and, for a subscriber, the repository.
+
+    Args:
+        log: shared by all agents of a process, or this agent's own if ``owned``.
+        blobs: likewise.
+        spool: a folder for temporary files; a subscriber's is its own, and there only while it is needed.
+        repository: where a subscriber imports to.
+        hooks: what a subscriber has called around an import.
+        patterns: the paths that a publisher ships of a source, or a subscriber imports of a package.
+        clock: tells an import whether it is still permitted.
+        max_package_bytes: what the files of a package that a publisher builds may have together.
+        archived: the records of an archive, whose blobs are not to be collected.
+        owned: whether ``close`` closes the log and the blob store too.
+    """
+
+    def __init__(
+        self,
+        log: Log,
+        blobs: BlobStore,
+        spool: Path,
+        *,
+        repository: Repository | None = None,
+        hooks: Hooks | None = None,
+        patterns: PathPatterns = PathPatterns(),  # noqa: B008 - frozen
+        max_package_bytes: int | None = None,
+        archived: Archived | None = None,
+        clock: Clock | None = None,
+        owned: bool = False,
+    ) -> None:
+        self._log = log
+        self._blobs = blobs
+        self._spool = spool
+        self._repository = repository
+        self._hooks = hooks
+        self._patterns = patterns
+        self._max_package_bytes = max_package_bytes
+        self._archived = archived
+        self._clock = clock
+        self._owned = owned
+        self._shortener = Shortener(log)
+
+    async def perform(self, effect: Perform) -> Any:  # noqa: PLR0911 - one line an effect
+        """The result that the effect's description promises."""
+        match effect:
+            case ReadLog():
+                return await self._read(effect)
+            case FindBounds(topic=topic):
+                return await self._bounds(topic)
+            case Append(topic=topic, records=records):
+                return tuple(await self._log.append(topic, records))
+            case BuildPackage(request=request):
+                return await self._build(request)
+            case CollectBlobs(package, status, grace_s, now_ns):
+                return await collect(
+                    self._log, self._blobs, package=package, status=status, grace_s=grace_s, now_ns=now_ns, delete=True,
+                    archived=self._archived,
+                )  # fmt: skip
+            case ShortenTopics(topics, limits, now_ns):
+                return await self._shortener.run(topics, limits, now_ns)
+            case SurveyRepository(paths=paths):
+                return await survey(self._held(), self._blobs, paths)
+            case OpenRepository():
+                return await self._open_repository()
+            case SaveLedger(ledger=ledger, durable=durable):
+                return await self._held().save(codec.encode(ledger), durable)
+            case ImportPackages():
+                return await self._import(effect)
+            case RunHook(due=due) if self._hooks is not None:
+                return await self._run_hook(self._hooks, due)
+            case _:
+                raise AssertionError(f"nobody carries out {type(effect).__name__}")
+
+    async def close(self) -> None:
+        """Release the repository, and what else this world owns, whatever fails on the way."""
+        async with AsyncExitStack() as stack:
+            if self._owned:
+                stack.push_async_callback(self._log.close)
+                stack.push_async_callback(self._blobs.close)
+            if self._repository is not None:
+                stack.push_async_callback(self._repository.close)
+
+    async def _bounds(self, topic: str) -> TopicBounds:
+        identity = await self._log.identity(topic)
+        first, end = await self._log.bounds(topic)
+        return TopicBounds(identity, first, end)
+
+    async def _read(self, effect: ReadLog) -> LogRead:
+        topic, start = effect.topic, effect.start
+        identity = await self._log.identity(topic)
+        records = await self._log.read(topic, start, effect.max_records, effect.max_bytes)
+        if not records and effect.wait_s > 0 and await self._log.wait(topic, start, effect.wait_s):
+            records = await self._log.read(topic, start, effect.max_records, effect.max_bytes)
+        if records:
+            return LogRead(identity, tuple(records), records[-1].offset + 1)
+        # No record, yet the end may lie further on, behind a gap. The end is asked for before the last look, or a
+        # record appended between the two would be passed over.
+        end = (await self._log.bounds(topic)).end
+        records = await self._log.read(topic, start, effect.max_records, effect.max_bytes)
+        return LogRead(identity, tuple(records), records[-1].offset + 1 if records else max(start, end))
+
+    async def _build(self, request: DistributeRequest) -> PackageMessage:
+        source: Source = FolderSource(Path(request.source or "/"), self._patterns)
+        if request.at not in ("", "/"):
+            source = PlacedSource(source, request.at)
+        shipment = await build(
+            request.kind,
+            source,
+            request.paths,
+            request.deep_paths,
+            blobs=self._blobs,
+            spool=self._spool,
+            max_bytes=self._max_package_bytes,
+        )
+        return PackageMessage(
+            publisher_instance="",
+            publisher="",
+            package_id="",
+            kind=request.kind,
+            user=request.user,
+            metadata=request.metadata,
+            request_id=request.request_id,
+            **asdict(shipment),
+        )
+
+    # The subscriber's repository.
+
+    def _held(self) -> Repository:
+        assert self._repository is not None, "only a subscriber's world has a repository"
+        return self._repository
+
+    async def _open_repository(self) -> Ledger | None:
+        stored = await self._held().open()
+        await asyncio.to_thread(private_folder.remove_left, self._spool)  # by an importer that was killed
+        try:
+            return codec.decode(Ledger, stored) if stored else None
+        except Undecodable as error:
+            raise RepositoryUnavailable(
+                f"the repository's ledger is none that this version can read ({error}); upgrade callboard if a newer "
+                "version wrote it, else restore the repository from a backup, or choose an empty one"
+            ) from error
+
+    async def _import(self, effect: ImportPackages) -> Ledger:
+        repository, before = self._held(), codec.encode(effect.attempt)
+        hooked = self._hooks is not None and any(map(self._hooks.has, Hook))
+        if isinstance(repository, Attempting) and not hooked and not any(map(_has_blobs, effect.packages)):
+            only = await self._admission(effect)
+            at_hand = [Received(message, message.content or None, {}, only=only) for message in effect.packages]
+            await repository.attempt(before, self._permitted(effect, at_hand), codec.encode(effect.ledger))
+            return effect.ledger
+        await repository.save(before, durable=False)
+        if self._hooks is not None:
+            for offset, message in zip(effect.offsets, effect.packages, strict=True):
+                hook = Hook.ON_INVALIDATE if message.kind is Kind.INVALIDATE else Hook.BEFORE_IMPORT
+                alone = effect.attempt.attempt_offset == offset  # tries together count against none of them
+                await self._hooks.call(hook, message, offset, effect.attempt.attempts if alone else 1)
+        # The repository explains its own errors, so whatever is left comes from reading what was fetched.
+        with disk_errors(BlobUnavailable, self._spool):
+            async with (
+                self._spooled(any(map(_has_blobs, effect.packages))) as spool,
+                receive_all(effect.packages, self._blobs, spool, effect.parallel) as received,
+            ):
+                only = await self._admission(effect)
+                taken = [replace(each, only=only) for each in received]
+                ledger = await self._knowing_changes(effect, taken)
+                await repository.apply(self._permitted(effect, taken), codec.encode(ledger))
+                return ledger
+
+    def _permitted(self, effect: ImportPackages, received: Sequence[Received]) -> Iterator[Operation]:
+        """What the repository has to do; at its end, which comes before the commit, whether it still may."""
+        yield from operations(received)
+        if self._clock is not None and effect.permit.is_over(self._clock.now().mono_s):
+            raise NameLapsed("the time was over for which the name was lent; it is imported once the name is had again")
+
+    async def _admission(self, effect: ImportPackages) -> Admission | None:
+        if not self._patterns:
+            return None
+        return await asyncio.to_thread(admission, self._patterns, effect.packages, self._held())
+
+    async def _knowing_changes(self, effect: ImportPackages, received: Sequence[Received]) -> Ledger:
+        """The ledger to be stored, in which the hooks that become due know what their packages change."""
+        owed = {due.offset for due in effect.ledger.hooks}.intersection(effect.offsets)
+        if not owed:
+            return effect.ledger
+        found = await asyncio.to_thread(find_changes, received, self._held())
+        by_offset = dict(zip(effect.offsets, found, strict=True))
+        hooks = [
+            await self._knowing(due, by_offset[due.offset]) if due.offset in owed else due
+            for due in effect.ledger.hooks
+        ]
+        return replace(effect.ledger, hooks=tuple(hooks))
+
+    async def _knowing(self, due: HookDue, changes: Changes) -> HookDue:
+        few = shown(changes)
+        ref = "" if few.complete else await stored_list(changes, self._blobs)
+        return replace(due, written=few.written, removed=few.removed, changed=few.total, changes_ref=ref)
+
+    async def _run_hook(self, hooks: Hooks, due: HookDue) -> None:
+        if not hooks.has(Hook.AFTER_IMPORT):  # there was one when it was imported
+            raise HookFailed("no after_import hook is set now; start the subscriber with the one it had, or dismiss it")
+        async with self._spooled(bool(due.changes_ref)) as spool:
+            listed = await fetched_list(due.changes_ref, self._blobs, spool)
+            changes = Changes(due.written, due.removed, due.changed, listed)
+            await hooks.call(Hook.AFTER_IMPORT, due, due.offset, due.attempts, changes)
+
+    @asynccontextmanager
+    async def _spooled(self, wanted: bool) -> AsyncIterator[Path]:
+        """A new folder only while something may be downloaded, so that nothing is left whenever the agent ends."""
+        if not wanted:
+            yield self._spool
+            return
+        with disk_errors(RepositoryUnavailable, self._spool):
+            spool = private_folder.make(self._spool)
+        try:
+            yield spool
+        finally:
+            await asyncio.to_thread(shutil.rmtree, spool, ignore_errors=True)
+
+
+def _has_blobs(message: PackageMessage) -> bool:
+    """Whether something of it is in the blob store."""
+    return bool(message.content_ref or message.blobs)
