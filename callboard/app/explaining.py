@@ -13,6 +13,8 @@ from callboard.backends.paths import with_parents
 from callboard.content.admission import patterns_of
 from callboard.errors import BlobError, CallboardError, PackageError, SchemaTooNew
 from callboard.messages.distribution import DiscoveryMessage, Kind, PackageMessage, PackageStatusMessage, State, Status
+from callboard.messages.event import Event
+from callboard.messages.headers import addressed, may_be_by, told_in
 from callboard.messages.record import Record
 from callboard.messages.repeated import original_of
 
@@ -67,7 +69,7 @@ async def explain(
 ) -> Explanation:
     """Read the log backwards until the package is found that brought the path."""
     statuses = await statuses_of(log, status, said.subscriber)
-    about: list[tuple[Record, PackageMessage | CallboardError]] = []
+    about: list[tuple[Record, Event | CallboardError]] = []
     waiting = list[int]()
     brought: Involved | None = None
     first, end = await log.bounds(package)
@@ -76,38 +78,36 @@ async def explain(
     admitted = patterns_of(said.configuration).admits(path)
     async for record in backwards(log, package, low, end):
         reached = record.offset
+        if len(about) == LATER_MAX and not _may_concern(record, said):
+            continue
         event = opened(record)
-        message = event if isinstance(event, PackageMessage) else None
-        if message is not None and record.offset > said.offset and _concerns(message, said):
-            waiting.append(record.offset)
-        if message is None:
-            about.append((record, event if isinstance(event, CallboardError) else PackageError("it is no package")))
-        elif _touches(message, path):
-            imported = record.offset <= said.offset and not leaves_out(record.offset, message, said, statuses)
-            if admitted and imported:
-                effect = await _effect(message, blobs, path)
-                if effect:
-                    brought = _involved(record, message, effect)
-                    break
-            else:
-                about.append((record, message))
+        if isinstance(event, PackageMessage):
+            if record.offset > said.offset and _concerns(event, said):
+                waiting.append(record.offset)
+            if not _touches(event, path):
+                continue
+            if admitted and record.offset <= said.offset and not leaves_out(record.offset, event, said, statuses):
+                brought = _involved(record, event, await _effect(event, blobs, path))
+                break
+        if len(about) < LATER_MAX:
+            about.append((record, event))
     queue = {offset: position for position, offset in enumerate(reversed(waiting))}
-    told = reversed(about[:LATER_MAX])
-    newer = [_newer(record, event, said, statuses, queue, admitted=admitted) for record, event in told]
+    newer = [_newer(record, event, said, statuses, queue, admitted=admitted) for record, event in reversed(about)]
     looked_back_to = reached if brought else low
     return Explanation(said.subscriber, path, said.offset, brought, tuple(newer), looked_back_to)
 
 
 def _newer(
     record: Record,
-    event: PackageMessage | CallboardError,
+    event: Event | CallboardError,
     said: DiscoveryMessage,
     statuses: Mapping[int, PackageStatusMessage],
     queue: Mapping[int, int],
     *,
     admitted: bool,
 ) -> Involved:
-    if isinstance(event, CallboardError):
+    if not isinstance(event, PackageMessage):
+        event = event if isinstance(event, CallboardError) else PackageError("it is no package")
         what = f"cannot be decoded, and may be about anything: {event}"
         return Involved(record.offset, "", record.header("publisher"), "", "", record.time_ns, what)
     if reason := leaves_out(record.offset, event, said, statuses):
@@ -138,6 +138,16 @@ def leaves_out(
         tries = f" after {told.attempts} attempts" if told.attempts else ""
         return f"{LEFT_OUT[told.status]}{tries}" + (f": {told.reason}" if told.reason else "")
     return ""
+
+
+def _may_concern(record: Record, said: DiscoveryMessage) -> bool:
+    """Whether the headers allow that it is a package for the subscriber."""
+    headers, follows = told_in(record.headers), said.configuration.follows
+    return (
+        headers.get("type", "") in ("PackageMessage", "2")
+        and (not follows or headers.get("publisher", "") in ("", *follows))
+        and addressed(headers.get("recipients", ""), said.subscriber)
+    )
 
 
 def _concerns(message: PackageMessage, said: DiscoveryMessage) -> bool:
@@ -184,7 +194,7 @@ async def statuses_of(log: Log, topic: str, subscriber: str) -> dict[int, Packag
     first, end = await log.bounds(topic)
     found: dict[int, PackageStatusMessage] = {}
     async for record in between(log, topic, max(first, end - LOOK_BACK), end):
-        event = opened(record)
+        event = opened(record) if may_be_by(record, subscriber) else None
         if isinstance(event, PackageStatusMessage) and event.subscriber == subscriber:
             known = original_of(record) is not None and event.offset in found
             found[event.offset] = found[event.offset] if known else event

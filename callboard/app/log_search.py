@@ -7,7 +7,7 @@ from fnmatch import fnmatchcase
 
 from callboard.app.log_records import LoggedRecord, in_a_line, opened
 from callboard.app.retention_gate import SKEW_NS, first_since
-from callboard.backends.log import Log
+from callboard.backends.log import READ_RECORDS_MAX, Log
 from callboard.errors import CallboardError, OffsetOutOfRange
 from callboard.messages.distribution import Kind
 from callboard.messages.event import Event
@@ -120,7 +120,7 @@ async def between(log: Log, topic: str, start: int, end: int, *, strict: bool = 
     """The records in ``[start, end)`` that are still there; with ``strict`` the first of them must be."""
     while start < end or strict:
         try:
-            found = await log.read(topic, start)
+            found = await log.read(topic, start, min(READ_RECORDS_MAX, max(1, end - start)))
         except OffsetOutOfRange as error:
             if strict or error.first <= start:
                 raise

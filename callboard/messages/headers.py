@@ -110,14 +110,14 @@ class RecordHeaders:
         )
 
 
-_NAMES = tuple(field.name for field in fields(RecordHeaders))
+_NAMES = dict.fromkeys(field.name for field in fields(RecordHeaders))
 
 
 def told_in(headers: Headers) -> dict[str, str]:
     """What the headers of a record tell, by name: the first of a name counts, and what callboard writes into none does
     not, so that it goes nowhere from here.
     """
-    return {name: value for name, value in reversed(headers) if _fits(name, value)}
+    return {name: value for name, value in reversed(headers) if name in _NAMES and _fits(name, value)}
 
 
 def _fits(name: str, value: str) -> bool:
@@ -224,6 +224,11 @@ def open_record(record: Record, expected: type[E] | tuple[type[E], ...]) -> E:
 def addressed(recipients: str, subscriber: str) -> bool:
     """Whether this header allows that the record is for the subscriber; the message has the last word."""
     return not recipients or subscriber in recipients.split("\n")
+
+
+def may_be_by(record: Record, subscriber: str) -> bool:
+    """Whether the headers allow that the subscriber told this of itself; the message has the last word."""
+    return record.header("producer").rpartition("/")[0] in ("", subscriber)
 
 
 def _address(recipients: tuple[str, ...]) -> str:

@@ -54,7 +54,8 @@ class Record(Event):
 
     def header(self, name: str) -> str:
         """The value of a header, or the empty string."""
-        return next((value for key, value in self.headers if key == name), "")
+        flat = iter(self.header_block.decode(errors="replace").split("\0"))
+        return next((value for key, value in zip(flat, flat) if key == name), "")  # noqa: B905 - as below
 
 
 def pack_headers(headers: Headers) -> bytes:

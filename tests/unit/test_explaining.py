@@ -12,6 +12,7 @@ from callboard.backends.logs.memory import MemoryLog
 from callboard.backends.repositories.folder_source import FolderSource
 from callboard.content.ship import build
 from callboard.errors import BlobMissing
+from callboard.messages import codec
 from callboard.messages.distribution import (
     DiscoveryMessage,
     Kind,
@@ -21,6 +22,7 @@ from callboard.messages.distribution import (
     Status,
     SubscriberConfiguration,
 )
+from callboard.messages.event import Event
 from callboard.messages.headers import new_record
 from callboard.messages.record import NewRecord
 from callboard.testing.memory_blob_store import MemoryBlobStore
@@ -50,15 +52,18 @@ class Board:
 
     async def append(self, message: PackageMessage | PackageStatusMessage) -> int:
         self.sequence += 1
-        record = new_record(message, record_id=f"r-{self.sequence}", time_ns=10**18, producer="test")
+        producer = f"{getattr(message, 'subscriber', 'site')}/i"
+        record = new_record(message, record_id=f"r-{self.sequence}", time_ns=10**18, producer=producer)
         topic = PACKAGE if isinstance(message, PackageMessage) else STATUS
         return (await self.log.append(topic, [record]))[0]
 
-    async def told(self, offset: int, status: Status, reason: str = "", attempts: int = 0) -> None:
+    async def told(
+        self, offset: int, status: Status, reason: str = "", attempts: int = 0, subscriber: str = "edge"
+    ) -> None:
         await self.append(
             PackageStatusMessage(
                 subscriber_instance="i",
-                subscriber="edge",
+                subscriber=subscriber,
                 publisher="site",
                 offset=offset,
                 status=status,
@@ -207,5 +212,22 @@ def test_what_cannot_be_told_is_said(on_board, monkeypatch):
         monkeypatch.setattr(explaining, "LOOK_BACK", 1)
         found = await board.explain("/blog/a.html", garbage)
         assert (found.brought, found.looked_back_to) == (None, garbage)
+
+    on_board(scenario)
+
+
+def test_what_others_told_and_what_is_for_others_is_not_decoded(on_board, monkeypatch):
+    async def scenario(board: Board) -> None:
+        first = await board.add("/")
+        for number in range(200):
+            await board.append(package(Kind.DELETE, paths=("/blog",), recipients=("edge-2",)))
+            await board.told(number, Status.IMPORTED, subscriber="edge-2")
+        decoded = list[type[Event]]()
+        plain = codec.decode
+        monkeypatch.setattr(codec, "decode", lambda cls, data: decoded.append(cls) or plain(cls, data))
+        found = await board.explain("/blog/a.html", 201)
+        assert found.brought is not None
+        assert (found.brought.offset, len(found.newer)) == (first, explaining.LATER_MAX)
+        assert decoded == [PackageMessage] * (explaining.LATER_MAX + 1)
 
     on_board(scenario)

@@ -11,7 +11,7 @@ from callboard.actors.subscriber.settings import SubscriberSettings
 from callboard.actors.subscriber.staging.golden_results import VerdictTable
 from callboard.errors import SchemaTooNew, Undecodable
 from callboard.messages.distribution import DiscoveryMessage, PackageStatusMessage
-from callboard.messages.headers import open_record
+from callboard.messages.headers import may_be_by, open_record
 from callboard.messages.mailbox import Verdicts, VerdictsWanted
 from callboard.messages.record import Record
 from callboard.messages.repeated import original_of
@@ -99,7 +99,7 @@ class GoldenWatcher:
         self._foreign.clear()
 
     def _fold(self, record: Record) -> Iterator[Effect]:
-        if record.header("type") not in ("PackageStatusMessage", "3") or not self._is_golden(record):
+        if record.header("type") not in ("PackageStatusMessage", "3") or not may_be_by(record, self._name):
             return
         try:
             status = open_record(record, PackageStatusMessage)
@@ -116,7 +116,7 @@ class GoldenWatcher:
 
     def _hear(self, record: Record) -> None:
         self._holder.begin(record.offset)
-        if record.header("type") not in ("DiscoveryMessage", "1") or not self._is_golden(record):
+        if record.header("type") not in ("DiscoveryMessage", "1") or not may_be_by(record, self._name):
             return
         try:
             said = open_record(record, DiscoveryMessage)
@@ -133,10 +133,6 @@ class GoldenWatcher:
                 del self._instances[next(iter(self._instances))]
         elif had is not None:
             self._golden = said  # it stops
-
-    def _is_golden(self, record: Record) -> bool:
-        """Whether the headers allow that it is the golden subscriber's; what is not need not be decoded."""
-        return record.header("producer").rpartition("/")[0] in ("", self._name)
 
     def _tell(self) -> Iterator[Effect]:
         wanted = self._wanted
