@@ -33,6 +33,10 @@ E = TypeVar("E", bound=Event)
 _ALWAYS = object()
 """Stands for the default of a demanded field: no value equals it, so the field is always written."""
 
+UNKNOWN_BYTES_MAX = 1 << 17
+"""Of fields that this version does not know, in one message: far above what a newer minor version has to say, and each
+field, of two bytes or more, costs every reader a microsecond."""
+
 _SCHEMAS: dict[str, ModuleType] = {
     distribution.__name__: distribution_pb2,
     ledger.__name__: ledger_pb2,
@@ -64,14 +68,27 @@ def decode(cls: type[E], data: bytes) -> E:
     """The event of this class that ``data`` stands for.
 
     Raises ``Undecodable``, and nothing else, for bytes that are not such an event: damaged, without a
-    demanded field, or with a number this version does not know in a demanded enum.
+    demanded field, with a number this version does not know in a demanded enum, or with more than
+    ``UNKNOWN_BYTES_MAX`` of fields that it does not know.
     """
     plan = _plan(cls)
     try:
-        event: E = plan.to_event(plan.message.FromString(data))
+        event: E = plan.to_event(_light(cls, plan.message.FromString(data), len(data)))
     except (DecodeError, UnicodeError) as error:
         raise Undecodable(f"{len(data)} bytes are not a {cls.__name__}: {error}") from error
     return event
+
+
+def _light(cls: type[Event], message: Message, nbytes: int) -> Message:
+    """The message. Raises ``Undecodable`` if too much of it is not known."""
+    if nbytes > UNKNOWN_BYTES_MAX:  # a message of fewer bytes need not be weighed
+        known = type(message)()
+        known.CopyFrom(message)
+        known.DiscardUnknownFields()
+        if (unknown := message.ByteSize() - known.ByteSize()) > UNKNOWN_BYTES_MAX:
+            what = f"{unknown} bytes of fields that this version does not know, and the most is {UNKNOWN_BYTES_MAX}"
+            raise Undecodable(f"{nbytes} bytes are not a {cls.__name__}: they have {what}; upgrade this process")
+    return message
 
 
 def encode_any(event: Event) -> tuple[str, bytes]:
@@ -123,15 +140,15 @@ class _Plan:
                 raise self.undecodable(name, message)
         values: list[Any] = [b""]
         values += [read(message) for read in self.readers]  # they are immutable, whatever the message is
-        if len(UnknownFieldSet(message)):
-            values[0] = self.unknown(message)
+        if len(found := UnknownFieldSet(message)):
+            values[0] = self.unknown(message, found)
         event = made(self.cls, values)
         _demand_text(self.texts(event))
         return event
 
-    def unknown(self, message: Message) -> bytes:
+    def unknown(self, message: Message, found: UnknownFieldSet) -> bytes:
         """What is left in the message once everything known is taken out of it."""
-        strangers = _strangers(message)
+        strangers = {found[i].field_number for i in range(len(found))}
         for name in self.demanded:
             if self.message.DESCRIPTOR.fields_by_name[name].number in strangers:
                 raise self.undecodable(name, message)
@@ -142,17 +159,12 @@ class _Plan:
     def undecodable(self, name: str, message: Message) -> Undecodable:
         """Why the message makes no sense: this demanded field has no value, or one that is not known."""
         number = self.message.DESCRIPTOR.fields_by_name[name].number
-        strangers = _strangers(message)
-        if number not in strangers:
+        found = UnknownFieldSet(message)
+        values = [found[i].data for i in range(len(found)) if found[i].field_number == number]
+        if not values:
             return Undecodable(f"{self.cls.__name__}.{name} is missing")
-        what = f"{strangers[number]!r:.80}, which this version does not know; upgrade this process"
+        what = f"{values[-1]!r:.80}, which this version does not know; upgrade this process"
         return Undecodable(f"{self.cls.__name__}.{name} is {what}")
-
-
-def _strangers(message: Message) -> dict[int, object]:
-    """The number and the last value of each field that the schema does not know, or not with this value."""
-    found = UnknownFieldSet(message)
-    return {found[i].field_number: found[i].data for i in range(len(found))}
 
 
 _PLANS: dict[type[Event], _Plan] = {}

@@ -10,7 +10,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from callboard.messages.bounds import ID_CHARS_MAX, NUMBERS_MAX, PROSE, TEXT_CHARS_MAX
-from callboard.messages.codec import descriptor_of
+from callboard.messages.codec import UNKNOWN_BYTES_MAX, descriptor_of
 from callboard.messages.distribution import Pairs
 from callboard.messages.event import Event
 from callboard.messages.headers import ENTRIES_MAX, LENGTH_MAX, PATH_CHARS_MAX
@@ -32,7 +32,11 @@ def fast_structs(cls: type[Event], payloads: pa.Array) -> tuple[pa.Array, pa.Arr
     except ValueError:
         return None
     columns = dict(zip(batch.schema.names, batch.columns, strict=True))
-    return _structs(cls, columns, _all(len(payloads)))
+    structs, certain = _structs(cls, columns, _all(len(payloads)))
+    left = pc.binary_length(payloads)  # of which some may be of fields that are not known
+    if "content" in columns:
+        left = pc.subtract(left, pc.fill_null(pc.binary_length(columns["content"]), 0))
+    return structs, pc.and_(certain, pc.less_equal(left, UNKNOWN_BYTES_MAX))
 
 
 @kept

@@ -23,7 +23,7 @@ from callboard.messages.distribution import (
     SubscriberState,
     ThrottledMessage,
 )
-from callboard.messages.event import Event
+from callboard.messages.event import Event, replaced
 from callboard.messages.headers import new_record
 from callboard.messages.package_event import PackageEvent, event_record
 from callboard.messages.record import NewRecord
@@ -108,6 +108,8 @@ def package(**said):
         ("package", package(length=1 << 50), False),
         ("package", package(entries=-1), False),
         ("package", package(user="x" * 30_000), True),
+        ("package", replaced(package(content=b"c" * 150_000), unknown=b"\xf8\x01\x00" * 50_000), False),
+        ("package", replaced(package(content=b"c" * 150_000), unknown=b"\xf8\x01\x00" * 40_000), True),
         ("discovery", DiscoveryMessage(
             subscriber_instance="i", subscriber="s", left=tuple(range(2000)),
             configuration=SubscriberConfiguration(editable=True, max_retries=9, follows=("x" * 9,) * 20_000),

@@ -1,6 +1,6 @@
 """The codec, over every event class: what is written is read, and what cannot be read says why."""
 
-from dataclasses import MISSING, fields
+from dataclasses import MISSING, fields, replace
 from enum import IntEnum
 from functools import cache
 from types import UnionType
@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 
 from callboard.errors import Undecodable
 from callboard.messages import codec
-from callboard.messages.codec import EVENTS, decode, decode_any, encode, encode_any
+from callboard.messages.codec import EVENTS, UNKNOWN_BYTES_MAX, decode, decode_any, encode, encode_any
 from callboard.messages.distribution import (
     ClearCommand,
     CommandMessage,
@@ -203,6 +203,15 @@ def test_fields_of_the_future_are_passed_on_inside_another_event() -> None:
     assert again == command
     assert again.clear is not None
     assert again.clear.unknown == FUTURE
+
+
+@pytest.mark.parametrize("content", [b"", b"x" * UNKNOWN_BYTES_MAX])
+def test_fields_of_the_future_that_are_far_too_many_are_refused_unread(content: bytes) -> None:
+    told = encode(replace(ADD, content=content))
+    most = UNKNOWN_BYTES_MAX // len(FUTURE)
+    assert decode(PackageMessage, told + FUTURE * most).unknown == FUTURE * most
+    with pytest.raises(Undecodable, match=r"bytes of fields that this version does not know.*; upgrade"):
+        decode(PackageMessage, told + FUTURE * (most + 1))
 
 
 def test_fields_of_the_future_make_an_event_a_different_one() -> None:
