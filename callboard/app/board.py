@@ -434,8 +434,8 @@ class Callboard(Commanding, ContentCare):
         force: bool = False,
         timeout_s: float = ANSWER_S,
     ) -> None:
-        """Take a subscriber that never comes back out of every view. Its next announcement undoes that. Until a day
-        later a gated trim keeps what it has not processed.
+        """Take a subscriber that never comes back out of every view, and let others have its name. Its next
+        announcement undoes that. Until a day later a gated trim keeps what it has not processed.
 
         Args:
             subscriber: it must not be live.

@@ -20,6 +20,7 @@ class AnnouncerDriver(DecisionDriver):
         given = {"host": "here", "pid": 7, "version": "1"} | others
         super().__init__(Announcer(settings(**given), Random(1)))  # noqa: S311  # reproducible, not secret
         self.topic: list[Record] = []
+        self.first = 1  # what is below was removed
 
     def hear(self, **others: Any) -> None:
         """The importer reports."""
@@ -43,7 +44,7 @@ class AnnouncerDriver(DecisionDriver):
     def look(self) -> None:
         """Carry out the search for a rival, and read on as far as the topic goes."""
         if self.asks(FindBounds):
-            self.done(FindBounds, TopicBounds("d", 1, len(self.topic) + 1))
+            self.done(FindBounds, TopicBounds("d", self.first, len(self.topic) + 1))
         while self.asks(ReadLog) and (read := self.asked(ReadLog)).start <= len(self.topic):
             found = tuple(self.topic[read.start - 1 : read.start - 1 + read.max_records])
             self.done(ReadLog, LogRead("d", found, found[-1].offset + 1))

@@ -11,7 +11,7 @@ import time
 from collections import Counter
 from collections.abc import AsyncIterator, Awaitable
 from contextlib import AsyncExitStack, asynccontextmanager, suppress
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from pathlib import Path
 from random import Random
 from typing import Any
@@ -20,7 +20,6 @@ from fleet import COMMON, FLEET, KEY, Logged
 from hostile import KINDS, Forger, Known, Made, packed
 
 from callboard import Callboard, Publishing
-from callboard.actors.core.lease import Holder
 from callboard.app.fleet_checkup import examine_fleet, examine_topics
 from callboard.app.retention_gate import GatePolicy, RetentionGate
 from callboard.app.subscriber import Subscriber
@@ -77,6 +76,7 @@ class Bench:
     keys: bool
     seed: int
     base: Path
+    standby: Subscriber
     fleet: dict[str, Subscriber] = field(default_factory=dict)
     rogue_ns: int | None = None
     made: int = 0
@@ -95,13 +95,9 @@ class Bench:
 
     async def start(self, name: str, **more: Any) -> None:
         """Start a subscriber."""
-        subscriber = self.board.subscriber(name, FLEET[name]["into"], **self._options(name), **more)
+        subscriber = self.board.subscriber(name, FLEET[name]["into"], **_options(name), **more)
         await subscriber.start()
         self.fleet[name] = subscriber
-
-    def _options(self, name: str) -> dict[str, Any]:
-        own = {key: value for key, value in FLEET[name].items() if key != "into"}
-        return COMMON | own
 
     async def restart(self, name: str, heard: int) -> None:
         """Stop and start it, to pass over what is no command, behind the last one that it has heard."""
@@ -115,27 +111,18 @@ class Bench:
         raise Broken(f"{name} cannot start again, for the name is always taken")
 
     async def _free(self, name: str) -> None:
-        """Have whoever was forged to hold the name say that it has stopped, as a forger could."""
+        """Have an operator get the name back: who stood by and has it now is stopped, and all others are forgotten."""
         if self.keys:
             raise Broken(f"somebody without a key took the name {name}")
-        topic = self.board.settings.topics.discovery
-        bounds, holder = await self.board.log.bounds(topic), Holder(name, COMMON["claim_ttl_s"])
-        start = bounds.first
-        while records := await self.board.log.read(topic, start):
-            holder.fold(records)
-            start = records[-1].offset + 1
-        if holder.last is not None:
-            now_ns = time.time_ns()
-            goodbye = replace(holder.last, state=State.STOPPED, time_ns=now_ns)
-            again = new_record(goodbye, record_id=f"{now_ns}", time_ns=now_ns, producer="")
-            self.came_of["names taken by forgers"] += 1
-            await self.board.log.append(topic, [again])
+        self.came_of[f"{name} was taken"] += 1
+        if name == self.standby.name:
+            await self.standby.stop()
+        await self.board.forget_subscriber(name, author="operator", force=True)
 
     async def until_started(self) -> None:
         for name in FLEET:
             await self.start(name)
-        standby = self.board.subscriber("edge", "sqlite:standby.sqlite", standby=True, **self._options("edge"))
-        await standby.start()
+        await self.standby.start()
         (self.base / "site").mkdir()
         for number, path in enumerate(("a.txt", "b", "large")):
             (self.base / "site" / path).write_bytes(b"%d" % number * (1, 10, 200_000)[number])
@@ -169,6 +156,7 @@ class Bench:
 
     async def batch(self, numbers: range) -> None:
         """Append the records of these numbers, and see that the board stands it."""
+        await self.standby.start()  # if it was stopped
         await self.learn()
         made = [Forger(self.seed, number, self.known).make() for number in numbers]
         if not self.keys and numbers.start // BATCH % 2:
@@ -290,7 +278,7 @@ class Bench:
             options = {"timeout_s": 0.5}
             if "no command from offset" in said.reason:
                 await self.restart(name, said.command_offset)
-            elif said.reason == "waits for its name" and not self.keys and looks > 25:
+            elif said.reason == "waits for its name" and not self.keys and looks % 50 == 25:
                 await self._free(name)  # a forger spoke as this very instance, in another place
             elif said.state is State.PAUSED:
                 answer = await self.ask("resume", board.resume(name, **options))
@@ -353,6 +341,11 @@ class Bench:
         return await asyncio.to_thread(_sqlite_content, self.base / into.removeprefix("sqlite:"))
 
 
+def _options(name: str) -> dict[str, Any]:
+    own = {key: value for key, value in FLEET[name].items() if key != "into"}
+    return COMMON | own
+
+
 def _sqlite_content(file: Path) -> bytes:
     source = SqliteSource(file)
     with suppress(RequestRefused):
@@ -394,7 +387,8 @@ async def bench(url: str, folder: Path, *, seed: int, keys: bool, logged: Logged
         )  # fmt: skip
         rogue = open_log(url, folder)
         stack.push_async_callback(rogue.close)
-        it = Bench(board, rogue, logged, keys, seed, folder)
+        standby = board.subscriber("edge", "sqlite:standby.sqlite", standby=True, **_options("edge"))
+        it = Bench(board, rogue, logged, keys, seed, folder, standby)
         rogue._clock = lambda: time.time_ns() if it.rogue_ns is None else it.rogue_ns  # type: ignore[attr-defined]
         await it.until_started()
         watching = asyncio.create_task(_watch(it))

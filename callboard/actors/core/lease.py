@@ -4,7 +4,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass, replace
 
 from callboard.errors import SchemaTooNew, Undecodable
-from callboard.messages.distribution import DiscoveryMessage, State
+from callboard.messages.distribution import DiscoveryMessage, ForgottenMessage, State
 from callboard.messages.headers import open_record
 from callboard.messages.record import Record
 from callboard.messages.repeated import original_of
@@ -20,6 +20,8 @@ ORIGIN = 1
 
 TTL_S = 30.0
 """How long a claim of an older version lives, unless it announces itself rarely; it does not say so itself."""
+
+HEARD: tuple[type[DiscoveryMessage | ForgottenMessage], ...] = (DiscoveryMessage, ForgottenMessage)
 
 @dataclass(frozen=True, slots=True)
 class Word:
@@ -101,6 +103,8 @@ class Holder:
         """The holder's last word, while there is a holder."""
         self.rival: Word | None = None
         """While it is not known who has the name, of two that may have it the one that spoke before the last."""
+        self.forgotten = -1
+        """Where somebody said last that the subscriber is gone for good. By itself this frees nothing."""
 
     @property
     def last(self) -> DiscoveryMessage | None:
@@ -121,13 +125,15 @@ class Holder:
         """Take in what follows on the discovery topic; returns the last word of whoever holds the name then."""
         for record in records:
             self.begin(record.offset)
-            if self._needle in record.payload and (said := _announcement(record)) and said.subscriber == self._name:
+            if self._needle in record.payload and (said := _event(record)) and said.subscriber == self._name:
                 self._hear(record, said)
         return self.last
 
-    def _hear(self, record: Record, said: DiscoveryMessage) -> None:
+    def _hear(self, record: Record, said: DiscoveryMessage | ForgottenMessage) -> None:
         original, before = original_of(record), self.word
-        if original is None:
+        if isinstance(said, ForgottenMessage):
+            self.forgotten = max(self.forgotten, original.offset if original else record.offset)
+        elif original is None:
             self._hear_now(record, said)
         elif self._freed < original.offset < self._first and said.state is not State.STOPPED:
             word = Word(said, original.offset, original.time_ns, said.term)
@@ -152,10 +158,10 @@ class Holder:
             self._freed = record.offset
 
 
-def _announcement(record: Record) -> DiscoveryMessage | None:
-    if record.header("type") not in ("DiscoveryMessage", "1"):
+def _event(record: Record) -> DiscoveryMessage | ForgottenMessage | None:
+    if record.header("type") not in ("DiscoveryMessage", "1", "ForgottenMessage"):
         return None
     try:
-        return open_record(record, DiscoveryMessage)
+        return open_record(record, HEARD)
     except (Undecodable, SchemaTooNew):
         return None  # what is not understood cannot be taken for a rival

@@ -15,11 +15,11 @@ from callboard.actors.core.effects import (
     TopicBounds,
 )
 from callboard.errors import LogUnavailable, OffsetOutOfRange, RepositoryBusy
-from callboard.messages.distribution import LogMessage, State
-from callboard.messages.headers import open_record
+from callboard.messages.distribution import ForgottenMessage, LogMessage, State
+from callboard.messages.headers import new_record, open_record
 from callboard.messages.mailbox import Admitted, AgentProblem, Ready, ReadyQuery
 from callboard.testing.announcer_driver import AnnouncerDriver
-from callboard.testing.subscriber_example import ImporterDriver, as_read, package
+from callboard.testing.subscriber_example import NAME, ImporterDriver, as_read, package
 
 
 def test_the_name_is_ours_up_to_thirty_seconds_after_the_beginning_of_the_last_announcement() -> None:
@@ -177,6 +177,71 @@ def test_a_holder_is_watched_for_the_lease_that_it_said() -> None:
     while not it.asks(Append):
         it.look_in_vain()
     assert it.now.mono_s > 100 + 120
+
+
+def waited_s(it: AnnouncerDriver) -> float:
+    """For how long the holder was watched in vain."""
+    began_s = it.now.mono_s
+    while not it.asks(Append):
+        it.look_in_vain()
+    return it.now.mono_s - began_s
+
+
+def forget(it: AnnouncerDriver) -> None:
+    said = ForgottenMessage(subscriber=NAME, author="kim", reason="its host burnt down")
+    it.put(new_record(said, record_id="f", time_ns=1, producer="kim"))
+
+
+@pytest.mark.parametrize("standby", [False, True])
+def test_one_that_was_forgotten_is_watched_for_no_longer_than_our_own_lease(standby: bool) -> None:
+    it = AnnouncerDriver(standby=standby)
+    it.others_say("holder", lease_ms=1_800_000)
+    forget(it)
+    it.claim()
+    assert 30 < waited_s(it) < 40
+    assert it.append().takes_over == 1
+    it.look()
+    assert it.sent(Admitted)
+
+
+def test_one_that_is_forgotten_while_it_is_watched_is_not_waited_for_either() -> None:
+    it = AnnouncerDriver(standby=True)
+    it.others_say("holder", lease_ms=1_800_000)
+    it.claim()
+    for _ in range(30):
+        it.look_in_vain()
+    assert not it.asks(Append)
+    forget(it)
+    it.look()
+    assert it.append().takes_over == 1
+
+
+def test_the_next_word_of_one_that_was_forgotten_undoes_it() -> None:
+    it = AnnouncerDriver(standby=True)
+    it.others_say("holder", lease_ms=1_800_000)
+    forget(it)
+    it.claim()
+    it.others_say("holder", lease_ms=120_000)
+    it.look()
+    assert waited_s(it) > 120
+
+
+def test_another_ones_forgotten_word_that_is_older_than_our_own_is_not_waited_for() -> None:
+    """Of a topic that does not tell any more who has the name."""
+    it = AnnouncerDriver(standby=True, place="home")
+    it.others_say("the first")
+    it.first = 2
+    it.others_say("rival", lease_ms=1_800_000)
+    it.others_say("me", place="home")
+    it.claim()
+    it.look_in_vain()
+    assert not it.sent(Admitted)
+    forget(it)
+    it.look()
+    assert waited_s(it) < 40
+    it.append()
+    it.look()
+    assert it.sent(Admitted)
 
 
 @pytest.mark.parametrize("jump_s", [45, 86_400, -3600])

@@ -45,7 +45,8 @@ class Tenure:
 
     A rival is waited for if we stand by, or if it is our own instance in another place: then it is either what we were
     before we moved here, which is dead, or a copy of our repository, which speaks. So is one that seems to be long
-    dead, by the times of the log; which proves nothing, so it is watched, too.
+    dead, by the times of the log; which proves nothing, so it is watched, too. One that was forgotten since its last
+    word is watched for our own lease if that is shorter: it may have announced a long one, or somebody else for it.
     """
 
     def __init__(self, settings: SubscriberSettings) -> None:
@@ -166,11 +167,10 @@ class Tenure:
         self._takes_over = self._term = -1
         if ours or former is None or not own:
             return News.UNKNOWN, []
-        word = former
-        if not self._stands_by and self._seems_alive(word, own[0].time_ns, mine):
-            return self._refuse(word), []
+        if not self._stands_by and self._seems_alive(former, own[0].time_ns, mine):
+            return self._refuse(former), []
         self._log_id, self._position = read.log_id, claim + 1
-        self._watched, self._watched_on, self._heard_s = word, read.log_id, now.mono_s
+        self._watched, self._watched_on, self._heard_s = former, read.log_id, now.mono_s
         return News.HELD, self.watch()
 
     def _before_us(self, mine: DiscoveryMessage) -> Word | None:
@@ -180,7 +180,7 @@ class Tenure:
 
     def _seems_alive(self, word: Word, now_ns: int, mine: DiscoveryMessage) -> bool:
         near = abs(now_ns - word.time_ns) <= lease_s(word.said, self._ttl_s) * 1e9
-        return near and word.said.subscriber_instance != mine.subscriber_instance
+        return near and not self._forgotten(word) and word.said.subscriber_instance != mine.subscriber_instance
 
     def _watch(self, read: LogRead, now: Moment) -> tuple[News | None, list[Effect]]:
         watched, mine = self._watched, self._mine
@@ -199,9 +199,16 @@ class Tenure:
                 return self._refuse(word), []
         elif word is None and known is not None:
             return self._let_go(-1)
-        elif now.mono_s - self._heard_s > PATIENCE * lease_s(watched.said, self._ttl_s):
+        elif now.mono_s - self._heard_s > PATIENCE * self._silence_s(watched, mine):
             return self._let_go(watched.offset if self._watched_on == self._log_id else -1)
         return None, self.watch()
+
+    def _forgotten(self, word: Word) -> bool:
+        return word.offset < self._holder.forgotten
+
+    def _silence_s(self, word: Word, mine: DiscoveryMessage) -> float:
+        its_s = lease_s(word.said, self._ttl_s)
+        return min(its_s, lease_s(mine)) if self._forgotten(word) else its_s
 
     def _let_go(self, over: int) -> tuple[News, list[Effect]]:
         self._watched, self._takes_over, self._log_id = None, over, ""
