@@ -1,6 +1,6 @@
 """A record of the log, as written and as read."""
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from itertools import chain
 
@@ -8,6 +8,10 @@ from callboard.messages.event import Event
 
 Headers = tuple[tuple[str, str], ...]
 """Name and value pairs; names are lower case, see ``headers.py`` for those that callboard writes."""
+
+HEADERS_MAX = 1000
+"""Of one record, that are read: a hundred times what callboard writes. A record has room for a million, and each of its
+readers unpacks them several times."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -54,8 +58,7 @@ class Record(Event):
 
     def header(self, name: str) -> str:
         """The value of a header, or the empty string."""
-        flat = iter(self.header_block.decode(errors="replace").split("\0"))
-        return next((value for key, value in zip(flat, flat) if key == name), "")  # noqa: B905 - as below
+        return next((value for key, value in _pairs(self.header_block) if key == name), "")
 
 
 def pack_headers(headers: Headers) -> bytes:
@@ -72,11 +75,13 @@ def pack_headers(headers: Headers) -> bytes:
 
 
 def unpack_headers(block: bytes) -> Headers:
-    """The headers that were packed. Of a damaged block as much as can be read; it never raises."""
-    if not block:
-        return ()
-    flat = iter(block.decode(errors="replace").split("\0"))
-    return tuple(zip(flat, flat))  # noqa: B905 - an odd one out is damage
+    """The headers that were packed, ``HEADERS_MAX`` at most; of a damaged block what can be read. It never raises."""
+    return tuple(_pairs(block))
+
+
+def _pairs(block: bytes) -> Iterator[tuple[str, str]]:
+    flat = iter(block.decode(errors="replace").split("\0", 2 * HEADERS_MAX))
+    return zip(flat, flat)  # noqa: B905 - an odd one out is damage, or all that is too much
 
 
 _set_unknown = vars(Event)["unknown"].__set__

@@ -19,7 +19,7 @@ from callboard.messages.distribution import (
 )
 from callboard.messages.event import Event
 from callboard.messages.headers import RecordHeaders, new_record, open_record
-from callboard.messages.record import Headers, NewRecord, Record, pack_headers, unpack_headers
+from callboard.messages.record import HEADERS_MAX, Headers, NewRecord, Record, pack_headers, unpack_headers
 
 PACKAGE = PackageMessage(publisher_instance="i-1", publisher="site", package_id="p-1", kind=Kind.DELETE, paths=("/a",))
 LINE = LogMessage(publisher="site", subscriber_instance="s-1", subscriber="edge", message="hello")
@@ -159,6 +159,13 @@ def test_headers_come_back_as_they_were(headers: RecordHeaders) -> None:
 @given(st.lists(st.tuples(text, text)).map(tuple))
 def test_headers_are_unpacked_as_they_were_packed(headers: Headers) -> None:
     assert unpack_headers(pack_headers(headers)) == headers
+
+
+def test_of_headers_that_are_far_too_many_the_first_are_read() -> None:
+    block = pack_headers((*((f"h{number}", "x") for number in range(HEADERS_MAX)), ("late", "x")))
+    record = Record(offset=1, time_ns=1, payload=b"", header_block=block)
+    assert len(record.headers) == HEADERS_MAX
+    assert (record.header(f"h{HEADERS_MAX - 1}"), record.header("late")) == ("x", "")
 
 
 def test_a_header_with_a_nul_is_refused() -> None:
