@@ -16,9 +16,9 @@ import pyarrow as pa
 from report import Report, rounds
 from spark_log import fill
 
-from callboard.app import archiving
-from callboard.app.settings import BoardSettings
 from callboard.backends.logs.postgres import PostgresLog
+from callboard.board.archive import archiving
+from callboard.board.connect.settings import BoardSettings
 from callboard.pipeline import archiver
 from callboard.pipeline.place import Place
 from callboard.pipeline.run import Run

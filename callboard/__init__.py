@@ -9,9 +9,9 @@ from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from callboard.actors.core.hooks import HookCall
-    from callboard.app.board import Callboard
-    from callboard.app.publishing import Publishing
-    from callboard.app.views import Package
+    from callboard.board.board import Callboard
+    from callboard.board.connect.publishing import Publishing
+    from callboard.board.views import Package
     from callboard.errors import (
         AgentFailed,
         BlobError,
@@ -60,10 +60,10 @@ __version__ = "0.1.0"
 """Of the package; ``pyproject.toml`` reads it here, since to look it up costs more than most commands may."""
 
 _MODULES = {
-    "Callboard": "callboard.app.board",
+    "Callboard": "callboard.board.board",
     "HookCall": "callboard.actors.core.hooks",
-    "Package": "callboard.app.views",
-    "Publishing": "callboard.app.publishing",
+    "Package": "callboard.board.views",
+    "Publishing": "callboard.board.connect.publishing",
     "SigningKey": "callboard.messages.signing",
 }
 """Where the names are that are not errors."""

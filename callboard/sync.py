@@ -15,9 +15,9 @@ from pathlib import Path
 from types import TracebackType
 from typing import Any, Concatenate, Generic, ParamSpec, Self, TypeVar, Unpack
 
-from callboard.app import board, publisher, subscriber
-from callboard.app.events import BoardEvent
-from callboard.app.subscriber import SubscriberOptions
+from callboard.board import board, publisher, subscriber
+from callboard.board.read.events import BoardEvent
+from callboard.board.subscriber import SubscriberOptions
 from callboard.errors import ConfigError
 
 P = ParamSpec("P")
@@ -101,7 +101,7 @@ def waiting(
 
 
 class Publisher(Twin[publisher.Publisher]):
-    """See ``callboard.app.publisher.Publisher``. Got from ``Callboard.publisher``."""
+    """See ``callboard.board.publisher.Publisher``. Got from ``Callboard.publisher``."""
 
     publish = waiting(publisher.Publisher.publish)
     delete = waiting(publisher.Publisher.delete)
@@ -112,7 +112,7 @@ class Publisher(Twin[publisher.Publisher]):
 
 
 class Subscriber(Twin[subscriber.Subscriber]):
-    """See ``callboard.app.subscriber.Subscriber``. Got from ``Callboard.subscriber``; runs inside ``with``.
+    """See ``callboard.board.subscriber.Subscriber``. Got from ``Callboard.subscriber``; runs inside ``with``.
 
     The body of ``with`` is not cancelled when the subscriber ends because it cannot go on, for a thread cannot be: the
     next call raises the error, ``ended`` in another thread does, and so does the end of the body.
@@ -128,7 +128,7 @@ class Subscriber(Twin[subscriber.Subscriber]):
 
     @property
     def ready(self) -> bool:
-        """See ``callboard.app.subscriber.Subscriber.ready``."""
+        """See ``callboard.board.subscriber.Subscriber.ready``."""
         return self._asynchronous.ready
 
     def __enter__(self) -> Self:

@@ -19,7 +19,7 @@ from callboard.config import Loaded
 from callboard.errors import ConfigError, TopicMissing
 
 if TYPE_CHECKING:
-    from callboard.app.archiving import RunReport
+    from callboard.board.archive.archiving import RunReport
 
 R = TypeVar("R")
 
@@ -39,7 +39,7 @@ def run(
     json: Json = False,
 ) -> None:
     """Archive what is new on the log, and end; to be run again and again, by a timer."""
-    from callboard.app import archiving
+    from callboard.board.archive import archiving
 
     loaded, where = loaded_with_place(options, archive)
     tip = loaded.config.retention.archive_tip
@@ -59,7 +59,7 @@ def run(
 
 def status(options: BoardOptions, archive: Place = "", json: Json = False) -> None:
     """Show what is archived, and how far behind the log it is."""
-    from callboard.app import archiving
+    from callboard.board.archive import archiving
 
     loaded, where = loaded_with_place(options, archive)
     states = _done(loaded, archiving.look(board_settings(loaded), where))
@@ -80,7 +80,7 @@ def status(options: BoardOptions, archive: Place = "", json: Json = False) -> No
 
 def verify(options: BoardOptions, archive: Place = "", json: Json = False) -> None:
     """Read the whole archive, and say what is missing or altered."""
-    from callboard.app import archiving
+    from callboard.board.archive import archiving
 
     loaded, where = loaded_with_place(options, archive)
     with progress() as on_progress:
@@ -102,7 +102,7 @@ def verify(options: BoardOptions, archive: Place = "", json: Json = False) -> No
 
 def compact(options: BoardOptions, archive: Place = "", json: Json = False) -> None:
     """Rewrite small files into large ones, and remove what was replaced more than a day ago."""
-    from callboard.app import archiving
+    from callboard.board.archive import archiving
 
     loaded, where = loaded_with_place(options, archive)
     with progress() as on_progress:
@@ -126,7 +126,7 @@ def restore(
     json: Json = False,
 ) -> None:
     """Put the archive back on an empty log, under the same offsets; goes on where it was interrupted."""
-    from callboard.app import archiving
+    from callboard.board.archive import archiving
 
     loaded, where = loaded_with_place(options, archive)
     with progress() as on_progress:

@@ -13,7 +13,7 @@ from callboard.cli.output import count, say, show, show_json, size
 from callboard.content.collection import BlobCollection
 
 if TYPE_CHECKING:
-    from callboard.app.board import Callboard
+    from callboard.board.board import Callboard
 
 
 def collect(

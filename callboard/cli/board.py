@@ -17,9 +17,9 @@ from callboard.errors import ConfigError, TopicMissing
 from callboard.messages.topics import PREFIX
 
 if TYPE_CHECKING:
-    from callboard.app.board import Callboard
-    from callboard.app.publishing import Publishing
-    from callboard.app.settings import BoardSettings
+    from callboard.board.board import Callboard
+    from callboard.board.connect.publishing import Publishing
+    from callboard.board.connect.settings import BoardSettings
     from callboard.config import Config, Loaded, PublisherSection
 
 R = TypeVar("R")
@@ -48,8 +48,8 @@ def on_board(options: BoardOptions, work: "Work[R]", *, create: bool | None = No
 
 def board_settings(loaded: "Loaded") -> "BoardSettings":
     """The settings of the board that the configuration says."""
-    from callboard.app.settings import BoardSettings
-    from callboard.app.signing_keys import read_keys
+    from callboard.board.connect.settings import BoardSettings
+    from callboard.board.connect.signing_keys import read_keys
 
     config = loaded.config
     return BoardSettings(
@@ -74,8 +74,8 @@ async def open_board(
     Raises ``ConfigError`` if there is none, unless ``create`` is true. If that is false, topics which a board that is
     there lacks are made all the same; if it is None, nothing is.
     """
-    from callboard.app.board import Callboard
-    from callboard.app.signing_keys import read_keys
+    from callboard.board.board import Callboard
+    from callboard.board.connect.signing_keys import read_keys
 
     config = loaded.config
     board = Callboard(
@@ -114,7 +114,7 @@ def add_configured_targets(board: "Callboard", config: "Config") -> None:
 
 def _publishing(section: "PublisherSection", *, service: bool) -> "Publishing":
     """How publishers ship. A short command leaves telling of events to those that run on."""
-    from callboard.app.publishing import Publishing
+    from callboard.board.connect.publishing import Publishing
 
     return Publishing(
         max_package_mb=section.max_package_mb,

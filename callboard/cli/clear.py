@@ -5,7 +5,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from callboard.app.views import CommandResult
+from callboard.board.views import CommandResult
 from callboard.cli.board import on_board
 from callboard.cli.command import Author, Reason, Wait, report
 from callboard.cli.options import BoardOptions, Json, PublisherName, Yes
@@ -13,7 +13,7 @@ from callboard.cli.output import count
 from callboard.errors import RequestRefused
 
 if TYPE_CHECKING:
-    from callboard.app.board import Callboard
+    from callboard.board.board import Callboard
 
 
 def clear(

@@ -4,8 +4,8 @@ from typing import Annotated
 
 import typer
 
-from callboard.app.commanding import OrderOptions
-from callboard.app.views import CommandResult, to_data
+from callboard.board.command.commanding import OrderOptions
+from callboard.board.views import CommandResult, to_data
 from callboard.cli.board import on_board
 from callboard.cli.exit_codes import FOUND, USAGE
 from callboard.cli.options import BoardOptions, Json

@@ -12,11 +12,11 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from callboard.app.checkup import Checkup, examine_backends
-from callboard.app.fleet_checkup import TOPICS, TopicView, examine_fleet, examine_topics
-from callboard.app.ignored import examine_ignored, look
 from callboard.backends.address import shown, without_passwords
 from callboard.backends.examination import Finding, Level, advice, problem_of
+from callboard.board.care.checkup import Checkup, examine_backends
+from callboard.board.care.fleet_checkup import TOPICS, TopicView, examine_fleet, examine_topics
+from callboard.board.read.log.ignored import examine_ignored, look
 from callboard.cli.board import board_settings, open_board, place
 from callboard.cli.exit_codes import FOUND
 from callboard.cli.logs import log_quietly

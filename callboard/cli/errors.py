@@ -6,7 +6,7 @@ from typing import Annotated
 
 import typer
 
-from callboard.app.views import ErrorsView, FailedPackage, to_data
+from callboard.board.views import ErrorsView, FailedPackage, to_data
 from callboard.cli.board import on_board
 from callboard.cli.options import BoardOptions, Json, Limit, PublisherName, Skip
 from callboard.cli.output import age, count, show, show_json, show_table, text

@@ -8,9 +8,9 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from callboard.app.events import BoardEvent
-from callboard.app.known_names import demand_publisher
-from callboard.app.views import shortened
+from callboard.board.read.events import BoardEvent
+from callboard.board.read.known_names import demand_publisher
+from callboard.board.views import shortened
 from callboard.cli.board import on_board
 from callboard.cli.options import BoardOptions, Json, Limit, PublisherName
 from callboard.cli.output import age, say, show, show_json, show_table
@@ -18,7 +18,7 @@ from callboard.errors import ConfigError, RequestRefused
 from callboard.messages.package_event import KINDS
 
 if TYPE_CHECKING:
-    from callboard.app.board import Callboard
+    from callboard.board.board import Callboard
 
 NO_WRITER = "only a publisher that runs on (`callboard run publisher`, or a service) writes them"
 

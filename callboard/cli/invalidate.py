@@ -4,8 +4,8 @@ from typing import Annotated
 
 import typer
 
-from callboard.app.publisher import Publisher
-from callboard.app.views import Package
+from callboard.board.publisher import Publisher
+from callboard.board.views import Package
 from callboard.cli.options import BoardOptions, Json
 from callboard.cli.requesting import Expect, Name, Recipients, RequestId, Wait, ship
 

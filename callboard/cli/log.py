@@ -14,11 +14,11 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from callboard.app.log_export import export_content, export_records
-from callboard.app.log_records import record_data
-from callboard.app.log_search import Found, RecordFilter, newest, oldest
-from callboard.app.opening import open_board_blobs
-from callboard.app.queues import entry_offset
+from callboard.board.connect.opening import open_board_blobs
+from callboard.board.read.log.log_export import export_content, export_records
+from callboard.board.read.log.log_records import record_data
+from callboard.board.read.log.log_search import Found, RecordFilter, newest, oldest
+from callboard.board.read.queues.queues import entry_offset
 from callboard.cli import output
 from callboard.cli.board import on_board
 from callboard.cli.moments import moment_ns
@@ -27,7 +27,7 @@ from callboard.cli.output import age, count, size, text
 from callboard.errors import ConfigError, RequestRefused
 
 if TYPE_CHECKING:
-    from callboard.app.board import Callboard
+    from callboard.board.board import Callboard
 
 
 class Topic(StrEnum):

@@ -5,14 +5,14 @@ from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from typing import TYPE_CHECKING
 
-from callboard.app.metrics import CONTENT_TYPE
+from callboard.board.read.status.metrics import CONTENT_TYPE
 from callboard.cli.board import on_board
 from callboard.cli.options import BoardOptions
 from callboard.cli.output import show
 from callboard.errors import CallboardError, ConfigError
 
 if TYPE_CHECKING:
-    from callboard.app.board import Callboard
+    from callboard.board.board import Callboard
 
 REQUEST_S = 10.0
 """How long a request may take to arrive, and its answer to be read, so that no connection is kept for nothing."""

@@ -5,7 +5,7 @@ import time
 from collections.abc import Coroutine
 from typing import Any, TypeVar
 
-from callboard.app.settings import BoardSettings
+from callboard.board.connect.settings import BoardSettings
 from callboard.cli.output import say
 from callboard.errors import CallboardError
 
@@ -31,8 +31,8 @@ async def patiently(work: Coroutine[Any, Any, T], settings: BoardSettings, log: 
 
 
 async def _explain(settings: BoardSettings, log: str, doing: asyncio.Future[Any]) -> None:
-    from callboard.app.checkup import examine_log
     from callboard.backends.examination import Level
+    from callboard.board.care.checkup import examine_log
 
     asking = asyncio.ensure_future(examine_log(settings, time.time_ns))
     both: set[asyncio.Future[Any]] = {asking, doing}

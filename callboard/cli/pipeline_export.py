@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from callboard.app.user import current_user
+from callboard.board.connect.user import current_user
 from callboard.cli.options import BoardOptions, Json
 from callboard.cli.output import count, show, show_json
 from callboard.cli.pipeline import Partitions, run_job

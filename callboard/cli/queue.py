@@ -5,15 +5,15 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from callboard.app import farm as farms
-from callboard.app.views import FarmQueue, PublisherStatus, QueueView, shortened, to_data
+from callboard.board.read.status import farm as farms
+from callboard.board.views import FarmQueue, PublisherStatus, QueueView, shortened, to_data
 from callboard.cli.board import on_board
 from callboard.cli.options import BoardOptions, Json, Limit, PublisherName, Skip
 from callboard.cli.output import age, count, show, show_json, show_table, size
 from callboard.errors import RequestRefused
 
 if TYPE_CHECKING:
-    from callboard.app.board import Callboard
+    from callboard.board.board import Callboard
 
 
 class Farm(StrEnum):

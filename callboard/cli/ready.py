@@ -4,7 +4,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from callboard.app.status import member
+from callboard.board.read.status.status import member
 from callboard.cli.board import on_board
 from callboard.cli.exit_codes import FOUND
 from callboard.cli.options import BoardOptions, Json
@@ -12,7 +12,7 @@ from callboard.cli.output import show, show_json
 from callboard.messages.mailbox import Liveness, Member
 
 if TYPE_CHECKING:
-    from callboard.app.board import Callboard
+    from callboard.board.board import Callboard
 
 ANSWER_S = 30.0
 

@@ -8,8 +8,8 @@ from pathlib import Path
 
 import structlog
 
-from callboard.app.subscriber import Subscriber
 from callboard.backends.disk import disk_errors, replacing
+from callboard.board.subscriber import Subscriber
 from callboard.errors import CallboardError, ConfigError, RequestRefused
 
 

@@ -6,9 +6,9 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from callboard.app.known_names import known_publishers
-from callboard.app.publisher import Publisher
-from callboard.app.views import Package, to_data
+from callboard.board.publisher import Publisher
+from callboard.board.read.known_names import known_publishers
+from callboard.board.views import Package, to_data
 from callboard.cli.board import add_configured_targets, on_board
 from callboard.cli.exit_codes import FOUND
 from callboard.cli.options import BoardOptions
@@ -18,7 +18,7 @@ from callboard.door.names import suggestion
 from callboard.errors import RootFilled
 
 if TYPE_CHECKING:
-    from callboard.app.board import Callboard
+    from callboard.board.board import Callboard
 
 Name = Annotated[str, typer.Option("--publisher", metavar="NAME", help="Else the one that callboard.toml names.")]
 RequestId = Annotated[str, typer.Option(metavar="ID", help="Shipped once, however often it is repeated with its id.")]

@@ -12,8 +12,8 @@ from typing import Any, Literal
 
 from pydantic import BaseModel, ConfigDict, ValidationError
 
-from callboard.app.publisher import Publisher, RequestOptions
-from callboard.app.views import Package, to_data
+from callboard.board.publisher import Publisher, RequestOptions
+from callboard.board.views import Package, to_data
 from callboard.config import Loaded
 from callboard.config.placement import placement
 from callboard.errors import CallboardError, LogUnavailable, NotAnswered, RequestRefused

@@ -4,14 +4,14 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from callboard.app.views import Package, to_data
+from callboard.board.views import Package, to_data
 from callboard.cli.board import on_board
 from callboard.cli.options import BoardOptions, Json
 from callboard.cli.output import count, show, show_json
 from callboard.cli.requesting import Expect
 
 if TYPE_CHECKING:
-    from callboard.app.board import Callboard
+    from callboard.board.board import Callboard
 
 
 def resend(

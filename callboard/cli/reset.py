@@ -6,15 +6,15 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from callboard.app.resetting import Reset
-from callboard.app.resetting import reset as reset_position
+from callboard.board.command.resetting import Reset
+from callboard.board.command.resetting import reset as reset_position
 from callboard.cli.board import on_board
 from callboard.cli.clear import confirm
 from callboard.cli.options import BoardOptions, Json, Yes
 from callboard.cli.output import show, show_json
 
 if TYPE_CHECKING:
-    from callboard.app.board import Callboard
+    from callboard.board.board import Callboard
 
 
 def reset(

@@ -5,14 +5,14 @@ from collections.abc import Iterable
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from callboard.app.outlook import Outlook, outlook, server_retention, stricter
-from callboard.app.retention_gate import GatePolicy, RetentionGate
-from callboard.app.views import SubscriberStatus
 from callboard.backends.log import Capability, Retention
+from callboard.board.care.retention_gate import GatePolicy, RetentionGate
+from callboard.board.read.status.retention_forecast import Outlook, outlook, server_retention, stricter
+from callboard.board.views import SubscriberStatus
 from callboard.cli.output import age, say
 
 if TYPE_CHECKING:
-    from callboard.app.board import Callboard
+    from callboard.board.board import Callboard
     from callboard.config import RetentionSection
 
 

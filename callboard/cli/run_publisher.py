@@ -22,7 +22,7 @@ from callboard.config.placement import placement
 from callboard.errors import ConfigError, LogError, RequestRefused
 
 if TYPE_CHECKING:
-    from callboard.app.board import Callboard
+    from callboard.board.board import Callboard
     from callboard.config import RetentionSection
 
 RETENTION_S = 600.0

@@ -9,8 +9,8 @@ import structlog
 import typer
 
 from callboard.actors.core.backoff import Backoff
-from callboard.app.board import Callboard
-from callboard.app.subscriber import Subscriber
+from callboard.board.board import Callboard
+from callboard.board.subscriber import Subscriber
 from callboard.cli.archive import archive_place
 from callboard.cli.board import configure_service_logging, open_board, place
 from callboard.cli.occupants import confirm_replacement

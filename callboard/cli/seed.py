@@ -8,14 +8,14 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from callboard.app.seeding import Seeded, seed_from_repository, seed_from_snapshot, take_snapshot
+from callboard.board.care.seeding import Seeded, seed_from_repository, seed_from_snapshot, take_snapshot
 from callboard.cli.board import on_board, place
 from callboard.cli.options import BoardOptions, Json
 from callboard.cli.output import show, show_json, size
 from callboard.errors import ConfigError
 
 if TYPE_CHECKING:
-    from callboard.app.board import Callboard
+    from callboard.board.board import Callboard
 
 
 def seed(

@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from callboard.app.outlook import Outlook
-from callboard.app.views import BoardStatus, to_data
+from callboard.board.read.status.retention_forecast import Outlook
+from callboard.board.views import BoardStatus, to_data
 from callboard.cli.board import on_board
 from callboard.cli.options import BoardOptions, Json
 from callboard.cli.output import say, show_drawn, show_json
@@ -17,7 +17,7 @@ from callboard.cli.status_selection import Selection, Sort, totals
 from callboard.errors import ConfigError
 
 if TYPE_CHECKING:
-    from callboard.app.board import Callboard
+    from callboard.board.board import Callboard
 
 REFRESH_S = 1.0
 """Subscribers announce a change at most once a second."""

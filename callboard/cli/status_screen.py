@@ -10,8 +10,8 @@ from rich.padding import Padding
 from rich.table import Table
 from rich.text import Text
 
-from callboard.app.outlook import Outlook
-from callboard.app.views import (
+from callboard.board.read.status.retention_forecast import Outlook
+from callboard.board.views import (
     BoardStatus,
     FarmQueue,
     HeldUp,

@@ -7,7 +7,7 @@ from enum import StrEnum
 from fnmatch import fnmatchcase
 from typing import Any
 
-from callboard.app.views import SubscriberStatus, shown_state
+from callboard.board.views import SubscriberStatus, shown_state
 from callboard.errors import ConfigError, RequestRefused
 from callboard.messages.distribution import State
 from callboard.messages.mailbox import Liveness

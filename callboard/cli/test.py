@@ -1,7 +1,7 @@
 """``callboard test``: try the way."""
 
-from callboard.app.publisher import Publisher
-from callboard.app.views import Package
+from callboard.board.publisher import Publisher
+from callboard.board.views import Package
 from callboard.cli.options import BoardOptions, Json
 from callboard.cli.requesting import Expect, Name, Recipients, RequestId, Wait, ship
 

@@ -6,9 +6,9 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from callboard.app.retention_gate import GatePolicy, Need, lowest
-from callboard.app.trimming import Removal, plan
 from callboard.backends.log import Retention
+from callboard.board.care.retention_gate import GatePolicy, Need, lowest
+from callboard.board.care.trimming import Removal, plan
 from callboard.cli.board import on_board
 from callboard.cli.clear import confirm
 from callboard.cli.options import BoardOptions, Json, Yes
@@ -17,7 +17,7 @@ from callboard.cli.retention import retention_gate
 from callboard.errors import ConfigError, RequestRefused
 
 if TYPE_CHECKING:
-    from callboard.app.board import Callboard
+    from callboard.board.board import Callboard
     from callboard.config import RetentionSection
 
 

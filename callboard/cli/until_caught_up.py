@@ -3,11 +3,11 @@
 import time
 from dataclasses import replace
 
-from callboard.app.board import Callboard
-from callboard.app.remedies import why
-from callboard.app.status import BLOCKED_ATTEMPTS, judged, subscriber_status
-from callboard.app.subscriber import Subscriber
-from callboard.app.views import SubscriberStatus
+from callboard.board.board import Callboard
+from callboard.board.read.status.remedies import why
+from callboard.board.read.status.status import BLOCKED_ATTEMPTS, judged, subscriber_status
+from callboard.board.subscriber import Subscriber
+from callboard.board.views import SubscriberStatus
 from callboard.cli.output import count, show
 from callboard.errors import LogUnavailable, NotAnswered, SubscriberStuck
 from callboard.messages.distribution import DiscoveryMessage, State

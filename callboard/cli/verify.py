@@ -6,15 +6,15 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from callboard.app.content_care import VERIFY_S
-from callboard.app.verifying import Repair, Verified
+from callboard.board.care.content_care import VERIFY_S
+from callboard.board.care.verifying import Repair, Verified
 from callboard.cli.board import on_board
 from callboard.cli.exit_codes import FOUND
 from callboard.cli.options import BoardOptions, Json
 from callboard.cli.output import count, say, show, show_json, show_table
 
 if TYPE_CHECKING:
-    from callboard.app.board import Callboard
+    from callboard.board.board import Callboard
 
 Subscriber = Annotated[str, typer.Argument(metavar="NAME", help="A subscriber that runs.", show_default=False)]
 Paths = Annotated[list[str] | None, typer.Argument(help="Only what is at and below these; else everything.")]

@@ -6,13 +6,13 @@ from collections.abc import Collection, Iterator
 from enum import Enum, auto
 from typing import TYPE_CHECKING
 
-from callboard.app.remedies import why
-from callboard.app.status import BLOCKED_ATTEMPTS
-from callboard.app.views import SubscriberStatus, shown_state
+from callboard.board.read.status.remedies import why
+from callboard.board.read.status.status import BLOCKED_ATTEMPTS
+from callboard.board.views import SubscriberStatus, shown_state
 from callboard.cli.output import age
 
 if TYPE_CHECKING:
-    from callboard.app.board import Callboard
+    from callboard.board.board import Callboard
 
 POLL_S = 0.25
 """Announcements come at most once a second; a look costs a millisecond."""

@@ -5,9 +5,9 @@ from pathlib import Path
 
 import structlog
 
-from callboard.app.publisher import Publisher
-from callboard.app.tree_changes import Changes, Tree, changes, look_at
 from callboard.backends.path_patterns import PathPatterns
+from callboard.board.care.tree_changes import Changes, Tree, changes, look_at
+from callboard.board.publisher import Publisher
 from callboard.config.placement import Placement
 from callboard.content.placed import placed
 from callboard.errors import LogUnavailable, NotAnswered, RepositoryError, RequestRefused

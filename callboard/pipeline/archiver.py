@@ -11,13 +11,13 @@ from dataclasses import asdict
 from itertools import pairwise
 from pathlib import Path
 
-from callboard.app import archiving
-from callboard.app.settings import BoardSettings
 from callboard.archive.chain import Archived, Chain, hole
 from callboard.archive.segment import SEGMENT_BYTES, SEGMENT_RECORDS
 from callboard.archive.store import ArchiveStore
 from callboard.backends.log import Log
 from callboard.backends.logs.limits import record_bytes
+from callboard.board.archive import archiving
+from callboard.board.connect.settings import BoardSettings
 from callboard.errors import OffsetOutOfRange
 from callboard.pipeline.failure import explained
 from callboard.pipeline.place import Place
@@ -105,7 +105,7 @@ async def archive(
     tip: Path | None,
     on_progress: archiving.OnProgress = lambda *_: None,
 ) -> tuple[archiving.RunReport, dict[str, int]]:
-    """Archive all that is on the log now. Takes and does what ``callboard.app.archiving.archive`` does.
+    """Archive all that is on the log now. Takes and does what ``callboard.board.archive.archiving.archive`` does.
 
     Returns:
         The report, and how many of the records of each topic cannot be decoded.

@@ -15,7 +15,7 @@ from pyspark.sql import DataFrame
 from pyspark.sql import functions as sql
 from pyspark.storagelevel import StorageLevel
 
-from callboard.app.opening import blobs_place
+from callboard.board.connect.opening import blobs_place
 from callboard.errors import RequestRefused
 from callboard.pipeline.document import write_document
 from callboard.pipeline.quarantine import CANDIDATES, SWEPT, Quarantine, load, save

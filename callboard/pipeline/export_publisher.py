@@ -5,9 +5,9 @@ from dataclasses import fields
 from typing import Any
 
 from callboard.actors.publisher.intake.request import with_identity
-from callboard.app.resending import renew
 from callboard.backends.blob_store import BlobStore
 from callboard.backends.log import Log
+from callboard.board.command.resending import renew
 from callboard.content.collection import GRACE_MIN_S
 from callboard.content.ship import Shipment
 from callboard.errors import OffsetOutOfRange

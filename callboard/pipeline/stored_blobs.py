@@ -10,10 +10,10 @@ from typing import TYPE_CHECKING, TypeAlias
 import pyarrow as pa
 from pyspark.sql import DataFrame, SparkSession
 
-from callboard.app.opening import open_board_blobs
-from callboard.app.settings import BoardSettings
 from callboard.backends.blob_store import BlobInfo, BlobStore
 from callboard.backends.sharded import SHARDS, Sharded
+from callboard.board.connect.opening import open_board_blobs
+from callboard.board.connect.settings import BoardSettings
 from callboard.config import load
 
 if TYPE_CHECKING:

@@ -20,10 +20,10 @@ from dataclasses import astuple, dataclass
 from pathlib import Path
 from statistics import linear_regression
 
-from callboard.app.board import Callboard
-from callboard.app.publisher import Publisher
-from callboard.app.subscriber import Subscriber
 from callboard.backends.log import Retention
+from callboard.board.board import Callboard
+from callboard.board.publisher import Publisher
+from callboard.board.subscriber import Subscriber
 
 SUBSCRIBERS = 3
 PACE_S = 0.05

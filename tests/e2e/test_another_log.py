@@ -6,8 +6,8 @@ from typing import Any
 
 import pytest
 
-from callboard.app.fleet_checkup import examine_fleet
-from callboard.app.retention_gate import GatePolicy, RetentionGate
+from callboard.board.care.fleet_checkup import examine_fleet
+from callboard.board.care.retention_gate import GatePolicy, RetentionGate
 from callboard.errors import RequestRefused
 from tests.e2e.test_commands import board_in, on_a_loop, publish, until
 

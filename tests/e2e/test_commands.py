@@ -12,7 +12,7 @@ import pytest
 
 from callboard import Callboard
 from callboard.actors.core.backoff import Backoff
-from callboard.app.views import SubscriberStatus
+from callboard.board.views import SubscriberStatus
 from callboard.errors import ConfigError, RequestRefused
 from callboard.messages.distribution import Kind, PackageMessage
 from callboard.messages.headers import new_record

@@ -10,8 +10,8 @@ import pytest
 
 from callboard import Callboard
 from callboard.actors.publisher import roles
-from callboard.app.resetting import reset as reset_position
-from callboard.app.seeding import seed_from_snapshot, take_snapshot
+from callboard.board.care.seeding import seed_from_snapshot, take_snapshot
+from callboard.board.command.resetting import reset as reset_position
 from callboard.errors import RequestRefused
 from callboard.messages.distribution import (
     ClearCommand,

@@ -6,8 +6,8 @@ from pathlib import Path
 
 import pytest
 
-from callboard.app.log_search import SCAN_MAX
-from callboard.app.retention_gate import GatePolicy
+from callboard.board.care.retention_gate import GatePolicy
+from callboard.board.read.log.log_search import SCAN_MAX
 from callboard.content.collection import GRACE_MIN_S
 
 TEXT = (Path(__file__).resolve().parents[2] / "docs" / "operations.md").read_text(encoding="utf-8")

@@ -9,8 +9,8 @@ from typing import NamedTuple
 import pytest
 
 from callboard import Callboard, RequestRefused
-from callboard.app.retention_gate import GatePolicy
 from callboard.backends.log import RECORD_BYTES_MAX, Retention
+from callboard.board.care.retention_gate import GatePolicy
 from callboard.testing.kafka import kafka_servers
 from callboard.testing.postgres import postgres_server
 from tests.e2e.conftest import Terminal

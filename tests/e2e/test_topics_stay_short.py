@@ -13,7 +13,7 @@ from callboard import Callboard
 from callboard.actors.core.effects import Shortened
 from callboard.actors.core.shortening_limits import ShorteningLimits
 from callboard.actors.worlds.shortening.shortener import Shortener
-from callboard.app.settings import BoardSettings
+from callboard.board.connect.settings import BoardSettings
 from callboard.messages.distribution import DiscoveryMessage, SubscriberConfiguration
 from callboard.messages.headers import new_record
 from callboard.messages.record import NewRecord

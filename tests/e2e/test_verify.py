@@ -10,9 +10,9 @@ from pathlib import Path
 import pytest
 
 from callboard import Callboard
-from callboard.app.subscriber import Subscriber
-from callboard.app.verifying import Verified
 from callboard.backends.log import Retention
+from callboard.board.care.verifying import Verified
+from callboard.board.subscriber import Subscriber
 from callboard.errors import NotAnswered, RequestRefused
 from callboard.messages.distribution import DiscoveryMessage, SubscriberConfiguration
 from callboard.messages.headers import new_record

@@ -20,13 +20,13 @@ from fleet import COMMON, FLEET, KEY, Logged
 from hostile import KINDS, Forger, Known, Made, packed
 
 from callboard import Callboard, Publishing
-from callboard.app.fleet_checkup import examine_fleet, examine_topics
-from callboard.app.retention_gate import GatePolicy, RetentionGate
-from callboard.app.subscriber import Subscriber
-from callboard.app.views import CommandResult
 from callboard.backends.log import Log, Retention
 from callboard.backends.registry import open_log
 from callboard.backends.repositories.sqlite.source import SqliteSource
+from callboard.board.care.fleet_checkup import examine_fleet, examine_topics
+from callboard.board.care.retention_gate import GatePolicy, RetentionGate
+from callboard.board.subscriber import Subscriber
+from callboard.board.views import CommandResult
 from callboard.door.limits import KEYS_MAX
 from callboard.errors import CallboardError, RequestRefused, SubscriberTaken
 from callboard.messages.distribution import (

@@ -25,11 +25,11 @@ from structlog.testing import capture_logs
 
 from callboard import Publishing, sync
 from callboard.actors.core.backoff import Backoff
-from callboard.app.commanding import OrderOptions
-from callboard.app.publisher import RequestOptions
-from callboard.app.retention_gate import GatePolicy
-from callboard.app.subscriber import SubscriberOptions
 from callboard.backends.log import Retention
+from callboard.board.care.retention_gate import GatePolicy
+from callboard.board.command.commanding import OrderOptions
+from callboard.board.publisher import RequestOptions
+from callboard.board.subscriber import SubscriberOptions
 from callboard.errors import CallboardError
 
 BATCH = 1000

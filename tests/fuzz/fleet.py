@@ -12,9 +12,9 @@ from hostile import packed
 from callboard.actors.core.backoff import Backoff
 from callboard.actors.core.hooks import HookCall
 from callboard.actors.core.shortening_limits import ShorteningLimits
-from callboard.app.settings import BoardSettings
 from callboard.backends.logs.postgres import append as postgres_append
 from callboard.backends.logs.sqlite import append as sqlite_append
+from callboard.board.connect.settings import BoardSettings
 from callboard.messages.signing import SigningKey
 
 CRASHES = ("actor.crashed", "supervisor.crashed", "gateway.failed", "agent.close_failed")

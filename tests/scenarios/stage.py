@@ -15,11 +15,11 @@ from callboard.actors.core.hooks import HookCall
 from callboard.actors.runtime.simulated.simulated import Simulation
 from callboard.actors.subscriber import SubscriberSettings
 from callboard.actors.worlds.world import AgentWorld
-from callboard.app.hooks import HookRunner
-from callboard.app.subscriber import Subscriber
 from callboard.backends.blob_store import BlobStore
 from callboard.backends.log import Log
 from callboard.backends.logs.memory import MemoryLog
+from callboard.board.connect.hooks import HookRunner
+from callboard.board.subscriber import Subscriber
 from callboard.errors import LogUnavailable
 from callboard.messages import codec
 from callboard.messages.distribution import PackageMessage

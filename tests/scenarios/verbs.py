@@ -9,9 +9,9 @@ from typing import Any
 from stage import Stage
 
 from callboard.actors.core.backoff import Backoff
-from callboard.app.views import CommandResult, SubscriberStatus
 from callboard.backends.log import Retention
 from callboard.backends.repository import EntryKind
+from callboard.board.views import CommandResult, SubscriberStatus
 from callboard.cli.command import _obeyed
 from callboard.errors import CallboardError
 

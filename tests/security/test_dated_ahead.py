@@ -6,11 +6,11 @@ from pathlib import Path
 
 import pytest
 
-from callboard.app.retention_gate import trim
-from callboard.app.trimming import preview
 from callboard.backends.log import Log, Retention
 from callboard.backends.logs.memory import MemoryLog
 from callboard.backends.logs.sqlite import SqliteLog
+from callboard.board.care.retention_gate import trim
+from callboard.board.care.trimming import preview
 from callboard.messages.distribution import PackageStatusMessage, Status
 from callboard.messages.headers import new_record
 from callboard.messages.record import NewRecord

@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from callboard.app.queues import errors
+from callboard.board.read.queues.queues import errors
 from callboard.messages.distribution import PackageStatusMessage, State, Status
 from callboard.messages.headers import new_record
 from callboard.messages.record import Record

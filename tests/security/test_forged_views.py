@@ -8,8 +8,8 @@ from typing import Any
 
 import pytest
 
-from callboard.app.forgetting import forget
-from callboard.app.metrics import exposition
+from callboard.board.command.forgetting import forget
+from callboard.board.read.status.metrics import exposition
 from callboard.messages.distribution import (
     DiscoveryMessage,
     Histogram,

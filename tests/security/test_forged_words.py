@@ -12,10 +12,10 @@ import pytest
 
 from callboard.actors.core.shortening_limits import ShorteningLimits
 from callboard.actors.worlds.shortening.shortener import Shortener
-from callboard.app.retention_gate import GatePolicy, RetentionGate, trim
 from callboard.backends.log import Log, Retention
 from callboard.backends.logs.memory import MemoryLog
 from callboard.backends.logs.sqlite import SqliteLog
+from callboard.board.care.retention_gate import GatePolicy, RetentionGate, trim
 from callboard.messages.distribution import (
     ArchivedMessage,
     ArchivedTopic,

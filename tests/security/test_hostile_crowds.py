@@ -13,9 +13,9 @@ from callboard.actors.publisher.fleet.liveness import Heard
 from callboard.actors.publisher.fleet.roster import Roster
 from callboard.actors.publisher.queues.columns import Columns
 from callboard.actors.runtime import frames
-from callboard.app.fleet_checkup import examine_fleet
-from callboard.app.metrics import ROWS_MAX
-from callboard.app.status import PUBLISHERS_MAX
+from callboard.board.care.fleet_checkup import examine_fleet
+from callboard.board.read.status.metrics import ROWS_MAX
+from callboard.board.read.status.status import PUBLISHERS_MAX
 from callboard.errors import RequestRefused
 from callboard.messages import codec
 from callboard.messages.distribution import (

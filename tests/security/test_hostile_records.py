@@ -11,8 +11,8 @@ import pytest
 from callboard import Callboard, Publishing
 from callboard.actors.core.effects import Append
 from callboard.actors.subscriber.reporting.status_sender import Bookkeeper
-from callboard.app.subscriber import Subscriber
 from callboard.backends.logs.limits import check_sizes
+from callboard.board.subscriber import Subscriber
 from callboard.messages import codec
 from callboard.messages.distribution import (
     CommandMessage,

@@ -12,9 +12,9 @@ from typing import Any
 import pytest
 
 from callboard import Callboard
-from callboard.app.archive_tip import read_tip
-from callboard.app.seeding import seed_from_snapshot
 from callboard.backends.repositories.folder_source import FolderSource
+from callboard.board.archive.archive_tip import read_tip
+from callboard.board.care.seeding import seed_from_snapshot
 from callboard.content.snapshot import MAGIC, write_snapshot
 from callboard.content.survey import read_survey
 from callboard.errors import CallboardError, PackageCorrupt, RequestRefused

@@ -16,12 +16,12 @@ from pathlib import Path
 
 import pytest
 
-from callboard.app.opening import subscriber_spool
 from callboard.backends import file_locks, private_folder
 from callboard.backends.blob_stores.folder import FolderBlobStore
 from callboard.backends.logs.sqlite import SqliteLog
 from callboard.backends.repositories.folder.store import FolderStore
 from callboard.backends.repositories.sqlite.store import SqliteStore
+from callboard.board.connect.opening import subscriber_spool
 from callboard.errors import BlobUnavailable, LogUnavailable, RepositoryBusy, RepositoryUnavailable
 from callboard.messages.record import NewRecord
 from callboard.testing.conformance.repository.harness import file

@@ -6,9 +6,9 @@ from pathlib import Path
 import pytest
 
 from callboard import Callboard
-from callboard.app.same_request import told_of_id
 from callboard.backends.log import Bounds, Capability, Retention
 from callboard.backends.logs.memory import MemoryLog
+from callboard.board.command.same_request import told_of_id
 from callboard.cli.requesting import told
 
 

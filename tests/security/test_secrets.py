@@ -19,8 +19,6 @@ from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 from callboard.actors.subscriber.settings import SubscriberSettings
-from callboard.app.opening import repository_place, subscriber_spool
-from callboard.app.settings import BoardSettings
 from callboard.archive.store import open_archive
 from callboard.backends.address import is_shown_in_full, shown
 from callboard.backends.blob_stores import open_blob_store
@@ -32,6 +30,8 @@ from callboard.backends.postgres.failure import explained
 from callboard.backends.postgres.server import Server
 from callboard.backends.registry import open_log
 from callboard.backends.repositories import open_repository
+from callboard.board.connect.opening import repository_place, subscriber_spool
+from callboard.board.connect.settings import BoardSettings
 from callboard.cli import exit_codes
 from callboard.cli.board import place
 from callboard.cli.init import init

@@ -10,13 +10,13 @@ from pathlib import Path
 
 import pytest
 
-from callboard.app.archive_tip import ArchiveTip, write_tip
 from callboard.backends.blob_stores.folder import LEFTOVER_AGE_NS, FolderBlobStore
 from callboard.backends.disk import replacing
 from callboard.backends.logs.sqlite import SqliteLog
 from callboard.backends.repositories.folder.store import FolderStore
 from callboard.backends.repositories.folder_source import FolderSource
 from callboard.backends.repository import Delete
+from callboard.board.archive.archive_tip import ArchiveTip, write_tip
 from callboard.content.snapshot import write_snapshot
 from callboard.errors import BlobUnavailable, LogUnavailable, RepositoryUnavailable, RequestRefused
 from callboard.messages.record import NewRecord

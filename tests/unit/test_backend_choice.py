@@ -5,15 +5,15 @@ from pathlib import Path
 
 import pytest
 
-from callboard.app.opening import open_board_blobs
-from callboard.app.seeding import ledger_of
-from callboard.app.settings import BoardSettings
 from callboard.backends.blob_stores import open_blob_store
 from callboard.backends.blob_stores.folder import FolderBlobStore
 from callboard.backends.registry import open_log
 from callboard.backends.repositories import open_repository
 from callboard.backends.repositories.folder import FolderRepository
 from callboard.backends.repositories.sqlite import SqliteRepository
+from callboard.board.care.seeding import ledger_of
+from callboard.board.connect.opening import open_board_blobs
+from callboard.board.connect.settings import BoardSettings
 from callboard.cli.board import place
 from callboard.errors import ConfigError, ExtraMissing, RequestRefused
 

@@ -8,9 +8,9 @@ from typing import Any
 import pytest
 
 from callboard import Callboard
-from callboard.app import board as board_module
-from callboard.app import metrics
 from callboard.backends.log import Bounds
+from callboard.board import board as board_module
+from callboard.board.read.status import metrics
 from callboard.errors import LogUnavailable
 
 

@@ -11,11 +11,11 @@ import pytest
 
 from callboard import Callboard, Publishing, SigningKey
 from callboard.actors.core.backoff import Backoff
-from callboard.app.commanding import OrderOptions
-from callboard.app.publisher import Publisher, RequestOptions
-from callboard.app.retention_gate import GatePolicy
-from callboard.app.subscriber import SubscriberOptions
 from callboard.backends.log import Retention
+from callboard.board.care.retention_gate import GatePolicy
+from callboard.board.command.commanding import OrderOptions
+from callboard.board.publisher import Publisher, RequestOptions
+from callboard.board.subscriber import SubscriberOptions
 from callboard.door import boards, questions, requests, subscribers
 from callboard.door.rules import Unfit, checked, number, shown
 from callboard.errors import ConfigError, RequestRefused

@@ -4,8 +4,8 @@ import random
 
 import pytest
 
-from callboard.app.expected_tree import ExpectedTree
 from callboard.backends.repository import EntryKind
+from callboard.board.read.expected_tree import ExpectedTree
 from callboard.content.manifest import Form, ManifestEntry
 from callboard.content.survey import Surveyed
 from callboard.messages.distribution import Kind, PackageMessage

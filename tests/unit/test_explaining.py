@@ -6,10 +6,10 @@ from dataclasses import replace
 
 import pytest
 
-from callboard.app import explaining
-from callboard.app.explaining import Explanation, explain
 from callboard.backends.logs.memory import MemoryLog
 from callboard.backends.repositories.folder_source import FolderSource
+from callboard.board.read import explaining
+from callboard.board.read.explaining import Explanation, explain
 from callboard.content.ship import build
 from callboard.errors import BlobMissing
 from callboard.messages import codec

@@ -1,4 +1,4 @@
-from callboard.app.log_records import in_a_line, opened
+from callboard.board.read.log.log_records import in_a_line, opened
 from callboard.messages.distribution import ArchivedMessage, ArchivedTopic
 from callboard.messages.headers import new_record
 

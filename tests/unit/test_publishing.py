@@ -12,7 +12,7 @@ from typing import Any
 import pytest
 
 from callboard import Callboard, ConfigError, Publishing, RequestRefused, sync
-from callboard.app.events import BoardEvent
+from callboard.board.read.events import BoardEvent
 from callboard.errors import OffsetOutOfRange
 from callboard.messages.distribution import (
     DiscoveryMessage,

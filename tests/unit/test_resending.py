@@ -7,9 +7,9 @@ from dataclasses import replace
 
 import pytest
 
-from callboard.app.resending import resend, touch
-from callboard.app.views import Package
 from callboard.backends.logs.memory import MemoryLog
+from callboard.board.command.resending import resend, touch
+from callboard.board.views import Package
 from callboard.errors import OffsetOutOfRange, RequestRefused
 from callboard.messages.distribution import Kind, PackageMessage
 from callboard.messages.headers import new_record, open_record

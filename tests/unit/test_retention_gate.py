@@ -6,10 +6,10 @@ from dataclasses import replace
 
 import pytest
 
-from callboard.app.archive_tip import ArchiveTip, write_tip
-from callboard.app.retention_gate import ARCHIVE, GatePolicy, Need, RetentionGate, first_since, trim
 from callboard.backends.log import Retention
 from callboard.backends.logs.memory import MemoryLog
+from callboard.board.archive.archive_tip import ArchiveTip, write_tip
+from callboard.board.care.retention_gate import ARCHIVE, GatePolicy, Need, RetentionGate, first_since, trim
 from callboard.errors import RequestRefused
 from callboard.messages.distribution import (
     ArchivedMessage,

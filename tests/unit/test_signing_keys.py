@@ -6,8 +6,8 @@ import pickle
 import pytest
 
 from callboard import Callboard
-from callboard.app.settings import BoardSettings
-from callboard.app.signing_keys import read_key
+from callboard.board.connect.settings import BoardSettings
+from callboard.board.connect.signing_keys import read_key
 from callboard.config import load
 from callboard.errors import ConfigError
 from callboard.messages.signing import SigningKey

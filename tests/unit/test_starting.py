@@ -12,7 +12,7 @@ import pytest
 import callboard.sync
 from callboard import Callboard
 from callboard.actors.subscriber import roles
-from callboard.app import subscriber as subscriber_module
+from callboard.board import subscriber as subscriber_module
 from callboard.errors import (
     AgentFailed,
     ConfigError,

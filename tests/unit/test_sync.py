@@ -8,8 +8,8 @@ from pathlib import Path
 import pytest
 
 import callboard
-from callboard.app.publisher import Publisher as AsyncPublisher
-from callboard.app.subscriber import Subscriber as AsyncSubscriber
+from callboard.board.publisher import Publisher as AsyncPublisher
+from callboard.board.subscriber import Subscriber as AsyncSubscriber
 from callboard.errors import ConfigError, RequestRefused
 from callboard.sync import Callboard, Publisher, Subscriber
 

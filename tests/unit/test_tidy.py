@@ -27,7 +27,7 @@ MACHINES = re.compile(
 )
 """Paths of somebody's machine, and hosts of package registries."""
 
-MAY_TELL_TIME = ("callboard/app/", "callboard/cli/", "callboard/actors/runtime/", "callboard/testing/")
+MAY_TELL_TIME = ("callboard/board/", "callboard/cli/", "callboard/actors/runtime/", "callboard/testing/")
 CLOCK = {"time.time", "time.time_ns", "datetime.date.today"} | {
     f"datetime.datetime.{name}" for name in ("now", "utcnow", "today")
 }

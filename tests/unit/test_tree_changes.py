@@ -5,8 +5,8 @@ from pathlib import Path
 
 import pytest
 
-from callboard.app.tree_changes import Changes, Tree, changes, look_at
 from callboard.backends.path_patterns import PathPatterns
+from callboard.board.care.tree_changes import Changes, Tree, changes, look_at
 from callboard.errors import RequestRefused
 
 

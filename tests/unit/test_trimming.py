@@ -4,9 +4,9 @@ import asyncio
 
 import pytest
 
-from callboard.app.trimming import preview
 from callboard.backends.log import Retention
 from callboard.backends.logs.memory import MemoryLog
+from callboard.board.care.trimming import preview
 from callboard.messages.record import NewRecord
 
 NOW_NS = 1_000_000_000_000

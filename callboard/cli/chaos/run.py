@@ -16,7 +16,7 @@ from random import Random
 from rich.console import Console, Group
 from rich.live import Live
 
-from callboard.app.board import Callboard
+from callboard.board.board import Callboard
 from callboard.cli.chaos.agents import Agents
 from callboard.cli.chaos.inventory import MARK, left_files, left_processes
 from callboard.cli.chaos.places import On, Place, opened

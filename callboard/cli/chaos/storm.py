@@ -9,10 +9,10 @@ from pathlib import Path
 from random import Random
 from typing import Any
 
-from callboard.app.board import Callboard
-from callboard.app.views import BoardStatus, SubscriberStatus
 from callboard.backends.repositories import open_repository
 from callboard.backends.repositories.folder_source import FolderSource
+from callboard.board.board import Callboard
+from callboard.board.views import BoardStatus, SubscriberStatus
 from callboard.cli.chaos.agents import PUBLISHER, Agents, Editor
 from callboard.cli.chaos.places import Place
 from callboard.cli.chaos.report import Outcome, Recoveries

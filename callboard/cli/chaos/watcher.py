@@ -5,7 +5,7 @@ from bisect import bisect_right
 from collections import defaultdict
 from collections.abc import Callable
 
-from callboard.app.board import Callboard
+from callboard.board.board import Callboard
 from callboard.errors import CallboardError
 from callboard.messages.distribution import CommandResultMessage, PackageStatusMessage, Status
 from callboard.messages.headers import open_record

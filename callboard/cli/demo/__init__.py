@@ -14,8 +14,8 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from callboard.actors.runtime import Runtime
-from callboard.app.board import Callboard
-from callboard.app.settings import BoardSettings
+from callboard.board.board import Callboard
+from callboard.board.connect.settings import BoardSettings
 from callboard.cli.demo.fleet import Fleet
 from callboard.cli.demo.incidents import SETTINGS
 from callboard.cli.demo.play import Outcome, Play, copy_source

@@ -3,8 +3,8 @@
 from collections import defaultdict
 from dataclasses import dataclass, field
 
-from callboard.app.board import Callboard
 from callboard.backends.paths import with_parents
+from callboard.board.board import Callboard
 from callboard.messages.distribution import (
     CommandMessage,
     CommandResultMessage,

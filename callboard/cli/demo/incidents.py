@@ -5,8 +5,8 @@ import time
 from collections.abc import Callable
 from pathlib import Path
 
-from callboard.app.board import Callboard
-from callboard.app.views import SubscriberStatus
+from callboard.board.board import Callboard
+from callboard.board.views import SubscriberStatus
 from callboard.cli.demo.edits import INCIDENTS, Request
 from callboard.cli.demo.fleet import Fleet
 from callboard.cli.demo.gatekeeper import REFUSED_BY, WHILE

@@ -6,9 +6,9 @@ from dataclasses import dataclass
 from pathlib import Path
 from random import Random
 
-from callboard.app.board import Callboard
 from callboard.backends.repositories import open_repository
 from callboard.backends.repository import EntryKind
+from callboard.board.board import Callboard
 from callboard.cli.demo import account, tree
 from callboard.cli.demo.child import Child
 from callboard.cli.demo.edits import INCIDENTS, Edits, Request

@@ -2,7 +2,7 @@
 
 from dataclasses import dataclass, field
 
-from callboard.app.views import BoardStatus, SubscriberStatus
+from callboard.board.views import BoardStatus, SubscriberStatus
 
 
 @dataclass

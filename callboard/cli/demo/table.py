@@ -3,7 +3,7 @@
 from rich.console import Group
 from rich.table import Table
 
-from callboard.app.views import BoardStatus, SubscriberStatus
+from callboard.board.views import BoardStatus, SubscriberStatus
 from callboard.cli.output import text
 
 COLOURS = {

@@ -10,11 +10,11 @@ from pathlib import Path
 from random import Random
 
 from callboard.actors.core.hooks import HookCall
-from callboard.app import archiving
-from callboard.app.board import Callboard
-from callboard.app.settings import BoardSettings
-from callboard.app.subscriber import Subscriber
 from callboard.backends.log import Retention
+from callboard.board.archive import archiving
+from callboard.board.board import Callboard
+from callboard.board.connect.settings import BoardSettings
+from callboard.board.subscriber import Subscriber
 from callboard.cli.demo.edits import Edits, Request
 from callboard.errors import NotAllImported, RequestRefused
 

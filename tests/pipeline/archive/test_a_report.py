@@ -3,9 +3,9 @@
 import asyncio
 
 from callboard import Callboard
-from callboard.app import archiving
-from callboard.app.settings import BoardSettings
 from callboard.archive.chain import Archived
+from callboard.board.archive import archiving
+from callboard.board.connect.settings import BoardSettings
 
 
 class InSteps:

@@ -7,9 +7,9 @@ from pathlib import Path
 import pytest
 
 from callboard import Callboard
-from callboard.app import archiving
-from callboard.app.settings import BoardSettings
 from callboard.backends.log import Retention
+from callboard.board.archive import archiving
+from callboard.board.connect.settings import BoardSettings
 from callboard.errors import ArchiveDamaged, ArchiveHole, LogReplaced
 
 VERSIONS = 3

@@ -10,10 +10,10 @@ from pathlib import Path
 
 import pytest
 
-from callboard.app import archiving
-from callboard.app.settings import BoardSettings
 from callboard.archive.reader import ArchiveReader
 from callboard.archive.segment import SCHEMA
+from callboard.board.archive import archiving
+from callboard.board.connect.settings import BoardSettings
 from callboard.errors import ArchiveBusy, ArchiveHole
 from callboard.messages.distribution import Kind, PackageMessage, PackageStatusMessage, Status
 from callboard.messages.headers import new_record

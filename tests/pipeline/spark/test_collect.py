@@ -8,9 +8,9 @@ from random import Random
 
 import pytest
 
-from callboard.app import archiving
-from callboard.app.settings import BoardSettings
 from callboard.backends.blob_stores.folder import FolderBlobStore
+from callboard.board.archive import archiving
+from callboard.board.connect.settings import BoardSettings
 from callboard.errors import ArchiveDamaged, ArchiveHole, LogReplaced, RequestRefused, Undecodable
 from callboard.messages.distribution import CommandResultMessage, Kind, PackageMessage, PackageStatusMessage, Status
 from callboard.messages.record import NewRecord

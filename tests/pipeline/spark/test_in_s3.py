@@ -9,11 +9,11 @@ from pathlib import Path
 import pyarrow as pa
 import pytest
 
-from callboard.app import archiving
-from callboard.app.settings import BoardSettings
 from callboard.archive.reader import ArchiveReader
 from callboard.backends.blob_stores.s3 import S3BlobStore
 from callboard.backends.sharded import SHARDS
+from callboard.board.archive import archiving
+from callboard.board.connect.settings import BoardSettings
 from callboard.messages.distribution import PackageStatusMessage, Status
 from callboard.pipeline import archiver
 from callboard.pipeline.run import Run

@@ -13,8 +13,8 @@ from pathlib import Path
 import pytest
 from pyspark.errors import StreamingQueryException
 
-from callboard.app.settings import BoardSettings
 from callboard.archive.reader import ArchiveReader
+from callboard.board.connect.settings import BoardSettings
 from callboard.messages.distribution import PackageStatusMessage, Status
 from callboard.pipeline import archiver
 from callboard.pipeline.run import Output, Report, Run

@@ -8,14 +8,14 @@ from pathlib import Path
 
 import pytest
 
-from callboard.app import checkup
-from callboard.app.checkup import examine_backends
-from callboard.app.settings import BoardSettings
 from callboard.backends import offered
 from callboard.backends.examination import Clock, Examination, Level, advice, clock_finding, problem
 from callboard.backends.folder_examination import examine_place
 from callboard.backends.log import Log
 from callboard.backends.logs.memory import MemoryLog
+from callboard.board.care import checkup
+from callboard.board.care.checkup import examine_backends
+from callboard.board.connect.settings import BoardSettings
 from callboard.errors import LogUnavailable
 
 S = 10**9

@@ -13,10 +13,10 @@ from callboard.actors.core.effects import Shortened
 from callboard.actors.core.shortening_limits import ShorteningLimits
 from callboard.actors.worlds.shortening.roll_call import RollCall
 from callboard.actors.worlds.shortening.shortener import Shortener
-from callboard.app.explaining import statuses_of
 from callboard.backends.log import Bounds, Log, Retention
 from callboard.backends.logs.memory import MemoryLog
 from callboard.backends.logs.sqlite import SqliteLog
+from callboard.board.read.explaining import statuses_of
 from callboard.errors import LogUnavailable
 from callboard.messages.distribution import (
     ArchivedMessage,

@@ -13,10 +13,10 @@ from callboard.actors.core.agent import AgentSpec, World
 from callboard.actors.publisher import PublisherSettings
 from callboard.actors.runtime.simulated.simulated import Simulation
 from callboard.actors.worlds.world import AgentWorld
-from callboard.app.status import board_status
-from callboard.app.views import BoardStatus, SubscriberStatus
 from callboard.backends.log import Capability, Retention
 from callboard.backends.logs.memory import MemoryLog
+from callboard.board.read.status.status import board_status
+from callboard.board.views import BoardStatus, SubscriberStatus
 from callboard.messages.distribution import (
     DiscoveryMessage,
     ForgottenMessage,
@@ -150,7 +150,7 @@ class Board:
         return row
 
     def ask(self, question: Callable[[Any], Any]) -> Any:
-        """Run a function of ``callboard.app`` that takes the agent."""
+        """Run a function of ``callboard.board`` that takes the agent."""
         if self.agent is None:
             self.start()
         return self.simulation.run(question(self.agent))

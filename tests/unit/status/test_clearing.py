@@ -7,10 +7,10 @@ import pytest
 
 from callboard.actors.core.agent import Agent
 from callboard.actors.publisher import roles
-from callboard.app.commanding import Commanding
-from callboard.app.settings import BoardSettings
-from callboard.app.views import CommandResult
 from callboard.backends.log import Log
+from callboard.board.command.commanding import Commanding
+from callboard.board.connect.settings import BoardSettings
+from callboard.board.views import CommandResult
 from callboard.errors import LogUnavailable, NotAnswered
 from callboard.messages.distribution import Kind, PackageMessage, State
 from callboard.messages.headers import new_record
@@ -169,7 +169,7 @@ class Obeyed(Orders):
 
 @pytest.fixture
 def five(board: Any, monkeypatch: pytest.MonkeyPatch) -> Obeyed:
-    monkeypatch.setattr("callboard.app.commanding.ORDERS_AT_ONCE", 2)
+    monkeypatch.setattr("callboard.board.command.commanding.ORDERS_AT_ONCE", 2)
     for number in range(1, 6):
         board.announce(f"edge-{number}", 0, editable=True)
     board.package()

@@ -11,8 +11,8 @@ import pytest
 from callboard.actors.core.decision import Origin
 from callboard.actors.core.effects import BuildPackage, ImportPackages
 from callboard.actors.publisher.intake.distributor import Distributor, DistributorSettings
-from callboard.app.board import Callboard
-from callboard.app.metrics import exposition
+from callboard.board.board import Callboard
+from callboard.board.read.status.metrics import exposition
 from callboard.errors import BlobMissing
 from callboard.messages.codec import encode
 from callboard.messages.distribution import (

@@ -4,7 +4,7 @@ from typing import Any
 
 import pytest
 
-from callboard.app.views import FarmQueue, PublisherStatus
+from callboard.board.views import FarmQueue, PublisherStatus
 from callboard.messages.distribution import State, Status
 
 

@@ -4,7 +4,7 @@ from typing import Any
 
 import pytest
 
-from callboard.app.forgetting import forget
+from callboard.board.command.forgetting import forget
 from callboard.errors import RequestRefused
 from callboard.messages.distribution import ForgottenMessage, State
 from callboard.messages.headers import open_record

@@ -8,9 +8,9 @@ from typing import Any
 
 import pytest
 
-from callboard.app.board import Callboard
-from callboard.app.metrics import counters, exposition
 from callboard.backends.log import Bounds
+from callboard.board.board import Callboard
+from callboard.board.read.status.metrics import counters, exposition
 from callboard.cli.metrics import metrics_server
 from callboard.messages.distribution import State, Status
 

@@ -4,7 +4,7 @@ from typing import Any
 
 import pytest
 
-from callboard.app.views import FarmQueue
+from callboard.board.views import FarmQueue
 from tests.unit.status.test_clearing import Orders
 from tests.unit.status.test_queues import queue
 

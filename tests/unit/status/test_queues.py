@@ -4,8 +4,8 @@ from typing import Any
 
 import pytest
 
-from callboard.app import queues
-from callboard.app.views import ErrorsView, QueueView
+from callboard.board.read.queues import queues
+from callboard.board.views import ErrorsView, QueueView
 from callboard.errors import RequestRefused
 from callboard.messages.distribution import Kind, PackageMessage, State, Status
 

@@ -4,9 +4,9 @@ from typing import Any
 
 import pytest
 
-from callboard.app.metrics import exposition
-from callboard.app.queues import queue
-from callboard.app.views import BoardStatus
+from callboard.board.read.queues.queues import queue
+from callboard.board.read.status.metrics import exposition
+from callboard.board.views import BoardStatus
 from callboard.messages.distribution import State, Status, ThrottledMessage
 from callboard.messages.topics import Topics
 

@@ -10,8 +10,8 @@ import pytest
 import typer
 from rich.console import Console
 
-from callboard.app.outlook import Outlook
-from callboard.app.views import BoardStatus, to_data
+from callboard.board.read.status.retention_forecast import Outlook
+from callboard.board.views import BoardStatus, to_data
 from callboard.cli.app import app
 from callboard.cli.output import age
 from callboard.cli.status_screen import ALL, Screen

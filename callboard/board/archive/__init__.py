@@ -1,0 +1,1 @@
+"""The archive of a board: kept up, looked at, restored."""

@@ -1,0 +1,279 @@
+"""Archives a board's log, looks at its archive, and restores it."""
+
+import secrets
+import time
+from collections.abc import AsyncIterator, Callable, Sequence
+from contextlib import asynccontextmanager
+from dataclasses import astuple, dataclass, field
+from pathlib import Path
+from typing import Protocol
+
+from callboard.archive import restoration
+from callboard.archive.archiver import Archiver
+from callboard.archive.chain import Archived
+from callboard.archive.compaction import Compacted, compact
+from callboard.archive.manifest import Hole
+from callboard.archive.store import ArchiveStore, open_archive
+from callboard.archive.topic_archive import find_tip, load
+from callboard.archive.vacuum import vacuum
+from callboard.archive.verification import Verified, verify
+from callboard.backends.disk import disk_errors
+from callboard.backends.log import Log
+from callboard.backends.registry import open_log
+from callboard.board.archive.archive_tip import ArchiveTip, write_tip
+from callboard.board.archive.archive_word import tell_log
+from callboard.board.connect.opening import signing
+from callboard.board.connect.settings import BoardSettings
+from callboard.errors import ArchiveError, CallboardError, LogError, LogReplaced, RequestRefused, TopicMissing
+
+OnProgress = Callable[[str, int, int], None]
+"""Is told the topic, how much of it is done, and of how much."""
+
+
+@dataclass(slots=True)
+class TopicRun:
+    """What a run archived of a topic: the offsets from ``first`` up to ``next``."""
+
+    topic: str
+    first: int = 0
+    next: int = 0
+    rows: int = 0
+    files: int = 0
+    length: int = 0
+    hole: bool = False
+    problem: str = ""
+
+
+@dataclass(slots=True)
+class RunReport:
+    """What a run did, and how long it took. ``error`` is what kept it from archiving all."""
+
+    place: str
+    seconds: float = 0.0
+    topics: list[TopicRun] = field(default_factory=list)
+    error: CallboardError | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class TopicState:
+    """What is archived of a topic, and how far the log is; ``problem`` says why it cannot be archived further."""
+
+    topic: str
+    first: int = 0
+    next: int = 0
+    rows: int = 0
+    files: int = 0
+    length: int = 0
+    generation: int = 0
+    manifests: int = 0
+    holes: tuple[Hole, ...] = ()
+    log_end: int = 0
+    problem: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class CompactReport:
+    """What became of a topic's files, and how many old ones were removed."""
+
+    topic: Compacted
+    removed: int
+    removed_length: int
+
+
+@dataclass(slots=True)
+class TopicRestored:
+    """What was put back of a topic."""
+
+    topic: str
+    next: int = 0
+    rows: int = 0
+
+
+@asynccontextmanager
+async def archive_of(settings: BoardSettings, place: str) -> AsyncIterator[ArchiveStore]:
+    """The archive, open. Raises ``ConfigError``."""
+    store = open_archive(place, settings.base)
+    try:
+        yield store
+    finally:
+        await store.close()
+
+
+class Archiving(Protocol):
+    """Archives topics of a log: ``Archiver``, or what does the same on many cores."""
+
+    def run(self, topic: str, *, accept_hole: bool = False) -> AsyncIterator[Archived]:
+        """See ``Archiver.run``."""
+        ...
+
+
+def one_process(log: Log, store: ArchiveStore, topics: Sequence[str]) -> Archiving:
+    """Archives in this process."""
+    return Archiver(log, store, topics, time.time_ns, lambda: secrets.token_hex(16))
+
+
+async def archive(
+    settings: BoardSettings,
+    place: str,
+    *,
+    accept_hole: bool,
+    tip: Path | None,
+    on_progress: OnProgress,
+    archiver: Callable[[Log, ArchiveStore, Sequence[str]], Archiving] = one_process,
+) -> RunReport:
+    """Archive all that is on the log now, topic by topic; one that cannot be does not keep the others from it.
+
+    Args:
+        settings: of the board, whose log must be there.
+        place: of the archive.
+        accept_hole: see ``Archiver.run``.
+        tip: the file for the retention that tells how far the package topic is archived.
+        on_progress: is told of every manifest.
+        archiver: makes what archives the topics.
+    """
+    begun, report = time.monotonic(), RunReport(place)
+    async with _raw_log(settings) as log, archive_of(settings, place) as store:
+        topics = await _existing(log, settings)
+        archiving = archiver(log, store, topics)
+        for topic in topics:
+            run = TopicRun(topic)
+            report.topics.append(run)
+            try:
+                await _archive_topic(archiving, log, run, accept_hole, on_progress)
+            except (ArchiveError, LogReplaced) as error:
+                run.problem, report.error = str(error), report.error or error
+        if tip is not None:
+            await _tell_tip(store, topics, settings.topics.package, tip)
+        if any(run.rows > (run.topic == settings.topics.discovery) for run in report.topics):
+            # Not after one that only found its own word.
+            report.error = report.error or await _tell_log(
+                signing(log, settings), settings.topics.discovery, store, topics
+            )
+    report.seconds = time.monotonic() - begun
+    return report
+
+
+async def look(settings: BoardSettings, place: str) -> list[TopicState]:
+    """What the archive has of each topic, and how far behind it is."""
+    states = []
+    async with _raw_log(settings) as log, archive_of(settings, place) as store:
+        there = await _existing(log, settings)
+        for topic in astuple(settings.topics):
+            end, log_id = 0, ""
+            if topic in there:
+                first, end = await log.bounds(topic)
+                log_id = await log.identity(topic)
+            found = await load(store, topic)
+            if found is None:
+                states.append(TopicState(topic, log_end=end))
+                continue
+            problem = ""
+            if log_id and log_id != found.tip.log_id:
+                problem = "this log is another one than that of the archive"
+            elif log_id and first > found.next:
+                problem = f"the log begins at {first}: what is before that is lost"
+            states.append(
+                TopicState(
+                    topic, found.first, found.next, found.rows, len(found.files), found.length, found.generation,
+                    found.manifests, found.holes, end, problem,
+                )
+            )  # fmt: skip
+    return states
+
+
+async def check(settings: BoardSettings, place: str, on_progress: OnProgress) -> list[Verified]:
+    """Read the whole archive."""
+    async with archive_of(settings, place) as store:
+        found = [
+            await verify(store, topic, lambda done, files, topic=topic: on_progress(topic, done, files))  # type: ignore[misc]
+            for topic in astuple(settings.topics)
+        ]
+    return [each for each in found if each is not None]
+
+
+async def tidy(settings: BoardSettings, place: str, on_progress: OnProgress) -> list[CompactReport]:
+    """Compact every topic, and remove what nobody needs since a day."""
+    reports, topics = [], astuple(settings.topics)
+    async with archive_of(settings, place) as store:
+        for number, topic in enumerate(topics, start=1):
+            compacted = await compact(store, topic, time.time_ns, lambda: secrets.token_hex(16))
+            removed = await vacuum(store, topic, time.time_ns())
+            reports.append(CompactReport(compacted, removed.files, removed.length))
+            on_progress(topic, number, len(topics))
+    return reports
+
+
+async def restore(
+    settings: BoardSettings, place: str, *, same_identity: bool, on_progress: OnProgress
+) -> list[TopicRestored]:
+    """Put the archive back on the board's log, which is empty. Raises as ``restoration.restore``."""
+    done = []
+    async with _raw_log(settings) as log, archive_of(settings, place) as store:
+        if await find_tip(store, settings.topics.package) is None:
+            raise RequestRefused(
+                f"{store.place} has no topic {settings.topics.package!r}; correct archive.place, or prefix"
+            )
+        for topic in astuple(settings.topics):
+            restored = TopicRestored(topic)
+            done.append(restored)
+            async for step in restoration.restore(store, log, topic, same_identity=same_identity):
+                restored.next, restored.rows = step.next, restored.rows + step.rows
+                on_progress(topic, restored.rows, restored.rows + step.left)
+    return done
+
+
+async def _archive_topic(
+    archiving: Archiving, log: Log, run: TopicRun, accept_hole: bool, on_progress: OnProgress
+) -> None:
+    end = (await log.bounds(run.topic)).end
+    async for step in archiving.run(run.topic, accept_hole=accept_hole):
+        run.first = run.first if run.next else step.first
+        run.next, run.hole = step.next, run.hole or step.hole
+        run.rows, run.files, run.length = run.rows + step.rows, run.files + step.files, run.length + step.length
+        on_progress(run.topic, step.next - run.first, end - run.first)
+
+
+async def _tell_tip(store: ArchiveStore, topics: list[str], package: str, path: Path) -> None:
+    """Tell the retention how far the archive is; nothing as long as there is none."""
+    tips = {topic: await find_tip(store, topic) for topic in topics}
+    found = tips.pop(package)
+    if found is not None:
+        others = {topic: tip.next if tip else 0 for topic, tip in tips.items()}
+        with disk_errors(RequestRefused, path):
+            write_tip(path, ArchiveTip(found.log_id, found.next - 1, others))
+
+
+async def _tell_log(log: Log, discovery: str, store: ArchiveStore, topics: list[str]) -> LogError | None:
+    """Why the log could not be told, if it could not."""
+    tips = {topic: await find_tip(store, topic) for topic in topics}
+    archived = {topic: tip.next for topic, tip in tips.items() if tip}
+    try:
+        await tell_log(log, discovery, store.place, archived, time.time_ns())
+    except TopicMissing:  # there are no subscribers yet, and nobody who removes anything
+        return None
+    except LogError as error:
+        return error
+    return None
+
+
+async def _existing(log: Log, settings: BoardSettings) -> list[str]:
+    """The topics that are there, that of the packages among them: an older board may lack others."""
+    await log.bounds(settings.topics.package)
+    there = []
+    for topic in astuple(settings.topics):
+        try:
+            await log.bounds(topic)
+        except TopicMissing:
+            continue
+        there.append(topic)
+    return there
+
+
+@asynccontextmanager
+async def _raw_log(settings: BoardSettings) -> AsyncIterator[Log]:
+    """The log itself: nothing recent is kept in memory for a reader that passes once."""
+    log = open_log(settings.log, settings.base)
+    try:
+        yield log
+    finally:
+        await log.close()

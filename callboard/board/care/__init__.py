@@ -1,0 +1,1 @@
+"""Looking after a board: health, retention, verification, repair, seeding."""

@@ -1,0 +1,133 @@
+"""What is right and wrong on an open board: its topics, the newest records, and where its subscribers are."""
+
+from collections.abc import AsyncIterator, Mapping
+from dataclasses import dataclass
+from shlex import quote
+
+from callboard.backends.examination import CLOCK_SKEW_MAX_S, Clock, Finding, advice, ok, problem
+from callboard.backends.log import Retention
+from callboard.backends.logs.limits import record_bytes
+from callboard.board.board import Callboard
+from callboard.board.read.log.log_records import newest_start, records
+from callboard.board.views import SubscriberStatus, Trouble, shown_state
+from callboard.errors import OffsetOutOfRange, TopicMissing
+from callboard.messages.untrusted import UNTRUSTED
+
+SOON = 0.5
+"""A subscriber that is behind by this part of the retention is about to lose packages."""
+
+NEWEST = 200
+"""Records at the end of each topic that are decoded: older ones that could not be have been met by somebody."""
+
+TOPICS = ("package", "status", "discovery", "command", "event")
+"""What every board has."""
+
+
+@dataclass(frozen=True, slots=True)
+class TopicView:
+    """What a topic holds."""
+
+    topic: str
+    first: int
+    end: int
+    identity: str
+
+
+async def examine_topics(board: Callboard, clock: Clock) -> tuple[list[TopicView], list[Finding]]:
+    """Every topic, and what is wrong with its newest records."""
+    views, found = list[TopicView](), list[Finding]()
+    for topic in (getattr(board.settings.topics, name) for name in TOPICS):
+        try:
+            first, end = await board.log.bounds(topic)
+            views.append(TopicView(topic, first, end, await board.log.identity(topic)))
+            found += [finding async for finding in _newest(board, topic, clock)]
+        except TopicMissing:
+            what = f"the log has no topic {topic}"
+            found.append(problem(what, "run `callboard init`, or start any publisher or subscriber, which creates it"))
+        except OffsetOutOfRange:
+            continue  # trimmed while it was looked at
+    return views, found
+
+
+async def _newest(board: Callboard, topic: str, clock: Clock) -> AsyncIterator[Finding]:
+    """The newest records decode, and are not from the future: by the clock of whoever appended them."""
+    start, newest_ns = await newest_start(board.log, topic, NEWEST), 0
+    async for record in records(board.log, topic, start, NEWEST):
+        newest_ns = max(newest_ns, record.time_ns)
+        if record.problem and record.type != UNTRUSTED:
+            yield problem(
+                f"record {record.offset} of topic {topic} cannot be decoded: {record.problem}",
+                f"see `callboard log show {record.offset} --topic {topic.rpartition('.')[2]}`; upgrade callboard if it "
+                "was written by a newer one",
+            )
+    if (ahead_s := (newest_ns - clock()) / 1e9) > CLOCK_SKEW_MAX_S:
+        yield problem(
+            f"the newest record of topic {topic} is {ahead_s:.1f} s in the future",
+            "synchronise the clocks of this host and of those that append: timedatectl set-ntp true",
+        )
+
+
+async def examine_fleet(
+    board: Callboard, configured: Retention | None, kept: Mapping[str, Retention]
+) -> list[Finding]:
+    """Where every subscriber is, what it says, and how long until the log loses what it has not processed.
+
+    Args:
+        board: open.
+        configured: what publishers trim.
+        kept: what the log's server itself removes, by topic.
+    """
+    status = await board.status()
+    found = [
+        _finding(name, trouble)
+        for name, its in [
+            *((f"{row.name} ({shown_state(row)})", row.troubles) for row in status.subscribers),
+            *((f"publisher {row.name}", row.troubles) for row in status.publishers),
+        ]
+        for trouble in its
+    ]
+    if status.problem:
+        found.append(problem(status.problem, "see `callboard log list`"))
+    present = [row for row in status.subscribers if row.liveness != "gone"]
+    topic = board.settings.topics.package
+    first, end = await board.log.bounds(topic)
+    behind = sorted((row for row in present if 0 <= row.offset < end - 1), key=lambda row: row.offset)
+    if behind and behind[0].offset + 1 >= first:
+        for retention in (configured, kept.get(topic)):
+            if retention is not None:
+                found += await _left(board, behind[0], retention)
+    late = sum(row.lag_packages != 0 or row.uncounted > 0 for row in present)  # -1 is another log, or not told yet
+    return [*found, ok(f"subscribers: {len(present)}, of which {late} behind")]
+
+
+def _finding(name: str, trouble: Trouble) -> Finding:
+    """What stands in somebody's way; what ends by itself is only told."""
+    fix = "; ".join(f"`{remedy.command}` {remedy.does}" for remedy in trouble.remedies)
+    what = f"{name}: {trouble.what}"
+    return problem(what, fix) if trouble.needs else advice(what, fix)
+
+
+async def _left(board: Callboard, slowest: SubscriberStatus, retention: Retention) -> list[Finding]:
+    """How long, and how many bytes, until the slowest subscriber's next package goes."""
+    at = f"the slowest, {slowest.name}, is at offset {slowest.offset}, {slowest.lag_packages} packages behind"
+    fix = f"see `callboard queue {quote(slowest.name)}` for what holds it up, or raise "
+    found = []
+    if (kept_s := retention.older_than_s) is not None and slowest.lag_s >= 0:  # -1 while it is being counted
+        left_s = max(0.0, kept_s - slowest.lag_s)
+        what = f"{at}: its next package is removed in {left_s / 3600:.1f} h"
+        soon = slowest.lag_s > SOON * kept_s
+        found.append(problem(what, f"{fix}retention.older_than_days (retention.ms)") if soon else ok(what))
+    if (kept_bytes := retention.above_bytes) is not None:
+        waiting = await _bytes_from(board, slowest.offset + 1, kept_bytes)
+        what = f"{at}: its next package is removed after {max(0, kept_bytes - waiting) / 1e6:.1f} MB more"
+        soon = waiting > SOON * kept_bytes
+        found.append(problem(what, f"{fix}retention.above_mb (retention.bytes)") if soon else ok(what))
+    return found
+
+
+async def _bytes_from(board: Callboard, start: int, limit: int) -> int:
+    """What the packages from ``start`` on take; counted no further than to the limit."""
+    total = 0
+    while total < limit and (found := await board.log.read(board.settings.topics.package, start)):
+        total, start = total + sum(map(record_bytes, found)), found[-1].offset + 1
+    return total

@@ -1,0 +1,215 @@
+"""What a retention must not remove: what a subscriber, or the archive, still needs."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Literal
+
+from callboard.actors.worlds.shortening.roll_call import LastWord, RollCall
+from callboard.backends.log import AHEAD_NS, Bounds, Log, Retention
+from callboard.board.archive.archive_tip import ArchiveTip, read_tip
+from callboard.board.archive.archive_word import tell_log
+from callboard.errors import OffsetOutOfRange, RequestRefused, SchemaTooNew, Undecodable
+from callboard.messages.distribution import CommandMessage
+from callboard.messages.headers import open_record
+from callboard.messages.topics import Topics
+
+SKEW_NS = 3600 * 10**9
+"""The clocks of those that append may differ by so much before a status counts as older than its package."""
+
+ARCHIVE = "the archive"
+"""How what is archived is named among those that need something."""
+
+
+@dataclass(frozen=True, slots=True)
+class GatePolicy:
+    """Who counts.
+
+    ``subscribers`` keeps what one of them has not processed, or has set aside; ``archive`` keeps that and what is not
+    archived, by the file ``archive_tip``. A subscriber counts until a day after it was forgotten, or until it is silent
+    for ``gone_days``: each repository that has spoken under its name, so that what one says harms no other.
+    """
+
+    kind: Literal["none", "subscribers", "archive"] = "none"
+    gone_days: float | None = None
+    archive_tip: Path | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Need:
+    """Somebody needs the packages from ``offset`` on."""
+
+    name: str
+    offset: int
+
+
+class RetentionGate:
+    """Tells from which offset on each topic must be kept. Reads the discovery topic once, then only what is new."""
+
+    def __init__(self, policy: GatePolicy, topics: Topics) -> None:
+        self._policy = policy
+        self._topics = topics
+        self._roll = RollCall(topics.discovery)
+        self._told: ArchiveTip | None = None
+
+    @property
+    def is_open(self) -> bool:
+        """Whether everything may go that the limits let go."""
+        return self._policy.kind == "none"
+
+    async def needs(self, log: Log, now_ns: int) -> list[Need]:
+        """Who needs packages from which offset on, the one that needs the oldest first; all that are on the log count.
+
+        Raises ``RequestRefused`` when it cannot be told.
+        """
+        topic, lowest_of = self._topics.package, dict[str, Need]()
+        words = await self._counted(log, now_ns)
+        bounds, log_id = await log.bounds(topic), await log.identity(topic)
+        for word in words:
+            said = word.announcement
+            offset = await _needed(log, topic, bounds, log_id, word)
+            known = lowest_of.get(said.subscriber)
+            if known is None or offset < known.offset:
+                lowest_of[said.subscriber] = Need(said.subscriber, offset)
+        found = list(lowest_of.values())
+        if self._policy.kind == "archive":
+            found.append(Need(ARCHIVE, self._tip(log_id).offset + 1))
+        return sorted(found, key=lambda need: (need.offset, need.name))
+
+    async def keep_from(self, log: Log, now_ns: int) -> dict[str, int]:
+        """The first offset of each topic that must stay. Topics that nobody needs anything of are not named."""
+        if self.is_open:
+            return {}
+        needs = await self.needs(log, now_ns)
+        kept = {self._topics.package: needs[0].offset} if needs else {}
+        words = await self._counted(log, now_ns)
+        if words:
+            kept[self._topics.discovery] = self._roll.first_of(words)
+        log_id = await log.identity(self._topics.package)
+        pending = await _first_pending(log, self._topics.command, self._roll, log_id)
+        if pending is not None:
+            kept[self._topics.command] = pending
+        for topic, following in (await self._archived(log)).items():
+            kept[topic] = min(kept.get(topic, following), following)
+        return kept
+
+    async def tell_log(self, log: Log, now_ns: int) -> None:
+        """If the archive counts, say on the log how far it is, whenever that has changed. Raises ``RequestRefused``."""
+        if self._policy.kind != "archive":
+            return
+        tip = self._tip(await log.identity(self._topics.package))
+        if tip != self._told:
+            archived = {**tip.topics, self._topics.package: tip.offset + 1}
+            await tell_log(log, self._topics.discovery, str(self._policy.archive_tip), archived, now_ns)
+            self._told = tip
+
+    async def _archived(self, log: Log) -> Mapping[str, int]:
+        """From which offset on the topics beside that of packages are not archived, if that matters."""
+        return self._tip(await log.identity(self._topics.package)).topics if self._policy.kind == "archive" else {}
+
+    def _tip(self, log_id: str) -> ArchiveTip:
+        if self._policy.archive_tip is None:
+            raise RequestRefused('retention.gate = "archive" needs retention.archive_tip; name the file')
+        return read_tip(self._policy.archive_tip, log_id)
+
+    async def _counted(self, log: Log, now_ns: int) -> list[LastWord]:
+        await self._roll.catch_up(log, now_ns)
+        if self._roll.problem:
+            raise RequestRefused(
+                f"who needs what cannot be told, for {self._roll.problem}; upgrade callboard, or trim by hand, with "
+                "--force"
+            )
+        days = self._policy.gone_days
+        since_ns = now_ns - int(days * 86_400e9) if days is not None else 0
+        return [word for word in self._roll.words if word.heard.seen_ns >= since_ns and not word.lapsed(now_ns)]
+
+
+async def trim(
+    log: Log, topics: Topics, retention: Retention, kept: Mapping[str, int], now_ns: int
+) -> dict[str, int]:
+    """Remove from every topic what the retention allows and nobody needs; the new first offset of each.
+
+    The packages go first. A status stays as long as there may be a package that it speaks of, for error queues and
+    staged subscribers live on it.
+    """
+    async def trimmed(topic: str, keep_from: int | None) -> int:
+        return await log.trim(topic, replace(retention, keep_from=keep_from))
+
+    first = await trimmed(topics.package, kept.get(topics.package))
+    statuses = await statuses_from(log, topics.package, topics.status, first, now_ns)
+    return {
+        topics.package: first,
+        topics.status: await trimmed(topics.status, lowest(statuses, kept.get(topics.status))),
+        topics.discovery: await trimmed(topics.discovery, kept.get(topics.discovery)),
+        topics.command: await trimmed(topics.command, kept.get(topics.command)),
+        topics.event: await trimmed(topics.event, kept.get(topics.event)),
+    }
+
+
+def lowest(*offsets: int | None) -> int | None:
+    """The lowest of the offsets that are given; None if none is."""
+    return min((offset for offset in offsets if offset is not None), default=None)
+
+
+async def _needed(log: Log, topic: str, bounds: Bounds, log_id: str, word: LastWord) -> int:
+    """The first offset that a repository needs. One that is not placed on this log may yet want all of it, and so may
+    one that says to be past what was not there when it said so.
+    """
+    said = word.announcement
+    if said.log_id != log_id or said.offset >= bounds.end:
+        return bounds.first
+    needed = said.offset + 1 if said.held_offset < 0 else min(said.held_offset, said.offset + 1)
+    if needed <= bounds.first:
+        return bounds.first
+    try:
+        passed = await log.read(topic, said.offset, 1)
+    except OffsetOutOfRange:  # trimmed meanwhile
+        return needed
+    came_later = any(
+        record.offset == said.offset and record.time_ns - SKEW_NS > word.heard.seen_ns for record in passed
+    )
+    return bounds.first if came_later else needed
+
+
+async def _first_pending(log: Log, topic: str, roll: RollCall, log_id: str) -> int | None:
+    """The first command that its subscriber has not obeyed yet; None if there is none."""
+    start, end = await log.bounds(topic)
+    while start < end and (found := await log.read(topic, start)):
+        for record in found:
+            try:
+                command = open_record(record, CommandMessage)
+            except (SchemaTooNew, Undecodable):
+                continue  # its subscriber says that it cannot read it, and goes by the next one
+            if roll.knows(command) and roll.obeyed(command, end, log_id) < record.offset:
+                return record.offset
+        start = found[-1].offset + 1
+    return None
+
+
+async def statuses_from(log: Log, package: str, status: str, first: int, now_ns: int) -> int | None:
+    """The first status that may speak of a package from ``first`` on; None when no package is left.
+
+    It is the first of all where that package is dated ahead, and so tells nothing of when it came.
+    """
+    try:
+        oldest = await log.read(package, first, 1)
+    except OffsetOutOfRange:  # somebody else removed more
+        return (await log.bounds(status)).first
+    if not oldest:
+        return None
+    if oldest[0].time_ns > now_ns + AHEAD_NS:
+        return (await log.bounds(status)).first
+    return await first_since(log, status, oldest[0].time_ns - SKEW_NS)
+
+
+async def first_since(log: Log, topic: str, time_ns: int) -> int:
+    """The first offset of a record that is not older, found by halving: times rise, but for clocks that differ."""
+    low, high = await log.bounds(topic)
+    while low < high:
+        middle = (low + high) // 2
+        found = await log.read(topic, middle, 1)
+        if not found or found[0].time_ns >= time_ns:
+            high = middle
+        else:
+            low = found[0].offset + 1
+    return low

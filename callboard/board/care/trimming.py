@@ -1,0 +1,103 @@
+"""What a retention would remove, and who would miss it, found without removing it."""
+
+from collections.abc import AsyncIterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+
+from callboard.backends.log import Capability, Log, Retention
+from callboard.backends.logs.limits import record_bytes
+from callboard.board.care.retention_gate import Need, lowest, statuses_from
+from callboard.errors import NotSupported, OffsetOutOfRange
+from callboard.messages.record import Record
+
+
+@dataclass(frozen=True, slots=True)
+class Removal:
+    """What goes from a topic: how many records and bytes, which offset is the first to stay, and who misses it."""
+
+    topic: str
+    records: int
+    length: int
+    first: int
+    missed_by: tuple[Need, ...] = ()
+
+
+async def plan(
+    log: Log, package: str, status: str, wanted: Mapping[str, Retention], needs: Sequence[Need], now_ns: int
+) -> list[tuple[Removal, Retention]]:
+    """What each topic would lose by the retention that is wanted for it, and the retention that removes just this.
+
+    Args:
+        log: open.
+        package: the topic of packages, which is among the wanted.
+        status: the topic of statuses, which stay as long as the packages that they speak of.
+        wanted: the retention of each topic.
+        needs: who needs which packages.
+        now_ns: the time.
+    """
+    removal = await preview(log, package, wanted[package], now_ns)
+    missed_by = tuple(need for need in needs if removal.records and need.offset < removal.first)
+    found = [(replace(removal, missed_by=missed_by), wanted[package])]
+    for topic in [topic for topic in wanted if topic != package]:
+        retention = wanted[topic]
+        if topic == status:
+            statuses = await statuses_from(log, package, status, removal.first, now_ns)
+            retention = replace(retention, keep_from=lowest(statuses, retention.keep_from))
+        found.append((await preview(log, topic, retention, now_ns), retention))
+    return found
+
+
+async def preview(log: Log, topic: str, retention: Retention, now_ns: int) -> Removal:
+    """What ``Log.trim`` would remove at ``now_ns``. Reads the topic: from its start to what stays, with a limit on
+    bytes all of it. Raises ``NotSupported`` where the log does.
+    """
+    if retention.above_bytes is not None and Capability.TRIM_BYTES not in log.capabilities:
+        raise NotSupported(
+            f"this log cannot trim topic {topic!r} by bytes; leave this limit (above_mb) out, and let its server do "
+            "it: with Kafka, by the topic's retention.bytes"
+        )
+    first, end = await log.bounds(topic)
+    rest = sum([record_bytes(record) async for record in _all(log, topic)]) if retention.above_bytes is not None else 0
+    count = length = 0
+    removal, following = Removal(topic, 0, 0, first), False
+    async for record in _all(log, topic):
+        if following:
+            removal = replace(removal, first=record.offset)
+        following = False
+        goes = _goes(record, retention, rest, now_ns)
+        if goes is False:
+            return removal
+        size = record_bytes(record)
+        count, length, rest = count + 1, length + size, rest - size
+        if goes:
+            removal, following = Removal(topic, count, length, end), True
+    return removal
+
+
+def _goes(record: Record, retention: Retention, from_here: int, now_ns: int) -> bool | None:
+    """Whether one of the limits allows to remove the oldest record; it and all newer ones have ``from_here`` bytes.
+
+    None if it goes with the next one that does.
+    """
+    below, above = retention.below_offset, retention.above_bytes
+    if retention.keep_from is not None and record.offset >= retention.keep_from:
+        return False
+    if (below is not None and record.offset < below) or (above is not None and from_here > above):
+        return True
+    return retention.too_old(record.time_ns, now_ns)
+
+
+async def _all(log: Log, topic: str) -> AsyncIterator[Record]:
+    start = (await log.bounds(topic)).first
+    while True:
+        try:
+            found = await log.read(topic, start)
+        except OffsetOutOfRange as error:  # trimmed by somebody else meanwhile
+            if error.first <= start:
+                raise
+            start = error.first
+            continue
+        for record in found:
+            yield record
+        if not found:
+            return
+        start = found[-1].offset + 1

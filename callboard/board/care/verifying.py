@@ -1,0 +1,151 @@
+"""Compares what a subscriber has with what the log says it should have, and puts right what differs."""
+
+import asyncio
+import hashlib
+import tempfile
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+
+from callboard.backends.blob_store import BlobStore
+from callboard.backends.log import Log
+from callboard.backends.repositories.folder import FolderRepository
+from callboard.backends.repository import Keep, Operation, Put
+from callboard.board.read.expected_tree import Difference, ExpectedTree
+from callboard.board.read.explaining import leaves_out, statuses_of
+from callboard.board.read.log.log_records import entries_of, opened, record_at
+from callboard.board.read.log.log_search import between
+from callboard.content.admission import patterns_of
+from callboard.content.ship import receive
+from callboard.content.survey import read_survey
+from callboard.errors import BlobError, PackageError, RequestRefused, SchemaTooNew
+from callboard.messages.distribution import DiscoveryMessage, PackageMessage
+
+PATHS_A_PACKAGE = 1000
+"""Paths that one package of a repair names; more are shipped in several."""
+
+
+@dataclass(frozen=True, slots=True)
+class Verified:
+    """What was found at the subscriber's position ``offset``, from the packages that are retained from ``first`` on.
+
+    ``unknown`` entries are there, and no retained package says whether they should be. ``problems`` are packages that
+    could not be taken into account.
+    """
+
+    subscriber: str
+    offset: int
+    first: int
+    entries: int
+    differences: tuple[Difference, ...]
+    unknown: int
+    problems: tuple[str, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Repair:
+    """One package of a repair: paths to bring again from what is in ``publisher``'s packages, or to remove."""
+
+    publisher: str
+    kind: str
+    paths: tuple[str, ...]
+    offset: int = -1
+    """Of the package that repairs; -1 if it was not shipped."""
+    source: str = ""
+    """What the packages that brought them were read from, which the one that repairs stands in for."""
+
+
+async def expected_tree(
+    log: Log, blobs: BlobStore, package: str, status: str, said: DiscoveryMessage, position: int
+) -> tuple[ExpectedTree, list[str]]:
+    """The fold of the packages up to the position, and what could not be folded."""
+    statuses = await statuses_of(log, status, said.subscriber)
+    tree, problems = ExpectedTree(patterns_of(said.configuration)), list[str]()
+    first, end = await log.bounds(package)
+    with tempfile.TemporaryDirectory(prefix="callboard-verify-") as spool:
+        async for record in between(log, package, first, min(end, position + 1)):
+            message = opened(record)
+            if not isinstance(message, PackageMessage):
+                problems.append(f"offset {record.offset} cannot be decoded; whatever it did is not expected")
+                continue
+            if leaves_out(record.offset, message, said, statuses):
+                continue
+            entries = None
+            try:
+                if message.content or message.content_ref:
+                    entries = await entries_of(message, blobs, Path(spool))
+            except (BlobError, PackageError, SchemaTooNew) as error:
+                problems.append(f"offset {record.offset}: {error}")
+            tree.add(message, entries, record.offset)
+    return tree, problems
+
+
+async def compare(
+    log: Log,
+    blobs: BlobStore,
+    package: str,
+    status: str,
+    said: DiscoveryMessage,
+    *,
+    position: int,
+    listing: str,
+    paths: tuple[str, ...],
+) -> Verified:
+    """Compare the list of what a subscriber had at this position with what it should have had."""
+    tree, problems = await expected_tree(log, blobs, package, status, said, position)
+    with tempfile.TemporaryDirectory(prefix="callboard-verify-") as spool:
+        file = await blobs.fetch(listing, Path(spool))
+        if await asyncio.to_thread(lambda: hashlib.sha256(file.read_bytes()).hexdigest()) != listing:
+            raise PackageError(f"the list {listing} is damaged; verify again, which replaces it")
+        found = await asyncio.to_thread(lambda: list(read_survey(file)))
+    wrong, unknown = tree.differences(found, paths or ("/",))
+    first = (await log.bounds(package)).first
+    return Verified(said.subscriber, position, first, len(found), tuple(wrong), unknown, tuple(problems))
+
+
+def repairs(differences: Iterable[Difference]) -> Iterator[Repair]:
+    """The packages that put it right: what is too much goes first, so that it is in nobody's way."""
+    wrong = list(differences)
+    for kind, is_meant in (("DELETE", _is_extra), ("ADD", _is_lacking)):
+        meant = [each for each in wrong if is_meant(each)]
+        for publisher, source in sorted({(each.publisher, each.source) for each in meant}):
+            paths = [each.path for each in meant if (each.publisher, each.source) == (publisher, source)]
+            for start in range(0, len(paths), PATHS_A_PACKAGE):
+                yield Repair(publisher, kind, tuple(paths[start : start + PATHS_A_PACKAGE]), source=source)
+
+
+async def recover(
+    log: Log, blobs: BlobStore, package: str, wanted: Mapping[str, int], into: Path, spool: Path
+) -> None:
+    """Put the content of these paths, as the package at each one's offset has it, into a new folder.
+
+    Raises ``RequestRefused`` for content that is gone.
+    """
+    repository = FolderRepository(into)
+    await repository.open()
+    try:
+        for offset in sorted(set(wanted.values())):
+            message = opened(await record_at(log, package, offset))
+            assert isinstance(message, PackageMessage), "it was in the tree that is expected"
+            paths = frozenset(path for path, at in wanted.items() if at == offset)
+            try:
+                async with receive(message, blobs, spool) as received:
+                    await repository.apply(_only(received.operations(), paths), b"")
+            except (BlobError, PackageError) as error:
+                raise RequestRefused(f"offset {offset} has not its content any more: {error}; name a source") from error
+    finally:
+        await repository.close()
+
+
+def _only(operations: Iterable[Operation], paths: frozenset[str]) -> Iterator[Operation]:
+    for operation in operations:
+        if isinstance(operation, Keep) or (isinstance(operation, Put) and operation.entry.path in paths):
+            yield operation
+
+
+def _is_extra(each: Difference) -> bool:
+    return each.what == "extra"
+
+
+def _is_lacking(each: Difference) -> bool:
+    return not _is_extra(each)

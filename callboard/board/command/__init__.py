@@ -1,0 +1,1 @@
+"""What a board has subscribers do, and packages sent again."""

@@ -1,0 +1,103 @@
+"""Sends a package again: a new one, with the content of the old, for all or for some."""
+
+import secrets
+from collections.abc import Sequence
+from dataclasses import replace
+
+from callboard.backends.blob_store import BlobStore
+from callboard.backends.log import Log
+from callboard.backends.paths import Trees
+from callboard.board.read.log.log_records import opened, record_at
+from callboard.board.views import Package
+from callboard.errors import BlobMissing, CallboardError, PackageCorrupt, RequestRefused, SchemaTooNew, Undecodable
+from callboard.messages.distribution import Kind, PackageMessage
+from callboard.messages.headers import new_record, open_record
+
+LATER_SHOWN = 5
+"""Later packages that the refusal names."""
+
+
+async def resend(
+    log: Log,
+    blobs: BlobStore,
+    topic: str,
+    offset: int,
+    *,
+    recipients: Sequence[str],
+    author: str,
+    request_id: str,
+    force: bool,
+    now_ns: int,
+) -> Package:
+    """Append the package once more, and say what became of it; see ``Callboard.resend``."""
+    record = await record_at(log, topic, offset)
+    message = opened(record)
+    if isinstance(message, CallboardError):
+        raise RequestRefused(f"{message}; publish its content again instead")
+    if not isinstance(message, PackageMessage) or message.kind is Kind.TEST:
+        raise RequestRefused(f"there is no content to send again at offset {offset}; choose a package with some")
+    if not force and (later := await _later(log, topic, offset, message)):
+        more = f" and {len(later) - LATER_SHOWN} more" if len(later) > LATER_SHOWN else ""
+        raise RequestRefused(
+            f"newer packages, at offsets {', '.join(map(str, later[:LATER_SHOWN]))}{more}, touch what this one brings, "
+            "which would take their place; say --force if that is wanted, or publish the present content"
+        )
+    await renew(blobs, message)
+    request_id = request_id or secrets.token_hex(16)
+    package_id = f"{message.package_id}.{request_id}"
+    again = replace(
+        message,
+        package_id=package_id,
+        publisher_instance=f"resent by {author}" if author else "resent",
+        user=author,
+        request_id=request_id,
+        recipients=tuple(recipients),
+    )
+    new = new_record(
+        again,
+        record_id=package_id,
+        time_ns=now_ns,
+        producer=f"resend/{author}",
+        key=package_id,
+        cause=record.header("id"),
+    )
+    [appended] = await log.append(topic, [new])
+    return Package(
+        package_id, appended, message.kind.name, message.publisher, message.paths,
+        length=message.fetched_bytes, entries=message.entries,
+    )  # fmt: skip
+
+
+def touch(one: PackageMessage, other: PackageMessage) -> bool:
+    """Whether a path of one lies at, above or below a path of the other."""
+    return Trees(one.paths).touch(other.paths)
+
+
+async def _later(log: Log, topic: str, offset: int, message: PackageMessage) -> list[int]:
+    """The offsets of the packages behind it that change what it brings; one that cannot be read may be such."""
+    later = []
+    start, end = offset + 1, (await log.bounds(topic)).end
+    while start < end and (found := await log.read(topic, start)):
+        for record in found:
+            try:
+                other = open_record(record, PackageMessage)
+            except (Undecodable, SchemaTooNew):
+                later.append(record.offset)
+                continue
+            if other.kind in (Kind.ADD, Kind.DELETE) and touch(message, other):
+                later.append(record.offset)
+        start = found[-1].offset + 1
+    return later
+
+
+async def renew(blobs: BlobStore, message: PackageMessage) -> None:
+    """Begin the grace of every blob anew, as a publisher does; by the way it shows whether they are still there."""
+    digests = [*message.blobs, *filter(None, [message.content_ref])]
+    for number, digest in enumerate(digests, start=1):
+        try:
+            await blobs.put(digest, iter(()))  # nothing has this digest but the empty file, which is never a blob
+        except (PackageCorrupt, BlobMissing):
+            raise RequestRefused(
+                f"blob {digest}, {number} of {len(digests)} that this package needs, is gone from the blob store, or "
+                "damaged; restore it from a backup, or publish the content again"
+            ) from None

@@ -1,0 +1,140 @@
+"""Opens what an agent's world needs, in whatever process its actors run."""
+
+import hashlib
+import os
+import tempfile
+import time
+from pathlib import Path
+
+from callboard.actors.runtime import SystemClock
+from callboard.actors.subscriber.settings import SubscriberSettings
+from callboard.actors.worlds.world import AgentWorld
+from callboard.backends.address import shown, without_passwords
+from callboard.backends.blob_store import BlobStore
+from callboard.backends.blob_stores import open_blob_store
+from callboard.backends.log import Log
+from callboard.backends.path_patterns import PathPatterns
+from callboard.backends.registry import open_log
+from callboard.backends.signed_log import SignedLog
+from callboard.backends.tail import SharedTail
+from callboard.board.connect.settings import BoardSettings
+from callboard.content.collection import Archived
+from callboard.content.target import Target
+from callboard.errors import ConfigError
+from callboard.messages.topics import PREFIX, Topics
+
+SQLITE = "sqlite:///"
+
+
+def open_board_log(settings: BoardSettings) -> Log:
+    """The log, with one reader at its end however many actors of this process follow it."""
+    log = open_log(settings.log, settings.base)
+    if settings.archive:
+        from callboard.archive.archived_log import ArchivedLog
+        from callboard.archive.reader import ArchiveReader
+
+        log = ArchivedLog(log, ArchiveReader(settings.archive, settings.base))
+    return SharedTail(signing(log, settings))
+
+
+def signing(log: Log, settings: BoardSettings) -> Log:
+    """The log as those see it who have the board's keys, if it has any: below the shared tail, so that each record is
+    judged once.
+    """
+    if settings.signing_key is None:
+        return log
+    return SignedLog(log, settings.signing_key, settings.trusted_keys, settings.topics.package, time.time_ns)
+
+
+def open_board_blobs(settings: BoardSettings) -> BlobStore:
+    """The blob store. Raises ``ConfigError`` when the log does not imply one and none is given."""
+    return open_blob_store(blobs_place(settings), settings.base)
+
+
+def blobs_place(settings: BoardSettings) -> str:
+    """Where the blobs are. Raises as ``open_board_blobs``.
+
+    Each prefix has a folder of its own: a collection removes what the log of its prefix does not need.
+    """
+    if settings.blobs:
+        return settings.blobs
+    if settings.log.startswith(SQLITE):
+        Topics.with_prefix(settings.prefix)  # a folder is called like it, so it is checked first
+        name = "blobs" if settings.prefix == PREFIX else f"blobs-{settings.prefix}"
+        return str(settings.base / settings.log.removeprefix(SQLITE) / name)
+    kind = shown(settings.log).partition(":")[0]
+    raise ConfigError(f"a log of kind {kind!r} needs a blob store beside it: set blobs to a folder, or s3://BUCKET")
+
+
+def records_for_blobs(settings: BoardSettings, log: Log) -> Archived | None:
+    """The archived records whose blobs are not to be collected, if there is an archive."""
+    place = settings.blobs_for
+    if not place:
+        return None
+    from callboard.board.connect.archived_records import archived_records
+
+    return archived_records(place, settings.base, log, settings.topics.package)
+
+
+def subscriber_spool(name: str, repository: str, base: Path) -> Path:
+    """How the folders for a subscriber's temporary files begin: the same after a restart, to find what is left."""
+    where = (base / without_passwords(repository)).absolute()  # everybody sees the names of temporary folders
+    identity = hashlib.sha256(f"{os.getuid()}\0{name}\0{where}".encode()).hexdigest()[:16]
+    return Path(tempfile.gettempdir()) / f"callboard-{identity}"
+
+
+async def open_publisher_world(settings: BoardSettings) -> AgentWorld:
+    """The world of a publisher's actor that runs in a process of its own."""
+    log, blobs = open_board_log(settings), open_board_blobs(settings)
+    return AgentWorld(
+        log,
+        blobs,
+        Path(tempfile.gettempdir()),
+        patterns=settings.patterns,
+        max_package_bytes=settings.publishing.max_package_bytes,
+        archived=records_for_blobs(settings, log),
+        owned=True,
+    )
+
+
+async def open_subscriber_world(settings: BoardSettings, subscriber: SubscriberSettings) -> AgentWorld:
+    """The world of a subscriber's actor that runs in a process of its own."""
+    log, blobs = open_board_log(settings), open_board_blobs(settings)
+    return subscriber_world(log, blobs, settings.base, subscriber, owned=True)
+
+
+def subscriber_world(
+    log: Log, blobs: BlobStore, base: Path, subscriber: SubscriberSettings, *, owned: bool = False
+) -> AgentWorld:
+    """The world of a subscriber, of whose actors only the importer opens the repository."""
+    from callboard.backends.repositories import open_repository
+    from callboard.board.connect.hooks import HookRunner
+
+    return AgentWorld(
+        log,
+        blobs,
+        subscriber_spool(subscriber.name, subscriber.repository, base),
+        repository=Target(open_repository(subscriber.repository, base), subscriber.on_occupied),
+        patterns=PathPatterns(subscriber.include, subscriber.exclude),
+        clock=SystemClock(),
+        hooks=HookRunner(subscriber.hooks, subscriber.name, full_path(subscriber.repository, base), base),
+        owned=owned,
+    )
+
+
+def full_path(repository: str, base: Path) -> str:
+    """The repository, by its absolute path if it is a folder."""
+    kind, colon, path = repository.partition(":")
+    named = bool(colon) and "/" not in kind
+    if named and kind != "folder":
+        return repository
+    return str((base / (path if named else repository)).absolute())
+
+
+def repository_place(repository: str, base: Path, host: str) -> str:
+    """What tells two copies of a repository apart. One on a server is the same from every host."""
+    if "://" in repository:
+        where = without_passwords(repository)
+    else:
+        where = f"{host}\0{(base / repository.rpartition(':')[2]).absolute()}"
+    return hashlib.sha256(where.encode()).hexdigest()[:16]

@@ -1,0 +1,192 @@
+"""A publisher, as the service that embeds it sees it."""
+
+import asyncio
+import secrets
+from collections.abc import Iterable, Mapping
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, TypedDict, Unpack
+
+from callboard.actors.core.agent import Agent
+from callboard.actors.publisher import roles
+from callboard.backends.log import Bounds
+from callboard.board.command.same_request import demand_same_request, told_of_id
+from callboard.board.connect.user import current_user
+from callboard.board.read.known_names import demand_publisher, demand_subscribers
+from callboard.board.read.log.fillers import demand_own_root, name_of
+from callboard.board.read.publisher_log import LogLine, publisher_log
+from callboard.board.read.queues.queue_sizes import log_bounds, queue_after
+from callboard.board.read.status.status import members
+from callboard.board.views import Package
+from callboard.content.placed import placed
+from callboard.door import requests
+from callboard.door.questions import asked
+from callboard.errors import LogUnavailable, RequestRefused
+from callboard.messages.distribution import Kind
+from callboard.messages.mailbox import DistributeRequest, DistributeResponse, Sizes, SizesQuery
+
+if TYPE_CHECKING:
+    from callboard.board.board import Callboard
+
+PUBLISH_TIMEOUT_S = 600.0
+"""What a request may take, the building of a large package included."""
+
+
+class RequestOptions(TypedDict, total=False):
+    """What every request can say.
+
+    ``request_id``: repeat a request under its id and it is shipped once; up to 200 printable characters.
+    ``recipients``: a list of the subscribers that get it; empty means all. ``expect``: also such as nobody has heard of
+    yet, who get it if they come. ``user``: on whose behalf, up to 200
+    characters; the user of this process if not given. ``metadata``: travels with the package; up to 1000 texts of up to
+    10,000 characters, by keys of up to 200. ``timeout_s``: seconds, 0 to 1e9.
+    """
+
+    request_id: str
+    recipients: Iterable[str]
+    expect: bool
+    user: str
+    metadata: Mapping[str, str]
+    timeout_s: float
+
+
+class Publisher:
+    """Ships content under one name. Got from ``Callboard.publisher``; its agent starts with the first request."""
+
+    def __init__(self, board: "Callboard", name: str) -> None:
+        self.name = name
+        self._board = board
+
+    async def start(self) -> Agent:
+        """Start the agent, which otherwise the first request does."""
+        return await self._board.publisher_agent(self.name)
+
+    async def publish(
+        self,
+        source: str | Path,
+        paths: Iterable[str] = ("/",),
+        *,
+        at: str = "/",
+        deep: bool = True,
+        source_name: str | None = None,
+        replace_root: bool = False,
+        **options: Unpack[RequestOptions],
+    ) -> Package:
+        """Ship what is at ``paths`` of the folder ``source`` as one package, which is imported as a whole.
+
+        Args:
+            source: a folder; ``paths`` are absolute inside it, such as ``/blog``.
+            paths: what to ship.
+            at: where the folder goes at subscribers: its ``/blog`` is ``/site/blog`` there with ``/site``.
+            deep: whole trees, replacing what subscribers have there; otherwise just these entries.
+            source_name: what the log calls the folder: one that is built elsewhere every time needs a name to be known
+                by. Its host and path if not given; empty if it shall not be told apart from others.
+            replace_root: also if all of the folder takes the place of what another publisher, or source, filled.
+            **options: see ``RequestOptions``.
+
+        Returns:
+            The package, once it is on the log, or with the state ``dropped`` if there was nothing in the folder.
+
+        Raises:
+            RootFilled: another publisher, or another source, filled ``at``.
+            RequestRefused: the source or a path cannot be shipped; the message says why.
+            LogUnavailable: it could not be appended; repeat it with its id.
+            NotAnswered: it took longer than the timeout; it may still be shipped, so repeat it with its id.
+        """
+        return await self._request(
+            Kind.ADD, options, source=source, paths=paths, at=at, deep=deep, source_name=source_name,
+            replace_root=replace_root,
+        )  # fmt: skip
+
+    async def delete(
+        self, paths: Iterable[str], *, replace_root: bool = False, **options: Unpack[RequestOptions]
+    ) -> Package:
+        """Have the paths, and everything below them, removed. Options and errors as for ``publish``."""
+        return await self._request(Kind.DELETE, options, paths=paths, replace_root=replace_root)
+
+    async def invalidate(self, paths: Iterable[str], **options: Unpack[RequestOptions]) -> Package:
+        """Tell subscribers that the paths changed, in order with content. Options and errors as for ``publish``."""
+        return await self._request(Kind.INVALIDATE, options, paths=paths)
+
+    async def test(self, **options: Unpack[RequestOptions]) -> Package:
+        """Append a package that does nothing. Options and errors as for ``publish``."""
+        return await self._request(Kind.TEST, options)
+
+    async def packages(self, timeout_s: float = 60.0) -> int:
+        """How many packages of this publisher the log holds. Raises ``LogUnavailable``, ``NotAnswered``."""
+        asked(timeout_s=timeout_s)
+        agent = await self.start()
+        bounds = await log_bounds(self._board.log, self._board.settings.topics.package)
+        question = SizesQuery(queues=(queue_after(-1, bounds, self.name, ""),), end=bounds.end)
+        loop = asyncio.get_running_loop()
+        deadline = loop.time() + timeout_s
+        while True:  # each answer comes within a second, whether they are counted by then or not
+            sizes = await agent.ask(roles.QUEUE_CACHE, question, deadline - loop.time())
+            assert isinstance(sizes, Sizes)
+            if sizes.problem:
+                raise LogUnavailable(sizes.problem)
+            if not sizes.queues[0].uncounted:
+                return sizes.queues[0].size
+
+    async def log(self, limit: int = 1000) -> list[LogLine]:
+        """The newest lines of this publisher's log, oldest first: what subscribers reported, and what all of them have.
+
+        Raises ``LogUnavailable``.
+        """
+        asked(limit=limit)
+        await demand_publisher(self._board.log, self._board.settings.topics, self.name)
+        return await publisher_log(self._board.log, self._board.settings.topics, self.name, limit)
+
+    async def _request(self, kind: Kind, options: RequestOptions, **arguments: Any) -> Package:
+        given, board = requests.request(arguments, options), self._board
+        at, paths = given.get("at", "/"), given.get("paths", ())
+        paths = tuple(placed(path, at) for path in paths)
+        folder = board.settings.base / given["source"] if kind is Kind.ADD else None
+        source_name = given.get("source_name")
+        request = DistributeRequest(
+            request_id=given.get("request_id") or secrets.token_hex(16),
+            kind=kind,
+            paths=paths,
+            deep_paths=paths if given.get("deep") else (),
+            source=str(folder or ""),
+            user=given.get("user") or current_user(),
+            metadata=given.get("metadata", ()),
+            recipients=tuple(sorted(set(given.get("recipients", ())))),
+            at=at if at != "/" else "",
+            source_name=name_of(folder) if folder and source_name is None else source_name or "",
+        )
+        agent = await self.start()
+        timeout_s = given.get("timeout_s", PUBLISH_TIMEOUT_S)
+        to, absent = request.recipients, tuple[str, ...]()
+        if to:
+            absent = demand_subscribers(await members(agent, "", timeout_s), to, expect=given.get("expect", False))
+        for path in given.get("paths", ()) if given.get("deep") else ():
+            board.territory.add_source(request.source, path)
+        if not given.get("replace_root", False):
+            await demand_own_root(board.log, board.blobs, board.settings.topics.package, self.name, request)
+        topic, named = board.settings.topics.package, bool(given.get("request_id"))
+        before = await log_bounds(board.log, topic) if named else Bounds(0, 0)
+        answer = await agent.ask(roles.DISTRIBUTOR, request, timeout_s)
+        assert isinstance(answer, DistributeResponse)
+        if not answer.accepted and not answer.dropped:
+            error = LogUnavailable if answer.retry else RequestRefused
+            raise error(answer.reason)
+        note = ""
+        if named and answer.accepted:
+            await demand_same_request(board.log, topic, request, answer.offset)
+            note = await told_of_id(board.log, topic, request.request_id, answer.offset, before)
+        return Package(
+            id=answer.package_id,
+            offset=answer.offset,
+            kind=request.kind.name,
+            publisher=self.name,
+            paths=request.paths,
+            length=answer.length,
+            entries=answer.entries,
+            state="dropped" if answer.dropped else "accepted",
+            reason=answer.reason,
+            throttled_s=answer.throttled_ms / 1000,
+            throttled_by=answer.throttled_by,
+            expects=absent,
+            note=note,
+        )
+

@@ -1,0 +1,1 @@
+"""What a board answers: who has what, who has not, and why."""

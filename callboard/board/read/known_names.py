@@ -1,0 +1,79 @@
+"""Whether the names that somebody gave are those of anybody on this board."""
+
+import time
+from collections.abc import Iterable
+
+from callboard.actors.worlds.shortening.roll_call import RollCall
+from callboard.backends.log import Log
+from callboard.board.read.log.log_search import backwards
+from callboard.door.names import unknown
+from callboard.errors import RequestRefused
+from callboard.messages.distribution import DiscoveryMessage
+from callboard.messages.headers import told_in
+from callboard.messages.mailbox import Member
+from callboard.messages.topics import Topics
+
+LOOK_BACK = 100_000
+"""Packages that are looked at, from the newest, for one of a publisher: a second's work, and only for one that has
+shipped nothing for long, or never did."""
+
+EXPECT = " If it comes later, say --expect"
+"""What else can be done about a name that is not known yet."""
+
+
+async def known_publishers(log: Log, topics: Topics, wanted: Iterable[str]) -> set[str]:
+    """Publishers by their packages, and by what subscribers said of them; those that are wanted are looked for."""
+    missing, known = set(wanted), set[str]()
+    first, end = await log.bounds(topics.package)
+    async for record in backwards(log, topics.package, max(first, end - LOOK_BACK), end):
+        known.add(told_in(record.headers).get("publisher", ""))
+        if missing <= known:
+            break
+    if not missing <= known:
+        for said in (await _announced(log, topics)).values():  # what it followed once it may follow again
+            known.update(said.configuration.follows, (state.publisher for state in said.states))
+    return known - {""}
+
+
+async def demand_publisher(log: Log, topics: Topics, publisher: str) -> None:
+    """Raise ``RequestRefused`` for a publisher that nobody has heard of; none at all is meant by no name."""
+    if publisher and publisher not in (known := await known_publishers(log, topics, [publisher])):
+        raise unknown("publisher", publisher, known)
+
+
+def demand_subscribers(known: Iterable[Member], wanted: Iterable[str], *, expect: bool) -> tuple[str, ...]:
+    """Those whom nobody has heard of yet. Raises ``RequestRefused`` unless they are expected."""
+    names = {each.announcement.subscriber for each in known}
+    absent = tuple(name for name in wanted if name not in names)
+    if absent and not expect:
+        raise unknown("subscriber", absent[0], names, EXPECT)
+    return absent
+
+
+async def demand_start(log: Log, topics: Topics, start: str | int) -> None:
+    """Raise ``RequestRefused`` for an offset that the log has not reached."""
+    if isinstance(start, int) and start > (end := (await log.bounds(topics.package)).end):
+        raise RequestRefused(f"start is {start}, but the log ends at offset {end}; choose an offset up to that")
+
+
+async def demand_others(log: Log, topics: Topics, subscriber: str, follows: tuple[str, ...], golden: str) -> None:
+    """Raise ``RequestRefused`` for what a subscriber would wait for in vain, as far as anybody knows.
+
+    What it announced once it may say again: its publisher may be gone from the log since.
+    """
+    if golden:
+        said = await _announced(log, topics)
+        before = said.pop(subscriber, None)
+        if golden not in said and (before is None or before.configuration.golden != golden):
+            raise unknown("subscriber", golden, said, EXPECT)
+    if follows:
+        publishers = await known_publishers(log, topics, follows)
+        if missing := sorted(set(follows) - publishers):
+            raise unknown("publisher", missing[0], publishers, EXPECT)
+
+
+async def _announced(log: Log, topics: Topics) -> dict[str, DiscoveryMessage]:
+    """The last word of every subscriber that was not forgotten."""
+    heard = RollCall(topics.discovery)
+    await heard.catch_up(log, time.time_ns())
+    return {name: word.heard.announcement for name, word in heard.members.items()}

@@ -1,0 +1,118 @@
+"""What fills a tree at subscribers: a fold over the newest packages on the log, so nothing else need remember it."""
+
+import socket
+import tempfile
+from dataclasses import dataclass
+from pathlib import Path
+
+from callboard.backends.blob_store import BlobStore
+from callboard.backends.log import Log
+from callboard.backends.paths import with_parents
+from callboard.board.read.log.log_records import entries_of, opened
+from callboard.board.read.log.log_search import backwards
+from callboard.content.placed import within
+from callboard.errors import BlobError, PackageError, RootFilled, SchemaTooNew
+from callboard.messages.distribution import Kind, PackageMessage
+from callboard.messages.mailbox import DistributeRequest
+
+LOOK_BACK = 10_000
+"""Offsets that are read back from the end, at most: some of the last packages were about a root that is in use."""
+
+TOLD = 3
+"""Fillers that a refusal names."""
+
+
+@dataclass(frozen=True, slots=True)
+class Filler:
+    """Who brought content that is in the tree: the newest such package of this publisher from this source."""
+
+    publisher: str
+    source: str
+    offset: int
+
+    def __str__(self) -> str:
+        source = f"{self.source!r} by " if self.source else ""
+        return f"{source}publisher {self.publisher!r} (offset {self.offset})"
+
+
+def name_of(folder: Path) -> str:
+    """What the log calls a folder that was given no other name."""
+    return f"{socket.gethostname()}:{folder.resolve()}".encode(errors="backslashreplace").decode()
+
+
+async def demand_own_root(log: Log, blobs: BlobStore, topic: str, publisher: str, request: DistributeRequest) -> None:
+    """Raise ``RootFilled`` if the request would take away what another publisher, or another source, brought.
+
+    Only what replaces a whole root is looked at: a source with all that is in it, or the removal of ``/``. A folder
+    that was given a name since is the same source. Two that fill one root at the same moment do not see each other.
+    """
+    root = request.at or "/"
+    if root not in (request.paths if request.kind is Kind.DELETE else request.deep_paths):
+        return
+    found = await fillers(log, blobs, topic, request)
+    own = {each.source for each in found if each.publisher == publisher} - {""}
+    spared = {request.source_name, name_of(Path(request.source))}
+    if not request.source_name:  # a removal, or a source that is not told apart from others
+        spared = own if len(own) == 1 or request.kind is Kind.ADD else set()
+    others = [each for each in found if each.publisher != publisher or each.source not in spared | {""}]
+    if others and not await _is_on_the_log(log, topic, publisher, request.request_id):
+        raise RootFilled(_refusal(request.kind, root, others))
+
+
+def _refusal(kind: Kind, root: str, others: list[Filler]) -> str:
+    told = ", ".join(map(str, others[:TOLD])) + (f" and {len(others) - TOLD} more" if len(others) > TOLD else "")
+    if kind is Kind.DELETE:
+        return f"this removes all that subscribers have, with what came from {told}; name paths, or say --replace-root"
+    return (
+        f"this replaces all that subscribers have at {root}, with what came from {told}; "
+        "give this source a place of its own with --at /PREFIX, or say --replace-root"
+    )
+
+
+async def _is_on_the_log(log: Log, topic: str, publisher: str, request_id: str) -> bool:
+    """Whether it is only made again, so that it changes nothing."""
+    first, end = await log.bounds(topic)
+    async for record in backwards(log, topic, max(first, end - LOOK_BACK), end):
+        if record.header("cause") == request_id and record.header("publisher") == publisher:
+            return True
+    return False
+
+
+async def fillers(log: Log, blobs: BlobStore, topic: str, request: DistributeRequest) -> tuple[Filler, ...]:
+    """Who filled the root that the request replaces, newest first."""
+    root = request.at or "/"
+    found: dict[tuple[str, str], Filler] = {}
+    gone: set[str] = set()  # what later packages removed or replaced
+    first, end = await log.bounds(topic)
+    async for record in backwards(log, topic, max(first, end - LOOK_BACK), end):
+        message = opened(record)
+        if not isinstance(message, PackageMessage) or message.kind not in (Kind.ADD, Kind.DELETE):
+            continue
+        to, wanted = set(message.recipients), set(request.recipients)
+        if to and wanted and to.isdisjoint(wanted):
+            continue
+        if message.kind is Kind.ADD and await _fills(message, root, gone, blobs):
+            who = Filler(message.publisher, message.source, record.offset)
+            found.setdefault((who.publisher, who.source), who)
+        if to and not (wanted and wanted <= to):
+            continue  # others have still what was there before
+        trees = message.paths if message.kind is Kind.DELETE else message.deep_paths
+        if any(within(root, tree) for tree in trees):
+            break
+        gone.update(tree for tree in trees if within(tree, root))
+    return tuple(found.values())
+
+
+async def _fills(message: PackageMessage, root: str, gone: set[str], blobs: BlobStore) -> bool:
+    """Whether some of what the package brought is still in the tree."""
+    inside = [path for path in message.paths if within(path, root) and (path != "/" or path in message.deep_paths)]
+    if any(gone.isdisjoint(with_parents([path])) for path in inside):
+        return True
+    if not any(within(root, tree) and root != tree for tree in message.deep_paths):
+        return False
+    try:
+        with tempfile.TemporaryDirectory(prefix="callboard-fillers-") as spool:
+            entries = await entries_of(message, blobs, Path(spool))
+    except (BlobError, PackageError, SchemaTooNew):
+        return True  # it may, as far as can be told
+    return any(within(entry.path, root) and gone.isdisjoint(with_parents([entry.path])) for entry in entries)

@@ -1,0 +1,199 @@
+"""The records of the log, decoded for people."""
+
+from collections.abc import AsyncIterator
+from dataclasses import asdict, dataclass
+from enum import Enum
+from pathlib import Path
+from typing import Any
+
+from callboard.backends.blob_store import BlobStore
+from callboard.backends.log import READ_RECORDS_MAX, Log
+from callboard.backends.logs.limits import record_bytes
+from callboard.board.views import shortened
+from callboard.content.manifest import Header, ManifestEntry, read_roots
+from callboard.content.package import Content
+from callboard.content.package import opened as opened_content
+from callboard.errors import BlobError, CallboardError, OffsetOutOfRange, PackageError, SchemaTooNew, Undecodable
+from callboard.messages.distribution import (
+    ArchivedMessage,
+    CommandMessage,
+    CommandResultMessage,
+    DiscoveryMessage,
+    ForgottenMessage,
+    Kind,
+    LogMessage,
+    PackageMessage,
+    PackageStatusMessage,
+    PingMessage,
+    ThrottledMessage,
+)
+from callboard.messages.event import Event
+from callboard.messages.headers import open_record
+from callboard.messages.package_event import TYPES, EventMarks, PackageEvent, open_event
+from callboard.messages.record import Record
+
+EVENTS = (
+    PackageMessage,
+    PackageStatusMessage,
+    CommandResultMessage,
+    DiscoveryMessage,
+    ForgottenMessage,
+    CommandMessage,
+    PingMessage,
+    LogMessage,
+    ThrottledMessage,
+    ArchivedMessage,
+)
+"""Whatever may be on a topic, but the event topic."""
+
+
+@dataclass(frozen=True, slots=True)
+class LoggedRecord:
+    """A record in one line. ``length`` is its bytes and those of the blobs that it refers to; ``about`` says what is in
+    it, and ``problem`` why it cannot be decoded.
+    """
+
+    offset: int
+    time_ns: int
+    type: str
+    length: int
+    about: str
+    problem: str = ""
+
+
+async def records(log: Log, topic: str, start: int, limit: int) -> AsyncIterator[LoggedRecord]:
+    """The records from ``start`` on, ``limit`` at most. Raises ``OffsetOutOfRange`` as the log does."""
+    while limit > 0 and (found := await log.read(topic, start, min(limit, READ_RECORDS_MAX))):
+        for record in found:
+            yield in_a_line(record, opened(record))
+        start, limit = found[-1].offset + 1, limit - len(found)
+
+
+async def newest_start(log: Log, topic: str, count: int) -> int:
+    """From where on the newest ``count`` records are, counting gaps as records."""
+    first, end = await log.bounds(topic)
+    return max(first, end - count)
+
+
+async def record_at(log: Log, topic: str, offset: int) -> Record:
+    """The record. Raises ``OffsetOutOfRange`` if there is none at this offset."""
+    found = await log.read(topic, offset, 1)
+    if not found or found[0].offset != offset:
+        first, end = await log.bounds(topic)
+        raise OffsetOutOfRange(topic, offset, first, end)
+    return found[0]
+
+
+def opened(record: Record) -> Event | CallboardError:
+    """What is in the record, or why that cannot be told."""
+    try:
+        return open_event(record) if record.header("type") in TYPES else open_record(record, EVENTS)
+    except (Undecodable, SchemaTooNew) as error:
+        return error
+
+
+def plain_record(topic: str, record: Record, event: Event | CallboardError) -> dict[str, Any]:
+    """A record as plain data: headers, and the message or the problem; content by its length."""
+    data: dict[str, Any] = {
+        "topic": topic,
+        "offset": record.offset,
+        "time_ns": record.time_ns,
+        "length": record_bytes(record),
+        "headers": dict(record.headers),
+    }
+    if isinstance(event, CallboardError):
+        return data | {"problem": str(event)}
+    return data | {"message": _plain({name: value for name, value in asdict(event).items() if name != "unknown"})}
+
+
+async def record_data(log: Log, blobs: BlobStore, topic: str, offset: int, spool: Path) -> dict[str, Any]:
+    """All of one record, as plain data: headers, message, and the entries of a package.
+
+    Raises ``OffsetOutOfRange`` if there is no record at this offset.
+    """
+    record = await record_at(log, topic, offset)
+    event = opened(record)
+    data = plain_record(topic, record, event)
+    if isinstance(event, PackageMessage) and event.kind is Kind.ADD:
+        try:
+            data["entries"] = [_plain(asdict(entry)) for entry in await entries_of(event, blobs, spool)]
+        except (PackageError, BlobError, SchemaTooNew) as error:
+            data["problem"] = str(error)
+    return data
+
+
+def in_a_line(record: Record, event: Event | CallboardError) -> LoggedRecord:
+    """The record, in a line for people."""
+    kind, length = record.header("type"), record_bytes(record)
+    if isinstance(event, CallboardError):
+        return LoggedRecord(record.offset, record.time_ns, kind, length, "", str(event))
+    if isinstance(event, PackageMessage):
+        length += event.fetched_bytes - len(event.content)
+    return LoggedRecord(record.offset, record.time_ns, kind, length, _about(event))
+
+
+def _about(event: Event) -> str:  # noqa: PLR0911, PLR0912 - one line a message
+    match event:
+        case PackageMessage():
+            only = f" for {', '.join(event.recipients)} alone" if event.recipients else ""
+            return f"{event.publisher}: {event.kind.name} {shortened(event.paths)}{only}"
+        case PackageStatusMessage():
+            reason = f": {event.reason}" if event.reason else ""
+            return f"{event.subscriber}: {event.status.name} {event.offset}{reason}"
+        case DiscoveryMessage():
+            return f"{event.subscriber}: {event.state.name} at {event.offset} {event.reason}".rstrip()
+        case CommandMessage():
+            return f"{event.author} to {event.subscriber}: {_order(event)} {event.reason}".rstrip()
+        case CommandResultMessage():
+            outcome = "obeyed" if event.accepted else "refused"
+            return f"{event.subscriber}: {outcome} the command at {event.command_offset} {event.reason}".rstrip()
+        case ForgottenMessage():
+            return f"{event.author} forgets {event.subscriber} {event.reason}".rstrip()
+        case ThrottledMessage():
+            return f"{event.publisher}: " + (f"held up by {event.subscriber}" if event.subscriber else "not held up")
+        case ArchivedMessage():
+            return "archived: " + ", ".join(f"{archived.topic} below {archived.next}" for archived in event.topics)
+        case LogMessage():
+            return f"{event.subscriber}: {event.message}"
+        case PackageEvent(subscriber=""):
+            return f"{event.publisher}: {event.offset} is {event.kind}"
+        case PackageEvent():
+            return f"{event.publisher}: {event.offset} {event.kind} at {event.subscriber} {event.reason}".rstrip()
+        case EventMarks():
+            return f"{event.publisher}: " + ", ".join(f"{mark.kind} below {mark.offset}" for mark in event.marks)
+        case _:
+            return ""
+
+
+def _order(command: CommandMessage) -> str:
+    """What is asked for: the name of the order, and at which offset if that matters."""
+    for name in ("clear", "retry", "skip", "pause", "resume", "throttle", "verify"):
+        order = getattr(command, name)
+        if order is not None:
+            offset = getattr(order, "offset", -1)
+            return f"{name} {'up to ' if name == 'clear' else ''}{offset}" if offset >= 0 else name
+    return "a command that this version does not know"
+
+
+async def entries_of(package: PackageMessage, blobs: BlobStore, spool: Path) -> list[ManifestEntry]:
+    """The entries as the package's manifest has them; a large package is fetched into ``spool``."""
+    content: Content = await blobs.fetch(package.content_ref, spool) if package.content_ref else package.content
+    with opened_content(content) as file:
+        header = Header.read(file)
+        list(read_roots(file, header.roots))
+        return [ManifestEntry.read(file) for _ in range(header.entries)]
+
+
+def _plain(value: Any) -> Any:
+    """Enums by name, bytes by their length, tuples as lists: what JSON can say."""
+    match value:
+        case Enum():
+            return value.name
+        case bytes():
+            return f"{len(value)} bytes"
+        case dict():
+            return {key: _plain(item) for key, item in value.items()}
+        case list() | tuple():
+            return [_plain(item) for item in value]
+        case _:
+            return value

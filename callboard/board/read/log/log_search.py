@@ -1,0 +1,155 @@
+"""Finds records on a topic: the newest or the oldest that a filter admits, reading no more of the log than it must."""
+
+import re
+from collections.abc import AsyncIterator
+from dataclasses import dataclass
+from fnmatch import fnmatchcase
+
+from callboard.backends.log import READ_RECORDS_MAX, Log
+from callboard.board.care.retention_gate import SKEW_NS, first_since
+from callboard.board.read.log.log_records import LoggedRecord, in_a_line, opened
+from callboard.errors import CallboardError, OffsetOutOfRange
+from callboard.messages.distribution import Kind
+from callboard.messages.event import Event
+from callboard.messages.record import Record
+
+WINDOW_OFFSETS = 500
+"""What is read at a time when reading backwards."""
+
+SCAN_MAX = 200_000
+"""Records that one search looks at, a few seconds' work; it says where it stopped, and can go on from there."""
+
+
+@dataclass(frozen=True, slots=True)
+class RecordFilter:
+    """Which records are wanted: all that fulfil each of these, as far as it is given.
+
+    ``path`` is a pattern such as ``/blog/*``; ``pattern`` is searched for in paths, names, ids and reasons. A record
+    that cannot be decoded is admitted if nothing that can be read speaks against it: it may be the one.
+    """
+
+    publisher: str = ""
+    kind: str = ""
+    path: str = ""
+    user: str = ""
+    since_ns: int | None = None
+    until_ns: int | None = None
+    pattern: re.Pattern[str] | None = None
+
+    def admits(self, record: Record, event: Event | CallboardError) -> bool:
+        """Whether the record is wanted; ``event`` is what is in it, or why that cannot be told."""
+        if not (self.since_ns or 0) <= record.time_ns < (self.until_ns or record.time_ns + 1):
+            return False
+        if isinstance(event, CallboardError):
+            return self.publisher in ("", record.header("publisher")) or not record.header("publisher")
+        kind: Kind | None = getattr(event, "kind", None)
+        return (
+            self.publisher in ("", getattr(event, "publisher", ""))
+            and (not self.kind or (kind is not None and kind.name == self.kind.upper()))
+            and self.user in ("", getattr(event, "user", ""), getattr(event, "author", ""))
+            and (not self.path or any(_matches(path, self.path) for path in getattr(event, "paths", ())))
+            and (self.pattern is None or any(self.pattern.search(text) for text in _texts(record, event)))
+        )
+
+
+@dataclass(frozen=True, slots=True)
+class Found:
+    """The records, oldest first. ``more_from`` is where the search stopped at its bound; -1 if it came to the end."""
+
+    records: tuple[LoggedRecord, ...]
+    looked_at: int
+    more_from: int = -1
+
+
+async def newest(log: Log, topic: str, wanted: RecordFilter, limit: int, before: int | None = None) -> Found:
+    """The newest ``limit`` records that are wanted, below the offset ``before`` if it is given."""
+    low, end = await _range(log, topic, wanted)
+    end = end if before is None else max(low, min(before, end))
+    found: list[LoggedRecord] = []
+    looked_at = 0
+    while end > low and len(found) < limit:
+        if looked_at >= SCAN_MAX:
+            return Found(tuple(reversed(found)), looked_at, end)
+        start = max(low, end - WINDOW_OFFSETS)
+        window = [record async for record in between(log, topic, start, end)]
+        looked_at, end = looked_at + len(window), start
+        for record in reversed(window):
+            event = opened(record)
+            if len(found) < limit and wanted.admits(record, event):
+                found.append(in_a_line(record, event))
+    return Found(tuple(reversed(found)), looked_at)
+
+
+async def oldest(log: Log, topic: str, wanted: RecordFilter, limit: int, start: int) -> Found:
+    """The oldest ``limit`` records that are wanted, from ``start`` on. Raises ``OffsetOutOfRange`` as the log does."""
+    found: list[LoggedRecord] = []
+    looked_at = 0
+    end = (await _range(log, topic, wanted))[1]
+    async for record in between(log, topic, start, max(start, end), strict=True):
+        if len(found) >= limit:
+            break
+        if looked_at >= SCAN_MAX:
+            return Found(tuple(found), looked_at, record.offset)
+        looked_at += 1
+        event = opened(record)
+        if wanted.admits(record, event):
+            found.append(in_a_line(record, event))
+    return Found(tuple(found), looked_at)
+
+
+async def matching(log: Log, topic: str, wanted: RecordFilter) -> AsyncIterator[tuple[Record, Event | CallboardError]]:
+    """Every record that is wanted, oldest first."""
+    low, end = await _range(log, topic, wanted)
+    async for record in between(log, topic, low, end):
+        event = opened(record)
+        if wanted.admits(record, event):
+            yield record, event
+
+
+async def _range(log: Log, topic: str, wanted: RecordFilter) -> tuple[int, int]:
+    """Outside of these offsets no record is of the wanted time, however the clocks of those that append differ."""
+    low, end = await log.bounds(topic)
+    if wanted.since_ns is not None:
+        low = await first_since(log, topic, wanted.since_ns - SKEW_NS)
+    if wanted.until_ns is not None:
+        end = max(low, await first_since(log, topic, wanted.until_ns + SKEW_NS))
+    return low, end
+
+
+async def between(log: Log, topic: str, start: int, end: int, *, strict: bool = False) -> AsyncIterator[Record]:
+    """The records in ``[start, end)`` that are still there; with ``strict`` the first of them must be."""
+    while start < end or strict:
+        try:
+            found = await log.read(topic, start, min(READ_RECORDS_MAX, max(1, end - start)))
+        except OffsetOutOfRange as error:
+            if strict or error.first <= start:
+                raise
+            start = error.first  # trimmed meanwhile
+            continue
+        strict = False
+        for record in found:
+            if record.offset >= end:
+                return
+            yield record
+        start = found[-1].offset + 1 if found else end
+
+
+async def backwards(log: Log, topic: str, low: int, end: int) -> AsyncIterator[Record]:
+    """The records in ``[low, end)``, newest first; few at a time at first, for the newest often say enough."""
+    window = 1
+    while end > low:
+        start = max(low, end - window)
+        for record in reversed([record async for record in between(log, topic, start, end)]):
+            yield record
+        end, window = start, min(2 * window, WINDOW_OFFSETS)
+
+
+def _matches(path: str, pattern: str) -> bool:
+    return fnmatchcase(path, pattern) or fnmatchcase(path, pattern.rstrip("/") + "/*")
+
+
+def _texts(record: Record, event: Event) -> list[str]:
+    """What a search looks into: names, ids, reasons and paths."""
+    names = ("publisher", "subscriber", "package_id", "request_id", "command_id", "user", "author", "reason", "message")
+    texts = [getattr(event, name, "") for name in names]
+    return [*texts, record.header("id"), record.header("cause"), *getattr(event, "paths", ())]

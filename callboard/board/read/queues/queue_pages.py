@@ -1,0 +1,91 @@
+"""Pages of a subscriber's queue: of one publisher's packages, or of those of several in the order of the log."""
+
+import asyncio
+from collections.abc import Iterable, Sequence
+
+from callboard.actors.core.agent import Agent
+from callboard.actors.publisher import roles
+from callboard.backends.log import Bounds
+from callboard.board.read.queues.queue_sizes import queue_of
+from callboard.board.read.status.status import followed
+from callboard.errors import LogUnavailable, RequestRefused
+from callboard.messages.event import replaced
+from callboard.messages.mailbox import Member, QueuePage, QueueQuery, QueueSize, Sizes, SizesQuery
+
+
+def queues_of(subscriber: Member, publisher: str) -> tuple[str, ...]:
+    """The publishers whose packages are meant: this one's, or all that it follows if none is named.
+
+    Raises ``RequestRefused`` when it does not follow the publisher.
+    """
+    follows = followed(subscriber)
+    if publisher and follows != ("",) and publisher not in follows:
+        name = subscriber.announcement.subscriber
+        raise RequestRefused(f"subscriber {name!r} does not follow {publisher!r}, only {', '.join(follows)}")
+    return (publisher,) if publisher else follows
+
+
+async def page(
+    agent: Agent, subscriber: Member, publisher: str, skip: int, limit: int, bounds: Bounds, timeout_s: float
+) -> QueuePage:
+    """One page of the subscriber's queue; the bounds are from ``log_bounds``.
+
+    Raises ``RequestRefused`` when it does not follow the publisher, ``LogUnavailable`` when the log cannot be read.
+    """
+    queues = [queue_of(subscriber, bounds, name) for name in queues_of(subscriber, publisher)]
+    if len(queues) == 1:
+        return await _page(agent, queues[0], skip, limit, bounds.end, timeout_s)
+    counted = await _sizes(agent, queues, bounds.end, timeout_s)
+    whole = _joined(counted)
+    if skip and not whole.uncounted:
+        after = await _after(agent, queues, whole, skip, bounds.end, timeout_s)
+        queues, skip = [replaced(queue, after=max(after, queue.after)) for queue in queues], 0
+    asked = (_page(agent, queue, 0, skip + limit, bounds.end, timeout_s) for queue in queues)
+    found = [package for one in await asyncio.gather(*asked) for package in one.packages]
+    found.sort(key=lambda package: package.offset)
+    return QueuePage(queue=whole, packages=tuple(found[skip : skip + limit]))
+
+
+async def _after(
+    agent: Agent, queues: Sequence[QueueSize], whole: QueueSize, skip: int, end: int, timeout_s: float
+) -> int:
+    """The offset up to which the queues hold ``skip`` packages together, found by halves."""
+    low, high = whole.after, max(whole.newest, whole.after)
+    while low < high:
+        middle = (low + high) // 2
+        moved = [replaced(queue, after=max(middle, queue.after)) for queue in queues]
+        left = sum(queue.size for queue in await _sizes(agent, moved, end, timeout_s))
+        low, high = (low, middle) if left <= whole.size - skip else (middle + 1, high)
+    return low
+
+
+def _joined(queues: Sequence[QueueSize]) -> QueueSize:
+    """The figures of all of them together, which have no package in common."""
+    return replaced(
+        queues[0],
+        publisher="",
+        size=sum(queue.size for queue in queues),
+        length=sum(queue.length for queue in queues),
+        oldest_ns=min((queue.oldest_ns for queue in queues if queue.oldest_ns), default=0),
+        newest=max(queue.newest for queue in queues),
+        uncounted=max(queue.uncounted for queue in queues),
+    )
+
+
+async def _sizes(agent: Agent, queues: Iterable[QueueSize], end: int, timeout_s: float) -> tuple[QueueSize, ...]:
+    found = await agent.ask(roles.QUEUE_CACHE, SizesQuery(queues=tuple(queues), end=end), timeout_s)
+    assert isinstance(found, Sizes)
+    if found.problem:
+        raise LogUnavailable(found.problem)
+    return found.queues
+
+
+async def _page(agent: Agent, queue: QueueSize, skip: int, limit: int, end: int, timeout_s: float) -> QueuePage:
+    query = QueueQuery(
+        after=queue.after, publisher=queue.publisher, subscriber=queue.subscriber, skip=skip, limit=limit, end=end
+    )
+    found = await agent.ask(roles.QUEUE_CACHE, query, timeout_s)
+    assert isinstance(found, QueuePage)
+    if found.problem:
+        raise LogUnavailable(found.problem)
+    return found

@@ -1,0 +1,129 @@
+"""The view of a whole farm beside the queues of its members: how far the slowest of a cohort is."""
+
+from collections import Counter
+from collections.abc import Iterable
+from dataclasses import dataclass, field
+
+from callboard.actors.core.agent import Agent
+from callboard.actors.publisher import roles
+from callboard.backends.log import Bounds
+from callboard.board.read.queues.queue_sizes import queue_after
+from callboard.board.views import FarmQueue, PublisherStatus, SubscriberStatus
+from callboard.messages.mailbox import QueueSize, Sizes, SizesQuery
+
+PERSISTED = "persisted"
+"""Kept by the editable subscribers, whose outcome decides for others."""
+PUBLISHED = "published"
+"""Has reached everybody."""
+
+NAMED_MAX = 100
+"""Subscribers that the row of a publisher names of each sort: of a thousand that are gone nobody reads every name, and
+each of a thousand publishers may have them all."""
+
+
+@dataclass(slots=True)
+class Followers:
+    """Those that follow a publisher by name, or those that follow all.
+
+    In the cohort of a farm are those that somebody waits for: not who stopped, is gone, or was forgotten.
+    """
+
+    slowest: dict[str, SubscriberStatus] = field(default_factory=dict)
+    members: Counter[str] = field(default_factory=Counter)
+    blocked: list[str] = field(default_factory=list)
+    left_out: list[str] = field(default_factory=list)
+
+    def add(self, row: SubscriberStatus) -> None:
+        """One more."""
+        if not row.counts:
+            self.left_out += [row.name] if len(self.left_out) < NAMED_MAX else []
+            return
+        for farm in (PERSISTED, PUBLISHED) if row.editable else (PUBLISHED,):
+            self.slowest[farm] = min(self.slowest.get(farm, row), row, key=_place)
+            self.members[farm] += 1
+        if row.queue == "blocked" and len(self.blocked) < NAMED_MAX:
+            self.blocked.append(row.name)
+
+
+class Farm:
+    """Who follows whom, gathered in one pass: anybody can announce a thousand names that it follows."""
+
+    def __init__(self, rows: Iterable[SubscriberStatus]) -> None:
+        self._of_all = Followers()
+        self._of_one: dict[str, Followers] = {}
+        for row in rows:
+            named = [self._of_one.setdefault(name, Followers()) for name in set(row.follows)]
+            for followers in named or [self._of_all]:
+                followers.add(row)
+
+    @property
+    def publishers(self) -> Iterable[str]:
+        """Those that are followed by name."""
+        return self._of_one
+
+    def straggler(self, publisher: str, farm: str) -> tuple[SubscriberStatus | None, int]:
+        """The member of the cohort that is furthest behind, and how many members it has."""
+        both = self._both(publisher)
+        slowest = (each.slowest[farm] for each in both if farm in each.slowest)
+        return min(slowest, key=_place, default=None), sum(each.members[farm] for each in both)
+
+    def blocked(self, publisher: str) -> tuple[str, ...]:
+        """Those of its subscribers that count and whose queue is blocked, as far as they are named."""
+        return tuple(sorted(name for each in self._both(publisher) for name in each.blocked))[:NAMED_MAX]
+
+    def left_out(self, publisher: str) -> tuple[str, ...]:
+        """Those of its subscribers that do not count, as far as they are named."""
+        return tuple(sorted(name for each in self._both(publisher) for name in each.left_out))[:NAMED_MAX]
+
+    def _both(self, publisher: str) -> list[Followers]:
+        return [self._of_all, self._of_one[publisher]] if publisher in self._of_one else [self._of_all]
+
+
+async def publisher_status(
+    agent: Agent, farm: Farm, names: Iterable[str], bounds: Bounds, now_ns: int, timeout_s: float
+) -> tuple[tuple[PublisherStatus, ...], str]:
+    """The publishers of these names, and what went wrong."""
+    names = sorted(names)
+    wanted = [(name, kind, *farm.straggler(name, kind)) for name in names for kind in (PERSISTED, PUBLISHED)]
+    asked = [(name, kind, slowest, members) for name, kind, slowest, members in wanted if slowest is not None]
+    each = (queue_after(slowest.offset, bounds, name, slowest.name) for name, _, slowest, _ in asked)
+    query = SizesQuery(queues=tuple(each), end=bounds.end)
+    found = await agent.ask(roles.QUEUE_CACHE, query, timeout_s)
+    assert isinstance(found, Sizes)
+    if found.problem:
+        return (), found.problem
+    queues = {
+        (name, kind): _farm_queue(kind, slowest, size, members, now_ns)
+        for (name, kind, slowest, members), size in zip(asked, found.queues, strict=True)
+    }
+    return tuple(_publisher(name, farm, queues) for name in names), ""
+
+
+def _publisher(name: str, farm: Farm, queues: dict[tuple[str, str], FarmQueue]) -> PublisherStatus:
+    published = queues.get((name, PUBLISHED))
+    if published is None or not (published.size or published.uncounted):
+        state = "idle"
+    else:
+        state = "blocked" if farm.blocked(name) else "running"
+    return PublisherStatus(name, state, queues.get((name, PERSISTED)), published, farm.left_out(name))
+
+
+def _farm_queue(farm: str, slowest: SubscriberStatus, size: QueueSize, members: int, now_ns: int) -> FarmQueue:
+    return FarmQueue(
+        name=farm,
+        publisher=size.publisher,
+        size=size.size,
+        length=size.length,
+        oldest_s=max(0.0, (now_ns - size.oldest_ns) / 1e9) if size.oldest_ns else 0.0,
+        straggler=slowest.name,
+        offset=slowest.offset,
+        state=slowest.queue if size.size or size.uncounted else "idle",
+        attempts=slowest.attempts,
+        last_error=slowest.last_error,
+        members=members,
+        uncounted=size.uncounted,
+    )
+
+
+def _place(row: SubscriberStatus) -> tuple[int, int, str]:
+    return row.offset, -row.lag_packages, row.name

@@ -1,0 +1,217 @@
+"""The status of a board as figures for Prometheus, in its text format. No label is ever a package's id."""
+
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from itertools import accumulate, repeat
+from types import MappingProxyType
+
+from callboard.actors.core.agent import Agent
+from callboard.actors.publisher import roles
+from callboard.backends.log import Bounds
+from callboard.backends.signed_log import Ignored
+from callboard.board.views import BoardStatus, FarmQueue, PublisherStatus, SubscriberStatus
+from callboard.escaping import escaped
+from callboard.messages.distribution import BOUNDS_S, DiscoveryMessage, Histogram, State
+from callboard.messages.mailbox import Liveness
+from callboard.messages.publisher_mail import Counters, CountersQuery
+
+CONTENT_TYPE = "text/plain; version=0.0.4; charset=utf-8"
+STATES = tuple(state.name.lower() for state in State)
+LIVENESS = tuple(liveness.name.lower() for liveness in Liveness)
+QUEUE_STATES = ("idle", "running", "blocked")
+
+COUNTING = (roles.QUEUE_CACHE, roles.DISTRIBUTOR)
+"""The actors of a publisher that count what they do."""
+
+ROWS_MAX = 2000
+"""Subscribers and publishers of which there are figures, forty and more each: anybody can announce thousands, and what
+reads them keeps them for weeks. Those that somebody waits for come first."""
+
+Counted = Mapping[str, int | Histogram]
+Labels = Mapping[str, str]
+Sample = tuple[Labels, float]
+
+
+async def counters(agent: Agent, timeout_s: float) -> dict[str, int | Histogram]:
+    """What the actors of a publisher have counted since they started, by name."""
+    found: dict[str, int | Histogram] = {}
+    for role in COUNTING:
+        answer = await agent.ask(role, CountersQuery(), timeout_s)
+        assert isinstance(answer, Counters)
+        found |= {counter.name: counter.value for counter in answer.counters}
+        found |= {each.name: each.histogram for each in answer.durations}
+    return found
+
+
+def exposition(
+    status: BoardStatus,
+    bounds: Mapping[str, Bounds],
+    counted: Mapping[str, Counted],
+    announced: Sequence[DiscoveryMessage] = (),
+    ignored: Mapping[str, Ignored] = MappingProxyType({}),
+) -> str:
+    """All figures. ``bounds`` by topic; ``counted`` by publisher, of those that run in this process; ``announced`` by
+    subscribers; ``ignored`` by topic, as far as this process has read them.
+    """
+    rows = sorted(status.subscribers, key=lambda row: not row.counts)
+    rows, left_out = rows[:ROWS_MAX], {row.name for row in rows[ROWS_MAX:]}
+    publishers, others = status.publishers[:ROWS_MAX], len(status.publishers[ROWS_MAX:])
+    lines = [
+        *_subscribers(tuple(rows)),
+        *_durations([said for said in announced if said.subscriber not in left_out]),
+        *_publishers(publishers),
+        *_family("subscribers_left_out", "gauge", "Subscribers without figures here.", [({}, len(left_out))]),
+        *_family("publishers_left_out", "gauge", "Publishers without figures here.", [({}, others)]),
+        *_topics(bounds),
+        *_family(
+            "untrusted_records_total",
+            "counter",
+            "Records that are not signed by a trusted key, as far as read here.",
+            [({"topic": topic}, each.count) for topic, each in sorted(ignored.items())],
+        ),
+        *_counted(counted),
+        *_family("board_problem", "gauge", "1 while the board cannot be read in full.", [({}, bool(status.problem))]),
+    ]
+    return "".join(f"{line}\n" for line in lines)
+
+
+def _subscribers(rows: tuple[SubscriberStatus, ...]) -> Iterable[str]:
+    def gauge(name: str, text: str, values: Iterable[tuple[SubscriberStatus, float]]) -> Iterable[str]:
+        return _family(name, "gauge", text, [({"subscriber": row.name}, value) for row, value in values])
+
+    known = [row for row in rows if row.lag_packages >= 0 and not row.uncounted]
+    yield from gauge(
+        "subscriber_lag_packages", "Packages in the queue.", ((row, row.lag_packages) for row in known)
+    )
+    yield from gauge("subscriber_lag_bytes", "Bytes to fetch for it.", ((row, row.lag_bytes) for row in known))
+    yield from gauge("subscriber_lag_seconds", "Age of the oldest queued package.", ((row, row.lag_s) for row in known))
+    yield from gauge("subscriber_offset", "The last processed offset.", ((row, row.offset) for row in rows))
+    yield from gauge("subscriber_attempts", "Attempts at the head of the queue.", ((row, row.attempts) for row in rows))
+    yield from gauge("subscriber_importing_seconds", "Duration of the import at the head, 0 for none.",
+                     ((row, row.importing_s) for row in rows))  # fmt: skip
+    yield from gauge("subscriber_seen_seconds", "Since its last announcement.", ((row, row.seen_s) for row in rows))
+    yield from gauge("subscriber_ready", "1 once it is ready to serve.", ((row, row.ready) for row in rows))
+    yield from gauge("subscriber_needs", "1 while somebody has to do something; callboard doctor says what.",
+                     ((row, row.needs) for row in rows))  # fmt: skip
+    yield from _states(
+        "subscriber_state", "What it does.", "subscriber", STATES, ((row.name, row.state) for row in rows)
+    )
+    yield from _states(
+        "subscriber_liveness", "Whether it is heard of.", "subscriber", LIVENESS,
+        ((row.name, row.liveness) for row in rows),
+    )  # fmt: skip
+    yield from _states(
+        "subscriber_queue", "State of its queue.", "subscriber", QUEUE_STATES, ((row.name, row.queue) for row in rows)
+    )
+    yield from _family("subscriber_errors", "gauge", "Packages in the error queue.", _by_status(rows, _errors))
+    yield from _family(
+        "subscriber_packages_total", "counter", "What became of packages.", _by_status(rows, _packages)
+    )
+
+
+def _durations(announced: Sequence[DiscoveryMessage]) -> Iterable[str]:
+    imports = [({"subscriber": said.subscriber}, said.imports) for said in announced]
+    latencies = [({"subscriber": said.subscriber}, said.latencies) for said in announced]
+    yield from _histograms("subscriber_import_duration_seconds", "Of imports that succeeded.", imports)
+    yield from _histograms("subscriber_latency_seconds", "From a package's append to its import.", latencies)
+
+
+def _errors(row: SubscriberStatus) -> Mapping[str, int]:
+    return {"given_up": row.errors - row.held - row.hooks, "held": row.held, "hook_failed": row.hooks}
+
+
+def _packages(row: SubscriberStatus) -> Mapping[str, int]:
+    return {
+        "imported": row.imported, "cleared": row.cleared, "skipped": row.skipped, "superseded": row.superseded,
+    }  # fmt: skip
+
+
+def _by_status(
+    rows: Iterable[SubscriberStatus], figures: Callable[[SubscriberStatus], Mapping[str, int]]
+) -> list[Sample]:
+    return [
+        ({"subscriber": row.name, "status": status}, value) for row in rows for status, value in figures(row).items()
+    ]
+
+
+def _publishers(publishers: tuple[PublisherStatus, ...]) -> Iterable[str]:
+    farms = [queue for each in publishers for queue in (each.persisted, each.published) if queue is not None]
+    known = [queue for queue in farms if not queue.uncounted]
+
+    def gauge(name: str, text: str, values: Iterable[tuple[FarmQueue, float]]) -> Iterable[str]:
+        samples = [({"publisher": queue.publisher, "farm": queue.name}, value) for queue, value in values]
+        return _family(name, "gauge", text, samples)
+
+    yield from _states(
+        "publisher_state", "Worst state of its queues.", "publisher", QUEUE_STATES,
+        ((each.name, each.state) for each in publishers),
+    )  # fmt: skip
+    yield from _family("publisher_needs", "gauge", "1 while somebody has to do something about it.",
+                       [({"publisher": each.name}, each.needs) for each in publishers])  # fmt: skip
+    yield from gauge("farm_packages", "Packages the slowest has not processed.", ((each, each.size) for each in known))
+    yield from gauge("farm_bytes", "Bytes to fetch for these.", ((each, each.length) for each in known))
+    yield from gauge("farm_seconds", "Age of the oldest of these.", ((each, each.oldest_s) for each in known))
+    yield from gauge("farm_members", "Subscribers that count.", ((each, each.members) for each in farms))
+
+
+def _topics(bounds: Mapping[str, Bounds]) -> Iterable[str]:
+    first = [({"topic": topic}, float(each.first)) for topic, each in bounds.items()]
+    end = [({"topic": topic}, float(each.end)) for topic, each in bounds.items()]
+    yield from _family("topic_first_offset", "gauge", "The oldest offset that the log has.", first)
+    yield from _family("topic_end_offset", "gauge", "The offset after the newest.", end)
+
+
+def _counted(counted: Mapping[str, Counted]) -> Iterable[str]:
+    """``NAME`` is a gauge, ``NAME_total`` a counter, unless it is a histogram."""
+    text = "Of the publisher in this process, since it started."
+    for name in sorted({name for each in counted.values() for name in each}):
+        found = [({"publisher": publisher}, each[name]) for publisher, each in counted.items() if name in each]
+        kind = "counter" if name.endswith("_total") else "gauge"
+        figures = [(labels, float(value)) for labels, value in found if not isinstance(value, Histogram)]
+        yield from _family(name, kind, text, figures)
+        durations = [(labels, value) for labels, value in found if isinstance(value, Histogram)]
+        yield from _histograms(name, text, durations)
+
+
+def _histograms(name: str, text: str, found: Iterable[tuple[Labels, Histogram | None]]) -> Iterable[str]:
+    """Prometheus counts in each bucket those of the lesser ones, too."""
+    lines: list[str] = []
+    for labels, histogram in found:
+        if histogram is not None:
+            counts = (*(max(count, 0) for count in histogram.counts), *repeat(0, len(BOUNDS_S) + 1))
+            totals = list(accumulate(counts[: len(BOUNDS_S) + 1]))
+            for bound, total in zip((*map(_number, BOUNDS_S), "+Inf"), totals, strict=True):
+                lines.append(f"callboard_{name}_bucket{_labels({**labels, 'le': bound})} {total}")
+            lines.append(f"callboard_{name}_sum{_labels(labels)} {max(histogram.sum_us, 0) / 1e6:.6f}")
+            lines.append(f"callboard_{name}_count{_labels(labels)} {totals[-1]}")
+    if lines:
+        yield f"# HELP callboard_{name} {text}"
+        yield f"# TYPE callboard_{name} histogram"
+        yield from lines
+
+
+def _states(
+    name: str, text: str, label: str, states: tuple[str, ...], found: Iterable[tuple[str, str]]
+) -> Iterable[str]:
+    samples = [({label: who, "state": state}, state == present) for who, present in found for state in states]
+    return _family(name, "gauge", text, samples)
+
+
+def _family(name: str, kind: str, text: str, samples: Iterable[Sample]) -> Iterable[str]:
+    """The lines of a metric; none if it has no sample."""
+    lines = [f"callboard_{name}{_labels(labels)} {_number(value)}" for labels, value in samples]
+    if lines:
+        yield f"# HELP callboard_{name} {text}"
+        yield f"# TYPE callboard_{name} {kind}"
+        yield from lines
+
+
+def _labels(labels: Labels) -> str:
+    return "{" + ",".join(f'{name}="{_escaped(value)}"' for name, value in labels.items()) + "}" if labels else ""
+
+
+def _escaped(value: str) -> str:
+    return escaped(value).replace("\\", "\\\\").replace('"', '\\"').replace("\n", "\\n")
+
+
+def _number(value: float) -> str:
+    return f"{value:.3f}".rstrip("0").rstrip(".") if isinstance(value, float) else str(int(value))

@@ -1,0 +1,206 @@
+"""Who does not move or needs somebody, why, and the commands that help: what every view of a board says of it."""
+
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from shlex import quote
+
+from callboard.backends.address import HIDDEN
+from callboard.board.views import PublisherStatus, Remedy, SubscriberStatus, Trouble
+
+STARTING_S = 60.0
+"""A subscriber opens its repository and claims its name in seconds."""
+IDLE_S = 60.0
+"""Of the oldest package before a subscriber that says it has nothing to do: it should have heard of it in seconds."""
+WITH_HOOK = "; add the --after-import that it had, unless callboard.toml has it"
+"""A subscriber does not tell what its hooks are."""
+STOPPED_AT_A_GAP = "was gap: "
+"""How a subscriber begins its reason that stops there."""
+
+
+def troubles(row: SubscriberStatus, fleet: Mapping[str, SubscriberStatus]) -> tuple[Trouble, ...]:
+    """All that is worth saying of a subscriber beside its figures; nothing for one that is well.
+
+    ``fleet`` has the others by name: whether one that is staged goes on by itself depends on its golden one.
+    """
+    golden = fleet.get(row.golden) if row.golden else None
+    return (*_absence(row), *_state(row, golden), *_golden(row, golden), *_hooks(row), *_errors(row))
+
+
+def publisher_troubles(row: PublisherStatus, blocked: Sequence[str]) -> tuple[Trouble, ...]:
+    """The same for a publisher; its packages are ``blocked`` at these subscribers."""
+    return tuple(_publisher(row, blocked))
+
+
+def needs(found: Iterable[Trouble]) -> bool:
+    """Whether somebody has to do something."""
+    return any(trouble.needs for trouble in found)
+
+
+def why(found: Iterable[Trouble]) -> str:
+    """The same in a line, with the commands."""
+    found = tuple(found)
+    told = [trouble.what for trouble in found]
+    told += [f"`{remedy.command}` {remedy.does}" for trouble in found for remedy in trouble.remedies]
+    return "; ".join(told)
+
+
+def _absence(row: SubscriberStatus) -> Iterator[Trouble]:
+    last = f"was {row.state} when last heard of" + (f": {row.reason}" if row.reason else "")
+    where = f"process {row.pid} on {row.host or 'an unknown host'}"
+    match row.liveness:
+        case "silent":
+            yield Trouble(f"{last}; look for {where}, and at the network between it and the log")
+        case "stopped" if row.state == "gap" or row.reason.startswith(STOPPED_AT_A_GAP):
+            yield Trouble(row.reason, _after_gap(row))
+        case "gone":
+            yield Trouble(
+                f"{last}; it ran as {where}, and nothing waits for it any more",
+                (Remedy(f"callboard forget {quote(row.name)} --reason TEXT", "if it never comes back"),),
+            )
+        case "stopped" if row.lag_packages > 0 or row.uncounted or row.hooks_due:
+            left = "packages before it" if row.lag_packages > 0 or row.uncounted else "hooks still to be called"
+            yield Trouble(
+                row.reason or f"said goodbye with {left}; nothing waits for it",
+                (
+                    Remedy(_run(row), "goes on" + (WITH_HOOK if row.hooks_due else "")),
+                    Remedy(f"callboard forget {quote(row.name)} --reason TEXT", "if it never comes back"),
+                ),
+            )
+
+
+def _state(row: SubscriberStatus, golden: SubscriberStatus | None) -> Iterator[Trouble]:
+    if row.liveness != "live":
+        return
+    name = quote(row.name)
+    match row.state:
+        case "blocked":
+            yield Trouble(f"{_head(row)} cannot be imported: {row.reason}", _about_head(row))
+        case "retrying":
+            yield Trouble(f"{_head(row)}: {row.reason or row.last_error}", _about_head(row))
+        case "gap":
+            yield Trouble(row.reason, _after_gap(row))
+        case "staged":
+            yield Trouble(
+                _said(row) or f"{_head(row)} waits for the verdict of {row.golden}",
+                (
+                    Remedy(f"callboard queue {quote(row.golden)}", "what the golden one is at"),
+                    Remedy(f"callboard retry {name} --without-golden", "imports this one package all the same"),
+                ),
+                needs=golden is not None and not _moves(golden),
+            )
+        case "paused":
+            yield Trouble(
+                _said(row) or "was told to pause",
+                (Remedy(f"callboard resume {name}", "goes on"),),
+                needs=row.lag_packages != 0 or row.uncounted > 0,  # with an empty queue it holds up nothing
+            )
+        case "throttled":
+            yield Trouble(
+                _said(row) or f"imports {row.throttle_per_min} packages a minute at most",
+                (Remedy(f"callboard throttle {name} 0", "lifts the limit"),),
+            )
+        case "waiting":
+            yield Trouble(f"{row.reason}; goes on by itself when it can")
+        case "starting" if row.since_s > STARTING_S:
+            yield Trouble(f"has not begun yet: {row.reason}" if row.reason else "has not begun yet")
+        case "importing" if row.attempts or row.reason:
+            yield Trouble(f"{_head(row)}: {row.reason or row.last_error}")
+        case "idle" if row.reason:
+            yield Trouble(row.reason)
+        case "idle" if row.lag_packages > 0 and row.lag_s > IDLE_S:
+            yield Trouble("says that it has processed everything, and does not; restart it, and look at its log output")
+
+
+def _golden(row: SubscriberStatus, golden: SubscriberStatus | None) -> Iterator[Trouble]:
+    """A golden subscriber that nobody runs holds everything up, now or with the next package."""
+    if row.golden and row.liveness == "live" and (golden is None or golden.liveness == "gone"):
+        what = "was never heard of" if golden is None else "is gone"
+        yield Trouble(
+            f"waits for the verdicts of {row.golden}, which {what}",
+            (Remedy(f"callboard run subscriber {quote(row.golden)} --into PLACE", "runs it"),),
+        )
+
+
+def _hooks(row: SubscriberStatus) -> Iterator[Trouble]:
+    if row.hook_offset < 0:
+        return
+    times = "once" if row.hook_attempts == 1 else f"{row.hook_attempts} times"
+    more = f"; {row.hooks_due} hooks are due" if row.hooks_due > 1 else ""
+    name = quote(row.name)
+    yield Trouble(
+        f"the post-import hook of offset {row.hook_offset} failed {times}: {row.hook_error}{more}",
+        (
+            Remedy(f"callboard retry {name} {row.hook_offset}", "calls it again now"),
+            Remedy(f"callboard skip {name} {row.hook_offset} --reason TEXT", "dismisses it: the content stays"),
+        ),
+    )
+
+
+def _errors(row: SubscriberStatus) -> Iterator[Trouble]:
+    given_up = row.errors - row.held - row.hooks
+    counted = ((given_up, "given up"), (row.held, "held back"), (row.hooks, "imported but for a hook that failed"))
+    if parts := [f"{number} {what}" for number, what in counted if number]:
+        yield Trouble(
+            f"of its packages, {', '.join(parts)}",
+            (Remedy(f"callboard errors {quote(row.name)}", "shows them, and what can be done"),),
+        )
+    if row.errors_dropped:
+        yield Trouble(f"{row.errors_dropped} older failures are on the log, but memory has no room for them")
+
+
+def _publisher(row: PublisherStatus, blocked: Sequence[str]) -> Iterator[Trouble]:
+    for each in row.held_up:
+        yield Trouble(
+            f"requests are held up by {each.subscriber}, which is {each.backlog} packages behind",
+            (Remedy(f"callboard queue {quote(each.subscriber)}", "what that one is at"),),
+        )
+    if row.state == "blocked":
+        yield Trouble(
+            f"its packages are blocked at {', '.join(blocked)}",
+            tuple(Remedy(f"callboard queue {quote(name)}", "what that one is at") for name in blocked[:1]),
+        )
+
+
+def _moves(row: SubscriberStatus) -> bool:
+    """Whether it comes to the next verdict by itself."""
+    stuck = ("blocked", "gap", "paused", "waiting", "staged")
+    return row.liveness == "live" and row.queue != "blocked" and row.state not in stuck
+
+
+def _about_head(row: SubscriberStatus) -> tuple[Remedy, ...]:
+    name = quote(row.name)
+    again = Remedy(f"callboard retry {name}", "tries it again now")
+    skip = Remedy(f"callboard skip {name} --reason TEXT", "passes it over for good")
+    return (again, skip) if row.editable else (again,)
+
+
+def _after_gap(row: SubscriberStatus) -> tuple[Remedy, ...]:
+    name = quote(row.name)
+    return (
+        Remedy("callboard publish SOURCE", "puts everything on the log again"),
+        Remedy(f"{_run(row)} --on-gap earliest", "then goes on with what is there"),
+        Remedy(
+            f"callboard seed {name} --into NEW --from FILE",
+            "or begins with a snapshot, in a new place, where to run it then",
+        ),
+    )
+
+
+def _said(row: SubscriberStatus) -> str:
+    """Its reason, without the command at its end: that is beside it here."""
+    return row.reason.partition("; callboard ")[0]
+
+
+def _head(row: SubscriberStatus) -> str:
+    return f"package {row.head_offset}" if row.head_offset >= 0 else "the package at the head"
+
+
+def _run(row: SubscriberStatus) -> str:
+    """Runs it as it was last heard of: one without its ``--follow`` would import what is not meant for it."""
+    is_url = "://" in row.repository or HIDDEN in row.repository  # which is not shown in full
+    words = [quote(row.name), "--into", "PLACE" if is_url or not row.repository else quote(row.repository)]
+    named = (("follow", row.follows), ("include", row.include), ("exclude", row.exclude))
+    words += [f"--{flag} {quote(value)}" for flag, values in named for value in values]
+    words += ["--editable"] if row.editable else []
+    words += [f"--golden {quote(row.golden)}"] if row.golden else []
+    words += [f"--max-retries {row.max_retries}"] if row.max_retries >= 0 else []
+    return " ".join(("callboard run subscriber", *words))

@@ -1,0 +1,103 @@
+"""How long until the retention removes what a subscriber has not processed yet."""
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+
+from callboard.backends.examination import Clock, ExaminableLog
+from callboard.backends.log import Log, Retention
+from callboard.backends.logs.limits import record_bytes
+from callboard.backends.registry import open_log
+from callboard.board.connect.settings import BoardSettings
+from callboard.board.views import SubscriberStatus
+from callboard.errors import CallboardError, OffsetOutOfRange
+
+NEWEST = 1000
+"""Records by which the growth of the log is estimated: one read, whatever the log holds."""
+
+SOON = 0.5
+"""A subscriber that is behind by this part of the retention is told of."""
+
+
+@dataclass(frozen=True, slots=True)
+class Outlook:
+    """The next package of ``subscriber`` is removed in about ``left_s`` seconds, at the present rate."""
+
+    subscriber: str
+    left_s: float
+    soon: bool
+    """It is time to do something about it."""
+
+
+@dataclass(frozen=True, slots=True)
+class Growth:
+    """What the newest records of a topic take and how fast they came."""
+
+    bytes_each: float
+    bytes_per_s: float
+
+
+async def outlook(
+    log: Log, topic: str, rows: Iterable[SubscriberStatus], retention: Retention, now_ns: int
+) -> list[Outlook]:
+    """Of every subscriber that is behind, the one that falls out first at the start."""
+    found = []
+    first, end = await log.bounds(topic)
+    growth = await _growth(log, topic, now_ns) if retention.above_bytes is not None else None
+    for row in rows:
+        if row.lag_packages <= 0:
+            continue
+        left = []
+        if retention.older_than_s is not None:
+            behind_s = await lag_s(log, topic, row, first, now_ns)
+            left.append((retention.older_than_s - behind_s, retention.older_than_s))
+        if retention.above_bytes is not None and growth is not None and growth.bytes_per_s:
+            waiting = growth.bytes_each * (end - row.offset - 1)  # gaps count too: rather told too early
+            left.append(
+                ((retention.above_bytes - waiting) / growth.bytes_per_s, retention.above_bytes / growth.bytes_per_s)
+            )
+        if left:
+            left_s, whole_s = min(left)
+            found.append(Outlook(row.name, max(0.0, left_s), left_s < (1 - SOON) * whole_s))
+    return sorted(found, key=lambda each: each.left_s)
+
+
+async def server_retention(settings: BoardSettings, clock: Clock) -> Retention:
+    """What the log's server itself removes from the package topic, as far as it tells; nothing otherwise."""
+    log = open_log(settings.log, settings.base)
+    try:
+        if not isinstance(log, ExaminableLog):
+            return Retention()
+        examination = await log.examine((settings.topics.package,), clock)
+        return examination.kept.get(settings.topics.package, Retention())
+    except CallboardError:
+        return Retention()  # the board itself has been read; what cannot be told here, the doctor tells
+    finally:
+        await log.close()
+
+
+def stricter(one: Retention, other: Retention) -> Retention:
+    """What is left by both."""
+    ages = [each for each in (one.older_than_s, other.older_than_s) if each is not None]
+    sizes = [each for each in (one.above_bytes, other.above_bytes) if each is not None]
+    return Retention(older_than_s=min(ages, default=None), above_bytes=min(sizes, default=None))
+
+
+async def lag_s(log: Log, topic: str, row: SubscriberStatus, first: int, now_ns: int) -> float:
+    """The age of what is before the subscriber; while that is counted the log, which begins at ``first``, tells it."""
+    if row.lag_s >= 0 or not row.uncounted:
+        return row.lag_s
+    found = await log.read(topic, max(row.offset + 1, first), 1)
+    return max(0.0, (now_ns - found[0].time_ns) / 1e9) if found else 0.0
+
+
+async def _growth(log: Log, topic: str, now_ns: int) -> Growth | None:
+    first, end = await log.bounds(topic)
+    try:
+        found = await log.read(topic, max(first, end - NEWEST), NEWEST)
+    except OffsetOutOfRange:  # trimmed while it was looked at
+        return None
+    if not found:
+        return None
+    total = sum(map(record_bytes, found))
+    seconds = (now_ns - found[0].time_ns) / 1e9
+    return Growth(total / len(found), total / seconds if seconds > 0 else 0.0)

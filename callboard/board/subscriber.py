@@ -1,0 +1,311 @@
+"""A subscriber, as the service that embeds it sees it."""
+
+import asyncio
+from collections.abc import Mapping
+from contextlib import suppress
+from dataclasses import replace
+from types import TracebackType
+from typing import TYPE_CHECKING, Any, Literal, Self, TypedDict
+
+from callboard.actors.core.agent import Agent
+from callboard.actors.core.backoff import Backoff
+from callboard.actors.core.hooks import Hook, HookFunction, HookSettings
+from callboard.actors.subscriber import SubscriberSettings, roles
+from callboard.board.connect.cancelled_body import CancelledBody
+from callboard.board.connect.publisher_agent import unreadable
+from callboard.board.read.known_names import demand_others, demand_start
+from callboard.content.target import OnOccupied
+from callboard.door.questions import asked
+from callboard.errors import CallboardError, LogUnavailable, NotAllImported, NotAnswered, NotImported, SubscriberStuck
+from callboard.escaping import escaped
+from callboard.messages.distribution import DiscoveryMessage, State
+from callboard.messages.mailbox import (
+    AnnouncedQuery,
+    CaughtUpQuery,
+    Ready,
+    ReadyQuery,
+    Report,
+    ReportQuery,
+    Settled,
+    Unfinished,
+)
+
+if TYPE_CHECKING:
+    from callboard.board.board import Callboard
+
+HOOK_OPTIONS = (*(str(hook) for hook in Hook), "hook_timeout_s", "hook_max_retries")
+
+
+class SubscriberOptions(TypedDict, total=False):
+    """What a subscriber can be told, with the meaning and the defaults of ``SubscriberSettings`` and ``HookSettings``.
+
+    ``expect``: it may follow publishers, and wait for a golden subscriber, that nobody has heard of yet.
+    ``stop_drain_s`` is what a running import, or hook, gets to finish when the subscriber is stopped.
+    """
+
+    follows: tuple[str, ...]
+    expect: bool
+    include: tuple[str, ...]
+    exclude: tuple[str, ...]
+    editable: bool
+    max_retries: int
+    on_give_up: Literal["skip", "quarantine", "block"]
+    coalesce: bool
+    parallel: int
+    start: Literal["earliest", "latest"] | int
+    on_gap: Literal["fail", "earliest"]
+    on_occupied: OnOccupied
+    on_undecodable: Literal["block", "dead_letter"]
+    golden: str
+    skip_commands: tuple[int, ...]
+    retry: Backoff
+    announce_interval_s: float
+    claim_ttl_s: float
+    outbox_max: int
+    standby: bool
+    before_import: HookFunction | str
+    after_import: HookFunction | str
+    on_invalidate: HookFunction | str
+    hook_timeout_s: float
+    hook_max_retries: int
+    ready_idle_s: float
+    ready_max_age_s: float
+    ready_force_s: float
+    stop_drain_s: float
+
+
+DRAIN_S = 30.0
+"""What a running import gets to finish when the subscriber is stopped."""
+ADMISSION_S = 15.0
+"""How long a start waits for the repository and the name: for longer than a held repository is tried."""
+STANDBY_S = 1.0
+"""The same for one that stands by: long enough to hear what waiting does not cure."""
+ANYWHERE = -(1 << 62)
+"""Whoever asks for the announcement of this offset is answered with the first that counts."""
+LOOK_S = 10.0
+"""A report is given between two effects."""
+FOREVER_S = 1e9
+"""A question that is answered when it is time: it ends with the agent at the latest."""
+
+
+def subscriber_settings(options: Mapping[str, Any], **given: Any) -> SubscriberSettings:
+    """The settings that these options stand for. They have come through the door."""
+    plain: dict[str, Any] = dict(options)
+    for own in ("stop_drain_s", "expect"):
+        plain.pop(own, None)
+    named = {name.removeprefix("hook_"): plain.pop(name) for name in HOOK_OPTIONS if name in plain}
+    return SubscriberSettings(**given, **plain, hooks=HookSettings(**named))
+
+
+WHAT = {
+    "given_up": "was given up",
+    "held": "is held",
+    "hook_due": "is imported, but its hook has not succeeded yet",
+    "hook_failed": "is imported, but its hook was given up",
+}
+
+
+class Subscriber:
+    """Imports packages into its repository from ``start`` to ``stop``, or inside ``async with``.
+
+    When it ends because it cannot go on, the body of ``async with`` is cancelled, and the error raised from there. Use
+    ``start`` and ``stop``, and wait for ``ended``, to be told without that.
+    """
+
+    def __init__(
+        self, board: "Callboard", settings: SubscriberSettings, drain_s: float = DRAIN_S, *, expect: bool = False
+    ) -> None:
+        self.name = settings.name
+        self._board = board
+        self._settings = settings
+        self._drain_s = drain_s
+        self._expect = expect
+        self._agent: Agent | None = None
+        self._starting = asyncio.Lock()
+        self._watch: asyncio.Task[None] | None = None
+        self._body: CancelledBody | None = None
+        self._ready = ""
+        self._latest: Agent | None = None
+
+    async def start(self) -> Agent:
+        """Start the agent, and wait until it has its repository and its name; milliseconds, if they are to be had.
+
+        Returns before that when it stands by; or after ``ADMISSION_S`` seconds, when the log does not answer, or when
+        the repository has moved and it is not known yet whether the former one is still in use. ``report`` then says
+        what it waits for.
+
+        Raises:
+            SubscriberTaken: another instance runs under this name.
+            RepositoryBusy: another process has the repository.
+            RepositoryOccupied: it holds what callboard did not put there.
+            RepositoryUnavailable: it cannot be opened or written.
+            ConfigError: an option, a hook or the repository's URL cannot work.
+            RequestRefused: it follows, or waits for, somebody whom nobody has heard of, and does not ``expect`` that;
+                or it is to start beyond the end of the log.
+            CallboardError: whatever ended it before; ``stop`` it, then start it again.
+        """
+        async with self._starting:  # several may ask at once
+            if self._agent is not None and self._agent.has_ended:
+                await self._agent.ended()
+                self._agent = None  # the board was closed, and may be open again
+            if self._agent is None:
+                await self._check_names()
+                agent = self._agent = self._latest = await self._board.start_subscriber(
+                    replace(self._settings, ready_reason=self._ready)
+                )
+                self._watch = asyncio.create_task(self._watch_readiness(agent))
+                self._watch.add_done_callback(lambda ended: ended.cancelled() or ended.exception())  # for who waits
+                try:
+                    await self._until_admitted(agent)
+                except BaseException:
+                    await self.stop()
+                    raise
+                return agent
+            return self._agent
+
+    async def _until_admitted(self, agent: Agent) -> None:
+        wait_s = STANDBY_S if self._settings.standby else ADMISSION_S
+        try:
+            await agent.ask(roles.ANNOUNCER, AnnouncedQuery(offset=ANYWHERE), wait_s)
+        except NotAnswered:
+            if agent.has_ended:  # somebody has stopped it, and did not wait
+                raise
+
+    async def _check_names(self) -> None:
+        its, log = self._settings, self._board.log
+        with suppress(LogUnavailable):  # that is no reason not to start: it waits for the log
+            await demand_start(log, its.topics, its.start)
+            if not self._expect:
+                await demand_others(log, its.topics, its.name, its.follows, its.golden)
+
+    async def stop(self, drain_s: float | None = None) -> None:
+        """Finish the running import, for up to ``drain_s`` seconds, say goodbye, and end. Idempotent.
+
+        ``drain_s`` is ``stop_drain_s`` if not given. What is not finished by then is cancelled; a transaction that has
+        begun ends one way or the other before the repository is let go.
+        """
+        asked(drain_s=drain_s)
+        if self._agent is not None:
+            await self._agent.stop(self._drain_s if drain_s is None else drain_s)
+            self._board.forget(self._agent)
+            self._agent = None
+
+    async def caught_up(self, timeout_s: float = 60.0) -> None:
+        """Wait until every package that is on the log now is imported, its hook called, and this announced.
+
+        Raises:
+            NotAllImported: everything is processed, but some packages were given up, are held, or have a hook that
+                failed; a hook is waited for until its third call.
+            SubscriberStuck: it is blocked, paused, or at a gap: somebody has to do something first.
+            NotAnswered: it takes longer than ``timeout_s`` seconds; the message says at what it is.
+            SubscriberTaken: another instance runs under this name.
+            RepositoryBusy: another process has the repository.
+        """
+        asked(timeout_s=timeout_s)
+        agent = await self.start()
+        try:
+            answer = await agent.ask(roles.IMPORTER, CaughtUpQuery(), timeout_s)
+        except NotAnswered as error:
+            reason = f"{self.name} is not caught up within {timeout_s:g} s"
+            if problem := await unreadable(self._board.log, (self._settings.topics.package,)):
+                raise LogUnavailable(f"{reason}: {problem}") from error
+            raise NotAnswered(f"{reason}: {await self._at(agent)}") from error
+        assert isinstance(answer, Settled)
+        said = answer.announcement
+        if not answer.reached:
+            raise SubscriberStuck(f"{self.name} {_stands(said)}")
+        await agent.ask(roles.ANNOUNCER, AnnouncedQuery(offset=said.offset), timeout_s)
+        if answer.unfinished:
+            raise _not_all_imported(said, answer.unfinished)
+
+    async def _at(self, agent: Agent) -> str:
+        """What stands in its way."""
+        answer = await agent.ask(roles.IMPORTER, ReportQuery(), LOOK_S)
+        assert isinstance(answer, Report)
+        return f"it {_stands(answer.announcement)}"
+
+    async def report(self, timeout_s: float = 10.0) -> DiscoveryMessage:
+        """What the subscriber says of itself at this moment. Raises as ``caught_up``."""
+        asked(timeout_s=timeout_s)
+        answer = await (await self.start()).ask(roles.IMPORTER, ReportQuery(), timeout_s)
+        assert isinstance(answer, Report)
+        return answer.announcement
+
+    @property
+    def ready(self) -> bool:
+        """Whether it may serve. Once it may, that stays so, also when it is stopped and started again."""
+        return bool(self._ready)
+
+    async def until_ready(self, timeout_s: float = FOREVER_S) -> str:
+        """Wait until it may serve; which condition made it so: idle, latency, retries or forced.
+
+        Raises:
+            NotAnswered: it may not yet, after ``timeout_s`` seconds, or was stopped.
+            SubscriberTaken: another instance runs under this name.
+            RepositoryBusy: another process has the repository.
+        """
+        asked(timeout_s=timeout_s)
+        await self.start()
+        assert self._watch is not None
+        done, _ = await asyncio.wait({self._watch}, timeout=timeout_s)
+        if not done:
+            raise NotAnswered(f"subscriber {self.name!r} is not ready after {timeout_s:g} s; its report says why")
+        self._watch.result()
+        return self._ready
+
+    async def _watch_readiness(self, agent: Agent) -> None:
+        answer = await agent.ask(roles.ANNOUNCER, ReadyQuery(), FOREVER_S)
+        assert isinstance(answer, Ready)
+        self._ready = answer.reason
+
+    async def ended(self) -> None:
+        """Wait until the subscriber has ended. Returns after ``stop``; raises what ended it otherwise."""
+        await (self._latest or await self.start()).ended()
+
+    async def leave(self, error: BaseException | None = None) -> None:
+        """Stop, and raise what had ended it before. If the body raises an ``error`` itself, that gets it as a note."""
+        agent = self._agent
+        await self.stop()
+        try:
+            if agent is not None:
+                await agent.ended()
+        except CallboardError as problem:
+            if error is None:
+                raise
+            if error is not problem:
+                error.add_note(f"subscriber {self.name!r} had ended before: {problem}")
+
+    async def __aenter__(self) -> Self:
+        self._body = CancelledBody(await self.start())
+        return self
+
+    async def __aexit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        body, self._body = self._body, None
+        instead = body.leave(error) if body is not None else None
+        if instead is not None:
+            await self.stop()
+            raise instead
+        await self.leave(error)
+
+
+def _stands(said: DiscoveryMessage) -> str:
+    """Where a subscriber stands, and why."""
+    state = "at a gap" if said.state is State.GAP else said.state.name.lower()
+    return f"is {state} after offset {said.offset}: {escaped(said.reason) or 'it gave no reason'}"
+
+
+def _not_all_imported(said: DiscoveryMessage, unfinished: tuple[Unfinished, ...]) -> NotAllImported:
+    left = tuple(
+        NotImported(each.what, each.offset, each.publisher, each.package_id, each.attempts, each.reason)
+        for each in unfinished
+    )
+    lines = [
+        f"offset {each.offset} of {escaped(each.publisher)} {WHAT[each.what]}"
+        + (f": {escaped(each.reason)}" if each.reason else "")
+        for each in left
+    ]
+    heading = f"{said.subscriber} is past everything up to offset {said.offset}, but has not finished all of it:"
+    remedy = "`callboard status` says what helps"
+    return NotAllImported("\n".join((heading, *lines, remedy)), left)
