@@ -12,8 +12,8 @@ def main() -> None:
     up, and Python may swallow a ``KeyboardInterrupt`` in the midst of an import, or show a traceback at the end.
     """
     _on_interrupt(signal.SIG_DFL)
-    from callboard.cli.running import run
-    from callboard.cli.streams import open_streams
+    from callboard.cli.run_command import run
+    from callboard.cli.terminal.streams import open_streams
 
     open_streams()
     _on_interrupt(signal.default_int_handler)

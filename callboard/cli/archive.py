@@ -11,10 +11,10 @@ import typer
 
 from callboard.backends.address import demand_path
 from callboard.cli.board import board_settings, no_log, place
-from callboard.cli.exit_codes import FOUND, code_of
-from callboard.cli.logs import log_quietly
 from callboard.cli.options import BoardOptions, Json
-from callboard.cli.output import count, say, show, show_json, show_table, size, text
+from callboard.cli.terminal.exit_codes import FOUND, code_of
+from callboard.cli.terminal.log_setup import log_quietly
+from callboard.cli.terminal.output import count, say, show, show_json, show_table, size, text
 from callboard.config import Loaded
 from callboard.errors import ConfigError, TopicMissing
 
@@ -188,7 +188,7 @@ def loaded_with_place(options: BoardOptions, said: str) -> tuple[Loaded, str]:
 
 def progress() -> AbstractContextManager[Callable[..., None]]:
     """A bar on a terminal."""
-    from callboard.cli.screen import progress as bar
+    from callboard.cli.terminal.screen import progress as bar
 
     return bar("archive")
 

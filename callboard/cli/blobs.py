@@ -6,10 +6,10 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from callboard.cli.board import on_board
-from callboard.cli.clear import confirm
-from callboard.cli.exit_codes import FOUND
 from callboard.cli.options import BoardOptions, Json, Yes
-from callboard.cli.output import count, say, show, show_json, size
+from callboard.cli.subscribers.clear import confirm
+from callboard.cli.terminal.exit_codes import FOUND
+from callboard.cli.terminal.output import count, say, show, show_json, size
 from callboard.content.collection import BlobCollection
 
 if TYPE_CHECKING:

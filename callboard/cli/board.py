@@ -11,8 +11,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar
 
 from callboard.backends.address import shown
-from callboard.cli.logs import configure_logging, log_quietly
 from callboard.cli.options import BoardOptions
+from callboard.cli.terminal.log_setup import configure_logging, log_quietly
 from callboard.errors import ConfigError, TopicMissing
 from callboard.messages.topics import PREFIX
 
@@ -30,7 +30,7 @@ def on_board(options: BoardOptions, work: "Work[R]", *, create: bool | None = No
     """Open the board, do the work, close the board; what the work returns. See ``open_board``."""
     import asyncio
 
-    from callboard.cli.patience import patiently
+    from callboard.cli.terminal.patience import patiently
 
     loaded = options.load()
     log_quietly(loaded.config.logging.format, verbose=options.verbose)

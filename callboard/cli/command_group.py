@@ -10,7 +10,7 @@ import typer
 from typer.core import TyperCommand, TyperGroup
 
 from callboard.cli.options import with_board_options
-from callboard.cli.streams import OutputLost
+from callboard.cli.terminal.streams import OutputLost
 
 OPTIONS = "Options"
 

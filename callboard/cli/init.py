@@ -13,7 +13,7 @@ from callboard.backends.address import is_shown_in_full
 from callboard.backends.registry import open_log
 from callboard.cli.board import open_board, place
 from callboard.cli.options import BoardOptions
-from callboard.cli.output import show
+from callboard.cli.terminal.output import show
 from callboard.config import FILE, Config, Loaded
 from callboard.config.sources import is_there
 from callboard.errors import ConfigError, TopicMissing

@@ -7,7 +7,7 @@ import typer
 
 from callboard.cli.board import place
 from callboard.cli.options import BoardOptions
-from callboard.cli.output import show
+from callboard.cli.terminal.output import show
 from callboard.errors import ConfigError
 
 

@@ -9,8 +9,8 @@ from typing import Annotated
 
 import typer
 
-from callboard.cli import output
-from callboard.cli.exit_codes import FOUND
+from callboard.cli.terminal import output
+from callboard.cli.terminal.exit_codes import FOUND
 from callboard.errors import RequestRefused
 from callboard.testing.simulation import Outcome, Plan, campaign, plan, run, run_seed, shrink
 from callboard.testing.simulation.coverage import missing, table

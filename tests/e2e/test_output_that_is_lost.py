@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from callboard.cli.exit_codes import OK, OUTPUT_LOST
+from callboard.cli.terminal.exit_codes import OK, OUTPUT_LOST
 
 CALLBOARD = (sys.executable, "-m", "callboard")
 

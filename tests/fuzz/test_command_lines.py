@@ -9,8 +9,8 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from callboard import sync
-from callboard.cli import exit_codes
-from callboard.cli.running import run
+from callboard.cli.run_command import run
+from callboard.cli.terminal import exit_codes
 
 CODES = {value for name, value in vars(exit_codes).items() if name.isupper() and isinstance(value, int)}
 EXAMPLES = 100

@@ -12,7 +12,7 @@ from callboard.actors.core.backoff import Backoff
 from callboard.backends.log import Retention
 from callboard.backends.repository import EntryKind
 from callboard.board.views import CommandResult, SubscriberStatus
-from callboard.cli.command import _obeyed
+from callboard.cli.subscribers.command import _obeyed
 from callboard.errors import CallboardError
 
 Options = dict[str, Any]

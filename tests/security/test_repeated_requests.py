@@ -9,7 +9,7 @@ from callboard import Callboard
 from callboard.backends.log import Bounds, Capability, Retention
 from callboard.backends.logs.memory import MemoryLog
 from callboard.board.command.same_request import told_of_id
-from callboard.cli.requesting import told
+from callboard.cli.publishing.requesting import told
 
 
 async def trim(board: Callboard, below: int) -> None:

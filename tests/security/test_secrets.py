@@ -32,12 +32,12 @@ from callboard.backends.registry import open_log
 from callboard.backends.repositories import open_repository
 from callboard.board.connect.opening import repository_place, subscriber_spool
 from callboard.board.connect.settings import BoardSettings
-from callboard.cli import exit_codes
 from callboard.cli.board import place
 from callboard.cli.init import init
-from callboard.cli.logs import configure_logging
 from callboard.cli.options import BoardOptions
-from callboard.cli.running import run
+from callboard.cli.run_command import run
+from callboard.cli.terminal import exit_codes
+from callboard.cli.terminal.log_setup import configure_logging
 from callboard.config import load
 from callboard.door import boards, requests, subscribers
 from callboard.errors import CallboardError, ConfigError, RequestRefused
@@ -294,7 +294,7 @@ def test_no_traceback_of_a_bug_has_the_password_of_the_configuration(
 
     monkeypatch.chdir(tmp_path)
     (tmp_path / "callboard.toml").write_text(f'log = "postgresql://ann:{SECRET}@db/x"')
-    monkeypatch.setattr("callboard.cli.running.app", lambda **_: fail(BoardOptions()))
+    monkeypatch.setattr("callboard.cli.run_command.app", lambda **_: fail(BoardOptions()))
     assert run() == exit_codes.BUG
     said = capsys.readouterr().err
     assert "ZeroDivisionError: something at" in said

@@ -5,8 +5,8 @@ from pathlib import Path
 
 import pytest
 
-from callboard.cli import exit_codes
-from callboard.cli.running import run
+from callboard.cli.run_command import run
+from callboard.cli.terminal import exit_codes
 
 SECRET = "MDEyMzQ1Njc4OWFiY2RlZg"
 NUMBER = "1234567812345678"

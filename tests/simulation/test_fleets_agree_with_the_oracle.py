@@ -14,7 +14,7 @@ from typer.testing import CliRunner
 from callboard.actors.core.decision import Effect, Input, Moment, Origin, Started
 from callboard.actors.publisher.queues.tail_poller import TailPoller
 from callboard.cli.app import app
-from callboard.cli.exit_codes import FOUND, OK
+from callboard.cli.terminal.exit_codes import FOUND, OK
 from callboard.testing.simulation import Outcome, plan, run, run_seed, shrink
 from callboard.testing.simulation.coverage import EFFECTS, missing
 from callboard.testing.simulation.fates import Fault

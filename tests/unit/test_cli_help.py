@@ -7,8 +7,8 @@ import pytest
 import typer
 
 from callboard import errors
-from callboard.cli import exit_codes
 from callboard.cli.app import app
+from callboard.cli.terminal import exit_codes
 
 
 def commands(group: Any, *words: str) -> Iterator[tuple[tuple[str, ...], Any]]:

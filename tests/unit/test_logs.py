@@ -5,7 +5,7 @@ import sys
 import pytest
 import structlog
 
-from callboard.cli.logs import configure_logging, log_quietly
+from callboard.cli.terminal.log_setup import configure_logging, log_quietly
 from callboard.logger import Logger, get_logger
 
 

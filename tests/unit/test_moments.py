@@ -4,7 +4,7 @@ from datetime import datetime
 
 import pytest
 
-from callboard.cli.moments import moment_ns
+from callboard.cli.terminal.moments import moment_ns
 from callboard.errors import RequestRefused
 
 NOW_NS = 1_800_000_000 * 10**9

@@ -5,7 +5,7 @@ from typing import Any
 import pytest
 from structlog.testing import capture_logs
 
-from callboard.cli.ready_file import ready_file
+from callboard.cli.run.ready_file import ready_file
 
 
 class Ready:
@@ -27,7 +27,7 @@ def test_a_ready_file_that_cannot_be_written_is_told_of(tmp_path: Path, monkeypa
                 while not lines:  # noqa: ASYNC110 - nobody tells of it
                     await asyncio.sleep(0)
 
-    monkeypatch.setattr("callboard.cli.ready_file.replacing", full)
+    monkeypatch.setattr("callboard.cli.run.ready_file.replacing", full)
     with capture_logs() as lines:
         asyncio.run(scenario())
     (line,) = lines

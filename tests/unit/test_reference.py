@@ -10,8 +10,8 @@ import pytest
 import typer
 from pydantic import BaseModel
 
-from callboard.cli import exit_codes
 from callboard.cli.app import app
+from callboard.cli.terminal import exit_codes
 from callboard.config import Config
 from callboard.messages.distribution import State
 from callboard.messages.mailbox import Liveness

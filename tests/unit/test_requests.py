@@ -6,7 +6,7 @@ import threading
 
 import pytest
 
-from callboard.cli import requests
+from callboard.cli.publishing import requests
 
 DEADLINE_S = 60.0
 

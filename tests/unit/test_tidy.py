@@ -226,7 +226,7 @@ def test_a_library_does_not_print_where_it_was_not_asked_to() -> None:
 def test_text_for_people_is_made_where_it_is_escaped():
     """``output.text`` escapes; rich's own texts and consoles do not."""
     bare = {"rich.console.Console", "rich.text.Text.assemble", "rich.text.Text.from_markup"}
-    may = {"callboard/cli/output.py", "callboard/cli/screen.py"}
+    may = {"callboard/cli/terminal/output.py", "callboard/cli/terminal/screen.py"}
     demand_none([
         f"{path}:{call.lineno} calls {name}"
         for path, tree in sources("callboard/cli")

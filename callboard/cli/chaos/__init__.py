@@ -10,8 +10,8 @@ import typer
 
 from callboard.actors.runtime import Runtime
 from callboard.cli.chaos.places import On
-from callboard.cli.logs import configure_logging
-from callboard.cli.output import show, show_drawn
+from callboard.cli.terminal.log_setup import configure_logging
+from callboard.cli.terminal.output import show, show_drawn
 from callboard.errors import RequestRefused
 
 SHOWN = 20
@@ -28,7 +28,7 @@ def chaos(
 ) -> None:
     """Strike a fleet's processes, server, network, disk and descriptors, and compare every byte at the end."""
     from callboard.cli.chaos.run import run  # takes a while, and no other command needs it
-    from callboard.cli.screen import notices
+    from callboard.cli.terminal.screen import notices
 
     console = notices()
     configure_logging("critical")

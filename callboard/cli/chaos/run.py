@@ -22,7 +22,7 @@ from callboard.cli.chaos.inventory import MARK, left_files, left_processes
 from callboard.cli.chaos.places import On, Place, opened
 from callboard.cli.chaos.report import Outcome
 from callboard.cli.chaos.storm import Storm
-from callboard.cli.output import text
+from callboard.cli.terminal.output import text
 
 CONFIGURATION = """\
 log = {log}

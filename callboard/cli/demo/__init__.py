@@ -20,8 +20,8 @@ from callboard.cli.demo.fleet import Fleet
 from callboard.cli.demo.incidents import SETTINGS
 from callboard.cli.demo.play import Outcome, Play, copy_source
 from callboard.cli.demo.progress import Progress
-from callboard.cli.logs import configure_logging
-from callboard.cli.output import show
+from callboard.cli.terminal.log_setup import configure_logging
+from callboard.cli.terminal.output import show
 from callboard.errors import CallboardError, RequestRefused
 
 if TYPE_CHECKING:
@@ -54,7 +54,7 @@ def demo(
     runtime: Annotated[Runtime, typer.Option(help="Each actor in a process of its own, or embedded.")] = "processes",
 ) -> None:
     """Distribute a real tree to six subscribers while actors are being killed, and compare every byte."""
-    from callboard.cli.screen import notices
+    from callboard.cli.terminal.screen import notices
 
     console = notices()
     configure_logging("error")

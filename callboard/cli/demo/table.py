@@ -4,7 +4,7 @@ from rich.console import Group
 from rich.table import Table
 
 from callboard.board.views import BoardStatus, SubscriberStatus
-from callboard.cli.output import text
+from callboard.cli.terminal.output import text
 
 COLOURS = {
     "idle": "green",

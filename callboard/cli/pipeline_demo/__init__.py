@@ -11,8 +11,8 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from callboard.cli.demo.tree import differences
-from callboard.cli.logs import configure_logging
-from callboard.cli.output import show
+from callboard.cli.terminal.log_setup import configure_logging
+from callboard.cli.terminal.output import show
 from callboard.errors import RequestRefused
 
 if TYPE_CHECKING:
@@ -35,7 +35,7 @@ def demo(
     """Archive a log, trim it, lose it, restore it; seed subscribers from it, compare every byte, and audit it."""
     from callboard.cli.pipeline_demo.hindsight import look_back
     from callboard.cli.pipeline_demo.history import History
-    from callboard.cli.screen import notices
+    from callboard.cli.terminal.screen import notices
 
     console = notices()
     configure_logging("critical")  # a subscriber fails on purpose

@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
-from callboard.cli.pipeline import CURRENT
+from callboard.cli.pipeline.jobs import CURRENT
 from callboard.cli.pipeline_demo.history import SECOND, Past
 from callboard.pipeline.failure import explained
 from callboard.pipeline.jobs import audit

@@ -12,7 +12,7 @@ from pathlib import Path
 
 from callboard.backends.log import Log
 from callboard.backends.registry import open_log
-from callboard.cli.logs import configure_logging
+from callboard.cli.terminal.log_setup import configure_logging
 from callboard.errors import LogUnavailable
 from callboard.messages.record import NewRecord
 

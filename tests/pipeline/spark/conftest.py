@@ -18,7 +18,7 @@ import pytest
 
 from callboard.backends.log import Retention
 from callboard.backends.registry import open_log
-from callboard.cli.running import run
+from callboard.cli.run_command import run
 from callboard.messages.event import Event
 from callboard.messages.headers import new_record
 from callboard.messages.record import NewRecord

@@ -13,7 +13,8 @@ from pathlib import Path
 import pytest
 
 from callboard.archive.reader import ArchiveReader
-from callboard.cli import exit_codes, pipeline_archive
+from callboard.cli.pipeline import archive
+from callboard.cli.terminal import exit_codes
 from callboard.messages.distribution import Kind, PackageMessage
 from callboard.messages.record import NewRecord
 
@@ -73,7 +74,7 @@ def test_who_follows_the_log_archives_what_comes_until_a_signal_and_the_next_run
     typed, sqlite_log, tmp_path, monkeypatch, number, code
 ):
     """It is a copy of this process, and uses its Java process, which would else end with it."""
-    monkeypatch.setattr(pipeline_archive, "FOLLOW_S", 0.01)
+    monkeypatch.setattr(archive, "FOLLOW_S", 0.01)
     sqlite_log.append("package", *packages(3))
 
     def follow() -> None:

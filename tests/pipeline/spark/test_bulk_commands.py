@@ -6,7 +6,7 @@ import time
 
 import pytest
 
-from callboard.cli import exit_codes
+from callboard.cli.terminal import exit_codes
 
 
 @pytest.mark.timeout(600)

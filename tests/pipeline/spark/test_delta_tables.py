@@ -15,8 +15,8 @@ import pyarrow.parquet as pq
 import pytest
 from deltalake import DeltaTable
 
-from callboard.cli import exit_codes
-from callboard.cli.running import run
+from callboard.cli.run_command import run
+from callboard.cli.terminal import exit_codes
 from callboard.errors import BlobUnavailable, ConfigError, ExtraMissing, LogReplaced
 from callboard.messages.distribution import Kind, PackageMessage, PackageStatusMessage, Status
 from callboard.pipeline.delta_tables import DeltaPlace, publish

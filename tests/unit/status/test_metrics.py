@@ -11,7 +11,7 @@ import pytest
 from callboard.backends.log import Bounds
 from callboard.board.board import Callboard
 from callboard.board.read.status.metrics import counters, exposition
-from callboard.cli.metrics import metrics_server
+from callboard.cli.status.metrics import metrics_server
 from callboard.messages.distribution import State, Status
 
 SAMPLE = re.compile(r'callboard_[a-z_]+(\{([a-z]+="([^"\\]|\\.)*",?)+\})? -?[0-9.]+')
@@ -153,5 +153,5 @@ def test_who_asks_for_figures_and_does_not_read_them_is_let_go(
                     await asyncio.sleep(0.01)
             writer.transport.abort()
 
-    monkeypatch.setattr("callboard.cli.metrics.REQUEST_S", 0.2)
+    monkeypatch.setattr("callboard.cli.status.metrics.REQUEST_S", 0.2)
     asyncio.run(work())

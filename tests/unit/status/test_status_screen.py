@@ -13,9 +13,9 @@ from rich.console import Console
 from callboard.board.read.status.retention_forecast import Outlook
 from callboard.board.views import BoardStatus, to_data
 from callboard.cli.app import app
-from callboard.cli.output import age
-from callboard.cli.status_screen import ALL, Screen
-from callboard.cli.status_selection import Selection, Sort, totals
+from callboard.cli.status.status_screen import ALL, Screen
+from callboard.cli.status.status_selection import Selection, Sort, totals
+from callboard.cli.terminal.output import age
 from callboard.errors import ConfigError, RequestRefused
 from callboard.messages.distribution import State, Status, ThrottledMessage
 from callboard.messages.topics import Topics

@@ -8,7 +8,7 @@ from callboard.actors.core.decision import Origin
 from callboard.actors.core.effects import ImportPackages, RunHook, SaveLedger
 from callboard.actors.core.hooks import HookSettings
 from callboard.actors.subscriber.hooks.hooks_due import HOPE_CALLS
-from callboard.cli.until_caught_up import STILL_S, hopeless
+from callboard.cli.run.until_caught_up import STILL_S, hopeless
 from callboard.errors import CallboardError, HookFailed, PackageCorrupt
 from callboard.messages.distribution import DiscoveryMessage, Kind, State, SubscriberConfiguration
 from callboard.messages.ledger import GivenUp, HeldPackage, HookDue, Ledger

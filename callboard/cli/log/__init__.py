@@ -1,0 +1,1 @@
+"""``callboard log``: what is on the log."""

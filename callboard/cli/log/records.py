@@ -1,0 +1,245 @@
+"""``callboard log list``, ``grep``, ``show`` and ``export``: what is on the log."""
+
+import json as json_module
+import re
+import sys
+import tempfile
+import time
+from collections.abc import Mapping
+from contextlib import nullcontext
+from dataclasses import asdict
+from enum import StrEnum
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from callboard.board.connect.opening import open_board_blobs
+from callboard.board.read.log.log_export import export_content, export_records
+from callboard.board.read.log.log_records import record_data
+from callboard.board.read.log.log_search import Found, RecordFilter, newest, oldest
+from callboard.board.read.queues.queues import entry_offset
+from callboard.cli.board import on_board
+from callboard.cli.options import BoardOptions, Json, Limit, PublisherName
+from callboard.cli.terminal import output
+from callboard.cli.terminal.moments import moment_ns
+from callboard.cli.terminal.output import age, count, size, text
+from callboard.errors import ConfigError, RequestRefused
+
+if TYPE_CHECKING:
+    from callboard.board.board import Callboard
+
+
+class Topic(StrEnum):
+    """The topics, by their names without the prefix."""
+
+    PACKAGE = "package"
+    STATUS = "status"
+    DISCOVERY = "discovery"
+    COMMAND = "command"
+    EVENT = "event"
+
+    def on(self, board: "Callboard") -> str:
+        """The topic's name on this board."""
+        return str(getattr(board.settings.topics, self))
+
+
+TopicOption = Annotated[Topic, typer.Option(help="Which topic.")]
+KindOption = Annotated[str, typer.Option("--kind", metavar="KIND", help="add, delete, invalidate or test.")]
+PathOption = Annotated[str, typer.Option("--path", metavar="PATTERN", help="A path, such as '/blog/*'.")]
+UserOption = Annotated[str, typer.Option("--user", metavar="NAME", help="On whose behalf.")]
+SinceOption = Annotated[str, typer.Option("--since", metavar="TIME", help="Such as 2h, 3d or 2026-01-31T12:00.")]
+UntilOption = Annotated[str, typer.Option("--until", metavar="TIME", help="Before this time.")]
+FromOption = Annotated[int | None, typer.Option("--from", metavar="OFFSET", help="Oldest first; else the newest ones.")]
+BeforeOption = Annotated[int | None, typer.Option("--before", metavar="OFFSET", help="The newest below this offset.")]
+
+
+def list_records(
+    options: BoardOptions,
+    topic: TopicOption = Topic.PACKAGE,
+    start: FromOption = None,
+    before: BeforeOption = None,
+    publisher: PublisherName = "",
+    kind: KindOption = "",
+    path: PathOption = "",
+    user: UserOption = "",
+    since: SinceOption = "",
+    until: UntilOption = "",
+    limit: Limit = 20,
+    json: Json = False,
+) -> None:
+    """List the newest records, oldest first; those that cannot be decoded with the reason."""
+    wanted = _filter(publisher, kind, path, user, since, until)
+    _search(options, topic, wanted, start, before, limit, json=json)
+
+
+def grep(
+    options: BoardOptions,
+    pattern: Annotated[str, typer.Argument(help="A regular expression.", show_default=False)],
+    topic: TopicOption = Topic.PACKAGE,
+    start: FromOption = None,
+    before: BeforeOption = None,
+    publisher: PublisherName = "",
+    kind: KindOption = "",
+    path: PathOption = "",
+    user: UserOption = "",
+    since: SinceOption = "",
+    until: UntilOption = "",
+    limit: Limit = 20,
+    json: Json = False,
+) -> None:
+    """Find records by their paths, users, publishers, subscribers, ids and reasons."""
+    wanted = _filter(publisher, kind, path, user, since, until, pattern)
+    _search(options, topic, wanted, start, before, limit, json=json)
+
+
+def show(
+    options: BoardOptions,
+    offset: Annotated[
+        str, typer.Argument(metavar="OFFSET", help="Of the record, or TOPIC@OFFSET as in a queue.", show_default=False)
+    ],
+    topic: TopicOption = Topic.PACKAGE,
+    json: Json = False,
+) -> None:
+    """Show one record: headers, message, and what is in a package."""
+
+    async def work(board: "Callboard") -> dict[str, Any]:
+        name = topic.on(board)
+        place = int(offset) if offset.isascii() and offset.isdigit() else entry_offset(name, offset)
+        blobs = open_board_blobs(board.settings)
+        try:
+            with tempfile.TemporaryDirectory(prefix="callboard-show-") as spool:
+                return await record_data(board.log, blobs, name, place, Path(spool))
+        finally:
+            await blobs.close()
+
+    data = on_board(options, work)
+    if json:
+        output.show_json(data)
+        return
+    entries = data.pop("entries", [])
+    for line in _lines(data):
+        output.show(line)
+    if entries:
+        output.show_table(
+            ("FORM", "MODE", "<SIZE>", "PATH"),
+            (
+                (
+                    entry["form"].lower(),
+                    f"{entry['mode']:o}",
+                    size(entry["size"]),
+                    f"{entry['path']} -> {entry['target']}" if entry["target"] else entry["path"],
+                )
+                for entry in entries
+            ),
+        )
+
+
+def export(
+    options: BoardOptions,
+    offset: Annotated[int | None, typer.Argument(help="Of a package, whose content is wanted.")] = None,
+    target: Annotated[Path | None, typer.Argument(help="A new folder, or a new file that ends in .tar.")] = None,
+    ndjson: Annotated[
+        str, typer.Option("--ndjson", metavar="FILE", help="Write records, a line of JSON each; - prints them.")
+    ] = "",
+    topic: TopicOption = Topic.PACKAGE,
+    publisher: PublisherName = "",
+    since: SinceOption = "",
+    until: UntilOption = "",
+) -> None:
+    """Take the content of a package out of the log, or with --ndjson its records."""
+    if bool(ndjson) == (offset is not None) or (offset is None) != (target is None):
+        raise ConfigError("say an OFFSET and where its content goes, or --ndjson FILE")
+    wanted = _filter(publisher, "", "", "", since, until)
+
+    async def work(board: "Callboard") -> int:
+        if offset is None or target is None:
+            with nullcontext(sys.stdout) if ndjson == "-" else _new_file(ndjson) as file:
+                return await export_records(board.log, topic.on(board), wanted, file)
+        blobs = open_board_blobs(board.settings)
+        try:
+            with tempfile.TemporaryDirectory(prefix="callboard-export-") as spool:
+                name = Topic.PACKAGE.on(board)
+                return await export_content(board.log, blobs, name, offset, target.absolute(), Path(spool))
+        finally:
+            await blobs.close()
+
+    number = on_board(options, work)
+    what = count(number, "record" if ndjson else "entry")
+    (output.say if ndjson == "-" else output.show)(f"{ndjson or target}: {what}")
+
+
+def _new_file(name: str) -> Any:
+    try:
+        return Path(name).open("x", encoding="utf-8")
+    except OSError as error:
+        raise RequestRefused(f"{name} cannot be written: {error.strerror}; choose a new file") from error
+
+
+def _filter(
+    publisher: str, kind: str, path: str, user: str, since: str, until: str, pattern: str = ""
+) -> RecordFilter:
+    now_ns = time.time_ns()
+    try:
+        compiled = re.compile(pattern) if pattern else None
+    except re.error as error:
+        fix = "put a \\ before special characters"
+        raise RequestRefused(f"{pattern!r} is no regular expression: {error}; {fix}") from None
+    since_ns, until_ns = (moment_ns(text, now_ns) if text else None for text in (since, until))
+    return RecordFilter(publisher, kind, path, user, since_ns, until_ns, compiled)
+
+
+def _search(
+    options: BoardOptions,
+    topic: Topic,
+    wanted: RecordFilter,
+    start: int | None,
+    before: int | None,
+    limit: int,
+    *,
+    json: bool,
+) -> None:
+    async def work(board: "Callboard") -> Found:
+        name = topic.on(board)
+        if start is not None:
+            return await oldest(board.log, name, wanted, limit, start)
+        return await newest(board.log, name, wanted, limit, before)
+
+    found = on_board(options, work)
+    if json:
+        output.show_json([asdict(record) for record in found.records])
+    elif not found.records:
+        output.show(f"no such records on topic {topic}" if wanted != RecordFilter() else f"no records on topic {topic}")
+    else:
+        _show(found)
+    if found.more_from >= 0:
+        option = "--from" if start is not None else "--before"
+        output.say(f"looked at {count(found.looked_at, 'record')}; go on with {option} {found.more_from}")
+
+
+def _show(found: Found) -> None:
+    now_ns = time.time_ns()
+    output.show_table(
+        ("<OFFSET>", "AGE", "TYPE", "<SIZE>", "ABOUT"),
+        (
+            (
+                str(record.offset),
+                age((now_ns - record.time_ns) / 1e9),
+                record.type,
+                size(record.length),
+                text(record.problem, style="red") if record.problem else record.about,
+            )
+            for record in found.records
+        ),
+    )
+
+
+def _lines(data: Mapping[str, Any]) -> list[str]:
+    """The data as lines ``name: value``, indented below their headings; what is empty is left out."""
+    lines = []
+    for name, value in data.items():
+        if isinstance(value, dict):
+            lines += [f"{name}:", *(f"  {line}" for line in _lines(value))]
+        elif value not in ("", [], None):
+            lines.append(f"{name}: {value if isinstance(value, str) else json_module.dumps(value)}")
+    return lines

@@ -1,0 +1,36 @@
+"""``callboard log resend``: send a package again."""
+
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from callboard.board.views import Package, to_data
+from callboard.cli.board import on_board
+from callboard.cli.options import BoardOptions, Json
+from callboard.cli.publishing.requesting import Expect
+from callboard.cli.terminal.output import count, show, show_json
+
+if TYPE_CHECKING:
+    from callboard.board.board import Callboard
+
+
+def resend(
+    options: BoardOptions,
+    offset: Annotated[int, typer.Argument(help="Of the package.", show_default=False)],
+    to: Annotated[list[str] | None, typer.Option("--to", metavar="NAME", help="Only this one; repeatable.")] = None,
+    expect: Expect = False,
+    force: Annotated[bool, typer.Option("--force", help="Also over what newer packages brought.")] = False,
+    request_id: Annotated[str, typer.Option(metavar="ID", help="Sent once, however often it is repeated.")] = "",
+    json: Json = False,
+) -> None:
+    """Send a package again: a new one with the same content, for all subscribers or only for some."""
+
+    async def work(board: "Callboard") -> Package:
+        return await board.resend(offset, to=tuple(to or ()), expect=expect, force=force, request_id=request_id)
+
+    package = on_board(options, work)
+    if json:
+        show_json(to_data(package))
+    else:
+        content = f", {count(package.entries, 'entry')}" if package.entries else ""
+        show(f"{package.kind} {package.id} is at offset {package.offset}{content}")

@@ -1,0 +1,46 @@
+"""The retention as it is configured, and who is about to fall out of it."""
+
+import time
+from collections.abc import Iterable
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from callboard.backends.log import Capability, Retention
+from callboard.board.care.retention_gate import GatePolicy, RetentionGate
+from callboard.board.read.status.retention_forecast import Outlook, outlook, server_retention, stricter
+from callboard.board.views import SubscriberStatus
+from callboard.cli.terminal.output import age, say
+
+if TYPE_CHECKING:
+    from callboard.board.board import Callboard
+    from callboard.config import RetentionSection
+
+
+def retention_gate(board: "Callboard", section: "RetentionSection") -> RetentionGate:
+    """What keeps packages on the log that somebody needs."""
+    tip = Path(section.archive_tip) if section.archive_tip else None
+    return board.retention_gate(GatePolicy(section.gate, section.gate_gone_days, tip))
+
+
+async def outlooks(
+    board: "Callboard", section: "RetentionSection", subscribers: Iterable[SubscriberStatus]
+) -> list[Outlook]:
+    """How long until each subscriber that is behind falls out, by what publishers trim and the log's server removes."""
+    limits = section.limits() or Retention()
+    if Capability.TRIM_BYTES not in board.log.capabilities:  # what records take is the business of its server
+        limits = stricter(limits, await server_retention(board.settings, time.time_ns))
+    return await outlook(board.log, board.settings.topics.package, subscribers, limits, time.time_ns())
+
+
+def warn(section: "RetentionSection", left: Iterable[Outlook]) -> None:
+    """Tell of those for whom it is soon."""
+    for each in left:
+        if not each.soon:
+            continue
+        if section.gate == "none":
+            say(
+                f"warning: {each.subscriber} falls out of retention in about {age(each.left_s)}, at the present rate "
+                'and settings; help it on, raise [retention], or set its gate = "subscribers"'
+            )
+        else:
+            say(f"warning: {each.subscriber} is so far behind that the log keeps, or soon will, more than [retention]")

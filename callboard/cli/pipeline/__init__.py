@@ -1,0 +1,1 @@
+"""``callboard pipeline``: jobs on the whole log, done by Spark."""

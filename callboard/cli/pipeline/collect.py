@@ -1,0 +1,71 @@
+"""``callboard pipeline collect``: which blobs nobody needs, of however many, and their removal a grace later."""
+
+from dataclasses import asdict
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from callboard.cli.options import BoardOptions, Json, Yes
+from callboard.cli.pipeline.jobs import Archive, Partitions, run_job
+from callboard.cli.subscribers.clear import confirm
+from callboard.cli.terminal.output import count, say, show, show_json, size
+
+if TYPE_CHECKING:
+    from callboard.pipeline.run import Run
+
+MAX_SHARE = 0.5
+"""More than every second blob is rarely garbage, and often the wrong log."""
+
+
+def collect(
+    options: BoardOptions,
+    out: Annotated[Path, typer.Option("--out", metavar="DIR", help="Where it is noted what is under quarantine.")],
+    delete: Annotated[
+        bool, typer.Option("--delete", help="Remove what is under quarantine for janitor.grace_hours.")
+    ] = False,
+    max_share: Annotated[
+        float, typer.Option("--max-share", min=0, max=1, help="Refuse to remove a larger part of all blobs.")
+    ] = MAX_SHARE,
+    archive: Archive = "",
+    partitions: Partitions = 2,
+    yes: Yes = False,
+    json: Json = False,
+) -> None:
+    """Put blobs under quarantine that no record on the log or in the archive needs; with --delete remove those."""
+    config = options.load().config
+    grace_s, place = config.janitor.grace_hours * 3600, archive or config.archive.place
+
+    def mark(run: "Run") -> Any:
+        from callboard.pipeline.collect import mark
+
+        return mark(run, out.absolute(), grace_s)
+
+    def sweep(run: "Run") -> Any:
+        from callboard.pipeline.collect import sweep
+
+        return sweep(run, out.absolute(), grace_s, max_share)
+
+    if delete and not yes:
+        from callboard.pipeline.quarantine import load
+
+        found, _ = load(out.absolute())
+        confirm(
+            f"nothing but this log and its archive uses this blob store; remove {count(found.candidates, 'blob')}, "
+            f"{size(found.candidate_bytes)}?"
+        )
+    done, report = run_job("collect", options, place, partitions, sweep if delete else mark)
+    if json:
+        show_json({"swept" if delete else "quarantine": asdict(done), "report": report.to_data()})
+        return
+    for name, read in report.topics.items():
+        show(f"{name}: {count(read['records'], 'record')} of [{read['start']}, {read['stop']})")
+    if delete:
+        show(f"removed {count(done.removed, 'blob')}, {size(done.removed_bytes)}; under quarantine were "
+             f"{done.candidates}, of which {done.needed} are needed by now")  # fmt: skip
+    else:
+        show(f"{count(done.blobs, 'blob')}, {size(done.length)}; under quarantine {done.candidates}, "
+             f"{size(done.candidate_bytes)}")  # fmt: skip
+        if done.share > max_share:
+            say(f"warning: that is more than {max_share:.0%} of all blobs; --delete will refuse it without --max-share")
+    show(f"{report.job} took {report.seconds:.1f} s")

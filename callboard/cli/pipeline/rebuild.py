@@ -1,0 +1,90 @@
+"""``callboard pipeline rebuild``: every projection anew, as tables in files, in a database, and in a lake."""
+
+import os
+import time
+from collections.abc import Callable
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from callboard.backends.address import shown
+from callboard.cli.options import BoardOptions, Json
+from callboard.cli.pipeline.jobs import CURRENT, Archive, Out, Partitions, run_job, show_report, source_options
+from callboard.errors import ConfigError
+
+if TYPE_CHECKING:
+    from callboard.pipeline.run import Report, Run
+
+FOLLOW_S = 5.0
+"""How long to wait before the log is looked at again: a run takes as long."""
+
+
+def rebuild(
+    options: BoardOptions,
+    out: Out,
+    archive: Archive = "",
+    postgres: Annotated[
+        str, typer.Option("--postgres", metavar="VARIABLE", help="Also into the database whose URL this variable has.")
+    ] = "",
+    delta: Annotated[
+        str, typer.Option("--delta", metavar="PLACE", help="Also as Delta tables: a folder, or s3://BUCKET/PREFIX.")
+    ] = "",
+    partitions: Partitions = 2,
+    follow: Annotated[
+        bool, typer.Option("--follow", help="Do it again whenever the log has grown, until Ctrl-C.")
+    ] = False,
+    json: Json = False,
+) -> None:
+    """Rebuild every projection from the log: positions, queues, errors, latencies, failure rates."""
+    publish = _publication(out.absolute() / CURRENT, postgres, delta)
+
+    def work(run: "Run") -> "Report":
+        from callboard.pipeline import jobs
+
+        report = jobs.rebuild(run, out.absolute())
+        publish(run, report)
+        return report
+
+    while True:
+        report = run_job("rebuild", options, archive, partitions, work)
+        show_report(report, json=json)
+        seen = {name: read["stop"] for name, read in report.topics.items()}
+        if not follow:
+            return
+        while _ends(options, archive, seen) == seen:
+            time.sleep(FOLLOW_S)
+
+
+def _publication(tables: Path, postgres: str, delta: str) -> "Callable[[Run, Report], None]":
+    """What puts the tables elsewhere as well. Raises ``ConfigError`` now for what could not work in some minutes."""
+    url = os.environ.get(postgres, "")
+    if postgres and not url:
+        raise ConfigError(f"variable {shown(postgres)} is not set; let it have the URL of a database: postgresql://...")
+    if delta:
+        from callboard.pipeline import delta_tables
+
+        place = delta_tables.DeltaPlace.of(delta, Path.cwd())
+        place.check()
+
+    def publish(run: "Run", report: "Report") -> None:
+        from callboard.pipeline.reach import Reach
+
+        reach = Reach(report.log_id, **{topic: read["stop"] for topic, read in report.topics.items()})
+        if url:
+            from callboard.pipeline import postgres_tables
+
+            postgres_tables.publish(url, tables, reach, run.on_step)
+        if delta:
+            run.on_step("publishing Delta tables")
+            delta_tables.publish(place, tables, reach)
+
+    return publish
+
+
+def _ends(options: BoardOptions, archive: str, topics: dict[str, int]) -> dict[str, int]:
+    from callboard.pipeline.extent import look
+    from callboard.pipeline.place import Place
+
+    source = source_options(options, archive)
+    return {topic: look(Place.of({**source, "topic": topic})).end for topic in topics}

@@ -1,0 +1,112 @@
+"""What the commands that make a request of a publisher have in common."""
+
+import sys
+from collections.abc import Awaitable, Callable
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from callboard.board.publisher import Publisher
+from callboard.board.read.known_names import known_publishers
+from callboard.board.views import Package, to_data
+from callboard.cli.board import add_configured_targets, on_board
+from callboard.cli.options import BoardOptions
+from callboard.cli.publishing.waiting import wait_for_fleet
+from callboard.cli.terminal.exit_codes import FOUND
+from callboard.cli.terminal.output import count, say, show, show_json, size
+from callboard.door.names import suggestion
+from callboard.errors import RootFilled
+
+if TYPE_CHECKING:
+    from callboard.board.board import Callboard
+
+Name = Annotated[str, typer.Option("--publisher", metavar="NAME", help="Else the one that callboard.toml names.")]
+RequestId = Annotated[str, typer.Option(metavar="ID", help="Shipped once, however often it is repeated with its id.")]
+Recipients = Annotated[
+    list[str] | None, typer.Option("--to", metavar="NAME", help="Only for this subscriber; may be repeated.")
+]
+Expect = Annotated[bool, typer.Option("--expect", help="Also for subscribers that nobody has heard of yet.")]
+Wait = Annotated[
+    float | None, typer.Option(metavar="SECONDS", min=0, help="Wait until all subscribers that run have it.")
+]
+
+
+ReplaceRoot = Annotated[
+    bool, typer.Option("--replace-root", help="Also what another publisher, or source, filled.")
+]
+
+
+Request = Callable[[Publisher, bool], Awaitable[Package]]
+"""Asks a publisher; if it is true, also to replace what others filled."""
+
+
+def ship(
+    options: BoardOptions,
+    publisher: str,
+    request: Request,
+    wait_s: float | None,
+    *,
+    recipients: list[str] | None,
+    json: bool,
+    create: bool | None = None,
+    replace_root: bool = False,
+    accepted: Callable[[], None] = lambda: None,
+) -> None:
+    """Make the request, say what became of it, and wait for the fleet if asked to."""
+    config = options.load().config
+    name = publisher or config.publisher.name
+
+    async def work(board: "Callboard", replace_root: bool) -> tuple[Package, list[str]]:
+        add_configured_targets(board, config)
+        if publisher:
+            await _tell_new(board, name)
+        package = await request(board.publisher(name), replace_root)
+        if json:
+            show_json(to_data(package))
+        else:
+            show(_line(package))
+        if package.state != "accepted":
+            return package, []
+        accepted()
+        for line in told(package):
+            say(line)
+        if wait_s is None:
+            return package, []
+        return package, await wait_for_fleet(board, name, package.offset, wait_s, recipients or ())
+
+    try:
+        package, missing = on_board(options, lambda board: work(board, replace_root), create=create)
+    except RootFilled as error:
+        if not sys.stdin.isatty():
+            raise
+        say(str(error))
+        typer.confirm("replace it?", abort=True, err=True)
+        package, missing = on_board(options, lambda board: work(board, True))
+    for line in missing:
+        say(line)
+    if missing or package.state == "dropped":
+        raise typer.Exit(FOUND)
+
+
+async def _tell_new(board: "Callboard", publisher: str) -> None:
+    known = await known_publishers(board.log, board.settings.topics, [publisher])
+    if known and publisher not in known:
+        close = suggestion(publisher, known)
+        say(f"publisher {publisher!r} is new on this log" + (f"; did you mean {close!r}?" if close else ""))
+
+
+def told(package: Package) -> list[str]:
+    """What is said beside the line of the package."""
+    lines = [f"note: {package.note}"] if package.note else []
+    if package.expects:
+        absent = ", ".join(package.expects)
+        lines.append(f"nobody has heard of {absent} yet; they get it if they come while the log has it")
+    return lines
+
+
+def _line(package: Package) -> str:
+    if package.state == "dropped":
+        return f"nothing was shipped: {package.reason}"
+    content = f", {count(package.entries, 'entry')}, {size(package.length)}" if package.entries else ""
+    held_up = f", held up {package.throttled_s:.1f} s by {package.throttled_by}" if package.throttled_by else ""
+    return f"{package.kind} {package.id} is at offset {package.offset}{content}{held_up}"

@@ -1,0 +1,23 @@
+"""``callboard test``: try the way."""
+
+from callboard.board.publisher import Publisher
+from callboard.board.views import Package
+from callboard.cli.options import BoardOptions, Json
+from callboard.cli.publishing.requesting import Expect, Name, Recipients, RequestId, Wait, ship
+
+
+def send_test(
+    options: BoardOptions,
+    publisher: Name = "",
+    request_id: RequestId = "",
+    recipients: Recipients = None,
+    expect: Expect = False,
+    wait: Wait = None,
+    json: Json = False,
+) -> None:
+    """Append a package that does nothing; with --wait, see that all live subscribers get past it."""
+
+    async def request(of: Publisher, _: bool) -> Package:
+        return await of.test(request_id=request_id, recipients=recipients or (), expect=expect)
+
+    ship(options, publisher, request, wait, recipients=recipients, json=json)

@@ -1,0 +1,1 @@
+"""``callboard run``: agents as services."""

@@ -1,0 +1,116 @@
+"""``callboard run publisher``: a publisher agent as a service."""
+
+import asyncio
+import time
+from collections.abc import Coroutine
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+import structlog
+import typer
+
+from callboard.backends.path_patterns import PathPatterns
+from callboard.cli.board import add_configured_targets, configure_service_logging, open_board, place
+from callboard.cli.log.retention import retention_gate
+from callboard.cli.options import BoardOptions, Create
+from callboard.cli.publishing.requests import answer_requests
+from callboard.cli.publishing.watching import watch
+from callboard.cli.run.service import first_of, stop_signals
+from callboard.cli.status.metrics import serve_metrics
+from callboard.config import Loaded, Value
+from callboard.config.placement import placement
+from callboard.errors import ConfigError, LogError, RequestRefused
+
+if TYPE_CHECKING:
+    from callboard.board.board import Callboard
+    from callboard.config import RetentionSection
+
+RETENTION_S = 600.0
+"""How often the retention is applied: it need not be exact, and removing holds the log's writers up a little."""
+
+
+def publisher(
+    options: BoardOptions,
+    name: Annotated[str, typer.Argument(metavar="[NAME]", help="Else as in callboard.toml.", show_default=False)] = "",
+    source: Annotated[Path | None, typer.Option("--from", metavar="DIR", help="The folder it ships from.")] = None,
+    at: Annotated[str, typer.Option(metavar="/PREFIX", help="Where it goes, else as in callboard.toml.")] = "",
+    requests: Annotated[str, typer.Option(metavar="-", help="Take requests, one JSON object a line, from here.")] = "",
+    watch_s: Annotated[
+        float | None,
+        typer.Option("--watch", metavar="SECONDS", min=0.1, help="Look so often for changes, and ship them."),
+    ] = None,
+    metrics_port: Annotated[
+        int, typer.Option(metavar="PORT", min=0, max=65535, help="Serve /metrics here, to this host alone; 0 is off.")
+    ] = 0,
+    create: Create = False,
+) -> None:
+    """Run a publisher: keep its views warm and the log within its retention, ship what is asked for or changed.
+
+    With --requests -, each line of standard input is a request, such as
+    {"kind": "add", "paths": ["/a"], "deep": true, "request_id": "1", "source": "./site"},
+    and each gets one line of JSON as its answer, in order.
+    """
+    if requests not in ("", "-"):
+        raise ConfigError(f"--requests {requests} is not possible; requests come from standard input: --requests -")
+    flags = (
+        Value(("publisher", "name"), name or None, "NAME"),
+        Value(("publisher", "source"), str(source) if source else None, "--from"),
+    )
+    loaded = options.load(*flags)
+    folder = loaded.config.publisher.source
+    if folder and not Path(folder).is_dir():
+        raise ConfigError(f"there is no folder {place(folder)} to ship from; create it, or name another (--from)")
+    if watch_s and not loaded.config.publisher.source:
+        raise ConfigError("there is nothing to watch; say --from DIR, or set source in [publisher]")
+    asyncio.run(_run(options, loaded, at, watch_s, metrics_port, requests=bool(requests), create=create))
+
+
+async def _run(
+    options: BoardOptions,
+    loaded: Loaded,
+    at: str,
+    watch_s: float | None,
+    metrics_port: int,
+    *,
+    requests: bool,
+    create: bool,
+) -> None:
+    config = loaded.config
+    configure = configure_service_logging(options, config)
+    with stop_signals() as stop:
+        async with open_board(loaded, create=create, configure=configure) as board:
+            line = structlog.get_logger().bind(publisher=config.publisher.name)
+            add_configured_targets(board, config)
+            if config.publisher.source:
+                board.territory.add_source(config.publisher.source)
+            own = board.publisher(config.publisher.name)
+            agent = await own.start()
+            works: list[Coroutine[Any, Any, Any]] = [stop.wait(), agent.ended(), _retain(board, config.retention)]
+            if requests:
+                works.append(answer_requests(own, loaded, at))
+            if watch_s:
+                folder = Path(config.publisher.source)
+                patterns = PathPatterns(config.publisher.include, config.publisher.exclude)
+                placed = placement(loaded, own.name, folder, at)
+                works.append(watch(own, folder, placed, patterns, watch_s))
+            if metrics_port:
+                works.append(serve_metrics(board, metrics_port))
+            line.info("publisher.started", log=place(config.log))
+            await first_of(*works)
+        line.info("publisher.stopped")
+
+
+async def _retain(board: "Callboard", section: "RetentionSection") -> None:
+    """Apply the retention now and every ten minutes, for ever, and say how far the archive is if it is waited for."""
+    retention = section.limits()
+    gate = retention_gate(board, section)
+    while retention is not None or section.gate == "archive":
+        line = structlog.get_logger()
+        try:
+            await gate.tell_log(board.log, time.time_ns())
+            if retention is not None:
+                line.info("log.trimmed", **await board.trim(retention, gate))
+        except (LogError, RequestRefused) as error:
+            line.warning("log.not_trimmed", reason=str(error))
+        await asyncio.sleep(RETENTION_S)
+    await asyncio.Event().wait()

@@ -1,0 +1,1 @@
+"""Commands that show how a board is."""

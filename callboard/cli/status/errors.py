@@ -1,0 +1,73 @@
+"""``callboard errors``: the packages that subscribers gave up on, set aside, or could not finish."""
+
+from collections.abc import Iterator
+from shlex import quote
+from typing import Annotated
+
+import typer
+
+from callboard.board.views import ErrorsView, FailedPackage, to_data
+from callboard.cli.board import on_board
+from callboard.cli.options import BoardOptions, Json, Limit, PublisherName, Skip
+from callboard.cli.terminal.output import age, count, show, show_json, show_table, text
+
+STATUSES = {"given_up": "given up", "held": "held", "hook_failed": "hook failed"}
+
+
+def errors(
+    options: BoardOptions,
+    subscriber: Annotated[str, typer.Argument(metavar="[NAME]", help="Of this subscriber alone.")] = "",
+    publisher: PublisherName = "",
+    skip: Skip = 0,
+    limit: Limit = 20,
+    json: Json = False,
+) -> None:
+    """Show the packages that subscribers gave up on, hold back, or could not finish, why, and what can be done."""
+    view = on_board(options, lambda board: board.errors(subscriber, publisher, skip=skip, limit=limit))
+    if json:
+        show_json(to_data(view))
+        return
+    show(f"{count(view.size, 'package')} in error queues" if view.size else "no package is in an error queue")
+    if view.dropped:
+        show(f"and {view.dropped} older ones that memory has no room for: see `callboard log list --topic status`")
+    if view.errors:
+        show_table(
+            ("SUBSCRIBER", "PUBLISHER", "<OFFSET>", "STATUS", "<TRIES>", "AGE", "REASON"),
+            (
+                (
+                    row.subscriber,
+                    row.publisher,
+                    str(row.offset),
+                    text("expired", style="dim") if row.expired else STATUSES[row.status],
+                    str(row.attempts),
+                    age(row.age_s),
+                    row.reason,
+                )
+                for row in view.errors
+            ),
+        )
+        _advise(view)
+
+
+def _advise(view: ErrorsView) -> None:
+    """What can be done, by the example of the first one of each kind."""
+    examples = {row.status: row for row in reversed(view.errors) if not row.expired}
+    commands = [line for row in examples.values() for line in _commands(row)]
+    if commands:
+        show("")
+        show_table(("FOR EXAMPLE", ""), ((f"$ {command}", does) for command, does in commands))
+    if any(row.expired for row in view.errors):
+        show("", "expired: the log has the package no longer, so it cannot be tried again; publish its paths once more")
+
+
+def _commands(row: FailedPackage) -> Iterator[tuple[str, str]]:
+    yield f"callboard log show {row.entry}", "shows the package"
+    what = "calls its hook again" if row.status == "hook_failed" else "tries it again"
+    yield f"callboard retry {quote(row.subscriber)} {row.offset}", what
+    if row.status == "held":
+        yield f"callboard skip {quote(row.subscriber)} {row.offset} --reason TEXT", "passes it over for good"
+    if row.status == "hook_failed":
+        yield f"callboard skip {quote(row.subscriber)} {row.offset} --reason TEXT", "dismisses it: the content stays"
+    if row.status == "given_up":
+        yield f"callboard skip {quote(row.subscriber)} {row.offset} --reason TEXT", "dismisses it: it stays as it is"
+        yield f"callboard log resend {row.offset} --to {quote(row.subscriber)}", "ships it again, to this subscriber"

@@ -1,0 +1,79 @@
+"""``callboard events``: what becomes of packages."""
+
+import time
+from collections import deque
+from collections.abc import Iterable
+from dataclasses import asdict
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from callboard.board.read.events import BoardEvent
+from callboard.board.read.known_names import demand_publisher
+from callboard.board.views import shortened
+from callboard.cli.board import on_board
+from callboard.cli.options import BoardOptions, Json, Limit, PublisherName
+from callboard.cli.terminal.output import age, say, show, show_json, show_table
+from callboard.errors import ConfigError, RequestRefused
+from callboard.messages.package_event import KINDS
+
+if TYPE_CHECKING:
+    from callboard.board.board import Callboard
+
+NO_WRITER = "only a publisher that runs on (`callboard run publisher`, or a service) writes them"
+
+
+def events(
+    options: BoardOptions,
+    publisher: PublisherName = "",
+    kind: Annotated[
+        list[str] | None, typer.Option(metavar="KIND", help=f"{', '.join(KINDS)}; may be repeated.")
+    ] = None,
+    follow: Annotated[bool, typer.Option("--follow", "-f", help="Go on with what comes, a line each.")] = False,
+    after: Annotated[
+        int | None, typer.Option(metavar="POSITION", help="What comes after this event; -1 is everything.")
+    ] = None,
+    limit: Limit = 20,
+    json: Json = False,
+) -> None:
+    """Show what became of packages, as running publishers write it: the newest events, or those that come."""
+    if strangers := set(kind or ()).difference(KINDS):
+        raise ConfigError(f"there are no events {min(strangers)!r}; choose among {', '.join(KINDS)}")
+    on_board(options, lambda board: _show(board, publisher, kind or (), after, limit, follow=follow, json=json))
+
+
+async def _show(
+    board: "Callboard", publisher: str, kinds: Iterable[str], after: int | None, limit: int, *, follow: bool, json: bool
+) -> None:
+    if follow:
+        first, end = await board.log.bounds(board.settings.topics.event)
+        if first == end:
+            say(f"no events yet; {NO_WRITER}")
+        try:
+            await demand_publisher(board.log, board.settings.topics, publisher)
+        except RequestRefused as error:
+            say(f"{error}; waiting for it")
+        async for event in board.events(publisher, kinds, after):
+            if json:
+                show_json(asdict(event), indent=None)
+            else:
+                show(" ".join(_row(event)))
+        return
+    found = deque[BoardEvent](maxlen=limit)
+    async for event in board.events(publisher, kinds, after, follow=False):
+        if after is not None and len(found) == limit:
+            break
+        found.append(event)
+    if json:
+        show_json([asdict(event) for event in found])
+    elif not found:
+        show(f"no events; {NO_WRITER}")
+    else:
+        show_table(("<POSITION>", "AGE", "EVENT", "PUBLISHER", "<OFFSET>", "ABOUT"), map(_row, found))
+
+
+def _row(event: BoardEvent) -> tuple[str, ...]:
+    who = f"{event.subscriber}: {event.outcome} {event.reason}".rstrip() if event.subscriber else ""
+    about = " ".join(text for text in (who, event.request, shortened(event.paths)) if text)
+    since = age((time.time_ns() - event.time_ns) / 1e9)
+    return str(event.position), since, event.kind, event.publisher, str(event.offset), about

@@ -1,0 +1,102 @@
+"""``callboard queue``: what a subscriber, or a farm, has not processed yet."""
+
+from enum import StrEnum
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from callboard.board.read.status import farm as farms
+from callboard.board.views import FarmQueue, PublisherStatus, QueueView, shortened, to_data
+from callboard.cli.board import on_board
+from callboard.cli.options import BoardOptions, Json, Limit, PublisherName, Skip
+from callboard.cli.terminal.output import age, count, show, show_json, show_table, size
+from callboard.errors import RequestRefused
+
+if TYPE_CHECKING:
+    from callboard.board.board import Callboard
+
+
+class Farm(StrEnum):
+    """The queues of a whole farm."""
+
+    PERSISTED = farms.PERSISTED
+    PUBLISHED = farms.PUBLISHED
+
+
+def queue(
+    options: BoardOptions,
+    subscriber: Annotated[str, typer.Argument(metavar="[NAME]", help="The subscriber.", show_default=False)] = "",
+    farm: Annotated[
+        Farm | None,
+        typer.Option(help="Of the slowest editable subscriber (persisted), or of the slowest of all (published)."),
+    ] = None,
+    publisher: PublisherName = "",
+    skip: Skip = 0,
+    limit: Limit = 20,
+    json: Json = False,
+) -> None:
+    """Show the packages that a subscriber, or the slowest one of a farm, has not processed yet, oldest first."""
+    if bool(subscriber) == bool(farm):
+        raise RequestRefused("say whose queue: the NAME of a subscriber, or --farm persisted or --farm published")
+
+    async def work(board: "Callboard") -> tuple[FarmQueue | None, QueueView]:
+        slowest = _farm_queue(await board.farm(publisher), farm, publisher) if farm else None
+        name, of = (slowest.straggler, slowest.publisher) if slowest else (subscriber, publisher)
+        return slowest, await board.queue(name, of, skip=skip, limit=limit)
+
+    slowest, view = on_board(options, work)
+    if json:
+        show_json(to_data(view) | ({"farm": to_data(slowest)} if slowest else {}))
+        return
+    if slowest:
+        show(f"{slowest.name}, {slowest.publisher}: the slowest of {slowest.members} is {slowest.straggler}")
+    _show(view)
+
+
+def _farm_queue(known: tuple[PublisherStatus, ...], farm: Farm, publisher: str) -> FarmQueue:
+    """The one that was asked for. Raises ``RequestRefused`` if there are several, or none."""
+    found = [each.persisted if farm is Farm.PERSISTED else each.published for each in known]
+    queues = [each for each in found if each is not None]
+    if len(queues) > 1:
+        raise RequestRefused(f"say of which publisher: --publisher {' or '.join(each.publisher for each in queues)}")
+    if not queues:
+        whom = f"publisher {publisher!r}" if publisher else "any publisher"
+        raise RequestRefused(f"no subscriber of {whom} counts for the farm queue {farm.value}; see `callboard status`")
+    return queues[0]
+
+
+def _show(view: QueueView) -> None:
+    if not (view.size or view.uncounted):
+        show(f"the queue of {view.subscriber} is empty")
+        _tell(view)
+        return
+    more = f", and {view.uncounted} offsets still to be counted" if view.uncounted else ""
+    counted = f"{count(view.size, 'package')} ({size(view.length)}){more}"
+    show(f"{counted}, the oldest {age(view.oldest_s)} old, {view.state}")
+    columns = ("<OFFSET>", "KIND", "PUBLISHER", "<SIZE>", "AGE", "PATHS")
+    show_table(
+        columns,
+        (
+            (
+                str(package.offset),
+                package.kind,
+                package.publisher,
+                size(package.length),
+                age(package.age_s),
+                package.problem or shortened(package.paths),
+            )
+            for package in view.packages
+        ),
+    )
+    for package in view.packages:
+        if package.attempts:
+            show("", f"package {package.offset}, the head: {count(package.attempts, 'attempt')}; {package.error}")
+    _tell(view)
+
+
+def _tell(view: QueueView) -> None:
+    """Why it does not move, and what helps."""
+    for trouble in view.troubles:
+        show("", trouble.what)
+        for remedy in trouble.remedies:
+            show(f"  $ {remedy.command}  {remedy.does}")

@@ -1,0 +1,73 @@
+"""``callboard status``: who has what, who has not, why not, and what can be done."""
+
+import asyncio
+import sys
+from dataclasses import asdict, replace
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from callboard.board.read.status.retention_forecast import Outlook
+from callboard.board.views import BoardStatus, to_data
+from callboard.cli.board import on_board
+from callboard.cli.log.retention import outlooks, warn
+from callboard.cli.options import BoardOptions, Json
+from callboard.cli.status.status_selection import Selection, Sort, totals
+from callboard.cli.terminal.output import say, show_drawn, show_json
+from callboard.errors import ConfigError
+
+if TYPE_CHECKING:
+    from callboard.board.board import Callboard
+
+REFRESH_S = 1.0
+"""Subscribers announce a change at most once a second."""
+
+
+def status(
+    options: BoardOptions,
+    names: Annotated[
+        list[str] | None, typer.Argument(help="Only these subscribers; patterns such as 'edge-*'.", show_default=False)
+    ] = None,
+    needs: Annotated[bool, typer.Option("--needs", help="Only who needs somebody.")] = False,
+    state: Annotated[
+        list[str] | None, typer.Option(metavar="STATE", help="Only those in this state; may be repeated.")
+    ] = None,
+    sort: Annotated[Sort, typer.Option(help="What the order is by; the worst come first.")] = Sort.NEEDS,
+    watch: Annotated[bool, typer.Option("--watch", help="Refresh until Ctrl-C; needs a terminal.")] = False,
+    json: Json = False,
+) -> None:
+    """Show every subscriber and publisher: state, how far behind, why, and what can be done about it."""
+    selection = Selection(tuple(names or ()), tuple(state or ()), needs, sort)
+    if watch and (json or not sys.stdout.isatty()):
+        raise ConfigError("--watch draws on a terminal; leave it out, and call again for a newer answer")
+    from callboard.cli.status.status_screen import Screen
+
+    section = options.load().config.retention
+
+    async def look(board: "Callboard") -> tuple[BoardStatus, list[Outlook]]:
+        view = await board.status()
+        return view, await outlooks(board, section, view.subscribers)
+
+    async def watching(board: "Callboard") -> None:
+        from rich.live import Live
+
+        from callboard.cli.terminal.screen import screen
+
+        with Live(console=screen(), auto_refresh=False) as live:
+            while True:
+                live.update(Screen(*await look(board), selection, fit=True), refresh=True)
+                await asyncio.sleep(REFRESH_S)
+
+    if watch:
+        on_board(options, watching)
+        return
+    view, left = on_board(options, look)
+    if json:
+        shown = replace(view, subscribers=selection.of(view.subscribers))
+        counted = {"totals": totals(view.subscribers), "outlook": [asdict(each) for each in left]}
+        show_json(to_data(shown) | counted)
+        return
+    show_drawn(Screen(view, left, selection))
+    if view.problem:
+        say(f"warning: {view.problem}")
+    warn(section, left)

@@ -1,0 +1,1 @@
+"""Commands to subscribers, and what is done to their repositories."""

@@ -1,0 +1,67 @@
+"""``callboard clear``: have subscribers pass over what is queued."""
+
+import sys
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from callboard.board.views import CommandResult
+from callboard.cli.board import on_board
+from callboard.cli.options import BoardOptions, Json, PublisherName, Yes
+from callboard.cli.subscribers.command import Author, Reason, Wait, report
+from callboard.cli.terminal.output import count
+from callboard.errors import RequestRefused
+
+if TYPE_CHECKING:
+    from callboard.board.board import Callboard
+
+
+def clear(
+    options: BoardOptions,
+    subscriber: Annotated[str, typer.Argument(metavar="[NAME]", help="The subscriber; it must be editable.")] = "",
+    publisher: PublisherName = "",
+    first: Annotated[
+        int | None, typer.Option(min=1, help="So many from the head (with all: of the farm), and what is set aside.")
+    ] = None,
+    up_to: Annotated[
+        int | None, typer.Option(metavar="OFFSET", help="All up to this offset, also what is set aside.")
+    ] = None,
+    all_editable: Annotated[bool, typer.Option("--all-editable", help="All editable ones.")] = False,
+    reason: Reason = "",
+    author: Author = "",
+    wait: Wait = 30.0,
+    yes: Yes = False,
+    json: Json = False,
+) -> None:
+    """Have a subscriber treat queued packages as done, without importing them: all, unless told how many."""
+    if bool(subscriber) is all_editable:
+        raise RequestRefused("say which subscriber's queue to clear, or --all-editable")
+    if all_editable and up_to is not None:
+        raise RequestRefused("--up-to is for one subscriber; of all editable ones clear everything, or the --first N")
+
+    async def work(board: "Callboard") -> tuple[CommandResult, ...]:
+        if all_editable:
+            if not yes:
+                which = f"the first {first} of what the slowest of them" if first else "all that it"
+                confirm(f"have every editable subscriber skip {which} has queued?")
+            return await board.clear_all(publisher, first=first, reason=reason, author=author, timeout_s=wait)
+        if not yes:
+            view = await board.queue(subscriber, publisher, limit=0)
+            which = f"the first {first}" if first else f"those up to offset {up_to}" if up_to is not None else "all"
+            more = " or more" if view.uncounted else ""
+            queued = f"{subscriber} has {count(view.size, 'package')}{more} queued"
+            confirm(f"{queued}; have it skip {which}, and what it has set aside up to there?")
+        result = await board.clear(
+            subscriber, publisher, first=first, up_to=up_to, reason=reason, author=author, timeout_s=wait
+        )
+        return (result,)
+
+    results = on_board(options, work)
+    report(results if all_editable else results[0], json=json)
+
+
+def confirm(question: str) -> None:
+    """Ask, and go on only after a yes. Raises ``RequestRefused`` where nobody can answer."""
+    if not sys.stdin.isatty():
+        raise RequestRefused(f"{question} Nobody is here to ask; say --yes")
+    typer.confirm(question, abort=True, err=True)

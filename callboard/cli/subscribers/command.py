@@ -1,0 +1,119 @@
+"""``callboard retry``, ``skip``, ``pause``, ``resume`` and ``throttle``: orders to a subscriber."""
+
+from typing import Annotated
+
+import typer
+
+from callboard.board.command.commanding import OrderOptions
+from callboard.board.views import CommandResult, to_data
+from callboard.cli.board import on_board
+from callboard.cli.options import BoardOptions, Json
+from callboard.cli.terminal.exit_codes import FOUND, USAGE
+from callboard.cli.terminal.output import count, say, show, show_json
+
+Name = Annotated[str, typer.Argument(metavar="NAME", help="The subscriber.")]
+Reason = Annotated[str, typer.Option(help="For the record.")]
+Author = Annotated[str, typer.Option(metavar="WHO", help="For the record; you if not given.")]
+Force = Annotated[bool, typer.Option("--force", help="Also for one that was never heard of, when it first comes.")]
+Wait = Annotated[float, typer.Option(metavar="SECONDS", min=0, help="How long to wait for it to obey.")]
+Offset = Annotated[int | None, typer.Argument(metavar="[OFFSET]", min=0, help="The package; the head if not given.")]
+
+
+def retry(
+    options: BoardOptions,
+    subscriber: Name,
+    offset: Offset = None,
+    without_golden: Annotated[
+        bool, typer.Option("--without-golden", help="Import it without the golden subscriber's verdict.")
+    ] = False,
+    reason: Reason = "",
+    author: Author = "",
+    wait: Wait = 30.0,
+    json: Json = False,
+) -> None:
+    """Have a subscriber try again now: what it waits for, has set aside, or gave up."""
+    said = OrderOptions(reason=reason, author=author, timeout_s=wait)
+    work = on_board(options, lambda board: board.retry(subscriber, offset, without_golden=without_golden, **said))
+    report(work, json=json)
+
+
+def skip(
+    options: BoardOptions,
+    subscriber: Name,
+    offset: Offset = None,
+    reason: Reason = "",
+    author: Author = "",
+    wait: Wait = 30.0,
+    json: Json = False,
+) -> None:
+    """Have a subscriber pass over one package for good, or dismiss one that it gave up."""
+    said = OrderOptions(reason=reason, author=author, timeout_s=wait)
+    report(on_board(options, lambda board: board.skip(subscriber, offset, **said)), json=json)
+
+
+def pause(
+    options: BoardOptions,
+    subscriber: Name,
+    reason: Reason = "",
+    author: Author = "",
+    force: Force = False,
+    wait: Wait = 30.0,
+    json: Json = False,
+) -> None:
+    """Have a subscriber import nothing until it is told to resume."""
+    said = OrderOptions(reason=reason, author=author, force=force, timeout_s=wait)
+    report(on_board(options, lambda board: board.pause(subscriber, **said)), json=json)
+
+
+def resume(
+    options: BoardOptions,
+    subscriber: Name,
+    reason: Reason = "",
+    author: Author = "",
+    wait: Wait = 30.0,
+    json: Json = False,
+) -> None:
+    """Have a paused subscriber go on."""
+    said = OrderOptions(reason=reason, author=author, timeout_s=wait)
+    report(on_board(options, lambda board: board.resume(subscriber, **said)), json=json)
+
+
+def throttle(
+    options: BoardOptions,
+    subscriber: Name,
+    packages_per_min: Annotated[int, typer.Argument(metavar="PER_MINUTE", min=0, help="0 lifts the limit.")],
+    reason: Reason = "",
+    author: Author = "",
+    force: Force = False,
+    wait: Wait = 30.0,
+    json: Json = False,
+) -> None:
+    """Have a subscriber import no more packages a minute than this."""
+    said = OrderOptions(reason=reason, author=author, force=force, timeout_s=wait)
+    report(on_board(options, lambda board: board.throttle(subscriber, packages_per_min, **said)), json=json)
+
+
+def report(told: CommandResult | tuple[CommandResult, ...], *, json: bool) -> None:
+    """Show what orders came to, one or many; exits by the worst of them."""
+    results = told if isinstance(told, tuple) else (told,)
+    if json:
+        show_json([to_data(result) for result in results] if isinstance(told, tuple) else to_data(told))
+    for result in results:
+        if result.accepted and not json:
+            show(_obeyed(result))
+        elif not result.accepted:
+            say(f"refused by {result.subscriber}: {result.reason}" if result.accepted is False else result.reason)
+    if not results and not json:
+        show("no editable subscriber has anything queued")
+    if any(result.accepted is False for result in results):
+        raise typer.Exit(USAGE)
+    if any(result.accepted is None for result in results):
+        raise typer.Exit(FOUND)
+
+
+def _obeyed(result: CommandResult) -> str:
+    past = {"clear": "skipped", "retry": "tries again", "skip": "skipped", "pause": "is paused", "resume": "goes on"}
+    what = past.get(result.order, "is throttled as told")
+    packages = f" {count(result.packages, 'package')}" if result.order in ("clear", "skip", "retry") else ""
+    reason = f" ({result.reason})" if result.reason else ""
+    return f"{result.subscriber} {what}{packages}{reason}"

@@ -1,0 +1,27 @@
+"""``callboard forget``: take a subscriber that never comes back out of every view."""
+
+from typing import Annotated
+
+import typer
+
+from callboard.cli.board import on_board
+from callboard.cli.options import BoardOptions, Json
+from callboard.cli.terminal.output import show, show_json
+
+
+def forget(
+    options: BoardOptions,
+    subscriber: Annotated[str, typer.Argument(metavar="NAME", help="The subscriber; it must not be live.")],
+    reason: Annotated[str, typer.Option(help="For the record.")] = "",
+    force: Annotated[bool, typer.Option("--force", help="Also one that is live, or was never heard of.")] = False,
+    json: Json = False,
+) -> None:
+    """Forget a subscriber that never comes back: nothing waits for it any more. Its next word undoes it."""
+    on_board(options, lambda board: board.forget_subscriber(subscriber, reason=reason, force=force))
+    if json:
+        show_json({"forgotten": subscriber})
+    else:
+        show(
+            f"{subscriber} is forgotten; should it ever announce itself again, it is back. For a day a trim still "
+            "keeps what it has not processed"
+        )

@@ -1,0 +1,129 @@
+"""Results for people, on standard output, and for programs, as JSON. What others wrote is escaped here; see
+``escaped``. On a terminal tables wrap; elsewhere each row is one line, whatever its length.
+"""
+
+import json
+import sys
+from collections.abc import Iterable
+from typing import TYPE_CHECKING, Any
+
+from callboard.escaping import escaped
+
+if TYPE_CHECKING:  # slow to import, and not needed for help, completion, or JSON
+    from rich.console import RenderableType
+    from rich.table import Table
+    from rich.text import Text
+
+STYLES = {
+    "idle": "green",
+    "importing": "green",
+    "starting": "cyan",
+    "running": "green",
+    "waiting": "yellow",
+    "paused": "yellow",
+    "staged": "yellow",
+    "throttled": "yellow",
+    "retrying": "yellow",
+    "silent": "yellow",
+    "blocked": "bold red",
+    "gap": "bold red",
+    "gone": "red",
+    "stopped": "dim",
+}
+"""The colours of states; where there are none (no terminal, NO_COLOR) the word says it all."""
+
+
+def show_json(data: Any, *, indent: int | None = 2) -> None:
+    """Print one JSON document, in which what JSON leaves as it is, such as U+009B, is escaped as well."""
+    utf8 = sys.stdout.encoding.lower().replace("-", "") == "utf8"
+    document = json.dumps(data, indent=indent, ensure_ascii=not utf8)
+    _write("\n".join(map(escaped, document.split("\n"))))
+
+
+def show(*lines: str) -> None:
+    """Print a result. Each line stays one line."""
+    _write("\n".join(map(escaped, lines)))
+
+
+def say(*lines: str) -> None:
+    """Tell people what goes on, on standard error."""
+    sys.stderr.write("".join(f"{escaped(line)}\n" for line in lines))
+    sys.stderr.flush()
+
+
+def show_table(columns: Iterable[str], rows: "Iterable[Iterable[str | Text]]") -> None:
+    """Print a table; see ``table``."""
+    show_drawn(table(columns, rows))
+
+
+def show_drawn(drawn: "RenderableType") -> None:
+    """Print what rich draws: at the terminal's width, or where there is none as wide as it is."""
+    from callboard.cli.terminal.screen import screen, unbroken
+
+    if sys.stdout.isatty():
+        screen().print(drawn)
+        sys.stdout.flush()
+    else:
+        _write(unbroken(drawn))
+
+
+def table(columns: Iterable[str], rows: "Iterable[Iterable[str | Text]]") -> "Table":
+    """A table. Long texts wrap; a column in ``<...>`` is for numbers."""
+    from rich.table import Table
+    from rich.text import Text
+
+    made = Table(box=None, pad_edge=False, padding=(0, 2, 0, 0), header_style="bold")
+    for name in columns:
+        number = name.startswith("<")
+        made.add_column(name.strip("<>"), justify="right" if number else "left", no_wrap=number, overflow="fold")
+    for row in rows:
+        made.add_row(*(cell if isinstance(cell, Text) else text(cell) for cell in row))
+    return made
+
+
+def text(*parts: "str | tuple[str, str] | Text", style: str = "", no_wrap: bool = False) -> "Text":
+    """Text for ``show_drawn``: the parts, of which each may have a style of its own."""
+    from rich.text import Text
+
+    made = Text(style=style, no_wrap=no_wrap or None)
+    for part in parts:
+        if isinstance(part, Text):
+            made.append_text(part)
+        else:
+            plain, own = (part, "") if isinstance(part, str) else part
+            made.append(escaped(plain), own or None)
+    return made
+
+
+def state_text(state: str) -> "Text":
+    """The state, in its colour."""
+    return text(state, style=STYLES.get(state, ""))
+
+
+def age(seconds: float) -> str:
+    """A duration as people say it: ``3 s``, ``2 min``, ``5 h``, ``12 d``; never below 0, for clocks differ."""
+    seconds = max(0.0, seconds)
+    for unit, length, limit in (("s", 1, 120), ("min", 60, 7200), ("h", 3600, 172_800)):
+        if seconds < limit:
+            return f"{seconds / length:.0f} {unit}"
+    return f"{seconds / 86_400:.0f} d"
+
+
+def size(length: float) -> str:
+    """Bytes as people say it: ``138 B``, ``4.2 MB``."""
+    for unit in ("B", "kB", "MB", "GB"):
+        if length < 1000:
+            return f"{length:.0f} {unit}" if unit == "B" or length >= 100 else f"{length:.1f} {unit}"
+        length /= 1000
+    return f"{length:.1f} TB"
+
+
+def count(number: int, noun: str) -> str:
+    """The number and the noun: ``1 package``, ``3 packages``, ``2 entries``."""
+    plural = noun[:-1] + "ies" if noun.endswith("ry") else noun + "s"
+    return f"{number} {noun if number == 1 else plural}"
+
+
+def _write(lines: str) -> None:
+    sys.stdout.write(f"{lines}\n")
+    sys.stdout.flush()

@@ -1,0 +1,52 @@
+"""Says what a command waits for, when it waits for longer than people do."""
+
+import asyncio
+import time
+from collections.abc import Coroutine
+from typing import Any, TypeVar
+
+from callboard.board.connect.settings import BoardSettings
+from callboard.cli.terminal.output import say
+from callboard.errors import CallboardError
+
+PATIENCE_S = 4.0
+"""An append takes milliseconds, and a large upload says nothing either; after this people begin to wonder."""
+
+T = TypeVar("T")
+
+
+async def patiently(work: Coroutine[Any, Any, T], settings: BoardSettings, log: str) -> T:
+    """The result of the work on a board; if it takes long, says on standard error what its log says of itself.
+
+    ``log`` is what to call it.
+    """
+    doing = asyncio.ensure_future(work)
+    try:
+        done, _ = await asyncio.wait({doing}, timeout=PATIENCE_S)
+        if not done:
+            await _explain(settings, log, doing)
+        return await doing
+    finally:
+        doing.cancel()
+
+
+async def _explain(settings: BoardSettings, log: str, doing: asyncio.Future[Any]) -> None:
+    from callboard.backends.examination import Level
+    from callboard.board.care.checkup import examine_log
+
+    asking = asyncio.ensure_future(examine_log(settings, time.time_ns))
+    both: set[asyncio.Future[Any]] = {asking, doing}
+    await asyncio.wait(both, return_when=asyncio.FIRST_COMPLETED)
+    if not asking.done():
+        asking.cancel()
+        await asyncio.gather(asking, return_exceptions=True)
+        return
+    try:
+        found = [finding for finding in asking.result().findings if finding.level is Level.PROBLEM]
+    except CallboardError as error:
+        say(f"still waiting for the log {log}: {error}")
+        return
+    for finding in found:
+        say(f"still waiting for the log {log}: {finding.what}; {finding.fix}")
+    if not found:
+        say(f"still at work; `callboard doctor` says whether {log} is well")
