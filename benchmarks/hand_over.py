@@ -16,9 +16,9 @@ from pyspark.sql.datasource import DataSource, DataSourceReader, InputPartition
 from pyspark.sql.pandas.types import from_arrow_schema, to_arrow_schema
 from pyspark.sql.types import StructType
 
-from callboard.pipeline.columns import RAW
-from callboard.pipeline.place import Place
-from callboard.pipeline.ranges import log_range
+from callboard.pipeline.source.columns import RAW
+from callboard.pipeline.source.place import Place
+from callboard.pipeline.source.ranges import log_range
 
 
 @dataclass(frozen=True)

@@ -19,11 +19,11 @@ from spark_log import fill
 from callboard.backends.logs.postgres import PostgresLog
 from callboard.board.archive import archiving
 from callboard.board.connect.settings import BoardSettings
-from callboard.pipeline import archiver
-from callboard.pipeline.place import Place
+from callboard.pipeline.archive import archiver
+from callboard.pipeline.archive.segment_task import Wave, ranges_of, tasks_of
 from callboard.pipeline.run import Run
-from callboard.pipeline.segment_task import Wave, ranges_of, tasks_of
 from callboard.pipeline.session import open_session
+from callboard.pipeline.source.place import Place
 from callboard.testing.postgres import postgres_server
 
 PACKAGES = "callboard.package"

@@ -16,7 +16,7 @@ from pyspark.sql import DataFrame
 from pyspark.sql import functions as sql
 from report import Report, quick, rounds
 
-from callboard.pipeline.collect import KEYS_PER_TASK, unused
+from callboard.pipeline.collect.collect import KEYS_PER_TASK, unused
 from callboard.pipeline.session import open_session
 
 TASKS = 2

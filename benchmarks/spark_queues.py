@@ -14,10 +14,10 @@ from pyspark.sql import SparkSession
 from report import Report, quick, rounds
 from spark_log import SUBSCRIBERS, fill
 
-from callboard.pipeline.queues import queue_states
 from callboard.pipeline.session import open_session
-from callboard.pipeline.standings import standings
-from callboard.pipeline.topics import TopicTables
+from callboard.pipeline.tables.queues import queue_states
+from callboard.pipeline.tables.standings import standings
+from callboard.pipeline.tables.topics import TopicTables
 from callboard.testing.postgres import postgres_server
 
 ROUNDS = 3

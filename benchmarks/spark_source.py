@@ -28,12 +28,12 @@ from report import Report, quick, rounds
 from spark_log import fill
 
 from callboard.backends.postgres.server import Server
-from callboard.pipeline.columns import NAMED, RAW, record_columns
-from callboard.pipeline.decoding import decoded
-from callboard.pipeline.place import Place
-from callboard.pipeline.postgres_range import SOURCES
-from callboard.pipeline.ranges import log_range
 from callboard.pipeline.session import open_session
+from callboard.pipeline.source.columns import NAMED, RAW, record_columns
+from callboard.pipeline.source.decoding import decoded
+from callboard.pipeline.source.place import Place
+from callboard.pipeline.source.postgres_range import SOURCES
+from callboard.pipeline.source.ranges import log_range
 from callboard.testing.postgres import postgres_server
 
 CORES = 2

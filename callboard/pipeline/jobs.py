@@ -8,14 +8,14 @@ from pyspark.sql import DataFrame
 from pyspark.sql import functions as sql
 
 from callboard.errors import ConfigError
-from callboard.pipeline.audit import below, deliveries, path_index
-from callboard.pipeline.audit_page import audit_page
-from callboard.pipeline.history import latencies, queue_sizes
-from callboard.pipeline.outcomes import error_queues, failure_rates, outcomes, real
-from callboard.pipeline.queues import entries, queue_states
+from callboard.pipeline.audit.audit import below, deliveries, path_index
+from callboard.pipeline.audit.page import audit_page
 from callboard.pipeline.run import Output, Report, Run
-from callboard.pipeline.standings import standings
-from callboard.pipeline.topics import TopicTables
+from callboard.pipeline.tables.history import latencies, queue_sizes
+from callboard.pipeline.tables.outcomes import error_queues, failure_rates, outcomes, real
+from callboard.pipeline.tables.queues import entries, queue_states
+from callboard.pipeline.tables.standings import standings
+from callboard.pipeline.tables.topics import TopicTables
 
 PAGE_PACKAGES = 1000
 """Packages in the report for people; the tables have them all."""

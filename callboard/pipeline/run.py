@@ -12,7 +12,7 @@ from typing import Any
 from pyspark.sql import DataFrame, SparkSession
 
 from callboard.errors import ConfigError
-from callboard.pipeline.topics import TopicTables
+from callboard.pipeline.tables.topics import TopicTables
 
 CURRENT = "current"
 """The link to the newest complete output."""

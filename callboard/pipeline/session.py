@@ -11,7 +11,7 @@ from pathlib import Path
 from pyspark.sql import SparkSession
 
 from callboard.errors import ConfigError
-from callboard.pipeline.source import CallboardSource
+from callboard.pipeline.source.source import CallboardSource
 
 OLDEST_JAVA = 17
 
@@ -31,7 +31,7 @@ LOCAL = {
     "spark.driver.extraJavaOptions": "-XX:+UseSerialGC -XX:TieredStopAtLevel=1",
     # What a task raises comes back as an exception; the log would show it twice more, with a hundred lines each.
     "spark.log.level": "OFF",
-    "spark.python.daemon.module": "callboard.pipeline.worker_daemon",
+    "spark.python.daemon.module": "callboard.pipeline.source.worker_daemon",
 }
 """For one machine: starts in half of the time that Spark's own settings take, and listens to nobody else."""
 

@@ -71,7 +71,7 @@ def said_of(address: str) -> Iterator[str]:
     for parser in (parse_address, Bucket.of, Server.of):
         yield refusal(lambda parser=parser: parser(address), fine=True)
     if PIPELINE:
-        from callboard.pipeline.place import Place
+        from callboard.pipeline.source.place import Place
 
         for option in ("archive", "board"):
             yield refusal(lambda option=option: Place.of({option: address}), fine=True)

@@ -32,7 +32,7 @@ def archive(
     tip = loaded.config.retention.archive_tip
 
     def work(run: "Run") -> None:
-        from callboard.pipeline.archiver import archive
+        from callboard.pipeline.archive.archiver import archive
 
         while True:
             report, undecodable = asyncio.run(

@@ -37,17 +37,17 @@ def collect(
     grace_s, place = config.janitor.grace_hours * 3600, archive or config.archive.place
 
     def mark(run: "Run") -> Any:
-        from callboard.pipeline.collect import mark
+        from callboard.pipeline.collect.collect import mark
 
         return mark(run, out.absolute(), grace_s)
 
     def sweep(run: "Run") -> Any:
-        from callboard.pipeline.collect import sweep
+        from callboard.pipeline.collect.collect import sweep
 
         return sweep(run, out.absolute(), grace_s, max_share)
 
     if delete and not yes:
-        from callboard.pipeline.quarantine import load
+        from callboard.pipeline.collect.marked_blobs import load
 
         found, _ = load(out.absolute())
         confirm(

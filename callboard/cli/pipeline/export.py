@@ -32,7 +32,7 @@ def export(
     name = publisher or options.load().config.publisher.name
 
     def work(run: "Run") -> Any:
-        from callboard.pipeline.export import Exporting, export
+        from callboard.pipeline.export.export import Exporting, export
 
         wanted = Exporting(
             source=str(source.absolute()), path=path, publisher=name, name=secrets.token_hex(8), user=current_user(),

@@ -62,17 +62,17 @@ def _publication(tables: Path, postgres: str, delta: str) -> "Callable[[Run, Rep
     if postgres and not url:
         raise ConfigError(f"variable {shown(postgres)} is not set; let it have the URL of a database: postgresql://...")
     if delta:
-        from callboard.pipeline import delta_tables
+        from callboard.pipeline.sinks import delta_tables
 
         place = delta_tables.DeltaPlace.of(delta, Path.cwd())
         place.check()
 
     def publish(run: "Run", report: "Report") -> None:
-        from callboard.pipeline.reach import Reach
+        from callboard.pipeline.sinks.reach import Reach
 
         reach = Reach(report.log_id, **{topic: read["stop"] for topic, read in report.topics.items()})
         if url:
-            from callboard.pipeline import postgres_tables
+            from callboard.pipeline.sinks import postgres_tables
 
             postgres_tables.publish(url, tables, reach, run.on_step)
         if delta:
@@ -83,8 +83,8 @@ def _publication(tables: Path, postgres: str, delta: str) -> "Callable[[Run, Rep
 
 
 def _ends(options: BoardOptions, archive: str, topics: dict[str, int]) -> dict[str, int]:
-    from callboard.pipeline.extent import look
-    from callboard.pipeline.place import Place
+    from callboard.pipeline.source.extent import look
+    from callboard.pipeline.source.place import Place
 
     source = source_options(options, archive)
     return {topic: look(Place.of({**source, "topic": topic})).end for topic in topics}

@@ -11,10 +11,10 @@ from callboard.cli.pipeline.jobs import CURRENT
 from callboard.cli.pipeline_demo.history import SECOND, Past
 from callboard.pipeline.failure import explained
 from callboard.pipeline.jobs import audit
-from callboard.pipeline.queues import queue_states
 from callboard.pipeline.run import Run
 from callboard.pipeline.session import open_session
-from callboard.pipeline.standings import standings
+from callboard.pipeline.tables.queues import queue_states
+from callboard.pipeline.tables.standings import standings
 
 BROWSERS = ("chromium-headless-shell", "chromium", "chromium-browser", "google-chrome")
 """The first of them that is there takes the picture."""

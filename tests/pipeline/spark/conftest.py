@@ -135,7 +135,7 @@ def reader() -> Callable[..., Any]:
     def make(**options: str) -> Any:
         from pyspark.sql.datasource import CaseInsensitiveDict
 
-        from callboard.pipeline.source import CallboardSource
+        from callboard.pipeline.source.source import CallboardSource
 
         source = CallboardSource(CaseInsensitiveDict(options))
         return source.reader(source.schema())

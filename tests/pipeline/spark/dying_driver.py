@@ -10,7 +10,7 @@ from pathlib import Path
 from pyspark import SparkContext
 
 from callboard.board.connect.settings import BoardSettings
-from callboard.pipeline import archiver
+from callboard.pipeline.archive import archiver
 from callboard.pipeline.run import Run
 from callboard.pipeline.session import open_session
 

@@ -18,7 +18,7 @@ from callboard.errors import ArchiveBusy, ArchiveHole
 from callboard.messages.distribution import Kind, PackageMessage, PackageStatusMessage, Status
 from callboard.messages.headers import new_record
 from callboard.messages.record import NewRecord
-from callboard.pipeline import archiver
+from callboard.pipeline.archive import archiver
 from callboard.pipeline.run import Run
 
 PACKAGES = 60

@@ -14,10 +14,10 @@ from callboard.board.connect.settings import BoardSettings
 from callboard.errors import ArchiveDamaged, ArchiveHole, LogReplaced, RequestRefused, Undecodable
 from callboard.messages.distribution import CommandResultMessage, Kind, PackageMessage, PackageStatusMessage, Status
 from callboard.messages.record import NewRecord
-from callboard.pipeline.collect import mark, sweep, unused
-from callboard.pipeline.references import references, spans
+from callboard.pipeline.collect.collect import mark, sweep, unused
+from callboard.pipeline.collect.references import references, spans
+from callboard.pipeline.collect.stored_blobs import removed
 from callboard.pipeline.run import Run
-from callboard.pipeline.stored_blobs import removed
 
 DAY_S = 24 * 3600.0
 DAY_NS = int(DAY_S * 1e9)
@@ -160,7 +160,7 @@ def test_what_neither_log_nor_archive_needs_is_found_and_a_grace_later_removed_u
         board.put(put_at_last)
         return removed(*told)
 
-    monkeypatch.setattr("callboard.pipeline.collect.removed", late)
+    monkeypatch.setattr("callboard.pipeline.collect.collect.removed", late)
     swept, _ = sweep(board.run(), board.out, DAY_S, max_share=1)
     assert board.holds() == set(range(BLOBS)) - garbage | {put_again, referred_to, listed, put_at_last}
     assert (swept.needed, swept.removed) == (2, len(garbage) - 4)
@@ -179,7 +179,7 @@ def test_a_collection_that_dies_before_within_or_after_the_removal_is_completed_
 
     def sweep_dying(place: str, dying) -> None:
         with pytest.MonkeyPatch.context() as patch:
-            patch.setattr(f"callboard.pipeline.collect.{place}", dying)
+            patch.setattr(f"callboard.pipeline.collect.collect.{place}", dying)
             with pytest.raises(Killed):
                 sweep(run(), board.out, DAY_S, max_share=1)
 

@@ -27,9 +27,9 @@ from callboard.messages.event import Event, replaced
 from callboard.messages.headers import new_record
 from callboard.messages.package_event import PackageEvent, event_record
 from callboard.messages.record import NewRecord
-from callboard.pipeline import fast_decoding
-from callboard.pipeline.columns import RAW, record_columns
-from callboard.pipeline.decoding import decoded
+from callboard.pipeline.source import fast_decoding
+from callboard.pipeline.source.columns import RAW, record_columns
+from callboard.pipeline.source.decoding import decoded
 
 SEEDS = range(5)
 

@@ -19,8 +19,8 @@ from callboard.cli.run_command import run
 from callboard.cli.terminal import exit_codes
 from callboard.errors import BlobUnavailable, ConfigError, ExtraMissing, LogReplaced
 from callboard.messages.distribution import Kind, PackageMessage, PackageStatusMessage, Status
-from callboard.pipeline.delta_tables import DeltaPlace, publish
-from callboard.pipeline.reach import Reach
+from callboard.pipeline.sinks.delta_tables import DeltaPlace, publish
+from callboard.pipeline.sinks.reach import Reach
 from callboard.testing.s3 import S3Server, moto_server
 
 STRACE = shutil.which("strace")
@@ -29,8 +29,8 @@ COUNT = 50
 PUBLISH = """
 import sys
 from pathlib import Path
-from callboard.pipeline.delta_tables import DeltaPlace, publish
-from callboard.pipeline.reach import Reach
+from callboard.pipeline.sinks.delta_tables import DeltaPlace, publish
+from callboard.pipeline.sinks.reach import Reach
 publish(DeltaPlace.of("delta", Path.cwd()), Path(sys.argv[1]), Reach("log", 10, int(sys.argv[2])))
 """
 
@@ -151,10 +151,10 @@ def test_a_place_that_cannot_be_used_is_told_before_anything_else(tmp_path, monk
     (tmp_path / "file").touch()
     with pytest.raises(BlobUnavailable, match="file/delta cannot be used"):
         publish(DeltaPlace.of("file/delta", tmp_path), a_run(tmp_path / "run", 1), reach(1))
-    monkeypatch.delitem(sys.modules, "callboard.pipeline.delta_tables")
+    monkeypatch.delitem(sys.modules, "callboard.pipeline.sinks.delta_tables")
     monkeypatch.setitem(sys.modules, "deltalake", None)
     with pytest.raises(ExtraMissing, match=r"pip install 'callboard\[delta\]'"):
-        import callboard.pipeline.delta_tables  # noqa: F401
+        import callboard.pipeline.sinks.delta_tables  # noqa: F401
 
 
 @pytest.mark.timeout(600)

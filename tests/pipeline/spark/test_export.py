@@ -13,10 +13,10 @@ from callboard.backends.logs.sqlite import SqliteLog
 from callboard.backends.repositories.folder_source import FolderSource
 from callboard.backends.repository import EntryKind
 from callboard.errors import RequestRefused
-from callboard.pipeline import export_folder, export_publisher
-from callboard.pipeline.export import Exported, Exporting, export
-from callboard.pipeline.export_folder import ExportFolder
-from callboard.pipeline.parcels import Parcel, cut
+from callboard.pipeline.export import folder, publisher
+from callboard.pipeline.export.export import Exported, Exporting, export
+from callboard.pipeline.export.folder import ExportFolder
+from callboard.pipeline.export.parts import Parcel, cut
 from callboard.pipeline.run import Run
 
 MOST = 6
@@ -127,7 +127,7 @@ def dies_after(patch: pytest.MonkeyPatch, steps: int) -> None:
 
     patch.setattr(SqliteLog, "append", appending)
     for name in ("rename", "write_document"):
-        patch.setattr(export_folder, name, mortal(getattr(export_folder, name)))
+        patch.setattr(folder, name, mortal(getattr(folder, name)))
 
 
 @pytest.mark.timeout(900)
@@ -143,7 +143,7 @@ def test_an_export_that_is_killed_between_any_two_steps_ships_every_package_once
             await board.publisher("site").publish(site.folder / "other", request_id="before")
 
     asyncio.run(before())
-    monkeypatch.setattr(export_publisher, "BATCH_RECORDS", 2)
+    monkeypatch.setattr(publisher, "BATCH_RECORDS", 2)
     deaths, dead = 0, True
     while dead:
         with pytest.MonkeyPatch.context() as patch:

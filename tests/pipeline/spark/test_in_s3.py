@@ -15,9 +15,9 @@ from callboard.backends.sharded import SHARDS
 from callboard.board.archive import archiving
 from callboard.board.connect.settings import BoardSettings
 from callboard.messages.distribution import PackageStatusMessage, Status
-from callboard.pipeline import archiver
+from callboard.pipeline.archive import archiver
+from callboard.pipeline.collect.stored_blobs import _lister, _remover
 from callboard.pipeline.run import Run
-from callboard.pipeline.stored_blobs import _lister, _remover
 from callboard.testing.s3 import S3Server, moto_server
 
 pytestmark = pytest.mark.s3

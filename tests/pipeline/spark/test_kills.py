@@ -16,7 +16,7 @@ from pyspark.errors import StreamingQueryException
 from callboard.archive.reader import ArchiveReader
 from callboard.board.connect.settings import BoardSettings
 from callboard.messages.distribution import PackageStatusMessage, Status
-from callboard.pipeline import archiver
+from callboard.pipeline.archive import archiver
 from callboard.pipeline.run import Output, Report, Run
 
 COUNT = 300
@@ -72,7 +72,7 @@ def before(on_step, name: str, call):
 @pytest.mark.timeout(600)
 def test_a_stream_that_is_killed_at_any_step_goes_on_where_its_checkpoint_says(spark, sqlite_log, tmp_path):
     """What plans and reads a stream is killed at each of its calls in turn, and the query with it."""
-    from callboard.pipeline import source
+    from callboard.pipeline.source import source
 
     calls = tmp_path / "calls"
 

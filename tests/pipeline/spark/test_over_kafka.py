@@ -43,7 +43,7 @@ def append(board):
     from confluent_kafka import Producer
 
     from callboard.messages.headers import new_record
-    from callboard.pipeline.place import Place
+    from callboard.pipeline.source.place import Place
 
     place = Place.of(board)
 

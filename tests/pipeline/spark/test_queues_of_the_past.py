@@ -9,9 +9,9 @@ import pytest
 
 from callboard import Callboard, NotAllImported
 from callboard.pipeline.jobs import Moment, queue_at
-from callboard.pipeline.queues import queue_states
 from callboard.pipeline.run import Run
-from callboard.pipeline.standings import standings
+from callboard.pipeline.tables.queues import queue_states
+from callboard.pipeline.tables.standings import standings
 
 MOMENTS = 20
 SEED = 7

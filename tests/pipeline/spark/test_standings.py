@@ -9,7 +9,7 @@ from callboard.backends.logs.sqlite import SqliteLog
 from callboard.messages.distribution import DiscoveryMessage, State, SubscriberConfiguration
 from callboard.messages.headers import new_record
 from callboard.pipeline.run import Run
-from callboard.pipeline.standings import holders
+from callboard.pipeline.tables.standings import holders
 
 NOON_S = 1_700_000_000
 DAY_S = 86_400

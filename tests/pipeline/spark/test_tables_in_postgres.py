@@ -9,7 +9,7 @@ import pytest
 
 from callboard.backends.postgres.server import Server
 from callboard.errors import LogReplaced
-from callboard.pipeline.postgres_tables import PUBLISHED, Reach, publish
+from callboard.pipeline.sinks.postgres_tables import PUBLISHED, Reach, publish
 
 
 def a_run(folder: Path, number: int) -> Path:

@@ -8,8 +8,8 @@ from callboard.backends.postgres.server import Server
 from callboard.errors import ConfigError, LogReplaced, OffsetOutOfRange
 from callboard.messages.distribution import Kind, PackageMessage
 from callboard.messages.headers import new_record
-from callboard.pipeline.extent import look
-from callboard.pipeline.place import Place
+from callboard.pipeline.source.extent import look
+from callboard.pipeline.source.place import Place
 
 
 def package(number: int) -> PackageMessage:

@@ -11,7 +11,7 @@ import pyarrow.dataset as ds
 
 from callboard.backends.address import demand_path, shown
 from callboard.errors import ArchiveBusy, BlobUnavailable, ConfigError, ExtraMissing, LogReplaced
-from callboard.pipeline.reach import Reach
+from callboard.pipeline.sinks.reach import Reach
 
 try:
     from deltalake import CommitProperties, DeltaTable, Transaction, write_deltalake

@@ -7,8 +7,8 @@ from pathlib import Path
 from pydantic import TypeAdapter, ValidationError
 
 from callboard.errors import RequestRefused, SchemaTooNew
+from callboard.pipeline.collect.references import Span
 from callboard.pipeline.document import write_document
-from callboard.pipeline.references import Span
 from callboard.pipeline.run import CURRENT
 
 FORMAT = 1

@@ -8,7 +8,7 @@ import pyarrow.parquet as pq
 
 from callboard.backends.postgres.server import Server
 from callboard.errors import LogReplaced, LogUnavailable
-from callboard.pipeline.reach import Reach
+from callboard.pipeline.sinks.reach import Reach
 
 PUBLISHED = ("standing", "error_queue", "failure_rate", "latency", "queue", "queue_size")
 """Those that stay small. ``outcome`` has a row for each package and subscriber: it is for files."""

@@ -16,8 +16,8 @@ from callboard.archive.topic_archive import TopicArchive
 from callboard.backends.address import shown
 from callboard.errors import ArchiveDamaged, ArchiveHole, LogReplaced, Undecodable
 from callboard.messages.headers import SCHEMA_VERSION
-from callboard.pipeline.extent import look
-from callboard.pipeline.place import Place
+from callboard.pipeline.source.extent import look
+from callboard.pipeline.source.place import Place
 
 SCHEMAS = {
     "package": "offset bigint, headers binary, type string, problem string, "

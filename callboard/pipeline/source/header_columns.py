@@ -12,7 +12,7 @@ import pyarrow.compute as pc
 from callboard.errors import Undecodable
 from callboard.messages.headers import RecordHeaders
 from callboard.messages.record import unpack_headers
-from callboard.pipeline.columns import NAMED
+from callboard.pipeline.source.columns import NAMED
 
 _BLOCK = (
     r"^type\x00(?P<type>[A-Za-z][^\x00]*)\x00version\x001(?:\.[0-9]{1,9})?(?:\x00id\x00(?P<id>[^\x00]*))?"

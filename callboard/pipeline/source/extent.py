@@ -9,7 +9,7 @@ from callboard.archive.topic_archive import TopicArchive
 from callboard.backends.address import shown
 from callboard.backends.log import Bounds
 from callboard.errors import ArchiveDamaged, ConfigError, LogReplaced, OffsetOutOfRange
-from callboard.pipeline.place import Place
+from callboard.pipeline.source.place import Place
 
 
 @dataclass(frozen=True, slots=True)

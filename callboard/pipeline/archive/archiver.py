@@ -19,10 +19,10 @@ from callboard.backends.logs.limits import record_bytes
 from callboard.board.archive import archiving
 from callboard.board.connect.settings import BoardSettings
 from callboard.errors import OffsetOutOfRange
+from callboard.pipeline.archive.segment_task import RESULT, Ranged, Ranges, Wave, ranges_of, tasks_of
 from callboard.pipeline.failure import explained
-from callboard.pipeline.place import Place
 from callboard.pipeline.run import Run
-from callboard.pipeline.segment_task import RESULT, Ranged, Ranges, Wave, ranges_of, tasks_of
+from callboard.pipeline.source.place import Place
 
 RANGE_RECORDS_MIN = 20_000
 """A task costs some tenths of a second; with fewer records than this it does not pay."""

@@ -37,11 +37,11 @@ from pyspark.sql.types import StructType
 
 from callboard.archive.topic_archive import TopicArchive
 from callboard.errors import ConfigError
-from callboard.pipeline.columns import record_columns
-from callboard.pipeline.decoding import decoded
-from callboard.pipeline.extent import Extent, look, look_at_archive, offset_option
-from callboard.pipeline.place import Place
-from callboard.pipeline.ranges import archive_range, log_range, wanted_raw
+from callboard.pipeline.source.columns import record_columns
+from callboard.pipeline.source.decoding import decoded
+from callboard.pipeline.source.extent import Extent, look, look_at_archive, offset_option
+from callboard.pipeline.source.place import Place
+from callboard.pipeline.source.ranges import archive_range, log_range, wanted_raw
 
 PARTITIONS = 2
 """Tasks that read side by side unless something else is said; each takes a connection of the log's server."""

@@ -14,7 +14,7 @@ from callboard.errors import OffsetOutOfRange
 from callboard.messages.distribution import Kind, PackageMessage
 from callboard.messages.headers import new_record
 from callboard.messages.mailbox import DistributeRequest
-from callboard.pipeline.export_folder import Job, Progress
+from callboard.pipeline.export.folder import Job, Progress
 
 BATCH_RECORDS = 100
 """Appended in one transaction: with more, what each costs is not less."""

@@ -6,8 +6,8 @@ from dataclasses import dataclass, field
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.storagelevel import StorageLevel
 
-from callboard.pipeline.extent import Extent, look
-from callboard.pipeline.place import Place
+from callboard.pipeline.source.extent import Extent, look
+from callboard.pipeline.source.place import Place
 
 SCHEMAS = {
     "package": "offset bigint, time_ns bigint, problem string, package struct<publisher:string, package_id:string, "

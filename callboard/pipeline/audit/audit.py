@@ -3,9 +3,9 @@
 from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as sql
 
-from callboard.pipeline.history import first_announced
-from callboard.pipeline.queues import FETCHED, meant
-from callboard.pipeline.standings import announcements
+from callboard.pipeline.tables.history import first_announced
+from callboard.pipeline.tables.queues import FETCHED, meant
+from callboard.pipeline.tables.standings import announcements
 
 
 def path_index(package: DataFrame) -> DataFrame:

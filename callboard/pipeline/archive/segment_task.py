@@ -17,9 +17,9 @@ from callboard.archive.manifest import Segment
 from callboard.archive.segment import SCHEMA, rows_of
 from callboard.archive.segmentation import log_rows, segments
 from callboard.archive.store import open_archive
-from callboard.pipeline.columns import RAW
-from callboard.pipeline.decoding import decoded
-from callboard.pipeline.place import Place
+from callboard.pipeline.source.columns import RAW
+from callboard.pipeline.source.decoding import decoded
+from callboard.pipeline.source.place import Place
 
 Ranges = tuple[tuple[int, int], ...]
 """Offsets from the first number on and below the second."""
@@ -117,7 +117,7 @@ async def _rows(wave: Wave, start: int, stop: int) -> AsyncIterator[pa.RecordBat
 
 def _copied(wave: Wave, start: int, stop: int) -> Iterator[pa.RecordBatch]:
     """Out of PostgreSQL, without a Python object for each record."""
-    from callboard.pipeline.postgres_range import copied
+    from callboard.pipeline.source.postgres_range import copied
 
     for batch in copied(wave.place.url(), wave.name, start, stop, _LOGGED):
         columns = {"key": pa.nulls(batch.num_rows, pa.string())}

@@ -10,8 +10,8 @@ from callboard.actors.publisher.fleet.liveness import Heard
 from callboard.actors.worlds.shortening.roll_call import GONE_AFTER_S
 from callboard.backends.log import AHEAD_NS
 from callboard.messages.distribution import DiscoveryMessage, State, SubscriberConfiguration
-from callboard.pipeline.extent import Extent
-from callboard.pipeline.outcomes import real
+from callboard.pipeline.source.extent import Extent
+from callboard.pipeline.tables.outcomes import real
 
 if TYPE_CHECKING:
     import pandas as pd

@@ -21,7 +21,7 @@ from pydantic import TypeAdapter, ValidationError
 
 from callboard.errors import RequestRefused
 from callboard.pipeline.document import write_document
-from callboard.pipeline.parcels import Parcel
+from callboard.pipeline.export.parts import Parcel
 
 T = TypeVar("T")
 

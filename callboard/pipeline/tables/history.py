@@ -13,9 +13,9 @@ from pyspark.sql import DataFrame
 from pyspark.sql import functions as sql
 
 from callboard.actors.publisher.queues.package_index import FOR_ALL, Streams, Wanted
-from callboard.pipeline.outcomes import statuses
-from callboard.pipeline.queues import queued
-from callboard.pipeline.standings import announcements
+from callboard.pipeline.tables.outcomes import statuses
+from callboard.pipeline.tables.queues import queued
+from callboard.pipeline.tables.standings import announcements
 
 if TYPE_CHECKING:
     Batches: TypeAlias = Iterator[pa.RecordBatch]

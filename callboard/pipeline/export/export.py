@@ -23,11 +23,11 @@ from callboard.backends.repositories.folder_source import FolderSource
 from callboard.content.ship import Shipment, build
 from callboard.errors import LogReplaced, RequestRefused
 from callboard.messages.distribution import Kind
-from callboard.pipeline.export_folder import ROUND_PARCELS, STAGED, ExportFolder, Job, Progress
-from callboard.pipeline.export_publisher import ExportPublisher
-from callboard.pipeline.parcels import PARCEL_ENTRIES, cut
+from callboard.pipeline.collect.stored_blobs import board_settings, opened_blobs
+from callboard.pipeline.export.folder import ROUND_PARCELS, STAGED, ExportFolder, Job, Progress
+from callboard.pipeline.export.parts import PARCEL_ENTRIES, cut
+from callboard.pipeline.export.publisher import ExportPublisher
 from callboard.pipeline.run import Run
-from callboard.pipeline.stored_blobs import board_settings, opened_blobs
 
 if TYPE_CHECKING:
     Batches: TypeAlias = Iterator[pa.RecordBatch]

@@ -14,7 +14,7 @@ from callboard.messages.codec import UNKNOWN_BYTES_MAX, descriptor_of
 from callboard.messages.distribution import Pairs
 from callboard.messages.event import Event
 from callboard.messages.headers import ENTRIES_MAX, LENGTH_MAX, PATH_CHARS_MAX
-from callboard.pipeline.columns import kept, message_type, shown_fields
+from callboard.pipeline.source.columns import kept, message_type, shown_fields
 
 PATHS = frozenset({"paths", "deep_paths"})
 CLAIMS = {"length": LENGTH_MAX, "total_bytes": LENGTH_MAX, "entries": ENTRIES_MAX}

@@ -9,9 +9,9 @@ import pyarrow as pa
 from callboard.archive.reader import ArchiveReader
 from callboard.archive.topic_archive import TopicArchive
 from callboard.backends.log import Log
-from callboard.pipeline.columns import RAW
-from callboard.pipeline.extent import look
-from callboard.pipeline.place import Place
+from callboard.pipeline.source.columns import RAW
+from callboard.pipeline.source.extent import look
+from callboard.pipeline.source.place import Place
 
 BATCH_RECORDS = 10_000
 """Rows of a batch: with fewer, what each costs in Python counts; with more, so does memory."""
@@ -31,7 +31,7 @@ def log_range(
     """
     url = place.url()
     if url.startswith("postgresql:"):
-        from callboard.pipeline.postgres_range import copied
+        from callboard.pipeline.source.postgres_range import copied
 
         yield from copied(url, name, start, stop, columns)
     else:

@@ -14,11 +14,11 @@ from callboard.messages.event import Event
 from callboard.messages.headers import open_record
 from callboard.messages.package_event import EventMarks, open_event
 from callboard.messages.record import Record
-from callboard.pipeline.columns import NAMED, message_type, messages_of, shown_fields
-from callboard.pipeline.header_columns import named, regular, texts_of, typed
+from callboard.pipeline.source.columns import NAMED, message_type, messages_of, shown_fields
+from callboard.pipeline.source.header_columns import named, regular, texts_of, typed
 
 try:
-    from callboard.pipeline.fast_decoding import fast_structs
+    from callboard.pipeline.source.fast_decoding import fast_structs
 except ModuleNotFoundError:  # ptars is not there for every platform; the codec is some six times slower
     fast_structs = None  # type: ignore[assignment]
 

@@ -17,11 +17,11 @@ from pyspark.storagelevel import StorageLevel
 
 from callboard.board.connect.opening import blobs_place
 from callboard.errors import RequestRefused
+from callboard.pipeline.collect.marked_blobs import CANDIDATES, SWEPT, Quarantine, load, save
+from callboard.pipeline.collect.references import Span, references, spans
+from callboard.pipeline.collect.stored_blobs import board_settings, removed, stored_blobs
 from callboard.pipeline.document import write_document
-from callboard.pipeline.quarantine import CANDIDATES, SWEPT, Quarantine, load, save
-from callboard.pipeline.references import Span, references, spans
 from callboard.pipeline.run import Output, Report, Run
-from callboard.pipeline.stored_blobs import board_settings, removed, stored_blobs
 
 KEYS_PER_TASK = 1_000_000
 """Of a shuffle: sorted in memory by a task that has 200 MB for it."""

@@ -5,7 +5,7 @@ A source is made, planned and read by several processes: most of the time of a s
 
 from pyspark.daemon import manager
 
-import callboard.pipeline.source  # noqa: F401 - so that the workers have it
+import callboard.pipeline.source.source  # noqa: F401 - so that the workers have it
 
 if __name__ == "__main__":
     manager()

@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from callboard.escaping import escaped_html as escape
-from callboard.pipeline.audit_plots import COLOURS, bars, curves, duration, legend, moment, share
+from callboard.pipeline.audit.plots import COLOURS, bars, curves, duration, legend, moment, share
 
 PATHS_SHOWN = 4
 """Paths of a package that are shown at once; the others open with a click."""

@@ -1,0 +1,1 @@
+"""Archives topics in parallel."""

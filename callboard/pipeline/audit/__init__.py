@@ -1,0 +1,1 @@
+"""Who shipped what, and who has it since when."""

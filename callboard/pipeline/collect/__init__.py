@@ -1,0 +1,1 @@
+"""Removes the blobs that nothing needs."""

@@ -1,0 +1,1 @@
+"""Ships a tree that is too large for one package."""

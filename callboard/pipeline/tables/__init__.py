@@ -1,0 +1,1 @@
+"""Tables that are folds over topics."""
