@@ -35,9 +35,9 @@ from callboard.actors.core.effects import Append, ImportPackages
 from callboard.actors.subscriber import SubscriberSettings
 from callboard.backends.blob_stores.folder import FolderBlobStore
 from callboard.backends.logs.sqlite import SqliteLog
+from callboard.backends.logs.tail import SharedTail
 from callboard.backends.repositories.folder import FolderRepository
 from callboard.backends.repositories.sqlite import SqliteRepository
-from callboard.backends.tail import SharedTail
 from callboard.messages.topics import Topics
 
 SUBSCRIBERS, SMALLER = 100, (10, 50)

@@ -9,8 +9,8 @@ from pathlib import Path
 from callboard.backends.blob_store import BlobStore
 from callboard.backends.log import Log
 from callboard.backends.repository import Entry, EntryKind, Operation
-from callboard.content.apply import operations
-from callboard.content.draft import draft
+from callboard.content.importing.apply import operations
+from callboard.content.package_format.draft import draft
 from callboard.messages.distribution import (
     DiscoveryMessage,
     Kind,

@@ -20,7 +20,7 @@ from callboard.backends.logs.kafka.address import parse_address
 from callboard.backends.logs.kafka.log import KafkaLog
 from callboard.backends.logs.kafka.topics import BATCH_BYTES
 from callboard.backends.logs.kafka.writer import GROUP_BYTES
-from callboard.backends.tail import SharedTail
+from callboard.backends.logs.tail import SharedTail
 from callboard.messages.record import NewRecord
 from callboard.testing.kafka import kafka_servers
 

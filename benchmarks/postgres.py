@@ -25,8 +25,8 @@ from report import Report, rounds
 from callboard.backends.log import READ_RECORDS_MAX, Log
 from callboard.backends.logs.postgres import PostgresLog
 from callboard.backends.logs.postgres.writer import GROUP_BYTES
+from callboard.backends.logs.tail import SharedTail
 from callboard.backends.postgres.server import Connection, Server
-from callboard.backends.tail import SharedTail
 from callboard.messages.record import NewRecord, records_of
 from callboard.testing.postgres import PostgresServer, postgres_server
 

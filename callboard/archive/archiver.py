@@ -3,9 +3,9 @@
 from collections.abc import AsyncIterator, Callable, Sequence
 from contextlib import aclosing
 
-from callboard.archive.chain import Archived, Chain
-from callboard.archive.segment import SEGMENT_BYTES, SEGMENT_RECORDS
-from callboard.archive.segmentation import log_rows, segments
+from callboard.archive.files.chain import Archived, Chain
+from callboard.archive.files.segment import SEGMENT_BYTES, SEGMENT_RECORDS
+from callboard.archive.files.segmentation import log_rows, segments
 from callboard.archive.store import ArchiveStore
 from callboard.backends.log import READ_RECORDS_MAX, Log
 

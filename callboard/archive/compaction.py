@@ -10,10 +10,10 @@ from collections.abc import AsyncIterator, Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from callboard.archive import layout
-from callboard.archive.manifest import Generation, Segment, encode
+from callboard.archive.files import layout
+from callboard.archive.files.manifest import Generation, Segment, encode
+from callboard.archive.files.segment import SEGMENT_BYTES, SEGMENT_RECORDS, SegmentWriter
 from callboard.archive.reader import ArchiveReader
-from callboard.archive.segment import SEGMENT_BYTES, SEGMENT_RECORDS, SegmentWriter
 from callboard.archive.store import ArchiveStore
 from callboard.archive.topic_archive import TopicArchive, load
 from callboard.archive.vacuum import ORPHAN_AGE_NS

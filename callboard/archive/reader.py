@@ -13,10 +13,10 @@ import pyarrow as pa
 import pyarrow.compute as pc
 import pyarrow.parquet as pq
 
-from callboard.archive.manifest import Segment
+from callboard.archive.files.manifest import Segment
 from callboard.archive.store import ArchiveStore, open_archive
 from callboard.archive.topic_archive import TopicArchive, load
-from callboard.backends.restorable import Key, Returned
+from callboard.backends.logs.restorable import Key, Returned
 from callboard.errors import ArchiveDamaged, ArchiveHole, BlobMissing, OffsetOutOfRange
 from callboard.messages.record import Record, records_of
 

@@ -7,13 +7,13 @@ next attempt goes on behind it. Only a log of which nobody else writes anything 
 from collections.abc import AsyncIterator
 from dataclasses import dataclass
 
-from callboard.archive import layout
-from callboard.archive.chain import lineage_note
+from callboard.archive.files import layout
+from callboard.archive.files.chain import lineage_note
 from callboard.archive.reader import ArchiveReader
 from callboard.archive.store import ArchiveStore
 from callboard.archive.topic_archive import TopicArchive
 from callboard.backends.log import Log
-from callboard.backends.restorable import Restorable
+from callboard.backends.logs.restorable import Restorable
 from callboard.errors import NotSupported, RequestRefused
 from callboard.messages.record import Record
 

@@ -70,11 +70,11 @@ def open_archive(place: str, base: Path) -> ArchiveStore:
     if not colon or "/" in kind:
         kind, path = "folder", place
     if kind == "s3":
-        from callboard.archive.s3_store import S3ArchiveStore
+        from callboard.archive.stores.s3 import S3ArchiveStore
 
         return S3ArchiveStore(place)
     if kind != "folder" or not path:
         raise ConfigError(f"{shown(place)!r} is no place for an archive; write a folder, or s3://BUCKET/PREFIX")
-    from callboard.archive.folder_store import FolderArchiveStore
+    from callboard.archive.stores.folder import FolderArchiveStore
 
     return FolderArchiveStore(base / demand_path(path))

@@ -4,8 +4,8 @@ import asyncio
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from callboard.archive import layout
-from callboard.archive.manifest import (
+from callboard.archive.files import layout
+from callboard.archive.files.manifest import (
     Generation,
     Hole,
     Link,

@@ -2,10 +2,10 @@
 
 from dataclasses import dataclass
 
-from callboard.archive import layout
-from callboard.archive.folder_store import UNFINISHED
-from callboard.archive.manifest import Generation, decode_generation, decode_manifest
+from callboard.archive.files import layout
+from callboard.archive.files.manifest import Generation, decode_generation, decode_manifest
 from callboard.archive.store import ArchiveStore
+from callboard.archive.stores.folder import UNFINISHED
 from callboard.archive.topic_archive import manifest_names
 
 ORPHAN_AGE_NS = 24 * 3600 * 10**9

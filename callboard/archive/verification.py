@@ -3,7 +3,7 @@
 from collections.abc import Callable
 from dataclasses import dataclass, field
 
-from callboard.archive.manifest import Hole
+from callboard.archive.files.manifest import Hole
 from callboard.archive.reader import ArchiveReader
 from callboard.archive.store import ArchiveStore
 from callboard.archive.topic_archive import load

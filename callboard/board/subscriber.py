@@ -14,7 +14,7 @@ from callboard.actors.subscriber import SubscriberSettings, roles
 from callboard.board.connect.cancelled_body import CancelledBody
 from callboard.board.connect.publisher_agent import unreadable
 from callboard.board.read.known_names import demand_others, demand_start
-from callboard.content.target import OnOccupied
+from callboard.content.importing.target import OnOccupied
 from callboard.door.questions import asked
 from callboard.errors import CallboardError, LogUnavailable, NotAllImported, NotAnswered, NotImported, SubscriberStuck
 from callboard.escaping import escaped

@@ -7,8 +7,8 @@ from pydantic import AfterValidator, BaseModel, BeforeValidator, ConfigDict, Fie
 from callboard.actors.subscriber.settings import NO_RESEED
 from callboard.backends.echo import quoted
 from callboard.backends.log import Retention
-from callboard.backends.paths import check_path
 from callboard.backends.repositories.folder_source import EXCLUDED
+from callboard.backends.repositories.paths import check_path
 from callboard.config.sources import LOG
 from callboard.content.collection import GRACE_MIN_S, GRACE_S
 from callboard.door.limits import (

@@ -10,7 +10,7 @@ from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from callboard.backends.disk import replacing
+from callboard.backends.local.disk import replacing
 from callboard.config import Loaded
 from callboard.errors import ConfigError
 

@@ -3,7 +3,7 @@
 from collections.abc import Iterator
 from dataclasses import replace
 
-from callboard.backends.paths import check_path
+from callboard.backends.repositories.paths import check_path
 from callboard.backends.repository import MISSING_FOLDER_MODE, Entry, EntryKind, Source
 from callboard.errors import RequestRefused
 

@@ -11,11 +11,11 @@ from pathlib import Path
 
 from callboard.backends.blob_store import BlobStore
 from callboard.backends.repository import Operation, Source
-from callboard.content.admission import Admission
-from callboard.content.apply import checked, needed_blobs, operations
-from callboard.content.draft import BLOB_THRESHOLD, Draft, LargeFile, changed, draft
-from callboard.content.layout import Layout
-from callboard.content.package import Content, Package
+from callboard.content.importing.admission import Admission
+from callboard.content.importing.apply import checked, needed_blobs, operations
+from callboard.content.package_format.draft import BLOB_THRESHOLD, Draft, LargeFile, changed, draft
+from callboard.content.package_format.layout import Layout
+from callboard.content.package_format.package import Content, Package
 from callboard.errors import PackageCorrupt, RepositoryUnavailable
 from callboard.messages.distribution import Kind, PackageMessage
 

@@ -19,9 +19,9 @@ from pathlib import Path
 from typing import BinaryIO
 
 from callboard.backends.blob_store import CHUNK_BYTES
-from callboard.backends.disk import disk_errors, replacing
+from callboard.backends.local.disk import disk_errors, replacing
 from callboard.backends.repository import Source
-from callboard.content.draft import draft
+from callboard.content.package_format.draft import draft
 from callboard.errors import PackageCorrupt, RepositoryUnavailable, RequestRefused, SchemaTooNew
 
 MAGIC = b"CBSN"

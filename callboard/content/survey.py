@@ -10,7 +10,7 @@ from tempfile import TemporaryFile
 from typing import Any, BinaryIO
 
 from callboard.backends.blob_store import CHUNK_BYTES, BlobStore
-from callboard.backends.paths import check_path
+from callboard.backends.repositories.paths import check_path
 from callboard.backends.repository import Entry, EntryKind, Source
 from callboard.errors import PackageCorrupt, RequestRefused
 

@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any, Literal
 
 from callboard.backends.echo import quoted
-from callboard.backends.paths import PATH_BYTES_MAX, check_path
+from callboard.backends.repositories.paths import PATH_BYTES_MAX, check_path
 from callboard.door.limits import NAME_CHARS_MAX, PATTERN_CHARS_MAX, PATTERNS_MAX, PLACE_CHARS_MAX
 from callboard.door.names import suggestion
 from callboard.errors import CallboardError

@@ -5,7 +5,7 @@ from typing import Any
 
 from callboard.actors.core.backoff import Backoff
 from callboard.actors.subscriber.settings import NO_RESEED
-from callboard.content.target import ON_OCCUPIED
+from callboard.content.importing.target import ON_OCCUPIED
 from callboard.door.limits import (
     ANNOUNCE_S_MIN,
     CLAIM_S_MAX,

@@ -15,8 +15,8 @@ from typing import Any, Protocol
 import callboard
 from callboard.backends.log import Capability, Retention
 from callboard.backends.logs.kafka.address import parse_address
+from callboard.backends.logs.kafka.client.protocol import MetadataRequest
 from callboard.backends.logs.kafka.log import KafkaLog
-from callboard.backends.logs.kafka.protocol import MetadataRequest
 from callboard.backends.logs.kafka.topics import BATCH_BYTES
 from callboard.backends.logs.limits import check_topic_name
 from callboard.errors import NotSupported

@@ -5,9 +5,9 @@ from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field, replace
 from functools import partial
 
-from callboard.backends.paths import check_path, parent_of, with_parents
 from callboard.backends.repositories.occupation import refuse_content
 from callboard.backends.repositories.operation_check import check_operation
+from callboard.backends.repositories.paths import check_path, parent_of, with_parents
 from callboard.backends.repository import (
     MISSING_FOLDER_MODE,
     Delete,

@@ -8,7 +8,7 @@ from functools import partial
 
 import pytest
 
-from callboard.backends.tail import SharedTail
+from callboard.backends.logs.tail import SharedTail
 from callboard.testing.conformance.candidates.logs import postgres_candidate, postgres_log, sqlite_log
 from callboard.testing.conformance.candidates.memory_log import itself, memory_log, signed_by_all
 from callboard.testing.conformance.log import ALL_CHECKS, Check, LogHarness, restart, verify

@@ -10,8 +10,8 @@ from pathlib import Path
 
 import pytest
 
-from callboard.archive.manifest import FORMAT
-from callboard.archive.segment import SCHEMA, SEGMENT_BYTES
+from callboard.archive.files.manifest import FORMAT
+from callboard.archive.files.segment import SCHEMA, SEGMENT_BYTES
 
 TEXT = (Path(__file__).resolve().parents[2] / "docs" / "archive.md").read_text(encoding="utf-8")
 SETTINGS = '[archive]\nplace = "./archive"\n'

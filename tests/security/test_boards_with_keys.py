@@ -12,8 +12,8 @@ import pytest
 
 from callboard import Callboard, Publishing, SigningKey
 from callboard.actors.worlds.shortening.roll_call import RollCall
-from callboard.backends.signed_log import SignedLog
-from callboard.backends.tail import SharedTail
+from callboard.backends.logs.signed_log import SignedLog
+from callboard.backends.logs.tail import SharedTail
 from callboard.errors import RequestRefused
 from callboard.messages.distribution import (
     ArchivedMessage,

@@ -6,7 +6,7 @@ import tracemalloc
 import pytest
 
 from callboard.actors.subscriber.quarantine import quarantine
-from callboard.backends.paths import PATH_BYTES_MAX, Trees, with_parents
+from callboard.backends.repositories.paths import PATH_BYTES_MAX, Trees, with_parents
 from callboard.errors import Undecodable
 from callboard.messages import codec
 from callboard.messages.distribution import Kind, PackageMessage

@@ -16,8 +16,8 @@ from pathlib import Path
 
 import pytest
 
-from callboard.backends import file_locks, private_folder
 from callboard.backends.blob_stores.folder import FolderBlobStore
+from callboard.backends.local import file_locks, private_folder
 from callboard.backends.logs.sqlite import SqliteLog
 from callboard.backends.repositories.folder.store import FolderStore
 from callboard.backends.repositories.sqlite.store import SqliteStore

@@ -15,10 +15,10 @@ from structlog.testing import capture_logs
 from callboard import SigningKey
 from callboard.backends.log import Log, Retention
 from callboard.backends.logs.memory import MemoryLog
+from callboard.backends.logs.restorable import Returned
+from callboard.backends.logs.signed_log import QUIET_NS, SignedLog
+from callboard.backends.logs.signed_walk import POSITIONS_MAX, SKEW_NS, SLACK
 from callboard.backends.logs.sqlite import SqliteLog
-from callboard.backends.restorable import Returned
-from callboard.backends.signed_log import QUIET_NS, SignedLog
-from callboard.backends.signed_walk import POSITIONS_MAX, SKEW_NS, SLACK
 from callboard.messages.record import NewRecord, Record
 from callboard.messages.signing import HEADER
 from callboard.messages.topics import Topics

@@ -11,8 +11,8 @@ from callboard.actors.worlds.shortening.roll_call import RollCall
 from callboard.actors.worlds.shortening.shortener import Shortener
 from callboard.backends.log import Bounds, Log
 from callboard.backends.logs.memory import MemoryLog
-from callboard.backends.signed_log import SignedLog
-from callboard.backends.tail import SharedTail
+from callboard.backends.logs.signed_log import SignedLog
+from callboard.backends.logs.tail import SharedTail
 from callboard.errors import NotSupported
 from callboard.messages.distribution import DiscoveryMessage, State, SubscriberConfiguration
 from callboard.messages.headers import new_record

@@ -18,9 +18,9 @@ from pathlib import Path
 
 import pytest
 
-from callboard.backends.path_patterns import PathPatterns
 from callboard.backends.repositories.folder.store import FolderStore
 from callboard.backends.repositories.folder_source import FolderSource
+from callboard.backends.repositories.path_patterns import PathPatterns
 from callboard.backends.repository import Delete, Operation, Prune
 from callboard.board.care.tree_changes import look_at
 from callboard.errors import RepositoryUnavailable, RequestRefused

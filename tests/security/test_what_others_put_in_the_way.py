@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 
 from callboard.backends.blob_stores.folder import LEFTOVER_AGE_NS, FolderBlobStore
-from callboard.backends.disk import replacing
+from callboard.backends.local.disk import replacing
 from callboard.backends.logs.sqlite import SqliteLog
 from callboard.backends.repositories.folder.store import FolderStore
 from callboard.backends.repositories.folder_source import FolderSource

@@ -6,7 +6,7 @@ import pytest
 
 from callboard.backends.repository import EntryKind
 from callboard.board.read.expected_tree import ExpectedTree
-from callboard.content.manifest import Form, ManifestEntry
+from callboard.content.package_format.manifest import Form, ManifestEntry
 from callboard.content.survey import Surveyed
 from callboard.messages.distribution import Kind, PackageMessage
 

@@ -6,8 +6,8 @@ from pathlib import Path
 
 import pytest
 
-from callboard.backends.path_patterns import PathPatterns
 from callboard.backends.repositories.folder_source import FolderSource
+from callboard.backends.repositories.path_patterns import PathPatterns
 from callboard.errors import RequestRefused
 
 

@@ -2,7 +2,7 @@
 
 import pytest
 
-from callboard.backends.path_patterns import PathPatterns
+from callboard.backends.repositories.path_patterns import PathPatterns
 
 
 @pytest.mark.parametrize(

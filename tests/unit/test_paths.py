@@ -2,7 +2,7 @@
 
 import pytest
 
-from callboard.backends.paths import check_path, child_of, link_leaves_root, parent_of
+from callboard.backends.repositories.paths import check_path, child_of, link_leaves_root, parent_of
 from callboard.errors import RequestRefused
 
 

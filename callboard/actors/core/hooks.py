@@ -5,7 +5,7 @@ from dataclasses import dataclass, field
 from enum import StrEnum
 from typing import Protocol
 
-from callboard.content.changes import Changes
+from callboard.content.importing.changes import Changes
 from callboard.messages.distribution import Kind, Pairs
 
 NO_CHANGES = Changes()

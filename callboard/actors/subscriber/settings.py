@@ -7,7 +7,7 @@ from callboard.actors.core.backoff import Backoff
 from callboard.actors.core.hooks import HookSettings
 from callboard.actors.core.shortening_limits import ShorteningLimits
 from callboard.backends.address import shown
-from callboard.content.target import OnOccupied
+from callboard.content.importing.target import OnOccupied
 from callboard.messages.topics import Topics
 
 NO_RESEED = (

@@ -27,18 +27,18 @@ from callboard.actors.core.effects import (
 )
 from callboard.actors.core.hooks import Hook, Hooks
 from callboard.actors.worlds.shortening.shortener import Shortener
-from callboard.backends import private_folder
 from callboard.backends.blob_store import BlobStore
-from callboard.backends.disk import disk_errors
+from callboard.backends.local import private_folder
+from callboard.backends.local.disk import disk_errors
 from callboard.backends.log import Log
-from callboard.backends.path_patterns import PathPatterns
 from callboard.backends.repositories.folder_source import FolderSource
+from callboard.backends.repositories.path_patterns import PathPatterns
 from callboard.backends.repository import Attempting, Operation, Repository, Source
-from callboard.content.admission import Admission, admission
-from callboard.content.changes import Changes, fetched_list, find_changes, shown, stored_list
 from callboard.content.collection import Archived, collect
+from callboard.content.importing.admission import Admission, admission
+from callboard.content.importing.changes import Changes, fetched_list, find_changes, shown, stored_list
+from callboard.content.importing.receive import operations, receive_all
 from callboard.content.placed import PlacedSource
-from callboard.content.receive import operations, receive_all
 from callboard.content.ship import Received, build
 from callboard.content.survey import survey
 from callboard.errors import BlobUnavailable, HookFailed, NameLapsed, RepositoryUnavailable, Undecodable

@@ -13,13 +13,13 @@ from contextlib import AbstractContextManager, contextmanager, suppress
 from pathlib import Path
 from typing import ParamSpec, TypeVar
 
-from callboard.backends.access import PRIVATE_FOLDER, make_shared, open_shared, shared_mode, writers_mode
 from callboard.backends.blob_store import BlobInfo, log_replaced
 from callboard.backends.blob_stores.stored_file import Stored, examined, is_file, marked_ns
-from callboard.backends.disk import disk_errors, sync_folder, write_all
 from callboard.backends.examination import Clock, Finding
-from callboard.backends.file_locks import kept_by, lock_soon
-from callboard.backends.folder_examination import examine_place
+from callboard.backends.local.access import PRIVATE_FOLDER, make_shared, open_shared, shared_mode, writers_mode
+from callboard.backends.local.disk import disk_errors, sync_folder, write_all
+from callboard.backends.local.file_locks import kept_by, lock_soon
+from callboard.backends.local.folder_examination import examine_place
 from callboard.errors import BlobMissing, BlobUnavailable, PackageCorrupt, PackageRefused
 
 P = ParamSpec("P")

@@ -9,8 +9,8 @@ from operator import attrgetter
 
 from callboard.backends.log import READ_BYTES_MAX, READ_RECORDS_MAX, Bounds, Capability, Retention
 from callboard.backends.logs.limits import check_sizes, check_topic_name, closed, missing, record_bytes
-from callboard.backends.restorable import Key, Returned, are_behind
-from callboard.backends.wake_up import WakeUp
+from callboard.backends.logs.restorable import Key, Returned, are_behind
+from callboard.backends.logs.wake_up import WakeUp
 from callboard.errors import OffsetOutOfRange
 from callboard.messages.record import NewRecord, Record
 

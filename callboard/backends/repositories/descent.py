@@ -14,7 +14,7 @@ from pathlib import Path
 from types import TracebackType
 from typing import Concatenate, ParamSpec, Self, TypeVar
 
-from callboard.backends.paths import RESERVED, parent_of
+from callboard.backends.repositories.paths import RESERVED, parent_of
 
 HELD_FOLDERS = 32
 """Descriptors kept for the folders used last: enough for the way down most trees, few beside the limit of 1024."""

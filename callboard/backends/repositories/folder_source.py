@@ -10,9 +10,9 @@ from functools import partial
 from pathlib import Path
 
 from callboard.backends.blob_store import CHUNK_BYTES
-from callboard.backends.path_patterns import PathPatterns, taken
-from callboard.backends.paths import check_path, child_of, link_leaves_root, with_parents
 from callboard.backends.repositories.descent import Descent
+from callboard.backends.repositories.path_patterns import PathPatterns, taken
+from callboard.backends.repositories.paths import check_path, child_of, link_leaves_root, with_parents
 from callboard.backends.repository import Entry, EntryKind
 from callboard.errors import RequestRefused
 

@@ -1,6 +1,6 @@
 """What no repository ever does, whatever a package asks for."""
 
-from callboard.backends.paths import check_path, link_leaves_root
+from callboard.backends.repositories.paths import check_path, link_leaves_root
 from callboard.backends.repository import EntryKind, Keep, Operation, Put
 from callboard.errors import BlobDamaged, PackageCorrupt, PackageRefused, RequestRefused
 

@@ -5,7 +5,7 @@ from collections.abc import Mapping
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
 
-from callboard.backends.disk import replacing
+from callboard.backends.local.disk import replacing
 from callboard.errors import RequestRefused
 
 

@@ -10,14 +10,14 @@ from typing import Protocol
 
 from callboard.archive import restoration
 from callboard.archive.archiver import Archiver
-from callboard.archive.chain import Archived
 from callboard.archive.compaction import Compacted, compact
-from callboard.archive.manifest import Hole
+from callboard.archive.files.chain import Archived
+from callboard.archive.files.manifest import Hole
 from callboard.archive.store import ArchiveStore, open_archive
 from callboard.archive.topic_archive import find_tip, load
 from callboard.archive.vacuum import vacuum
 from callboard.archive.verification import Verified, verify
-from callboard.backends.disk import disk_errors
+from callboard.backends.local.disk import disk_errors
 from callboard.backends.log import Log
 from callboard.backends.registry import open_log
 from callboard.board.archive.archive_tip import ArchiveTip, write_tip

@@ -15,9 +15,9 @@ from callboard.backends.address import shown
 from callboard.backends.log import Log
 from callboard.backends.repositories import open_repository
 from callboard.backends.repository import Operation, Put, Repository
-from callboard.content.package import open_package
+from callboard.content.importing.target import Target
+from callboard.content.package_format.package import open_package
 from callboard.content.snapshot import read_snapshot, write_snapshot
-from callboard.content.target import Target
 from callboard.errors import RepositoryOccupied, RepositoryUnavailable, RequestRefused, Undecodable
 from callboard.messages import codec
 from callboard.messages.ledger import Ledger

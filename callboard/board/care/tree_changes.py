@@ -6,9 +6,9 @@ from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import NamedTuple
 
-from callboard.backends.path_patterns import PathPatterns
-from callboard.backends.paths import child_of, parent_of
 from callboard.backends.repositories.descent import Descent
+from callboard.backends.repositories.path_patterns import PathPatterns
+from callboard.backends.repositories.paths import child_of, parent_of
 from callboard.errors import RequestRefused
 
 

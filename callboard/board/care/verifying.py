@@ -15,7 +15,7 @@ from callboard.board.read.expected_tree import Difference, ExpectedTree
 from callboard.board.read.explaining import leaves_out, statuses_of
 from callboard.board.read.log.log_records import entries_of, opened, record_at
 from callboard.board.read.log.log_search import between
-from callboard.content.admission import patterns_of
+from callboard.content.importing.admission import patterns_of
 from callboard.content.ship import receive
 from callboard.content.survey import read_survey
 from callboard.errors import BlobError, PackageError, RequestRefused, SchemaTooNew

@@ -6,7 +6,7 @@ from dataclasses import replace
 
 from callboard.backends.blob_store import BlobStore
 from callboard.backends.log import Log
-from callboard.backends.paths import Trees
+from callboard.backends.repositories.paths import Trees
 from callboard.board.read.log.log_records import opened, record_at
 from callboard.board.views import Package
 from callboard.errors import BlobMissing, CallboardError, PackageCorrupt, RequestRefused, SchemaTooNew, Undecodable

@@ -15,7 +15,7 @@ from typing import Any
 
 from callboard.actors.core.hooks import NO_CHANGES, Concerned, Hook, HookCall, HookFunction, HookSettings
 from callboard.backends.echo import harmless, masked, quoted
-from callboard.content.changes import Changes
+from callboard.content.importing.changes import Changes
 from callboard.errors import ConfigError, HookFailed
 
 STUCK_MAX = 4

@@ -13,13 +13,13 @@ from callboard.backends.address import shown, without_passwords
 from callboard.backends.blob_store import BlobStore
 from callboard.backends.blob_stores import open_blob_store
 from callboard.backends.log import Log
-from callboard.backends.path_patterns import PathPatterns
+from callboard.backends.logs.signed_log import SignedLog
+from callboard.backends.logs.tail import SharedTail
 from callboard.backends.registry import open_log
-from callboard.backends.signed_log import SignedLog
-from callboard.backends.tail import SharedTail
+from callboard.backends.repositories.path_patterns import PathPatterns
 from callboard.board.connect.settings import BoardSettings
 from callboard.content.collection import Archived
-from callboard.content.target import Target
+from callboard.content.importing.target import Target
 from callboard.errors import ConfigError
 from callboard.messages.topics import PREFIX, Topics
 

@@ -4,8 +4,8 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from callboard.actors.core.shortening_limits import ShorteningLimits
-from callboard.backends.path_patterns import PathPatterns
 from callboard.backends.repositories.folder_source import EXCLUDED
+from callboard.backends.repositories.path_patterns import PathPatterns
 from callboard.board.connect.publishing import Publishing
 from callboard.messages.signing import SigningKey
 from callboard.messages.topics import PREFIX, Topics

@@ -3,11 +3,11 @@
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
 
-from callboard.backends.path_patterns import PathPatterns
-from callboard.backends.paths import parent_of
+from callboard.backends.repositories.path_patterns import PathPatterns
+from callboard.backends.repositories.paths import parent_of
 from callboard.backends.repository import EntryKind
-from callboard.content.admission import admitted_entries
-from callboard.content.manifest import Form, ManifestEntry
+from callboard.content.importing.admission import admitted_entries
+from callboard.content.package_format.manifest import Form, ManifestEntry
 from callboard.content.survey import Surveyed
 from callboard.messages.distribution import Kind, PackageMessage
 

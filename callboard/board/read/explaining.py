@@ -7,10 +7,10 @@ from pathlib import Path
 
 from callboard.backends.blob_store import BlobStore
 from callboard.backends.log import Log
-from callboard.backends.paths import with_parents
+from callboard.backends.repositories.paths import with_parents
 from callboard.board.read.log.log_records import entries_of, opened
 from callboard.board.read.log.log_search import backwards, between
-from callboard.content.admission import patterns_of
+from callboard.content.importing.admission import patterns_of
 from callboard.errors import BlobError, CallboardError, PackageError, SchemaTooNew
 from callboard.messages.distribution import DiscoveryMessage, Kind, PackageMessage, PackageStatusMessage, State, Status
 from callboard.messages.event import Event

@@ -3,7 +3,7 @@
 from collections import defaultdict
 from dataclasses import dataclass, field
 
-from callboard.backends.paths import with_parents
+from callboard.backends.repositories.paths import with_parents
 from callboard.board.board import Callboard
 from callboard.messages.distribution import (
     CommandMessage,

@@ -5,7 +5,7 @@ from pathlib import Path
 
 import structlog
 
-from callboard.backends.path_patterns import PathPatterns
+from callboard.backends.repositories.path_patterns import PathPatterns
 from callboard.board.care.tree_changes import Changes, Tree, changes, look_at
 from callboard.board.publisher import Publisher
 from callboard.config.placement import Placement

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import structlog
 import typer
 
-from callboard.backends.path_patterns import PathPatterns
+from callboard.backends.repositories.path_patterns import PathPatterns
 from callboard.cli.board import add_configured_targets, configure_service_logging, open_board, place
 from callboard.cli.log.retention import retention_gate
 from callboard.cli.options import BoardOptions, Create

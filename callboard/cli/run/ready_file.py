@@ -8,7 +8,7 @@ from pathlib import Path
 
 import structlog
 
-from callboard.backends.disk import disk_errors, replacing
+from callboard.backends.local.disk import disk_errors, replacing
 from callboard.board.subscriber import Subscriber
 from callboard.errors import CallboardError, ConfigError, RequestRefused
 

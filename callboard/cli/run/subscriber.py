@@ -19,7 +19,7 @@ from callboard.cli.run.ready_file import ready_file
 from callboard.cli.run.service import first_of, stop_signals
 from callboard.cli.run.until_caught_up import until_caught_up
 from callboard.config import Loaded, Value
-from callboard.content.target import OnOccupied
+from callboard.content.importing.target import OnOccupied
 from callboard.errors import ConfigError
 
 if TYPE_CHECKING:

@@ -11,8 +11,8 @@ from dataclasses import asdict
 from itertools import pairwise
 from pathlib import Path
 
-from callboard.archive.chain import Archived, Chain, hole
-from callboard.archive.segment import SEGMENT_BYTES, SEGMENT_RECORDS
+from callboard.archive.files.chain import Archived, Chain, hole
+from callboard.archive.files.segment import SEGMENT_BYTES, SEGMENT_RECORDS
 from callboard.archive.store import ArchiveStore
 from callboard.backends.log import Log
 from callboard.backends.logs.limits import record_bytes

@@ -12,10 +12,10 @@ from pathlib import Path
 
 import pyarrow as pa
 
-from callboard.archive.chain import hole
-from callboard.archive.manifest import Segment
-from callboard.archive.segment import SCHEMA, rows_of
-from callboard.archive.segmentation import log_rows, segments
+from callboard.archive.files.chain import hole
+from callboard.archive.files.manifest import Segment
+from callboard.archive.files.segment import SCHEMA, rows_of
+from callboard.archive.files.segmentation import log_rows, segments
 from callboard.archive.store import open_archive
 from callboard.pipeline.source.columns import RAW
 from callboard.pipeline.source.decoding import decoded

@@ -11,7 +11,7 @@ import pyarrow as pa
 from pyspark.sql import DataFrame, SparkSession
 
 from callboard.backends.blob_store import BlobInfo, BlobStore
-from callboard.backends.sharded import SHARDS, Sharded
+from callboard.backends.blob_stores.sharded import SHARDS, Sharded
 from callboard.board.connect.opening import open_board_blobs
 from callboard.board.connect.settings import BoardSettings
 from callboard.config import load

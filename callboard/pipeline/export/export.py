@@ -17,9 +17,9 @@ import pyarrow as pa
 
 from callboard.backends.blob_store import BlobStore
 from callboard.backends.log import Log
-from callboard.backends.path_patterns import PathPatterns
 from callboard.backends.registry import open_log
 from callboard.backends.repositories.folder_source import FolderSource
+from callboard.backends.repositories.path_patterns import PathPatterns
 from callboard.content.ship import Shipment, build
 from callboard.errors import LogReplaced, RequestRefused
 from callboard.messages.distribution import Kind

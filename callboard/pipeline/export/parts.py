@@ -8,7 +8,7 @@ from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
 
 from callboard.backends.repository import Entry, EntryKind
-from callboard.content.draft import BLOB_THRESHOLD
+from callboard.content.package_format.draft import BLOB_THRESHOLD
 
 PARCEL_ENTRIES = 5000
 """Imported in one transaction, in some seconds; and what a task that dies has to build again."""

@@ -7,7 +7,7 @@ from typing import TypeVar
 from callboard.actors.runtime.simulated.virtual_loop import VirtualLoop
 from callboard.backends.log import READ_BYTES_MAX, READ_RECORDS_MAX, Bounds, Capability, Retention
 from callboard.backends.logs.memory import MemoryLog
-from callboard.backends.restorable import Returned
+from callboard.backends.logs.restorable import Returned
 from callboard.errors import LogUnavailable
 from callboard.messages.record import NewRecord, Record
 from callboard.testing.simulation.fates import CALLER, after_deed, before_deed

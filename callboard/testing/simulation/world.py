@@ -13,7 +13,7 @@ from callboard.actors.core.decision import After, Decision, Effect, Input, Momen
 from callboard.actors.core.effects import BuildPackage, ImportPackages
 from callboard.actors.core.hooks import NO_CHANGES, Concerned, Hook
 from callboard.actors.worlds.world import AgentWorld
-from callboard.content.changes import Changes
+from callboard.content.importing.changes import Changes
 from callboard.content.ship import build
 from callboard.errors import HookFailed, LogUnavailable
 from callboard.messages.distribution import PackageMessage, PingMessage

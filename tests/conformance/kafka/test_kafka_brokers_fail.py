@@ -13,7 +13,7 @@ import pytest
 from callboard.backends.log import Log
 from callboard.backends.logs.kafka.address import parse_address
 from callboard.backends.logs.kafka.log import KafkaLog
-from callboard.backends.tail import SharedTail
+from callboard.backends.logs.tail import SharedTail
 from callboard.errors import LogUnavailable
 from callboard.messages.record import NewRecord
 from callboard.testing.kafka import LocalKafka

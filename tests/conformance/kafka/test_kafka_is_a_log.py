@@ -5,7 +5,7 @@ from collections.abc import Callable
 
 import pytest
 
-from callboard.backends.tail import SharedTail
+from callboard.backends.logs.tail import SharedTail
 from callboard.testing.conformance.candidates.kafka import kafka_log, kafka_mock_log
 from callboard.testing.conformance.candidates.logs import kafka_candidate
 from callboard.testing.conformance.candidates.memory_log import itself

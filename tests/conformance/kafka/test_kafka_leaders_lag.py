@@ -7,9 +7,9 @@ import pytest
 
 from callboard.backends.log import Bounds
 from callboard.backends.logs.kafka import tail as tail_module
-from callboard.backends.logs.kafka.batch import Producer, encode
-from callboard.backends.logs.kafka.cluster import Topic
-from callboard.backends.logs.kafka.protocol import FetchRequest
+from callboard.backends.logs.kafka.client.batch import Producer, encode
+from callboard.backends.logs.kafka.client.cluster import Topic
+from callboard.backends.logs.kafka.client.protocol import FetchRequest
 from callboard.backends.logs.kafka.reader import Reader
 from callboard.backends.logs.kafka.tail import Tail
 from callboard.errors import OffsetOutOfRange

@@ -11,9 +11,9 @@ from aiokafka.admin import AIOKafkaAdminClient, NewTopic, RecordsToDelete
 from aiokafka.structs import TopicPartition
 
 from callboard.backends.log import Bounds, Retention
-from callboard.backends.logs.kafka import cluster
 from callboard.backends.logs.kafka.address import parse_address
-from callboard.backends.logs.kafka.connections import Connections
+from callboard.backends.logs.kafka.client import cluster
+from callboard.backends.logs.kafka.client.connections import Connections
 from callboard.backends.logs.kafka.log import KafkaLog
 from callboard.backends.logs.kafka.topics import BATCH_BYTES
 from callboard.errors import (

@@ -1,7 +1,7 @@
 """A manifest or a generation of an archive."""
 
-from callboard.archive import layout
-from callboard.archive.manifest import Generation, Link, Manifest, decode_generation, decode_manifest, encode
+from callboard.archive.files import layout
+from callboard.archive.files.manifest import Generation, Link, Manifest, decode_generation, decode_manifest, encode
 from callboard.errors import ArchiveDamaged, SchemaTooNew
 
 MANIFEST = Manifest(

@@ -13,8 +13,8 @@ from pathlib import Path
 from unittest.mock import patch
 
 from callboard.backends.repositories.folder.store import FolderStore
-from callboard.content.apply import operations
-from callboard.content.manifest import Form, Header, ManifestEntry, encode_root
+from callboard.content.importing.apply import operations
+from callboard.content.package_format.manifest import Form, Header, ManifestEntry, encode_root
 from callboard.errors import BlobMissing, PackageError, RepositoryUnavailable, SchemaTooNew
 from callboard.messages.distribution import Kind, PackageMessage
 

@@ -2,11 +2,11 @@
 
 from pathlib import Path
 
-from callboard.backends.paths import check_path, link_leaves_root, parent_of
+from callboard.backends.repositories.paths import check_path, link_leaves_root, parent_of
 from callboard.backends.repository import EntryKind, Keep, Put
-from callboard.content.footprint import footprint
-from callboard.content.manifest import Form, Header, ManifestEntry, encode_root
-from callboard.content.package import open_package
+from callboard.content.package_format.footprint import footprint
+from callboard.content.package_format.manifest import Form, Header, ManifestEntry, encode_root
+from callboard.content.package_format.package import open_package
 from callboard.errors import PackageCorrupt, PackageRefused, SchemaTooNew
 from callboard.messages.distribution import Kind, PackageMessage
 

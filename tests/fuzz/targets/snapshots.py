@@ -5,7 +5,7 @@ import tempfile
 from pathlib import Path
 
 from callboard.backends.repositories.folder_source import FolderSource
-from callboard.content.package import open_package
+from callboard.content.package_format.package import open_package
 from callboard.content.snapshot import MAGIC, read_snapshot, write_snapshot
 from callboard.errors import PackageError, RequestRefused, SchemaTooNew
 

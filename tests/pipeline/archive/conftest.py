@@ -8,11 +8,11 @@ from typing import Any
 import pytest
 
 from callboard.archive.archiver import Archiver
-from callboard.archive.chain import Archived
-from callboard.archive.folder_store import FolderArchiveStore
+from callboard.archive.files.chain import Archived
 from callboard.archive.reader import ArchiveReader
 from callboard.archive.restoration import restore
 from callboard.archive.store import ArchiveStore
+from callboard.archive.stores.folder import FolderArchiveStore
 from callboard.backends.log import Log, Retention
 from callboard.backends.logs.memory import MemoryLog
 from callboard.errors import OffsetOutOfRange

@@ -12,9 +12,9 @@ import tempfile
 import time
 from pathlib import Path
 
-from callboard.archive import folder_store
 from callboard.archive.archiver import Archiver
-from callboard.archive.folder_store import FolderArchiveStore
+from callboard.archive.stores import folder
+from callboard.archive.stores.folder import FolderArchiveStore
 from callboard.backends.logs.sqlite import SqliteLog
 
 TOPIC = "board.package"
@@ -46,7 +46,7 @@ async def archive(log_folder: Path, archive_folder: Path) -> None:
 before = dying(int(sys.argv[3]))
 tempfile.tempdir = sys.argv[2] + ".spool"
 Path(tempfile.tempdir).mkdir(exist_ok=True)
-folder_store.sync_folder = before(folder_store.sync_folder)
+folder.sync_folder = before(folder.sync_folder)
 os.fsync = before(os.fsync)
 os.fchmod = before(os.fchmod)
 Path.hardlink_to = before(Path.hardlink_to)

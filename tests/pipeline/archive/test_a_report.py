@@ -3,7 +3,7 @@
 import asyncio
 
 from callboard import Callboard
-from callboard.archive.chain import Archived
+from callboard.archive.files.chain import Archived
 from callboard.board.archive import archiving
 from callboard.board.connect.settings import BoardSettings
 

@@ -9,9 +9,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from callboard.archive.archiver import Archiver
-from callboard.archive.folder_store import FolderArchiveStore
 from callboard.archive.reader import ArchiveReader
 from callboard.archive.restoration import restore
+from callboard.archive.stores.folder import FolderArchiveStore
 from callboard.backends.logs.memory import MemoryLog
 from callboard.backends.logs.sqlite import SqliteLog
 from callboard.messages.record import NewRecord

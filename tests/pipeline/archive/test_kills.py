@@ -8,9 +8,9 @@ from pathlib import Path
 import pytest
 
 from callboard.archive.compaction import compact
-from callboard.archive.folder_store import FolderArchiveStore
 from callboard.archive.reader import ArchiveReader
 from callboard.archive.restoration import restore
+from callboard.archive.stores.folder import FolderArchiveStore
 from callboard.archive.vacuum import vacuum
 from callboard.backends.logs.memory import MemoryLog
 from callboard.backends.logs.sqlite import SqliteLog

@@ -13,8 +13,8 @@ from callboard.archive.restoration import restore
 from callboard.backends.log import Log, Retention
 from callboard.backends.logs.memory import MemoryLog
 from callboard.backends.logs.sqlite import SqliteLog
+from callboard.backends.logs.tail import SharedTail
 from callboard.backends.registry import open_log
-from callboard.backends.tail import SharedTail
 from callboard.errors import LogReplaced, NotSupported, OffsetOutOfRange, RequestRefused
 from callboard.messages.record import NewRecord
 

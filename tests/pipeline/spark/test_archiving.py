@@ -10,8 +10,8 @@ from pathlib import Path
 
 import pytest
 
+from callboard.archive.files.segment import SCHEMA
 from callboard.archive.reader import ArchiveReader
-from callboard.archive.segment import SCHEMA
 from callboard.board.archive import archiving
 from callboard.board.connect.settings import BoardSettings
 from callboard.errors import ArchiveBusy, ArchiveHole

@@ -11,7 +11,7 @@ import pytest
 
 from callboard.archive.reader import ArchiveReader
 from callboard.backends.blob_stores.s3 import S3BlobStore
-from callboard.backends.sharded import SHARDS
+from callboard.backends.blob_stores.sharded import SHARDS
 from callboard.board.archive import archiving
 from callboard.board.connect.settings import BoardSettings
 from callboard.messages.distribution import PackageStatusMessage, Status

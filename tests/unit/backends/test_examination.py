@@ -10,7 +10,7 @@ import pytest
 
 from callboard.backends import offered
 from callboard.backends.examination import Clock, Examination, Level, advice, clock_finding, problem
-from callboard.backends.folder_examination import examine_place
+from callboard.backends.local.folder_examination import examine_place
 from callboard.backends.log import Log
 from callboard.backends.logs.memory import MemoryLog
 from callboard.board.care import checkup

@@ -6,7 +6,7 @@ from pathlib import Path
 from callboard.backends.log import READ_BYTES_MAX, READ_RECORDS_MAX, Retention
 from callboard.backends.logs.memory import MemoryLog
 from callboard.backends.logs.sqlite import SqliteLog
-from callboard.backends.tail import SharedTail
+from callboard.backends.logs.tail import SharedTail
 from callboard.errors import LogUnavailable
 from callboard.messages.record import NewRecord, Record
 

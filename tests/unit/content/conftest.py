@@ -7,9 +7,9 @@ from pathlib import Path
 import pytest
 
 from callboard.backends.blob_store import BlobInfo
-from callboard.backends.paths import check_path, parent_of
+from callboard.backends.repositories.paths import check_path, parent_of
 from callboard.backends.repository import Delete, Entry, EntryKind, Keep, Operation, Prune
-from callboard.content.manifest import Form, Header, ManifestEntry, encode_root
+from callboard.content.package_format.manifest import Form, Header, ManifestEntry, encode_root
 from callboard.errors import BlobMissing, PackageCorrupt, RequestRefused
 
 Node = tuple[EntryKind, int, bytes]

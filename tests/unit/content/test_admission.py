@@ -6,15 +6,15 @@ from random import Random
 
 import pytest
 
-from callboard.backends.path_patterns import PathPatterns
 from callboard.backends.repositories.folder import FolderRepository
 from callboard.backends.repositories.folder_source import FolderSource
+from callboard.backends.repositories.path_patterns import PathPatterns
 from callboard.backends.repositories.sqlite import SqliteRepository
 from callboard.backends.repository import EntryKind, Source
 from callboard.board.read.expected_tree import ExpectedTree
 from callboard.board.read.log.log_records import entries_of
-from callboard.content.admission import admission
-from callboard.content.apply import operations
+from callboard.content.importing.admission import admission
+from callboard.content.importing.apply import operations
 from callboard.content.ship import build
 from callboard.content.survey import read_survey, survey
 from callboard.messages.distribution import Kind, PackageMessage

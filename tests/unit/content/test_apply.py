@@ -10,9 +10,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from callboard.backends.repository import Delete, EntryKind
-from callboard.content.apply import needed_blobs, operations
-from callboard.content.draft import draft
-from callboard.content.layout import leading_folders
+from callboard.content.importing.apply import needed_blobs, operations
+from callboard.content.package_format.draft import draft
+from callboard.content.package_format.layout import leading_folders
 from callboard.errors import BlobMissing, PackageCorrupt, PackageRefused
 from callboard.messages.distribution import Kind, PackageMessage
 

@@ -12,7 +12,15 @@ from hypothesis import strategies as some
 
 from callboard.backends.blob_stores.folder import FolderBlobStore
 from callboard.backends.repository import Delete, Entry, EntryKind, Keep, Operation, Prune, Put
-from callboard.content.changes import SHOWN_BYTES_MAX, Change, Changes, fetched_list, find_changes, shown, stored_list
+from callboard.content.importing.changes import (
+    SHOWN_BYTES_MAX,
+    Change,
+    Changes,
+    fetched_list,
+    find_changes,
+    shown,
+    stored_list,
+)
 from callboard.errors import BlobMissing, BlobUnavailable
 from tests.unit.content.conftest import Tree
 

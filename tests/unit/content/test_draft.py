@@ -9,9 +9,9 @@ import pytest
 
 from callboard.backends.repositories.folder_source import FolderSource
 from callboard.backends.repository import Entry, EntryKind, Keep, Put
-from callboard.content import draft as module
-from callboard.content.draft import draft
-from callboard.content.package import open_package
+from callboard.content.package_format import draft as module
+from callboard.content.package_format.draft import draft
+from callboard.content.package_format.package import open_package
 from callboard.errors import RepositoryUnavailable, RequestRefused
 
 

@@ -1,6 +1,6 @@
 """What is known of a package from its paths alone."""
 
-from callboard.content.footprint import LEADING_BYTES_MAX, Footprint, footprint
+from callboard.content.package_format.footprint import LEADING_BYTES_MAX, Footprint, footprint
 from callboard.messages.distribution import Kind, PackageMessage
 
 

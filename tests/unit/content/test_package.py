@@ -9,11 +9,11 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from callboard.backends.paths import check_path
+from callboard.backends.repositories.paths import check_path
 from callboard.backends.repository import EntryKind, Keep, Prune, Put
-from callboard.content.draft import draft
-from callboard.content.manifest import Form, Header, ManifestEntry
-from callboard.content.package import open_package
+from callboard.content.package_format.draft import draft
+from callboard.content.package_format.manifest import Form, Header, ManifestEntry
+from callboard.content.package_format.package import open_package
 from callboard.errors import BlobMissing, PackageCorrupt, PackageRefused, SchemaTooNew
 
 FOLDER, KEEP, FILE, BLOB, LINK = Form.FOLDER, Form.KEEP, Form.FILE, Form.BLOB, Form.LINK
@@ -56,7 +56,7 @@ def test_a_package_is_read_from_a_file_as_from_memory(sample, spool, tmp_path, n
 def test_a_manifest_too_large_to_be_kept_is_read_again(sample, spool, new_tree, monkeypatch):
     data = packed(sample(), ["/"], ["/"], spool)
     kept = open_package(data)
-    monkeypatch.setattr("callboard.content.package.MANIFEST_KEPT_BYTES", 0)
+    monkeypatch.setattr("callboard.content.package_format.package.MANIFEST_KEPT_BYTES", 0)
     read_again = open_package(data)
 
     assert (len(kept.manifest), read_again.manifest) == (kept.entries, ())

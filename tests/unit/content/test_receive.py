@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from callboard.backends.repository import EntryKind, Put
-from callboard.content.receive import operations, receive_all
+from callboard.content.importing.receive import operations, receive_all
 from callboard.content.ship import build
 from callboard.errors import BlobMissing, CallboardError, PackageCorrupt, PackageRefused
 from callboard.messages.distribution import Kind, PackageMessage

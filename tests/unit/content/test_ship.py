@@ -12,7 +12,7 @@ from callboard.backends.blob_stores.folder import FolderBlobStore
 from callboard.backends.repositories.folder.repository import FolderRepository
 from callboard.backends.repositories.folder_source import FolderSource
 from callboard.backends.repository import Delete, Entry, EntryKind, Put
-from callboard.content.draft import Draft
+from callboard.content.package_format.draft import Draft
 from callboard.content.ship import Shipment, build, receive
 from callboard.errors import (
     BlobDamaged,

@@ -4,7 +4,7 @@ import pytest
 
 from callboard.backends.repositories.folder_source import FolderSource
 from callboard.content import snapshot
-from callboard.content.package import open_package
+from callboard.content.package_format.package import open_package
 from callboard.content.snapshot import read_snapshot, write_snapshot
 from callboard.errors import PackageCorrupt, RequestRefused, SchemaTooNew
 

@@ -9,8 +9,8 @@ import pytest
 
 from callboard.backends.repositories import open_repository
 from callboard.backends.repository import Delete, EntryKind, Keep, Operation, Prune, Put, Repository
-from callboard.content.found import MARK, Found
-from callboard.content.target import FOUND_MAX, OnOccupied, Target
+from callboard.content.importing.found import MARK, Found
+from callboard.content.importing.target import FOUND_MAX, OnOccupied, Target
 from callboard.errors import RepositoryOccupied, RepositoryUnavailable, Undecodable
 from callboard.testing.conformance.repository.harness import a_file, file, folder, link, paths, shapes
 from callboard.testing.memory_repository import MemoryRepository, MemoryStore

@@ -11,10 +11,10 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from callboard.actors.subscriber.importing.coalescing import superseded
-from callboard.backends.paths import parent_of
 from callboard.backends.repositories.folder import FolderRepository
+from callboard.backends.repositories.paths import parent_of
 from callboard.backends.repository import EntryKind, Repository
-from callboard.content.receive import operations, receive_all
+from callboard.content.importing.receive import operations, receive_all
 from callboard.content.ship import build
 from callboard.messages.distribution import Kind, PackageMessage
 from callboard.testing.conformance.repository.harness import Shape, shape

@@ -4,7 +4,7 @@ import pytest
 
 from callboard.actors.subscriber.quarantine import quarantine
 from callboard.actors.subscriber.quarantine.quarantine import HELD_BYTES_MAX, HELD_MAX, HeldPaths, touch
-from callboard.content.footprint import Footprint
+from callboard.content.package_format.footprint import Footprint
 from callboard.messages import codec
 from callboard.messages.distribution import Kind, PackageMessage, Status
 from callboard.messages.ledger import Ledger

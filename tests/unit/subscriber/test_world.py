@@ -127,7 +127,7 @@ def test_a_blob_that_cannot_be_read_is_not_the_packages_fault(
         blobs = FolderBlobStore(world.blobs)
         await blobs.put(digest, [content])
         await blobs.close()
-        monkeypatch.setattr("callboard.content.apply._measured", broken)
+        monkeypatch.setattr("callboard.content.importing.apply._measured", broken)
         error = await raised(world, effect)
         assert isinstance(error, BlobUnavailable)
         assert "check the disk" in str(error)

@@ -3,7 +3,7 @@
 import hashlib
 from dataclasses import replace
 
-from callboard.backends.paths import check_path
+from callboard.backends.repositories.paths import check_path
 from callboard.errors import RequestRefused
 from callboard.messages.distribution import Kind, PackageMessage
 from callboard.messages.mailbox import DistributeRequest

@@ -3,8 +3,8 @@
 from collections.abc import Callable, Sequence
 from functools import cache
 
-from callboard.backends.paths import with_parents
-from callboard.content.footprint import Footprint, footprint, supersedes
+from callboard.backends.repositories.paths import with_parents
+from callboard.content.package_format.footprint import Footprint, footprint, supersedes
 from callboard.messages.distribution import PackageMessage
 
 Packages = Sequence[tuple[int, PackageMessage]]

@@ -18,7 +18,7 @@ from callboard.actors.subscriber.quarantine import quarantine
 from callboard.actors.subscriber.reporting.condition import Condition
 from callboard.actors.subscriber.settings import SubscriberSettings
 from callboard.actors.subscriber.staging.golden_gate import GoldenGate
-from callboard.content.footprint import Footprint, footprint
+from callboard.content.package_format.footprint import Footprint, footprint
 from callboard.errors import CallboardError
 from callboard.messages.distribution import PackageMessage, State, Status
 from callboard.messages.ledger import Ledger

@@ -9,8 +9,8 @@ from collections.abc import Iterable
 from dataclasses import replace
 
 from callboard.actors.subscriber.ledger import ledger_changes
-from callboard.backends.paths import Trees
-from callboard.content.footprint import Footprint
+from callboard.backends.repositories.paths import Trees
+from callboard.content.package_format.footprint import Footprint
 from callboard.messages.distribution import Kind, PackageMessage, Status
 from callboard.messages.ledger import HeldPackage, Ledger
 

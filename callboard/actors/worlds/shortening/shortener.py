@@ -12,7 +12,7 @@ from callboard.actors.worlds.shortening.roll_call import RollCall
 from callboard.actors.worlds.shortening.topic_fold import READ_RECORDS, TopicFold
 from callboard.backends.log import Capability, Log, Retention
 from callboard.backends.logs.limits import record_bytes
-from callboard.backends.tail import SharedTail
+from callboard.backends.logs.tail import SharedTail
 from callboard.errors import LogReplaced, NotSupported, OffsetOutOfRange
 from callboard.messages.record import NewRecord, Record
 from callboard.messages.repeated import repeated

@@ -9,7 +9,7 @@ from typing import Any
 from callboard.backends.blob_store import CHUNK_BYTES
 from callboard.backends.blob_stores.s3.connection import Connection
 from callboard.backends.blob_stores.s3.failure import BROKEN_STREAM, Declined
-from callboard.backends.disk import disk_errors, write_all
+from callboard.backends.local.disk import disk_errors, write_all
 from callboard.errors import BlobMissing, BlobUnavailable
 
 MISSING = ("NoSuchKey", "NotFound", "404")

@@ -10,8 +10,8 @@ from callboard.backends.examination import Examination, Finding, advice, ok, pro
 from callboard.backends.log import Retention
 from callboard.backends.logs.kafka import topics
 from callboard.backends.logs.kafka.address import KEEP_FOR_EVER, Address
-from callboard.backends.logs.kafka.cluster import Cluster
-from callboard.backends.logs.kafka.protocol import MetadataRequest
+from callboard.backends.logs.kafka.client.cluster import Cluster
+from callboard.backends.logs.kafka.client.protocol import MetadataRequest
 from callboard.errors import ConfigError, LogUnavailable, TopicMissing
 
 _OPERATIONS = {"READ": 3, "WRITE": 4, "CREATE": 5, "DELETE": 6, "DESCRIBE": 8, "DESCRIBE_CONFIGS": 10}

@@ -10,8 +10,8 @@ from callboard.backends.log import READ_BYTES_MAX, READ_RECORDS_MAX, Bounds, Cap
 from callboard.backends.logs.kafka import examination, topics
 from callboard.backends.logs.kafka import retention as retained
 from callboard.backends.logs.kafka.address import Address
-from callboard.backends.logs.kafka.batch import to_entries
-from callboard.backends.logs.kafka.cluster import Cluster
+from callboard.backends.logs.kafka.client.batch import to_entries
+from callboard.backends.logs.kafka.client.cluster import Cluster
 from callboard.backends.logs.kafka.reader import Reader
 from callboard.backends.logs.kafka.tail import Tail
 from callboard.backends.logs.kafka.writer import Writer

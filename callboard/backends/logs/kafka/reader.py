@@ -8,9 +8,9 @@ from aiokafka.protocol.offset import OffsetRequest
 
 from callboard.backends.log import Bounds
 from callboard.backends.logs.kafka.chunk import Aborted, Chunk
-from callboard.backends.logs.kafka.cluster import Attempts, Cluster, Topic
-from callboard.backends.logs.kafka.failure import OUT_OF_RANGE, refused
-from callboard.backends.logs.kafka.protocol import FetchRequest
+from callboard.backends.logs.kafka.client.cluster import Attempts, Cluster, Topic
+from callboard.backends.logs.kafka.client.failure import OUT_OF_RANGE, refused
+from callboard.backends.logs.kafka.client.protocol import FetchRequest
 from callboard.errors import LogUnavailable, OffsetOutOfRange
 from callboard.messages.record import Record
 

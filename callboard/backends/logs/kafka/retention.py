@@ -4,8 +4,8 @@ from aiokafka.protocol.admin import DeleteRecordsRequest
 
 from callboard.backends.log import READ_BYTES_MAX, READ_RECORDS_MAX, Retention
 from callboard.backends.logs.kafka.chunk import NS_PER_MS
-from callboard.backends.logs.kafka.cluster import Cluster
-from callboard.backends.logs.kafka.failure import OUT_OF_RANGE, refused
+from callboard.backends.logs.kafka.client.cluster import Cluster
+from callboard.backends.logs.kafka.client.failure import OUT_OF_RANGE, refused
 from callboard.backends.logs.kafka.reader import Reader
 from callboard.errors import NotSupported, OffsetOutOfRange
 

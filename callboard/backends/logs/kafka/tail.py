@@ -2,9 +2,9 @@
 
 import asyncio
 
-from callboard.backends.logs.kafka.cluster import Cluster
+from callboard.backends.logs.kafka.client.cluster import Cluster
 from callboard.backends.logs.kafka.reader import FETCH_BYTES, Reader
-from callboard.backends.wake_up import WakeUp
+from callboard.backends.logs.wake_up import WakeUp
 from callboard.errors import LogUnavailable, OffsetOutOfRange
 from callboard.logger import get_logger
 

@@ -7,8 +7,8 @@ from aiokafka.protocol.admin import CreateTopicsRequest, DescribeConfigsRequest
 
 from callboard.backends.log import RECORD_BYTES_MAX
 from callboard.backends.logs.kafka.address import Address
-from callboard.backends.logs.kafka.cluster import Attempts, Cluster, Topic
-from callboard.backends.logs.kafka.failure import (
+from callboard.backends.logs.kafka.client.cluster import Attempts, Cluster, Topic
+from callboard.backends.logs.kafka.client.failure import (
     FORBIDDEN,
     INVALID_REPLICATION_FACTOR,
     STALE,

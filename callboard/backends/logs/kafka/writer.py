@@ -8,10 +8,10 @@ from dataclasses import dataclass
 from aiokafka.protocol.produce import ProduceRequest
 from aiokafka.protocol.transaction import InitProducerIdRequest
 
-from callboard.backends.logs.kafka.batch import BATCH_OVERHEAD, Entry, Producer, append_too_large, encode
 from callboard.backends.logs.kafka.chunk import NS_PER_MS
-from callboard.backends.logs.kafka.cluster import Cluster
-from callboard.backends.logs.kafka.failure import MESSAGE_TOO_LARGE, UNKNOWN_OUTCOME, refused
+from callboard.backends.logs.kafka.client.batch import BATCH_OVERHEAD, Entry, Producer, append_too_large, encode
+from callboard.backends.logs.kafka.client.cluster import Cluster
+from callboard.backends.logs.kafka.client.failure import MESSAGE_TOO_LARGE, UNKNOWN_OUTCOME, refused
 from callboard.errors import LogUnavailable
 
 GROUP_BYTES = 1 << 20

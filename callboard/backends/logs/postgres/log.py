@@ -15,11 +15,11 @@ from callboard.backends.logs.postgres.append import Row, append_rows, to_rows
 from callboard.backends.logs.postgres.connections import Connections
 from callboard.backends.logs.postgres.listener import Listener
 from callboard.backends.logs.postgres.topic import Topic
+from callboard.backends.logs.restorable import Key, Returned
 from callboard.backends.postgres import asyncpg
 from callboard.backends.postgres.examination import examine_server
 from callboard.backends.postgres.failure import UNKNOWN_OUTCOME, explained
 from callboard.backends.postgres.server import Connection, Server
-from callboard.backends.restorable import Key, Returned
 from callboard.errors import ConfigError, LogReplaced, LogUnavailable
 from callboard.messages.record import NewRecord, Record
 

@@ -6,8 +6,8 @@ from hashlib import sha256
 from itertools import accumulate
 
 from callboard.backends.logs.limits import record_bytes
+from callboard.backends.logs.restorable import Key, Returned, are_behind
 from callboard.backends.postgres.server import Connection
-from callboard.backends.restorable import Key, Returned, are_behind
 from callboard.errors import NotSupported
 
 _UUID = re.compile(r"[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}")

@@ -1,7 +1,7 @@
 """A topic in use: its number in the schema, its writer, and what was heard of it."""
 
 from callboard.backends.logs.postgres.writer import Commit, Writer
-from callboard.backends.wake_up import WakeUp
+from callboard.backends.logs.wake_up import WakeUp
 
 
 class Topic:

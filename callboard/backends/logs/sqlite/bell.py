@@ -6,7 +6,7 @@ import os
 import struct
 from pathlib import Path
 
-from callboard.backends.access import open_shared, shared_mode
+from callboard.backends.local.access import open_shared, shared_mode
 
 OFFSET_MAX = 1 << 53
 """No log gets there; one that began beyond it would come to the end of SQLite's numbers, or of JSON's."""

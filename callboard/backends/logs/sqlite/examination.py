@@ -6,8 +6,8 @@ from collections.abc import Callable, Sequence
 from pathlib import Path
 
 from callboard.backends.examination import Finding, problem
-from callboard.backends.file_locks import lock_holders
-from callboard.backends.folder_examination import examine_place
+from callboard.backends.local.file_locks import lock_holders
+from callboard.backends.local.folder_examination import examine_place
 from callboard.backends.logs.sqlite.schema import Files
 
 LOOKS = 10

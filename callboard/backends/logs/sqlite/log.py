@@ -12,6 +12,7 @@ from typing import ParamSpec, TypeVar
 from callboard.backends.examination import Clock, Examination
 from callboard.backends.log import READ_BYTES_MAX, READ_RECORDS_MAX, Bounds, Capability, Retention
 from callboard.backends.logs.limits import check_topic_name, closed, is_topic_name, missing, record_bytes
+from callboard.backends.logs.restorable import Key, Returned
 from callboard.backends.logs.sqlite import restore
 from callboard.backends.logs.sqlite.append import append_rows, to_rows
 from callboard.backends.logs.sqlite.examination import examine
@@ -19,7 +20,6 @@ from callboard.backends.logs.sqlite.failure import explained
 from callboard.backends.logs.sqlite.retention import PAUSE_S, give_back_slice, remove_slice
 from callboard.backends.logs.sqlite.schema import Files, prepare
 from callboard.backends.logs.sqlite.topic import Topic
-from callboard.backends.restorable import Key, Returned
 from callboard.errors import ConfigError, LogUnavailable
 from callboard.messages.record import NewRecord, Record
 

@@ -7,6 +7,7 @@ from contextlib import contextmanager
 
 from callboard.backends.log import Bounds, Retention
 from callboard.backends.logs.limits import closed
+from callboard.backends.logs.restorable import Key
 from callboard.backends.logs.sqlite.bell import Bell, remembered
 from callboard.backends.logs.sqlite.failure import explained
 from callboard.backends.logs.sqlite.restore import keys
@@ -21,7 +22,6 @@ from callboard.backends.logs.sqlite.schema import (
     prepare,
     replaced,
 )
-from callboard.backends.restorable import Key
 from callboard.errors import OffsetOutOfRange
 from callboard.messages.record import Record, records_of
 

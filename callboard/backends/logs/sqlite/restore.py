@@ -3,8 +3,8 @@
 import sqlite3
 from collections.abc import Sequence
 
+from callboard.backends.logs.restorable import Key, Returned, are_behind
 from callboard.backends.logs.sqlite.schema import newest_given
-from callboard.backends.restorable import Key, Returned, are_behind
 
 _KEYS = "SELECT offset, key FROM records WHERE offset >= ? AND offset < ? AND key IS NOT NULL"
 _INSERT = "INSERT INTO records(offset, time_ns, key, headers, payload) VALUES(?, ?, ?, ?, ?)"

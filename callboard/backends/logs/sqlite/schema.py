@@ -6,8 +6,8 @@ import sqlite3
 from pathlib import Path
 from typing import NamedTuple
 
-from callboard.backends.access import PRIVATE_FOLDER, share, shared_mode
-from callboard.backends.disk import sync_folder
+from callboard.backends.local.access import PRIVATE_FOLDER, share, shared_mode
+from callboard.backends.local.disk import sync_folder
 from callboard.backends.logs.limits import missing
 from callboard.backends.logs.sqlite.bell import Bell, remembered
 from callboard.backends.logs.sqlite.turn import Turn

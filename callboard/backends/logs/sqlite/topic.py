@@ -7,7 +7,7 @@ from callboard.backends.logs.sqlite.reader import Reader
 from callboard.backends.logs.sqlite.schema import Files, check_exists
 from callboard.backends.logs.sqlite.watch import Watch, watch
 from callboard.backends.logs.sqlite.writer import Writer
-from callboard.backends.wake_up import WakeUp
+from callboard.backends.logs.wake_up import WakeUp
 
 
 class Topic:

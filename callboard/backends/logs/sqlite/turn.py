@@ -11,8 +11,8 @@ import weakref
 from pathlib import Path
 from types import TracebackType
 
-from callboard.backends.access import open_shared, writers_mode
-from callboard.backends.file_locks import QueuedLock, kept_by
+from callboard.backends.local.access import open_shared, writers_mode
+from callboard.backends.local.file_locks import QueuedLock, kept_by
 from callboard.errors import LogUnavailable
 
 

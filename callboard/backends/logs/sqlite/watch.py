@@ -7,7 +7,7 @@ import struct
 from pathlib import Path
 
 from callboard.backends.logs.sqlite.bell import Bell
-from callboard.backends.wake_up import WakeUp
+from callboard.backends.logs.wake_up import WakeUp
 
 POLL_S = 0.02
 """How often bells are looked at without inotify: beyond fs.inotify.max_user_instances, or not on Linux."""

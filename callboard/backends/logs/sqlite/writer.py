@@ -9,7 +9,7 @@ from contextlib import contextmanager, suppress
 from queue import Empty, SimpleQueue
 from typing import Any, NamedTuple, TypeVar
 
-from callboard.backends import file_locks
+from callboard.backends.local import file_locks
 from callboard.backends.logs.sqlite.bell import Bell
 from callboard.backends.logs.sqlite.failure import UNKNOWN_OUTCOME, explained
 from callboard.backends.logs.sqlite.schema import Files, inode, lineage, newest_given, open_writable, replaced

@@ -10,8 +10,8 @@ from collections.abc import Iterator
 from dataclasses import dataclass, field
 from typing import NamedTuple
 
-from callboard.backends.paths import child_of, parent_of, with_parents
 from callboard.backends.repositories.descent import Descent, workable
+from callboard.backends.repositories.paths import child_of, parent_of, with_parents
 from callboard.backends.repository import MISSING_FOLDER_MODE, EntryKind
 from callboard.errors import PackageRefused, RepositoryUnavailable
 

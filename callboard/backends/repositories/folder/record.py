@@ -10,9 +10,9 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from callboard.backends.disk import write_all
-from callboard.backends.paths import check_path
+from callboard.backends.local.disk import write_all
 from callboard.backends.repositories.folder.plan import Step
+from callboard.backends.repositories.paths import check_path
 from callboard.backends.repository import EntryKind
 from callboard.errors import RequestRefused, SchemaTooNew
 

@@ -4,9 +4,9 @@ import os
 from collections.abc import Sequence
 from contextlib import suppress
 
-from callboard.backends.paths import child_of, parent_of
 from callboard.backends.repositories.descent import Descent
 from callboard.backends.repositories.folder.plan import Step
+from callboard.backends.repositories.paths import child_of, parent_of
 from callboard.backends.repository import EntryKind
 
 OWNER_ALL = 0o700

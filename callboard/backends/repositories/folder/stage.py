@@ -5,7 +5,7 @@ import os
 from collections.abc import Callable
 from contextlib import AbstractContextManager
 
-from callboard.backends.disk import write_all
+from callboard.backends.local.disk import write_all
 from callboard.backends.repositories.operation_check import check_content
 from callboard.backends.repository import Put
 

@@ -10,10 +10,10 @@ import os
 from contextlib import ExitStack, suppress
 from pathlib import Path
 
-from callboard.backends.disk import sync_folder, take_lock
-from callboard.backends.paths import RESERVED
+from callboard.backends.local.disk import sync_folder, take_lock
 from callboard.backends.repositories.descent import Descent
 from callboard.backends.repositories.folder.record import Record, Torn, read_record, write_record
+from callboard.backends.repositories.paths import RESERVED
 from callboard.errors import RepositoryUnavailable
 
 DRAFTS = ("draft0", "draft1")

@@ -5,8 +5,7 @@ from collections.abc import Iterable, Iterator
 from contextlib import AbstractContextManager, suppress
 from pathlib import Path
 
-from callboard.backends.disk import disk_errors
-from callboard.backends.paths import RESERVED
+from callboard.backends.local.disk import disk_errors
 from callboard.backends.repositories.descent import Descent
 from callboard.backends.repositories.folder.plan import Plan
 from callboard.backends.repositories.folder.record import Record
@@ -16,6 +15,7 @@ from callboard.backends.repositories.folder.state import State
 from callboard.backends.repositories.folder_source import FolderSource
 from callboard.backends.repositories.occupation import refusal
 from callboard.backends.repositories.operation_check import check_operation
+from callboard.backends.repositories.paths import RESERVED
 from callboard.backends.repository import Delete, Entry, EntryKind, Keep, Operation, Prune, Put
 from callboard.errors import RepositoryUnavailable
 

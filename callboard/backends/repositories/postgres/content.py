@@ -4,9 +4,9 @@ import hashlib
 from collections.abc import Iterable, Iterator
 
 from callboard.backends.blob_store import CHUNK_BYTES
-from callboard.backends.paths import parent_of, with_parents
 from callboard.backends.postgres.blocking import BlockingConnection
 from callboard.backends.repositories.operation_check import check_content
+from callboard.backends.repositories.paths import parent_of, with_parents
 from callboard.backends.repositories.postgres.source import AT_PATH, BELOW_PATH, below
 from callboard.backends.repository import MISSING_FOLDER_MODE, Delete, Entry, EntryKind, Keep, Operation, Prune, Put
 

@@ -5,9 +5,9 @@ from collections.abc import Iterator
 from functools import partial
 
 from callboard.backends.echo import quoted
-from callboard.backends.paths import check_path
 from callboard.backends.postgres.blocking import BlockingConnection
 from callboard.backends.postgres.server import Server
+from callboard.backends.repositories.paths import check_path
 from callboard.backends.repository import Entry, EntryKind
 from callboard.errors import CallboardError, RequestRefused
 

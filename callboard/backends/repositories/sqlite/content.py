@@ -6,8 +6,8 @@ from collections.abc import Callable, Iterable, Iterator
 from contextlib import AbstractContextManager
 
 from callboard.backends.blob_store import CHUNK_BYTES
-from callboard.backends.paths import parent_of, with_parents
 from callboard.backends.repositories.operation_check import check_content
+from callboard.backends.repositories.paths import parent_of, with_parents
 from callboard.backends.repositories.sqlite.source import below
 from callboard.backends.repository import (
     MISSING_FOLDER_MODE,

@@ -4,7 +4,7 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from callboard.backends.examination import Clock, Finding
-from callboard.backends.folder_examination import examine_place
+from callboard.backends.local.folder_examination import examine_place
 from callboard.backends.repositories.sqlite.store import SqliteStore
 from callboard.backends.repositories.threaded import ThreadedRepository
 

@@ -6,7 +6,7 @@ from contextlib import closing
 from functools import partial
 from pathlib import Path
 
-from callboard.backends.paths import check_path
+from callboard.backends.repositories.paths import check_path
 from callboard.backends.repository import Entry, EntryKind
 from callboard.errors import RequestRefused
 

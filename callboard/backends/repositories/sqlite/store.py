@@ -6,7 +6,7 @@ from collections.abc import Iterable, Iterator
 from contextlib import closing, contextmanager
 from pathlib import Path
 
-from callboard.backends.disk import disk_errors, take_lock
+from callboard.backends.local.disk import disk_errors, take_lock
 from callboard.backends.repositories.occupation import refuse_content
 from callboard.backends.repositories.operation_check import check_operation
 from callboard.backends.repositories.sqlite.content import SqliteContent

@@ -7,7 +7,7 @@ from pathlib import Path
 
 from callboard.backends.blob_store import BlobStore
 from callboard.backends.log import Log
-from callboard.backends.paths import with_parents
+from callboard.backends.repositories.paths import with_parents
 from callboard.board.read.log.log_records import entries_of, opened
 from callboard.board.read.log.log_search import backwards
 from callboard.content.placed import within

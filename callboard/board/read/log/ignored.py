@@ -5,7 +5,7 @@ from contextlib import suppress
 
 from callboard.backends.examination import Finding, advice, problem
 from callboard.backends.log import Log
-from callboard.backends.signed_log import Ignored, demands_signatures, ignored_on
+from callboard.backends.logs.signed_log import Ignored, demands_signatures, ignored_on
 from callboard.board.read.log.log_records import newest_start
 from callboard.errors import LogError
 from callboard.messages.topics import Topics

@@ -11,10 +11,10 @@ from pathlib import Path
 from typing import TextIO
 
 from callboard.backends.blob_store import BlobStore
-from callboard.backends.disk import disk_errors, replacing
+from callboard.backends.local.disk import disk_errors, replacing
 from callboard.backends.log import Log
-from callboard.backends.paths import RESERVED
 from callboard.backends.repositories.folder import FolderRepository
+from callboard.backends.repositories.paths import RESERVED
 from callboard.backends.repository import Entry, EntryKind, Keep, Operation, Put
 from callboard.board.read.log.log_records import opened, plain_record, record_at
 from callboard.board.read.log.log_search import RecordFilter, matching

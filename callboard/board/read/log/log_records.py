@@ -10,9 +10,9 @@ from callboard.backends.blob_store import BlobStore
 from callboard.backends.log import READ_RECORDS_MAX, Log
 from callboard.backends.logs.limits import record_bytes
 from callboard.board.views import shortened
-from callboard.content.manifest import Header, ManifestEntry, read_roots
-from callboard.content.package import Content
-from callboard.content.package import opened as opened_content
+from callboard.content.package_format.manifest import Header, ManifestEntry, read_roots
+from callboard.content.package_format.package import Content
+from callboard.content.package_format.package import opened as opened_content
 from callboard.errors import BlobError, CallboardError, OffsetOutOfRange, PackageError, SchemaTooNew, Undecodable
 from callboard.messages.distribution import (
     ArchivedMessage,

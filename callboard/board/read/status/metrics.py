@@ -7,7 +7,7 @@ from types import MappingProxyType
 from callboard.actors.core.agent import Agent
 from callboard.actors.publisher import roles
 from callboard.backends.log import Bounds
-from callboard.backends.signed_log import Ignored
+from callboard.backends.logs.signed_log import Ignored
 from callboard.board.views import BoardStatus, FarmQueue, PublisherStatus, SubscriberStatus
 from callboard.escaping import escaped
 from callboard.messages.distribution import BOUNDS_S, DiscoveryMessage, Histogram, State

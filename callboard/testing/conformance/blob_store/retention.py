@@ -2,7 +2,7 @@
 
 import asyncio
 
-from callboard.backends.sharded import SHARDS, Sharded
+from callboard.backends.blob_stores.sharded import SHARDS, Sharded
 from callboard.testing.conformance.blob_store.harness import BlobStoreHarness, digest_of, listed, opened, put
 from callboard.testing.conformance.verdict import given
 

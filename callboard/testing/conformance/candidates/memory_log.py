@@ -5,8 +5,8 @@ from contextlib import contextmanager
 
 from callboard.backends.log import Log
 from callboard.backends.logs.memory import MemoryLog
-from callboard.backends.signed_log import SignedLog
-from callboard.backends.tail import SharedTail
+from callboard.backends.logs.signed_log import SignedLog
+from callboard.backends.logs.tail import SharedTail
 from callboard.messages.signing import SigningKey
 from callboard.testing.conformance.log import LogHarness
 

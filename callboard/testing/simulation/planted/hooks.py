@@ -2,7 +2,7 @@
 
 from typing import Any
 
-from callboard.content import changes
+from callboard.content.importing import changes
 from callboard.testing.simulation.planted.patch import Patch
 
 

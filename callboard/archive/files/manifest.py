@@ -11,7 +11,7 @@ from typing import Any, TypeVar
 
 from pydantic import TypeAdapter, ValidationError
 
-from callboard.archive import layout
+from callboard.archive.files import layout
 from callboard.errors import ArchiveDamaged, SchemaTooNew
 
 FORMAT = 1

@@ -8,7 +8,7 @@ from collections.abc import AsyncIterator, Sequence
 from pathlib import Path
 
 from callboard.archive.store import Stored
-from callboard.backends.disk import disk_errors, sync_folder
+from callboard.backends.local.disk import disk_errors, sync_folder
 from callboard.errors import BlobMissing, BlobUnavailable
 
 UNFINISHED = "tmp"

@@ -6,7 +6,7 @@ from fnmatch import fnmatchcase
 from functools import lru_cache
 from typing import TypeVar
 
-from callboard.backends.paths import parent_of, with_parents
+from callboard.backends.repositories.paths import parent_of, with_parents
 
 T = TypeVar("T")
 

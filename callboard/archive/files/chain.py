@@ -9,8 +9,8 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Self
 
-from callboard.archive import layout
-from callboard.archive.manifest import Link, Manifest, Segment, digest, encode
+from callboard.archive.files import layout
+from callboard.archive.files.manifest import Link, Manifest, Segment, digest, encode
 from callboard.archive.store import ArchiveStore
 from callboard.archive.topic_archive import Tip, find_tip
 from callboard.archive.vacuum import ORPHAN_AGE_NS

@@ -12,8 +12,8 @@ from typing import BinaryIO, Self
 
 from callboard.backends.blob_store import CHUNK_BYTES
 from callboard.backends.repository import Entry, EntryKind, Source
-from callboard.content.layout import MODE_MAX, Layout, leading_folders
-from callboard.content.manifest import Form, Header, ManifestEntry, encode_root
+from callboard.content.package_format.layout import MODE_MAX, Layout, leading_folders
+from callboard.content.package_format.manifest import Form, Header, ManifestEntry, encode_root
 from callboard.errors import RepositoryUnavailable, RequestRefused
 
 BLOB_THRESHOLD = 64 << 10

@@ -8,7 +8,7 @@ from aiokafka.errors import KafkaError
 
 from callboard.backends.echo import masked
 from callboard.backends.logs.kafka.address import Address
-from callboard.backends.logs.kafka.failure import unreachable
+from callboard.backends.logs.kafka.client.failure import unreachable
 from callboard.backends.logs.limits import closed
 from callboard.errors import LogUnavailable
 from callboard.logger import get_logger

@@ -4,10 +4,10 @@ import io
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 
-from callboard.backends.paths import with_parents
-from callboard.content.apply import FORMAT
-from callboard.content.layout import leading_folders
-from callboard.content.manifest import Form, Header, ManifestEntry, read_roots
+from callboard.backends.repositories.paths import with_parents
+from callboard.content.importing.apply import FORMAT
+from callboard.content.package_format.layout import leading_folders
+from callboard.content.package_format.manifest import Form, Header, ManifestEntry, read_roots
 from callboard.errors import PackageError, SchemaTooNew
 from callboard.messages.distribution import Kind, PackageMessage
 

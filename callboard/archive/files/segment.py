@@ -10,8 +10,8 @@ import pyarrow as pa
 import pyarrow.compute as pc
 import pyarrow.parquet as pq
 
-from callboard.archive.manifest import FORMAT, Segment
-from callboard.backends.restorable import Key
+from callboard.archive.files.manifest import FORMAT, Segment
+from callboard.backends.logs.restorable import Key
 from callboard.messages.record import Record
 
 SEGMENT_BYTES = 128 << 20

@@ -8,8 +8,8 @@ from typing import BinaryIO
 
 from callboard.backends.blob_store import CHUNK_BYTES
 from callboard.backends.repository import Entry, EntryKind, Keep, Operation, Prune, Put
-from callboard.content.layout import Layout
-from callboard.content.manifest import HEADER_BYTES, Form, Header, ManifestEntry, read_roots
+from callboard.content.package_format.layout import Layout
+from callboard.content.package_format.manifest import HEADER_BYTES, Form, Header, ManifestEntry, read_roots
 from callboard.errors import BlobDamaged, BlobMissing, BlobUnavailable, PackageCorrupt, PackageRefused, RequestRefused
 
 Content = Path | bytes

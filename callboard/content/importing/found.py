@@ -4,7 +4,7 @@ import zlib
 from bisect import bisect_left, insort
 from collections.abc import Iterable, Iterator, Set
 
-from callboard.backends.paths import with_parents
+from callboard.backends.repositories.paths import with_parents
 from callboard.backends.repository import Delete, Entry, EntryKind, Keep, Operation, Prune, Put
 from callboard.errors import Undecodable
 

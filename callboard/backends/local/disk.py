@@ -9,7 +9,7 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import BinaryIO
 
-from callboard.backends.file_locks import lock_holder
+from callboard.backends.local.file_locks import lock_holder
 from callboard.errors import CallboardError, RepositoryBusy
 
 _FIXES = {

@@ -5,9 +5,9 @@ from collections.abc import Callable
 from typing import Any, NamedTuple
 
 from callboard.backends.logs.kafka.address import Address
-from callboard.backends.logs.kafka.connections import Connections
-from callboard.backends.logs.kafka.failure import STALE, UNKNOWN_TOPIC, described, refused, replaced
-from callboard.backends.logs.kafka.protocol import MetadataRequest
+from callboard.backends.logs.kafka.client.connections import Connections
+from callboard.backends.logs.kafka.client.failure import STALE, UNKNOWN_TOPIC, described, refused, replaced
+from callboard.backends.logs.kafka.client.protocol import MetadataRequest
 from callboard.backends.logs.limits import closed, is_topic_name, missing
 from callboard.errors import LogError, LogUnavailable, TopicMissing
 from callboard.logger import get_logger

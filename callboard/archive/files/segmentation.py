@@ -8,13 +8,13 @@ from pathlib import Path
 
 import pyarrow as pa
 
-from callboard.archive import layout
-from callboard.archive.chain import hole
-from callboard.archive.manifest import Segment
-from callboard.archive.segment import SEGMENT_BYTES, SEGMENT_RECORDS, SegmentWriter, batch_of
+from callboard.archive.files import layout
+from callboard.archive.files.chain import hole
+from callboard.archive.files.manifest import Segment
+from callboard.archive.files.segment import SEGMENT_BYTES, SEGMENT_RECORDS, SegmentWriter, batch_of
 from callboard.archive.store import ArchiveStore
 from callboard.backends.log import READ_RECORDS_MAX, Log
-from callboard.backends.restorable import Restorable
+from callboard.backends.logs.restorable import Restorable
 from callboard.errors import OffsetOutOfRange
 
 

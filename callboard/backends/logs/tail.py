@@ -5,8 +5,8 @@ from collections import defaultdict
 from collections.abc import Sequence
 
 from callboard.backends.log import READ_BYTES_MAX, READ_RECORDS_MAX, Bounds, Capability, Log, Retention
-from callboard.backends.recent import Recent
-from callboard.backends.wake_up import WakeUp
+from callboard.backends.logs.recent import Recent
+from callboard.backends.logs.wake_up import WakeUp
 from callboard.errors import CallboardError, LogUnavailable, OffsetOutOfRange
 from callboard.messages.record import NewRecord, Record
 

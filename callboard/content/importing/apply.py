@@ -5,10 +5,10 @@ from collections.abc import Iterator, Mapping
 from pathlib import Path
 
 from callboard.backends.blob_store import CHUNK_BYTES
-from callboard.backends.paths import check_path
+from callboard.backends.repositories.paths import check_path
 from callboard.backends.repository import Delete, Operation
-from callboard.content.manifest import is_digest
-from callboard.content.package import Content, Package, open_package, opened
+from callboard.content.package_format.manifest import is_digest
+from callboard.content.package_format.package import Content, Package, open_package, opened
 from callboard.errors import BlobDamaged, PackageCorrupt, PackageRefused, RequestRefused
 from callboard.messages.distribution import Kind, PackageMessage
 

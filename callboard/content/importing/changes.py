@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from callboard.backends.blob_store import BlobStore
-from callboard.backends.paths import child_of, parent_of, with_parents
+from callboard.backends.repositories.paths import child_of, parent_of, with_parents
 from callboard.backends.repository import Delete, EntryKind, Keep, Operation, Prune, Put, Source
 from callboard.content.ship import Received
 from callboard.errors import BlobError, BlobMissing, RequestRefused

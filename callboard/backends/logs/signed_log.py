@@ -5,8 +5,8 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 
 from callboard.backends.log import READ_BYTES_MAX, READ_RECORDS_MAX, Bounds, Capability, Log, Retention
-from callboard.backends.signed_walk import POSITIONS_MAX, SKEW_NS, SignedWalk
-from callboard.backends.tail import SharedTail
+from callboard.backends.logs.signed_walk import POSITIONS_MAX, SKEW_NS, SignedWalk
+from callboard.backends.logs.tail import SharedTail
 from callboard.errors import LogError, OffsetOutOfRange
 from callboard.logger import get_logger
 from callboard.messages.record import NewRecord, Record

@@ -3,9 +3,9 @@
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 
-from callboard.backends.path_patterns import PathPatterns, taken
+from callboard.backends.repositories.path_patterns import PathPatterns, taken
 from callboard.backends.repository import Delete, Entry, EntryKind, Keep, Operation, Prune, Put, Source
-from callboard.content.manifest import Form, ManifestEntry
+from callboard.content.package_format.manifest import Form, ManifestEntry
 from callboard.content.placed import within
 from callboard.errors import RepositoryUnavailable, RequestRefused
 from callboard.messages.distribution import Kind, PackageMessage, SubscriberConfiguration

@@ -11,8 +11,8 @@
 from bisect import bisect_left
 from collections.abc import Iterable, Iterator
 
-from callboard.backends.paths import check_path, link_leaves_root, parent_of
-from callboard.content.manifest import Form, ManifestEntry
+from callboard.backends.repositories.paths import check_path, link_leaves_root, parent_of
+from callboard.content.package_format.manifest import Form, ManifestEntry
 from callboard.errors import RequestRefused
 
 TARGET_BYTES_MAX = 4095

@@ -6,7 +6,7 @@ from itertools import islice
 from typing import Literal, get_args
 
 from callboard.backends.repository import Attempting, Delete, Entry, Operation, Repository
-from callboard.content.found import Found
+from callboard.content.importing.found import Found
 from callboard.errors import RepositoryOccupied, RepositoryUnavailable, RequestRefused, Undecodable
 
 OnOccupied = Literal["refuse", "adopt", "replace"]

@@ -1,0 +1,1 @@
+"""The files of an archive: segments, and the manifests that chain them."""

@@ -1,0 +1,1 @@
+"""What folder and SQLite backends need of a local disk."""

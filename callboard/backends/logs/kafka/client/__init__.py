@@ -1,0 +1,1 @@
+"""A connection to Kafka: the cluster, its protocol and its failures."""

@@ -1,0 +1,1 @@
+"""From a package to the operations on a repository."""

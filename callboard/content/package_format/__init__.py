@@ -1,0 +1,1 @@
+"""The package format: written, read and checked."""
