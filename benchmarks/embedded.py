@@ -14,7 +14,7 @@ from callboard.actors.worlds.world import AgentWorld
 from callboard.backends.blob_store import BlobStore
 from callboard.backends.log import Log
 from callboard.backends.repository import Repository
-from callboard.messages.mailbox import CaughtUpQuery
+from callboard.messages.distribution.mailbox import CaughtUpQuery
 
 CATCH_UP_S = 3600.0
 

@@ -11,7 +11,7 @@ from callboard.backends.log import Log
 from callboard.backends.repository import Entry, EntryKind, Operation
 from callboard.content.importing.apply import operations
 from callboard.content.package_format.draft import draft
-from callboard.messages.distribution import (
+from callboard.messages.distribution.topic_messages import (
     DiscoveryMessage,
     Kind,
     PackageMessage,

@@ -24,9 +24,9 @@ from callboard.backends.log import Log
 from callboard.backends.repository import Repository
 from callboard.content.ship import receive
 from callboard.messages import codec
-from callboard.messages.distribution import DiscoveryMessage, State, Status, SubscriberConfiguration
+from callboard.messages.distribution.ledger import Ledger
+from callboard.messages.distribution.topic_messages import DiscoveryMessage, State, Status, SubscriberConfiguration
 from callboard.messages.headers import new_record
-from callboard.messages.ledger import Ledger
 
 POLL_RECORDS = 500
 """What one poll of a Kafka consumer returns at most."""

@@ -1,7 +1,7 @@
 """A PostgreSQL log with history, for the benchmarks of the pipeline to read."""
 
 from callboard.backends.logs.postgres import PostgresLog
-from callboard.messages.distribution import (
+from callboard.messages.distribution.topic_messages import (
     DiscoveryMessage,
     Kind,
     PackageMessage,

@@ -13,7 +13,7 @@ from pathlib import Path
 from callboard.actors.core.shortening_limits import ShorteningLimits
 from callboard.actors.worlds.shortening.shortener import Shortener
 from callboard.backends.logs.sqlite import SqliteLog
-from callboard.messages.distribution import (
+from callboard.messages.distribution.topic_messages import (
     DiscoveryMessage,
     PackageStatusMessage,
     State,

@@ -21,8 +21,8 @@ from callboard.content.placed import placed
 from callboard.door import requests
 from callboard.door.questions import asked
 from callboard.errors import LogUnavailable, RequestRefused
-from callboard.messages.distribution import Kind
-from callboard.messages.mailbox import DistributeRequest, DistributeResponse, Sizes, SizesQuery
+from callboard.messages.distribution.mailbox import DistributeRequest, DistributeResponse, Sizes, SizesQuery
+from callboard.messages.distribution.topic_messages import Kind
 
 if TYPE_CHECKING:
     from callboard.board.board import Callboard

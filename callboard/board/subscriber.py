@@ -18,8 +18,7 @@ from callboard.content.importing.target import OnOccupied
 from callboard.door.questions import asked
 from callboard.errors import CallboardError, LogUnavailable, NotAllImported, NotAnswered, NotImported, SubscriberStuck
 from callboard.escaping import escaped
-from callboard.messages.distribution import DiscoveryMessage, State
-from callboard.messages.mailbox import (
+from callboard.messages.distribution.mailbox import (
     AnnouncedQuery,
     CaughtUpQuery,
     Ready,
@@ -29,6 +28,7 @@ from callboard.messages.mailbox import (
     Settled,
     Unfinished,
 )
+from callboard.messages.distribution.topic_messages import DiscoveryMessage, State
 
 if TYPE_CHECKING:
     from callboard.board.board import Callboard

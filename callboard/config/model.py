@@ -24,8 +24,8 @@ from callboard.door.limits import (
 )
 from callboard.door.rules import Unfit, pattern
 from callboard.errors import ConfigError, RequestRefused
-from callboard.messages.distribution import ANNOUNCE_S_MAX
-from callboard.messages.package_event import EVENTS, KINDS
+from callboard.messages.distribution.package_event import EVENTS, KINDS
+from callboard.messages.distribution.topic_messages import ANNOUNCE_S_MAX
 from callboard.messages.topics import PREFIX
 
 

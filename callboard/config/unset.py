@@ -6,7 +6,7 @@ from collections.abc import Callable, Mapping
 from typing import TYPE_CHECKING, Any, cast
 
 from callboard.backends.repositories.folder_source import EXCLUDED
-from callboard.messages.package_event import EVENTS
+from callboard.messages.distribution.package_event import EVENTS
 
 if TYPE_CHECKING:
     from callboard.config.model import Config

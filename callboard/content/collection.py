@@ -18,7 +18,7 @@ from dataclasses import dataclass, replace
 from callboard.backends.blob_store import BlobStore
 from callboard.backends.log import Log
 from callboard.errors import OffsetOutOfRange, SchemaTooNew, Undecodable
-from callboard.messages.distribution import (
+from callboard.messages.distribution.topic_messages import (
     CommandResultMessage,
     PackageMessage,
     PackageStatusMessage,

@@ -17,7 +17,7 @@ from callboard.content.package_format.draft import BLOB_THRESHOLD, Draft, LargeF
 from callboard.content.package_format.layout import Layout
 from callboard.content.package_format.package import Content, Package
 from callboard.errors import PackageCorrupt, RepositoryUnavailable
-from callboard.messages.distribution import Kind, PackageMessage
+from callboard.messages.distribution.topic_messages import Kind, PackageMessage
 
 INLINE_MAX = 800_000
 """A package whose bytes, paths and digests take up to this many bytes goes into the record itself: every log

@@ -34,7 +34,7 @@ from callboard.door.rules import (
     whole,
 )
 from callboard.errors import ConfigError
-from callboard.messages.package_event import KINDS
+from callboard.messages.distribution.package_event import KINDS
 from callboard.messages.signing import SigningKey
 from callboard.messages.topics import Topics
 

@@ -33,7 +33,7 @@ from callboard.door.rules import (
     whole,
 )
 from callboard.errors import RequestRefused
-from callboard.messages.package_event import KINDS
+from callboard.messages.distribution.package_event import KINDS
 
 OFFSET = whole(0, OFFSET_MAX)
 MOST = optional(OFFSET)

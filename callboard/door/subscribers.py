@@ -37,7 +37,7 @@ from callboard.door.rules import (
     whole,
 )
 from callboard.errors import ConfigError
-from callboard.messages.distribution import ANNOUNCE_S_MAX
+from callboard.messages.distribution.topic_messages import ANNOUNCE_S_MAX
 
 FACTOR_MAX = 100.0
 """Of a back-off: from a millisecond to a day in four steps."""

@@ -23,9 +23,10 @@ from google.protobuf.message import DecodeError, Message
 from google.protobuf.unknown_fields import UnknownFieldSet
 
 from callboard.errors import Undecodable
-from callboard.messages import distribution, ledger, mailbox, publisher_mail, record
+from callboard.messages import record
 from callboard.messages._pb import distribution_pb2, ledger_pb2, mailbox_pb2, publisher_mail_pb2, record_pb2
-from callboard.messages.distribution import Pairs
+from callboard.messages.distribution import ledger, mailbox, publisher_mail, topic_messages
+from callboard.messages.distribution.topic_messages import Pairs
 from callboard.messages.event import Event, made
 
 E = TypeVar("E", bound=Event)
@@ -38,7 +39,7 @@ UNKNOWN_BYTES_MAX = 1 << 17
 field, of two bytes or more, costs every reader a microsecond."""
 
 _SCHEMAS: dict[str, ModuleType] = {
-    distribution.__name__: distribution_pb2,
+    topic_messages.__name__: distribution_pb2,
     ledger.__name__: ledger_pb2,
     mailbox.__name__: mailbox_pb2,
     publisher_mail.__name__: publisher_mail_pb2,
@@ -48,7 +49,7 @@ _SCHEMAS: dict[str, ModuleType] = {
 
 EVENTS: dict[str, type[Event]] = {
     name: cls
-    for module in (distribution, ledger, mailbox, publisher_mail, record)
+    for module in (topic_messages, ledger, mailbox, publisher_mail, record)
     for name, cls in vars(module).items()
     if isinstance(cls, type) and issubclass(cls, Event) and cls.__module__ == module.__name__
 }

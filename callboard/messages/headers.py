@@ -9,7 +9,7 @@ from typing import Self, TypeVar
 from callboard.errors import SchemaTooNew, Undecodable
 from callboard.messages import codec, json_codec
 from callboard.messages.bounds import CONTROL, ID_CHARS_MAX, bounded, digest
-from callboard.messages.distribution import (
+from callboard.messages.distribution.topic_messages import (
     CommandMessage,
     PackageDistributedMessage,
     PackageMessage,

@@ -7,7 +7,7 @@ import json
 from typing import Any
 
 from callboard.errors import Undecodable
-from callboard.messages.distribution import PackageDistributedMessage
+from callboard.messages.distribution.topic_messages import PackageDistributedMessage
 
 
 def encode_json(event: PackageDistributedMessage) -> bytes:

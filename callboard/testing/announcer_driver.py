@@ -5,9 +5,9 @@ from typing import Any
 
 from callboard.actors.core.effects import Append, FindBounds, LogRead, ReadLog, TopicBounds
 from callboard.actors.subscriber.reporting.announcer import Announcer
-from callboard.messages.distribution import DiscoveryMessage
+from callboard.messages.distribution.mailbox import Admitted, Report
+from callboard.messages.distribution.topic_messages import DiscoveryMessage
 from callboard.messages.headers import new_record, open_record
-from callboard.messages.mailbox import Admitted, Report
 from callboard.messages.record import NewRecord, Record
 from callboard.testing.decision_driver import DecisionDriver
 from callboard.testing.subscriber_example import announcement, as_read, settings

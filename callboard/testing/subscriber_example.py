@@ -7,19 +7,8 @@ from callboard.actors.core.decision import Origin
 from callboard.actors.core.effects import FindBounds, LogRead, OpenRepository, ReadLog, SaveLedger, TopicBounds
 from callboard.actors.subscriber import SubscriberSettings
 from callboard.actors.subscriber.importing.importer import Importer
-from callboard.messages.distribution import (
-    ClearCommand,
-    CommandMessage,
-    CommandResultMessage,
-    DiscoveryMessage,
-    Kind,
-    PackageMessage,
-    State,
-    SubscriberConfiguration,
-)
-from callboard.messages.headers import new_record
-from callboard.messages.ledger import Ledger
-from callboard.messages.mailbox import (
+from callboard.messages.distribution.ledger import Ledger
+from callboard.messages.distribution.mailbox import (
     Admitted,
     CommandReceived,
     CommandsRead,
@@ -30,6 +19,17 @@ from callboard.messages.mailbox import (
     StatusesPending,
     StatusesSent,
 )
+from callboard.messages.distribution.topic_messages import (
+    ClearCommand,
+    CommandMessage,
+    CommandResultMessage,
+    DiscoveryMessage,
+    Kind,
+    PackageMessage,
+    State,
+    SubscriberConfiguration,
+)
+from callboard.messages.headers import new_record
 from callboard.messages.record import NewRecord, Record, pack_headers
 from callboard.messages.topics import Topics
 from callboard.testing.decision_driver import DecisionDriver

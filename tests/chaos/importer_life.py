@@ -28,11 +28,8 @@ from callboard.backends.repository import EntryKind, Repository
 from callboard.content.ship import build
 from callboard.errors import CallboardError
 from callboard.messages import codec
-from callboard.messages.distribution import CommandMessage, Kind, PackageMessage, SkipCommand
-from callboard.messages.event import Event
-from callboard.messages.headers import new_record
-from callboard.messages.ledger import Ledger
-from callboard.messages.mailbox import (
+from callboard.messages.distribution.ledger import Ledger
+from callboard.messages.distribution.mailbox import (
     Admitted,
     CommandReceived,
     CommandsRead,
@@ -41,6 +38,9 @@ from callboard.messages.mailbox import (
     StatusesPending,
     StatusesSent,
 )
+from callboard.messages.distribution.topic_messages import CommandMessage, Kind, PackageMessage, SkipCommand
+from callboard.messages.event import Event
+from callboard.messages.headers import new_record
 from callboard.testing.memory_blob_store import MemoryBlobStore
 from callboard.testing.memory_repository import MemoryRepository, Node
 from callboard.testing.subscriber_example import COMMANDS, NAME, TOPICS

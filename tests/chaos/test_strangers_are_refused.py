@@ -22,7 +22,7 @@ from callboard.actors.runtime import start_agent
 from callboard.actors.runtime.processes import leash, seal
 from callboard.actors.runtime.processes.system import System
 from callboard.errors import AgentFailed
-from callboard.messages.mailbox import CommandSent
+from callboard.messages.distribution.mailbox import CommandSent
 from callboard.testing.conformance.runtime_example import word
 
 PATIENCE_S = 60.0

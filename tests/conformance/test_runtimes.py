@@ -21,7 +21,7 @@ from callboard.errors import (
     SchemaTooNew,
     SubscriberTaken,
 )
-from callboard.messages.mailbox import Problem
+from callboard.messages.distribution.mailbox import Problem
 from callboard.testing.conformance.runtime_example import example_agent, word
 
 PATIENCE_S = 60.0

@@ -8,7 +8,7 @@ import pytest
 
 from callboard import Callboard
 from callboard.errors import NotAnswered
-from callboard.messages.distribution import State
+from callboard.messages.distribution.topic_messages import State
 
 
 def publish(folder: Path, *texts: str) -> None:

@@ -14,7 +14,7 @@ from callboard import Callboard
 from callboard.actors.core.backoff import Backoff
 from callboard.board.views import SubscriberStatus
 from callboard.errors import ConfigError, RequestRefused
-from callboard.messages.distribution import Kind, PackageMessage
+from callboard.messages.distribution.topic_messages import Kind, PackageMessage
 from callboard.messages.headers import new_record
 from callboard.messages.signing import SigningKey
 

@@ -8,7 +8,7 @@ import pytest
 
 from callboard import Callboard
 from callboard.backends.logs.sqlite import SqliteLog
-from callboard.messages.distribution import DiscoveryMessage, State, SubscriberConfiguration
+from callboard.messages.distribution.topic_messages import DiscoveryMessage, State, SubscriberConfiguration
 from callboard.messages.headers import new_record
 from callboard.messages.record import NewRecord
 

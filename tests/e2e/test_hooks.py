@@ -12,7 +12,7 @@ from callboard import Callboard, NotAllImported
 from callboard.actors.core.backoff import Backoff
 from callboard.actors.core.hooks import HookCall
 from callboard.actors.subscriber import roles
-from callboard.messages.distribution import PackageStatusMessage, State, Status
+from callboard.messages.distribution.topic_messages import PackageStatusMessage, State, Status
 from callboard.messages.headers import open_record
 
 QUICK = Backoff(first_s=0.05, max_s=0.1)

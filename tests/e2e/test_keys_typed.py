@@ -5,7 +5,7 @@ import os
 from pathlib import Path
 
 from callboard.backends.logs.sqlite import SqliteLog
-from callboard.messages.distribution import ForgottenMessage
+from callboard.messages.distribution.topic_messages import ForgottenMessage
 from callboard.messages.headers import new_record
 
 SECRET = "0123456789abcdef0123456789abcdef"

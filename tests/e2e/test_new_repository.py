@@ -13,7 +13,9 @@ from callboard.actors.publisher import roles
 from callboard.board.care.seeding import seed_from_snapshot, take_snapshot
 from callboard.board.command.resetting import reset as reset_position
 from callboard.errors import RequestRefused
-from callboard.messages.distribution import (
+from callboard.messages.distribution.mailbox import CommandRequest
+from callboard.messages.distribution.publisher_mail import CommandResultQuery
+from callboard.messages.distribution.topic_messages import (
     ClearCommand,
     CommandMessage,
     CommandResultMessage,
@@ -21,8 +23,6 @@ from callboard.messages.distribution import (
     Status,
 )
 from callboard.messages.headers import open_record
-from callboard.messages.mailbox import CommandRequest
-from callboard.messages.publisher_mail import CommandResultQuery
 from tests.e2e.test_commands import board_in, on_a_loop, publish, until
 
 NAMES = ("a", "b", "c", "d")

@@ -18,7 +18,8 @@ import typer
 
 from callboard import Callboard
 from callboard.cli.app import app
-from callboard.messages.distribution import (
+from callboard.messages.distribution.package_event import PackageEvent, event_record
+from callboard.messages.distribution.topic_messages import (
     CommandMessage,
     DiscoveryMessage,
     Kind,
@@ -33,7 +34,6 @@ from callboard.messages.distribution import (
 )
 from callboard.messages.event import Event
 from callboard.messages.headers import new_record
-from callboard.messages.package_event import PackageEvent, event_record
 
 EVIL = "e\x1b[31m\x9b2J\x07\r\nINJECTED\u202e\u2066\u200b\u2028[bold]<b>"
 ODD = "e\x9b2JINJECTED\u202e\u2066\u200b\u2028[bold]<b>"

@@ -14,7 +14,7 @@ from callboard.actors.core.effects import Shortened
 from callboard.actors.core.shortening_limits import ShorteningLimits
 from callboard.actors.worlds.shortening.shortener import Shortener
 from callboard.board.connect.settings import BoardSettings
-from callboard.messages.distribution import DiscoveryMessage, SubscriberConfiguration
+from callboard.messages.distribution.topic_messages import DiscoveryMessage, SubscriberConfiguration
 from callboard.messages.headers import new_record
 from callboard.messages.record import NewRecord
 from callboard.testing.kafka import kafka_servers

@@ -14,7 +14,7 @@ from callboard.backends.log import Retention
 from callboard.board.care.verifying import Verified
 from callboard.board.subscriber import Subscriber
 from callboard.errors import NotAnswered, RequestRefused
-from callboard.messages.distribution import DiscoveryMessage, SubscriberConfiguration
+from callboard.messages.distribution.topic_messages import DiscoveryMessage, SubscriberConfiguration
 from callboard.messages.headers import new_record
 
 

@@ -9,7 +9,7 @@ import pytest
 from callboard import Callboard, ConfigError
 from callboard.actors.core.backoff import Backoff
 from callboard.actors.core.hooks import HookCall
-from callboard.messages.distribution import LogMessage
+from callboard.messages.distribution.topic_messages import LogMessage
 from callboard.messages.headers import new_record
 
 

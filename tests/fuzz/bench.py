@@ -29,7 +29,7 @@ from callboard.board.subscriber import Subscriber
 from callboard.board.views import CommandResult
 from callboard.door.limits import KEYS_MAX
 from callboard.errors import CallboardError, RequestRefused, SubscriberTaken
-from callboard.messages.distribution import (
+from callboard.messages.distribution.topic_messages import (
     ClearCommand,
     CommandMessage,
     DiscoveryMessage,

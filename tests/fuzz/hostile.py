@@ -14,8 +14,8 @@ from google.protobuf.descriptor import Descriptor, FieldDescriptor
 
 from callboard.backends.log import RECORD_BYTES_MAX
 from callboard.messages.codec import EVENTS, descriptor_of
+from callboard.messages.distribution.package_event import DISTRIBUTED, MARKS, OTHER
 from callboard.messages.event import made
-from callboard.messages.package_event import DISTRIBUTED, MARKS, OTHER
 from callboard.messages.record import NewRecord, Record, pack_headers
 
 KINDS = ("package", "discovery", "status", "command", "event")

@@ -4,7 +4,7 @@ import pytest
 
 from callboard.errors import Undecodable
 from callboard.messages.codec import decode, encode
-from callboard.messages.distribution import (
+from callboard.messages.distribution.topic_messages import (
     ClearCommand,
     CommandMessage,
     DiscoveryMessage,

@@ -22,7 +22,7 @@ from callboard.board.connect.hooks import HookRunner
 from callboard.board.subscriber import Subscriber
 from callboard.errors import LogUnavailable
 from callboard.messages import codec
-from callboard.messages.distribution import PackageMessage
+from callboard.messages.distribution.topic_messages import PackageMessage
 from callboard.messages.headers import open_record
 from callboard.messages.record import NewRecord
 from callboard.testing.memory_blob_store import MemoryBlobStore

@@ -15,7 +15,8 @@ from callboard.actors.worlds.shortening.roll_call import RollCall
 from callboard.backends.logs.signed_log import SignedLog
 from callboard.backends.logs.tail import SharedTail
 from callboard.errors import RequestRefused
-from callboard.messages.distribution import (
+from callboard.messages.distribution.package_event import EventMarks, Mark, event_record
+from callboard.messages.distribution.topic_messages import (
     ArchivedMessage,
     ArchivedTopic,
     CommandMessage,
@@ -29,7 +30,6 @@ from callboard.messages.distribution import (
 )
 from callboard.messages.event import Event
 from callboard.messages.headers import new_record
-from callboard.messages.package_event import EventMarks, Mark, event_record
 from callboard.messages.record import NewRecord
 from callboard.messages.topics import Topics
 

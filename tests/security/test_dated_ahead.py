@@ -11,7 +11,7 @@ from callboard.backends.logs.memory import MemoryLog
 from callboard.backends.logs.sqlite import SqliteLog
 from callboard.board.care.retention_gate import trim
 from callboard.board.care.trimming import preview
-from callboard.messages.distribution import PackageStatusMessage, Status
+from callboard.messages.distribution.topic_messages import PackageStatusMessage, Status
 from callboard.messages.headers import new_record
 from callboard.messages.record import NewRecord
 from callboard.messages.topics import Topics

@@ -5,7 +5,7 @@ told again.
 import pytest
 
 from callboard.actors.publisher.events.event_marks import WINDOW
-from callboard.messages.package_event import EventMarks, Mark, event_record
+from callboard.messages.distribution.package_event import EventMarks, Mark, event_record
 from tests.unit.publisher.conftest import ALL, TOPICS, NotifierStage
 
 HUGE = 1 << 62

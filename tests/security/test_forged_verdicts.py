@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 
 from callboard.board.read.queues.queues import errors
-from callboard.messages.distribution import PackageStatusMessage, State, Status
+from callboard.messages.distribution.topic_messages import PackageStatusMessage, State, Status
 from callboard.messages.headers import new_record
 from callboard.messages.record import Record
 from tests.unit.status.conftest import Board as StatusBoard

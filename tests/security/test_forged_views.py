@@ -10,7 +10,7 @@ import pytest
 
 from callboard.board.command.forgetting import forget
 from callboard.board.read.status.metrics import exposition
-from callboard.messages.distribution import (
+from callboard.messages.distribution.topic_messages import (
     DiscoveryMessage,
     Histogram,
     State,

@@ -16,7 +16,7 @@ from callboard.backends.log import Log, Retention
 from callboard.backends.logs.memory import MemoryLog
 from callboard.backends.logs.sqlite import SqliteLog
 from callboard.board.care.retention_gate import GatePolicy, RetentionGate, trim
-from callboard.messages.distribution import (
+from callboard.messages.distribution.topic_messages import (
     ArchivedMessage,
     ArchivedTopic,
     ClearCommand,

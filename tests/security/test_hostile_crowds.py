@@ -18,7 +18,8 @@ from callboard.board.read.status.metrics import ROWS_MAX
 from callboard.board.read.status.status import PUBLISHERS_MAX
 from callboard.errors import RequestRefused
 from callboard.messages import codec
-from callboard.messages.distribution import (
+from callboard.messages.distribution.mailbox import FleetQuery
+from callboard.messages.distribution.topic_messages import (
     DiscoveryMessage,
     Histogram,
     Kind,
@@ -30,7 +31,6 @@ from callboard.messages.distribution import (
     SubscriberState,
 )
 from callboard.messages.event import Event, replaced
-from callboard.messages.mailbox import FleetQuery
 from callboard.messages.record import NewRecord
 
 MANY = 10_000

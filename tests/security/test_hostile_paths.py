@@ -9,9 +9,9 @@ from callboard.actors.subscriber.quarantine import quarantine
 from callboard.backends.repositories.paths import PATH_BYTES_MAX, Trees, with_parents
 from callboard.errors import Undecodable
 from callboard.messages import codec
-from callboard.messages.distribution import Kind, PackageMessage
+from callboard.messages.distribution.ledger import HeldPackage
+from callboard.messages.distribution.topic_messages import Kind, PackageMessage
 from callboard.messages.headers import open_record
-from callboard.messages.ledger import HeldPackage
 from callboard.messages.record import NewRecord
 
 MEMORY_MAX = 20 << 20

@@ -14,7 +14,9 @@ from callboard.actors.subscriber.reporting.status_sender import Bookkeeper
 from callboard.backends.logs.limits import check_sizes
 from callboard.board.subscriber import Subscriber
 from callboard.messages import codec
-from callboard.messages.distribution import (
+from callboard.messages.distribution.mailbox import StatusesPending
+from callboard.messages.distribution.package_event import KINDS
+from callboard.messages.distribution.topic_messages import (
     CommandMessage,
     CommandResultMessage,
     DiscoveryMessage,
@@ -29,8 +31,6 @@ from callboard.messages.distribution import (
 )
 from callboard.messages.event import Event
 from callboard.messages.headers import open_record
-from callboard.messages.mailbox import StatusesPending
-from callboard.messages.package_event import KINDS
 from callboard.messages.record import NewRecord
 from callboard.messages.signing import SigningKey
 from callboard.testing.decision_driver import DecisionDriver

@@ -16,7 +16,7 @@ from callboard.backends.repository import Entry, EntryKind
 from callboard.cli.app import app
 from callboard.content.ship import build, receive
 from callboard.errors import ConfigError, LogUnavailable, RepositoryUnavailable
-from callboard.messages.distribution import Kind, PackageMessage
+from callboard.messages.distribution.topic_messages import Kind, PackageMessage
 from callboard.testing.conformance.repository.harness import file, folder
 from callboard.testing.memory_blob_store import MemoryBlobStore
 from tests.ordinary_user import as_ordinary_user

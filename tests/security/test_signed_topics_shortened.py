@@ -14,7 +14,7 @@ from callboard.backends.logs.memory import MemoryLog
 from callboard.backends.logs.signed_log import SignedLog
 from callboard.backends.logs.tail import SharedTail
 from callboard.errors import NotSupported
-from callboard.messages.distribution import DiscoveryMessage, State, SubscriberConfiguration
+from callboard.messages.distribution.topic_messages import DiscoveryMessage, State, SubscriberConfiguration
 from callboard.messages.headers import new_record
 from callboard.messages.topics import Topics
 

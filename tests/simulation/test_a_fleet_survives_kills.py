@@ -33,7 +33,9 @@ from callboard.backends.repository import EntryKind, Operation
 from callboard.content.ship import build
 from callboard.errors import NotAnswered
 from callboard.messages import codec
-from callboard.messages.distribution import (
+from callboard.messages.distribution.ledger import Ledger
+from callboard.messages.distribution.mailbox import DistributeRequest, DistributeResponse
+from callboard.messages.distribution.topic_messages import (
     ClearCommand,
     CommandMessage,
     Kind,
@@ -43,8 +45,6 @@ from callboard.messages.distribution import (
     Status,
 )
 from callboard.messages.headers import new_record, open_record
-from callboard.messages.ledger import Ledger
-from callboard.messages.mailbox import DistributeRequest, DistributeResponse
 from callboard.messages.topics import Topics
 from callboard.testing.faults import Faults, FaultyLog, FaultyRepository
 from callboard.testing.memory_blob_store import MemoryBlobStore

@@ -21,9 +21,9 @@ from callboard.actors.subscriber import SubscriberSettings
 from callboard.actors.worlds.world import AgentWorld
 from callboard.backends.logs.memory import MemoryLog
 from callboard.errors import NotAnswered
-from callboard.messages.distribution import Kind
-from callboard.messages.mailbox import DistributeRequest, DistributeResponse
-from callboard.messages.package_event import KINDS, PackageEvent, open_event
+from callboard.messages.distribution.mailbox import DistributeRequest, DistributeResponse
+from callboard.messages.distribution.package_event import KINDS, PackageEvent, open_event
+from callboard.messages.distribution.topic_messages import Kind
 from callboard.messages.topics import Topics
 from callboard.testing.faults import Faults, FaultyLog
 from callboard.testing.memory_blob_store import MemoryBlobStore

@@ -21,7 +21,7 @@ from callboard.actors.core.decision import (
 )
 from callboard.actors.runtime import Limits
 from callboard.actors.runtime.simulated.simulated import Simulation
-from callboard.messages.mailbox import CommandSent
+from callboard.messages.distribution.mailbox import CommandSent
 from callboard.testing.conformance.runtime_example import word
 
 ROUNDS = 12

@@ -1,7 +1,7 @@
 import pytest
 
 from callboard.cli.demo.account import Account
-from callboard.messages.distribution import PackageStatusMessage, Status
+from callboard.messages.distribution.topic_messages import PackageStatusMessage, Status
 
 PACKAGES = {0: frozenset({"/a/b"}), 1: frozenset({"/a"}), 2: frozenset({"/c"})}
 

@@ -6,7 +6,7 @@ import subprocess
 import sys
 from pathlib import Path
 
-from callboard.messages.package_event import KINDS, PackageEvent, event_record
+from callboard.messages.distribution.package_event import KINDS, PackageEvent, event_record
 
 TEXT = (Path(__file__).resolve().parents[2] / "docs" / "events.md").read_text(encoding="utf-8")
 

@@ -8,7 +8,7 @@ from callboard.backends.repository import EntryKind
 from callboard.board.read.expected_tree import ExpectedTree
 from callboard.content.package_format.manifest import Form, ManifestEntry
 from callboard.content.survey import Surveyed
-from callboard.messages.distribution import Kind, PackageMessage
+from callboard.messages.distribution.topic_messages import Kind, PackageMessage
 
 ROOT = Surveyed("/", EntryKind.FOLDER, 0o755)
 

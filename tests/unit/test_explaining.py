@@ -13,7 +13,7 @@ from callboard.board.read.explaining import Explanation, explain
 from callboard.content.ship import build
 from callboard.errors import BlobMissing
 from callboard.messages import codec
-from callboard.messages.distribution import (
+from callboard.messages.distribution.topic_messages import (
     DiscoveryMessage,
     Kind,
     PackageMessage,

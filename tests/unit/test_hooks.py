@@ -14,7 +14,7 @@ import pytest
 from callboard.actors.core.hooks import Hook, HookCall, HookSettings
 from callboard.board.connect.hooks import STUCK_MAX, HookRunner, check, find
 from callboard.errors import ConfigError, HookFailed
-from callboard.messages.distribution import Kind, PackageMessage
+from callboard.messages.distribution.topic_messages import Kind, PackageMessage
 
 PACKAGE = PackageMessage(
     publisher_instance="i",

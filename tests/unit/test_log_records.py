@@ -1,5 +1,5 @@
 from callboard.board.read.log.log_records import in_a_line, opened
-from callboard.messages.distribution import ArchivedMessage, ArchivedTopic
+from callboard.messages.distribution.topic_messages import ArchivedMessage, ArchivedTopic
 from callboard.messages.headers import new_record
 
 

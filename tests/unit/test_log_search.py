@@ -10,7 +10,7 @@ from callboard.backends.log import Retention
 from callboard.backends.logs.memory import MemoryLog
 from callboard.board.read.log import log_search
 from callboard.board.read.log.log_search import Found, RecordFilter, newest, oldest
-from callboard.messages.distribution import Kind, PackageMessage
+from callboard.messages.distribution.topic_messages import Kind, PackageMessage
 from callboard.messages.headers import new_record
 from callboard.messages.record import NewRecord
 

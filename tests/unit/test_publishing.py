@@ -14,7 +14,8 @@ import pytest
 from callboard import Callboard, ConfigError, Publishing, RequestRefused, sync
 from callboard.board.read.events import BoardEvent
 from callboard.errors import OffsetOutOfRange
-from callboard.messages.distribution import (
+from callboard.messages.distribution.package_event import KINDS
+from callboard.messages.distribution.topic_messages import (
     DiscoveryMessage,
     LogMessage,
     PackageMessage,
@@ -23,7 +24,6 @@ from callboard.messages.distribution import (
 )
 from callboard.messages.event import Event
 from callboard.messages.headers import new_record, open_record
-from callboard.messages.package_event import KINDS
 
 DEADLINE_S = 60.0
 ALL = Publishing(events=KINDS)

@@ -13,8 +13,8 @@ from pydantic import BaseModel
 from callboard.cli.app import app
 from callboard.cli.terminal import exit_codes
 from callboard.config import Config
-from callboard.messages.distribution import State
-from callboard.messages.mailbox import Liveness
+from callboard.messages.distribution.mailbox import Liveness
+from callboard.messages.distribution.topic_messages import State
 
 ROOT = Path(__file__).resolve().parents[2]
 TEXT = (ROOT / "docs" / "reference.md").read_text(encoding="utf-8")

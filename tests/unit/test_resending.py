@@ -11,7 +11,7 @@ from callboard.backends.logs.memory import MemoryLog
 from callboard.board.command.resending import resend, touch
 from callboard.board.views import Package
 from callboard.errors import OffsetOutOfRange, RequestRefused
-from callboard.messages.distribution import Kind, PackageMessage
+from callboard.messages.distribution.topic_messages import Kind, PackageMessage
 from callboard.messages.headers import new_record, open_record
 from callboard.messages.record import NewRecord
 from callboard.testing.memory_blob_store import MemoryBlobStore

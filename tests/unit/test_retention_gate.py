@@ -11,7 +11,7 @@ from callboard.backends.logs.memory import MemoryLog
 from callboard.board.archive.archive_tip import ArchiveTip, write_tip
 from callboard.board.care.retention_gate import ARCHIVE, GatePolicy, Need, RetentionGate, first_since, trim
 from callboard.errors import RequestRefused
-from callboard.messages.distribution import (
+from callboard.messages.distribution.topic_messages import (
     ArchivedMessage,
     ClearCommand,
     CommandMessage,

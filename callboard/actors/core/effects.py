@@ -4,9 +4,9 @@ from dataclasses import dataclass, field
 
 from callboard.actors.core.decision import Perform
 from callboard.actors.core.shortening_limits import ShorteningLimits
-from callboard.messages.distribution import PackageMessage
-from callboard.messages.ledger import HookDue, Ledger
-from callboard.messages.mailbox import DistributeRequest
+from callboard.messages.distribution.ledger import HookDue, Ledger
+from callboard.messages.distribution.mailbox import DistributeRequest
+from callboard.messages.distribution.topic_messages import PackageMessage
 from callboard.messages.record import NewRecord, Record
 from callboard.messages.topics import Topics
 

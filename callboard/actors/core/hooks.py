@@ -6,7 +6,7 @@ from enum import StrEnum
 from typing import Protocol
 
 from callboard.content.importing.changes import Changes
-from callboard.messages.distribution import Kind, Pairs
+from callboard.messages.distribution.topic_messages import Kind, Pairs
 
 NO_CHANGES = Changes()
 

@@ -4,7 +4,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass, replace
 
 from callboard.errors import SchemaTooNew, Undecodable
-from callboard.messages.distribution import DiscoveryMessage, ForgottenMessage, State
+from callboard.messages.distribution.topic_messages import DiscoveryMessage, ForgottenMessage, State
 from callboard.messages.headers import open_record
 from callboard.messages.record import Record
 from callboard.messages.repeated import original_of

@@ -22,10 +22,10 @@ from callboard.actors.core.decision import (
 from callboard.actors.core.effects import Append
 from callboard.actors.core.follower import Delivered, Follower, last
 from callboard.errors import CallboardError, LogUnavailable, SchemaTooNew, Undecodable
-from callboard.messages.distribution import CommandMessage, CommandResultMessage
+from callboard.messages.distribution.mailbox import CommandRequest, CommandSent
+from callboard.messages.distribution.publisher_mail import CommandResultQuery
+from callboard.messages.distribution.topic_messages import CommandMessage, CommandResultMessage
 from callboard.messages.headers import new_record, open_record
-from callboard.messages.mailbox import CommandRequest, CommandSent
-from callboard.messages.publisher_mail import CommandResultQuery
 from callboard.messages.record import Record
 
 RETRY = Backoff(first_s=0.1, max_s=5.0)

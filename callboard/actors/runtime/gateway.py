@@ -11,7 +11,7 @@ from callboard.actors.runtime.control import AgentStopped, OpenGateway, Route, R
 from callboard.actors.runtime.frames import Frame, Kind, Outlet, up
 from callboard.actors.runtime.mail import Mail
 from callboard.logger import get_logger
-from callboard.messages.mailbox import AgentProblem
+from callboard.messages.distribution.mailbox import AgentProblem
 
 
 class Gateway(Actor):  # type: ignore[misc]  # thespian is untyped

@@ -21,8 +21,8 @@ from callboard.errors import (
     SubscriberTaken,
 )
 from callboard.logger import get_logger
+from callboard.messages.distribution.mailbox import AgentProblem, Problem
 from callboard.messages.event import Event
-from callboard.messages.mailbox import AgentProblem, Problem
 
 ERRORS: dict[Problem, type[CallboardError]] = {
     Problem.SUBSCRIBER_TAKEN: SubscriberTaken,

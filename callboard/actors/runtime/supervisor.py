@@ -43,7 +43,7 @@ from callboard.actors.runtime.supervision import (
     Withdraw,
 )
 from callboard.logger import get_logger
-from callboard.messages.mailbox import AgentProblem, Problem
+from callboard.messages.distribution.mailbox import AgentProblem, Problem
 
 PULSE = "pulse"
 DRAIN_OVER = "drain over"

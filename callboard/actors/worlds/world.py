@@ -43,9 +43,9 @@ from callboard.content.ship import Received, build
 from callboard.content.survey import survey
 from callboard.errors import BlobUnavailable, HookFailed, NameLapsed, RepositoryUnavailable, Undecodable
 from callboard.messages import codec
-from callboard.messages.distribution import Kind, PackageMessage
-from callboard.messages.ledger import HookDue, Ledger
-from callboard.messages.mailbox import DistributeRequest
+from callboard.messages.distribution.ledger import HookDue, Ledger
+from callboard.messages.distribution.mailbox import DistributeRequest
+from callboard.messages.distribution.topic_messages import Kind, PackageMessage
 
 
 class AgentWorld:

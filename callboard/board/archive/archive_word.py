@@ -5,7 +5,7 @@ from collections.abc import Mapping
 
 from callboard.backends.address import shown
 from callboard.backends.log import Log
-from callboard.messages.distribution import ArchivedMessage, ArchivedTopic
+from callboard.messages.distribution.topic_messages import ArchivedMessage, ArchivedTopic
 from callboard.messages.headers import new_record
 
 

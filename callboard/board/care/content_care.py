@@ -26,8 +26,8 @@ from callboard.door.limits import DAYS_MAX
 from callboard.door.questions import asked
 from callboard.door.rules import checked, choice, instance_of, number, optional
 from callboard.errors import NotAnswered, RequestRefused
-from callboard.messages.distribution import DiscoveryMessage
-from callboard.messages.mailbox import Liveness, Member
+from callboard.messages.distribution.mailbox import Liveness, Member
+from callboard.messages.distribution.topic_messages import DiscoveryMessage
 
 if TYPE_CHECKING:  # what a board that is only looked at does not need is imported where it is used
     from callboard.board.care.retention_gate import GatePolicy, RetentionGate

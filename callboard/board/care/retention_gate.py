@@ -10,7 +10,7 @@ from callboard.backends.log import AHEAD_NS, Bounds, Log, Retention
 from callboard.board.archive.archive_tip import ArchiveTip, read_tip
 from callboard.board.archive.archive_word import tell_log
 from callboard.errors import OffsetOutOfRange, RequestRefused, SchemaTooNew, Undecodable
-from callboard.messages.distribution import CommandMessage
+from callboard.messages.distribution.topic_messages import CommandMessage
 from callboard.messages.headers import open_record
 from callboard.messages.topics import Topics
 

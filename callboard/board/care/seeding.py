@@ -20,7 +20,7 @@ from callboard.content.package_format.package import open_package
 from callboard.content.snapshot import read_snapshot, write_snapshot
 from callboard.errors import RepositoryOccupied, RepositoryUnavailable, RequestRefused, Undecodable
 from callboard.messages import codec
-from callboard.messages.ledger import Ledger
+from callboard.messages.distribution.ledger import Ledger
 
 
 @dataclass(frozen=True, slots=True)

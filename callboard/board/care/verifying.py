@@ -19,7 +19,7 @@ from callboard.content.importing.admission import patterns_of
 from callboard.content.ship import receive
 from callboard.content.survey import read_survey
 from callboard.errors import BlobError, PackageError, RequestRefused, SchemaTooNew
-from callboard.messages.distribution import DiscoveryMessage, PackageMessage
+from callboard.messages.distribution.topic_messages import DiscoveryMessage, PackageMessage
 
 PATHS_A_PACKAGE = 1000
 """Paths that one package of a repair names; more are shipped in several."""

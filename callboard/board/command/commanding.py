@@ -24,7 +24,9 @@ from callboard.door.limits import OFFSET_MAX
 from callboard.door.names import unknown
 from callboard.door.questions import asked, commanded
 from callboard.errors import LogUnavailable, NotAnswered, RequestRefused
-from callboard.messages.distribution import (
+from callboard.messages.distribution.mailbox import CommandRequest, CommandSent, Liveness, Member
+from callboard.messages.distribution.publisher_mail import CommandResultQuery
+from callboard.messages.distribution.topic_messages import (
     ClearCommand,
     CommandMessage,
     CommandResultMessage,
@@ -36,8 +38,6 @@ from callboard.messages.distribution import (
     ThrottleCommand,
     VerifyCommand,
 )
-from callboard.messages.mailbox import CommandRequest, CommandSent, Liveness, Member
-from callboard.messages.publisher_mail import CommandResultQuery
 
 ANSWER_S = 30.0
 """How long a subscriber may take to obey; the order stands in any case."""

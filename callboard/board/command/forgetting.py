@@ -6,9 +6,9 @@ from callboard.actors.core.agent import Agent
 from callboard.backends.log import Log
 from callboard.board.read.status.status import member
 from callboard.errors import RequestRefused
-from callboard.messages.distribution import ForgottenMessage
+from callboard.messages.distribution.mailbox import Liveness, Member
+from callboard.messages.distribution.topic_messages import ForgottenMessage
 from callboard.messages.headers import new_record
-from callboard.messages.mailbox import Liveness, Member
 
 
 async def forget(

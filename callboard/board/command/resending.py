@@ -10,7 +10,7 @@ from callboard.backends.repositories.paths import Trees
 from callboard.board.read.log.log_records import opened, record_at
 from callboard.board.views import Package
 from callboard.errors import BlobMissing, CallboardError, PackageCorrupt, RequestRefused, SchemaTooNew, Undecodable
-from callboard.messages.distribution import Kind, PackageMessage
+from callboard.messages.distribution.topic_messages import Kind, PackageMessage
 from callboard.messages.headers import new_record, open_record
 
 LATER_SHOWN = 5

@@ -9,7 +9,7 @@ from callboard.backends.log import Log
 from callboard.board.care.seeding import ledger_of, origin_of
 from callboard.errors import OffsetOutOfRange
 from callboard.messages import codec
-from callboard.messages.ledger import Ledger
+from callboard.messages.distribution.ledger import Ledger
 
 
 @dataclass(frozen=True, slots=True)

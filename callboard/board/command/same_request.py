@@ -5,8 +5,8 @@ from callboard.backends.log import Bounds, Capability, Log
 from callboard.board.read.log.log_records import opened, record_at
 from callboard.board.read.queues.queue_sizes import log_bounds
 from callboard.errors import OffsetOutOfRange, RequestRefused
-from callboard.messages.distribution import PackageMessage
-from callboard.messages.mailbox import DistributeRequest
+from callboard.messages.distribution.mailbox import DistributeRequest
+from callboard.messages.distribution.topic_messages import PackageMessage
 
 
 async def demand_same_request(log: Log, topic: str, request: DistributeRequest, offset: int) -> None:

@@ -7,7 +7,7 @@ from callboard.actors.publisher.intake.throttle import ThrottleSettings
 from callboard.door.boards import PUBLISHING
 from callboard.door.rules import checked
 from callboard.errors import ConfigError
-from callboard.messages.package_event import EVENTS
+from callboard.messages.distribution.package_event import EVENTS
 
 
 @dataclass(frozen=True, slots=True)

@@ -9,7 +9,7 @@ from callboard.backends.log import READ_RECORDS_MAX, Log
 from callboard.board.read.known_names import demand_publisher
 from callboard.errors import LogReplaced, LogUnavailable, SchemaTooNew, Undecodable
 from callboard.logger import get_logger
-from callboard.messages.package_event import PackageEvent, open_event
+from callboard.messages.distribution.package_event import PackageEvent, open_event
 from callboard.messages.record import Record
 from callboard.messages.topics import Topics
 from callboard.messages.untrusted import distrust_of

@@ -9,7 +9,7 @@ from callboard.backends.repository import EntryKind
 from callboard.content.importing.admission import admitted_entries
 from callboard.content.package_format.manifest import Form, ManifestEntry
 from callboard.content.survey import Surveyed
-from callboard.messages.distribution import Kind, PackageMessage
+from callboard.messages.distribution.topic_messages import Kind, PackageMessage
 
 _KINDS = {
     Form.KEEP: EntryKind.FOLDER,

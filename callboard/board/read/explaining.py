@@ -12,7 +12,14 @@ from callboard.board.read.log.log_records import entries_of, opened
 from callboard.board.read.log.log_search import backwards, between
 from callboard.content.importing.admission import patterns_of
 from callboard.errors import BlobError, CallboardError, PackageError, SchemaTooNew
-from callboard.messages.distribution import DiscoveryMessage, Kind, PackageMessage, PackageStatusMessage, State, Status
+from callboard.messages.distribution.topic_messages import (
+    DiscoveryMessage,
+    Kind,
+    PackageMessage,
+    PackageStatusMessage,
+    State,
+    Status,
+)
 from callboard.messages.event import Event
 from callboard.messages.headers import addressed, may_be_by, told_in
 from callboard.messages.record import Record

@@ -8,9 +8,9 @@ from callboard.backends.log import Log
 from callboard.board.read.log.log_search import backwards
 from callboard.door.names import unknown
 from callboard.errors import RequestRefused
-from callboard.messages.distribution import DiscoveryMessage
+from callboard.messages.distribution.mailbox import Member
+from callboard.messages.distribution.topic_messages import DiscoveryMessage
 from callboard.messages.headers import told_in
-from callboard.messages.mailbox import Member
 from callboard.messages.topics import Topics
 
 LOOK_BACK = 100_000

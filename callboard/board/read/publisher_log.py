@@ -8,9 +8,9 @@ from functools import partial
 from callboard.backends.log import READ_RECORDS_MAX, Log
 from callboard.board.views import shortened
 from callboard.errors import SchemaTooNew, Undecodable
-from callboard.messages.distribution import CommandResultMessage, LogMessage, PackageStatusMessage
+from callboard.messages.distribution.package_event import PackageEvent, open_event
+from callboard.messages.distribution.topic_messages import CommandResultMessage, LogMessage, PackageStatusMessage
 from callboard.messages.headers import open_record
-from callboard.messages.package_event import PackageEvent, open_event
 from callboard.messages.record import Record
 from callboard.messages.topics import Topics
 

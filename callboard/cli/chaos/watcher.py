@@ -7,7 +7,7 @@ from collections.abc import Callable
 
 from callboard.board.board import Callboard
 from callboard.errors import CallboardError
-from callboard.messages.distribution import CommandResultMessage, PackageStatusMessage, Status
+from callboard.messages.distribution.topic_messages import CommandResultMessage, PackageStatusMessage, Status
 from callboard.messages.headers import open_record
 from callboard.messages.record import Record
 

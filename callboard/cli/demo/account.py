@@ -5,7 +5,7 @@ from dataclasses import dataclass, field
 
 from callboard.backends.repositories.paths import with_parents
 from callboard.board.board import Callboard
-from callboard.messages.distribution import (
+from callboard.messages.distribution.topic_messages import (
     CommandMessage,
     CommandResultMessage,
     Kind,

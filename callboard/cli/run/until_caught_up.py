@@ -10,8 +10,8 @@ from callboard.board.subscriber import Subscriber
 from callboard.board.views import SubscriberStatus
 from callboard.cli.terminal.output import count, show
 from callboard.errors import LogUnavailable, NotAnswered, SubscriberStuck
-from callboard.messages.distribution import DiscoveryMessage, State
-from callboard.messages.mailbox import Liveness, Member
+from callboard.messages.distribution.mailbox import Liveness, Member
+from callboard.messages.distribution.topic_messages import DiscoveryMessage, State
 
 LOOK_S = 1.0
 """How often it is looked whether the subscriber still moves."""

@@ -15,7 +15,7 @@ from callboard.cli.board import on_board
 from callboard.cli.options import BoardOptions, Json, Limit, PublisherName
 from callboard.cli.terminal.output import age, say, show, show_json, show_table
 from callboard.errors import ConfigError, RequestRefused
-from callboard.messages.package_event import KINDS
+from callboard.messages.distribution.package_event import KINDS
 
 if TYPE_CHECKING:
     from callboard.board.board import Callboard

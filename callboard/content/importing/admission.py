@@ -8,7 +8,7 @@ from callboard.backends.repository import Delete, Entry, EntryKind, Keep, Operat
 from callboard.content.package_format.manifest import Form, ManifestEntry
 from callboard.content.placed import within
 from callboard.errors import RepositoryUnavailable, RequestRefused
-from callboard.messages.distribution import Kind, PackageMessage, SubscriberConfiguration
+from callboard.messages.distribution.topic_messages import Kind, PackageMessage, SubscriberConfiguration
 
 
 @dataclass(frozen=True, slots=True)

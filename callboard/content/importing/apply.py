@@ -10,7 +10,7 @@ from callboard.backends.repository import Delete, Operation
 from callboard.content.package_format.manifest import is_digest
 from callboard.content.package_format.package import Content, Package, open_package, opened
 from callboard.errors import BlobDamaged, PackageCorrupt, PackageRefused, RequestRefused
-from callboard.messages.distribution import Kind, PackageMessage
+from callboard.messages.distribution.topic_messages import Kind, PackageMessage
 
 FORMAT = "callboard"
 """The name of the package format in a message, should there ever be another."""

@@ -9,7 +9,7 @@ from pathlib import Path
 from callboard.backends.blob_store import BlobStore
 from callboard.backends.repository import Operation
 from callboard.content.ship import Received, receive
-from callboard.messages.distribution import PackageMessage
+from callboard.messages.distribution.topic_messages import PackageMessage
 
 
 @asynccontextmanager

@@ -9,7 +9,7 @@ from callboard.content.importing.apply import FORMAT
 from callboard.content.package_format.layout import leading_folders
 from callboard.content.package_format.manifest import Form, Header, ManifestEntry, read_roots
 from callboard.errors import PackageError, SchemaTooNew
-from callboard.messages.distribution import Kind, PackageMessage
+from callboard.messages.distribution.topic_messages import Kind, PackageMessage
 
 LEADING_BYTES_MAX = 8 << 20
 """What the folders that lead to a package's paths may take. Deep paths that fill one record name hundreds of megabytes

@@ -22,7 +22,7 @@ from callboard.backends.repositories.folder_source import FolderSource
 from callboard.backends.repositories.path_patterns import PathPatterns
 from callboard.content.ship import Shipment, build
 from callboard.errors import LogReplaced, RequestRefused
-from callboard.messages.distribution import Kind
+from callboard.messages.distribution.topic_messages import Kind
 from callboard.pipeline.collect.stored_blobs import board_settings, opened_blobs
 from callboard.pipeline.export.folder import ROUND_PARCELS, STAGED, ExportFolder, Job, Progress
 from callboard.pipeline.export.parts import PARCEL_ENTRIES, cut

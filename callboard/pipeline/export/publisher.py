@@ -11,9 +11,9 @@ from callboard.board.command.resending import renew
 from callboard.content.collection import GRACE_MIN_S
 from callboard.content.ship import Shipment
 from callboard.errors import OffsetOutOfRange
-from callboard.messages.distribution import Kind, PackageMessage
+from callboard.messages.distribution.mailbox import DistributeRequest
+from callboard.messages.distribution.topic_messages import Kind, PackageMessage
 from callboard.messages.headers import new_record
-from callboard.messages.mailbox import DistributeRequest
 from callboard.pipeline.export.folder import Job, Progress
 
 BATCH_RECORDS = 100

@@ -10,7 +10,8 @@ from typing import Any, TypeVar, get_args, get_origin, get_type_hints
 import pyarrow as pa
 
 from callboard.errors import ConfigError
-from callboard.messages.distribution import (
+from callboard.messages.distribution.package_event import PackageEvent
+from callboard.messages.distribution.topic_messages import (
     CommandMessage,
     CommandResultMessage,
     DiscoveryMessage,
@@ -22,7 +23,6 @@ from callboard.messages.distribution import (
     ThrottledMessage,
 )
 from callboard.messages.event import Event
-from callboard.messages.package_event import PackageEvent
 
 MESSAGES: dict[str, dict[str, type[Event]]] = {
     "package": {"package": PackageMessage},

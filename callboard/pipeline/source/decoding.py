@@ -9,10 +9,10 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from callboard.errors import SchemaTooNew, Undecodable
-from callboard.messages.distribution import Pairs
+from callboard.messages.distribution.package_event import EventMarks, open_event
+from callboard.messages.distribution.topic_messages import Pairs
 from callboard.messages.event import Event
 from callboard.messages.headers import open_record
-from callboard.messages.package_event import EventMarks, open_event
 from callboard.messages.record import Record
 from callboard.pipeline.source.columns import NAMED, message_type, messages_of, shown_fields
 from callboard.pipeline.source.header_columns import named, regular, texts_of, typed

@@ -11,7 +11,7 @@ import pyarrow.compute as pc
 
 from callboard.messages.bounds import ID_CHARS_MAX, NUMBERS_MAX, PROSE, TEXT_CHARS_MAX
 from callboard.messages.codec import UNKNOWN_BYTES_MAX, descriptor_of
-from callboard.messages.distribution import Pairs
+from callboard.messages.distribution.topic_messages import Pairs
 from callboard.messages.event import Event
 from callboard.messages.headers import ENTRIES_MAX, LENGTH_MAX, PATH_CHARS_MAX
 from callboard.pipeline.source.columns import kept, message_type, shown_fields

@@ -30,7 +30,7 @@ from callboard.actors.core.decision import (
     Tick,
 )
 from callboard.errors import LogUnavailable
-from callboard.messages.mailbox import AgentProblem, CommandSent, Problem
+from callboard.messages.distribution.mailbox import AgentProblem, CommandSent, Problem
 
 
 def word(what: str, number: int = 0) -> CommandSent:

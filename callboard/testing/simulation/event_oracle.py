@@ -6,8 +6,8 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
 from callboard.errors import SchemaTooNew, Undecodable
-from callboard.messages.distribution import PackageStatusMessage, Status
-from callboard.messages.package_event import EventMarks, PackageEvent, open_event
+from callboard.messages.distribution.package_event import EventMarks, PackageEvent, open_event
+from callboard.messages.distribution.topic_messages import PackageStatusMessage, Status
 from callboard.messages.record import Record
 
 if TYPE_CHECKING:

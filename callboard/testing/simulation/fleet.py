@@ -16,7 +16,7 @@ from callboard.actors.core.shortening_limits import ShorteningLimits
 from callboard.actors.publisher import PublisherSettings
 from callboard.actors.runtime.simulated.simulated import Simulation
 from callboard.actors.subscriber import SubscriberSettings
-from callboard.messages.package_event import KINDS
+from callboard.messages.distribution.package_event import KINDS
 from callboard.messages.record import Record
 from callboard.testing.simulation.acts import Publish
 from callboard.testing.simulation.disk import Disk, SimulatedRepository

@@ -6,8 +6,8 @@ from dataclasses import dataclass, field
 
 from callboard.actors.subscriber import SubscriberSettings
 from callboard.actors.subscriber.staging.golden_gate import GOOD
-from callboard.messages.distribution import CommandMessage, Status
-from callboard.messages.ledger import Ledger
+from callboard.messages.distribution.ledger import Ledger
+from callboard.messages.distribution.topic_messages import CommandMessage, Status
 from callboard.testing.simulation.scene import Scene
 from callboard.testing.simulation.truth import Sent, touch
 

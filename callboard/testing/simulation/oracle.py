@@ -9,8 +9,8 @@ from callboard.actors.core.effects import ImportPackages, RunHook
 from callboard.actors.runtime.simulated.simulated import EPOCH_NS
 from callboard.actors.subscriber import SubscriberSettings
 from callboard.messages import codec
-from callboard.messages.distribution import Kind, Status
-from callboard.messages.ledger import Ledger
+from callboard.messages.distribution.ledger import Ledger
+from callboard.messages.distribution.topic_messages import Kind, Status
 from callboard.testing.memory_repository import Node
 from callboard.testing.simulation.judgement import Excuses
 from callboard.testing.simulation.scene import History, Line, Scene

@@ -6,7 +6,7 @@ from random import Random
 from typing import Any
 
 from callboard.actors import publisher, subscriber
-from callboard.messages.distribution import Kind
+from callboard.messages.distribution.topic_messages import Kind
 from callboard.testing.simulation.acts import (
     Act,
     CutOff,

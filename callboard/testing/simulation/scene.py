@@ -6,7 +6,12 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 
 from callboard.errors import Undecodable
-from callboard.messages.distribution import CommandMessage, CommandResultMessage, DiscoveryMessage, PackageStatusMessage
+from callboard.messages.distribution.topic_messages import (
+    CommandMessage,
+    CommandResultMessage,
+    DiscoveryMessage,
+    PackageStatusMessage,
+)
 from callboard.messages.headers import RecordHeaders, open_record
 from callboard.messages.record import Record
 from callboard.messages.repeated import original_of

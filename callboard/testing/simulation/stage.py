@@ -12,7 +12,9 @@ from callboard.backends.log import Retention
 from callboard.content.ship import build
 from callboard.errors import CallboardError, LogUnavailable, NotAnswered, RequestRefused
 from callboard.messages import codec
-from callboard.messages.distribution import (
+from callboard.messages.distribution.ledger import Ledger
+from callboard.messages.distribution.mailbox import CommandRequest, DistributeRequest, DistributeResponse
+from callboard.messages.distribution.topic_messages import (
     ClearCommand,
     CommandMessage,
     PackageMessage,
@@ -25,8 +27,6 @@ from callboard.messages.distribution import (
     VerifyCommand,
 )
 from callboard.messages.headers import new_record
-from callboard.messages.ledger import Ledger
-from callboard.messages.mailbox import CommandRequest, DistributeRequest, DistributeResponse
 from callboard.messages.record import NewRecord
 from callboard.testing.simulation import truth, views
 from callboard.testing.simulation.acts import (

@@ -6,7 +6,7 @@ from dataclasses import dataclass, field
 
 from callboard.actors.core.effects import Permit
 from callboard.actors.subscriber import SubscriberSettings
-from callboard.messages.distribution import DiscoveryMessage, State
+from callboard.messages.distribution.topic_messages import DiscoveryMessage, State
 
 Who = tuple[str, str]
 """An instance of a subscriber, and its place."""

@@ -4,7 +4,7 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 
 from callboard.backends.repository import EntryKind
-from callboard.messages.distribution import Kind
+from callboard.messages.distribution.topic_messages import Kind
 from callboard.testing.memory_repository import MemoryRepository, Node
 from callboard.testing.simulation.acts import Publish
 

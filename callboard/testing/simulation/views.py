@@ -8,10 +8,8 @@ from callboard.actors.publisher import roles
 from callboard.actors.publisher.errors.error_queue import FAILURES
 from callboard.actors.subscriber.reporting.announcement import LEFT_MAX
 from callboard.errors import NotAnswered
-from callboard.messages.distribution import Kind, PackageStatusMessage
-from callboard.messages.event import Event
-from callboard.messages.ledger import GivenUp, HeldPackage, HookDue, Ledger
-from callboard.messages.mailbox import (
+from callboard.messages.distribution.ledger import GivenUp, HeldPackage, HookDue, Ledger
+from callboard.messages.distribution.mailbox import (
     ErrorsPage,
     ErrorsQuery,
     FleetQuery,
@@ -22,6 +20,8 @@ from callboard.messages.mailbox import (
     Sizes,
     SizesQuery,
 )
+from callboard.messages.distribution.topic_messages import Kind, PackageStatusMessage
+from callboard.messages.event import Event
 from callboard.testing.simulation.fleet import Fleet
 from callboard.testing.simulation.truth import Sent
 

@@ -4,7 +4,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
-from callboard.messages.distribution import (
+from callboard.messages.distribution.topic_messages import (
     CommandMessage,
     CommandResultMessage,
     DiscoveryMessage,

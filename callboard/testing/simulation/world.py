@@ -16,7 +16,7 @@ from callboard.actors.worlds.world import AgentWorld
 from callboard.content.importing.changes import Changes
 from callboard.content.ship import build
 from callboard.errors import HookFailed, LogUnavailable
-from callboard.messages.distribution import PackageMessage, PingMessage
+from callboard.messages.distribution.topic_messages import PackageMessage, PingMessage
 from callboard.testing.simulation import truth
 from callboard.testing.simulation.acts import Publish
 from callboard.testing.simulation.disk import SimulatedRepository

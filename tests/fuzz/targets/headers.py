@@ -2,7 +2,7 @@
 
 from callboard.errors import SchemaTooNew, Undecodable
 from callboard.messages.codec import EVENTS, encode
-from callboard.messages.distribution import ClearCommand, CommandMessage
+from callboard.messages.distribution.topic_messages import ClearCommand, CommandMessage
 from callboard.messages.headers import RecordHeaders, open_record
 from callboard.messages.record import Record, pack_headers, unpack_headers
 

@@ -16,7 +16,7 @@ from callboard.backends.repositories.folder.store import FolderStore
 from callboard.content.importing.apply import operations
 from callboard.content.package_format.manifest import Form, Header, ManifestEntry, encode_root
 from callboard.errors import BlobMissing, PackageError, RepositoryUnavailable, SchemaTooNew
-from callboard.messages.distribution import Kind, PackageMessage
+from callboard.messages.distribution.topic_messages import Kind, PackageMessage
 
 NAMES = ("a", "b", "out", "up", "..", ".", "", ".callboard", "\0", "x" * 256, "\n", "a\\b")
 TARGETS = ("a", "..", "../..", "../out", "/", "a/..", "b/../../..", ".", "", "../../../outside", "./../up")

@@ -4,9 +4,16 @@ import json
 
 from callboard.errors import SchemaTooNew, Undecodable
 from callboard.messages.codec import encode
-from callboard.messages.distribution import PackageDistributedMessage
+from callboard.messages.distribution.package_event import (
+    TYPES,
+    EventMarks,
+    Mark,
+    PackageEvent,
+    event_record,
+    open_event,
+)
+from callboard.messages.distribution.topic_messages import PackageDistributedMessage
 from callboard.messages.json_codec import decode_json, encode_json
-from callboard.messages.package_event import TYPES, EventMarks, Mark, PackageEvent, event_record, open_event
 from callboard.messages.record import Record, pack_headers
 
 INT64 = range(-(2**63), 2**63)

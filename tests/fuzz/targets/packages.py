@@ -8,7 +8,7 @@ from callboard.content.package_format.footprint import footprint
 from callboard.content.package_format.manifest import Form, Header, ManifestEntry, encode_root
 from callboard.content.package_format.package import open_package
 from callboard.errors import PackageCorrupt, PackageRefused, SchemaTooNew
-from callboard.messages.distribution import Kind, PackageMessage
+from callboard.messages.distribution.topic_messages import Kind, PackageMessage
 
 SHA = "ab" * 32
 TREE = [

@@ -1,6 +1,6 @@
 """What the bytes beside this file stand for: the messages of distribution.py. Written once, never changed."""
 
-from callboard.messages.distribution import (
+from callboard.messages.distribution.topic_messages import (
     ClearCommand,
     CommandMessage,
     DiscoveryMessage,

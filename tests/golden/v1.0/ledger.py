@@ -1,12 +1,12 @@
 """What the bytes beside this file stand for: the messages of ledger.py. Written once, never changed."""
 
-from callboard.messages.distribution import (
-    PackageStatusMessage,
-    Status,
-)
-from callboard.messages.ledger import (
+from callboard.messages.distribution.ledger import (
     Ledger,
     Watermark,
+)
+from callboard.messages.distribution.topic_messages import (
+    PackageStatusMessage,
+    Status,
 )
 
 INSTANCES = (

@@ -1,17 +1,6 @@
 """What the bytes beside this file stand for: the messages of mailbox.py. Written once, never changed."""
 
-from callboard.messages.distribution import (
-    ClearCommand,
-    CommandMessage,
-    DiscoveryMessage,
-    Kind,
-    PackageStatusMessage,
-    State,
-    Status,
-    SubscriberConfiguration,
-    SubscriberState,
-)
-from callboard.messages.mailbox import (
+from callboard.messages.distribution.mailbox import (
     Admitted,
     AgentProblem,
     AnnouncedQuery,
@@ -49,6 +38,17 @@ from callboard.messages.mailbox import (
     SizesQuery,
     StatusesPending,
     StatusesSent,
+)
+from callboard.messages.distribution.topic_messages import (
+    ClearCommand,
+    CommandMessage,
+    DiscoveryMessage,
+    Kind,
+    PackageStatusMessage,
+    State,
+    Status,
+    SubscriberConfiguration,
+    SubscriberState,
 )
 from callboard.messages.record import (
     Record,

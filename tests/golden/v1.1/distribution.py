@@ -1,6 +1,6 @@
 """What the bytes beside this file stand for: what version 1.1 added to distribution.py. Written once, never changed."""
 
-from callboard.messages.distribution import (
+from callboard.messages.distribution.topic_messages import (
     CommandMessage,
     CommandResultMessage,
     DiscoveryMessage,

@@ -1,7 +1,7 @@
 """What the bytes beside this file stand for: what version 1.1 added to ledger.py. Written once, never changed."""
 
-from callboard.messages.distribution import CommandResultMessage, Kind
-from callboard.messages.ledger import GivenUp, HeldPackage, HookDue, Ledger, Watermark
+from callboard.messages.distribution.ledger import GivenUp, HeldPackage, HookDue, Ledger, Watermark
+from callboard.messages.distribution.topic_messages import CommandResultMessage, Kind
 
 HELD = HeldPackage(
     offset=40,

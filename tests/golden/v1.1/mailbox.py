@@ -1,16 +1,6 @@
 """What the bytes beside this file stand for: what version 1.1 added to mailbox.py. Written once, never changed."""
 
-from callboard.messages.distribution import (
-    CommandMessage,
-    CommandResultMessage,
-    DiscoveryMessage,
-    Kind,
-    PackageStatusMessage,
-    Status,
-    SubscriberConfiguration,
-    ThrottledMessage,
-)
-from callboard.messages.mailbox import (
+from callboard.messages.distribution.mailbox import (
     Admitted,
     CommandPassedOver,
     CommandReceived,
@@ -28,6 +18,16 @@ from callboard.messages.mailbox import (
     StatusesPending,
     Verdicts,
     VerdictsWanted,
+)
+from callboard.messages.distribution.topic_messages import (
+    CommandMessage,
+    CommandResultMessage,
+    DiscoveryMessage,
+    Kind,
+    PackageStatusMessage,
+    Status,
+    SubscriberConfiguration,
+    ThrottledMessage,
 )
 
 STATUS = PackageStatusMessage(

@@ -1,6 +1,6 @@
 """What the bytes beside this file stand for, of publisher_mail.py. Written once, never changed."""
 
-from callboard.messages.publisher_mail import CommandResultQuery, Counter, Counters, CountersQuery
+from callboard.messages.distribution.publisher_mail import CommandResultQuery, Counter, Counters, CountersQuery
 
 INSTANCES = (
     CountersQuery(),

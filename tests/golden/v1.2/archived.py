@@ -1,6 +1,6 @@
 """What the bytes beside this file stand for: what version 1.2 says of archives. Written once, never changed."""
 
-from callboard.messages.distribution import ArchivedMessage, ArchivedTopic
+from callboard.messages.distribution.topic_messages import ArchivedMessage, ArchivedTopic
 
 INSTANCES = (
     ArchivedMessage(

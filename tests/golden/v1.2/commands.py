@@ -1,8 +1,8 @@
 """What the bytes beside this file stand for: what version 1.2 added to say for whom commands are. Never changed."""
 
-from callboard.messages.distribution import ClearCommand, CommandMessage, PauseCommand
-from callboard.messages.ledger import Ledger, Watermark
-from callboard.messages.mailbox import CommandReceived, CommandsRead
+from callboard.messages.distribution.ledger import Ledger, Watermark
+from callboard.messages.distribution.mailbox import CommandReceived, CommandsRead
+from callboard.messages.distribution.topic_messages import ClearCommand, CommandMessage, PauseCommand
 
 OTHERS = CommandMessage(subscriber_instance="0b7e", subscriber="edge-1", pause=PauseCommand())
 

@@ -1,6 +1,12 @@
 """What the bytes beside this file stand for: what version 1.2 added to distribution.py. Written once, never changed."""
 
-from callboard.messages.distribution import DiscoveryMessage, Histogram, Kind, PackageMessage, SubscriberConfiguration
+from callboard.messages.distribution.topic_messages import (
+    DiscoveryMessage,
+    Histogram,
+    Kind,
+    PackageMessage,
+    SubscriberConfiguration,
+)
 
 INSTANCES = (
     DiscoveryMessage(

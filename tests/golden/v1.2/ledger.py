@@ -1,7 +1,7 @@
 """What the bytes beside this file stand for: what version 1.2 added to ledger.py. Written once, never changed."""
 
-from callboard.messages.distribution import Kind
-from callboard.messages.ledger import HookDue
+from callboard.messages.distribution.ledger import HookDue
+from callboard.messages.distribution.topic_messages import Kind
 
 INSTANCES = (
     HookDue(

@@ -1,7 +1,14 @@
 """What the bytes beside this file stand for: what version 1.2 added to mailbox.py. Written once, never changed."""
 
-from callboard.messages.distribution import DiscoveryMessage, Kind, SubscriberConfiguration
-from callboard.messages.mailbox import DistributeRequest, PackageSummary, QueueQuery, QueueSize, Settled, Unfinished
+from callboard.messages.distribution.mailbox import (
+    DistributeRequest,
+    PackageSummary,
+    QueueQuery,
+    QueueSize,
+    Settled,
+    Unfinished,
+)
+from callboard.messages.distribution.topic_messages import DiscoveryMessage, Kind, SubscriberConfiguration
 
 LEFT = Unfinished(
     what="given_up", offset=38, publisher="site", package_id="p-16", attempts=4, reason="file name too long"

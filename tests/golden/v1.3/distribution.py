@@ -1,6 +1,6 @@
 """What the bytes beside this file stand for: what version 1.3 added to distribution.py. Written once, never changed."""
 
-from callboard.messages.distribution import DiscoveryMessage, SubscriberConfiguration
+from callboard.messages.distribution.topic_messages import DiscoveryMessage, SubscriberConfiguration
 
 INSTANCES = (
     DiscoveryMessage(

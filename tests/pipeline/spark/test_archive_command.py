@@ -15,7 +15,7 @@ import pytest
 from callboard.archive.reader import ArchiveReader
 from callboard.cli.pipeline import archive
 from callboard.cli.terminal import exit_codes
-from callboard.messages.distribution import Kind, PackageMessage
+from callboard.messages.distribution.topic_messages import Kind, PackageMessage
 from callboard.messages.record import NewRecord
 
 TOPIC = "callboard.package"

@@ -15,7 +15,7 @@ from callboard.archive.reader import ArchiveReader
 from callboard.board.archive import archiving
 from callboard.board.connect.settings import BoardSettings
 from callboard.errors import ArchiveBusy, ArchiveHole
-from callboard.messages.distribution import Kind, PackageMessage, PackageStatusMessage, Status
+from callboard.messages.distribution.topic_messages import Kind, PackageMessage, PackageStatusMessage, Status
 from callboard.messages.headers import new_record
 from callboard.messages.record import NewRecord
 from callboard.pipeline.archive import archiver

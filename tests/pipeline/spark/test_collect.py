@@ -12,7 +12,13 @@ from callboard.backends.blob_stores.folder import FolderBlobStore
 from callboard.board.archive import archiving
 from callboard.board.connect.settings import BoardSettings
 from callboard.errors import ArchiveDamaged, ArchiveHole, LogReplaced, RequestRefused, Undecodable
-from callboard.messages.distribution import CommandResultMessage, Kind, PackageMessage, PackageStatusMessage, Status
+from callboard.messages.distribution.topic_messages import (
+    CommandResultMessage,
+    Kind,
+    PackageMessage,
+    PackageStatusMessage,
+    Status,
+)
 from callboard.messages.record import NewRecord
 from callboard.pipeline.collect.collect import mark, sweep, unused
 from callboard.pipeline.collect.references import references, spans

@@ -6,7 +6,8 @@ import pyarrow as pa
 import pytest
 
 from callboard.messages.codec import encode
-from callboard.messages.distribution import (
+from callboard.messages.distribution.package_event import PackageEvent, event_record
+from callboard.messages.distribution.topic_messages import (
     ClearCommand,
     CommandMessage,
     CommandResultMessage,
@@ -25,7 +26,6 @@ from callboard.messages.distribution import (
 )
 from callboard.messages.event import Event, replaced
 from callboard.messages.headers import new_record
-from callboard.messages.package_event import PackageEvent, event_record
 from callboard.messages.record import NewRecord
 from callboard.pipeline.source import fast_decoding
 from callboard.pipeline.source.columns import RAW, record_columns

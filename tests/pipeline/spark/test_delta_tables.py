@@ -18,7 +18,7 @@ from deltalake import DeltaTable
 from callboard.cli.run_command import run
 from callboard.cli.terminal import exit_codes
 from callboard.errors import BlobUnavailable, ConfigError, ExtraMissing, LogReplaced
-from callboard.messages.distribution import Kind, PackageMessage, PackageStatusMessage, Status
+from callboard.messages.distribution.topic_messages import Kind, PackageMessage, PackageStatusMessage, Status
 from callboard.pipeline.sinks.delta_tables import DeltaPlace, publish
 from callboard.pipeline.sinks.reach import Reach
 from callboard.testing.s3 import S3Server, moto_server

@@ -14,7 +14,7 @@ from callboard.backends.blob_stores.s3 import S3BlobStore
 from callboard.backends.blob_stores.sharded import SHARDS
 from callboard.board.archive import archiving
 from callboard.board.connect.settings import BoardSettings
-from callboard.messages.distribution import PackageStatusMessage, Status
+from callboard.messages.distribution.topic_messages import PackageStatusMessage, Status
 from callboard.pipeline.archive import archiver
 from callboard.pipeline.collect.stored_blobs import _lister, _remover
 from callboard.pipeline.run import Run

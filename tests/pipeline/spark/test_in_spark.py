@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from callboard.errors import OffsetOutOfRange
-from callboard.messages.distribution import PackageStatusMessage, Status
+from callboard.messages.distribution.topic_messages import PackageStatusMessage, Status
 
 COUNT = 3000
 DEADLINE_S = 120.0

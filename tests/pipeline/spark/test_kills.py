@@ -15,7 +15,7 @@ from pyspark.errors import StreamingQueryException
 
 from callboard.archive.reader import ArchiveReader
 from callboard.board.connect.settings import BoardSettings
-from callboard.messages.distribution import PackageStatusMessage, Status
+from callboard.messages.distribution.topic_messages import PackageStatusMessage, Status
 from callboard.pipeline.archive import archiver
 from callboard.pipeline.run import Output, Report, Run
 

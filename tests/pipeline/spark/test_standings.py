@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 
 from callboard.backends.logs.sqlite import SqliteLog
-from callboard.messages.distribution import DiscoveryMessage, State, SubscriberConfiguration
+from callboard.messages.distribution.topic_messages import DiscoveryMessage, State, SubscriberConfiguration
 from callboard.messages.headers import new_record
 from callboard.pipeline.run import Run
 from callboard.pipeline.tables.standings import holders

@@ -6,7 +6,7 @@ import pytest
 
 from callboard.backends.postgres.server import Server
 from callboard.errors import ConfigError, LogReplaced, OffsetOutOfRange
-from callboard.messages.distribution import Kind, PackageMessage
+from callboard.messages.distribution.topic_messages import Kind, PackageMessage
 from callboard.messages.headers import new_record
 from callboard.pipeline.source.extent import look
 from callboard.pipeline.source.place import Place

@@ -14,7 +14,7 @@ from callboard.content.importing.apply import needed_blobs, operations
 from callboard.content.package_format.draft import draft
 from callboard.content.package_format.layout import leading_folders
 from callboard.errors import BlobMissing, PackageCorrupt, PackageRefused
-from callboard.messages.distribution import Kind, PackageMessage
+from callboard.messages.distribution.topic_messages import Kind, PackageMessage
 
 FOLDER, FILE, LINK = EntryKind
 

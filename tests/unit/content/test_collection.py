@@ -11,7 +11,7 @@ from callboard.backends.blob_stores.folder import FolderBlobStore
 from callboard.backends.log import Retention
 from callboard.backends.logs.memory import MemoryLog
 from callboard.content.collection import GRACE_S, BlobCollection, collect
-from callboard.messages.distribution import CommandResultMessage, Kind, PackageMessage
+from callboard.messages.distribution.topic_messages import CommandResultMessage, Kind, PackageMessage
 from callboard.messages.event import Event
 from callboard.messages.headers import new_record
 from callboard.messages.record import NewRecord

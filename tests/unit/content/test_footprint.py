@@ -1,7 +1,7 @@
 """What is known of a package from its paths alone."""
 
 from callboard.content.package_format.footprint import LEADING_BYTES_MAX, Footprint, footprint
-from callboard.messages.distribution import Kind, PackageMessage
+from callboard.messages.distribution.topic_messages import Kind, PackageMessage
 
 
 def elsewhere(*paths: str) -> PackageMessage:

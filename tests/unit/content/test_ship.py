@@ -22,7 +22,7 @@ from callboard.errors import (
     RepositoryUnavailable,
     RequestRefused,
 )
-from callboard.messages.distribution import Kind, PackageMessage
+from callboard.messages.distribution.topic_messages import Kind, PackageMessage
 
 
 def message(kind, shipment):

@@ -6,7 +6,7 @@ from callboard.door import limits
 from callboard.errors import Undecodable
 from callboard.messages import bounds
 from callboard.messages.bounds import bounded, clipped, fitted
-from callboard.messages.distribution import (
+from callboard.messages.distribution.topic_messages import (
     DiscoveryMessage,
     Kind,
     LogMessage,

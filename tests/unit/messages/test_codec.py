@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 from callboard.errors import Undecodable
 from callboard.messages import codec
 from callboard.messages.codec import EVENTS, UNKNOWN_BYTES_MAX, decode, decode_any, encode, encode_any
-from callboard.messages.distribution import (
+from callboard.messages.distribution.topic_messages import (
     ClearCommand,
     CommandMessage,
     DiscoveryMessage,
@@ -27,7 +27,6 @@ from callboard.messages.distribution import (
     SubscriberConfiguration,
 )
 from callboard.messages.event import Event
-from callboard.messages.ledger import Ledger, Watermark
 from callboard.messages.record import Record, pack_headers
 
 NARROW = {"retries", "max_retries"}

@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from callboard.errors import SchemaTooNew, Undecodable
-from callboard.messages.distribution import (
+from callboard.messages.distribution.topic_messages import (
     CommandMessage,
     DiscoveryMessage,
     Kind,

@@ -14,7 +14,7 @@ import pytest
 
 import callboard
 from callboard.messages.codec import EVENTS
-from callboard.messages.distribution import Pairs, PingMessage
+from callboard.messages.distribution.topic_messages import Pairs, PingMessage
 from callboard.messages.event import Event, replaced
 
 PACKAGE = Path(callboard.__file__).parent

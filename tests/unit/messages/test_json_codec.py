@@ -5,7 +5,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from callboard.errors import Undecodable
-from callboard.messages.distribution import PackageDistributedMessage
+from callboard.messages.distribution.topic_messages import PackageDistributedMessage
 from callboard.messages.json_codec import decode_json, encode_json
 
 PATHS = st.lists(st.text()).map(tuple)

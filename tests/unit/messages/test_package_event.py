@@ -7,10 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from callboard.errors import Undecodable
-from callboard.messages.distribution import PackageDistributedMessage
-from callboard.messages.headers import open_record
-from callboard.messages.json_codec import decode_json
-from callboard.messages.package_event import (
+from callboard.messages.distribution.package_event import (
     KINDS,
     PATHS_MAX,
     EventMarks,
@@ -20,6 +17,9 @@ from callboard.messages.package_event import (
     open_event,
     shown_paths,
 )
+from callboard.messages.distribution.topic_messages import PackageDistributedMessage
+from callboard.messages.headers import open_record
+from callboard.messages.json_codec import decode_json
 from callboard.messages.record import NewRecord
 
 texts = st.text(st.characters(exclude_categories=("Cs",), exclude_characters="\0"), max_size=20)

@@ -10,7 +10,9 @@ from callboard.actors.core.decision import Done, Failed, Origin, Perform
 from callboard.actors.core.effects import Append, FindBounds, LogRead, ReadLog, TopicBounds
 from callboard.actors.publisher.events.notifier import Notifier, NotifierSettings
 from callboard.errors import CallboardError, LogUnavailable, OffsetOutOfRange
-from callboard.messages.distribution import (
+from callboard.messages.distribution.mailbox import FleetQuery, FleetView, Liveness, Member
+from callboard.messages.distribution.package_event import EventMarks, PackageEvent, open_event
+from callboard.messages.distribution.topic_messages import (
     DiscoveryMessage,
     Kind,
     PackageMessage,
@@ -20,8 +22,6 @@ from callboard.messages.distribution import (
 )
 from callboard.messages.event import Event
 from callboard.messages.headers import new_record
-from callboard.messages.mailbox import FleetQuery, FleetView, Liveness, Member
-from callboard.messages.package_event import EventMarks, PackageEvent, open_event
 from callboard.messages.record import NewRecord, Record
 from callboard.messages.topics import Topics
 from callboard.testing.decision_driver import BEGINNING, DecisionDriver

@@ -16,10 +16,10 @@ from callboard.actors.core.decision import (
 from callboard.actors.core.effects import Append, LogRead, TopicBounds
 from callboard.actors.publisher.command_sender import CommandSender, CommandSenderSettings
 from callboard.errors import LogUnavailable, RecordTooLarge
-from callboard.messages.distribution import ClearCommand, CommandMessage, CommandResultMessage
+from callboard.messages.distribution.mailbox import CommandRequest, CommandSent
+from callboard.messages.distribution.publisher_mail import CommandResultQuery
+from callboard.messages.distribution.topic_messages import ClearCommand, CommandMessage, CommandResultMessage
 from callboard.messages.headers import new_record, open_record
-from callboard.messages.mailbox import CommandRequest, CommandSent
-from callboard.messages.publisher_mail import CommandResultQuery
 from callboard.messages.record import Record, pack_headers
 
 NOW = Moment(1000, 0.0)

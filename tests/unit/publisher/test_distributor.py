@@ -22,9 +22,9 @@ from callboard.actors.core.effects import Append, BuildPackage, FindBounds, LogR
 from callboard.actors.publisher.intake.answers import FindEnd
 from callboard.actors.publisher.intake.distributor import Distributor, DistributorSettings
 from callboard.errors import BlobUnavailable, LogUnavailable, RecordTooLarge, RequestRefused
-from callboard.messages.distribution import Kind, PackageMessage
+from callboard.messages.distribution.mailbox import DistributeRequest, DistributeResponse
+from callboard.messages.distribution.topic_messages import Kind, PackageMessage
 from callboard.messages.headers import new_record, open_record
-from callboard.messages.mailbox import DistributeRequest, DistributeResponse
 from callboard.messages.record import Record
 
 NOW = Moment(1000, 0.0)

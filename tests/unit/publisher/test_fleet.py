@@ -7,7 +7,8 @@ from callboard.actors.core.decision import Done, Effect, Failed, Input, Moment, 
 from callboard.actors.core.effects import FindBounds, LogRead, ReadLog, TopicBounds
 from callboard.actors.publisher.fleet.fleet import Fleet, FleetSettings
 from callboard.errors import LogUnavailable
-from callboard.messages.distribution import (
+from callboard.messages.distribution.mailbox import FleetQuery, FleetView, Liveness
+from callboard.messages.distribution.topic_messages import (
     DiscoveryMessage,
     LogMessage,
     State,
@@ -16,7 +17,6 @@ from callboard.messages.distribution import (
 )
 from callboard.messages.event import Event
 from callboard.messages.headers import new_record
-from callboard.messages.mailbox import FleetQuery, FleetView, Liveness
 
 CONFIGURATION = SubscriberConfiguration(editable=False, max_retries=-1)
 FIND = FindBounds("d")

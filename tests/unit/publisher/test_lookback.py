@@ -9,10 +9,15 @@ from callboard.actors.core.decision import Done, Effect, Failed, Origin, Tick
 from callboard.actors.core.effects import FindBounds, LogRead, ReadLog, TopicBounds
 from callboard.actors.publisher.fleet.fleet import Fleet, FleetSettings
 from callboard.errors import LogUnavailable, OffsetOutOfRange
-from callboard.messages.distribution import DiscoveryMessage, ForgottenMessage, State, SubscriberConfiguration
+from callboard.messages.distribution.mailbox import FleetQuery, FleetView, Liveness
+from callboard.messages.distribution.topic_messages import (
+    DiscoveryMessage,
+    ForgottenMessage,
+    State,
+    SubscriberConfiguration,
+)
 from callboard.messages.event import Event
 from callboard.messages.headers import new_record
-from callboard.messages.mailbox import FleetQuery, FleetView, Liveness
 from callboard.messages.record import Record
 from callboard.messages.repeated import repeated
 from callboard.testing.decision_driver import DecisionDriver

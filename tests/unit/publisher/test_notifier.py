@@ -7,9 +7,9 @@ import pytest
 
 from callboard.actors.core.decision import PeerUp
 from callboard.actors.core.effects import Append, FindBounds, ReadLog
-from callboard.messages.distribution import Status
-from callboard.messages.mailbox import Liveness
-from callboard.messages.package_event import EventMarks, Mark, event_record
+from callboard.messages.distribution.mailbox import Liveness
+from callboard.messages.distribution.package_event import EventMarks, Mark, event_record
+from callboard.messages.distribution.topic_messages import Status
 
 Stage = Any
 LEASE_S = 30.0

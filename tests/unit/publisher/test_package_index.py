@@ -1,5 +1,5 @@
 from callboard.actors.publisher.queues.package_index import PackageIndex, Wanted
-from callboard.messages.mailbox import PackagesSeen, PackageSummary
+from callboard.messages.distribution.mailbox import PackagesSeen, PackageSummary
 
 EVERYTHING = Wanted("", -1)
 

@@ -28,10 +28,10 @@ from callboard.actors.publisher.queues.summary import summarise
 from callboard.actors.publisher.queues.tail_poller import TailPoller, TailPollerSettings
 from callboard.actors.subscriber.importing.received import parcel
 from callboard.errors import LogUnavailable, OffsetOutOfRange
-from callboard.messages.distribution import Kind, PackageMessage
+from callboard.messages.distribution.mailbox import PackagesSeen, RangeDone, RangeWanted
+from callboard.messages.distribution.topic_messages import Kind, PackageMessage
 from callboard.messages.event import Event
 from callboard.messages.headers import new_record
-from callboard.messages.mailbox import PackagesSeen, RangeDone, RangeWanted
 from callboard.messages.record import NewRecord, Record, pack_headers
 from callboard.testing.subscriber_example import settings
 

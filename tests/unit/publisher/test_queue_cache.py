@@ -18,8 +18,7 @@ from callboard.actors.core.decision import (
     Tick,
 )
 from callboard.actors.publisher.queues.queue_cache import COUNTING, PAGE_MAX, PATIENCE_S, QueueCache, QueueCacheSettings
-from callboard.messages.distribution import Kind
-from callboard.messages.mailbox import (
+from callboard.messages.distribution.mailbox import (
     PackagesSeen,
     PackageSummary,
     QueuePage,
@@ -30,7 +29,8 @@ from callboard.messages.mailbox import (
     Sizes,
     SizesQuery,
 )
-from callboard.messages.publisher_mail import Counters, CountersQuery
+from callboard.messages.distribution.publisher_mail import Counters, CountersQuery
+from callboard.messages.distribution.topic_messages import Kind
 
 NOW = Moment(0, 0.0)
 TAIL, HEAD = Origin("tail_poller"), Origin("head_poller")

@@ -6,7 +6,15 @@ import pytest
 
 from callboard.actors.core.decision import After, Effect, Input, Moment, Origin, Reply, Tick
 from callboard.actors.publisher.queues.queue_cache import COUNTING, PATIENCE_S, QueueCache, QueueCacheSettings
-from callboard.messages.mailbox import PackagesSeen, PackageSummary, QueuePage, QueueQuery, QueueSize, Sizes, SizesQuery
+from callboard.messages.distribution.mailbox import (
+    PackagesSeen,
+    PackageSummary,
+    QueuePage,
+    QueueQuery,
+    QueueSize,
+    Sizes,
+    SizesQuery,
+)
 
 TAIL, ASKER, OTHER = Origin("tail_poller"), Origin("gateway", 1), Origin("gateway", 2)
 

@@ -7,10 +7,15 @@ from callboard.actors.core.effects import FindBounds, LogRead, ReadLog, TopicBou
 from callboard.actors.publisher.errors import status_watcher
 from callboard.actors.publisher.errors.status_watcher import StatusWatcher, StatusWatcherSettings
 from callboard.errors import LogReplaced, LogUnavailable, OffsetOutOfRange
-from callboard.messages.distribution import CommandResultMessage, PackageStatusMessage, PingMessage, Status
+from callboard.messages.distribution.mailbox import ErrorCount, ErrorsPage, ErrorsQuery
+from callboard.messages.distribution.topic_messages import (
+    CommandResultMessage,
+    PackageStatusMessage,
+    PingMessage,
+    Status,
+)
 from callboard.messages.event import Event
 from callboard.messages.headers import new_record, open_record
-from callboard.messages.mailbox import ErrorCount, ErrorsPage, ErrorsQuery
 from callboard.messages.record import Record
 from callboard.messages.repeated import repeated
 from callboard.testing.decision_driver import DecisionDriver

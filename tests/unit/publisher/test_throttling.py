@@ -9,16 +9,7 @@ from callboard.actors.core.decision import Done, Effect, Input, Origin, Stopping
 from callboard.actors.core.effects import Append, BuildPackage
 from callboard.actors.publisher.intake.distributor import Distributor, DistributorSettings
 from callboard.actors.publisher.intake.throttle import ANSWER_S, ThrottleSettings
-from callboard.messages.distribution import (
-    DiscoveryMessage,
-    Kind,
-    PackageMessage,
-    SubscriberConfiguration,
-    ThrottledMessage,
-)
-from callboard.messages.event import replaced
-from callboard.messages.headers import open_record
-from callboard.messages.mailbox import (
+from callboard.messages.distribution.mailbox import (
     DistributeRequest,
     DistributeResponse,
     FleetQuery,
@@ -28,6 +19,15 @@ from callboard.messages.mailbox import (
     Sizes,
     SizesQuery,
 )
+from callboard.messages.distribution.topic_messages import (
+    DiscoveryMessage,
+    Kind,
+    PackageMessage,
+    SubscriberConfiguration,
+    ThrottledMessage,
+)
+from callboard.messages.event import replaced
+from callboard.messages.headers import open_record
 from callboard.testing.decision_driver import DecisionDriver
 
 

@@ -8,7 +8,7 @@ import pytest
 from callboard.actors.runtime.frames import Frame, FrameReader, Kind, encode, epoch_and_pid, up
 from callboard.actors.runtime.processes import seal
 from callboard.errors import Undecodable
-from callboard.messages.mailbox import CommandSent
+from callboard.messages.distribution.mailbox import CommandSent
 
 ME = 4711
 

@@ -18,7 +18,7 @@ from callboard.backends.logs.memory import MemoryLog
 from callboard.backends.logs.sqlite import SqliteLog
 from callboard.board.read.explaining import statuses_of
 from callboard.errors import LogUnavailable
-from callboard.messages.distribution import (
+from callboard.messages.distribution.topic_messages import (
     ArchivedMessage,
     ArchivedTopic,
     CommandMessage,

@@ -17,7 +17,7 @@ from callboard.backends.log import Capability, Retention
 from callboard.backends.logs.memory import MemoryLog
 from callboard.board.read.status.status import board_status
 from callboard.board.views import BoardStatus, SubscriberStatus
-from callboard.messages.distribution import (
+from callboard.messages.distribution.topic_messages import (
     DiscoveryMessage,
     ForgottenMessage,
     Kind,

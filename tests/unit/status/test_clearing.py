@@ -12,7 +12,7 @@ from callboard.board.command.commanding import Commanding
 from callboard.board.connect.settings import BoardSettings
 from callboard.board.views import CommandResult
 from callboard.errors import LogUnavailable, NotAnswered
-from callboard.messages.distribution import Kind, PackageMessage, State
+from callboard.messages.distribution.topic_messages import Kind, PackageMessage, State
 from callboard.messages.headers import new_record
 from callboard.messages.record import NewRecord
 

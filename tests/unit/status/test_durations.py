@@ -15,7 +15,9 @@ from callboard.board.board import Callboard
 from callboard.board.read.status.metrics import exposition
 from callboard.errors import BlobMissing
 from callboard.messages.codec import encode
-from callboard.messages.distribution import (
+from callboard.messages.distribution.mailbox import DistributeRequest
+from callboard.messages.distribution.publisher_mail import Counters, CountersQuery
+from callboard.messages.distribution.topic_messages import (
     BOUNDS_S,
     SUM_MAX,
     DiscoveryMessage,
@@ -24,8 +26,6 @@ from callboard.messages.distribution import (
     PackageMessage,
     SubscriberConfiguration,
 )
-from callboard.messages.mailbox import DistributeRequest
-from callboard.messages.publisher_mail import Counters, CountersQuery
 from callboard.messages.record import Record
 from callboard.testing.decision_driver import DecisionDriver
 from callboard.testing.subscriber_example import ImporterDriver, package

@@ -5,7 +5,7 @@ from typing import Any
 import pytest
 
 from callboard.board.views import FarmQueue, PublisherStatus
-from callboard.messages.distribution import State, Status
+from callboard.messages.distribution.topic_messages import State, Status
 
 
 def publisher(board: Any, name: str = "site") -> PublisherStatus:

@@ -6,7 +6,7 @@ import pytest
 
 from callboard.board.command.forgetting import forget
 from callboard.errors import RequestRefused
-from callboard.messages.distribution import ForgottenMessage, State
+from callboard.messages.distribution.topic_messages import ForgottenMessage, State
 from callboard.messages.headers import open_record
 
 

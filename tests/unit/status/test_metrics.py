@@ -12,7 +12,7 @@ from callboard.backends.log import Bounds
 from callboard.board.board import Callboard
 from callboard.board.read.status.metrics import counters, exposition
 from callboard.cli.status.metrics import metrics_server
-from callboard.messages.distribution import State, Status
+from callboard.messages.distribution.topic_messages import State, Status
 
 SAMPLE = re.compile(r'callboard_[a-z_]+(\{([a-z]+="([^"\\]|\\.)*",?)+\})? -?[0-9.]+')
 

@@ -7,7 +7,7 @@ import pytest
 from callboard.board.read.queues import queues
 from callboard.board.views import ErrorsView, QueueView
 from callboard.errors import RequestRefused
-from callboard.messages.distribution import Kind, PackageMessage, State, Status
+from callboard.messages.distribution.topic_messages import Kind, PackageMessage, State, Status
 
 
 def queue(board: Any, name: str, publisher: str = "", skip: int = 0, limit: int = 100) -> QueueView:

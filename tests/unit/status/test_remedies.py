@@ -7,7 +7,7 @@ import pytest
 from callboard.board.read.queues.queues import queue
 from callboard.board.read.status.metrics import exposition
 from callboard.board.views import BoardStatus
-from callboard.messages.distribution import State, Status, ThrottledMessage
+from callboard.messages.distribution.topic_messages import State, Status, ThrottledMessage
 from callboard.messages.topics import Topics
 
 TOPICS = Topics.with_prefix()

@@ -17,7 +17,7 @@ from callboard.cli.status.status_screen import ALL, Screen
 from callboard.cli.status.status_selection import Selection, Sort, totals
 from callboard.cli.terminal.output import age
 from callboard.errors import ConfigError, RequestRefused
-from callboard.messages.distribution import State, Status, ThrottledMessage
+from callboard.messages.distribution.topic_messages import State, Status, ThrottledMessage
 from callboard.messages.topics import Topics
 
 PAUSED = "paused by kim: maintenance of the array; callboard resume paused-1"

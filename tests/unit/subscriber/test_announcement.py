@@ -6,8 +6,8 @@ from callboard.actors.core.backoff import Backoff
 from callboard.actors.core.effects import ImportPackages
 from callboard.actors.subscriber.importing.progress import SLOW_S
 from callboard.errors import HookFailed, LogUnavailable
-from callboard.messages.distribution import State
-from callboard.messages.mailbox import Report
+from callboard.messages.distribution.mailbox import Report
+from callboard.messages.distribution.topic_messages import State
 from callboard.testing.announcer_driver import AnnouncerDriver
 from callboard.testing.subscriber_example import ImporterDriver, package
 

@@ -6,8 +6,8 @@ from callboard.actors.core.decision import Origin, PeerUp, Stopping
 from callboard.actors.core.effects import Append, FindBounds, ReadLog, TopicBounds
 from callboard.actors.subscriber import roles
 from callboard.errors import LogUnavailable
-from callboard.messages.distribution import State
-from callboard.messages.mailbox import Admitted, AgentProblem, AnnouncedQuery, Problem, Report
+from callboard.messages.distribution.mailbox import Admitted, AgentProblem, AnnouncedQuery, Problem, Report
+from callboard.messages.distribution.topic_messages import State
 from callboard.testing.announcer_driver import AnnouncerDriver
 from callboard.testing.subscriber_example import announcement
 

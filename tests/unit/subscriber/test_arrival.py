@@ -7,9 +7,8 @@ from callboard.actors.core.decision import PeerUp
 from callboard.actors.core.effects import FindBounds, ImportPackages, LogRead, OpenRepository, ReadLog, SaveLedger
 from callboard.actors.subscriber import roles
 from callboard.errors import LogUnavailable, RepositoryBusy, RepositoryUnavailable, SchemaTooNew
-from callboard.messages.distribution import State
-from callboard.messages.ledger import Ledger, Watermark
-from callboard.messages.mailbox import (
+from callboard.messages.distribution.ledger import Ledger, Watermark
+from callboard.messages.distribution.mailbox import (
     Admitted,
     AgentProblem,
     CommandsBlocked,
@@ -21,6 +20,7 @@ from callboard.messages.mailbox import (
     Problem,
     Report,
 )
+from callboard.messages.distribution.topic_messages import State
 from callboard.messages.record import Record
 from callboard.testing.subscriber_example import COMMANDS, LEDGER, LOG, ImporterDriver, clear, package
 

@@ -6,9 +6,9 @@ from typing import Any
 import pytest
 
 from callboard.actors.subscriber.commands.authority import IDS_MAX, distrust, remembered
-from callboard.messages.distribution import PauseCommand
-from callboard.messages.ledger import Ledger
-from callboard.messages.mailbox import CommandReceived
+from callboard.messages.distribution.ledger import Ledger
+from callboard.messages.distribution.mailbox import CommandReceived
+from callboard.messages.distribution.topic_messages import PauseCommand
 from callboard.testing.subscriber_example import LEDGER, LOG, ImporterDriver, command, settings
 
 NOW_NS = 10**18

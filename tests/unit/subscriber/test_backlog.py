@@ -1,5 +1,5 @@
 from callboard.actors.subscriber.importing.backlog import Backlog
-from callboard.messages.mailbox import PackagesRead
+from callboard.messages.distribution.mailbox import PackagesRead
 from callboard.testing.subscriber_example import LOG, package
 
 

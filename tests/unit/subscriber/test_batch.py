@@ -5,10 +5,10 @@ import pytest
 from callboard.actors.core.effects import ImportPackages, OpenRepository
 from callboard.actors.subscriber.importing.batch import BLOB_BYTES_ASSUMED
 from callboard.errors import BlobMissing, CallboardError, PackageCorrupt, RepositoryUnavailable
-from callboard.messages.distribution import Kind, PackageMessage, State, Status
+from callboard.messages.distribution.ledger import Ledger
+from callboard.messages.distribution.mailbox import Obstacle, PackagesUnavailable
+from callboard.messages.distribution.topic_messages import Kind, PackageMessage, State, Status
 from callboard.messages.headers import new_record
-from callboard.messages.ledger import Ledger
-from callboard.messages.mailbox import Obstacle, PackagesUnavailable
 from callboard.messages.record import Record
 from callboard.testing.subscriber_example import LEDGER, ImporterDriver, as_read, garbage, package
 

@@ -2,8 +2,8 @@
 
 from callboard.actors.subscriber.ledger import ledger_changes
 from callboard.actors.subscriber.ledger.ledger_state import Book
-from callboard.messages.distribution import Status
-from callboard.messages.ledger import Ledger
+from callboard.messages.distribution.ledger import Ledger
+from callboard.messages.distribution.topic_messages import Status
 
 
 def told(ledger: Ledger) -> Ledger:

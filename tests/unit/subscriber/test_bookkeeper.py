@@ -7,8 +7,8 @@ from callboard.actors.core.decision import Done, Failed, Started, Stopping
 from callboard.actors.core.effects import Append, Shortened, ShortenTopics
 from callboard.actors.subscriber.reporting.status_sender import Bookkeeper
 from callboard.errors import LogUnavailable
-from callboard.messages.distribution import CommandResultMessage, PackageStatusMessage, Status
-from callboard.messages.mailbox import StatusesPending, StatusesSent
+from callboard.messages.distribution.mailbox import StatusesPending, StatusesSent
+from callboard.messages.distribution.topic_messages import CommandResultMessage, PackageStatusMessage, Status
 from callboard.testing.decision_driver import DecisionDriver
 from callboard.testing.subscriber_example import settings
 

@@ -1,7 +1,7 @@
 import pytest
 
 from callboard.actors.core.lease import LEASE_S_MAX, LEASE_S_MIN, Holder, lease_s
-from callboard.messages.distribution import DiscoveryMessage, State
+from callboard.messages.distribution.topic_messages import DiscoveryMessage, State
 from callboard.messages.headers import new_record
 from callboard.messages.record import NewRecord, Record
 from callboard.messages.repeated import repeated

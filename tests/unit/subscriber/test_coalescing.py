@@ -16,7 +16,7 @@ from callboard.backends.repositories.paths import parent_of
 from callboard.backends.repository import EntryKind, Repository
 from callboard.content.importing.receive import operations, receive_all
 from callboard.content.ship import build
-from callboard.messages.distribution import Kind, PackageMessage
+from callboard.messages.distribution.topic_messages import Kind, PackageMessage
 from callboard.testing.conformance.repository.harness import Shape, shape
 from callboard.testing.memory_blob_store import MemoryBlobStore
 from callboard.testing.memory_repository import MemoryRepository, Node

@@ -7,7 +7,14 @@ from callboard.actors.core.decision import PeerUp, Stopping
 from callboard.actors.core.effects import FindBounds, LogRead, ReadLog, TopicBounds
 from callboard.actors.subscriber import roles
 from callboard.actors.subscriber.commands.command_handler import CommandHandler
-from callboard.messages.distribution import (
+from callboard.messages.distribution.mailbox import (
+    CommandPassedOver,
+    CommandReceived,
+    CommandsBlocked,
+    CommandsRead,
+    CommandsWanted,
+)
+from callboard.messages.distribution.topic_messages import (
     ClearCommand,
     CommandMessage,
     PauseCommand,
@@ -18,13 +25,6 @@ from callboard.messages.distribution import (
     VerifyCommand,
 )
 from callboard.messages.headers import new_record
-from callboard.messages.mailbox import (
-    CommandPassedOver,
-    CommandReceived,
-    CommandsBlocked,
-    CommandsRead,
-    CommandsWanted,
-)
 from callboard.messages.record import Record, pack_headers
 from callboard.messages.untrusted import untrusted
 from callboard.testing.decision_driver import DecisionDriver

@@ -2,8 +2,8 @@ import pytest
 
 from callboard.actors.core.effects import ImportPackages, SaveLedger
 from callboard.errors import BlobMissing, PackageCorrupt
-from callboard.messages.distribution import Kind, Status
-from callboard.messages.mailbox import CommandsBlocked, StatusesPending, StatusesSent
+from callboard.messages.distribution.mailbox import CommandsBlocked, StatusesPending, StatusesSent
+from callboard.messages.distribution.topic_messages import Kind, Status
 from callboard.testing.subscriber_example import ImporterDriver, clear, garbage, package
 
 

@@ -5,8 +5,8 @@ from typing import Any
 import pytest
 
 from callboard.actors.core.effects import ImportPackages
-from callboard.messages.distribution import ClearCommand, State, Status, VerifyCommand
-from callboard.messages.mailbox import CommandsRead
+from callboard.messages.distribution.mailbox import CommandsRead
+from callboard.messages.distribution.topic_messages import ClearCommand, State, Status, VerifyCommand
 from callboard.testing.subscriber_example import ImporterDriver, clear, command
 from tests.unit.subscriber.test_orders import PAUSE, RESUME, obey, retry, skip, statuses, stuck, throttle, told
 

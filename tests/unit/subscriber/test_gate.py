@@ -7,9 +7,9 @@ from callboard.actors.core.effects import ImportPackages
 from callboard.actors.subscriber.gates.gate import Gate, Leave, Wait
 from callboard.actors.subscriber.importing import next_package
 from callboard.errors import BlobMissing
-from callboard.messages.distribution import PackageMessage, State, Status
-from callboard.messages.ledger import Ledger
-from callboard.messages.mailbox import StatusesSent
+from callboard.messages.distribution.ledger import Ledger
+from callboard.messages.distribution.mailbox import StatusesSent
+from callboard.messages.distribution.topic_messages import PackageMessage, State, Status
 from callboard.testing.subscriber_example import ImporterDriver, clear, package
 
 

@@ -5,7 +5,8 @@ import pytest
 from callboard.actors.core.decision import PeerUp
 from callboard.actors.core.effects import ImportPackages
 from callboard.actors.subscriber import actors, roles
-from callboard.messages.distribution import (
+from callboard.messages.distribution.mailbox import StatusesPending, Verdicts, VerdictsWanted
+from callboard.messages.distribution.topic_messages import (
     DiscoveryMessage,
     PackageStatusMessage,
     RetryCommand,
@@ -13,7 +14,6 @@ from callboard.messages.distribution import (
     Status,
     SubscriberConfiguration,
 )
-from callboard.messages.mailbox import StatusesPending, Verdicts, VerdictsWanted
 from callboard.testing.subscriber_example import LOG, ImporterDriver, command, package, settings
 
 GOLDEN = "edge-0"

@@ -9,7 +9,8 @@ from callboard.actors.core.effects import FindBounds, LogRead, ReadLog, TopicBou
 from callboard.actors.subscriber.staging.golden_results import VerdictTable
 from callboard.actors.subscriber.staging.golden_watcher import GoldenWatcher
 from callboard.errors import LogUnavailable
-from callboard.messages.distribution import (
+from callboard.messages.distribution.mailbox import Verdicts, VerdictsWanted
+from callboard.messages.distribution.topic_messages import (
     CommandResultMessage,
     DiscoveryMessage,
     PackageStatusMessage,
@@ -19,7 +20,6 @@ from callboard.messages.distribution import (
 )
 from callboard.messages.event import Event
 from callboard.messages.headers import new_record
-from callboard.messages.mailbox import Verdicts, VerdictsWanted
 from callboard.messages.record import Record
 from callboard.testing.decision_driver import DecisionDriver
 from callboard.testing.subscriber_example import TOPICS, settings

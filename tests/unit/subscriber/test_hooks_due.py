@@ -11,9 +11,9 @@ from callboard.actors.core.effects import ImportPackages, RunHook, SaveLedger
 from callboard.actors.core.hooks import HookSettings
 from callboard.actors.subscriber.hooks.hooks_due import DUE_MAX
 from callboard.errors import HookFailed, LogUnavailable
-from callboard.messages.distribution import Kind, LogMessage, RetryCommand, SkipCommand, State, Status
-from callboard.messages.ledger import HookDue, Ledger
-from callboard.messages.mailbox import StatusesPending, StatusesSent
+from callboard.messages.distribution.ledger import HookDue, Ledger
+from callboard.messages.distribution.mailbox import StatusesPending, StatusesSent
+from callboard.messages.distribution.topic_messages import Kind, LogMessage, RetryCommand, SkipCommand, State, Status
 from callboard.testing.subscriber_example import LEDGER, ImporterDriver, command, package
 
 BOOM = HookFailed("after_import hook shop:purge: OSError: the cache is away")

@@ -10,8 +10,8 @@ from callboard.errors import (
     PackageCorrupt,
     RepositoryUnavailable,
 )
-from callboard.messages.distribution import Kind, State, Status
-from callboard.messages.mailbox import CaughtUpQuery, PackagesWanted, Report, StatusesPending, StatusesSent
+from callboard.messages.distribution.mailbox import CaughtUpQuery, PackagesWanted, Report, StatusesPending, StatusesSent
+from callboard.messages.distribution.topic_messages import Kind, State, Status
 from callboard.testing.subscriber_example import LEDGER, ImporterDriver, clear, garbage, package
 
 OOPS = BlobMissing("not there yet")

@@ -6,7 +6,15 @@ import pytest
 
 from callboard.actors.core.effects import ImportPackages, OpenRepository, SaveLedger
 from callboard.errors import BlobMissing, RepositoryUnavailable
-from callboard.messages.distribution import (
+from callboard.messages.distribution.ledger import Ledger
+from callboard.messages.distribution.mailbox import (
+    Admitted,
+    CommandPassedOver,
+    CommandsRead,
+    CommandsWanted,
+    StatusesPending,
+)
+from callboard.messages.distribution.topic_messages import (
     ClearCommand,
     PauseCommand,
     ResumeCommand,
@@ -16,8 +24,6 @@ from callboard.messages.distribution import (
     Status,
     ThrottleCommand,
 )
-from callboard.messages.ledger import Ledger
-from callboard.messages.mailbox import Admitted, CommandPassedOver, CommandsRead, CommandsWanted, StatusesPending
 from callboard.testing.subscriber_example import COMMANDS, LEDGER, ImporterDriver, clear, command, garbage, package
 
 PAUSE = {"pause": PauseCommand()}

@@ -6,7 +6,7 @@ from callboard.actors.core.decision import Done, Stopping
 from callboard.actors.core.effects import LogRead, ReadLog
 from callboard.actors.subscriber.importing.package_poller import PackagePoller
 from callboard.errors import CallboardError, LogReplaced, LogUnavailable, OffsetOutOfRange
-from callboard.messages.mailbox import Obstacle, PackagesRead, PackagesUnavailable, PackagesWanted
+from callboard.messages.distribution.mailbox import Obstacle, PackagesRead, PackagesUnavailable, PackagesWanted
 from callboard.testing.decision_driver import DecisionDriver
 from callboard.testing.subscriber_example import LOG, TOPICS, package, settings
 

@@ -2,7 +2,7 @@ import pytest
 
 from callboard.actors.subscriber.importing.received import Parcel, parcel
 from callboard.errors import Undecodable
-from callboard.messages.distribution import Kind, PackageMessage
+from callboard.messages.distribution.topic_messages import Kind, PackageMessage
 from callboard.messages.headers import RECIPIENTS_BYTES_MAX, new_record
 from callboard.messages.record import Record
 from callboard.testing.subscriber_example import NAME, as_read, package, settings

@@ -6,8 +6,8 @@ from callboard.actors.subscriber.quarantine import quarantine
 from callboard.actors.subscriber.quarantine.quarantine import HELD_BYTES_MAX, HELD_MAX, HeldPaths, touch
 from callboard.content.package_format.footprint import Footprint
 from callboard.messages import codec
-from callboard.messages.distribution import Kind, PackageMessage, Status
-from callboard.messages.ledger import Ledger
+from callboard.messages.distribution.ledger import Ledger
+from callboard.messages.distribution.topic_messages import Kind, PackageMessage, Status
 from callboard.testing.subscriber_example import LEDGER
 
 NOW_NS = 7

@@ -5,9 +5,9 @@ import pytest
 from callboard.actors.core.effects import ImportPackages, LogRead, ReadLog, SaveLedger
 from callboard.actors.subscriber.quarantine.recall import RECALL_MAX
 from callboard.errors import BlobMissing, CallboardError, OffsetOutOfRange
-from callboard.messages.distribution import Kind, RetryCommand, Status
-from callboard.messages.ledger import GivenUp, Ledger
-from callboard.messages.mailbox import StatusesPending
+from callboard.messages.distribution.ledger import GivenUp, Ledger
+from callboard.messages.distribution.mailbox import StatusesPending
+from callboard.messages.distribution.topic_messages import Kind, RetryCommand, Status
 from callboard.messages.record import Record
 from callboard.testing.subscriber_example import LEDGER, LOG, ImporterDriver, command, garbage, package
 

@@ -11,9 +11,17 @@ from callboard.errors import (
     PackageCorrupt,
     RepositoryUnavailable,
 )
-from callboard.messages.distribution import Kind, PauseCommand, ResumeCommand, RetryCommand, SkipCommand, State, Status
-from callboard.messages.ledger import Ledger
-from callboard.messages.mailbox import StatusesPending
+from callboard.messages.distribution.ledger import Ledger
+from callboard.messages.distribution.mailbox import StatusesPending
+from callboard.messages.distribution.topic_messages import (
+    Kind,
+    PauseCommand,
+    ResumeCommand,
+    RetryCommand,
+    SkipCommand,
+    State,
+    Status,
+)
 from callboard.messages.record import Record
 from callboard.testing.subscriber_example import LEDGER, LOG, ImporterDriver, clear, command, garbage, package
 

@@ -10,9 +10,9 @@ from callboard.actors.core.hooks import HookSettings
 from callboard.actors.subscriber.hooks.hooks_due import HOPE_CALLS
 from callboard.cli.run.until_caught_up import STILL_S, hopeless
 from callboard.errors import CallboardError, HookFailed, PackageCorrupt
-from callboard.messages.distribution import DiscoveryMessage, Kind, State, SubscriberConfiguration
-from callboard.messages.ledger import GivenUp, HeldPackage, HookDue, Ledger
-from callboard.messages.mailbox import CaughtUpQuery, Settled
+from callboard.messages.distribution.ledger import GivenUp, HeldPackage, HookDue, Ledger
+from callboard.messages.distribution.mailbox import CaughtUpQuery, Settled
+from callboard.messages.distribution.topic_messages import DiscoveryMessage, Kind, State, SubscriberConfiguration
 from callboard.testing.subscriber_example import LEDGER, ImporterDriver, package
 
 ASKER = Origin("gateway", 1)

@@ -15,9 +15,9 @@ from callboard.actors.core.effects import (
     TopicBounds,
 )
 from callboard.errors import LogUnavailable, OffsetOutOfRange, RepositoryBusy
-from callboard.messages.distribution import ForgottenMessage, LogMessage, State
+from callboard.messages.distribution.mailbox import Admitted, AgentProblem, Ready, ReadyQuery
+from callboard.messages.distribution.topic_messages import ForgottenMessage, LogMessage, State
 from callboard.messages.headers import new_record, open_record
-from callboard.messages.mailbox import Admitted, AgentProblem, Ready, ReadyQuery
 from callboard.testing.announcer_driver import AnnouncerDriver
 from callboard.testing.subscriber_example import NAME, ImporterDriver, as_read, package
 

@@ -3,7 +3,7 @@
 from callboard.actors.core.effects import ImportPackages, SurveyRepository
 from callboard.content.survey import Survey
 from callboard.errors import RequestRefused
-from callboard.messages.distribution import VerifyCommand
+from callboard.messages.distribution.topic_messages import VerifyCommand
 from callboard.testing.subscriber_example import ImporterDriver, command, package
 
 VERIFY = {"verify": VerifyCommand(paths=("/blog",))}

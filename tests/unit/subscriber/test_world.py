@@ -21,7 +21,7 @@ from callboard.backends.log import Retention
 from callboard.backends.logs.memory import MemoryLog
 from callboard.errors import BlobUnavailable, CallboardError, PackageCorrupt, RepositoryUnavailable
 from callboard.messages import codec
-from callboard.messages.distribution import Kind, PackageMessage
+from callboard.messages.distribution.topic_messages import Kind, PackageMessage
 from callboard.messages.record import NewRecord
 from callboard.testing.memory_repository import MemoryRepository
 from callboard.testing.subscriber_example import LEDGER

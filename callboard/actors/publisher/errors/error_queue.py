@@ -3,7 +3,7 @@
 from dataclasses import dataclass, field
 
 from callboard.messages.bounds import clipped
-from callboard.messages.distribution import PackageStatusMessage, Status
+from callboard.messages.distribution.topic_messages import PackageStatusMessage, Status
 from callboard.messages.event import replaced
 
 FAILURES = frozenset({Status.REMOVED_FAILED, Status.HELD, Status.HOOK_FAILED})

@@ -25,9 +25,9 @@ from callboard.actors.publisher.errors.error_queue import ErrorQueue, ErrorQueue
 from callboard.actors.publisher.errors.status_dedup import TELLERS_MAX, Tellers, subscriber_of
 from callboard.actors.publisher.errors.status_start import StatusStart
 from callboard.errors import SchemaTooNew, Undecodable
-from callboard.messages.distribution import CommandResultMessage, PackageStatusMessage, Status
+from callboard.messages.distribution.mailbox import ErrorCount, ErrorsPage, ErrorsQuery
+from callboard.messages.distribution.topic_messages import CommandResultMessage, PackageStatusMessage, Status
 from callboard.messages.headers import open_record, told_in
-from callboard.messages.mailbox import ErrorCount, ErrorsPage, ErrorsQuery
 from callboard.messages.record import Record
 from callboard.messages.repeated import original_of
 from callboard.messages.untrusted import distrust_of

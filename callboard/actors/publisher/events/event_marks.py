@@ -7,7 +7,7 @@ from callboard.actors.core.decision import Effect, Input
 from callboard.actors.core.effects import TopicBounds
 from callboard.actors.core.follower import Delivered, Follower, OutOfRange, Positioned, Replaced, last
 from callboard.errors import SchemaTooNew, Undecodable
-from callboard.messages.package_event import MARKS, EventMarks, Mark, open_event
+from callboard.messages.distribution.package_event import MARKS, EventMarks, Mark, open_event
 from callboard.messages.record import Record
 
 WINDOW = 1000

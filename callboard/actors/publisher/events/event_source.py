@@ -12,9 +12,9 @@ from callboard.actors.core.follower import Delivered, Follower, OutOfRange, Posi
 from callboard.actors.publisher.events.event_marks import KnownMarks, is_possible, start_of
 from callboard.errors import SchemaTooNew, Undecodable
 from callboard.messages.bounds import clipped
-from callboard.messages.distribution import PackageMessage
+from callboard.messages.distribution.package_event import Mark, PackageEvent, shown_paths
+from callboard.messages.distribution.topic_messages import PackageMessage
 from callboard.messages.headers import RecordHeaders, open_record
-from callboard.messages.package_event import Mark, PackageEvent, shown_paths
 from callboard.messages.record import Record
 
 MAX_HELD = 1000

@@ -12,9 +12,14 @@ from callboard.actors.publisher.events.event_marks import KnownMarks
 from callboard.actors.publisher.events.event_source import TEXT_MAX, Strand, package_event
 from callboard.errors import OffsetOutOfRange, SchemaTooNew, Undecodable
 from callboard.messages.bounds import clipped
-from callboard.messages.distribution import CommandResultMessage, PackageMessage, PackageStatusMessage, Status
+from callboard.messages.distribution.package_event import PackageEvent
+from callboard.messages.distribution.topic_messages import (
+    CommandResultMessage,
+    PackageMessage,
+    PackageStatusMessage,
+    Status,
+)
 from callboard.messages.headers import open_record
-from callboard.messages.package_event import PackageEvent
 from callboard.messages.record import Record
 from callboard.messages.repeated import original_of
 from callboard.messages.untrusted import distrust_of

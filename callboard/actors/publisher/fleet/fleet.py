@@ -29,7 +29,8 @@ from callboard.actors.publisher.fleet.lookback import Lookback
 from callboard.actors.publisher.fleet.roster import Roster
 from callboard.actors.publisher.intake.throttle_notice import AGAIN_S
 from callboard.errors import SchemaTooNew, Undecodable
-from callboard.messages.distribution import (
+from callboard.messages.distribution.mailbox import FleetQuery, FleetView, Liveness, Member
+from callboard.messages.distribution.topic_messages import (
     ArchivedMessage,
     DiscoveryMessage,
     ForgottenMessage,
@@ -39,7 +40,6 @@ from callboard.messages.distribution import (
 )
 from callboard.messages.event import Event
 from callboard.messages.headers import open_record
-from callboard.messages.mailbox import FleetQuery, FleetView, Liveness, Member
 from callboard.messages.record import Record
 from callboard.messages.repeated import original_of
 from callboard.messages.topics import Topics

@@ -1,8 +1,8 @@
 """Which subscribers a publisher has, where they are on its log, and for which of them it waits."""
 
-from callboard.messages.distribution import DiscoveryMessage, State
+from callboard.messages.distribution.mailbox import FleetView, Liveness, Member
+from callboard.messages.distribution.topic_messages import DiscoveryMessage, State
 from callboard.messages.event import replaced
-from callboard.messages.mailbox import FleetView, Liveness, Member
 
 
 def follows(said: DiscoveryMessage, publisher: str) -> bool:

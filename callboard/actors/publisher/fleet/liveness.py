@@ -4,8 +4,8 @@ from dataclasses import dataclass
 
 from callboard.actors.core.lease import lease_s
 from callboard.backends.log import AHEAD_NS
-from callboard.messages.distribution import DiscoveryMessage, State
-from callboard.messages.mailbox import Liveness
+from callboard.messages.distribution.mailbox import Liveness
+from callboard.messages.distribution.topic_messages import DiscoveryMessage, State
 from callboard.messages.record import Record
 
 

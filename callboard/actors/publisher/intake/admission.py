@@ -6,8 +6,8 @@ from collections.abc import Iterable, Iterator
 from callboard.actors.core.decision import After, Effect, Input, Moment, Tick
 from callboard.actors.publisher.intake.batch import Job
 from callboard.actors.publisher.intake.throttle import TIMER, Tally, Throttle, ThrottleSettings
-from callboard.messages.distribution import Kind
-from callboard.messages.mailbox import FleetView, Sizes
+from callboard.messages.distribution.mailbox import FleetView, Sizes
+from callboard.messages.distribution.topic_messages import Kind
 
 NEXT = "admit"
 """The timer for the first request that is held up."""

@@ -8,9 +8,9 @@ from callboard.actors.core.decision import Done, Effect, Input
 from callboard.actors.core.effects import FindBounds
 from callboard.actors.core.follower import Delivered, Follower, Replaced, Unavailable, last
 from callboard.errors import SchemaTooNew, Undecodable
-from callboard.messages.distribution import PackageMessage
+from callboard.messages.distribution.mailbox import DistributeResponse
+from callboard.messages.distribution.topic_messages import PackageMessage
 from callboard.messages.headers import open_record
-from callboard.messages.mailbox import DistributeResponse
 from callboard.messages.record import Record
 
 LOOK_BACK = 1000

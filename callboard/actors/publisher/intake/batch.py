@@ -9,9 +9,9 @@ from callboard.actors.core.backoff import Backoff
 from callboard.actors.core.decision import After, Moment, Origin
 from callboard.actors.core.effects import Append
 from callboard.errors import CallboardError, LogUnavailable
-from callboard.messages.distribution import PackageMessage
+from callboard.messages.distribution.mailbox import DistributeRequest
+from callboard.messages.distribution.topic_messages import PackageMessage
 from callboard.messages.headers import new_record
-from callboard.messages.mailbox import DistributeRequest
 
 RETRY = Backoff(first_s=0.1, max_s=5.0)
 

@@ -35,9 +35,9 @@ from callboard.errors import (
     RepositoryUnavailable,
     RequestRefused,
 )
-from callboard.messages.distribution import Histogram, Kind, PackageMessage
-from callboard.messages.mailbox import DistributeRequest, DistributeResponse
-from callboard.messages.publisher_mail import Counter, Counters, CountersQuery, Durations
+from callboard.messages.distribution.mailbox import DistributeRequest, DistributeResponse
+from callboard.messages.distribution.publisher_mail import Counter, Counters, CountersQuery, Durations
+from callboard.messages.distribution.topic_messages import Histogram, Kind, PackageMessage
 
 PASSING = (LogUnavailable, BlobUnavailable, RepositoryUnavailable)
 """What may be over by the next try."""

@@ -5,8 +5,8 @@ from dataclasses import replace
 
 from callboard.backends.repositories.paths import check_path
 from callboard.errors import RequestRefused
-from callboard.messages.distribution import Kind, PackageMessage
-from callboard.messages.mailbox import DistributeRequest
+from callboard.messages.distribution.mailbox import DistributeRequest
+from callboard.messages.distribution.topic_messages import Kind, PackageMessage
 
 
 def check_request(request: DistributeRequest) -> None:

@@ -4,7 +4,7 @@ from collections.abc import Iterator
 
 from callboard.actors.core.decision import After, Effect, Moment, note
 from callboard.actors.core.effects import Append
-from callboard.messages.distribution import ThrottledMessage
+from callboard.messages.distribution.topic_messages import ThrottledMessage
 from callboard.messages.headers import new_record
 
 TIMER = "notice"

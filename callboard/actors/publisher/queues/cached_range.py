@@ -2,8 +2,8 @@
 
 from callboard.actors.publisher.queues.older_blocks import Block, Figures, OlderBlocks, joined
 from callboard.actors.publisher.queues.package_index import PackageIndex, Wanted
+from callboard.messages.distribution.mailbox import PackagesSeen, QueueSize, RangeDone, RangeWanted
 from callboard.messages.event import replaced
-from callboard.messages.mailbox import PackagesSeen, QueueSize, RangeDone, RangeWanted
 
 SLACK = 16
 """One part in so many of the bound is evicted at a time, or overstepped while reading: moving arrays costs."""

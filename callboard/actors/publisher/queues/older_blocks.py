@@ -7,7 +7,7 @@ from typing import Any, NamedTuple, Self
 
 from callboard.actors.publisher.queues.columns import TOTAL_MAX, Columns
 from callboard.actors.publisher.queues.package_index import EVERY_QUEUE, PackageIndex, Streams, Wanted
-from callboard.messages.mailbox import QueueSize
+from callboard.messages.distribution.mailbox import QueueSize
 
 LOADED_MAX = 4
 """Blocks whose columns are held. Each has about a sixteenth of the packages that memory holds anyway."""

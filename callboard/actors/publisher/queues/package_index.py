@@ -7,8 +7,8 @@ from itertools import islice
 from typing import NamedTuple, TypeVar
 
 from callboard.actors.publisher.queues.columns import Columns, View, merged
-from callboard.messages.distribution import Kind
-from callboard.messages.mailbox import PackagesSeen, PackageSummary
+from callboard.messages.distribution.mailbox import PackagesSeen, PackageSummary
+from callboard.messages.distribution.topic_messages import Kind
 
 EVERY_QUEUE = ""
 """Where packages go that name no publisher, and cannot be decoded: they block every subscriber."""

@@ -5,8 +5,15 @@ from itertools import islice
 
 from callboard.actors.publisher.queues.package_index import is_queued
 from callboard.actors.publisher.queues.queries import wanted
+from callboard.messages.distribution.mailbox import (
+    PackagesSeen,
+    PackageSummary,
+    QueuePage,
+    QueueQuery,
+    QueueSize,
+    RangeDone,
+)
 from callboard.messages.event import replaced
-from callboard.messages.mailbox import PackagesSeen, PackageSummary, QueuePage, QueueQuery, QueueSize, RangeDone
 
 GLIMPSE_OFFSETS = 500
 """So far a glimpse reaches from the queue's head: one read of the log. A page is rarely longer."""

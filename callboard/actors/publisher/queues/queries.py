@@ -3,7 +3,7 @@
 import sys
 
 from callboard.actors.publisher.queues.package_index import Wanted
-from callboard.messages.mailbox import QueuePage, QueueQuery, QueueSize, Sizes, SizesQuery
+from callboard.messages.distribution.mailbox import QueuePage, QueueQuery, QueueSize, Sizes, SizesQuery
 
 Query = QueueQuery | SizesQuery
 

@@ -25,8 +25,16 @@ from callboard.actors.publisher.queues.pages import Pages, Range
 from callboard.actors.publisher.queues.preview import GLIMPSE_OFFSETS, Glimpse
 from callboard.actors.publisher.queues.queries import Query, reach, refusal, wanted
 from callboard.actors.publisher.roles import HEAD_POLLER, TAIL_POLLER
-from callboard.messages.mailbox import PackagesSeen, QueueQuery, QueueSize, RangeDone, RangeWanted, Sizes, SizesQuery
-from callboard.messages.publisher_mail import Counter, Counters, CountersQuery
+from callboard.messages.distribution.mailbox import (
+    PackagesSeen,
+    QueueQuery,
+    QueueSize,
+    RangeDone,
+    RangeWanted,
+    Sizes,
+    SizesQuery,
+)
+from callboard.messages.distribution.publisher_mail import Counter, Counters, CountersQuery
 
 RETENTION_CHECK_S = 60.0
 """How old the knowledge may be of what the log no longer holds; until then sizes may count such packages."""

@@ -1,9 +1,9 @@
 """Whom to obey: a command must be new, and meant for this repository and this log; with keys, also trusted."""
 
 from callboard.actors.subscriber.settings import SubscriberSettings
-from callboard.messages.distribution import CommandMessage
-from callboard.messages.ledger import Ledger
-from callboard.messages.mailbox import CommandReceived
+from callboard.messages.distribution.ledger import Ledger
+from callboard.messages.distribution.mailbox import CommandReceived
+from callboard.messages.distribution.topic_messages import CommandMessage
 
 IDS_MAX = 64
 """Commands that are remembered; they are written with every package. Of signed ones none older counts either."""

@@ -11,15 +11,15 @@ from callboard.actors.subscriber.roles import IMPORTER
 from callboard.actors.subscriber.settings import SubscriberSettings
 from callboard.errors import CallboardError, SchemaTooNew, Undecodable
 from callboard.messages.codec import decode
-from callboard.messages.distribution import CommandMessage
-from callboard.messages.headers import addressed, open_record
-from callboard.messages.mailbox import (
+from callboard.messages.distribution.mailbox import (
     CommandPassedOver,
     CommandReceived,
     CommandsBlocked,
     CommandsRead,
     CommandsWanted,
 )
+from callboard.messages.distribution.topic_messages import CommandMessage
+from callboard.messages.headers import addressed, open_record
 from callboard.messages.record import Record
 from callboard.messages.untrusted import distrust_of
 

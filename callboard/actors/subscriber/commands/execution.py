@@ -24,10 +24,10 @@ from callboard.actors.subscriber.settings import SubscriberSettings
 from callboard.content.survey import Survey
 from callboard.errors import CallboardError
 from callboard.messages.bounds import clipped
-from callboard.messages.distribution import CommandMessage, Status
+from callboard.messages.distribution.ledger import Ledger
+from callboard.messages.distribution.mailbox import CommandPassedOver, CommandReceived
+from callboard.messages.distribution.topic_messages import CommandMessage, Status
 from callboard.messages.event import Event
-from callboard.messages.ledger import Ledger
-from callboard.messages.mailbox import CommandPassedOver, CommandReceived
 
 HEAD = -1
 """The offset of a retry that means the package at the head of the queue, whichever it is."""

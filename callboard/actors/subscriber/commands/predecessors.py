@@ -4,9 +4,9 @@ from shlex import quote
 
 from callboard.actors.subscriber.ledger.ledger_changes import AUTHOR_MAX, text
 from callboard.messages.bounds import clipped
-from callboard.messages.distribution import ClearCommand, CommandMessage, PauseCommand, ThrottleCommand
-from callboard.messages.ledger import Ledger
-from callboard.messages.mailbox import CommandReceived, CommandsWanted
+from callboard.messages.distribution.ledger import Ledger
+from callboard.messages.distribution.mailbox import CommandReceived, CommandsWanted
+from callboard.messages.distribution.topic_messages import ClearCommand, CommandMessage, PauseCommand, ThrottleCommand
 
 
 class Predecessors:

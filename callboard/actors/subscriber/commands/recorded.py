@@ -5,9 +5,9 @@ from dataclasses import replace
 from callboard.actors.subscriber.commands.authority import remembered
 from callboard.actors.subscriber.ledger import clearing
 from callboard.actors.subscriber.ledger.ledger_changes import text
-from callboard.messages.distribution import CommandResultMessage
-from callboard.messages.ledger import Ledger, Watermark
-from callboard.messages.mailbox import CommandPassedOver, CommandReceived, CommandsWanted
+from callboard.messages.distribution.ledger import Ledger, Watermark
+from callboard.messages.distribution.mailbox import CommandPassedOver, CommandReceived, CommandsWanted
+from callboard.messages.distribution.topic_messages import CommandResultMessage
 
 RESULTS_MAX = 1000
 """Results that may wait for the status topic before commands wait too."""

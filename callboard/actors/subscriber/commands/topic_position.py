@@ -4,7 +4,7 @@ from collections.abc import Iterator
 
 from callboard.actors.core.effects import TopicBounds
 from callboard.actors.core.follower import Delivered, StartPolicy
-from callboard.messages.mailbox import CommandPassedOver, CommandsWanted
+from callboard.messages.distribution.mailbox import CommandPassedOver, CommandsWanted
 from callboard.messages.record import Record
 
 

@@ -4,8 +4,8 @@ from dataclasses import dataclass
 from typing import Protocol
 
 from callboard.actors.core.decision import Moment
-from callboard.messages.distribution import PackageMessage, State, Status
-from callboard.messages.ledger import Ledger
+from callboard.messages.distribution.ledger import Ledger
+from callboard.messages.distribution.topic_messages import PackageMessage, State, Status
 
 
 @dataclass(frozen=True, slots=True)

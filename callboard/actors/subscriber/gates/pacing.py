@@ -4,8 +4,8 @@ from shlex import quote
 
 from callboard.actors.core.decision import Moment
 from callboard.actors.subscriber.gates.gate import Wait
-from callboard.messages.distribution import PackageMessage, State
-from callboard.messages.ledger import Ledger
+from callboard.messages.distribution.ledger import Ledger
+from callboard.messages.distribution.topic_messages import PackageMessage, State
 
 PER_MIN_MAX = 1_000_000
 """Packages a minute: no limit that anybody would feel."""

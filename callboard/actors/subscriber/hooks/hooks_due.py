@@ -11,8 +11,8 @@ from callboard.actors.subscriber.importing.failure_policy import DEATHS_MIN
 from callboard.actors.subscriber.ledger import ledger_changes
 from callboard.actors.subscriber.ledger.ledger_state import Book
 from callboard.actors.subscriber.settings import SubscriberSettings
-from callboard.messages.distribution import Kind, PackageMessage, State, Status
-from callboard.messages.ledger import HookDue, Ledger
+from callboard.messages.distribution.ledger import HookDue, Ledger
+from callboard.messages.distribution.topic_messages import Kind, PackageMessage, State, Status
 
 TIMER = "hook"
 """Until the next one that failed is due again."""

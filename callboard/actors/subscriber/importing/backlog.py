@@ -3,7 +3,7 @@
 from collections import deque
 from collections.abc import Iterator
 
-from callboard.messages.mailbox import PackagesRead, PackagesWanted
+from callboard.messages.distribution.mailbox import PackagesRead, PackagesWanted
 from callboard.messages.record import Record
 
 

@@ -8,8 +8,8 @@ from callboard.actors.subscriber.importing.outcome import Outcome, recorded
 from callboard.actors.subscriber.importing.received import Parcel
 from callboard.actors.subscriber.ledger import ledger_changes
 from callboard.actors.subscriber.settings import SubscriberSettings
-from callboard.messages.distribution import PackageMessage, Status
-from callboard.messages.ledger import Ledger
+from callboard.messages.distribution.ledger import Ledger
+from callboard.messages.distribution.topic_messages import PackageMessage, Status
 
 BLOB_BYTES_ASSUMED = 1 << 20
 """For each file that a package has in the blob store: its size is not in the message, but it is a large one."""

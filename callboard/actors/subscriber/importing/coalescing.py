@@ -5,7 +5,7 @@ from functools import cache
 
 from callboard.backends.repositories.paths import with_parents
 from callboard.content.package_format.footprint import Footprint, footprint, supersedes
-from callboard.messages.distribution import PackageMessage
+from callboard.messages.distribution.topic_messages import PackageMessage
 
 Packages = Sequence[tuple[int, PackageMessage]]
 

@@ -52,9 +52,8 @@ from callboard.actors.subscriber.staging.golden_gate import GoldenGate
 from callboard.actors.subscriber.startup.startup import OPEN, Arrival
 from callboard.content.survey import Survey
 from callboard.errors import RepositoryError
-from callboard.messages.distribution import State
-from callboard.messages.ledger import Ledger
-from callboard.messages.mailbox import (
+from callboard.messages.distribution.ledger import Ledger
+from callboard.messages.distribution.mailbox import (
     Admitted,
     CaughtUpQuery,
     CommandPassedOver,
@@ -70,6 +69,7 @@ from callboard.messages.mailbox import (
     StatusesSent,
     Verdicts,
 )
+from callboard.messages.distribution.topic_messages import State
 
 LOOK = "look"
 LOOK_S = 1.0

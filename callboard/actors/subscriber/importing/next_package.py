@@ -20,8 +20,8 @@ from callboard.actors.subscriber.settings import SubscriberSettings
 from callboard.actors.subscriber.staging.golden_gate import GoldenGate
 from callboard.content.package_format.footprint import Footprint, footprint
 from callboard.errors import CallboardError
-from callboard.messages.distribution import PackageMessage, State, Status
-from callboard.messages.ledger import Ledger
+from callboard.messages.distribution.ledger import Ledger
+from callboard.messages.distribution.topic_messages import PackageMessage, State, Status
 from callboard.messages.record import Record
 
 RETRY = "retry"

@@ -7,8 +7,8 @@ from callboard.actors.subscriber.importing.received import Parcel
 from callboard.actors.subscriber.ledger import clearing, ledger_changes
 from callboard.actors.subscriber.quarantine import quarantine
 from callboard.actors.subscriber.settings import SubscriberSettings
-from callboard.messages.distribution import Status
-from callboard.messages.ledger import Ledger
+from callboard.messages.distribution.ledger import Ledger
+from callboard.messages.distribution.topic_messages import Status
 
 
 class Outcome(NamedTuple):

@@ -22,7 +22,7 @@ from callboard.actors.core.effects import LogRead, ReadLog
 from callboard.actors.subscriber.roles import IMPORTER
 from callboard.actors.subscriber.settings import SubscriberSettings
 from callboard.errors import CallboardError, LogReplaced, OffsetOutOfRange
-from callboard.messages.mailbox import Obstacle, PackagesRead, PackagesUnavailable, PackagesWanted
+from callboard.messages.distribution.mailbox import Obstacle, PackagesRead, PackagesUnavailable, PackagesWanted
 
 RETRY = Backoff(first_s=0.1, max_s=5.0)
 WAIT_S = 10.0

@@ -6,8 +6,8 @@ from dataclasses import replace
 from callboard.actors.core.decision import After, Effect, Moment
 from callboard.actors.core.effects import ImportPackages
 from callboard.actors.subscriber.importing.backlog import Backlog
-from callboard.messages.distribution import Histogram
-from callboard.messages.mailbox import Report
+from callboard.messages.distribution.mailbox import Report
+from callboard.messages.distribution.topic_messages import Histogram
 from callboard.messages.record import Record
 
 SLOW = "slow"

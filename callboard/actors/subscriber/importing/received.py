@@ -4,7 +4,7 @@ from dataclasses import dataclass
 
 from callboard.actors.subscriber.settings import SubscriberSettings
 from callboard.errors import CallboardError, SchemaTooNew, Undecodable
-from callboard.messages.distribution import Kind, PackageMessage
+from callboard.messages.distribution.topic_messages import Kind, PackageMessage
 from callboard.messages.headers import addressed, open_record, told_in
 from callboard.messages.record import Record
 

@@ -4,8 +4,8 @@ from dataclasses import replace
 
 from callboard.actors.subscriber.ledger.ledger_changes import AUTHOR_MAX, text
 from callboard.messages.bounds import clipped
-from callboard.messages.ledger import Ledger, Watermark
-from callboard.messages.mailbox import CommandReceived
+from callboard.messages.distribution.ledger import Ledger, Watermark
+from callboard.messages.distribution.mailbox import CommandReceived
 
 
 def mark(ledger: Ledger, publisher: str, offset: int) -> Watermark | None:

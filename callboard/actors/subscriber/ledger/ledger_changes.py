@@ -5,10 +5,10 @@ The ledger is written in the transaction that changes the content, so whatever i
 
 from callboard.actors.subscriber.importing.received import Parcel
 from callboard.messages.bounds import clipped
-from callboard.messages.distribution import PackageStatusMessage, Status
+from callboard.messages.distribution.ledger import GivenUp, Ledger
+from callboard.messages.distribution.mailbox import StatusesPending
+from callboard.messages.distribution.topic_messages import PackageStatusMessage, Status
 from callboard.messages.event import replaced
-from callboard.messages.ledger import GivenUp, Ledger
-from callboard.messages.mailbox import StatusesPending
 
 ERROR_TEXT_MAX = 2000
 """Characters of an error or a reason that are kept, told and announced: a thousand of them may be in the ledger, which

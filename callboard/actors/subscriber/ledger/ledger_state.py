@@ -5,8 +5,8 @@ from dataclasses import replace
 
 from callboard.actors.core.effects import ImportPackages, OpenRepository, Permit, SaveLedger, SurveyRepository
 from callboard.actors.subscriber.ledger import ledger_changes
-from callboard.messages.ledger import Ledger
-from callboard.messages.mailbox import StatusesPending
+from callboard.messages.distribution.ledger import Ledger
+from callboard.messages.distribution.mailbox import StatusesPending
 
 Change = Callable[[Ledger], Ledger]
 

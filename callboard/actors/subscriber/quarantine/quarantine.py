@@ -11,8 +11,8 @@ from dataclasses import replace
 from callboard.actors.subscriber.ledger import ledger_changes
 from callboard.backends.repositories.paths import Trees
 from callboard.content.package_format.footprint import Footprint
-from callboard.messages.distribution import Kind, PackageMessage, Status
-from callboard.messages.ledger import HeldPackage, Ledger
+from callboard.messages.distribution.ledger import HeldPackage, Ledger
+from callboard.messages.distribution.topic_messages import Kind, PackageMessage, Status
 
 HELD_MAX = 1000
 """Packages that can be set aside: so many nobody will look after one by one."""

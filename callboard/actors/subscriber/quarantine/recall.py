@@ -6,8 +6,8 @@ from callboard.actors.subscriber.importing.received import Parcel, parcel
 from callboard.actors.subscriber.quarantine import quarantine
 from callboard.actors.subscriber.settings import SubscriberSettings
 from callboard.errors import OffsetOutOfRange
-from callboard.messages.distribution import Kind
-from callboard.messages.ledger import Ledger
+from callboard.messages.distribution.ledger import Ledger
+from callboard.messages.distribution.topic_messages import Kind
 
 RECALL_MAX = 10_000
 """Offsets between the package and the position: all are read before the answer, and imports wait for it."""

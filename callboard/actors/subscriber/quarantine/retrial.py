@@ -14,8 +14,8 @@ from callboard.actors.subscriber.ledger.ledger_state import Book, Change
 from callboard.actors.subscriber.quarantine import quarantine
 from callboard.actors.subscriber.settings import SubscriberSettings
 from callboard.errors import CallboardError, OffsetOutOfRange
-from callboard.messages.distribution import PackageMessage, Status
-from callboard.messages.ledger import HeldPackage
+from callboard.messages.distribution.ledger import HeldPackage
+from callboard.messages.distribution.topic_messages import PackageMessage, Status
 
 TIMER = "retrial"
 """Until the next try, or the next look at a gate."""

@@ -6,13 +6,13 @@ from itertools import accumulate
 from callboard.actors.subscriber.hooks.hooks_due import failing
 from callboard.actors.subscriber.reporting.condition import Condition
 from callboard.actors.subscriber.settings import SubscriberSettings
-from callboard.messages.distribution import (
+from callboard.messages.distribution.ledger import GivenUp, HeldPackage, HookDue, Ledger
+from callboard.messages.distribution.mailbox import Report, Unfinished
+from callboard.messages.distribution.topic_messages import (
     DiscoveryMessage,
     SubscriberConfiguration,
     SubscriberState,
 )
-from callboard.messages.ledger import GivenUp, HeldPackage, HookDue, Ledger
-from callboard.messages.mailbox import Report, Unfinished
 
 LEFT_MAX = 20
 """Packages that are announced as not finished, the newest: somebody who waits for a package looks for it there, and an

@@ -28,10 +28,18 @@ from callboard.actors.subscriber.reporting.readiness import Readiness
 from callboard.actors.subscriber.roles import IMPORTER
 from callboard.actors.subscriber.settings import SubscriberSettings
 from callboard.messages.bounds import fitted
-from callboard.messages.distribution import DiscoveryMessage, LogMessage, State
+from callboard.messages.distribution.mailbox import (
+    Admitted,
+    AgentProblem,
+    AnnouncedQuery,
+    Problem,
+    Ready,
+    ReadyQuery,
+    Report,
+)
+from callboard.messages.distribution.topic_messages import DiscoveryMessage, LogMessage, State
 from callboard.messages.event import Event
 from callboard.messages.headers import new_record
-from callboard.messages.mailbox import Admitted, AgentProblem, AnnouncedQuery, Problem, Ready, ReadyQuery, Report
 from callboard.messages.record import NewRecord
 
 GAP_S = 1.0

@@ -6,8 +6,8 @@ from callboard.actors.core.decision import Moment
 from callboard.actors.subscriber.commands.predecessors import not_in_force
 from callboard.actors.subscriber.gates.gate import Wait
 from callboard.actors.subscriber.gates.pacing import paused
-from callboard.messages.distribution import State
-from callboard.messages.ledger import Ledger
+from callboard.messages.distribution.ledger import Ledger
+from callboard.messages.distribution.topic_messages import State
 
 
 @dataclass(slots=True)

@@ -7,8 +7,8 @@ from callboard.actors.core.effects import ImportPackages, RunHook
 from callboard.actors.subscriber import roles
 from callboard.actors.subscriber.ledger import ledger_changes
 from callboard.actors.subscriber.settings import SubscriberSettings
-from callboard.messages.distribution import LogMessage
-from callboard.messages.ledger import Ledger
+from callboard.messages.distribution.ledger import Ledger
+from callboard.messages.distribution.topic_messages import LogMessage
 
 TRACE_TEXT_MAX = 8000
 """Characters of a stack trace that are sent: its end, where the error is."""

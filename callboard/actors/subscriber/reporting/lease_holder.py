@@ -9,7 +9,7 @@ from callboard.actors.core.lease import INTERVALS, LEASE_S_MAX, Holder, Word, le
 from callboard.actors.subscriber.settings import SubscriberSettings
 from callboard.backends.address import shown
 from callboard.errors import LogReplaced, OffsetOutOfRange
-from callboard.messages.distribution import DiscoveryMessage, State
+from callboard.messages.distribution.topic_messages import DiscoveryMessage, State
 from callboard.messages.record import Record
 
 WATCH_S = 2.0

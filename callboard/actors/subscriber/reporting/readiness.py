@@ -2,8 +2,8 @@
 
 from callboard.actors.core.decision import Moment
 from callboard.actors.subscriber.settings import SubscriberSettings
-from callboard.messages.distribution import State
-from callboard.messages.mailbox import Report
+from callboard.messages.distribution.mailbox import Report
+from callboard.messages.distribution.topic_messages import State
 
 TRIES = 10
 """More failures than that at one package are not waited out: old content is better than none."""

@@ -23,9 +23,9 @@ from callboard.actors.core.shortening import Shortening
 from callboard.actors.subscriber.roles import IMPORTER
 from callboard.actors.subscriber.settings import SubscriberSettings
 from callboard.messages.bounds import fitted
-from callboard.messages.distribution import CommandResultMessage, PackageStatusMessage
+from callboard.messages.distribution.mailbox import StatusesPending, StatusesSent
+from callboard.messages.distribution.topic_messages import CommandResultMessage, PackageStatusMessage
 from callboard.messages.headers import new_record
-from callboard.messages.mailbox import StatusesPending, StatusesSent
 from callboard.messages.record import NewRecord
 
 Line = PackageStatusMessage | CommandResultMessage

@@ -5,9 +5,15 @@ from shlex import quote
 
 from callboard.actors.core.decision import Moment
 from callboard.actors.subscriber.gates.gate import Leave, Wait
-from callboard.messages.distribution import DiscoveryMessage, PackageMessage, PackageStatusMessage, State, Status
-from callboard.messages.ledger import Ledger
-from callboard.messages.mailbox import Verdicts, VerdictsWanted
+from callboard.messages.distribution.ledger import Ledger
+from callboard.messages.distribution.mailbox import Verdicts, VerdictsWanted
+from callboard.messages.distribution.topic_messages import (
+    DiscoveryMessage,
+    PackageMessage,
+    PackageStatusMessage,
+    State,
+    Status,
+)
 
 GOOD = (Status.IMPORTED, Status.SUPERSEDED, Status.HOOK_FAILED, Status.HOOK_SETTLED)
 """The golden subscriber has the content, or what came after it."""

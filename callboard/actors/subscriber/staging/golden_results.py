@@ -4,7 +4,7 @@ from bisect import bisect_left, insort
 from itertools import islice
 from typing import NamedTuple
 
-from callboard.messages.distribution import PackageStatusMessage
+from callboard.messages.distribution.topic_messages import PackageStatusMessage
 
 
 class Told(NamedTuple):

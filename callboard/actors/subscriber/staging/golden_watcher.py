@@ -10,9 +10,9 @@ from callboard.actors.subscriber.roles import IMPORTER
 from callboard.actors.subscriber.settings import SubscriberSettings
 from callboard.actors.subscriber.staging.golden_results import VerdictTable
 from callboard.errors import SchemaTooNew, Undecodable
-from callboard.messages.distribution import DiscoveryMessage, PackageStatusMessage
+from callboard.messages.distribution.mailbox import Verdicts, VerdictsWanted
+from callboard.messages.distribution.topic_messages import DiscoveryMessage, PackageStatusMessage
 from callboard.messages.headers import may_be_by, open_record
-from callboard.messages.mailbox import Verdicts, VerdictsWanted
 from callboard.messages.record import Record
 from callboard.messages.repeated import original_of
 

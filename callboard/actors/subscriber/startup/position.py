@@ -2,7 +2,7 @@
 
 from callboard.actors.core.effects import TopicBounds
 from callboard.actors.subscriber.settings import SubscriberSettings
-from callboard.messages.ledger import Ledger
+from callboard.messages.distribution.ledger import Ledger
 from callboard.messages.record import Record
 
 

@@ -20,8 +20,8 @@ from callboard.errors import (
     RepositoryOccupied,
     SchemaTooNew,
 )
-from callboard.messages.ledger import Ledger
-from callboard.messages.mailbox import AgentProblem, Problem
+from callboard.messages.distribution.ledger import Ledger
+from callboard.messages.distribution.mailbox import AgentProblem, Problem
 
 FIRST_TRIES = 10
 """At a repository that was never open: the importer's predecessor may need a moment to let go of it."""

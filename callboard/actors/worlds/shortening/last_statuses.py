@@ -6,7 +6,7 @@ from callboard.actors.publisher.errors.status_dedup import Tellers, subscriber_o
 from callboard.actors.worlds.shortening.topic_fold import TopicFold
 from callboard.backends.log import Bounds
 from callboard.errors import SchemaTooNew, Undecodable
-from callboard.messages.distribution import PackageStatusMessage, Status
+from callboard.messages.distribution.topic_messages import PackageStatusMessage, Status
 from callboard.messages.headers import open_record
 from callboard.messages.record import Record
 from callboard.messages.repeated import Original, original_of

@@ -4,7 +4,7 @@ from collections.abc import Callable, Iterable
 
 from callboard.actors.worlds.shortening.topic_fold import TopicFold
 from callboard.errors import SchemaTooNew, Undecodable
-from callboard.messages.distribution import CommandMessage
+from callboard.messages.distribution.topic_messages import CommandMessage
 from callboard.messages.headers import open_record
 from callboard.messages.record import Record
 

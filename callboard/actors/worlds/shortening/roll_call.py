@@ -8,7 +8,13 @@ from callboard.actors.publisher.fleet.following import is_elsewhere
 from callboard.actors.publisher.fleet.liveness import Heard
 from callboard.actors.worlds.shortening.topic_fold import TopicFold
 from callboard.errors import SchemaTooNew, Undecodable
-from callboard.messages.distribution import ArchivedMessage, CommandMessage, DiscoveryMessage, ForgottenMessage, State
+from callboard.messages.distribution.topic_messages import (
+    ArchivedMessage,
+    CommandMessage,
+    DiscoveryMessage,
+    ForgottenMessage,
+    State,
+)
 from callboard.messages.headers import open_record
 from callboard.messages.record import Record
 from callboard.messages.repeated import Original, original_of

@@ -12,8 +12,8 @@ from callboard.board.read.log.log_records import entries_of, opened
 from callboard.board.read.log.log_search import backwards
 from callboard.content.placed import within
 from callboard.errors import BlobError, PackageError, RootFilled, SchemaTooNew
-from callboard.messages.distribution import Kind, PackageMessage
-from callboard.messages.mailbox import DistributeRequest
+from callboard.messages.distribution.mailbox import DistributeRequest
+from callboard.messages.distribution.topic_messages import Kind, PackageMessage
 
 LOOK_BACK = 10_000
 """Offsets that are read back from the end, at most: some of the last packages were about a root that is in use."""

@@ -21,7 +21,7 @@ from callboard.board.read.log.log_search import RecordFilter, matching
 from callboard.content.ship import receive
 from callboard.errors import CallboardError, PackageCorrupt, RepositoryUnavailable, RequestRefused
 from callboard.escaping import escaped
-from callboard.messages.distribution import Kind, PackageMessage
+from callboard.messages.distribution.topic_messages import Kind, PackageMessage
 
 TAR = ".tar"
 

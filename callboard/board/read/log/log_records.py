@@ -14,7 +14,8 @@ from callboard.content.package_format.manifest import Header, ManifestEntry, rea
 from callboard.content.package_format.package import Content
 from callboard.content.package_format.package import opened as opened_content
 from callboard.errors import BlobError, CallboardError, OffsetOutOfRange, PackageError, SchemaTooNew, Undecodable
-from callboard.messages.distribution import (
+from callboard.messages.distribution.package_event import TYPES, EventMarks, PackageEvent, open_event
+from callboard.messages.distribution.topic_messages import (
     ArchivedMessage,
     CommandMessage,
     CommandResultMessage,
@@ -29,7 +30,6 @@ from callboard.messages.distribution import (
 )
 from callboard.messages.event import Event
 from callboard.messages.headers import open_record
-from callboard.messages.package_event import TYPES, EventMarks, PackageEvent, open_event
 from callboard.messages.record import Record
 
 EVENTS = (

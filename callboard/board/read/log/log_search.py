@@ -9,7 +9,7 @@ from callboard.backends.log import READ_RECORDS_MAX, Log
 from callboard.board.care.retention_gate import SKEW_NS, first_since
 from callboard.board.read.log.log_records import LoggedRecord, in_a_line, opened
 from callboard.errors import CallboardError, OffsetOutOfRange
-from callboard.messages.distribution import Kind
+from callboard.messages.distribution.topic_messages import Kind
 from callboard.messages.event import Event
 from callboard.messages.record import Record
 

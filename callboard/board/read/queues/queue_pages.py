@@ -9,8 +9,8 @@ from callboard.backends.log import Bounds
 from callboard.board.read.queues.queue_sizes import queue_of
 from callboard.board.read.status.status import followed
 from callboard.errors import LogUnavailable, RequestRefused
+from callboard.messages.distribution.mailbox import Member, QueuePage, QueueQuery, QueueSize, Sizes, SizesQuery
 from callboard.messages.event import replaced
-from callboard.messages.mailbox import Member, QueuePage, QueueQuery, QueueSize, Sizes, SizesQuery
 
 
 def queues_of(subscriber: Member, publisher: str) -> tuple[str, ...]:

@@ -7,7 +7,7 @@ from callboard.actors.core.agent import Agent
 from callboard.actors.publisher import roles
 from callboard.backends.log import Bounds, Log
 from callboard.errors import LogError
-from callboard.messages.mailbox import Member, QueueSize, Sizes, SizesQuery
+from callboard.messages.distribution.mailbox import Member, QueueSize, Sizes, SizesQuery
 
 COUNT_S = 5.0
 """So long does a status wait for queues to be counted, which a publisher that has just started must do. It says what is

@@ -13,8 +13,7 @@ from callboard.board.read.status.status import age_s, followed, judged, members,
 from callboard.board.views import ErrorsView, FailedPackage, QueuedPackage, QueueView
 from callboard.door.limits import OFFSET_MAX
 from callboard.errors import LogUnavailable, NotAnswered, RequestRefused
-from callboard.messages.distribution import DiscoveryMessage, PackageStatusMessage, Status
-from callboard.messages.mailbox import (
+from callboard.messages.distribution.mailbox import (
     ErrorsPage,
     ErrorsQuery,
     Member,
@@ -22,6 +21,7 @@ from callboard.messages.mailbox import (
     Sizes,
     SizesQuery,
 )
+from callboard.messages.distribution.topic_messages import DiscoveryMessage, PackageStatusMessage, Status
 
 FAILED = {Status.REMOVED_FAILED: "given_up", Status.HELD: "held", Status.HOOK_FAILED: "hook_failed"}
 """How a failure is called in a view."""

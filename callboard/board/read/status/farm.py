@@ -9,7 +9,7 @@ from callboard.actors.publisher import roles
 from callboard.backends.log import Bounds
 from callboard.board.read.queues.queue_sizes import queue_after
 from callboard.board.views import FarmQueue, PublisherStatus, SubscriberStatus
-from callboard.messages.mailbox import QueueSize, Sizes, SizesQuery
+from callboard.messages.distribution.mailbox import QueueSize, Sizes, SizesQuery
 
 PERSISTED = "persisted"
 """Kept by the editable subscribers, whose outcome decides for others."""

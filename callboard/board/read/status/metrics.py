@@ -10,9 +10,9 @@ from callboard.backends.log import Bounds
 from callboard.backends.logs.signed_log import Ignored
 from callboard.board.views import BoardStatus, FarmQueue, PublisherStatus, SubscriberStatus
 from callboard.escaping import escaped
-from callboard.messages.distribution import BOUNDS_S, DiscoveryMessage, Histogram, State
-from callboard.messages.mailbox import Liveness
-from callboard.messages.publisher_mail import Counters, CountersQuery
+from callboard.messages.distribution.mailbox import Liveness
+from callboard.messages.distribution.publisher_mail import Counters, CountersQuery
+from callboard.messages.distribution.topic_messages import BOUNDS_S, DiscoveryMessage, Histogram, State
 
 CONTENT_TYPE = "text/plain; version=0.0.4; charset=utf-8"
 STATES = tuple(state.name.lower() for state in State)

@@ -18,9 +18,7 @@ from callboard.board.views import BoardStatus, HeldUp, PublisherStatus, Subscrib
 from callboard.door.limits import THROTTLE_S_MAX
 from callboard.door.names import unknown
 from callboard.messages.bounds import is_id
-from callboard.messages.distribution import State
-from callboard.messages.event import replaced
-from callboard.messages.mailbox import (
+from callboard.messages.distribution.mailbox import (
     ErrorCount,
     ErrorsPage,
     ErrorsQuery,
@@ -30,6 +28,8 @@ from callboard.messages.mailbox import (
     Member,
     QueueSize,
 )
+from callboard.messages.distribution.topic_messages import State
+from callboard.messages.event import replaced
 
 PUBLISHERS_MAX = 10_000
 """Publishers in a status: as many as subscribers. Anybody can write packages in any name, and announce that it follows

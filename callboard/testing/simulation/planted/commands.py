@@ -8,10 +8,10 @@ from callboard.actors.subscriber.commands import execution
 from callboard.actors.subscriber.commands.command_handler import CommandHandler
 from callboard.actors.subscriber.commands.execution import Orders
 from callboard.actors.subscriber.roles import IMPORTER
-from callboard.messages.distribution import CommandMessage
+from callboard.messages.distribution.ledger import Ledger
+from callboard.messages.distribution.mailbox import CommandReceived
+from callboard.messages.distribution.topic_messages import CommandMessage
 from callboard.messages.headers import open_record
-from callboard.messages.ledger import Ledger
-from callboard.messages.mailbox import CommandReceived
 from callboard.testing.simulation.planted.patch import Patch
 
 

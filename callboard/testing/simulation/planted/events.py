@@ -3,7 +3,7 @@
 from typing import Any
 
 from callboard.actors.publisher.events import event_source, notifier, outcome_events
-from callboard.messages.package_event import Mark
+from callboard.messages.distribution.package_event import Mark
 from callboard.testing.simulation.planted.patch import Patch
 
 

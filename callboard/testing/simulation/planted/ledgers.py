@@ -12,9 +12,9 @@ from callboard.actors.subscriber.ledger import ledger_changes
 from callboard.actors.subscriber.ledger.ledger_state import Book
 from callboard.actors.subscriber.reporting.status_sender import Bookkeeper
 from callboard.errors import RepositoryUnavailable
-from callboard.messages.distribution import Status
-from callboard.messages.ledger import Ledger
-from callboard.messages.mailbox import StatusesPending
+from callboard.messages.distribution.ledger import Ledger
+from callboard.messages.distribution.mailbox import StatusesPending
+from callboard.messages.distribution.topic_messages import Status
 from callboard.testing.simulation.disk import SimulatedRepository
 from callboard.testing.simulation.fates import before_deed
 from callboard.testing.simulation.planted.patch import Patch

@@ -2,7 +2,7 @@
 
 from dataclasses import dataclass
 
-from callboard.messages.distribution import Histogram
+from callboard.messages.distribution.topic_messages import Histogram
 from callboard.messages.event import Event
 
 

@@ -2,7 +2,13 @@
 
 from dataclasses import dataclass
 
-from callboard.messages.distribution import CommandMessage, CommandResultMessage, Kind, PackageStatusMessage, Pairs
+from callboard.messages.distribution.topic_messages import (
+    CommandMessage,
+    CommandResultMessage,
+    Kind,
+    PackageStatusMessage,
+    Pairs,
+)
 from callboard.messages.event import Event
 
 

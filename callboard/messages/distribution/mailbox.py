@@ -3,7 +3,7 @@
 from dataclasses import dataclass
 from enum import IntEnum
 
-from callboard.messages.distribution import (
+from callboard.messages.distribution.topic_messages import (
     CommandMessage,
     CommandResultMessage,
     DiscoveryMessage,
