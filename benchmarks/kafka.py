@@ -22,7 +22,7 @@ from callboard.backends.logs.kafka.topics import BATCH_BYTES
 from callboard.backends.logs.kafka.writer import GROUP_BYTES
 from callboard.backends.logs.tail import SharedTail
 from callboard.messages.record import NewRecord
-from callboard.testing.kafka import kafka_servers
+from callboard.testing.servers.kafka import kafka_servers
 
 ROUNDS = 3
 RUN_S = 0.3

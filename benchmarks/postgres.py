@@ -28,7 +28,7 @@ from callboard.backends.logs.postgres.writer import GROUP_BYTES
 from callboard.backends.logs.tail import SharedTail
 from callboard.backends.postgres.server import Connection, Server
 from callboard.messages.record import NewRecord, records_of
-from callboard.testing.postgres import PostgresServer, postgres_server
+from callboard.testing.servers.postgres import PostgresServer, postgres_server
 
 ROUNDS = 3
 RUN_S = 0.3

@@ -30,7 +30,7 @@ from callboard.backends.blob_stores.folder import FolderBlobStore
 from callboard.backends.blob_stores.s3 import S3BlobStore
 from callboard.backends.blob_stores.s3.parts import PART_BYTES
 from callboard.backends.blob_stores.s3.upload import PARTS_AT_ONCE
-from callboard.testing.s3 import S3Server, moto_server
+from callboard.testing.servers.s3 import S3Server, moto_server
 
 ROUNDS = 3
 BUCKET = "benchmark"

@@ -24,7 +24,7 @@ from callboard.pipeline.archive.segment_task import Wave, ranges_of, tasks_of
 from callboard.pipeline.run import Run
 from callboard.pipeline.session import open_session
 from callboard.pipeline.source.place import Place
-from callboard.testing.postgres import postgres_server
+from callboard.testing.servers.postgres import postgres_server
 
 PACKAGES = "callboard.package"
 SMALLEST = 100_000

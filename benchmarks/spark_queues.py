@@ -18,7 +18,7 @@ from callboard.pipeline.session import open_session
 from callboard.pipeline.tables.queues import queue_states
 from callboard.pipeline.tables.standings import standings
 from callboard.pipeline.tables.topics import TopicTables
-from callboard.testing.postgres import postgres_server
+from callboard.testing.servers.postgres import postgres_server
 
 ROUNDS = 3
 

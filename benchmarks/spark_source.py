@@ -34,7 +34,7 @@ from callboard.pipeline.source.decoding import decoded
 from callboard.pipeline.source.place import Place
 from callboard.pipeline.source.postgres_range import SOURCES
 from callboard.pipeline.source.ranges import log_range
-from callboard.testing.postgres import postgres_server
+from callboard.testing.servers.postgres import postgres_server
 
 CORES = 2
 ROUNDS = 3

@@ -13,8 +13,8 @@ from callboard.cli.terminal import output
 from callboard.cli.terminal.exit_codes import FOUND
 from callboard.errors import RequestRefused
 from callboard.testing.simulation import Outcome, Plan, campaign, plan, run, run_seed, shrink
-from callboard.testing.simulation.coverage import missing, table
-from callboard.testing.simulation.fates import Fault
+from callboard.testing.simulation.engine.coverage import missing, table
+from callboard.testing.simulation.engine.fates import Fault
 from callboard.testing.simulation.planted import BUGS, SEEDS_MAX, Finding, hunt
 
 NOTHING = "none"

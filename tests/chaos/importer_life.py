@@ -41,9 +41,9 @@ from callboard.messages.distribution.mailbox import (
 from callboard.messages.distribution.topic_messages import CommandMessage, Kind, PackageMessage, SkipCommand
 from callboard.messages.event import Event
 from callboard.messages.headers import new_record
-from callboard.testing.memory_blob_store import MemoryBlobStore
-from callboard.testing.memory_repository import MemoryRepository, Node
-from callboard.testing.subscriber_example import COMMANDS, NAME, TOPICS
+from callboard.testing.drivers.subscriber_example import COMMANDS, NAME, TOPICS
+from callboard.testing.fakes.memory_blob_store import MemoryBlobStore
+from callboard.testing.fakes.memory_repository import MemoryRepository, Node
 
 SETTINGS = SubscriberSettings(
     name=NAME,

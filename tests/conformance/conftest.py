@@ -9,7 +9,7 @@ from contextlib import ExitStack
 
 import pytest
 
-from callboard.testing.postgres import INSTALLATIONS, NAMED, PostgresServer, own_schema, postgres_server
+from callboard.testing.servers.postgres import INSTALLATIONS, NAMED, PostgresServer, own_schema, postgres_server
 
 NAMED_URL = os.environ.get(NAMED, "")
 

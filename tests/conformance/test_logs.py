@@ -12,7 +12,7 @@ from callboard.backends.logs.tail import SharedTail
 from callboard.testing.conformance.candidates.logs import postgres_candidate, postgres_log, sqlite_log
 from callboard.testing.conformance.candidates.memory_log import itself, memory_log, signed_by_all
 from callboard.testing.conformance.log import ALL_CHECKS, Check, LogHarness, restart, verify
-from callboard.testing.postgres import INSTALLATIONS
+from callboard.testing.servers.postgres import INSTALLATIONS
 
 LOGS: dict[str, Callable[[], AbstractContextManager[LogHarness]]] = {
     "memory": memory_log,

@@ -22,7 +22,7 @@ from callboard.testing.conformance.repository.harness import (
     shape,
     shapes,
 )
-from callboard.testing.memory_repository import MemoryRepository
+from callboard.testing.fakes.memory_repository import MemoryRepository
 
 
 @dataclass

@@ -14,9 +14,9 @@ from typing import Any
 import pytest
 
 from callboard import Callboard
-from callboard.testing.kafka import kafka_servers
-from callboard.testing.postgres import postgres_server
-from callboard.testing.s3 import moto_server
+from callboard.testing.servers.kafka import kafka_servers
+from callboard.testing.servers.postgres import postgres_server
+from callboard.testing.servers.s3 import moto_server
 
 DEADLINE_S = 180.0
 """For what takes a second on a machine that has nothing else to do."""

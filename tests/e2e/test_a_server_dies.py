@@ -12,8 +12,8 @@ from typing import NamedTuple
 
 import pytest
 
-from callboard.testing.kafka import local_kafka
-from callboard.testing.postgres import postgres_server
+from callboard.testing.servers.kafka import local_kafka
+from callboard.testing.servers.postgres import postgres_server
 
 LONG = "CALLBOARD_LONG" in os.environ
 AWAY_S = 30.0 if LONG else 4.0

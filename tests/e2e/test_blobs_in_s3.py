@@ -11,7 +11,7 @@ import pytest
 
 from callboard import Callboard
 from callboard.backends.blob_stores.s3 import S3BlobStore
-from callboard.testing.s3 import S3Server, moto_server
+from callboard.testing.servers.s3 import S3Server, moto_server
 
 pytestmark = pytest.mark.s3
 DEADLINE_S = 60.0

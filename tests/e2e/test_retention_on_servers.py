@@ -11,8 +11,8 @@ import pytest
 from callboard import Callboard, RequestRefused
 from callboard.backends.log import RECORD_BYTES_MAX, Retention
 from callboard.board.care.retention_gate import GatePolicy
-from callboard.testing.kafka import kafka_servers
-from callboard.testing.postgres import postgres_server
+from callboard.testing.servers.kafka import kafka_servers
+from callboard.testing.servers.postgres import postgres_server
 from tests.e2e.conftest import Terminal
 
 pytestmark = pytest.mark.timeout(600)  # a dozen commands, and a server to start

@@ -17,8 +17,8 @@ from callboard.board.connect.settings import BoardSettings
 from callboard.messages.distribution.topic_messages import DiscoveryMessage, SubscriberConfiguration
 from callboard.messages.headers import new_record
 from callboard.messages.record import NewRecord
-from callboard.testing.kafka import kafka_servers
-from callboard.testing.postgres import postgres_server
+from callboard.testing.servers.kafka import kafka_servers
+from callboard.testing.servers.postgres import postgres_server
 
 pytestmark = pytest.mark.timeout(600)  # a server to start
 

@@ -20,7 +20,7 @@ from bench import BATCH, Bench, Broken, bench
 from fleet import listening
 
 from callboard.errors import CallboardError
-from callboard.testing.postgres import own_schema, postgres_server
+from callboard.testing.servers.postgres import own_schema, postgres_server
 
 GROWTH_MB = 250.0
 """From the end of the warm-up to the end: caches that are filled, each of them bounded."""

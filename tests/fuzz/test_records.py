@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from callboard.testing.postgres import own_schema, postgres_server
+from callboard.testing.servers.postgres import own_schema, postgres_server
 
 COUNT = 150
 KEPT = [line.split() for line in (Path(__file__).parent / "found/records/numbers").read_text().splitlines()]

@@ -25,8 +25,8 @@ from callboard.messages import codec
 from callboard.messages.distribution.topic_messages import PackageMessage
 from callboard.messages.headers import open_record
 from callboard.messages.record import NewRecord
-from callboard.testing.memory_blob_store import MemoryBlobStore
-from callboard.testing.memory_repository import MemoryRepository, MemoryStore
+from callboard.testing.fakes.memory_blob_store import MemoryBlobStore
+from callboard.testing.fakes.memory_repository import MemoryRepository, MemoryStore
 
 FAILS_AFTER_S = 1.0
 """Nobody finds out at once that a line is cut. In virtual time, like all times here."""

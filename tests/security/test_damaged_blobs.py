@@ -15,7 +15,7 @@ from callboard.actors.core.backoff import Backoff
 from callboard.backends.blob_stores.folder import FolderBlobStore
 from callboard.backends.blob_stores.stored_file import READ_ALWAYS_BYTES
 from callboard.errors import BlobMissing
-from callboard.testing.s3 import S3Server, moto_server
+from callboard.testing.servers.s3 import S3Server, moto_server
 from tests.ordinary_user import as_ordinary_user
 
 PATIENCE_S = 60.0

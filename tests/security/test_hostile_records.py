@@ -33,8 +33,8 @@ from callboard.messages.event import Event
 from callboard.messages.headers import open_record
 from callboard.messages.record import NewRecord
 from callboard.messages.signing import SigningKey
-from callboard.testing.decision_driver import DecisionDriver
-from callboard.testing.subscriber_example import settings
+from callboard.testing.drivers.decision_driver import DecisionDriver
+from callboard.testing.drivers.subscriber_example import settings
 
 HOSTILE = {"NUL": "a\0b", "a line feed": "a\nb", "an escape": "\x1b[2J", "1.2 MB": "x" * 1_200_000}
 KEY = SigningKey("ops", b"0123456789abcdef")

@@ -18,7 +18,7 @@ from callboard.content.ship import build, receive
 from callboard.errors import ConfigError, LogUnavailable, RepositoryUnavailable
 from callboard.messages.distribution.topic_messages import Kind, PackageMessage
 from callboard.testing.conformance.repository.harness import file, folder
-from callboard.testing.memory_blob_store import MemoryBlobStore
+from callboard.testing.fakes.memory_blob_store import MemoryBlobStore
 from tests.ordinary_user import as_ordinary_user
 
 MODES = (0o000, 0o111, 0o444, 0o555, 0o077, 0o100, 0o500, 0o300)

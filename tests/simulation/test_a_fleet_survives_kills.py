@@ -46,9 +46,9 @@ from callboard.messages.distribution.topic_messages import (
 )
 from callboard.messages.headers import new_record, open_record
 from callboard.messages.topics import Topics
-from callboard.testing.faults import Faults, FaultyLog, FaultyRepository
-from callboard.testing.memory_blob_store import MemoryBlobStore
-from callboard.testing.memory_repository import MemoryRepository, MemoryStore, Node
+from callboard.testing.fakes.faults import Faults, FaultyLog, FaultyRepository
+from callboard.testing.fakes.memory_blob_store import MemoryBlobStore
+from callboard.testing.fakes.memory_repository import MemoryRepository, MemoryStore, Node
 
 PACKAGES = 20
 KILLS = 25

@@ -25,9 +25,9 @@ from callboard.messages.distribution.mailbox import DistributeRequest, Distribut
 from callboard.messages.distribution.package_event import KINDS, PackageEvent, open_event
 from callboard.messages.distribution.topic_messages import Kind
 from callboard.messages.topics import Topics
-from callboard.testing.faults import Faults, FaultyLog
-from callboard.testing.memory_blob_store import MemoryBlobStore
-from callboard.testing.memory_repository import MemoryRepository, MemoryStore
+from callboard.testing.fakes.faults import Faults, FaultyLog
+from callboard.testing.fakes.memory_blob_store import MemoryBlobStore
+from callboard.testing.fakes.memory_repository import MemoryRepository, MemoryStore
 
 TOPICS = Topics.with_prefix()
 LIMITS = Limits(backoff_s=(0.0, 0.05), max_restarts=10_000)

@@ -8,8 +8,8 @@ from callboard.actors.core.decision import Done, Effect, Input, Moment, Origin, 
 from callboard.actors.core.effects import FindBounds
 from callboard.actors.runtime.simulated.simulated import Simulation
 from callboard.errors import LogUnavailable
-from callboard.testing.simulation.fates import Doom, Fault
-from callboard.testing.simulation.host import Host
+from callboard.testing.simulation.engine.fates import Doom, Fault
+from callboard.testing.simulation.engine.host import Host
 
 KILLS = 6
 WITHIN_S = 60.0

@@ -16,8 +16,8 @@ from callboard.actors.publisher.queues.tail_poller import TailPoller
 from callboard.cli.app import app
 from callboard.cli.terminal.exit_codes import FOUND, OK
 from callboard.testing.simulation import Outcome, plan, run, run_seed, shrink
-from callboard.testing.simulation.coverage import EFFECTS, missing
-from callboard.testing.simulation.fates import Fault
+from callboard.testing.simulation.engine.coverage import EFFECTS, missing
+from callboard.testing.simulation.engine.fates import Fault
 from callboard.testing.simulation.planted import BUGS, SEEDS_MAX, hunt, planted
 
 KEPT = Path(__file__).with_name("seeds.txt")
@@ -82,7 +82,7 @@ def test_a_violation_is_told_with_what_replays_it_and_a_shorter_history_is_found
 def test_a_simulation_that_does_not_end_is_ended_and_says_so(
     bound: str, most: float, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(import_module("callboard.testing.simulation.run"), bound, most)
+    monkeypatch.setattr(import_module("callboard.testing.simulation.distribution.run"), bound, most)
     violation = run_seed(0).violation
     assert violation is not None
     assert violation.rule == "nobody is busy for ever"
@@ -90,7 +90,7 @@ def test_a_simulation_that_does_not_end_is_ended_and_says_so(
 
 def test_a_handler_that_never_returns_is_ended_and_told_of(monkeypatch: pytest.MonkeyPatch) -> None:
     for bound in ("CPU_MAX_S", "HANDLER_MAX_S"):
-        monkeypatch.setattr(import_module("callboard.testing.simulation.run"), bound, 0.05)
+        monkeypatch.setattr(import_module("callboard.testing.simulation.distribution.run"), bound, 0.05)
     receive = TailPoller.receive
 
     def never_return(poller: TailPoller, message: Input, origin: Origin, now: Moment) -> Iterable[Effect]:

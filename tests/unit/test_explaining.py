@@ -25,7 +25,7 @@ from callboard.messages.distribution.topic_messages import (
 from callboard.messages.event import Event
 from callboard.messages.headers import new_record
 from callboard.messages.record import NewRecord
-from callboard.testing.memory_blob_store import MemoryBlobStore
+from callboard.testing.fakes.memory_blob_store import MemoryBlobStore
 
 PACKAGE, STATUS = "callboard.package", "callboard.status"
 

@@ -6,7 +6,7 @@ from contextlib import suppress
 
 import pytest
 
-from callboard.testing.network import Network, network
+from callboard.testing.servers.network import Network, network
 
 PATIENCE_S = 60.0
 MOMENT_S = 0.1

@@ -9,7 +9,7 @@ from callboard.errors import ConfigError, ExtraMissing
 
 IMPORTS = """
 import sys
-import callboard, callboard.sync, callboard.cli.app, callboard.board.board, callboard.testing.postgres
+import callboard, callboard.sync, callboard.cli.app, callboard.board.board, callboard.testing.servers.postgres
 heavy = {"pyspark", "pandas", "pyarrow", "adbc_driver_postgresql", "ptars", "deltalake"}
 found = {name.partition(".")[0] for name in sys.modules} & heavy
 assert not found, found

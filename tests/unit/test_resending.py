@@ -14,7 +14,7 @@ from callboard.errors import OffsetOutOfRange, RequestRefused
 from callboard.messages.distribution.topic_messages import Kind, PackageMessage
 from callboard.messages.headers import new_record, open_record
 from callboard.messages.record import NewRecord
-from callboard.testing.memory_blob_store import MemoryBlobStore
+from callboard.testing.fakes.memory_blob_store import MemoryBlobStore
 
 TOPIC = "callboard.package"
 BLOB = b"large"

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING
 from callboard.errors import RequestRefused
 
 if TYPE_CHECKING:
-    from callboard.testing.network import Network
+    from callboard.testing.servers.network import Network
 
 REQUEST_TIMEOUT_MS = 3000
 """Of Kafka's clients, so that a run sees them give up a broker that does not answer."""
@@ -52,7 +52,7 @@ async def opened(on: On) -> AsyncIterator[Place]:
     if on is On.SQLITE:
         yield Place("sqlite:///./board.db", "sqlite:///./board.db")
         return
-    from callboard.testing.network import network
+    from callboard.testing.servers.network import network
 
     async with network() as between, _started(_postgres if on is On.POSTGRES else _kafka, between) as place:
         yield place
@@ -76,7 +76,7 @@ async def _started(
 
 @contextmanager
 def _postgres(between: "Network") -> Iterator[Place]:
-    from callboard.testing.postgres import postgres_server
+    from callboard.testing.servers.postgres import postgres_server
 
     with postgres_server() as server:
         between.target = server.port
@@ -92,7 +92,7 @@ def _postgres(between: "Network") -> Iterator[Place]:
 
 @contextmanager
 def _kafka(between: "Network") -> Iterator[Place]:
-    from callboard.testing.kafka import KafkaMissing, local_kafka
+    from callboard.testing.servers.kafka import KafkaMissing, local_kafka
 
     try:
         with local_kafka(relay_port=between.port) as broker:

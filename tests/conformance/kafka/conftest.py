@@ -11,7 +11,7 @@ from typing import TypeVar
 
 import pytest
 
-from callboard.testing.kafka import KafkaMissing, LocalKafka, kafka_servers, local_kafka, mock_kafka
+from callboard.testing.servers.kafka import KafkaMissing, LocalKafka, kafka_servers, local_kafka, mock_kafka
 
 SECURE_USER = "ann:ann's secret"
 

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from callboard.testing.kafka import SCRIPT
+from callboard.testing.servers.kafka import SCRIPT
 
 pytestmark = pytest.mark.kafka
 

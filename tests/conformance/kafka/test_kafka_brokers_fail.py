@@ -16,7 +16,7 @@ from callboard.backends.logs.kafka.log import KafkaLog
 from callboard.backends.logs.tail import SharedTail
 from callboard.errors import LogUnavailable
 from callboard.messages.record import NewRecord
-from callboard.testing.kafka import LocalKafka
+from callboard.testing.servers.kafka import LocalKafka
 
 pytestmark = pytest.mark.kafka
 FREEZE_S = 2.5

@@ -10,7 +10,7 @@ from callboard.testing.conformance.candidates.kafka import kafka_log, kafka_mock
 from callboard.testing.conformance.candidates.logs import kafka_candidate
 from callboard.testing.conformance.candidates.memory_log import itself
 from callboard.testing.conformance.log import ALL_CHECKS, Check, restart, verify
-from callboard.testing.kafka import SERVERS
+from callboard.testing.servers.kafka import SERVERS
 
 
 @pytest.mark.kafka

@@ -11,7 +11,7 @@ from callboard.backends.logs.kafka.address import parse_address
 from callboard.backends.logs.kafka.log import KafkaLog
 from callboard.errors import ConfigError, LogUnavailable
 from callboard.messages.record import NewRecord
-from callboard.testing.kafka import LocalKafka
+from callboard.testing.servers.kafka import LocalKafka
 
 CLOSED_S = 30.0
 PASSWORD = {"PASSWORD": "ann's secret", "WRONG": "anne's secret"}

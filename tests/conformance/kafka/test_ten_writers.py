@@ -15,7 +15,7 @@ import pytest
 from callboard.backends.log import Log
 from callboard.backends.registry import open_log
 from callboard.errors import LogUnavailable
-from callboard.testing.kafka import LocalKafka
+from callboard.testing.servers.kafka import LocalKafka
 
 pytestmark = pytest.mark.kafka
 

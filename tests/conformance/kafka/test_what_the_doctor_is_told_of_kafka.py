@@ -14,7 +14,7 @@ from callboard.backends.logs.kafka.examination import _permissions
 from callboard.backends.logs.kafka.log import KafkaLog
 from callboard.backends.logs.kafka.topics import BATCH_BYTES
 from callboard.errors import LogUnavailable, TopicMissing
-from callboard.testing.kafka import LocalKafka
+from callboard.testing.servers.kafka import LocalKafka
 
 pytestmark = pytest.mark.kafka
 

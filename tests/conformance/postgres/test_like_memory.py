@@ -6,7 +6,7 @@ from callboard.backends.postgres.server import Server
 from callboard.testing.conformance.candidates.logs import postgres_log
 from callboard.testing.conformance.log import LogHarness
 from callboard.testing.conformance.log.like_memory import compare_histories
-from callboard.testing.postgres import PostgresServer
+from callboard.testing.servers.postgres import PostgresServer
 
 
 async def make_partitions_small(harness: LogHarness) -> None:

@@ -9,7 +9,7 @@ from callboard.backends.logs.postgres import log as log_module
 from callboard.backends.postgres.server import Connection, Server
 from callboard.errors import LogUnavailable
 from callboard.messages.record import NewRecord
-from callboard.testing.postgres import PostgresServer, postgres_server
+from callboard.testing.servers.postgres import PostgresServer, postgres_server
 
 DEADLINE_S = 60.0
 KILLS = 3

@@ -13,7 +13,7 @@ from callboard.backends.repositories.postgres import PostgresRepository
 from callboard.backends.repository import Operation
 from callboard.errors import ConfigError, RepositoryBusy, RepositoryUnavailable
 from callboard.testing.conformance.repository.harness import a_file, file, paths, shapes
-from callboard.testing.postgres import PostgresServer, postgres_server
+from callboard.testing.servers.postgres import PostgresServer, postgres_server
 
 CUT = """SELECT pg_terminate_backend(l.pid) FROM pg_locks l
          WHERE l.locktype = 'advisory' AND l.classid = 1128419909 AND l.granted"""

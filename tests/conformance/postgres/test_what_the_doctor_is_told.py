@@ -10,7 +10,7 @@ from callboard.backends.postgres import migration
 from callboard.backends.postgres.server import Server
 from callboard.backends.repositories.postgres.repository import PostgresRepository
 from callboard.messages.record import NewRecord
-from callboard.testing.postgres import PostgresServer
+from callboard.testing.servers.postgres import PostgresServer
 
 HOUR_NS = 3600 * 10**9
 NEWEST = max(migration.migrations())

@@ -12,7 +12,7 @@ from callboard.backends.logs.postgres import PostgresLog
 from callboard.backends.postgres.server import Server
 from callboard.errors import ConfigError, LogReplaced, LogUnavailable
 from callboard.messages.record import NewRecord
-from callboard.testing.postgres import PASSWORD, PostgresServer
+from callboard.testing.servers.postgres import PASSWORD, PostgresServer
 
 WRONG: dict[str, tuple[Callable[[str], str], type[Exception], str]] = {
     "password": (lambda url: url.replace(PASSWORD, "wrong"), ConfigError, "correct the user or password"),

@@ -9,7 +9,7 @@ from itertools import count
 
 import pytest
 
-from callboard.testing.s3 import S3Server, moto_server, s3proxy_server
+from callboard.testing.servers.s3 import S3Server, moto_server, s3proxy_server
 
 _numbers = count(1)
 

@@ -10,8 +10,8 @@ from structlog.testing import capture_logs
 
 from callboard.backends.blob_stores.s3 import S3BlobStore
 from callboard.backends.blob_stores.s3.parts import PART_BYTES
-from callboard.testing.s3 import S3Server
-from callboard.testing.wire import Wire, wire
+from callboard.testing.servers.s3 import S3Server
+from callboard.testing.servers.wire import Wire, wire
 
 CONTENTS = [b"small", bytes(PART_BYTES + 1)]
 CONDITION = b"\r\nIf-None-Match: *"

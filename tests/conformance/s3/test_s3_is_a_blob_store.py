@@ -8,7 +8,7 @@ import pytest
 
 from callboard.backends.blob_stores.s3 import S3BlobStore
 from callboard.testing.conformance.blob_store import ALL_CHECKS, BlobStoreHarness, Check, content, retention, verify
-from callboard.testing.s3 import S3Server
+from callboard.testing.servers.s3 import S3Server
 
 
 @pytest.mark.parametrize("check", ALL_CHECKS, ids=lambda check: check.__name__)

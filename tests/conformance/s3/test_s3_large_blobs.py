@@ -15,8 +15,8 @@ from callboard.backends.blob_stores.s3 import S3BlobStore
 from callboard.backends.blob_stores.s3.parts import PART_BYTES
 from callboard.backends.blob_stores.s3.upload import PARTS_AT_ONCE
 from callboard.errors import PackageCorrupt
-from callboard.testing.s3 import S3Server
-from callboard.testing.wire import wire
+from callboard.testing.servers.s3 import S3Server
+from callboard.testing.servers.wire import wire
 
 MIB = 1 << 20
 CHUNK = bytes(range(256)) * 4096

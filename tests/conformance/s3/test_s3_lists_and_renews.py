@@ -10,7 +10,7 @@ from aiobotocore.session import get_session
 
 from callboard.backends.blob_store import BlobInfo
 from callboard.backends.blob_stores.s3 import S3BlobStore, store
-from callboard.testing.s3 import S3Server
+from callboard.testing.servers.s3 import S3Server
 
 CONTENTS = [b"%d" % number for number in range(8)]
 DEADLINE_S = 60.0

@@ -12,8 +12,8 @@ import pytest
 
 from callboard.backends.blob_stores.s3 import S3BlobStore, download
 from callboard.errors import BlobMissing, BlobUnavailable
-from callboard.testing.s3 import S3Server
-from callboard.testing.wire import wire
+from callboard.testing.servers.s3 import S3Server
+from callboard.testing.servers.wire import wire
 
 CONTENT = b"".join(number.to_bytes(8, "big") for number in range(1 << 19))  # 4 MiB, no two places alike
 DIGEST = hashlib.sha256(CONTENT).hexdigest()

@@ -10,7 +10,7 @@ import pytest
 
 from callboard.backends.blob_stores.s3 import S3BlobStore, connection
 from callboard.errors import BlobUnavailable
-from callboard.testing.s3 import S3Server
+from callboard.testing.servers.s3 import S3Server
 
 DIGEST = hashlib.sha256(b"content").hexdigest()
 

@@ -10,7 +10,7 @@ import pytest
 from callboard.backends.blob_stores.s3 import S3BlobStore, examination
 from callboard.backends.examination import Examinable, Finding, Level
 from callboard.errors import BlobUnavailable
-from callboard.testing.s3 import S3Server
+from callboard.testing.servers.s3 import S3Server
 
 HOUR_NS = 3600 * 10**9
 CONTENT = b"x" * 100

@@ -13,7 +13,7 @@ from callboard.archive.vacuum import vacuum
 from callboard.archive.verification import verify
 from callboard.backends.logs.memory import MemoryLog
 from callboard.errors import ArchiveBusy, ArchiveDamaged, BlobMissing, ConfigError
-from callboard.testing.s3 import S3Server, moto_server
+from callboard.testing.servers.s3 import S3Server, moto_server
 
 pytestmark = pytest.mark.s3
 DAY_NS = 24 * 3600 * 10**9

@@ -9,7 +9,7 @@ from callboard.backends.logs.postgres import PostgresLog
 from callboard.backends.logs.sqlite import SqliteLog
 from callboard.errors import NotSupported
 from callboard.messages.record import NewRecord
-from callboard.testing.postgres import PostgresServer, own_schema, postgres_server
+from callboard.testing.servers.postgres import PostgresServer, own_schema, postgres_server
 
 pytestmark = pytest.mark.postgres
 

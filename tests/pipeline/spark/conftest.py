@@ -22,7 +22,7 @@ from callboard.cli.run_command import run
 from callboard.messages.event import Event
 from callboard.messages.headers import new_record
 from callboard.messages.record import NewRecord
-from callboard.testing.postgres import own_schema, postgres_server
+from callboard.testing.servers.postgres import own_schema, postgres_server
 
 HERE = Path(__file__).parent
 

@@ -21,7 +21,7 @@ from callboard.errors import BlobUnavailable, ConfigError, ExtraMissing, LogRepl
 from callboard.messages.distribution.topic_messages import Kind, PackageMessage, PackageStatusMessage, Status
 from callboard.pipeline.sinks.delta_tables import DeltaPlace, publish
 from callboard.pipeline.sinks.reach import Reach
-from callboard.testing.s3 import S3Server, moto_server
+from callboard.testing.servers.s3 import S3Server, moto_server
 
 STRACE = shutil.which("strace")
 NAMES = ["queue", "standing"]

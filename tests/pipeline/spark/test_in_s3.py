@@ -18,7 +18,7 @@ from callboard.messages.distribution.topic_messages import PackageStatusMessage,
 from callboard.pipeline.archive import archiver
 from callboard.pipeline.collect.stored_blobs import _lister, _remover
 from callboard.pipeline.run import Run
-from callboard.testing.s3 import S3Server, moto_server
+from callboard.testing.servers.s3 import S3Server, moto_server
 
 pytestmark = pytest.mark.s3
 CONTENTS = [b"%d" % number for number in range(30)]

@@ -7,7 +7,7 @@ from secrets import token_hex
 import pytest
 
 from callboard.messages.distribution.topic_messages import Kind, PackageMessage
-from callboard.testing.kafka import KafkaMissing, kafka_servers
+from callboard.testing.servers.kafka import KafkaMissing, kafka_servers
 
 pytestmark = pytest.mark.kafka
 

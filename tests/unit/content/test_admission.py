@@ -18,7 +18,7 @@ from callboard.content.importing.apply import operations
 from callboard.content.ship import build
 from callboard.content.survey import read_survey, survey
 from callboard.messages.distribution.topic_messages import Kind, PackageMessage
-from callboard.testing.memory_blob_store import MemoryBlobStore
+from callboard.testing.fakes.memory_blob_store import MemoryBlobStore
 
 PATTERNS = (
     PathPatterns(("/a",)),

@@ -10,7 +10,7 @@ from callboard.backends.repository import EntryKind
 from callboard.content import survey as surveying
 from callboard.content.survey import Surveyed, read_survey, survey
 from callboard.errors import RequestRefused
-from callboard.testing.memory_blob_store import MemoryBlobStore
+from callboard.testing.fakes.memory_blob_store import MemoryBlobStore
 
 
 def listed(folder, spool, *paths: str) -> tuple[str, list[Surveyed]]:

@@ -13,7 +13,7 @@ from callboard.content.importing.found import MARK, Found
 from callboard.content.importing.target import FOUND_MAX, OnOccupied, Target
 from callboard.errors import RepositoryOccupied, RepositoryUnavailable, Undecodable
 from callboard.testing.conformance.repository.harness import a_file, file, folder, link, paths, shapes
-from callboard.testing.memory_repository import MemoryRepository, MemoryStore
+from callboard.testing.fakes.memory_repository import MemoryRepository, MemoryStore
 
 NAMES = ("a", "b", "b-", "c")
 

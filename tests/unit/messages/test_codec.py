@@ -13,6 +13,7 @@ from hypothesis import strategies as st
 from callboard.errors import Undecodable
 from callboard.messages import codec
 from callboard.messages.codec import EVENTS, UNKNOWN_BYTES_MAX, decode, decode_any, encode, encode_any
+from callboard.messages.distribution.ledger import Ledger, Watermark
 from callboard.messages.distribution.topic_messages import (
     ClearCommand,
     CommandMessage,

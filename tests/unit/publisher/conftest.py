@@ -24,7 +24,7 @@ from callboard.messages.event import Event
 from callboard.messages.headers import new_record
 from callboard.messages.record import NewRecord, Record
 from callboard.messages.topics import Topics
-from callboard.testing.decision_driver import BEGINNING, DecisionDriver
+from callboard.testing.drivers.decision_driver import BEGINNING, DecisionDriver
 
 TOPICS = Topics.with_prefix("t")
 ALL = ("created", "queued", "distributed", "imported", "failed")

@@ -15,7 +15,7 @@ from callboard.actors.publisher.blob_janitor import (
 from callboard.content.collection import BlobCollection
 from callboard.errors import BlobUnavailable
 from callboard.messages.topics import Topics
-from callboard.testing.decision_driver import DecisionDriver
+from callboard.testing.drivers.decision_driver import DecisionDriver
 
 
 def janitor(seed: int = 1) -> DecisionDriver:

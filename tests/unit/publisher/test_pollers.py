@@ -33,7 +33,7 @@ from callboard.messages.distribution.topic_messages import Kind, PackageMessage
 from callboard.messages.event import Event
 from callboard.messages.headers import new_record
 from callboard.messages.record import NewRecord, Record, pack_headers
-from callboard.testing.subscriber_example import settings
+from callboard.testing.drivers.subscriber_example import settings
 
 NOW = Moment(1000, 0.0)
 FIND = FindBounds("p")

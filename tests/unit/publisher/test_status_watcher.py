@@ -18,7 +18,7 @@ from callboard.messages.event import Event
 from callboard.messages.headers import new_record, open_record
 from callboard.messages.record import Record
 from callboard.messages.repeated import repeated
-from callboard.testing.decision_driver import DecisionDriver
+from callboard.testing.drivers.decision_driver import DecisionDriver
 
 HOUR = 3600 * 10**9
 

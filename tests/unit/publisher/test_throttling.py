@@ -28,7 +28,7 @@ from callboard.messages.distribution.topic_messages import (
 )
 from callboard.messages.event import replaced
 from callboard.messages.headers import open_record
-from callboard.testing.decision_driver import DecisionDriver
+from callboard.testing.drivers.decision_driver import DecisionDriver
 
 
 def subscriber(

@@ -27,8 +27,8 @@ from callboard.messages.distribution.topic_messages import (
     SubscriberConfiguration,
 )
 from callboard.messages.record import Record
-from callboard.testing.decision_driver import DecisionDriver
-from callboard.testing.subscriber_example import ImporterDriver, package
+from callboard.testing.drivers.decision_driver import DecisionDriver
+from callboard.testing.drivers.subscriber_example import ImporterDriver, package
 from tests.unit.status.test_metrics import SAMPLE, figures
 
 

@@ -8,8 +8,8 @@ from callboard.actors.subscriber.importing.progress import SLOW_S
 from callboard.errors import HookFailed, LogUnavailable
 from callboard.messages.distribution.mailbox import Report
 from callboard.messages.distribution.topic_messages import State
-from callboard.testing.announcer_driver import AnnouncerDriver
-from callboard.testing.subscriber_example import ImporterDriver, package
+from callboard.testing.drivers.announcer_driver import AnnouncerDriver
+from callboard.testing.drivers.subscriber_example import ImporterDriver, package
 
 
 def importing() -> ImporterDriver:

@@ -8,8 +8,8 @@ from callboard.actors.subscriber import roles
 from callboard.errors import LogUnavailable
 from callboard.messages.distribution.mailbox import Admitted, AgentProblem, AnnouncedQuery, Problem, Report
 from callboard.messages.distribution.topic_messages import State
-from callboard.testing.announcer_driver import AnnouncerDriver
-from callboard.testing.subscriber_example import announcement
+from callboard.testing.drivers.announcer_driver import AnnouncerDriver
+from callboard.testing.drivers.subscriber_example import announcement
 
 
 def test_it_claims_the_name_with_its_first_announcement_and_then_admits_the_importer() -> None:

@@ -22,7 +22,7 @@ from callboard.messages.distribution.mailbox import (
 )
 from callboard.messages.distribution.topic_messages import State
 from callboard.messages.record import Record
-from callboard.testing.subscriber_example import COMMANDS, LEDGER, LOG, ImporterDriver, clear, package
+from callboard.testing.drivers.subscriber_example import COMMANDS, LEDGER, LOG, ImporterDriver, clear, package
 
 
 @pytest.mark.proves("F73", "F74", "W2")

@@ -9,7 +9,7 @@ from callboard.actors.subscriber.commands.authority import IDS_MAX, distrust, re
 from callboard.messages.distribution.ledger import Ledger
 from callboard.messages.distribution.mailbox import CommandReceived
 from callboard.messages.distribution.topic_messages import PauseCommand
-from callboard.testing.subscriber_example import LEDGER, LOG, ImporterDriver, command, settings
+from callboard.testing.drivers.subscriber_example import LEDGER, LOG, ImporterDriver, command, settings
 
 NOW_NS = 10**18
 

@@ -1,6 +1,6 @@
 from callboard.actors.subscriber.importing.backlog import Backlog
 from callboard.messages.distribution.mailbox import PackagesRead
-from callboard.testing.subscriber_example import LOG, package
+from callboard.testing.drivers.subscriber_example import LOG, package
 
 
 def answer(start: int, *offsets: int, log_id: str = LOG) -> PackagesRead:

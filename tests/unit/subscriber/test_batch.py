@@ -10,7 +10,7 @@ from callboard.messages.distribution.mailbox import Obstacle, PackagesUnavailabl
 from callboard.messages.distribution.topic_messages import Kind, PackageMessage, State, Status
 from callboard.messages.headers import new_record
 from callboard.messages.record import Record
-from callboard.testing.subscriber_example import LEDGER, ImporterDriver, as_read, garbage, package
+from callboard.testing.drivers.subscriber_example import LEDGER, ImporterDriver, as_read, garbage, package
 
 
 def batching(stored: Ledger = LEDGER, **settings: object) -> ImporterDriver:

@@ -9,8 +9,8 @@ from callboard.actors.subscriber.reporting.status_sender import Bookkeeper
 from callboard.errors import LogUnavailable
 from callboard.messages.distribution.mailbox import StatusesPending, StatusesSent
 from callboard.messages.distribution.topic_messages import CommandResultMessage, PackageStatusMessage, Status
-from callboard.testing.decision_driver import DecisionDriver
-from callboard.testing.subscriber_example import settings
+from callboard.testing.drivers.decision_driver import DecisionDriver
+from callboard.testing.drivers.subscriber_example import settings
 
 
 def bookkeeper() -> DecisionDriver:

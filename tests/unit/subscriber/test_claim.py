@@ -5,7 +5,7 @@ from callboard.messages.distribution.topic_messages import DiscoveryMessage, Sta
 from callboard.messages.headers import new_record
 from callboard.messages.record import NewRecord, Record
 from callboard.messages.repeated import repeated
-from callboard.testing.subscriber_example import NAME, announcement, as_read, garbage
+from callboard.testing.drivers.subscriber_example import NAME, announcement, as_read, garbage
 
 
 def said(offset: int, instance: str, at_s: float, state: State = State.IDLE, **others: int) -> Record:

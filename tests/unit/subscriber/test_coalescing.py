@@ -18,8 +18,8 @@ from callboard.content.importing.receive import operations, receive_all
 from callboard.content.ship import build
 from callboard.messages.distribution.topic_messages import Kind, PackageMessage
 from callboard.testing.conformance.repository.harness import Shape, shape
-from callboard.testing.memory_blob_store import MemoryBlobStore
-from callboard.testing.memory_repository import MemoryRepository, Node
+from callboard.testing.fakes.memory_blob_store import MemoryBlobStore
+from callboard.testing.fakes.memory_repository import MemoryRepository, Node
 
 SPOOL = Path(tempfile.gettempdir())
 FOLDER = EntryKind.FOLDER

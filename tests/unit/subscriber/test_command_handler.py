@@ -27,8 +27,8 @@ from callboard.messages.distribution.topic_messages import (
 from callboard.messages.headers import new_record
 from callboard.messages.record import Record, pack_headers
 from callboard.messages.untrusted import untrusted
-from callboard.testing.decision_driver import DecisionDriver
-from callboard.testing.subscriber_example import COMMANDS, NAME, settings
+from callboard.testing.drivers.decision_driver import DecisionDriver
+from callboard.testing.drivers.subscriber_example import COMMANDS, NAME, settings
 
 
 def handler(offset: int = 4, log_id: str = COMMANDS) -> DecisionDriver:

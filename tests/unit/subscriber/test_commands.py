@@ -4,7 +4,7 @@ from callboard.actors.core.effects import ImportPackages, SaveLedger
 from callboard.errors import BlobMissing, PackageCorrupt
 from callboard.messages.distribution.mailbox import CommandsBlocked, StatusesPending, StatusesSent
 from callboard.messages.distribution.topic_messages import Kind, Status
-from callboard.testing.subscriber_example import ImporterDriver, clear, garbage, package
+from callboard.testing.drivers.subscriber_example import ImporterDriver, clear, garbage, package
 
 
 def stuck(**settings: object) -> ImporterDriver:

@@ -7,7 +7,7 @@ import pytest
 from callboard.actors.core.effects import ImportPackages
 from callboard.messages.distribution.mailbox import CommandsRead
 from callboard.messages.distribution.topic_messages import ClearCommand, State, Status, VerifyCommand
-from callboard.testing.subscriber_example import ImporterDriver, clear, command
+from callboard.testing.drivers.subscriber_example import ImporterDriver, clear, command
 from tests.unit.subscriber.test_orders import PAUSE, RESUME, obey, retry, skip, statuses, stuck, throttle, told
 
 NOT_FOR_IT = [{"clear": ClearCommand(offset=12)}, skip(10), retry(10), PAUSE, throttle(5), {"verify": VerifyCommand()}]

@@ -10,7 +10,7 @@ from callboard.errors import BlobMissing
 from callboard.messages.distribution.ledger import Ledger
 from callboard.messages.distribution.mailbox import StatusesSent
 from callboard.messages.distribution.topic_messages import PackageMessage, State, Status
-from callboard.testing.subscriber_example import ImporterDriver, clear, package
+from callboard.testing.drivers.subscriber_example import ImporterDriver, clear, package
 
 
 @dataclass

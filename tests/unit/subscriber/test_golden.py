@@ -14,7 +14,7 @@ from callboard.messages.distribution.topic_messages import (
     Status,
     SubscriberConfiguration,
 )
-from callboard.testing.subscriber_example import LOG, ImporterDriver, command, package, settings
+from callboard.testing.drivers.subscriber_example import LOG, ImporterDriver, command, package, settings
 
 GOLDEN = "edge-0"
 ME = settings().name

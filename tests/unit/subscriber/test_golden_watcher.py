@@ -21,8 +21,8 @@ from callboard.messages.distribution.topic_messages import (
 from callboard.messages.event import Event
 from callboard.messages.headers import new_record
 from callboard.messages.record import Record
-from callboard.testing.decision_driver import DecisionDriver
-from callboard.testing.subscriber_example import TOPICS, settings
+from callboard.testing.drivers.decision_driver import DecisionDriver
+from callboard.testing.drivers.subscriber_example import TOPICS, settings
 
 GOLDEN = "edge-0"
 

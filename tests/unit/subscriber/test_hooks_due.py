@@ -14,7 +14,7 @@ from callboard.errors import HookFailed, LogUnavailable
 from callboard.messages.distribution.ledger import HookDue, Ledger
 from callboard.messages.distribution.mailbox import StatusesPending, StatusesSent
 from callboard.messages.distribution.topic_messages import Kind, LogMessage, RetryCommand, SkipCommand, State, Status
-from callboard.testing.subscriber_example import LEDGER, ImporterDriver, command, package
+from callboard.testing.drivers.subscriber_example import LEDGER, ImporterDriver, command, package
 
 BOOM = HookFailed("after_import hook shop:purge: OSError: the cache is away")
 STEADY = Backoff(first_s=1.0, max_s=1.0)

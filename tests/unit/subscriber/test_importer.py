@@ -12,7 +12,7 @@ from callboard.errors import (
 )
 from callboard.messages.distribution.mailbox import CaughtUpQuery, PackagesWanted, Report, StatusesPending, StatusesSent
 from callboard.messages.distribution.topic_messages import Kind, State, Status
-from callboard.testing.subscriber_example import LEDGER, ImporterDriver, clear, garbage, package
+from callboard.testing.drivers.subscriber_example import LEDGER, ImporterDriver, clear, garbage, package
 
 OOPS = BlobMissing("not there yet")
 

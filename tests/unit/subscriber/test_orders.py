@@ -24,7 +24,15 @@ from callboard.messages.distribution.topic_messages import (
     Status,
     ThrottleCommand,
 )
-from callboard.testing.subscriber_example import COMMANDS, LEDGER, ImporterDriver, clear, command, garbage, package
+from callboard.testing.drivers.subscriber_example import (
+    COMMANDS,
+    LEDGER,
+    ImporterDriver,
+    clear,
+    command,
+    garbage,
+    package,
+)
 
 PAUSE = {"pause": PauseCommand()}
 RESUME = {"resume": ResumeCommand()}

@@ -7,8 +7,8 @@ from callboard.actors.core.effects import LogRead, ReadLog
 from callboard.actors.subscriber.importing.package_poller import PackagePoller
 from callboard.errors import CallboardError, LogReplaced, LogUnavailable, OffsetOutOfRange
 from callboard.messages.distribution.mailbox import Obstacle, PackagesRead, PackagesUnavailable, PackagesWanted
-from callboard.testing.decision_driver import DecisionDriver
-from callboard.testing.subscriber_example import LOG, TOPICS, package, settings
+from callboard.testing.drivers.decision_driver import DecisionDriver
+from callboard.testing.drivers.subscriber_example import LOG, TOPICS, package, settings
 
 
 def poller(start: int = 10) -> DecisionDriver:

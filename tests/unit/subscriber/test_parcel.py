@@ -5,7 +5,7 @@ from callboard.errors import Undecodable
 from callboard.messages.distribution.topic_messages import Kind, PackageMessage
 from callboard.messages.headers import RECIPIENTS_BYTES_MAX, new_record
 from callboard.messages.record import Record
-from callboard.testing.subscriber_example import NAME, as_read, package, settings
+from callboard.testing.drivers.subscriber_example import NAME, as_read, package, settings
 
 
 def addressed_to(*recipients: str, payload: bytes | None = None) -> Record:

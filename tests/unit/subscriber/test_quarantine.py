@@ -8,7 +8,7 @@ from callboard.content.package_format.footprint import Footprint
 from callboard.messages import codec
 from callboard.messages.distribution.ledger import Ledger
 from callboard.messages.distribution.topic_messages import Kind, PackageMessage, Status
-from callboard.testing.subscriber_example import LEDGER
+from callboard.testing.drivers.subscriber_example import LEDGER
 
 NOW_NS = 7
 

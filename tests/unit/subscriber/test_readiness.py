@@ -6,7 +6,7 @@ from callboard.actors.core.decision import Moment
 from callboard.actors.subscriber.reporting.readiness import Readiness
 from callboard.messages.distribution.mailbox import Report
 from callboard.messages.distribution.topic_messages import State
-from callboard.testing.subscriber_example import announcement, settings
+from callboard.testing.drivers.subscriber_example import announcement, settings
 
 START = Moment(1_000_000 * 10**9, 100.0)
 

@@ -9,7 +9,7 @@ from callboard.messages.distribution.ledger import GivenUp, Ledger
 from callboard.messages.distribution.mailbox import StatusesPending
 from callboard.messages.distribution.topic_messages import Kind, RetryCommand, Status
 from callboard.messages.record import Record
-from callboard.testing.subscriber_example import LEDGER, LOG, ImporterDriver, command, garbage, package
+from callboard.testing.drivers.subscriber_example import LEDGER, LOG, ImporterDriver, command, garbage, package
 
 
 def about(offset: int, *paths: str, kind: Kind = Kind.DELETE) -> Record:

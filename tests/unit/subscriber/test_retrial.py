@@ -23,7 +23,7 @@ from callboard.messages.distribution.topic_messages import (
     Status,
 )
 from callboard.messages.record import Record
-from callboard.testing.subscriber_example import LEDGER, LOG, ImporterDriver, clear, command, garbage, package
+from callboard.testing.drivers.subscriber_example import LEDGER, LOG, ImporterDriver, clear, command, garbage, package
 
 OOPS = BlobMissing("not there")
 

@@ -13,7 +13,7 @@ from callboard.errors import CallboardError, HookFailed, PackageCorrupt
 from callboard.messages.distribution.ledger import GivenUp, HeldPackage, HookDue, Ledger
 from callboard.messages.distribution.mailbox import CaughtUpQuery, Settled
 from callboard.messages.distribution.topic_messages import DiscoveryMessage, Kind, State, SubscriberConfiguration
-from callboard.testing.subscriber_example import LEDGER, ImporterDriver, package
+from callboard.testing.drivers.subscriber_example import LEDGER, ImporterDriver, package
 
 ASKER = Origin("gateway", 1)
 BOOM = HookFailed("after_import hook shop:purge: OSError: the cache is away")

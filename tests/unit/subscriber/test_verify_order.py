@@ -4,7 +4,7 @@ from callboard.actors.core.effects import ImportPackages, SurveyRepository
 from callboard.content.survey import Survey
 from callboard.errors import RequestRefused
 from callboard.messages.distribution.topic_messages import VerifyCommand
-from callboard.testing.subscriber_example import ImporterDriver, command, package
+from callboard.testing.drivers.subscriber_example import ImporterDriver, command, package
 
 VERIFY = {"verify": VerifyCommand(paths=("/blog",))}
 

@@ -23,8 +23,8 @@ from callboard.errors import BlobUnavailable, CallboardError, PackageCorrupt, Re
 from callboard.messages import codec
 from callboard.messages.distribution.topic_messages import Kind, PackageMessage
 from callboard.messages.record import NewRecord
-from callboard.testing.memory_repository import MemoryRepository
-from callboard.testing.subscriber_example import LEDGER
+from callboard.testing.drivers.subscriber_example import LEDGER
+from callboard.testing.fakes.memory_repository import MemoryRepository
 
 
 class World(AgentWorld):

@@ -12,8 +12,8 @@ from callboard.backends.blob_stores import open_blob_store
 from callboard.backends.blob_stores.folder import FolderBlobStore
 from callboard.testing.conformance.blob_store import BlobStoreHarness
 from callboard.testing.conformance.candidates import Candidate, New, chosen, without_server
-from callboard.testing.memory_blob_store import MemoryBlobStore
-from callboard.testing.s3 import S3Server, moto_server, s3proxy_server
+from callboard.testing.fakes.memory_blob_store import MemoryBlobStore
+from callboard.testing.servers.s3 import S3Server, moto_server, s3proxy_server
 
 NOON_NS = 1_800_000_000 * 10**9
 

@@ -14,7 +14,7 @@ from callboard.backends.logs.kafka.log import KafkaLog
 from callboard.testing.conformance.candidates.logs import Restart
 from callboard.testing.conformance.candidates.memory_log import Around, Clock, itself
 from callboard.testing.conformance.log import LogHarness
-from callboard.testing.kafka import mock_kafka_log as open_mock
+from callboard.testing.servers.kafka import mock_kafka_log as open_mock
 
 AGO_NS = 200 * 10**9
 """Brokers refuse records from the future, so these clocks begin in the past."""

@@ -17,7 +17,7 @@ from callboard.backends.postgres.server import Server
 from callboard.testing.conformance.candidates import Candidate, New, chosen, without_server
 from callboard.testing.conformance.candidates.memory_log import Around, Clock, itself, memory_log
 from callboard.testing.conformance.log import LogHarness
-from callboard.testing.postgres import INSTALLATIONS, NAMED, own_schema, postgres_server
+from callboard.testing.servers.postgres import INSTALLATIONS, NAMED, own_schema, postgres_server
 
 Restart = Callable[[], Awaitable[None]] | None
 
@@ -97,7 +97,7 @@ def kafka_candidate() -> Candidate[LogHarness]:
     @contextmanager
     def start() -> Iterator[New[LogHarness]]:
         from callboard.testing.conformance.candidates.kafka import kafka_log
-        from callboard.testing.kafka import SERVERS, local_kafka
+        from callboard.testing.servers.kafka import SERVERS, local_kafka
 
         if servers := os.environ.get(SERVERS, ""):
             yield partial(kafka_log, servers)
@@ -124,7 +124,7 @@ def kafka_mock_candidate() -> Candidate[LogHarness]:
     @contextmanager
     def start() -> Iterator[New[LogHarness]]:
         from callboard.testing.conformance.candidates.kafka import kafka_mock_log
-        from callboard.testing.kafka import mock_kafka
+        from callboard.testing.servers.kafka import mock_kafka
 
         with mock_kafka() as servers:
             yield partial(kafka_mock_log, servers)

@@ -10,8 +10,8 @@ from pathlib import Path
 from callboard.backends.repositories import open_repository
 from callboard.testing.conformance.candidates import Candidate, New, chosen, without_server
 from callboard.testing.conformance.repository import RepositoryHarness
-from callboard.testing.memory_repository import MemoryRepository, MemoryStore
-from callboard.testing.postgres import INSTALLATIONS, NAMED, own_schema, postgres_server
+from callboard.testing.fakes.memory_repository import MemoryRepository, MemoryStore
+from callboard.testing.servers.postgres import INSTALLATIONS, NAMED, own_schema, postgres_server
 
 
 @contextmanager

@@ -12,8 +12,8 @@ from callboard.testing.conformance.candidates import New
 from callboard.testing.conformance.log import concurrency, wake_up
 from callboard.testing.conformance.planted import blob_stores, logs, repositories
 from callboard.testing.conformance.verdict import NotDeclared
-from callboard.testing.memory_blob_store import MemoryBlobStore
-from callboard.testing.memory_repository import MemoryRepository
+from callboard.testing.fakes.memory_blob_store import MemoryBlobStore
+from callboard.testing.fakes.memory_repository import MemoryRepository
 
 CHECK_TIMEOUT_S = 6.0
 """A check that has not passed by then has caught its bug: some make readers wait for ever."""

@@ -10,7 +10,7 @@ from pathlib import Path
 from callboard.backends.blob_store import BlobInfo
 from callboard.errors import BlobMissing, PackageRefused
 from callboard.testing.conformance.blob_store import BlobStoreHarness
-from callboard.testing.memory_blob_store import MemoryBlobStore
+from callboard.testing.fakes.memory_blob_store import MemoryBlobStore
 
 
 class TruncatesABlob(MemoryBlobStore):

@@ -7,7 +7,7 @@ from dataclasses import replace
 from callboard.backends.repository import Delete, Entry, EntryKind, Keep, Operation, Prune, Put
 from callboard.errors import CallboardError
 from callboard.testing.conformance.repository import RepositoryHarness
-from callboard.testing.memory_repository import MemoryRepository, MemoryStore
+from callboard.testing.fakes.memory_repository import MemoryRepository, MemoryStore
 
 
 class ImportsOneByOne(MemoryRepository):

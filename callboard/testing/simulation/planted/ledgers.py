@@ -15,8 +15,8 @@ from callboard.errors import RepositoryUnavailable
 from callboard.messages.distribution.ledger import Ledger
 from callboard.messages.distribution.mailbox import StatusesPending
 from callboard.messages.distribution.topic_messages import Status
-from callboard.testing.simulation.disk import SimulatedRepository
-from callboard.testing.simulation.fates import before_deed
+from callboard.testing.simulation.engine.disk import SimulatedRepository
+from callboard.testing.simulation.engine.fates import before_deed
 from callboard.testing.simulation.planted.patch import Patch
 
 

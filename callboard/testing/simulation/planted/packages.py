@@ -11,7 +11,7 @@ from callboard.actors.subscriber.quarantine import quarantine
 from callboard.actors.subscriber.settings import SubscriberSettings
 from callboard.backends.repository import Delete, Prune
 from callboard.content import collection
-from callboard.testing import memory_repository
+from callboard.testing.fakes import memory_repository
 from callboard.testing.simulation.planted.patch import Patch
 
 

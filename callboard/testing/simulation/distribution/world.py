@@ -17,12 +17,12 @@ from callboard.content.importing.changes import Changes
 from callboard.content.ship import build
 from callboard.errors import HookFailed, LogUnavailable
 from callboard.messages.distribution.topic_messages import PackageMessage, PingMessage
-from callboard.testing.simulation import truth
-from callboard.testing.simulation.acts import Publish
-from callboard.testing.simulation.disk import SimulatedRepository
-from callboard.testing.simulation.fates import CALLER, CURRENT, Fates, Fault, after_deed, before_deed
-from callboard.testing.simulation.simulated_blobs import SimulatedBlobs
-from callboard.testing.simulation.simulated_log import SimulatedLog
+from callboard.testing.simulation.distribution import truth
+from callboard.testing.simulation.distribution.acts import Publish
+from callboard.testing.simulation.engine.disk import SimulatedRepository
+from callboard.testing.simulation.engine.fates import CALLER, CURRENT, Fates, Fault, after_deed, before_deed
+from callboard.testing.simulation.engine.simulated_blobs import SimulatedBlobs
+from callboard.testing.simulation.engine.simulated_log import SimulatedLog
 
 INLINE_MAX = 900
 """Bytes of a package that go through the log: few, so that small ones go through the blob store."""

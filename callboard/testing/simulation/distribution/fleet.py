@@ -18,18 +18,18 @@ from callboard.actors.runtime.simulated.simulated import Simulation
 from callboard.actors.subscriber import SubscriberSettings
 from callboard.messages.distribution.package_event import KINDS
 from callboard.messages.record import Record
-from callboard.testing.simulation.acts import Publish
-from callboard.testing.simulation.disk import Disk, SimulatedRepository
-from callboard.testing.simulation.event_oracle import EventOracle
-from callboard.testing.simulation.fates import Fates
-from callboard.testing.simulation.host import Host
-from callboard.testing.simulation.oracle import Oracle
-from callboard.testing.simulation.plan import PUBLISHERS, Plan
-from callboard.testing.simulation.scene import TOPICS, History, Scene
-from callboard.testing.simulation.simulated_blobs import SimulatedBlobs
-from callboard.testing.simulation.simulated_log import SimulatedLog
-from callboard.testing.simulation.tenants import Tenants
-from callboard.testing.simulation.world import FatefulWorld, Owners, SimulatedHooks, marked
+from callboard.testing.simulation.distribution.acts import Publish
+from callboard.testing.simulation.distribution.event_oracle import EventOracle
+from callboard.testing.simulation.distribution.oracle import Oracle
+from callboard.testing.simulation.distribution.plan import PUBLISHERS, Plan
+from callboard.testing.simulation.distribution.scene import TOPICS, History, Scene
+from callboard.testing.simulation.distribution.tenants import Tenants
+from callboard.testing.simulation.distribution.world import FatefulWorld, Owners, SimulatedHooks, marked
+from callboard.testing.simulation.engine.disk import Disk, SimulatedRepository
+from callboard.testing.simulation.engine.fates import Fates
+from callboard.testing.simulation.engine.host import Host
+from callboard.testing.simulation.engine.simulated_blobs import SimulatedBlobs
+from callboard.testing.simulation.engine.simulated_log import SimulatedLog
 
 BLOB_GRACE_S = 15.0
 """More than the clocks of publishers differ, and than a package takes from its blobs to the log."""

@@ -7,7 +7,7 @@ from typing import Any
 
 from callboard.actors import publisher, subscriber
 from callboard.messages.distribution.topic_messages import Kind
-from callboard.testing.simulation.acts import (
+from callboard.testing.simulation.distribution.acts import (
     Act,
     CutOff,
     Exchange,
@@ -25,7 +25,7 @@ from callboard.testing.simulation.acts import (
     Suspend,
     Trim,
 )
-from callboard.testing.simulation.fates import Fault
+from callboard.testing.simulation.engine.fates import Fault
 
 PUBLISHERS = ("site", "shop")
 CHAOS_S = 12.0

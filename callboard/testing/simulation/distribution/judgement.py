@@ -8,8 +8,8 @@ from callboard.actors.subscriber import SubscriberSettings
 from callboard.actors.subscriber.staging.golden_gate import GOOD
 from callboard.messages.distribution.ledger import Ledger
 from callboard.messages.distribution.topic_messages import CommandMessage, Status
-from callboard.testing.simulation.scene import Scene
-from callboard.testing.simulation.truth import Sent, touch
+from callboard.testing.simulation.distribution.scene import Scene
+from callboard.testing.simulation.distribution.truth import Sent, touch
 
 
 @dataclass(slots=True)

@@ -16,11 +16,11 @@ from callboard.messages.headers import RecordHeaders, open_record
 from callboard.messages.record import Record
 from callboard.messages.repeated import original_of
 from callboard.messages.topics import Topics
-from callboard.testing.simulation.acts import Publish
-from callboard.testing.simulation.event_oracle import EventOracle
-from callboard.testing.simulation.tenants import Tenants
-from callboard.testing.simulation.truth import Sent
-from callboard.testing.simulation.word_oracle import WordOracle
+from callboard.testing.simulation.distribution.acts import Publish
+from callboard.testing.simulation.distribution.event_oracle import EventOracle
+from callboard.testing.simulation.distribution.tenants import Tenants
+from callboard.testing.simulation.distribution.truth import Sent
+from callboard.testing.simulation.distribution.word_oracle import WordOracle
 
 SETTLE_S = 8.0
 """Two claims live for three seconds each in the fleets of hosts that share a name, and the log is away for one."""

@@ -10,7 +10,7 @@ from callboard.backends.logs.memory import MemoryLog
 from callboard.backends.logs.restorable import Returned
 from callboard.errors import LogUnavailable
 from callboard.messages.record import NewRecord, Record
-from callboard.testing.simulation.fates import CALLER, after_deed, before_deed
+from callboard.testing.simulation.engine.fates import CALLER, after_deed, before_deed
 
 T = TypeVar("T")
 

@@ -11,10 +11,10 @@ from callboard.actors.subscriber import SubscriberSettings
 from callboard.messages import codec
 from callboard.messages.distribution.ledger import Ledger
 from callboard.messages.distribution.topic_messages import Kind, Status
-from callboard.testing.memory_repository import Node
-from callboard.testing.simulation.judgement import Excuses
-from callboard.testing.simulation.scene import History, Line, Scene
-from callboard.testing.simulation.truth import Sent, Tree, change, seen, touch
+from callboard.testing.fakes.memory_repository import Node
+from callboard.testing.simulation.distribution.judgement import Excuses
+from callboard.testing.simulation.distribution.scene import History, Line, Scene
+from callboard.testing.simulation.distribution.truth import Sent, Tree, change, seen, touch
 
 FOREIGN = "foreign"
 GONE = "gone"

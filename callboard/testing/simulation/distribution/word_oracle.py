@@ -16,7 +16,7 @@ from callboard.messages.record import Record
 from callboard.messages.repeated import original_of
 
 if TYPE_CHECKING:
-    from callboard.testing.simulation.scene import Scene
+    from callboard.testing.simulation.distribution.scene import Scene
 
 DONE = (Status.IMPORTED, Status.SUPERSEDED, Status.HOOK_SETTLED)
 """No status says the same of a package."""

@@ -22,8 +22,8 @@ from callboard.messages.distribution.mailbox import (
 )
 from callboard.messages.distribution.topic_messages import Kind, PackageStatusMessage
 from callboard.messages.event import Event
-from callboard.testing.simulation.fleet import Fleet
-from callboard.testing.simulation.truth import Sent
+from callboard.testing.simulation.distribution.fleet import Fleet
+from callboard.testing.simulation.distribution.truth import Sent
 
 ASK_S = 15.0
 """Virtual seconds that an answer may take: a read of the log may be under way, or fail."""

@@ -1,4 +1,4 @@
-"""moto as a program: ``python -m callboard.testing.moto_server PORT`` serves S3 on loopback.
+"""moto as a program: ``python -m callboard.testing.servers.moto_server PORT`` serves S3 on loopback.
 
 As ``moto.server`` does it, with one difference. moto looks whether the object is there, and writes it later: two
 conditional writes may both look first. S3 decides as one, and so does this, by taking conditional writes in turn.

@@ -7,9 +7,9 @@ from collections.abc import Callable, Iterable
 from concurrent.futures import ProcessPoolExecutor
 from dataclasses import dataclass, field
 
-from callboard.testing.simulation.fates import Fault
-from callboard.testing.simulation.plan import plan
-from callboard.testing.simulation.run import Outcome, run
+from callboard.testing.simulation.distribution.plan import plan
+from callboard.testing.simulation.distribution.run import Outcome, run
+from callboard.testing.simulation.engine.fates import Fault
 
 
 @dataclass(slots=True)

@@ -32,7 +32,7 @@ from callboard.messages.distribution.topic_messages import (
 from callboard.messages.headers import new_record
 from callboard.messages.record import NewRecord, Record, pack_headers
 from callboard.messages.topics import Topics
-from callboard.testing.decision_driver import DecisionDriver
+from callboard.testing.drivers.decision_driver import DecisionDriver
 
 NAME = "edge-1"
 TOPICS = Topics.with_prefix()

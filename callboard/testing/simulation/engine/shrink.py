@@ -2,8 +2,8 @@
 
 from collections.abc import Callable
 
-from callboard.testing.simulation.plan import Plan
-from callboard.testing.simulation.run import Outcome, run
+from callboard.testing.simulation.distribution.plan import Plan
+from callboard.testing.simulation.distribution.run import Outcome, run
 
 RUNS_MAX = 120
 """Plans that are tried: a minute or two; what is short enough for people is found by then."""

@@ -28,8 +28,8 @@ from callboard.messages.distribution.topic_messages import (
 )
 from callboard.messages.headers import new_record
 from callboard.messages.record import NewRecord
-from callboard.testing.simulation import truth, views
-from callboard.testing.simulation.acts import (
+from callboard.testing.simulation.distribution import truth, views
+from callboard.testing.simulation.distribution.acts import (
     Act,
     CutOff,
     Exchange,
@@ -47,9 +47,9 @@ from callboard.testing.simulation.acts import (
     Suspend,
     Trim,
 )
-from callboard.testing.simulation.fleet import Edge, Fleet
-from callboard.testing.simulation.scene import TOPICS
-from callboard.testing.simulation.world import BLOB_THRESHOLD, INLINE_MAX
+from callboard.testing.simulation.distribution.fleet import Edge, Fleet
+from callboard.testing.simulation.distribution.scene import TOPICS
+from callboard.testing.simulation.distribution.world import BLOB_THRESHOLD, INLINE_MAX
 
 CALM_S = 300.0
 """Virtual seconds after which everybody must be through once nothing goes wrong any more: the longest wait between two

@@ -16,12 +16,12 @@ from structlog.testing import capture_logs
 
 from callboard.actors.runtime.simulated.simulated import Simulation
 from callboard.actors.runtime.simulated.virtual_loop import BusyError, StuckError
-from callboard.testing.simulation.fates import Fault
-from callboard.testing.simulation.fleet import Fleet
-from callboard.testing.simulation.plan import Plan
-from callboard.testing.simulation.scene import Scene, Violation
-from callboard.testing.simulation.stage import Stage
-from callboard.testing.simulation.world import POISON
+from callboard.testing.simulation.distribution.fleet import Fleet
+from callboard.testing.simulation.distribution.plan import Plan
+from callboard.testing.simulation.distribution.scene import Scene, Violation
+from callboard.testing.simulation.distribution.stage import Stage
+from callboard.testing.simulation.distribution.world import POISON
+from callboard.testing.simulation.engine.fates import Fault
 
 TURNS_MAX = 150_000
 """Turns of the loop in one simulation, some two for each step; more are a sign that somebody is busy with nothing for

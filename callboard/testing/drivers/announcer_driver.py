@@ -9,8 +9,8 @@ from callboard.messages.distribution.mailbox import Admitted, Report
 from callboard.messages.distribution.topic_messages import DiscoveryMessage
 from callboard.messages.headers import new_record, open_record
 from callboard.messages.record import NewRecord, Record
-from callboard.testing.decision_driver import DecisionDriver
-from callboard.testing.subscriber_example import announcement, as_read, settings
+from callboard.testing.drivers.decision_driver import DecisionDriver
+from callboard.testing.drivers.subscriber_example import announcement, as_read, settings
 
 
 class AnnouncerDriver(DecisionDriver):

@@ -9,7 +9,7 @@ from collections.abc import Iterator
 
 from callboard.actors.core import effects
 from callboard.actors.core.decision import Perform
-from callboard.testing.simulation.fates import Fault
+from callboard.testing.simulation.engine.fates import Fault
 
 EFFECTS = tuple(
     sorted(

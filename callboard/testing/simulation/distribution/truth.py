@@ -5,8 +5,8 @@ from dataclasses import dataclass
 
 from callboard.backends.repository import EntryKind
 from callboard.messages.distribution.topic_messages import Kind
-from callboard.testing.memory_repository import MemoryRepository, Node
-from callboard.testing.simulation.acts import Publish
+from callboard.testing.fakes.memory_repository import MemoryRepository, Node
+from callboard.testing.simulation.distribution.acts import Publish
 
 Tree = dict[str, bytes | None]
 """Content by path; None for a folder."""

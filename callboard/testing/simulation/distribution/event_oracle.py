@@ -11,7 +11,7 @@ from callboard.messages.distribution.topic_messages import PackageStatusMessage,
 from callboard.messages.record import Record
 
 if TYPE_CHECKING:
-    from callboard.testing.simulation.scene import Scene
+    from callboard.testing.simulation.distribution.scene import Scene
 
 TOLD_OF = {
     "imported": (Status.IMPORTED,),

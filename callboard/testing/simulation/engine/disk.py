@@ -7,8 +7,8 @@ from typing import Protocol
 from callboard.actors.core.effects import ImportPackages
 from callboard.backends.repository import Operation
 from callboard.errors import RepositoryUnavailable
-from callboard.testing.memory_repository import MemoryRepository, MemoryStore, Node
-from callboard.testing.simulation.fates import after_deed, before_deed
+from callboard.testing.fakes.memory_repository import MemoryRepository, MemoryStore, Node
+from callboard.testing.simulation.engine.fates import after_deed, before_deed
 
 
 class Witness(Protocol):

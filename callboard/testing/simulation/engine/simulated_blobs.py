@@ -6,8 +6,8 @@ from pathlib import Path
 from callboard.actors.runtime.simulated.virtual_loop import VirtualLoop
 from callboard.backends.blob_store import BlobInfo
 from callboard.errors import BlobMissing, BlobUnavailable
-from callboard.testing.memory_blob_store import MemoryBlobStore
-from callboard.testing.simulation.fates import after_deed, before_deed
+from callboard.testing.fakes.memory_blob_store import MemoryBlobStore
+from callboard.testing.simulation.engine.fates import after_deed, before_deed
 
 
 class SimulatedBlobs(MemoryBlobStore):

@@ -94,7 +94,7 @@ def moto_server() -> Iterator[S3Server]:
     if find_spec("moto") is None:
         raise RuntimeError("moto is not installed; run: pip install 'moto[server]'")
     port = _free_port()
-    with _running([sys.executable, "-m", "callboard.testing.moto_server", str(port)], port) as server:
+    with _running([sys.executable, "-m", "callboard.testing.servers.moto_server", str(port)], port) as server:
         yield server
 
 

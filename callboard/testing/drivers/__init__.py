@@ -1,0 +1,1 @@
+"""Drives single decisions in tests."""

@@ -1,0 +1,1 @@
+"""Backends in memory, and backends that fail."""

@@ -1,0 +1,1 @@
+"""Simulated fleets of publishers and subscribers, and the oracles that judge them."""

@@ -1,0 +1,1 @@
+"""What any simulation needs: hosts, faults, seeds, and the search for a shorter history."""
