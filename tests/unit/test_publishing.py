@@ -318,7 +318,7 @@ def test_events_end_when_the_board_closes(log: str, site: Path, tmp_path: Path) 
             assert [event async for event in unbegun] == []
             return await following
 
-    assert asyncio.run(scenario())[0] == "created"
+    assert asyncio.run(scenario())[0] in {"created", "queued"}
 
 
 def test_events_end_for_another_thread_when_the_board_closes(site: Path) -> None:
