@@ -3,7 +3,6 @@
 from dataclasses import replace
 
 import pytest
-from callboard.testing.subscriber_example import NAME, ImporterDriver, as_read, package
 
 from callboard.actors.core.decision import Origin
 from callboard.actors.core.effects import (
@@ -20,6 +19,7 @@ from callboard.messages.distribution.mailbox import Admitted, AgentProblem, Read
 from callboard.messages.distribution.topic_messages import ForgottenMessage, LogMessage, State
 from callboard.messages.headers import new_record, open_record
 from callboard.testing.drivers.announcer_driver import AnnouncerDriver
+from callboard.testing.drivers.subscriber_example import NAME, ImporterDriver, as_read, package
 
 
 def test_the_name_is_ours_up_to_thirty_seconds_after_the_beginning_of_the_last_announcement() -> None:
