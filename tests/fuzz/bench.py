@@ -27,7 +27,7 @@ from callboard.board.care.fleet_checkup import examine_fleet, examine_topics
 from callboard.board.care.retention_gate import GatePolicy, RetentionGate
 from callboard.board.subscriber import Subscriber
 from callboard.board.views import CommandResult
-from callboard.door.limits import KEYS_MAX
+from callboard.door.limits import SKIPPED_MAX
 from callboard.errors import CallboardError, RequestRefused, SubscriberTaken
 from callboard.messages.distribution.topic_messages import (
     ClearCommand,
@@ -59,6 +59,8 @@ IDLE_CPU = 0.6
 """Of the time in which nothing happens, on one processor: announcements and the looks of timers."""
 RECORD_CPU_S = 0.1
 """For each record, by all agents together: ten times the usual."""
+PATIENCE = 10
+"""Looks between two restarts: one that is stopped before it has noted what it passed over would never get behind it."""
 GOOD = b"good content %d\n"
 
 
@@ -101,7 +103,7 @@ class Bench:
 
     async def restart(self, name: str, heard: int) -> None:
         """Stop and start it, to pass over what is no command, behind the last one that it has heard."""
-        skip = [offset for offset in self.refused if offset > heard][:KEYS_MAX]
+        skip = [offset for offset in self.refused if offset > heard][:SKIPPED_MAX]
         await self.fleet[name].stop()
         for _ in range(5):
             try:
@@ -277,7 +279,8 @@ class Bench:
             self.came_of[f"{name} {said.state.name.lower()}"] += 1
             options = {"timeout_s": 0.5}
             if "no command from offset" in said.reason:
-                await self.restart(name, said.command_offset)
+                if looks % PATIENCE == PATIENCE - 1:  # it has had time to take note of what it passed over
+                    await self.restart(name, said.command_offset)
             elif said.reason == "waits for its name" and not self.keys and looks % 50 == 25:
                 await self._free(name)  # a forger spoke as this very instance, in another place
             elif said.state is State.PAUSED:
