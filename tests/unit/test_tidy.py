@@ -1,236 +1,107 @@
-"""STYLE.md as a test: what a reader of the code can rely on, and no reviewer has to say."""
+"""STYLE.md as a test: what a reader of the code can rely on, and no reviewer has to say. Its rules are in ``tidy``."""
 
-import ast
-import re
-from collections.abc import Iterator
-from functools import cache
 from pathlib import Path
 
-from callboard import errors
+import pytest
 
-ROOT = Path(__file__).resolve().parents[2]
+from tests.tidy import manners, pure, sizes, wording
+from tests.tidy.sources import ROOT, Rule, Sources, repository
 
-FILE_LINES_MAX = 500
-FUNCTION_LINES_MAX = 60
+DECISION = "callboard/actors/publisher/queues/pages.py"
 
-LONG_FUNCTIONS: dict[str, str] = {}
-"""``path:function`` of those that may be longer, and why."""
+OFFENCES: dict[Rule, list[tuple[Sources, str]]] = {
+    sizes.nothing_is_too_large: [
+        ({"tests/long.py": "\n" * 501}, "tests/long.py has 501 lines"),
+        ({"callboard/long.py": "\n" * 301}, "callboard/long.py has 301 lines"),
+        ({"callboard/a.py": "class Long:\n" + "    x = 1\n" * 250}, "callboard/a.py:Long has 251 lines"),
+        ({"tests/a.py": "def long():\n" + "    x = 1\n" * 60}, "tests/a.py:long has 61 lines"),
+        ({f"callboard/crowd/{number}.py": "" for number in range(16)}, "callboard/crowd has 16 files"),
+        ({"callboard/board/board.py": ""}, "callboard/board/board.py is small enough now"),
+    ],
+    wording.every_name_says_something: [
+        ({"callboard/common/log.py": ""}, "callboard/common/log.py"),
+        ({"tests/log_helpers.py": ""}, "tests/log_helpers.py"),
+        ({"callboard/log.py": "class LogManager: ..."}, "callboard/log.py:LogManager"),
+    ],
+    wording.nothing_is_left_unfinished: [({"docs/a.md": "fine\nTO" + "DO: more"}, "docs/a.md:2")],
+    wording.no_file_names_a_machine_or_a_package_registry: [
+        ({"deploy/a.sh": "cd /ro" + "ot/callboard"}, "deploy/a.sh:1"),
+        ({"docs/a.md": "pip install --index" + "-url https://a.example"}, "docs/a.md:1"),
+    ],
+    wording.every_actor_says_what_it_does_and_when_it_gives_up: [
+        ({DECISION: 'class Mute:\n    """Receives. Sends. Stores. Timers."""\n    def receive(self): ...'},
+         f"{DECISION}:Mute does not say: Gives up"),
+        ({DECISION: "class Renamed:\n    def accept(self): ..."}, "no actors found"),
+    ],
+    wording.the_docstring_of_errors_draws_their_tree: [
+        ({"callboard/errors.py": '"""A\n└── B       why"""\nclass A(Exception): ...\nclass B(Exception): ...'},
+         "errors.py: B below A"),
+        ({"callboard/errors.py": '"""A       why"""\nclass A(Exception): ...\nclass C(A): ...'},
+         "errors.py: C below A"),
+    ],
+    pure.time_and_dice_come_in_as_arguments: [
+        ({"callboard/content/a.py": "from time import time_ns as now\nnow()"}, "a.py:2 calls time.time_ns"),
+        ({"callboard/content/a.py": "import random\nrandom.Random()"}, "a.py:2 calls random.Random"),
+    ],
+    pure.decisions_do_nothing_themselves: [
+        ({DECISION: "import os"}, f"{DECISION} imports os"),
+        ({DECISION: "def later():\n    from time import monotonic"}, f"{DECISION} imports time.monotonic"),
+        ({DECISION: "import asyncio.subprocess as run"}, f"{DECISION} imports asyncio.subprocess"),
+        ({DECISION: "from pathlib import Path"}, f"{DECISION} imports pathlib.Path"),
+        ({"callboard/actors/core/new.py": "from uuid import uuid4"}, "core/new.py imports uuid.uuid4"),
+        ({"callboard/actors/new.py": "from random import choice"}, "actors/new.py imports random.choice"),
+        ({DECISION: "from datetime import date\ndate.today()"}, f"{DECISION}:2 calls datetime.date.today"),
+        ({DECISION: "from random import Random\nRandom()"}, f"{DECISION}:2 calls random.Random"),
+        ({DECISION: "open('here')"}, f"{DECISION}:1 calls open"),
+    ],
+    manners.tests_wait_for_a_condition_and_never_for_a_time: [
+        ({"tests/a.py": "import time\ntime.sleep(1)"}, "tests/a.py:2 sleeps"),
+        ({"tests/a.py": "from asyncio import sleep\nfor _ in range(3):\n    sleep(0.1)"}, "tests/a.py:3 sleeps"),
+    ],
+    manners.a_library_does_not_print_where_it_was_not_asked_to: [
+        ({"callboard/door/a.py": "import structlog\nstructlog.get_logger()"}, "a.py:2 calls structlog.get_logger"),
+    ],
+    manners.text_for_people_is_made_where_it_is_escaped: [
+        ({"callboard/cli/a.py": "from rich.text import Text\nText(name)"}, "callboard/cli/a.py:2 calls rich.text.Text"),
+        ({"callboard/cli/a.py": "from rich.console import Console\nConsole()"}, "a.py:2 calls rich.console.Console"),
+    ],
+}  # fmt: skip
+"""Every rule, and sources against it with the beginning of what it says of them."""
 
-EMPTY_NAMES = re.compile(r"(^|_)(utils?|common|helpers?|misc|managers?)($|_)", re.IGNORECASE)
-EMPTY_CLASS_NAMES = re.compile(r"(Utils?|Common|Helpers?|Misc|Manager)$")
-
-UNFINISHED = re.compile(r"\b(T[O]DO|FIX[M]E|X[X]X|raise NotImplemented[E]rror)\b")
-
-MACHINES = re.compile(
-    r"(?<![\w.])/(work|farm|root|opt/pypi|home/\w+)/"
-    r"|--(extra-)?index-url|\bpypi\.org|pythonhosted\.org|registry\.npmjs|repo1?\.maven"
-)
-"""Paths of somebody's machine, and hosts of package registries."""
-
-MAY_TELL_TIME = ("callboard/board/", "callboard/cli/", "callboard/actors/runtime/", "callboard/testing/")
-CLOCK = {"time.time", "time.time_ns", "datetime.date.today"} | {
-    f"datetime.datetime.{name}" for name in ("now", "utcnow", "today")
-}
-MORE_CLOCK = {"time.monotonic", "time.monotonic_ns", "time.perf_counter", "time.perf_counter_ns"}
-DICE = ("random.", "secrets.", "uuid.uuid", "os.urandom")
-
-ACTOR_TABLE = ("Receives", "Sends", "Stores", "Timers", "Gives up")
-
-
-def sources(*folders: str) -> Iterator[tuple[str, ast.Module]]:
-    """Every hand-written Python file of these folders, by its path from the root."""
-    for folder in folders:
-        for path in sorted((ROOT / folder).rglob("*.py")):
-            if "_pb" not in path.parts:
-                yield path.relative_to(ROOT).as_posix(), parsed(path)
-
-
-@cache
-def parsed(path: Path) -> ast.Module:
-    return ast.parse(path.read_text(encoding="utf-8"))
-
-
-def texts() -> Iterator[tuple[str, str]]:
-    """Every text that is published."""
-    paths = [path for path in ROOT.iterdir() if path.is_file() and path.name != ".git"]  # a file in a worktree
-    for folder in (".ci", "benchmarks", "callboard", "deploy", "docs", "tests"):
-        paths += [path for path in (ROOT / folder).rglob("*") if path.is_file() and path.suffix != ".pyc"]
-    for path in sorted(paths):
-        try:
-            yield path.relative_to(ROOT).as_posix(), path.read_text(encoding="utf-8")
-        except UnicodeDecodeError:
-            continue
-
-
-def calls(tree: ast.Module) -> Iterator[tuple[ast.Call, str]]:
-    """Every call of something imported, by its full name: ``datetime.datetime.now``, however imported."""
-    imported: dict[str, str] = {}
-    for node in ast.walk(tree):
-        if isinstance(node, ast.Import):
-            for name in node.names:
-                top = name.name.partition(".")[0]
-                imported |= {name.asname: name.name} if name.asname else {top: top}
-        elif isinstance(node, ast.ImportFrom) and node.module:
-            imported |= {name.asname or name.name: f"{node.module}.{name.name}" for name in node.names}
-    for node in ast.walk(tree):
-        if isinstance(node, ast.Call):
-            first, dot, rest = ast.unparse(node.func).partition(".")
-            if first in imported:
-                yield node, imported[first] + dot + rest
+PLANTED = [(rule, sources, told) for rule, offences in OFFENCES.items() for sources, told in offences]
 
 
-def classes_with(tree: ast.Module, method: str) -> list[ast.ClassDef]:
-    return [
-        node
-        for node in ast.walk(tree)
-        if isinstance(node, ast.ClassDef)
-        and any(isinstance(item, ast.FunctionDef) and item.name == method for item in node.body)
-    ]
-
-
-def demand_none(found: list[str]) -> None:
+@pytest.mark.parametrize("rule", OFFENCES, ids=lambda rule: rule.__name__)
+def test_the_repository_keeps_the_rule(rule: Rule):
+    found = rule(repository())
     assert not found, "\n" + "\n".join(found)
 
 
-def test_no_file_is_longer_than_500_lines():
-    counted = {path: len((ROOT / path).read_text(encoding="utf-8").splitlines())
-               for path, _ in sources("callboard", "tests", "benchmarks")}
-    demand_none([f"{path} has {lines}" for path, lines in counted.items() if lines > FILE_LINES_MAX])
+@pytest.mark.parametrize(("rule", "sources", "told"), PLANTED, ids=lambda value: getattr(value, "__name__", ""))
+def test_the_rule_finds_what_is_against_it(rule: Rule, sources: Sources, told: str):
+    assert any(told in line for line in rule(sources)), rule(sources)
 
 
-def test_every_function_fits_on_a_screen():
-    lengths = {
-        f"{path}:{node.name}": (node.end_lineno or node.lineno) - node.lineno + 1
-        for path, tree in sources("callboard", "tests")
-        for node in ast.walk(tree)
-        if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef)
+def test_no_rule_is_left_out():
+    written = {
+        rule
+        for module in (manners, pure, sizes, wording)
+        for rule in vars(module).values()
+        if getattr(rule, "__annotations__", None) == {"sources": Sources, "return": list[str]}
     }
-    long = {name: lines for name, lines in lengths.items() if lines > FUNCTION_LINES_MAX}
-    assert long.keys() == LONG_FUNCTIONS.keys(), f"too long, or no longer too long: {long}"
+    assert written == set(OFFENCES)
 
 
-def test_every_name_says_something():
-    paths = [path for path, _ in sources("callboard", "tests", "benchmarks")]
-    empty = [path for path in paths if any(EMPTY_NAMES.search(Path(part).stem) for part in Path(path).parts)]
-    empty += [
-        f"{path}:{node.name}"
-        for path, tree in sources("callboard")
-        for node in ast.walk(tree)
-        if isinstance(node, ast.ClassDef) and EMPTY_CLASS_NAMES.search(node.name)
-    ]
-    demand_none(empty)
-
-
-def test_the_time_and_the_dice_come_in_as_arguments():
-    demand_none([
-        f"{path}:{call.lineno} calls {name}"
-        for path, tree in sources("callboard")
-        if not path.startswith(MAY_TELL_TIME)
-        for call, name in calls(tree)
-        if name in CLOCK or (name.startswith("random.") and not is_seeded(call, name))
-    ])
-
-
-def test_decisions_read_no_clock_and_roll_no_dice_of_any_kind():
-    demand_none([
-        f"{path}:{call.lineno} calls {name}"
-        for path, tree in sources("callboard/actors/publisher", "callboard/actors/subscriber")
-        if classes_with(tree, "receive")
-        for call, name in calls(tree)
-        if name in CLOCK | MORE_CLOCK or (name.startswith(DICE) and not is_seeded(call, name))
-    ])
-
-
-def is_seeded(call: ast.Call, name: str) -> bool:
-    return name == "random.Random" and bool(call.args)
-
-
-def test_nothing_is_left_unfinished():
-    demand_none([
-        f"{path}:{number}"
-        for path, text in texts()
-        for number, line in enumerate(text.splitlines(), start=1)
-        if UNFINISHED.search(line)
-    ])
-
-
-def test_tests_wait_for_a_condition_and_never_for_a_time():
-    blind = []
-    for path, tree in sources("tests"):
-        loops = [node for node in ast.walk(tree) if isinstance(node, ast.While)]
-        polls = {id(node) for loop in loops for node in ast.walk(loop)}
-        blind += [
-            f"{path}:{call.lineno} sleeps outside a loop that looks for something"
-            for call, name in calls(tree)
-            if name in {"time.sleep", "asyncio.sleep"} and id(call) not in polls and is_positive(call.args[0])
-        ]
-    demand_none(blind)
-
-
-def is_positive(value: ast.expr) -> bool:
-    return isinstance(value, ast.Constant) and isinstance(value.value, int | float) and value.value > 0
-
-
-def test_the_folders_at_the_top_are_links_into_the_package():
+def strays(root: Path) -> list[str]:
+    """The folders at the top that are not links into the package, as they should be."""
     names = ("actors", "backends", "messages")
-    links = {name: (ROOT / name).resolve() for name in names if (ROOT / name).is_symlink()}
-    assert links == {name: ROOT / "callboard" / name for name in names}
+    links = {name: (root / name).readlink() for name in names if (root / name).is_symlink()}
+    return [name for name in names if links.get(name) != Path("callboard", name)]
 
 
-def test_the_docstring_of_errors_draws_the_tree_of_the_exceptions():
-    drawn: dict[str, str] = {}
-    above = ["Exception"]
-    for line in (errors.__doc__ or "").splitlines():
-        if match := re.match(r"([│├└─ ]*)(\w+)(  |$)", line):
-            depth = len(match[1]) // len("├── ")
-            drawn[match[2]] = above[depth]
-            above[depth + 1:] = [match[2]]
-    defined = {
-        name: kind.__base__.__name__
-        for name, kind in vars(errors).items()
-        if isinstance(kind, type) and issubclass(kind, Exception)
-    }
-    assert drawn == defined
-
-
-def test_every_actor_says_what_it_receives_sends_stores_times_and_when_it_gives_up():
-    actors = {
-        f"{path}:{actor.name}": ast.get_docstring(actor) or ""
-        for path, tree in sources("callboard/actors/publisher", "callboard/actors/subscriber")
-        for actor in classes_with(tree, "receive")
-    }
-    assert actors, "no actors found: has `receive` been renamed?"
-    missing = {
-        name: [word for word in ACTOR_TABLE if not re.search(rf"\b{word}\b", docstring, re.IGNORECASE)]
-        for name, docstring in actors.items()
-    }
-    demand_none([f"{name} does not say: {', '.join(words)}" for name, words in missing.items() if words])
-
-
-def test_no_file_names_a_machine_or_a_package_registry():
-    demand_none([
-        f"{path}:{number}: {match[0]}"
-        for path, text in texts()
-        for number, line in enumerate(text.splitlines(), start=1)
-        if (match := MACHINES.search(line))
-    ])
-
-
-def test_a_library_does_not_print_where_it_was_not_asked_to() -> None:
-    """Nobody but the command line takes it for granted that structlog is configured: ``callboard.logger`` looks."""
-    library = ((path, tree) for path, tree in sources("callboard") if not path.startswith("callboard/cli/"))
-    named = {path for path, tree in library if "structlog.get_logger" in (name for _, name in calls(tree))}
-    assert named == {"callboard/logger.py"}
-
-
-def test_text_for_people_is_made_where_it_is_escaped():
-    """``output.text`` escapes; rich's own texts and consoles do not."""
-    bare = {"rich.console.Console", "rich.text.Text.assemble", "rich.text.Text.from_markup"}
-    may = {"callboard/cli/terminal/output.py", "callboard/cli/terminal/screen.py"}
-    demand_none([
-        f"{path}:{call.lineno} calls {name}"
-        for path, tree in sources("callboard/cli")
-        if path not in may
-        for call, name in calls(tree)
-        if name in bare or (name == "rich.text.Text" and not isinstance(call.args[0], ast.Constant))
-    ])
+def test_the_folders_at_the_top_are_links_into_the_package(tmp_path: Path):
+    assert strays(ROOT) == []
+    (tmp_path / "actors").mkdir()
+    (tmp_path / "backends").symlink_to("callboard/backends")
+    (tmp_path / "messages").symlink_to("callboard")
+    assert strays(tmp_path) == ["actors", "messages"]

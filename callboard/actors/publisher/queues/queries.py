@@ -1,6 +1,6 @@
 """The questions about queues: how far back they reach, and how they are refused."""
 
-import sys
+from sys import maxsize
 
 from callboard.actors.publisher.queues.package_index import Wanted
 from callboard.messages.distribution.mailbox import QueuePage, QueueQuery, QueueSize, Sizes, SizesQuery
@@ -12,7 +12,7 @@ def reach(query: Query) -> int:
     """The oldest offset that must be known to answer."""
     if isinstance(query, QueueQuery):
         return max(query.after + 1, 0)
-    return max(min((queue.after for queue in query.queues), default=sys.maxsize) + 1, 0)
+    return max(min((queue.after for queue in query.queues), default=maxsize) + 1, 0)
 
 
 def wanted(query: QueueQuery | QueueSize) -> Wanted:
