@@ -20,7 +20,7 @@ import pytest
 
 from callboard.actors.core.agent import ActorSpec, Agent, AgentSpec
 from callboard.actors.runtime import Limits, start_agent
-from callboard.actors.runtime.processes import leash
+from callboard.actors.runtime.actor_system import leash
 from callboard.errors import AgentFailed, ConfigError
 from callboard.testing.conformance.runtime_example import example_agent, word
 

@@ -12,7 +12,7 @@ from pathlib import Path
 import pytest
 
 from callboard.actors.runtime import Limits, start_agent
-from callboard.actors.runtime.processes import leash
+from callboard.actors.runtime.actor_system import leash
 from callboard.testing.conformance.runtime_example import example_agent, word
 
 PATIENCE_S = 60.0

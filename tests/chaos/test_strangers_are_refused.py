@@ -15,11 +15,11 @@ from random import Random
 from typing import Any
 
 import pytest
-from thespian.actors import ActorAddress
 
 from callboard.actors.core.agent import ActorSpec, Agent
 from callboard.actors.runtime import start_agent
-from callboard.actors.runtime.processes import leash, seal
+from callboard.actors.runtime.actor_system import leash, seal
+from callboard.actors.runtime.actor_system.actors import ActorAddress
 from callboard.actors.runtime.processes.system import System
 from callboard.errors import AgentFailed
 from callboard.messages.distribution.mailbox import CommandSent

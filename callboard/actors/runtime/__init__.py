@@ -1,4 +1,4 @@
-"""The actor runtime: the only part of callboard that knows thespian."""
+"""The actor runtime: runs agents on the service's event loop, in processes, or simulated."""
 
 from collections.abc import Callable
 from pathlib import Path

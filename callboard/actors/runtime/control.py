@@ -6,9 +6,8 @@ Plain, small and picklable. None of it carries an event of an actor: that is wha
 from collections.abc import Mapping
 from dataclasses import dataclass
 
-from thespian.actors import ActorAddress
-
 from callboard.actors.core.agent import ActorSpec
+from callboard.actors.runtime.actor_system.actors import ActorAddress
 from callboard.actors.runtime.frames import Outlet
 from callboard.actors.runtime.site import Site
 from callboard.actors.runtime.supervision import Limits

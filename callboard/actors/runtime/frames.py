@@ -10,8 +10,7 @@ from dataclasses import dataclass
 from enum import IntEnum
 from typing import Any, Protocol
 
-from thespian.actors import ActorAddress
-
+from callboard.actors.runtime.actor_system.actors import ActorAddress
 from callboard.errors import RequestRefused, Undecodable
 from callboard.messages.codec import decode_any, encode_any
 from callboard.messages.event import Event

@@ -4,9 +4,8 @@ import os
 import traceback
 from typing import Any
 
-from thespian.actors import Actor, ActorAddress, WatchMessage
-
 from callboard.actors.core.agent import GATEWAY
+from callboard.actors.runtime.actor_system.actors import Actor, ActorAddress, WatchMessage
 from callboard.actors.runtime.control import AgentStopped, OpenGateway, Route, RouteLost, StopAgent, Up
 from callboard.actors.runtime.frames import Frame, Kind, Outlet, up
 from callboard.actors.runtime.mail import Mail

@@ -6,8 +6,6 @@ from datetime import timedelta
 from random import Random
 from typing import Any, assert_never
 
-from thespian.actors import Actor, ActorAddress, WakeupMessage, WatchMessage
-
 from callboard.actors.core.agent import GATEWAY
 from callboard.actors.core.decision import (
     After,
@@ -28,6 +26,7 @@ from callboard.actors.core.decision import (
     Tick,
     as_mapping,
 )
+from callboard.actors.runtime.actor_system.actors import Actor, ActorAddress, WakeupMessage, WatchMessage
 from callboard.actors.runtime.control import (
     ActorStopped,
     Beat,

@@ -9,9 +9,14 @@ from dataclasses import dataclass
 from datetime import timedelta
 from typing import Any
 
-from thespian.actors import Actor, ActorAddress, ActorExitRequest, ChildActorExited, WakeupMessage
-
 from callboard.actors.core.agent import GATEWAY
+from callboard.actors.runtime.actor_system.actors import (
+    Actor,
+    ActorAddress,
+    ActorExitRequest,
+    ChildActorExited,
+    WakeupMessage,
+)
 from callboard.actors.runtime.control import (
     ActorStopped,
     AgentStopped,

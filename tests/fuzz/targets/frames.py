@@ -3,8 +3,8 @@
 The first byte says where the stream is cut in two, which must make no difference.
 """
 
+from callboard.actors.runtime.actor_system import seal
 from callboard.actors.runtime.frames import Frame, FrameReader, Kind, encode, up
-from callboard.actors.runtime.processes import seal
 from callboard.errors import Undecodable
 from callboard.messages.distribution.mailbox import CommandSent
 

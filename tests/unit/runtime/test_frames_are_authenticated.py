@@ -5,8 +5,8 @@ from pathlib import Path
 
 import pytest
 
+from callboard.actors.runtime.actor_system import seal
 from callboard.actors.runtime.frames import Frame, FrameReader, Kind, encode, epoch_and_pid, up
-from callboard.actors.runtime.processes import seal
 from callboard.errors import Undecodable
 from callboard.messages.distribution.mailbox import CommandSent
 

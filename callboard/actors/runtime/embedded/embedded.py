@@ -3,11 +3,10 @@
 import asyncio
 from random import Random
 
-from thespian.actors import ActorAddress
-
 from callboard.actors.core.agent import ActorStatus, Agent, AgentSpec, Clock
+from callboard.actors.runtime.actor_system.actors import ActorAddress
+from callboard.actors.runtime.actor_system.loop_base import LoopBase
 from callboard.actors.runtime.control import StartAgent
-from callboard.actors.runtime.embedded.loop_base import LoopBase
 from callboard.actors.runtime.embedded.loop_runner import LoopSite
 from callboard.actors.runtime.frames import Frame
 from callboard.actors.runtime.running_agent import RunningAgent

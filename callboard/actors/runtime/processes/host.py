@@ -17,8 +17,8 @@ import traceback
 from collections.abc import Callable
 from typing import NamedTuple
 
+from callboard.actors.runtime.actor_system import leash, seal
 from callboard.actors.runtime.control import StartAgent
-from callboard.actors.runtime.processes import leash, seal
 
 LENGTH = struct.Struct(">Q")
 
@@ -72,9 +72,8 @@ def _run(launch: Launch, pipe: int, owner: int) -> None:
 
 def _start_system(launch: Launch) -> None:
     # Imported here, for the service imports this module too, and has no use for any of it.
-    from thespian.actors import ActorSystem
-
-    from callboard.actors.runtime.processes import hardening
+    from callboard.actors.runtime.actor_system import hardening
+    from callboard.actors.runtime.actor_system.actors import ActorSystem
     from callboard.actors.runtime.supervisor import Supervisor
 
     hardening.install(seal.Membership(secrets.token_bytes(32), launch.home))

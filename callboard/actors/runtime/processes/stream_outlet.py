@@ -3,10 +3,9 @@
 import socket
 from typing import Any
 
-from thespian.actors import ActorAddress, ThespianWatch
-
+from callboard.actors.runtime.actor_system import leash
+from callboard.actors.runtime.actor_system.actors import ActorAddress, ThespianWatch
 from callboard.actors.runtime.frames import Frame, FrameReader, encode
-from callboard.actors.runtime.processes import leash
 from callboard.errors import Undecodable
 from callboard.logger import get_logger
 

@@ -12,12 +12,11 @@ from contextlib import suppress
 from dataclasses import dataclass
 from typing import Any
 
-from thespian.actors import ThespianWatch
-
 from callboard.actors.core.agent import Clock, World
 from callboard.actors.core.decision import Perform
+from callboard.actors.runtime.actor_system import leash
+from callboard.actors.runtime.actor_system.actors import ThespianWatch
 from callboard.actors.runtime.embedded.loop_runner import LoopRunner, SharedWorld
-from callboard.actors.runtime.processes import leash
 from callboard.actors.runtime.site import EffectEnded
 
 CLOSE_S = 5.0

@@ -13,8 +13,8 @@ from typing import Any, TypeVar
 
 from callboard.actors.core.agent import Agent, AgentSpec, Clock, World
 from callboard.actors.core.decision import Moment, Perform
+from callboard.actors.runtime.actor_system.loop_base import LoopBase, Message
 from callboard.actors.runtime.embedded.embedded import start_on
-from callboard.actors.runtime.embedded.loop_base import LoopBase, Message
 from callboard.actors.runtime.mail import Mail
 from callboard.actors.runtime.simulated.virtual_loop import VirtualLoop
 from callboard.actors.runtime.supervision import Limits

@@ -22,8 +22,8 @@ from thespian.system.transport import TCPTransport as tcp  # noqa: N813  # a mod
 from thespian.system.transport import TransmitIntent
 from thespian.system.transport.IPBase import IPActorAddress
 
-from callboard.actors.runtime.processes import leash, seal
-from callboard.actors.runtime.processes.unix_socket import LOOPBACK, UnixSocket
+from callboard.actors.runtime.actor_system import leash, seal
+from callboard.actors.runtime.actor_system.unix_socket import LOOPBACK, UnixSocket
 
 PATCHED = "4.0.1"
 """The version of thespian whose private names are used here."""

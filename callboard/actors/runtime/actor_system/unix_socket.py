@@ -7,7 +7,7 @@ import socket
 from contextlib import suppress
 from typing import Any
 
-from callboard.actors.runtime.processes import seal
+from callboard.actors.runtime.actor_system import seal
 
 LOOPBACK = "127.0.0.1"
 """What stands for "here" in thespian's addresses; nothing is ever bound to it."""

@@ -11,7 +11,13 @@ from dataclasses import dataclass, field
 from datetime import timedelta
 from typing import Any
 
-from thespian.actors import Actor, ActorAddress, ActorExitRequest, ChildActorExited, WakeupMessage
+from callboard.actors.runtime.actor_system.actors import (
+    Actor,
+    ActorAddress,
+    ActorExitRequest,
+    ChildActorExited,
+    WakeupMessage,
+)
 
 BURST = 64
 """Messages delivered in one turn of the loop, before the service's own work gets its turn."""
