@@ -77,7 +77,7 @@ ARGUMENTS: dict[str, Rule] = {
 """An argument means the same wherever it is."""
 
 ORDER = {name: ARGUMENTS[name] for name in ("reason", "author", "force", "timeout_s")}
-"""See ``OrderOptions``."""
+"""See ``CommandOptions``."""
 
 
 def asked(**arguments: Any) -> dict[str, Any]:

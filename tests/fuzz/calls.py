@@ -27,7 +27,7 @@ from callboard import Publishing, sync
 from callboard.actors.core.backoff import Backoff
 from callboard.backends.log import Retention
 from callboard.board.care.retention_gate import GatePolicy
-from callboard.board.command.commanding import OrderOptions
+from callboard.board.command.commanding import CommandOptions
 from callboard.board.publisher import RequestOptions
 from callboard.board.subscriber import SubscriberOptions
 from callboard.errors import CallboardError
@@ -117,7 +117,7 @@ def _method(on: str, name: str, function: Callable[..., Any]) -> Method:
     wanted, optional, many = list[str](), list[str](), ""
     for parameter in inspect.signature(function).parameters.values():
         if parameter.kind is parameter.VAR_KEYWORD:
-            hints = SubscriberOptions if name == "subscriber" else OPTIONS.get(name, OrderOptions)
+            hints = SubscriberOptions if name == "subscriber" else OPTIONS.get(name, CommandOptions)
             optional += get_type_hints(hints)
         elif parameter.kind is parameter.VAR_POSITIONAL:
             many = parameter.name

@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 
 from callboard import Callboard, Publishing, SigningKey
-from callboard.actors.worlds.shortening.roll_call import RollCall
+from callboard.actors.worlds.shortening.last_announcements import LastAnnouncements
 from callboard.backends.logs.signed_log import SignedLog
 from callboard.backends.logs.tail import SharedTail
 from callboard.errors import RequestRefused
@@ -194,7 +194,7 @@ async def test_a_forged_word_of_an_archive_gives_nothing_away(board, tmp_path) -
         await it.publisher_agent("site")
         forged = ArchivedMessage(topics=(ArchivedTopic(topic=TOPICS.status, next=0),), place="s3://eve", time_ns=1)
         await Attacker(it).says(TOPICS.discovery, forged, "archive")
-        roll = RollCall(TOPICS.discovery)
+        roll = LastAnnouncements(TOPICS.discovery)
         await roll.catch_up(it.log, time.time_ns())
         assert roll.unarchived(TOPICS.status, 1000, 0) == 1000
         assert roll.problem == ""

@@ -10,7 +10,7 @@ import pytest
 
 from callboard import Callboard, Publishing
 from callboard.actors.core.effects import Append
-from callboard.actors.subscriber.reporting.status_sender import Bookkeeper
+from callboard.actors.subscriber.reporting.status_sender import StatusSender
 from callboard.backends.logs.limits import check_sizes
 from callboard.board.subscriber import Subscriber
 from callboard.messages import codec
@@ -187,7 +187,7 @@ def test_what_an_older_version_left_in_the_outbox_is_told_as_far_as_a_record_can
         for sequence, text in enumerate(HOSTILE.values(), 1)
     ]  # fmt: skip
     pending = StatusesPending(statuses=(*statuses, replace(statuses[0], publisher="site", package_id="p", sequence=9)))
-    driver = DecisionDriver(Bookkeeper(settings(), Random(0)))
+    driver = DecisionDriver(StatusSender(settings(), Random(0)))
     driver.feed(pending)
     append = driver.asked(Append)
     check_sizes("status", append.records)
@@ -205,7 +205,7 @@ def test_a_long_history_of_long_reasons_is_told_in_appends_that_the_smallest_log
         )
         for sequence in range(1, 201)
     )  # fmt: skip
-    driver, sizes = DecisionDriver(Bookkeeper(settings(), Random(0))), []
+    driver, sizes = DecisionDriver(StatusSender(settings(), Random(0))), []
     driver.feed(StatusesPending(statuses=statuses))
     while driver.asks(Append):
         records = driver.asked(Append).records

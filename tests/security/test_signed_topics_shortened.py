@@ -7,7 +7,7 @@ import pytest
 
 from callboard import SigningKey
 from callboard.actors.core.shortening_limits import ShorteningLimits
-from callboard.actors.worlds.shortening.roll_call import RollCall
+from callboard.actors.worlds.shortening.last_announcements import LastAnnouncements
 from callboard.actors.worlds.shortening.shortener import Shortener
 from callboard.backends.log import Bounds, Log
 from callboard.backends.logs.memory import MemoryLog
@@ -68,7 +68,7 @@ def test_topics_are_shortened_to_what_is_signed_and_that_is_signed_again() -> No
             await say(raw, announced("nobody"))
         done = await Shortener(SharedTail(signing(raw, clock))).run(TOPICS, LIMITS, clock())
         assert done.removed[TOPICS.discovery] > 50, done
-        roll = RollCall(TOPICS.discovery)
+        roll = LastAnnouncements(TOPICS.discovery)
         await roll.catch_up(signing(raw, clock), clock())
         return {name: word.announcement.subscriber_instance for name, word in roll.members.items()}
 

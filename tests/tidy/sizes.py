@@ -13,7 +13,7 @@ FOLDER_FILES_MAX = 15
 
 EXCUSED = {
     "callboard/actors/subscriber/commands/execution.py": "an order from its record to its answer is one protocol",
-    "callboard/actors/subscriber/commands/execution.py:Orders": "that protocol",
+    "callboard/actors/subscriber/commands/execution.py:CommandExecution": "that protocol",
     "callboard/actors/subscriber/importing/importer.py": "every input that the owner of a repository may get ends here",
     "callboard/actors/subscriber/importing/importer.py:Importer": "those inputs",
     "callboard/board/board.py": "what a service may call, with the arguments and errors of each",

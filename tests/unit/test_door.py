@@ -13,7 +13,7 @@ from callboard import Callboard, Publishing, SigningKey
 from callboard.actors.core.backoff import Backoff
 from callboard.backends.log import Retention
 from callboard.board.care.retention_gate import GatePolicy
-from callboard.board.command.commanding import OrderOptions
+from callboard.board.command.commanding import CommandOptions
 from callboard.board.publisher import Publisher, RequestOptions
 from callboard.board.subscriber import SubscriberOptions
 from callboard.door import boards, questions, requests, subscribers
@@ -284,7 +284,7 @@ def test_an_option_that_there_is_not_is_no_option_in_silence() -> None:
 def test_every_option_has_its_rule() -> None:
     assert set(requests.OPTIONS) == set(get_type_hints(RequestOptions))
     assert set(subscribers.OPTIONS) == set(get_type_hints(SubscriberOptions))
-    assert set(questions.ORDER) == set(get_type_hints(OrderOptions))
+    assert set(questions.ORDER) == set(get_type_hints(CommandOptions))
     assert set(boards.PUBLISHING) == set(Publishing.__dataclass_fields__)
     assert {option for option, _ in SUBSCRIBER} == set(subscribers.OPTIONS)
     assert {option for option, _ in REQUEST} == set(requests.OPTIONS)

@@ -12,7 +12,7 @@ __all__ = ["PublisherSettings", "actors"]
 
 MAX_ENTRIES = 5_000_000
 """Packages in memory: 135 MB, and a third more at most; one that names recipients counts once more for each of them. Of
-older ones only figures are kept; see ``Coverage``."""
+older ones only figures are kept; see ``CachedRange``."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -49,7 +49,7 @@ def actors(settings: PublisherSettings) -> tuple[ActorSpec, ...]:
     from callboard.actors.publisher.events.notifier import Notifier, NotifierSettings
     from callboard.actors.publisher.fleet.fleet import Fleet, FleetSettings
     from callboard.actors.publisher.intake.distributor import Distributor, DistributorSettings
-    from callboard.actors.publisher.queues.older_poller import HeadPoller, HeadPollerSettings
+    from callboard.actors.publisher.queues.older_poller import HeadPollerSettings, OlderPoller
     from callboard.actors.publisher.queues.queue_cache import QueueCache, QueueCacheSettings
     from callboard.actors.publisher.queues.tail_poller import TailPoller, TailPollerSettings
 
@@ -63,7 +63,7 @@ def actors(settings: PublisherSettings) -> tuple[ActorSpec, ...]:
         *_janitors(settings),
         ActorSpec(roles.DISTRIBUTOR, Distributor, distributor),
         ActorSpec(roles.TAIL_POLLER, TailPoller, TailPollerSettings(topics.package)),
-        ActorSpec(roles.HEAD_POLLER, HeadPoller, HeadPollerSettings(topics.package)),
+        ActorSpec(roles.OLDER_POLLER, OlderPoller, HeadPollerSettings(topics.package)),
         ActorSpec(roles.QUEUE_CACHE, QueueCache, QueueCacheSettings(settings.max_entries)),
         ActorSpec(roles.FLEET, Fleet, FleetSettings(topics.discovery, topics, settings.shortening)),
         ActorSpec(roles.STATUS_WATCHER, StatusWatcher, StatusWatcherSettings(topics.status, topics.package)),

@@ -87,7 +87,7 @@ class AllStopped(NamedTuple):
     """No actor is left."""
 
 
-Order = Start | Wait | End | Announce | Withdraw | Ping | AskToStop | GiveUp | AllStopped
+Directive = Start | Wait | End | Announce | Withdraw | Ping | AskToStop | GiveUp | AllStopped
 
 
 @dataclass(slots=True)
@@ -111,17 +111,17 @@ class Supervision:
         self._finished: set[str] = set()
         self._stopping = False
 
-    def begin(self, now_s: float) -> list[Order]:
+    def begin(self, now_s: float) -> list[Directive]:
         """Start everybody."""
         return [self._start(role, now_s) for role in self._epochs]
 
-    def waited(self, role: str, now_s: float) -> list[Order]:
+    def waited(self, role: str, now_s: float) -> list[Directive]:
         """The back-off of an actor is over."""
         if self._stopping or role in self._children or role in self._finished:
             return []
         return [self._start(role, now_s)]
 
-    def came_up(self, role: str, epoch: int, now_s: float) -> list[Order]:
+    def came_up(self, role: str, epoch: int, now_s: float) -> list[Directive]:
         """An incarnation says that it is ready; one given up before is ended."""
         child = self._current(role, epoch)
         if child is None:
@@ -130,7 +130,7 @@ class Supervision:
         child.alive_at = now_s
         return [Announce(role, epoch)]
 
-    def start_overdue(self, role: str, epoch: int, now_s: float) -> list[Order]:
+    def start_overdue(self, role: str, epoch: int, now_s: float) -> list[Directive]:
         """The start deadline has passed: who died before it connected is never reported dead."""
         child = self._current(role, epoch)
         if child is None or child.up:
@@ -138,17 +138,17 @@ class Supervision:
         reason = f"did not start within {self._limits.start_deadline_s:g} s"
         return [End(role, epoch), *self.exited(role, epoch, reason, now_s)]
 
-    def beat_heard(self, role: str, epoch: int, now_s: float) -> list[Order]:
+    def beat_heard(self, role: str, epoch: int, now_s: float) -> list[Directive]:
         """A sign of life."""
         child = self._current(role, epoch)
         if child is not None:
             child.alive_at = now_s
         return []
 
-    def pulse(self, now_s: float) -> list[Order]:
+    def pulse(self, now_s: float) -> list[Directive]:
         """Time for a beat: ask everybody, and make a crash of whoever has been silent for too long."""
         patience_s = self._limits.beat_s * self._limits.missed_beats
-        orders: list[Order] = []
+        orders: list[Directive] = []
         for role, child in list(self._children.items()):
             if not child.up:
                 continue
@@ -160,11 +160,11 @@ class Supervision:
                 orders.append(Ping(role, child.epoch))
         return orders
 
-    def crashed(self, role: str, epoch: int, reason: str, now_s: float, *, its_own: bool = True) -> list[Order]:
+    def crashed(self, role: str, epoch: int, reason: str, now_s: float, *, its_own: bool = True) -> list[Directive]:
         """An incarnation says that it met a bug, ``its_own`` unless somebody's question led to it."""
         return [End(role, epoch), *self.exited(role, epoch, reason, now_s, its_own=its_own)]
 
-    def exited(self, role: str, epoch: int, reason: str, now_s: float, *, its_own: bool = True) -> list[Order]:
+    def exited(self, role: str, epoch: int, reason: str, now_s: float, *, its_own: bool = True) -> list[Directive]:
         """An incarnation is gone. If not of its own, that counts for nothing: no question is put a third time."""
         if self._current(role, epoch) is None:
             return []
@@ -184,14 +184,14 @@ class Supervision:
         delay_s = self._limits.backoff_s[min(len(recent), len(self._limits.backoff_s)) - 1]
         return [withdraw, Wait(role, delay_s) if delay_s else self._start(role, now_s)]
 
-    def stopped(self, role: str, epoch: int) -> list[Order]:
+    def stopped(self, role: str, epoch: int) -> list[Directive]:
         """An incarnation has finished and is not to be replaced."""
         if self._current(role, epoch) is None:
             return []
         del self._children[role]
         return [Withdraw(role, epoch), End(role, epoch), *self._finish(role)]
 
-    def stop(self) -> list[Order]:
+    def stop(self) -> list[Directive]:
         """Ask everybody to finish; whoever waits for a restart has finished."""
         if self._stopping:
             return []
@@ -200,7 +200,7 @@ class Supervision:
             return [AllStopped()]
         return [AskToStop(role, child.epoch) for role, child in self._children.items()]
 
-    def drain_over(self) -> list[Order]:
+    def drain_over(self) -> list[Directive]:
         """The time to finish is over: end who is left."""
         left = [End(role, child.epoch) for role, child in self._children.items()]
         self._children.clear()
@@ -215,7 +215,7 @@ class Supervision:
         child = self._children.get(role)
         return child if child is not None and child.epoch == epoch else None
 
-    def _finish(self, role: str) -> list[Order]:
+    def _finish(self, role: str) -> list[Directive]:
         self._finished.add(role)
         return [AllStopped()] if self._stopping and not self._children else []
 

@@ -38,9 +38,9 @@ from callboard.actors.runtime.supervision import (
     AllStopped,
     Announce,
     AskToStop,
+    Directive,
     End,
     GiveUp,
-    Order,
     Ping,
     Start,
     Supervision,
@@ -97,7 +97,7 @@ class Supervisor(Actor):  # type: ignore[misc]  # thespian is untyped
         self.send(self._gateway, OpenGateway(agent.outlet))
         self._pulse_later()
 
-    def _decide(self, msg: Any, sender: ActorAddress, now_s: float) -> Iterable[Order]:  # noqa: PLR0911
+    def _decide(self, msg: Any, sender: ActorAddress, now_s: float) -> Iterable[Directive]:  # noqa: PLR0911
         supervision = self._supervision
         match msg:
             case Up(role, epoch, pid) if role == GATEWAY:
@@ -126,7 +126,7 @@ class Supervisor(Actor):  # type: ignore[misc]  # thespian is untyped
                 return self._woken(msg.payload, now_s)
         return ()
 
-    def _woken(self, payload: Any, now_s: float) -> Iterable[Order]:
+    def _woken(self, payload: Any, now_s: float) -> Iterable[Directive]:
         match payload:
             case Start(role, epoch):
                 return self._supervision.start_overdue(role, epoch, now_s)
@@ -139,14 +139,14 @@ class Supervisor(Actor):  # type: ignore[misc]  # thespian is untyped
                 return self._supervision.drain_over()
         return ()
 
-    def _exited(self, address: ActorAddress, now_s: float) -> Iterable[Order]:
+    def _exited(self, address: ActorAddress, now_s: float) -> Iterable[Directive]:
         for (role, epoch), incarnation in list(self._incarnations.items()):
             if address in (incarnation.created, incarnation.address):
                 del self._incarnations[role, epoch]
                 return self._supervision.exited(role, epoch, "died without a word", now_s)
         return ()
 
-    def _obey(self, orders: Iterable[Order]) -> None:
+    def _obey(self, orders: Iterable[Directive]) -> None:
         for order in orders:
             match order:
                 case Start(role, epoch):

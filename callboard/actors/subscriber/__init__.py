@@ -13,12 +13,12 @@ def actors(settings: SubscriberSettings) -> tuple[ActorSpec, ...]:
     from callboard.actors.subscriber.importing.importer import Importer
     from callboard.actors.subscriber.importing.package_poller import PackagePoller
     from callboard.actors.subscriber.reporting.announcer import Announcer
-    from callboard.actors.subscriber.reporting.status_sender import Bookkeeper
+    from callboard.actors.subscriber.reporting.status_sender import StatusSender
     from callboard.actors.subscriber.staging.golden_watcher import GoldenWatcher
 
     return (
         ActorSpec(roles.ANNOUNCER, Announcer, settings),
-        ActorSpec(roles.BOOKKEEPER, Bookkeeper, settings),
+        ActorSpec(roles.STATUS_SENDER, StatusSender, settings),
         ActorSpec(roles.COMMAND_HANDLER, CommandHandler, settings),
         ActorSpec(roles.PACKAGE_POLLER, PackagePoller, settings),
         ActorSpec(roles.IMPORTER, Importer, settings),

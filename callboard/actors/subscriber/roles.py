@@ -2,7 +2,7 @@
 
 PACKAGE_POLLER = "package_poller"
 IMPORTER = "importer"
-BOOKKEEPER = "bookkeeper"
+STATUS_SENDER = "bookkeeper"
 ANNOUNCER = "announcer"
 COMMAND_HANDLER = "command_handler"
 GOLDEN_WATCHER = "golden_watcher"

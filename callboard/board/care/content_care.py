@@ -12,7 +12,7 @@ from callboard.actors.core.agent import Agent
 from callboard.actors.publisher.fleet.following import is_elsewhere
 from callboard.backends.blob_store import BlobStore
 from callboard.backends.log import Log, Retention
-from callboard.board.command.commanding import ANSWER_S, OrderOptions
+from callboard.board.command.commanding import ANSWER_S, CommandOptions
 from callboard.board.connect.opening import records_for_blobs
 from callboard.board.connect.settings import BoardSettings
 from callboard.board.connect.user import current_user
@@ -57,7 +57,7 @@ class ContentCare(ABC):
 
     @abstractmethod
     async def list_content(
-        self, subscriber: str, paths: tuple[str, ...] = (), **options: Unpack[OrderOptions]
+        self, subscriber: str, paths: tuple[str, ...] = (), **options: Unpack[CommandOptions]
     ) -> CommandResult:
         """Have the subscriber list what its repository holds."""
 

@@ -5,7 +5,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Literal
 
-from callboard.actors.worlds.shortening.roll_call import LastWord, RollCall
+from callboard.actors.worlds.shortening.last_announcements import LastAnnouncements, LastWord
 from callboard.backends.log import AHEAD_NS, Bounds, Log, Retention
 from callboard.board.archive.archive_tip import ArchiveTip, read_tip
 from callboard.board.archive.archive_word import tell_log
@@ -49,7 +49,7 @@ class RetentionGate:
     def __init__(self, policy: GatePolicy, topics: Topics) -> None:
         self._policy = policy
         self._topics = topics
-        self._roll = RollCall(topics.discovery)
+        self._roll = LastAnnouncements(topics.discovery)
         self._told: ArchiveTip | None = None
 
     @property
@@ -171,7 +171,7 @@ async def _needed(log: Log, topic: str, bounds: Bounds, log_id: str, word: LastW
     return bounds.first if came_later else needed
 
 
-async def _first_pending(log: Log, topic: str, roll: RollCall, log_id: str) -> int | None:
+async def _first_pending(log: Log, topic: str, roll: LastAnnouncements, log_id: str) -> int | None:
     """The first command that its subscriber has not obeyed yet; None if there is none."""
     start, end = await log.bounds(topic)
     while start < end and (found := await log.read(topic, start)):

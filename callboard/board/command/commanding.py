@@ -49,7 +49,7 @@ ORDERS_AT_ONCE = 500
 T = TypeVar("T")
 
 
-class OrderOptions(TypedDict, total=False):
+class CommandOptions(TypedDict, total=False):
     """What can be said with every order.
 
     ``reason`` is for the record, and so is ``author``, the user of this process if not given. With ``force`` a pause
@@ -188,7 +188,7 @@ class Commanding(ABC):
         offset: int | None = None,
         *,
         without_golden: bool = False,
-        **options: Unpack[OrderOptions],
+        **options: Unpack[CommandOptions],
     ) -> CommandResult:
         """Have the subscriber try again now, whatever it waits for.
 
@@ -196,7 +196,7 @@ class Commanding(ABC):
             subscriber: its name.
             offset: a package that was set aside or given up; the one at the head of the queue if not given.
             without_golden: import the one at the head although the golden subscriber's verdict on it is missing.
-            **options: see ``OrderOptions``.
+            **options: see ``CommandOptions``.
 
         Raises:
             RequestRefused: no such subscriber, or an offset that there cannot be.
@@ -209,14 +209,14 @@ class Commanding(ABC):
         return await self._order(subscriber, options, retry=order)
 
     async def skip(
-        self, subscriber: str, offset: int | None = None, **options: Unpack[OrderOptions]
+        self, subscriber: str, offset: int | None = None, **options: Unpack[CommandOptions]
     ) -> CommandResult:
         """Have the subscriber pass over one package for good, or dismiss one that it gave up.
 
         Args:
             subscriber: it must be editable, unless the package was given up and nothing changes by that.
             offset: the package; the one that the subscriber says is at the head of its queue if not given.
-            **options: see ``OrderOptions``.
+            **options: see ``CommandOptions``.
 
         Raises:
             RequestRefused: no such subscriber, or none at the head of its queue.
@@ -234,16 +234,16 @@ class Commanding(ABC):
             offset = said.head_offset
         return await self._order(subscriber, options, skip=SkipCommand(offset=offset))
 
-    async def pause(self, subscriber: str, **options: Unpack[OrderOptions]) -> CommandResult:
+    async def pause(self, subscriber: str, **options: Unpack[CommandOptions]) -> CommandResult:
         """Have the subscriber import nothing until ``resume``, also after a restart. Raises as ``retry``."""
         return await self._order(subscriber, options, pause=PauseCommand())
 
-    async def resume(self, subscriber: str, **options: Unpack[OrderOptions]) -> CommandResult:
+    async def resume(self, subscriber: str, **options: Unpack[CommandOptions]) -> CommandResult:
         """Have a paused subscriber go on. Raises as ``retry``."""
         return await self._order(subscriber, options, resume=ResumeCommand())
 
     async def throttle(
-        self, subscriber: str, packages_per_min: int, **options: Unpack[OrderOptions]
+        self, subscriber: str, packages_per_min: int, **options: Unpack[CommandOptions]
     ) -> CommandResult:
         """Have the subscriber import no more packages a minute than this, also after a restart; 0 lifts the limit.
 
@@ -253,7 +253,7 @@ class Commanding(ABC):
         return await self._order(subscriber, options, throttle=ThrottleCommand(packages_per_min=packages_per_min))
 
     async def list_content(
-        self, subscriber: str, paths: tuple[str, ...] = (), **options: Unpack[OrderOptions]
+        self, subscriber: str, paths: tuple[str, ...] = (), **options: Unpack[CommandOptions]
     ) -> CommandResult:
         """Have the subscriber list what its repository holds at and below these paths, or all of it, between imports.
 
@@ -273,7 +273,7 @@ class Commanding(ABC):
         orders = {"clear": ClearCommand(offset=offset), "publisher": publisher}
         return await self._command(agent, target.announcement.subscriber, target, timeout_s, **orders, **texts)
 
-    async def _order(self, subscriber: str, options: OrderOptions, **order: Any) -> CommandResult:
+    async def _order(self, subscriber: str, options: CommandOptions, **order: Any) -> CommandResult:
         asked(subscriber=subscriber)
         options = commanded(options)
         agent, timeout_s = await self.viewer(), options.get("timeout_s", ANSWER_S)

@@ -3,7 +3,7 @@
 import time
 from collections.abc import Iterable
 
-from callboard.actors.worlds.shortening.roll_call import RollCall
+from callboard.actors.worlds.shortening.last_announcements import LastAnnouncements
 from callboard.backends.log import Log
 from callboard.board.read.log.log_search import backwards
 from callboard.door.names import unknown
@@ -74,6 +74,6 @@ async def demand_others(log: Log, topics: Topics, subscriber: str, follows: tupl
 
 async def _announced(log: Log, topics: Topics) -> dict[str, DiscoveryMessage]:
     """The last word of every subscriber that was not forgotten."""
-    heard = RollCall(topics.discovery)
+    heard = LastAnnouncements(topics.discovery)
     await heard.catch_up(log, time.time_ns())
     return {name: word.heard.announcement for name, word in heard.members.items()}

@@ -7,7 +7,12 @@ from typing import TYPE_CHECKING
 
 from callboard.backends.log import Capability, Retention
 from callboard.board.care.retention_gate import GatePolicy, RetentionGate
-from callboard.board.read.status.retention_forecast import Outlook, outlook, server_retention, stricter
+from callboard.board.read.status.retention_forecast import (
+    RetentionForecast,
+    retention_forecast,
+    server_retention,
+    stricter,
+)
 from callboard.board.views import SubscriberStatus
 from callboard.cli.terminal.output import age, say
 
@@ -24,15 +29,15 @@ def retention_gate(board: "Callboard", section: "RetentionSection") -> Retention
 
 async def outlooks(
     board: "Callboard", section: "RetentionSection", subscribers: Iterable[SubscriberStatus]
-) -> list[Outlook]:
+) -> list[RetentionForecast]:
     """How long until each subscriber that is behind falls out, by what publishers trim and the log's server removes."""
     limits = section.limits() or Retention()
     if Capability.TRIM_BYTES not in board.log.capabilities:  # what records take is the business of its server
         limits = stricter(limits, await server_retention(board.settings, time.time_ns))
-    return await outlook(board.log, board.settings.topics.package, subscribers, limits, time.time_ns())
+    return await retention_forecast(board.log, board.settings.topics.package, subscribers, limits, time.time_ns())
 
 
-def warn(section: "RetentionSection", left: Iterable[Outlook]) -> None:
+def warn(section: "RetentionSection", left: Iterable[RetentionForecast]) -> None:
     """Tell of those for whom it is soon."""
     for each in left:
         if not each.soon:

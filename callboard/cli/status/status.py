@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from callboard.board.read.status.retention_forecast import Outlook
+from callboard.board.read.status.retention_forecast import RetentionForecast
 from callboard.board.views import BoardStatus, to_data
 from callboard.cli.board import on_board
 from callboard.cli.log.retention import outlooks, warn
@@ -44,7 +44,7 @@ def status(
 
     section = options.load().config.retention
 
-    async def look(board: "Callboard") -> tuple[BoardStatus, list[Outlook]]:
+    async def look(board: "Callboard") -> tuple[BoardStatus, list[RetentionForecast]]:
         view = await board.status()
         return view, await outlooks(board, section, view.subscribers)
 

@@ -10,7 +10,7 @@ from rich.padding import Padding
 from rich.table import Table
 from rich.text import Text
 
-from callboard.board.read.status.retention_forecast import Outlook
+from callboard.board.read.status.retention_forecast import RetentionForecast
 from callboard.board.views import (
     BoardStatus,
     FarmQueue,
@@ -51,7 +51,12 @@ class Screen:
     """
 
     def __init__(
-        self, view: BoardStatus, left: Iterable[Outlook] = (), selection: Selection = ALL, *, fit: bool = False
+        self,
+        view: BoardStatus,
+        left: Iterable[RetentionForecast] = (),
+        selection: Selection = ALL,
+        *,
+        fit: bool = False,
     ) -> None:
         self._view = view
         self._rows = selection.of(view.subscribers)

@@ -4,7 +4,7 @@ from typing import Annotated
 
 import typer
 
-from callboard.board.command.commanding import OrderOptions
+from callboard.board.command.commanding import CommandOptions
 from callboard.board.views import CommandResult, to_data
 from callboard.cli.board import on_board
 from callboard.cli.options import BoardOptions, Json
@@ -32,7 +32,7 @@ def retry(
     json: Json = False,
 ) -> None:
     """Have a subscriber try again now: what it waits for, has set aside, or gave up."""
-    said = OrderOptions(reason=reason, author=author, timeout_s=wait)
+    said = CommandOptions(reason=reason, author=author, timeout_s=wait)
     work = on_board(options, lambda board: board.retry(subscriber, offset, without_golden=without_golden, **said))
     report(work, json=json)
 
@@ -47,7 +47,7 @@ def skip(
     json: Json = False,
 ) -> None:
     """Have a subscriber pass over one package for good, or dismiss one that it gave up."""
-    said = OrderOptions(reason=reason, author=author, timeout_s=wait)
+    said = CommandOptions(reason=reason, author=author, timeout_s=wait)
     report(on_board(options, lambda board: board.skip(subscriber, offset, **said)), json=json)
 
 
@@ -61,7 +61,7 @@ def pause(
     json: Json = False,
 ) -> None:
     """Have a subscriber import nothing until it is told to resume."""
-    said = OrderOptions(reason=reason, author=author, force=force, timeout_s=wait)
+    said = CommandOptions(reason=reason, author=author, force=force, timeout_s=wait)
     report(on_board(options, lambda board: board.pause(subscriber, **said)), json=json)
 
 
@@ -74,7 +74,7 @@ def resume(
     json: Json = False,
 ) -> None:
     """Have a paused subscriber go on."""
-    said = OrderOptions(reason=reason, author=author, timeout_s=wait)
+    said = CommandOptions(reason=reason, author=author, timeout_s=wait)
     report(on_board(options, lambda board: board.resume(subscriber, **said)), json=json)
 
 
@@ -89,7 +89,7 @@ def throttle(
     json: Json = False,
 ) -> None:
     """Have a subscriber import no more packages a minute than this."""
-    said = OrderOptions(reason=reason, author=author, force=force, timeout_s=wait)
+    said = CommandOptions(reason=reason, author=author, force=force, timeout_s=wait)
     report(on_board(options, lambda board: board.throttle(subscriber, packages_per_min, **said)), json=json)
 
 

@@ -1,6 +1,6 @@
 """The job ``export``: ships a tree that is too large for one package, built by many and published by one.
 
-The driver cuts the tree into parcels and gives each its sequence. Executors build them, put blobs into the store, and
+The driver cuts the tree into parts and gives each its sequence. Executors build them, put blobs into the store, and
 describe the packages in a table. Then the driver alone appends these to the log, in order. Each step is on disk before
 the next begins, so that a run which is killed anywhere is taken up by the next; and every package has the request id
 ``JOB/SEQUENCE``, so that it is on the log once, however often it is appended.
@@ -33,7 +33,7 @@ if TYPE_CHECKING:
     Batches: TypeAlias = Iterator[pa.RecordBatch]
 
 INLINE_BYTES = 64 << 10
-"""A package up to this size is in the table of parcels, and then in its record; the driver passes it on."""
+"""A package up to this size is in the table of parts, and then in its record; the driver passes it on."""
 
 STAGED_COLUMNS = (
     "job string, sequence bigint, kind string, paths array<string>, deep_paths array<string>, content binary, "
@@ -42,7 +42,7 @@ STAGED_COLUMNS = (
 )
 
 BUILD_TASKS = 4
-"""For each task that reads side by side so many build: parcels differ in size."""
+"""For each task that reads side by side so many build: parts differ in size."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -175,8 +175,8 @@ async def _publish(
     for number, sequences in enumerate(staging.rounds()):
         if sequences.stop <= progress.next:
             continue
-        parcels = await asyncio.to_thread(staging.parcels, number)
-        left = [parcel for parcel in parcels if parcel["sequence"] >= progress.next]
+        parts = await asyncio.to_thread(staging.parts, number)
+        left = [part for part in parts if part["sequence"] >= progress.next]
         async for progress in publisher.publish(left):
             staging.advance(progress)
         appended += len(left)

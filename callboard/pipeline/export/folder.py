@@ -1,6 +1,6 @@
 """The folder of an export: what it is to do, what is built, and what is published. It outlives whoever works on it.
 
-``job.json`` is written once, then ``plan.parquet`` has every parcel under its sequence. ``parcel/N`` are the parcels of
+``job.json`` is written once, then ``plan.parquet`` has every part under its sequence. ``part/N`` are the parts of
 round N, built, as Parquet, and ``published.json`` says how far they are on the log. All get their names when they are
 complete, and are not changed after that.
 """
@@ -21,7 +21,7 @@ from pydantic import TypeAdapter, ValidationError
 
 from callboard.errors import RequestRefused
 from callboard.pipeline.document import write_document
-from callboard.pipeline.export.parts import Parcel
+from callboard.pipeline.export.parts import Part
 
 T = TypeVar("T")
 
@@ -54,7 +54,7 @@ STAGED = pa.schema(
         ("total_bytes", pa.int64()),
     ]
 )
-"""A parcel that is built; the fields are those of its package. Its blobs were put at ``built_ns``, or later."""
+"""A part that is built; the fields are those of its package. Its blobs were put at ``built_ns``, or later."""
 
 PLAN_ROWS = 1000
 """Parcels in memory while the plan is written."""
@@ -79,7 +79,7 @@ class Job:
 
 @dataclass(frozen=True, slots=True)
 class Progress:
-    """The parcels below ``next`` are on the log, all of them below ``end``."""
+    """The parts below ``next`` are on the log, all of them below ``end``."""
 
     next: int
     end: int
@@ -113,10 +113,10 @@ class ExportFolder:
         """Say what is to be done."""
         write_document(self.folder / "job.json", asdict(job))
 
-    def plan(self, parcels: Iterable[Parcel], *, replace: str) -> None:
+    def plan(self, parts: Iterable[Part], *, replace: str) -> None:
         """Write the plan; with ``replace`` it begins with the deletion of this path."""
         draft = self.folder / "plan.parquet.new"
-        rows = _plan_rows(parcels, replace)
+        rows = _plan_rows(parts, replace)
         with pq.ParquetWriter(draft, PLAN) as writer:
             while some := list(islice(rows, PLAN_ROWS)):
                 writer.write_batch(pa.RecordBatch.from_pylist(some, schema=PLAN))
@@ -128,7 +128,7 @@ class ExportFolder:
         return self.folder / "plan.parquet"
 
     def planned(self) -> int:
-        """How many parcels there are."""
+        """How many parts there are."""
         return int(pq.read_metadata(self.plan_file).num_rows)
 
     def rounds(self) -> list[range]:
@@ -137,8 +137,8 @@ class ExportFolder:
         return [range(start, min(start + self._round, count)) for start in range(0, count, self._round)]
 
     def staged(self, number: int) -> Path:
-        """Where the parcels of a round are once they are built."""
-        return self.folder / "parcel" / f"{number:010d}"
+        """Where the parts of a round are once they are built."""
+        return self.folder / "part" / f"{number:010d}"
 
     @contextmanager
     def staging(self, number: int) -> Iterator[Path]:
@@ -148,12 +148,12 @@ class ExportFolder:
         yield draft
         rename(draft, self.staged(number))
 
-    def parcels(self, number: int) -> list[dict[str, Any]]:
+    def parts(self, number: int) -> list[dict[str, Any]]:
         """The rows of a round, in order. Raises ``RequestRefused`` unless they are what was planned."""
         table = pq.read_table(self.staged(number), schema=STAGED).sort_by("sequence")
         rows: list[dict[str, Any]] = table.to_pylist()
         if [row["sequence"] for row in rows] != list(self.rounds()[number]):
-            raise RequestRefused(f"parcels are missing in {self.staged(number)}; remove it, and run it again")
+            raise RequestRefused(f"parts are missing in {self.staged(number)}; remove it, and run it again")
         return rows
 
     def progress(self, job: Job) -> Progress:
@@ -183,8 +183,8 @@ def _read(path: Path, adapter: TypeAdapter[T]) -> T | None:
         raise RequestRefused(f"{path} is damaged: {error}; remove {path.parent}, and begin anew") from error
 
 
-def _plan_rows(parcels: Iterable[Parcel], replace: str) -> Iterator[dict[str, Any]]:
+def _plan_rows(parts: Iterable[Part], replace: str) -> Iterator[dict[str, Any]]:
     if replace:
         yield {"sequence": 0, "kind": "DELETE", "paths": [replace], "deep_paths": []}
-    for sequence, parcel in enumerate(parcels, start=1 if replace else 0):
-        yield {"sequence": sequence, "kind": "ADD", "paths": list(parcel.paths), "deep_paths": list(parcel.deep_paths)}
+    for sequence, part in enumerate(parts, start=1 if replace else 0):
+        yield {"sequence": sequence, "kind": "ADD", "paths": list(part.paths), "deep_paths": list(part.deep_paths)}

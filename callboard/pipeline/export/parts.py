@@ -1,7 +1,7 @@
-"""Cuts a tree into parcels: what one package ships of it, so that all of them in order make the tree.
+"""Cuts a tree into parts: what one package ships of it, so that all of them in order make the tree.
 
 A folder that is small enough is shipped whole, and replaces what is there. A larger one is shipped by itself, and then
-what is in it, in as few parcels as can be. A folder comes before what is in it, in the same parcel or an earlier one.
+what is in it, in as few parts as can be. A folder comes before what is in it, in the same part or an earlier one.
 """
 
 from collections.abc import Iterable, Iterator
@@ -31,35 +31,35 @@ class Unit:
 
 
 @dataclass(frozen=True, slots=True)
-class Parcel:
+class Part:
     """The requested paths of one package; ``deep_paths`` are those of them that are whole trees."""
 
     paths: tuple[str, ...]
     deep_paths: tuple[str, ...]
 
 
-def cut(entries: Iterable[Entry], most: int = PARCEL_ENTRIES) -> Iterator[Parcel]:
-    """The parcels of a tree, each with ``most`` entries at most.
+def cut(entries: Iterable[Entry], most: int = PARCEL_ENTRIES) -> Iterator[Part]:
+    """The parts of a tree, each with ``most`` entries at most.
 
     The entries come as from ``Source.entries``: parents first. Of each level of the tree at most so many are in memory.
     """
-    parcel: list[Unit] = []
+    part: list[Unit] = []
     count = length = path_bytes = 0
     for unit in _units(entries, most):
         count, length = count + unit.entries, length + unit.length
         path_bytes += len(unit.path.encode())
-        if parcel and (count > most or length > PARCEL_BYTES or path_bytes > PARCEL_PATH_BYTES):
-            yield _parcel(parcel)
-            parcel = []
+        if part and (count > most or length > PARCEL_BYTES or path_bytes > PARCEL_PATH_BYTES):
+            yield _parcel(part)
+            part = []
             count, length, path_bytes = unit.entries, unit.length, len(unit.path.encode())
-        parcel.append(unit)
-    if parcel:
-        yield _parcel(parcel)
+        part.append(unit)
+    if part:
+        yield _parcel(part)
 
 
-def _parcel(units: Iterable[Unit]) -> Parcel:
+def _parcel(units: Iterable[Unit]) -> Part:
     units = tuple(units)
-    return Parcel(tuple(unit.path for unit in units), tuple(unit.path for unit in units if unit.deep))
+    return Part(tuple(unit.path for unit in units), tuple(unit.path for unit in units if unit.deep))
 
 
 @dataclass(slots=True)

@@ -27,11 +27,11 @@ RENEW_NS = int(GRACE_MIN_S * 1e9) // 2
 
 
 class ExportPublisher:
-    """Publishes the parcels of one job.
+    """Publishes the parts of one job.
 
     Args:
         log: open.
-        blobs: open; holds what the parcels refer to.
+        blobs: open; holds what the parts refer to.
         topic: of the packages.
         job: the export.
         user: on whose behalf.
@@ -65,16 +65,16 @@ class ExportPublisher:
             start = records[-1].offset + 1 if records else end
         return Progress(following, last)
 
-    async def publish(self, parcels: Sequence[dict[str, Any]]) -> AsyncIterator[Progress]:
+    async def publish(self, parts: Sequence[dict[str, Any]]) -> AsyncIterator[Progress]:
         """Append them, batch by batch, and say after each how far it is.
 
         Raises ``RequestRefused`` if a blob is gone, and ``LogUnavailable``.
         """
-        for batch in _batches(parcels):
+        for batch in _batches(parts):
             records = []
-            for parcel in batch:
-                package = self._package(parcel)
-                if self._clock() - parcel["built_ns"] > RENEW_NS:
+            for part in batch:
+                package = self._package(part)
+                if self._clock() - part["built_ns"] > RENEW_NS:
                     await renew(self._blobs, package)
                 records.append(
                     new_record(
@@ -89,28 +89,28 @@ class ExportPublisher:
             offsets = await self._log.append(self._topic, records)
             yield Progress(batch[-1]["sequence"] + 1, max(offsets) + 1)
 
-    def _package(self, parcel: dict[str, Any]) -> PackageMessage:
-        shipped = {field.name: parcel[field.name] for field in fields(Shipment)}
-        kind, paths, deep = Kind[parcel["kind"]], tuple(parcel["paths"]), tuple(parcel["deep_paths"])
+    def _package(self, part: dict[str, Any]) -> PackageMessage:
+        shipped = {field.name: part[field.name] for field in fields(Shipment)}
+        kind, paths, deep = Kind[part["kind"]], tuple(part["paths"]), tuple(part["deep_paths"])
         request = DistributeRequest(
-            request_id=f"{self._job.job}/{parcel['sequence']}", kind=kind, paths=paths, deep_paths=deep,
+            request_id=f"{self._job.job}/{part['sequence']}", kind=kind, paths=paths, deep_paths=deep,
             source=self._job.source, user=self._user,
         )  # fmt: skip
-        shipped |= {"paths": paths, "deep_paths": deep, "blobs": tuple(parcel["blobs"])}
-        shipped["total_bytes"] = parcel["total_bytes"] or 0  # missing where an older version built it
+        shipped |= {"paths": paths, "deep_paths": deep, "blobs": tuple(part["blobs"])}
+        shipped["total_bytes"] = part["total_bytes"] or 0  # missing where an older version built it
         built = PackageMessage(publisher_instance="", publisher="", package_id="", kind=kind, **shipped)
         return with_identity(built, request, self._job.publisher, f"export {self._job.job}")
 
 
-def _batches(parcels: Sequence[dict[str, Any]]) -> Iterator[list[dict[str, Any]]]:
+def _batches(parts: Sequence[dict[str, Any]]) -> Iterator[list[dict[str, Any]]]:
     batch: list[dict[str, Any]] = []
     size = 0
-    for parcel in parcels:
-        length = len(parcel["content"]) + sum(map(len, parcel["paths"])) + 64 * len(parcel["blobs"])
+    for part in parts:
+        length = len(part["content"]) + sum(map(len, part["paths"])) + 64 * len(part["blobs"])
         if batch and (len(batch) == BATCH_RECORDS or size + length > BATCH_BYTES):
             yield batch
             batch, size = [], 0
-        batch.append(parcel)
+        batch.append(part)
         size += length
     if batch:
         yield batch

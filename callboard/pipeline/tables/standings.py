@@ -7,7 +7,7 @@ from pyspark.sql import DataFrame
 from pyspark.sql import functions as sql
 
 from callboard.actors.publisher.fleet.liveness import Heard
-from callboard.actors.worlds.shortening.roll_call import GONE_AFTER_S
+from callboard.actors.worlds.shortening.last_announcements import GONE_AFTER_S
 from callboard.backends.log import AHEAD_NS
 from callboard.messages.distribution.topic_messages import DiscoveryMessage, State, SubscriberConfiguration
 from callboard.pipeline.source.extent import Extent

@@ -16,7 +16,7 @@ from callboard.errors import RequestRefused
 from callboard.pipeline.export import folder, publisher
 from callboard.pipeline.export.export import Exported, Exporting, export
 from callboard.pipeline.export.folder import ExportFolder
-from callboard.pipeline.export.parts import Parcel, cut
+from callboard.pipeline.export.parts import Part, cut
 from callboard.pipeline.run import Run
 
 MOST = 6
@@ -195,13 +195,13 @@ def test_parcels_have_every_path_once_and_folders_before_what_is_in_them(tmp_pat
     source = FolderSource(tmp_path / "site")
     whole = {entry.path: entry for entry in source.entries("/", deep=True)}
     shipped: list[str] = []
-    for parcel in cut(source.entries("/", deep=True), most):
+    for part in cut(source.entries("/", deep=True), most):
         before = len(shipped)
-        for path in parcel.paths:
-            deep = path in parcel.deep_paths
+        for path in part.paths:
+            deep = path in part.deep_paths
             assert not deep or whole[path].kind is EntryKind.FOLDER
             shipped += [entry.path for entry in source.entries(path, deep)]
         assert len(shipped) - before <= most
     assert shipped == list(whole)
     if most >= len(whole):
-        assert list(cut(whole.values(), most)) == [Parcel(("/",), ("/",))]
+        assert list(cut(whole.values(), most)) == [Part(("/",), ("/",))]

@@ -289,8 +289,8 @@ def test_no_more_than_a_bounded_number_of_packages_is_held_for_a_subscriber_that
         stage.publish(f"p{number}")
     stage.announce("edge", -1)
     stage.run()
-    (strand,) = stage.it.decision._strands
-    assert len(strand.waiting) <= 1500
+    (source,) = stage.it.decision._strands
+    assert len(source.waiting) <= 1500
     stage.announce("edge", 3999)
     for _ in range(10):
         stage.run()

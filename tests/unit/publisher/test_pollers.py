@@ -22,11 +22,11 @@ from callboard.actors.core.decision import (
     Tick,
 )
 from callboard.actors.core.effects import FindBounds, LogRead, ReadLog, TopicBounds
-from callboard.actors.publisher.queues.older_poller import HeadPoller, HeadPollerSettings
+from callboard.actors.publisher.queues.older_poller import HeadPollerSettings, OlderPoller
 from callboard.actors.publisher.queues.package_index import PackageIndex, Wanted
 from callboard.actors.publisher.queues.summary import summarise
 from callboard.actors.publisher.queues.tail_poller import TailPoller, TailPollerSettings
-from callboard.actors.subscriber.importing.received import parcel
+from callboard.actors.subscriber.importing.received import received
 from callboard.errors import LogUnavailable, OffsetOutOfRange
 from callboard.messages.distribution.mailbox import PackagesSeen, RangeDone, RangeWanted
 from callboard.messages.distribution.topic_messages import Kind, PackageMessage
@@ -93,9 +93,9 @@ def test_a_record_that_cannot_be_decoded_is_in_the_queues_of_those_that_do_not_p
     index = PackageIndex("L1", 7)
     index.add(PackagesSeen(log_id="L1", start=7, stop=8, packages=(summarise(broken),)))
     for follows in ("site", "news"):
-        foreign = parcel(broken, settings(follows=(follows,))).foreign
+        foreign = received(broken, settings(follows=(follows,))).foreign
         assert index.queue(Wanted(follows, -1, "edge")).size == (0 if foreign else 1)
-    assert parcel(broken, settings(follows=("news",))).foreign
+    assert received(broken, settings(follows=("news",))).foreign
 
 
 @pytest.mark.parametrize("payload", [b"", b"\xff"], ids=["sound", "damaged"])
@@ -114,7 +114,7 @@ def test_a_package_is_in_the_queues_of_those_that_do_not_pass_it_over(
     index = PackageIndex("L1", 7)
     index.add(PackagesSeen(log_id="L1", start=7, stop=8, packages=(summarise(found),)))
     for name in ("edge", "other", "third"):
-        foreign = parcel(found, replace(settings(), name=name)).foreign
+        foreign = received(found, replace(settings(), name=name)).foreign
         assert index.queue(Wanted("", -1, name)).size == (0 if foreign else 1)
 
 
@@ -169,17 +169,17 @@ def test_the_tail_poller_anchors_at_the_end_of_another_log() -> None:
 
 def test_both_pollers_stop_at_once() -> None:
     assert tell(TailPoller(TailPollerSettings("p"), Random(1)), Stopping()) == [Stopped()]
-    assert tell(HeadPoller(HeadPollerSettings("p"), Random(1)), Stopping()) == [Stopped()]
+    assert tell(OlderPoller(HeadPollerSettings("p"), Random(1)), Stopping()) == [Stopped()]
 
 
 # The head poller.
 
 
-def head(**bounds: int) -> HeadPoller:
-    return HeadPoller(HeadPollerSettings("p", **bounds), Random(1))
+def head(**bounds: int) -> OlderPoller:
+    return OlderPoller(HeadPollerSettings("p", **bounds), Random(1))
 
 
-def want(it: HeadPoller, start: int, stop: int) -> list[Effect]:
+def want(it: OlderPoller, start: int, stop: int) -> list[Effect]:
     return tell(it, RangeWanted(log_id="L1", start=start, stop=stop), Origin("queue_cache"))
 
 

@@ -29,7 +29,7 @@ from callboard.actors.core.decision import (
     Tick,
 )
 from callboard.actors.core.effects import FindBounds, LogRead, ReadLog, TopicBounds
-from callboard.actors.publisher.queues.older_poller import HeadPoller, HeadPollerSettings
+from callboard.actors.publisher.queues.older_poller import HeadPollerSettings, OlderPoller
 from callboard.actors.publisher.queues.queue_cache import QueueCache, QueueCacheSettings
 from callboard.actors.publisher.queues.tail_poller import TailPoller, TailPollerSettings
 from callboard.errors import OffsetOutOfRange
@@ -63,7 +63,7 @@ class Stage:
     def restart(self, role: str) -> None:
         settings: dict[str, Any] = {
             "queue_cache": (QueueCache, QueueCacheSettings(max_entries=self.max_entries, details_max=3)),
-            "head_poller": (HeadPoller, HeadPollerSettings("p")),
+            "head_poller": (OlderPoller, HeadPollerSettings("p")),
             "tail_poller": (TailPoller, TailPollerSettings("p")),
         }
         make, its = settings[role]

@@ -11,7 +11,7 @@ import pytest
 
 from callboard.actors.core.effects import Shortened
 from callboard.actors.core.shortening_limits import ShorteningLimits
-from callboard.actors.worlds.shortening.roll_call import RollCall
+from callboard.actors.worlds.shortening.last_announcements import LastAnnouncements
 from callboard.actors.worlds.shortening.shortener import Shortener
 from callboard.backends.log import Bounds, Log, Retention
 from callboard.backends.logs.memory import MemoryLog
@@ -82,7 +82,7 @@ class Board:
 
     async def members(self) -> dict[str, tuple[int, int]]:
         """What a new reader finds: position, and when it was said."""
-        roll = RollCall(TOPICS.discovery)
+        roll = LastAnnouncements(TOPICS.discovery)
         await roll.catch_up(self.log, self.now_ns)
         return {name: (word.announcement.offset, word.heard.seen_ns) for name, word in roll.members.items()}
 

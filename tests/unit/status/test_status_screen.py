@@ -10,7 +10,7 @@ import pytest
 import typer
 from rich.console import Console
 
-from callboard.board.read.status.retention_forecast import Outlook
+from callboard.board.read.status.retention_forecast import RetentionForecast
 from callboard.board.views import BoardStatus, to_data
 from callboard.cli.app import app
 from callboard.cli.status.status_screen import ALL, Screen
@@ -27,7 +27,7 @@ GOLDEN = Path(__file__).with_name("status_screen.txt")
 
 def rendered(
     view: BoardStatus,
-    *left: Outlook,
+    *left: RetentionForecast,
     width: int = 100,
     height: int = 0,
     colours: bool = False,
@@ -82,7 +82,7 @@ def troubled(board: Any) -> Any:
 
 @pytest.mark.proves("F42", "F44", "F45", "F55", "F58", "W26", "W29")
 def test_one_screen_tells_the_whole_story(troubled: Any) -> None:
-    assert rendered(troubled.status(), Outlook("blocked-1", 3 * 3600, soon=True)) == GOLDEN.read_text()
+    assert rendered(troubled.status(), RetentionForecast("blocked-1", 3 * 3600, soon=True)) == GOLDEN.read_text()
 
 
 def test_no_line_is_wider_than_the_terminal_and_no_command_is_broken(troubled: Any) -> None:

@@ -1,7 +1,7 @@
 """What may be told of what the repository has: nothing before the disk has it."""
 
 from callboard.actors.subscriber.ledger import ledger_changes
-from callboard.actors.subscriber.ledger.ledger_state import Book
+from callboard.actors.subscriber.ledger.ledger_state import LedgerState
 from callboard.messages.distribution.ledger import Ledger
 from callboard.messages.distribution.topic_messages import Status
 
@@ -13,25 +13,25 @@ def told(ledger: Ledger) -> Ledger:
 
 
 def test_a_status_that_is_found_in_the_repository_is_stored_again_before_it_is_told() -> None:
-    book, found = Book(), told(Ledger(instance="i"))
-    book.adopt(found, found)
-    assert book.urgent
-    assert not book.pending(above=0).statuses
-    book.holds(book.save(durable=True).ledger)
-    assert book.pending(above=0).statuses == found.outbox
+    state, found = LedgerState(), told(Ledger(instance="i"))
+    state.adopt(found, found)
+    assert state.urgent
+    assert not state.pending(above=0).statuses
+    state.holds(state.save(durable=True).ledger)
+    assert state.pending(above=0).statuses == found.outbox
 
 
 def test_a_ledger_with_nothing_to_tell_need_not_be_stored_again() -> None:
-    book, found = Book(), Ledger(instance="i")
-    book.adopt(found, found)
-    assert not book.urgent
+    state, found = LedgerState(), Ledger(instance="i")
+    state.adopt(found, found)
+    assert not state.urgent
 
 
 def test_what_an_import_has_stored_before_it_failed_is_not_told_before_it_is_stored_again() -> None:
-    book, before = Book(), Ledger(instance="i")
-    book.adopt(before, before)
-    book.holds(before)
-    book.write(told(before), urgent=True)
-    assert book.learn(book.ledger)
-    assert book.urgent
-    assert not book.pending(above=0).statuses
+    state, before = LedgerState(), Ledger(instance="i")
+    state.adopt(before, before)
+    state.holds(before)
+    state.write(told(before), urgent=True)
+    assert state.learn(state.ledger)
+    assert state.urgent
+    assert not state.pending(above=0).statuses

@@ -5,7 +5,7 @@ import pytest
 
 from callboard.actors.core.decision import Done, Failed, Started, Stopping
 from callboard.actors.core.effects import Append, Shortened, ShortenTopics
-from callboard.actors.subscriber.reporting.status_sender import Bookkeeper
+from callboard.actors.subscriber.reporting.status_sender import StatusSender
 from callboard.errors import LogUnavailable
 from callboard.messages.distribution.mailbox import StatusesPending, StatusesSent
 from callboard.messages.distribution.topic_messages import CommandResultMessage, PackageStatusMessage, Status
@@ -14,7 +14,7 @@ from callboard.testing.drivers.subscriber_example import settings
 
 
 def bookkeeper() -> DecisionDriver:
-    return DecisionDriver(Bookkeeper(settings(), Random(1)))
+    return DecisionDriver(StatusSender(settings(), Random(1)))
 
 
 def pending(first: int, last: int) -> StatusesPending:
@@ -162,6 +162,6 @@ def test_topics_are_looked_at_soon_after_the_start_and_again_whatever_comes_of_i
 
 
 def test_topics_that_are_left_to_others_are_not_looked_at() -> None:
-    it = DecisionDriver(Bookkeeper(replace(settings(), shortening=None), Random(1)))
+    it = DecisionDriver(StatusSender(replace(settings(), shortening=None), Random(1)))
     it.feed(Started())
     assert "shorten" not in it.timers

@@ -6,8 +6,8 @@ import pytest
 
 from callboard.actors.core.decision import Done, Failed, Perform, Stopping
 from callboard.actors.core.effects import FindBounds, LogRead, ReadLog, TopicBounds
-from callboard.actors.subscriber.staging.golden_results import VerdictTable
 from callboard.actors.subscriber.staging.golden_watcher import GoldenWatcher
+from callboard.actors.subscriber.staging.verdict_table import VerdictTable
 from callboard.errors import LogUnavailable
 from callboard.messages.distribution.mailbox import Verdicts, VerdictsWanted
 from callboard.messages.distribution.topic_messages import (

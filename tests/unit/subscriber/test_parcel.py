@@ -1,6 +1,6 @@
 import pytest
 
-from callboard.actors.subscriber.importing.received import Parcel, parcel
+from callboard.actors.subscriber.importing.received import Received, received
 from callboard.errors import Undecodable
 from callboard.messages.distribution.topic_messages import Kind, PackageMessage
 from callboard.messages.headers import RECIPIENTS_BYTES_MAX, new_record
@@ -18,8 +18,8 @@ def addressed_to(*recipients: str, payload: bytes | None = None) -> Record:
     return Record(offset=10, time_ns=0, payload=payload, header_block=record.header_block)
 
 
-def opened(record: Record, **others: object) -> Parcel:
-    return parcel(record, settings(**others))
+def opened(record: Record, **others: object) -> Received:
+    return received(record, settings(**others))
 
 
 @pytest.mark.parametrize("recipients", [(), (NAME,), ("other", NAME), (NAME, "a\nb")])

@@ -3,7 +3,7 @@
 import pytest
 
 from callboard.actors.core.effects import ImportPackages, LogRead, ReadLog, SaveLedger
-from callboard.actors.subscriber.quarantine.recall import RECALL_MAX
+from callboard.actors.subscriber.quarantine.retry_given_up import RECALL_MAX
 from callboard.errors import BlobMissing, CallboardError, OffsetOutOfRange
 from callboard.messages.distribution.ledger import GivenUp, Ledger
 from callboard.messages.distribution.mailbox import StatusesPending

@@ -5,7 +5,7 @@ from collections.abc import Mapping
 from callboard.backends.log import AHEAD_NS
 
 TELLERS_MAX = 20_000
-"""Tellers that are remembered, 200 bytes each: two hosts for each of a fleet's 10,000 members. Whoever was heard of
+"""StatusDedup that are remembered, 200 bytes each: two hosts for each of a fleet's 10,000 members. Whoever was heard of
 first is forgotten first; the next that it tells is new then."""
 
 LEAP_MAX = 1000
@@ -15,7 +15,7 @@ DIGITS_MAX = 19
 """Of a number of 63 bits; a longer one is none of ours."""
 
 
-class Tellers:
+class StatusDedup:
     """The newest number that each one has told, and when. They tell in the order of their numbers, and again what they
     do not know to be on the log. The original's tellers do not count: all that they tell is new.
 

@@ -22,7 +22,7 @@ from callboard.actors.core.decision import (
 from callboard.actors.core.effects import FindBounds
 from callboard.actors.core.follower import Delivered, Follower, OutOfRange, Positioned, Replaced
 from callboard.actors.publisher.errors.error_queue import ErrorQueue, ErrorQueues
-from callboard.actors.publisher.errors.status_dedup import TELLERS_MAX, Tellers, subscriber_of
+from callboard.actors.publisher.errors.status_dedup import TELLERS_MAX, StatusDedup, subscriber_of
 from callboard.actors.publisher.errors.status_start import StatusStart
 from callboard.errors import SchemaTooNew, Undecodable
 from callboard.messages.distribution.mailbox import ErrorCount, ErrorsPage, ErrorsQuery
@@ -71,7 +71,7 @@ class StatusWatcher:
         self._start: StatusStart | None = None  # set while the place is looked for
         self._follower: Follower | None = None
         self._queues = ErrorQueues(settings.max_errors)
-        self._tellers = Tellers()
+        self._dedup = StatusDedup()
         self._spoke: dict[str, int] = {}  # by subscriber, where it told something new last
         self._from = 0  # everything from there on was read
         self._waiting: dict[Origin, ErrorsQuery] = {}
@@ -127,7 +127,7 @@ class StatusWatcher:
 
     def _forget(self) -> None:
         """It is another copy of the topic, which is read from its beginning and has the statuses that hold."""
-        self._queues, self._tellers = ErrorQueues(self._settings.max_errors), Tellers()
+        self._queues, self._dedup = ErrorQueues(self._settings.max_errors), StatusDedup()
         self._spoke.clear()
 
     def _fold(self, record: Record) -> Iterable[Effect]:
@@ -141,13 +141,13 @@ class StatusWatcher:
         self._spoke[subscriber_of(headers)] = record.offset
         if len(self._spoke) > TELLERS_MAX:
             del self._spoke[next(iter(self._spoke))]
-        new = self._tellers.goes_on(headers, record.time_ns)
+        new = self._dedup.goes_on(headers, record.time_ns)
         if new and not self._queues.concerned(headers.get("kind", ""), headers.get("producer", "")):
             return
         status = yield from self._open(record)
         if status is None:
             return
-        new = new or self._tellers.starts_over(headers, status.time_ns, record.time_ns)
+        new = new or self._dedup.starts_over(headers, status.time_ns, record.time_ns)
         if new and isinstance(status, PackageStatusMessage):
             yield from self._dropped(self._queues.take(status))
 

@@ -78,7 +78,7 @@ class KnownMarks:
                 del self.told[next(iter(self.told))]
             return
         if self.complete:
-            return  # by then every strand knows where it is
+            return  # by then every source knows where it is
         try:
             event = open_event(record)
         except (Undecodable, SchemaTooNew):

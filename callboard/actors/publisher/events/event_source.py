@@ -18,7 +18,7 @@ from callboard.messages.headers import RecordHeaders, open_record
 from callboard.messages.record import Record
 
 MAX_HELD = 1000
-"""Events in memory: a strand that has so many reads on when some are written."""
+"""Events in memory: a source that has so many reads on when some are written."""
 
 
 TEXT_MAX = 2000
@@ -26,13 +26,13 @@ TEXT_MAX = 2000
 
 
 class Found(NamedTuple):
-    """An event, and the mark of a strand that has not written it yet."""
+    """An event, and the mark of a source that has not written it yet."""
 
     mark: Mark
     event: PackageEvent
 
 
-class Strand:
+class EventSource:
     """The events ``created`` and ``queued``: due as soon as the package is read."""
 
     def __init__(self, kind: str, topic: str, publisher: str, known: KnownMarks, rng: Random) -> None:
@@ -64,7 +64,7 @@ class Strand:
         return self._follower.start()
 
     def handle(self, message: Input) -> Iterable[Effect]:
-        """Take in what was read, but for what another strand of the same topic has read: if every strand read on after
+        """Take in what was read, but for what another source of the same topic has read: if every source read on after
         every answer, the reads under way at the end of the topic would multiply with each round of waiting.
         """
         if isinstance(message, Done | Failed) and not self._follower.owns(message.effect):
@@ -126,7 +126,7 @@ class Strand:
         self.waiting.append(Found(Mark(kind=self.kind, log_id=self.log_id, offset=record.offset), event))
 
 
-class DistributedStrand(Strand):
+class DistributedStrand(EventSource):
     """The event ``distributed``: due when the slowest subscriber that counts is past the package."""
 
     def passed(self, offset: int, log_id: str, now_ns: int) -> Iterable[Effect]:

@@ -24,8 +24,8 @@ from callboard.actors.core.decision import (
 from callboard.actors.core.effects import Append
 from callboard.actors.core.lease import lease_s
 from callboard.actors.publisher.events.event_marks import KnownMarks
-from callboard.actors.publisher.events.event_source import DistributedStrand, Strand
-from callboard.actors.publisher.events.outcome_events import OutcomeStrand
+from callboard.actors.publisher.events.event_source import DistributedStrand, EventSource
+from callboard.actors.publisher.events.outcome_events import OutcomeEvents
 from callboard.actors.publisher.fleet.following import slowest
 from callboard.actors.publisher.roles import FLEET
 from callboard.errors import CallboardError
@@ -80,7 +80,7 @@ class Notifier:
         self._settings = settings
         self._rng = rng
         self._marks = KnownMarks(settings.topics.event, settings.publisher, settings.kinds, rng)
-        self._strands: tuple[Strand, ...] = ()
+        self._strands: tuple[EventSource, ...] = ()
         self._batch: tuple[NewRecord, ...] = ()  # on its way
         self._resting = False
         self._looking = False
@@ -119,27 +119,27 @@ class Notifier:
         yield from self._go_on(now)
 
     def _read(self, message: Input) -> Iterable[Effect]:
-        for strand in self._strands:
-            yield from strand.handle(message)
+        for source in self._strands:
+            yield from source.handle(message)
         told = len(self._marks.told), next(reversed(self._marks.told), "")
         yield from self._marks.handle(message)
         if not self._strands and self._marks.complete:
             self._strands = tuple(self._strand(kind) for kind in self._settings.kinds)
-            for strand in self._strands:
-                yield from strand.start()
+            for source in self._strands:
+                yield from source.start()
         if (len(self._marks.told), next(reversed(self._marks.told), "")) != told:
-            for strand in self._strands:
-                yield from strand.skip()
+            for source in self._strands:
+                yield from source.skip()
 
-    def _strand(self, kind: str) -> Strand:
+    def _strand(self, kind: str) -> EventSource:
         its, known = self._settings, self._marks
         match kind:
             case "imported" | "failed":
-                return OutcomeStrand(kind, its.topics.status, its.topics.package, its.publisher, known, self._rng)
+                return OutcomeEvents(kind, its.topics.status, its.topics.package, its.publisher, known, self._rng)
             case "distributed":
                 return DistributedStrand(kind, its.topics.package, its.publisher, known, self._rng)
             case _:
-                return Strand(kind, its.topics.package, its.publisher, known, self._rng)
+                return EventSource(kind, its.topics.package, its.publisher, known, self._rng)
 
     def _look_at(self, view: FleetView, now: Moment) -> Iterable[Effect]:
         if view.unread:
@@ -147,18 +147,18 @@ class Notifier:
         self._listening_s = now.mono_s if self._listening_s is None else self._listening_s
         heard_s = now.mono_s - self._listening_s
         view = replaced(view, members=tuple(_unless_too_early(member, heard_s) for member in view.members))
-        for strand in self._strands:
-            if isinstance(strand, DistributedStrand):
-                offset = slowest(view, strand.publisher, strand.log_id)
-                yield from strand.passed(offset, strand.log_id, now.wall_ns)
+        for source in self._strands:
+            if isinstance(source, DistributedStrand):
+                offset = slowest(view, source.publisher, source.log_id)
+                yield from source.passed(offset, source.log_id, now.wall_ns)
 
     def _go_on(self, now: Moment) -> Iterable[Effect]:
-        distributed = (strand for strand in self._strands if isinstance(strand, DistributedStrand))
-        if not self._looking and any(strand.waiting for strand in distributed):
+        distributed = (source for source in self._strands if isinstance(source, DistributedStrand))
+        if not self._looking and any(source.waiting for source in distributed):
             self._looking = True
             yield Send(FLEET, FleetQuery())
             yield After("look", LOOK_S)
-        if self._batch or self._resting or not (self._renew or any(strand.ready for strand in self._strands)):
+        if self._batch or self._resting or not (self._renew or any(source.ready for source in self._strands)):
             return
         self._batch = tuple(self._take(now))
         self._renew = False
@@ -168,12 +168,12 @@ class Notifier:
     def _take(self, now: Moment) -> Iterable[NewRecord]:
         """The next events, and the marks behind them."""
         producer, records, length = self._settings.producer, 0, 0
-        for strand in self._strands:
-            while strand.ready and records < BATCH_RECORDS and length < BATCH_BYTES:
-                record = event_record(strand.ready.popleft().event, now.wall_ns, producer)
+        for source in self._strands:
+            while source.ready and records < BATCH_RECORDS and length < BATCH_BYTES:
+                record = event_record(source.ready.popleft().event, now.wall_ns, producer)
                 records, length = records + 1, length + record.nbytes
                 yield record
-        marks = tuple(mark for strand in self._strands if (mark := strand.mark) is not None)
+        marks = tuple(mark for source in self._strands if (mark := source.mark) is not None)
         if marks:
             yield event_record(EventMarks(publisher=self._settings.publisher, marks=marks), now.wall_ns, producer)
 
@@ -182,8 +182,8 @@ class Notifier:
             yield note("events.resumed", publisher=self._settings.publisher)
         self._batch, self._attempt, self._resting = (), 0, True
         yield After("pace", PACE_S)
-        for strand in self._strands:
-            yield from strand.go_on()
+        for source in self._strands:
+            yield from source.go_on()
 
     def _not_written(self, error: CallboardError) -> Iterable[Effect]:
         self._attempt += 1

@@ -9,7 +9,7 @@ from callboard.actors.core.backoff import Backoff
 from callboard.actors.core.decision import After, Done, Effect, Failed, Input, Tick, note
 from callboard.actors.core.effects import LogRead, ReadLog
 from callboard.actors.publisher.events.event_marks import KnownMarks
-from callboard.actors.publisher.events.event_source import TEXT_MAX, Strand, package_event
+from callboard.actors.publisher.events.event_source import TEXT_MAX, EventSource, package_event
 from callboard.errors import OffsetOutOfRange, SchemaTooNew, Undecodable
 from callboard.messages.bounds import clipped
 from callboard.messages.distribution.package_event import PackageEvent
@@ -37,7 +37,7 @@ KNOWN_MAX = 1000
 RETRY = Backoff(first_s=0.1, max_s=5.0)
 
 
-class OutcomeStrand(Strand):
+class OutcomeEvents(EventSource):
     """Follows the status topic; due as soon as the package was looked up."""
 
     def __init__(

@@ -66,7 +66,7 @@ class Answers:
             case Delivered(records=records):
                 self.problem = ""
                 for record in records:
-                    self._recall(record)
+                    self._given_up(record)
         return effects
 
     def catch_up(self) -> Iterable[Effect]:
@@ -91,7 +91,7 @@ class Answers:
         if len(self._answers) > self._most:
             self._answers.popitem(last=False)
 
-    def _recall(self, record: Record) -> None:
+    def _given_up(self, record: Record) -> None:
         if record.header("publisher") != self._publisher or record.header("cause") in self._answers:
             return
         try:

@@ -15,7 +15,7 @@ log waits for no more than that, and whoever asks about a shorter queue does not
 SEGMENT_PART = 50
 
 
-class Coverage:
+class CachedRange:
     """The index of a contiguous range up to the newest package, and what lies before it, in blocks.
 
     At most ``max_entries`` packages are in the index, the newest ones, with 1/16 more while older ones are read, and

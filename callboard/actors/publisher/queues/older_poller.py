@@ -41,7 +41,7 @@ class HeadPollerSettings:
     max_waiting: int = 10_000
 
 
-class HeadPoller:
+class OlderPoller:
     """Serves one range after the other, each in pieces; a range asked for twice is read once.
 
     Receives: RangeWanted (queue_cache).

@@ -16,11 +16,11 @@ from callboard.messages.distribution.mailbox import (
 from callboard.messages.event import replaced
 
 GLIMPSE_OFFSETS = 500
-"""So far a glimpse reaches from the queue's head: one read of the log. A page is rarely longer."""
+"""So far a preview reaches from the queue's head: one read of the log. A page is rarely longer."""
 
 
 @dataclass(slots=True)
-class Glimpse:
+class QueuePreview:
     """The records ``[start, stop)``, where the queue begins, on their way from the log."""
 
     query: QueueQuery

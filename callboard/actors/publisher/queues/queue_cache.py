@@ -20,11 +20,11 @@ from callboard.actors.core.decision import (
     Tick,
 )
 from callboard.actors.publisher import MAX_ENTRIES
-from callboard.actors.publisher.queues.cached_range import Coverage
+from callboard.actors.publisher.queues.cached_range import CachedRange
 from callboard.actors.publisher.queues.pages import Pages, Range
-from callboard.actors.publisher.queues.preview import GLIMPSE_OFFSETS, Glimpse
+from callboard.actors.publisher.queues.preview import GLIMPSE_OFFSETS, QueuePreview
 from callboard.actors.publisher.queues.queries import Query, reach, refusal, wanted
-from callboard.actors.publisher.roles import HEAD_POLLER, TAIL_POLLER
+from callboard.actors.publisher.roles import OLDER_POLLER, TAIL_POLLER
 from callboard.messages.distribution.mailbox import (
     PackagesSeen,
     QueueQuery,
@@ -74,7 +74,7 @@ class Waiting(NamedTuple):
     query: Query
     until_s: float
     end: int
-    glimpse: Glimpse | None = None
+    preview: QueuePreview | None = None
 
 
 class QueueCache:
@@ -94,7 +94,7 @@ class QueueCache:
 
     def __init__(self, settings: QueueCacheSettings, rng: Random) -> None:
         self._settings = settings
-        self._coverage = Coverage(settings.max_entries)
+        self._cached = CachedRange(settings.max_entries)
         self._pages = Pages(settings.details_max)
         self._waiting: dict[Origin, Waiting] = {}  # for the coverage to reach them
         self._goal: int | None = None  # so far back it counts on, though nobody waits for it any more
@@ -107,16 +107,16 @@ class QueueCache:
         match message:
             case Started() | Tick("retention"):
                 yield After("retention", RETENTION_CHECK_S)
-                if (index := self._coverage.index) is not None:
+                if (index := self._cached.index) is not None:
                     yield self._want((index.stop, index.stop))
             case PackagesSeen() if origin.role == TAIL_POLLER:
                 yield from self._seen(message)
             case PackagesSeen():
-                self._coverage.fill(message)
+                self._cached.fill(message)
                 self._pages.fill(message.packages)
-                for glimpse in self._glimpses():
-                    glimpse.fill(message)
-            case RangeDone() if message.log_id == self._coverage.log_id:
+                for preview in self._glimpses():
+                    preview.fill(message)
+            case RangeDone() if message.log_id == self._cached.log_id:
                 yield from self._done(message)
             case QueueQuery() | SizesQuery():
                 yield from self._ask(origin, message, now)
@@ -125,17 +125,17 @@ class QueueCache:
                 yield from self._lose_patience(now)
             case CountersQuery():
                 yield Reply(origin, self._counters())
-            case PeerUp(role) if role == HEAD_POLLER:
+            case PeerUp(role) if role == OLDER_POLLER:
                 self._asked = []
                 yield from self._serve()
                 yield from map(self._want, self._pages.ranges)
-                yield from (self._look(glimpse) for glimpse in self._glimpses() if not glimpse.ready)
+                yield from (self._look(preview) for preview in self._glimpses() if not preview.ready)
             case Stopping():
                 yield Stopped()
 
     def _counters(self) -> Counters:
-        index = self._coverage.index
-        entries = len(index) + self._coverage.older.held if index is not None else 0
+        index = self._cached.index
+        entries = len(index) + self._cached.older.held if index is not None else 0
         return Counters(
             counters=(
                 Counter(name="queue_cache_entries", value=entries),
@@ -144,7 +144,7 @@ class QueueCache:
         )
 
     def _seen(self, seen: PackagesSeen) -> Iterable[Effect]:
-        if self._coverage.add(seen):
+        if self._cached.add(seen):
             self._goal = None
             yield from self._refuse("the log was replaced meanwhile; ask again", glimpsed=True)
             void = self._pages.void("the log was replaced meanwhile; ask again")
@@ -153,11 +153,11 @@ class QueueCache:
         yield from self._serve()
 
     def _done(self, done: RangeDone) -> Iterable[Effect]:
-        if self._coverage.finish(done):
+        if self._cached.finish(done):
             self._goal = None
             yield from self._refuse(done.problem)
         if not done.problem:
-            self._coverage.trim(done.first)
+            self._cached.trim(done.first)
         yield from self._glimpsed(done)
         yield from (Reply(page.origin, page.answer()) for page in self._pages.finish(done))
         yield from self._serve()
@@ -165,7 +165,7 @@ class QueueCache:
     def _refuse(self, problem: str, *, glimpsed: bool = False) -> Iterable[Effect]:
         """Nobody who waits is answered; or only nobody who was shown something that is no longer true."""
         for origin, waiting in list(self._waiting.items()):
-            if not glimpsed or waiting.glimpse is not None:
+            if not glimpsed or waiting.preview is not None:
                 del self._waiting[origin]
                 yield Reply(origin, refusal(waiting.query, problem))
 
@@ -181,7 +181,7 @@ class QueueCache:
 
     def _serve(self) -> Iterable[Effect]:
         """Answer what can be answered; have read what the rest needs."""
-        coverage = self._coverage
+        coverage = self._cached
         if coverage.index is None:
             return
         for origin, (query, _, end, _) in list(self._waiting.items()):
@@ -199,56 +199,56 @@ class QueueCache:
         for wish in wishes:
             if not any(wish is asked for asked in self._asked):
                 self._fetches += 1
-                yield Send(HEAD_POLLER, wish)
+                yield Send(OLDER_POLLER, wish)
         self._asked = wishes
 
     def _lose_patience(self, now: Moment) -> Iterable[Effect]:
         """Answer those who have waited long enough with what is known, and count on."""
-        coverage = self._coverage
+        coverage = self._cached
         late = {origin: it for origin, it in self._waiting.items() if it.until_s <= now.mono_s + SLACK_S}
         self._waiting |= {origin: it._replace(end=0) for origin, it in late.items()}
         yield from self._serve()
         for origin, waiting in late.items():
-            query, _, _, glimpse = waiting
+            query, _, _, preview = waiting
             if origin not in self._waiting or coverage.index is None or reach(query) >= coverage.start:
                 continue
-            if isinstance(query, QueueQuery) and glimpse is None:
+            if isinstance(query, QueueQuery) and preview is None:
                 start = max(reach(query), coverage.first)
-                begun = Glimpse(query, start, min(start + GLIMPSE_OFFSETS, coverage.start))
-                self._waiting[origin] = waiting._replace(end=0, glimpse=begun)
+                begun = QueuePreview(query, start, min(start + GLIMPSE_OFFSETS, coverage.start))
+                self._waiting[origin] = waiting._replace(end=0, preview=begun)
                 yield self._look(begun)
-            elif glimpse is None or glimpse.ready:
-                yield from self._estimate(origin, query, glimpse)
+            elif preview is None or preview.ready:
+                yield from self._estimate(origin, query, preview)
         if self._waiting:
             self._armed = True
             first_s = min(waiting.until_s for waiting in self._waiting.values())
             yield After(COUNTING, max(first_s - now.mono_s, AGAIN_S))
 
-    def _estimate(self, origin: Origin, query: Query, glimpse: Glimpse | None) -> Iterable[Effect]:
+    def _estimate(self, origin: Origin, query: Query, preview: QueuePreview | None) -> Iterable[Effect]:
         """The answer as far as it is known; none while a block is read for it."""
         counted = self._counted(query)
         if counted is None:
             return
         del self._waiting[origin]
         self._goal = reach(query) if self._goal is None else min(self._goal, reach(query))
-        if glimpse is None:
+        if preview is None:
             yield Reply(origin, self._sizes(counted))
         else:
-            yield Reply(origin, glimpse.answer(counted[0], _limit(glimpse.query)))
+            yield Reply(origin, preview.answer(counted[0], _limit(preview.query)))
 
     def _sizes(self, queues: tuple[QueueSize, ...]) -> Sizes:
-        return Sizes(queues=queues, publishers=self._coverage.publishers[:PUBLISHERS_MAX], log_id=self._coverage.log_id)
+        return Sizes(queues=queues, publishers=self._cached.publishers[:PUBLISHERS_MAX], log_id=self._cached.log_id)
 
     def _counted(self, query: Query) -> tuple[QueueSize, ...] | None:
         """The figures of the queues as far as they are known; None while a block is read for them."""
         queues = query.queues if isinstance(query, SizesQuery) else (query,)
-        counted = [self._coverage.counted(wanted(queue)) for queue in queues]
+        counted = [self._cached.counted(wanted(queue)) for queue in queues]
         known = tuple(size for size in counted if size is not None)
         return known if len(known) == len(counted) else None
 
     def _answer(self, origin: Origin, query: Query) -> Iterable[Effect]:
         """The answer; nothing while it needs something to be read."""
-        coverage = self._coverage
+        coverage = self._cached
         if isinstance(query, SizesQuery):
             sizes = [coverage.size(wanted(queue)) for queue in query.queues]
             known = tuple(size for size in sizes if size is not None)
@@ -265,23 +265,23 @@ class QueueCache:
         else:
             yield Reply(origin, page.answer())
 
-    def _glimpses(self) -> list[Glimpse]:
-        return [waiting.glimpse for waiting in self._waiting.values() if waiting.glimpse is not None]
+    def _glimpses(self) -> list[QueuePreview]:
+        return [waiting.preview for waiting in self._waiting.values() if waiting.preview is not None]
 
     def _glimpsed(self, done: RangeDone) -> Iterable[Effect]:
         """A range was read: whoever has only waited for it is answered."""
-        for origin, (query, _, _, glimpse) in list(self._waiting.items()):
-            if glimpse is not None and glimpse.finish(done):
-                yield self._look(glimpse)
-            elif glimpse is not None and glimpse.ready:
-                yield from self._estimate(origin, query, glimpse)
+        for origin, (query, _, _, preview) in list(self._waiting.items()):
+            if preview is not None and preview.finish(done):
+                yield self._look(preview)
+            elif preview is not None and preview.ready:
+                yield from self._estimate(origin, query, preview)
 
-    def _look(self, glimpse: Glimpse) -> Send:
-        return self._want((glimpse.start, glimpse.stop))
+    def _look(self, preview: QueuePreview) -> Send:
+        return self._want((preview.start, preview.stop))
 
     def _want(self, offsets: Range) -> Send:
         start, stop = offsets
-        return Send(HEAD_POLLER, RangeWanted(log_id=self._coverage.log_id, start=start, stop=stop))
+        return Send(OLDER_POLLER, RangeWanted(log_id=self._cached.log_id, start=start, stop=stop))
 
 
 def _limit(query: QueueQuery) -> int:

@@ -12,13 +12,13 @@ from callboard.actors.subscriber.commands.authority import distrust, is_known
 from callboard.actors.subscriber.commands.predecessors import not_in_force
 from callboard.actors.subscriber.gates.pacing import PER_MIN_MAX, paused
 from callboard.actors.subscriber.hooks import hooks_due
-from callboard.actors.subscriber.importing.next_package import Head
-from callboard.actors.subscriber.importing.received import Parcel
+from callboard.actors.subscriber.importing.next_package import NextPackage
+from callboard.actors.subscriber.importing.received import Received
 from callboard.actors.subscriber.ledger import clearing, ledger_changes
-from callboard.actors.subscriber.ledger.ledger_state import Book
+from callboard.actors.subscriber.ledger.ledger_state import LedgerState
 from callboard.actors.subscriber.quarantine import quarantine
-from callboard.actors.subscriber.quarantine.recall import Recall
-from callboard.actors.subscriber.quarantine.retrial import Retrial
+from callboard.actors.subscriber.quarantine.retry_given_up import GivenUpRetry
+from callboard.actors.subscriber.quarantine.retry_held import HeldRetry
 from callboard.actors.subscriber.reporting.condition import Condition
 from callboard.actors.subscriber.settings import SubscriberSettings
 from callboard.content.survey import Survey
@@ -35,7 +35,7 @@ HEAD = -1
 CLEARS_MAX = 100
 """Clears that may be under way: they are written with every import."""
 
-ORDERS = ("clear", "retry", "skip", "pause", "resume", "throttle", "verify")
+COMMANDS = ("clear", "retry", "skip", "pause", "resume", "throttle", "verify")
 
 
 @dataclass(frozen=True, slots=True)
@@ -55,24 +55,24 @@ class Refused:
     reason: str
 
 
-class Orders:
+class CommandExecution:
     """Those that were heard and are not carried out yet. The repository must be free when they are."""
 
     def __init__(
         self,
         settings: SubscriberSettings,
-        book: Book,
-        head: Head,
+        state: LedgerState,
+        head: NextPackage,
         condition: Condition,
-        retrial: Retrial,
-        recall: Recall,
+        retrial: HeldRetry,
+        recall: GivenUpRetry,
     ) -> None:
         self._settings = settings
-        self._book = book
-        self._head = head
+        self._state = state
+        self._next = head
         self._condition = condition
-        self._retrial = retrial
-        self._recall = recall
+        self._held = retrial
+        self._given_up = recall
         self._waiting: deque[CommandReceived | CommandPassedOver] = deque()
         self._end = -1  # of the package log, as it was found after the last order was heard
         self._looking = False
@@ -118,15 +118,15 @@ class Orders:
     def carry_out(self, now: Moment) -> Iterator[Effect]:
         """Carry out as many as can be."""
         self._complete_clears(now)
-        while self._waiting and len(self._book.ledger.results) < recorded.RESULTS_MAX:
+        while self._waiting and len(self._state.ledger.results) < recorded.RESULTS_MAX:
             message = self._waiting[0]
             back = isinstance(message, CommandPassedOver) and message.set_back
-            if back or not recorded.heard(self._book.ledger, message.log_id, message.offset):
+            if back or not recorded.heard(self._state.ledger, message.log_id, message.offset):
                 if isinstance(message, CommandPassedOver):
                     yield from self._pass_over(message)
                 elif (answer := self._answer(message, now)) is None:
                     if message.command.verify is not None:
-                        yield self._book.survey(SurveyRepository(message.offset, message.command.verify.paths))
+                        yield self._state.survey(SurveyRepository(message.offset, message.command.verify.paths))
                     return
                 else:
                     yield from self._record(message, answer, now)
@@ -135,16 +135,16 @@ class Orders:
 
     def _complete_clears(self, now: Moment) -> None:
         """Before the next import, however long that takes: somebody waits for the count."""
-        if self._book.ledger.clears:
-            self._head.settle(now)
-            done = recorded.cleared(self._book.ledger, now.wall_ns)
-            if self._head.waits or self._condition.gate is not None:
+        if self._state.ledger.clears:
+            self._next.settle(now)
+            done = recorded.cleared(self._state.ledger, now.wall_ns)
+            if self._next.waits or self._condition.gate is not None:
                 done = recorded.cleared_so_far(done, now.wall_ns)
-            if done is not self._book.ledger:
-                self._book.write(done, urgent=True)
+            if done is not self._state.ledger:
+                self._state.write(done, urgent=True)
 
     def _pass_over(self, message: CommandPassedOver) -> Iterator[Effect]:
-        self._book.write(recorded.taken(self._book.ledger, message), urgent=True)
+        self._state.write(recorded.taken(self._state.ledger, message), urgent=True)
         if message.reason:
             yield note("command.passed_over", "error", offset=message.offset, reason=message.reason)
 
@@ -154,7 +154,7 @@ class Orders:
         ledger = (
             recorded.obeyed(answer.ledger, message)
             if isinstance(answer, Obeyed)
-            else recorded.taken(self._book.ledger, message)
+            else recorded.taken(self._state.ledger, message)
         )
         if packages >= 0 and not (message.distrust and is_known(ledger, command.command_id)):
             ledger = recorded.answered(
@@ -169,7 +169,7 @@ class Orders:
             )
         if command.subscriber_instance == ledger.instance and command.verify is None:
             ledger = replace(ledger, void_commands=())  # whoever gave it knows of this repository
-        self._book.write(ledger, urgent=True)
+        self._state.write(ledger, urgent=True)
         yield note(
             "command.obeyed" if accepted else "command.refused",
             "info" if accepted else "warning",
@@ -182,11 +182,11 @@ class Orders:
 
     def _answer(self, message: CommandReceived, now: Moment) -> Obeyed | Refused | None:
         """What becomes of the order; None if that cannot be told yet."""
-        command, ledger = message.command, self._book.ledger
+        command, ledger = message.command, self._state.ledger
         names = _names(command)
         if reason := distrust(message, self._settings, ledger):
             return Refused(reason)
-        if names not in ORDERS:
+        if names not in COMMANDS:
             return Refused(f"{names or 'nothing'!r} is no order that this version knows; upgrade the subscriber")
         if (offset := _offset(message)) is None:
             return self._about_none(message, now)
@@ -206,7 +206,7 @@ class Orders:
         found, self._surveyed = self._surveyed[1], None
         if isinstance(found, CallboardError):
             return Refused(f"what the repository holds cannot be listed: {ledger_changes.text(found)}")
-        return Obeyed(self._book.ledger, reason=f"listed {found.entries} entries", survey=found)
+        return Obeyed(self._state.ledger, reason=f"listed {found.entries} entries", survey=found)
 
     def _about_package(self, message: CommandReceived, offset: int, now: Moment) -> Obeyed | Refused | None:
         if self._end < 0:
@@ -220,7 +220,7 @@ class Orders:
         return self._retry(message.command, now)
 
     def _clear(self, message: CommandReceived, offset: int, now: Moment) -> Obeyed | Refused:
-        ledger = self._book.ledger
+        ledger = self._state.ledger
         if not self._settings.editable:
             return Refused("this subscriber is not editable, and clearing would make it differ; set editable = true")
         held = quarantine.clearable(ledger, message.command.publisher, offset)
@@ -231,7 +231,7 @@ class Orders:
             return Refused(f"everything up to offset {offset} is being cleared already")
         if len(ledger.clears) >= CLEARS_MAX:
             return Refused(f"{CLEARS_MAX} clears are under way, as many as may be; clear up to the last offset")
-        self._head.wake()
+        self._next.wake()
         marked = clearing.marked(ledger, message, offset)
         mark = marked.clears[-1]
         ahead = offset > after
@@ -240,28 +240,28 @@ class Orders:
         return Obeyed(ledger, packages=-1 if ahead else len(held))
 
     def _skip(self, command: CommandMessage, offset: int, now: Moment) -> Obeyed | Refused | None:
-        head = self._head.settle(now)
-        held = quarantine.find(self._book.ledger, offset)
+        head = self._next.settle(now)
+        held = quarantine.find(self._state.ledger, offset)
         who = f"by {command.author or 'an unknown author'}" + (f": {command.reason}" if command.reason else "")
-        if offset <= self._book.ledger.offset and held is None:
+        if offset <= self._state.ledger.offset and held is None:
             dismissed = ledger_changes.dismissed(
-                self._book.ledger, offset, f"dismissed {who}", now.wall_ns
-            ) or hooks_due.dismissed(self._book.ledger, offset, f"dismissed {who}", now.wall_ns)
+                self._state.ledger, offset, f"dismissed {who}", now.wall_ns
+            ) or hooks_due.dismissed(self._state.ledger, offset, f"dismissed {who}", now.wall_ns)
             passed = f"offset {offset} is processed already, and nothing of it is left to skip"
             return Refused(passed) if dismissed is None else Obeyed(dismissed, packages=1)
         if not self._settings.editable:
             return Refused("this subscriber is not editable, and skipping would make it differ; set editable = true")
         reason = f"skipped {who}"
         if held is not None:
-            self._retrial.wake()
-            after = quarantine.ended(self._book.ledger, offset, Status.SKIPPED, reason, now.wall_ns)
+            self._held.wake()
+            after = quarantine.ended(self._state.ledger, offset, Status.SKIPPED, reason, now.wall_ns)
             return Obeyed(after, packages=1)
-        if head is None and self._head.reached <= offset:
+        if head is None and self._next.reached <= offset:
             return None  # it is yet to be read
         if head is None or head.offset != offset:
             return Refused(_elsewhere(offset, head))
-        self._head.leave(head, Status.SKIPPED, now, reason)
-        return Obeyed(self._book.ledger, packages=1)
+        self._next.leave(head, Status.SKIPPED, now, reason)
+        return Obeyed(self._state.ledger, packages=1)
 
     def _retry(self, command: CommandMessage, now: Moment) -> Obeyed | Refused | None:
         assert command.retry is not None
@@ -270,20 +270,20 @@ class Orders:
             return Refused("this subscriber waits for no golden one")
         if self._condition.gap:
             self._condition.gap = ""
-            return Obeyed(self._book.ledger, reason="looks for its place in the log again")
-        head = self._head.settle(now)
+            return Obeyed(self._state.ledger, reason="looks for its place in the log again")
+        head = self._next.settle(now)
         if head is not None and offset in (HEAD, head.offset):
-            self._head.wake()
-            ledger = ledger_changes.retried(self._book.ledger)
+            self._next.wake()
+            ledger = ledger_changes.retried(self._state.ledger)
             return Obeyed(replace(ledger, without_golden=head.offset) if without_golden else ledger, packages=1)
-        if 0 <= offset <= self._book.ledger.offset:
+        if 0 <= offset <= self._state.ledger.offset:
             return self._retry_passed(offset, now)
         return self._retry_elsewhere(offset, head)
 
     def _retry_passed(self, offset: int, now: Moment) -> Obeyed | Refused | None:
         """One that is held, or whose hook is due or failed, or that was given up. Nothing is imported twice."""
-        ledger = self._book.ledger
-        self._retrial.wake()
+        ledger = self._state.ledger
+        self._held.wake()
         if (held := quarantine.find(ledger, offset)) is not None:
             if held.waits_for >= 0:
                 return Refused(f"offset {offset} waits for offset {held.waits_for}; retry or skip that one first")
@@ -295,30 +295,30 @@ class Orders:
                 f"offset {offset} was not given up: it is imported, or was passed over; to have it once more, "
                 f"callboard log resend {offset} --to {quote(self._settings.name)}"
             )
-        found = self._recall.ask(offset, ledger)
+        found = self._given_up.ask(offset, ledger)
         return None if found is None else self._recalled(found, offset, now)
 
-    def _recalled(self, found: Parcel | str, offset: int, now: Moment) -> Obeyed | Refused:
-        ledger = self._book.ledger
+    def _recalled(self, found: Received | str, offset: int, now: Moment) -> Obeyed | Refused:
+        ledger = self._state.ledger
         if isinstance(found, str) or found.message is None:
             return Refused(f"offset {offset} cannot be tried again: {found}")
         if problem := quarantine.no_room(ledger, found.message):
             return Refused(problem)
         return Obeyed(quarantine.recalled(ledger, offset, found.message, now.wall_ns), packages=1)
 
-    def _retry_elsewhere(self, offset: int, head: Parcel | None) -> Refused | None:
+    def _retry_elsewhere(self, offset: int, head: Received | None) -> Refused | None:
         if offset < 0:
             return Refused("nothing is at the head of the queue")
-        return None if head is None and self._head.reached <= offset else Refused(_elsewhere(offset, head))
+        return None if head is None and self._next.reached <= offset else Refused(_elsewhere(offset, head))
 
     def _about_none(self, message: CommandReceived, now: Moment) -> Obeyed | Refused | None:
         """About no package by its offset."""
-        command, ledger = message.command, self._book.ledger
+        command, ledger = message.command, self._state.ledger
         if command.verify is not None:
             return self._verify(message)
         if command.retry is not None:
             return self._retry(command, now)
-        self._head.wake()
+        self._next.wake()
         if command.throttle is not None:
             return self._throttle(command.throttle.packages_per_min)
         if command.resume is not None:
@@ -331,7 +331,7 @@ class Orders:
         return Refused(f"it is {paused(ledger)}") if ledger.paused_by else pausing
 
     def _throttle(self, limit: int) -> Obeyed | Refused:
-        ledger = self._book.ledger
+        ledger = self._state.ledger
         if not 0 <= limit <= PER_MIN_MAX:
             return Refused(f"{limit} packages a minute is no limit; the range is 0 (none) to {PER_MIN_MAX}")
         if limit == ledger.throttle_per_min:
@@ -341,7 +341,7 @@ class Orders:
 
 def _names(command: CommandMessage) -> str:
     """The order that the command gives; several are none that is known."""
-    return "+".join(name for name in ORDERS if isinstance(getattr(command, name), Event))
+    return "+".join(name for name in COMMANDS if isinstance(getattr(command, name), Event))
 
 
 def _offset(message: CommandReceived | CommandPassedOver) -> int | None:
@@ -358,7 +358,7 @@ def _offset(message: CommandReceived | CommandPassedOver) -> int | None:
     return None if about is None else about.offset
 
 
-def _elsewhere(offset: int, head: Parcel | None) -> str:
+def _elsewhere(offset: int, head: Received | None) -> str:
     if head is None or offset < head.offset:
         return f"no package for this subscriber is at offset {offset}"
     return f"offset {offset} is not at the head of the queue, which is offset {head.offset}; wait until it is"

@@ -9,7 +9,7 @@ from callboard.actors.core.effects import RunHook
 from callboard.actors.subscriber.gates.gate import Wait
 from callboard.actors.subscriber.importing.failure_policy import DEATHS_MIN
 from callboard.actors.subscriber.ledger import ledger_changes
-from callboard.actors.subscriber.ledger.ledger_state import Book
+from callboard.actors.subscriber.ledger.ledger_state import LedgerState
 from callboard.actors.subscriber.settings import SubscriberSettings
 from callboard.messages.distribution.ledger import HookDue, Ledger
 from callboard.messages.distribution.topic_messages import Kind, PackageMessage, State, Status
@@ -73,10 +73,10 @@ class HooksDue:
     They are called in the order of the log, but one that failed waits for its next try without holding up the others.
     """
 
-    def __init__(self, settings: SubscriberSettings, rng: Random, book: Book) -> None:
+    def __init__(self, settings: SubscriberSettings, rng: Random, state: LedgerState) -> None:
         self._settings = settings
         self._rng = rng
-        self._book = book
+        self._state = state
         self._counted: HookDue | None = None  # chosen, and waits until its count is stored
         self._due_s: dict[tuple[int, int], float] = {}  # by offset and calls so far
         self._called: set[int] = set()  # those of which a call has ended
@@ -89,13 +89,13 @@ class HooksDue:
         under_way = self._counted or (self.running.due if self.running else None)
         if under_way is not None and under_way.attempts <= HOPE_CALLS:
             return True
-        return any(due.attempts < HOPE_CALLS or due.offset not in self._called for due in self._book.ledger.hooks)
+        return any(due.attempts < HOPE_CALLS or due.offset not in self._called for due in self._state.ledger.hooks)
 
     def choose(self, now: Moment) -> Iterator[Effect]:
-        """Count the next call, while the book is free. What was called last when the importer died waits as if that
+        """Count the next call, while the state is free. What was called last when the importer died waits as if that
         call had failed.
         """
-        hooks = self._book.ledger.hooks
+        hooks = self._state.ledger.hooks
         self._called &= {due.offset for due in hooks}
         if self.running or self._counted or not hooks:
             return
@@ -105,17 +105,17 @@ class HooksDue:
             yield After(TIMER, min(self._due_s.values()) - now.mono_s)
         elif died_too_often(ripe.attempts, self._settings.hooks.max_retries):
             reason = ripe.last_error or f"the post-import hook ended its process in call {ripe.attempts}"
-            self._book.write(given_up(self._book.ledger, ripe.offset, reason, now), urgent=True)
+            self._state.write(given_up(self._state.ledger, ripe.offset, reason, now), urgent=True)
             yield note("hook.given_up", "error", offset=ripe.offset, reason=reason)
         else:
             self._counted = replace(ripe, attempts=ripe.attempts + 1)
-            self._book.write(_changed(self._book.ledger, self._counted))
-            yield self._book.save(durable=False)
+            self._state.write(_changed(self._state.ledger, self._counted))
+            yield self._state.save(durable=False)
 
     def start(self) -> Iterator[Effect]:
         """Begin the call that was counted, once that is stored."""
-        counted, stored = self._counted, self._book.stored
-        if counted is None or stored is None or self._book.busy:
+        counted, stored = self._counted, self._state.stored
+        if counted is None or stored is None or self._state.busy:
             return
         self._counted = None
         if counted in stored.hooks:
@@ -128,15 +128,15 @@ class HooksDue:
         due, self.running = self.running.due, None
         self._called.add(due.offset)
         if isinstance(outcome, Done):
-            self._book.change(lambda ledger: succeeded(ledger, due, now.wall_ns), urgent=due.told)
+            self._state.change(lambda ledger: succeeded(ledger, due, now.wall_ns), urgent=due.told)
             return
         reason = ledger_changes.text(outcome.error)
         if 0 <= self._settings.hooks.max_retries < due.attempts:
-            self._book.change(lambda ledger: given_up(ledger, due.offset, reason, now), urgent=True)
+            self._state.change(lambda ledger: given_up(ledger, due.offset, reason, now), urgent=True)
             yield note("hook.given_up", "error", offset=due.offset, reason=reason)
             return
         failed = replace(due, last_error=reason)
-        self._book.change(lambda ledger: _changed(ledger, failed))
+        self._state.change(lambda ledger: _changed(ledger, failed))
         delay_s = self._settings.retry.delay_s(due.attempts, self._rng)
         self._due_s[_key(due)] = now.mono_s + delay_s
         yield note("hook.failed", "warning", offset=due.offset, attempt=due.attempts, retry_in_s=delay_s, reason=reason)

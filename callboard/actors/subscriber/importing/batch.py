@@ -5,7 +5,7 @@ from collections.abc import Mapping
 from callboard.actors.core.effects import ImportPackages
 from callboard.actors.subscriber.importing import coalescing
 from callboard.actors.subscriber.importing.outcome import Outcome, recorded
-from callboard.actors.subscriber.importing.received import Parcel
+from callboard.actors.subscriber.importing.received import Received
 from callboard.actors.subscriber.ledger import ledger_changes
 from callboard.actors.subscriber.settings import SubscriberSettings
 from callboard.messages.distribution.ledger import Ledger
@@ -33,15 +33,15 @@ class Batch:
         self.ledger = ledger
         """As it will be."""
 
-    def put(self, parcel: Parcel, status: Status | None, reason: str = "") -> None:
+    def put(self, received: Received, status: Status | None, reason: str = "") -> None:
         """This becomes of the next package; no status means that it is foreign."""
         if status is Status.IMPORTED:
-            assert parcel.message is not None
+            assert received.message is not None
             if not self._packages:
-                self.ledger = ledger_changes.attempting(self._before, parcel.offset)
-            self._packages.append((parcel.offset, parcel.message))
-            self._bytes += weight(parcel.message)
-        outcome = Outcome(parcel, status, reason)
+                self.ledger = ledger_changes.attempting(self._before, received.offset)
+            self._packages.append((received.offset, received.message))
+            self._bytes += weight(received.message)
+        outcome = Outcome(received, status, reason)
         self._outcomes.append(outcome)
         self.ledger = recorded(self.ledger, outcome, self._settings, self._now_ns)
 
@@ -71,9 +71,9 @@ class Batch:
         self._packages = [(offset, message) for offset, message in self._packages if offset not in superseded]
         self.ledger = self._before
         for outcome in self._outcomes:
-            successor = superseded.get(outcome.parcel.offset)
+            successor = superseded.get(outcome.received.offset)
             if successor is not None:
-                outcome = Outcome(outcome.parcel, Status.SUPERSEDED, f"replaced by offset {successor}")  # noqa: PLW2901
+                outcome = Outcome(outcome.received, Status.SUPERSEDED, f"replaced by offset {successor}")  # noqa: PLW2901
             self.ledger = recorded(self.ledger, outcome, self._settings, self._now_ns)
 
 

@@ -19,7 +19,7 @@ DEATHS_MIN = 3
 kills a process once or twice may be an upgrade, an operator, or the machine."""
 
 
-class Verdict(Enum):
+class NextStep(Enum):
     """The four ways to go on."""
 
     WAIT = auto()
@@ -32,14 +32,14 @@ class Verdict(Enum):
     """Tell why, and go on with the next one."""
 
 
-def judge(error: CallboardError, attempts: int, settings: SubscriberSettings) -> Verdict:
+def judge(error: CallboardError, attempts: int, settings: SubscriberSettings) -> NextStep:
     """The verdict after try number ``attempts`` has ended with this error."""
     if isinstance(error, RepositoryError | BlobUnavailable | NameLapsed):
-        return Verdict.WAIT
+        return NextStep.WAIT
     damaged = isinstance(error, BlobDamaged)  # which a publisher can replace at any time, as it can a missing one
     if isinstance(error, PackageError | SchemaTooNew | Undecodable) and not damaged:
-        return Verdict.GIVE_UP if settings.on_undecodable == "dead_letter" else Verdict.BLOCK
-    return Verdict.GIVE_UP if 0 <= settings.max_retries < attempts else Verdict.RETRY
+        return NextStep.GIVE_UP if settings.on_undecodable == "dead_letter" else NextStep.BLOCK
+    return NextStep.GIVE_UP if 0 <= settings.max_retries < attempts else NextStep.RETRY
 
 
 def died_too_often(attempts: int, settings: SubscriberSettings) -> bool:

@@ -33,23 +33,23 @@ from callboard.actors.core.effects import (
 )
 from callboard.actors.subscriber import roles
 from callboard.actors.subscriber.commands import recorded
-from callboard.actors.subscriber.commands.execution import Orders
+from callboard.actors.subscriber.commands.execution import CommandExecution
 from callboard.actors.subscriber.hooks.hooks_due import HooksDue
 from callboard.actors.subscriber.importing.backlog import Backlog
 from callboard.actors.subscriber.importing.caught_up import CaughtUp
-from callboard.actors.subscriber.importing.next_package import RETRY, Head
+from callboard.actors.subscriber.importing.next_package import RETRY, NextPackage
 from callboard.actors.subscriber.importing.progress import Progress
 from callboard.actors.subscriber.ledger import ledger_changes
-from callboard.actors.subscriber.ledger.ledger_state import Book
+from callboard.actors.subscriber.ledger.ledger_state import LedgerState
 from callboard.actors.subscriber.quarantine import quarantine
-from callboard.actors.subscriber.quarantine.recall import Recall
-from callboard.actors.subscriber.quarantine.retrial import Retrial
+from callboard.actors.subscriber.quarantine.retry_given_up import GivenUpRetry
+from callboard.actors.subscriber.quarantine.retry_held import HeldRetry
 from callboard.actors.subscriber.reporting import announcement
 from callboard.actors.subscriber.reporting.condition import Condition
 from callboard.actors.subscriber.reporting.failure_log import FailureLog
 from callboard.actors.subscriber.settings import SubscriberSettings
 from callboard.actors.subscriber.staging.golden_gate import GoldenGate
-from callboard.actors.subscriber.startup.startup import OPEN, Arrival
+from callboard.actors.subscriber.startup.startup import OPEN, Startup
 from callboard.content.survey import Survey
 from callboard.errors import RepositoryError
 from callboard.messages.distribution.ledger import Ledger
@@ -107,21 +107,23 @@ class Importer:
 
     def __init__(self, settings: SubscriberSettings, rng: Random) -> None:
         self._settings = settings
-        self._book = Book()
+        self._state = LedgerState()
         self._condition = Condition()
-        self._arrival = Arrival(settings, rng, self._book, self._condition)
+        self._startup = Startup(settings, rng, self._state, self._condition)
         self._backlog = Backlog(settings.fetch_records, settings.fetch_bytes)
         self._caught_up = CaughtUp()
         self._golden = GoldenGate(settings.golden, settings.name) if settings.golden else None
-        self._head = Head(settings, rng, self._book, self._backlog, self._condition, self._golden)
-        gates = [gate for gate in self._head.gates if gate is not self._golden]  # whose verdict came before it was held
-        self._retrial = Retrial(settings, rng, self._book, gates)
-        self._recall = Recall(settings)
-        self._orders = Orders(settings, self._book, self._head, self._condition, self._retrial, self._recall)
-        self._hooks = HooksDue(settings, rng, self._book)
+        self._next = NextPackage(settings, rng, self._state, self._backlog, self._condition, self._golden)
+        gates = [gate for gate in self._next.gates if gate is not self._golden]  # whose verdict came before it was held
+        self._held = HeldRetry(settings, rng, self._state, gates)
+        self._given_up = GivenUpRetry(settings)
+        self._commands = CommandExecution(
+            settings, self._state, self._next, self._condition, self._held, self._given_up
+        )
+        self._hooks = HooksDue(settings, rng, self._state)
         self._progress = Progress()
         self._failures = FailureLog(settings)
-        self._reported = self._book.ledger
+        self._reported = self._state.ledger
         self._timers: set[str] = set()
         self._mailed = self._told = 0  # the newest status that the bookkeeper was mailed, and that is on the log
         self._introduced = False  # the announcer was told who we are
@@ -133,7 +135,7 @@ class Importer:
         """Handle one input, then do whatever the new state allows."""
         match message:
             case Started():
-                yield self._book.open()
+                yield self._state.open()
             case Done() | Failed():
                 yield from self._ended(message, now)
             case Tick(key):
@@ -159,43 +161,43 @@ class Importer:
             case Failed(FindBounds(), error):
                 self._looking = False
                 self._caught_up.not_found()
-                self._orders.not_found()
+                self._commands.not_found()
                 self._condition.unreadable = ledger_changes.text(error)
                 yield from self._arm(LOOK, LOOK_S)
             case Done(ReadLog() as effect) | Failed(ReadLog() as effect):
-                if self._arrival.owns(effect):
+                if self._startup.owns(effect):
                     yield from self._compared(outcome)
-                elif self._retrial.owns(effect):
-                    yield from self._retrial.read(outcome, now)
-                elif effect is self._recall.reading:
-                    self._recall.read(outcome, self._book.ledger)
+                elif self._held.owns(effect):
+                    yield from self._held.read(outcome, now)
+                elif effect is self._given_up.reading:
+                    self._given_up.read(outcome, self._state.ledger)
             case Done(RunHook()) | Failed(RunHook()):
                 yield from self._hooks.ended(outcome, now)
-                yield from self._failures.tell(outcome, self._book.ledger)
+                yield from self._failures.tell(outcome, self._state.ledger)
             case _:
-                self._book.ended()
+                self._state.ended()
                 yield from self._repository_answered(outcome, now)
 
     def _hear(self, message: Input) -> Iterator[Effect]:
         match message:
             case Admitted(until_ms=until_ms):
-                self._arrival.admit(until_ms)
+                self._startup.admit(until_ms)
             case PackagesRead():
                 self._backlog.read(message)
                 self._condition.unreadable = ""
             case PackagesUnavailable() if self._reading and self._backlog.expects(message.start):
                 self._condition.unreadable = message.reason
                 if message.obstacle is not Obstacle.UNAVAILABLE:
-                    self._arrival.lost()
+                    self._startup.lost()
                     self._reading = False
             case CommandReceived() | CommandPassedOver() if self._listening:
-                self._orders.hear(message)
-                if self._arrival.known and not self._arrival.open and not self._book.busy:
-                    yield self._book.open()  # whatever the command is, it is worth a try
+                self._commands.hear(message)
+                if self._startup.known and not self._startup.open and not self._state.busy:
+                    yield self._state.open()  # whatever the command is, it is worth a try
             case CommandsRead(void=void) if self._listening:
                 self._ordered = True
                 if void:
-                    self._book.change(lambda ledger: replace(ledger, void_commands=void))
+                    self._state.change(lambda ledger: replace(ledger, void_commands=void))
             case CommandsBlocked() if self._listening:
                 self._ordered = True
                 self._condition.commands = message.reason
@@ -203,17 +205,17 @@ class Importer:
                 self._golden.hear(message)
             case StatusesSent(sequence=sequence):
                 self._told = max(self._told, sequence)
-                self._book.change(lambda ledger: ledger_changes.statuses_sent(ledger, sequence))
+                self._state.change(lambda ledger: ledger_changes.statuses_sent(ledger, sequence))
 
     def _tick(self, key: str) -> Iterator[Effect]:
         if key == RETRY:
-            self._head.wake()
-        elif key == OPEN and not self._book.busy and not self._arrival.open:
-            yield self._book.open()
+            self._next.wake()
+        elif key == OPEN and not self._state.busy and not self._startup.open:
+            yield self._state.open()
         elif key == REPORT:
             yield Send(roles.ANNOUNCER, self._report())
-        elif key == SETTLE and self._arrival.open and self._book.dirty and not self._book.busy:
-            yield self._book.save(durable=False)
+        elif key == SETTLE and self._startup.open and self._state.dirty and not self._state.busy:
+            yield self._state.save(durable=False)
 
     def _greet(self, role: str) -> Iterator[Effect]:
         """A peer is new: tell it what its predecessor knew."""
@@ -223,7 +225,7 @@ class Importer:
             yield from self._listen()
         elif role == roles.GOLDEN_WATCHER and self._golden is not None:
             self._golden.forget_wish()
-        elif role == roles.BOOKKEEPER:
+        elif role == roles.STATUS_SENDER:
             self._mailed = self._told
         elif role == roles.PACKAGE_POLLER:
             self._backlog.forget_wish()
@@ -235,164 +237,164 @@ class Importer:
             case Done(OpenRepository(), stored):
                 yield from self._opened(stored, now)
             case Done(SaveLedger(ledger)):
-                self._book.holds(ledger)
-                self._arrival.written()
+                self._state.holds(ledger)
+                self._startup.written()
             case Done(ImportPackages(packages, offsets) as attempt, Ledger() as ledger):
                 self._progress.succeed(now)
-                self._book.holds(ledger)
-                self._arrival.written()
-                if self._retrial.owns(attempt):
-                    self._retrial.imported()
+                self._state.holds(ledger)
+                self._startup.written()
+                if self._held.owns(attempt):
+                    self._held.imported()
                 else:
-                    self._head.move_on()
+                    self._next.move_on()
                 first, last = packages[0].package_id, offsets[-1]
                 yield note("package.imported", offset=offsets[0], package=first, packages=len(offsets), last=last)
             case Failed(ImportPackages() as attempt, error):
                 self._progress.end()
-                yield from self._failures.tell(outcome, self._book.ledger)
-                if self._retrial.owns(attempt):
-                    yield from self._retrial.failed(attempt, error, now)
+                yield from self._failures.tell(outcome, self._state.ledger)
+                if self._held.owns(attempt):
+                    yield from self._held.failed(attempt, error, now)
                 else:
-                    yield from self._head.failed(attempt, error, now)
+                    yield from self._next.failed(attempt, error, now)
                 if isinstance(error, RepositoryError):
                     yield from self._find_out(attempt)
             case Done(SurveyRepository() as effect, Survey() as found) | Failed(SurveyRepository() as effect, found):
-                self._orders.surveyed(effect, found)
+                self._commands.surveyed(effect, found)
             case Failed(_, error):
-                yield from self._arrival.failed(error)
+                yield from self._startup.failed(error)
 
     def _opened(self, stored: Ledger | None, now: Moment) -> Iterator[Effect]:
-        before = self._book.ledger.offset
-        first = not self._arrival.known
-        yield from self._arrival.opened(stored)
+        before = self._state.ledger.offset
+        first = not self._startup.known
+        yield from self._startup.opened(stored)
         if first:
             self._condition.enter(State.STARTING, self._starting(), now)
-        elif self._book.ledger.offset > before:
-            self._head.move_on()
+        elif self._state.ledger.offset > before:
+            self._next.move_on()
 
     def _find_out(self, attempt: ImportPackages) -> Iterator[Effect]:
-        self._book.doubt(attempt)
-        self._arrival.open = False
-        yield self._book.open()
+        self._state.doubt(attempt)
+        self._startup.open = False
+        yield self._state.open()
 
     def _found(self, bounds: TopicBounds) -> Iterator[Effect]:
         self._looking = False
         self._condition.unreadable = ""
         self._caught_up.found(bounds.end)
         self._progress.end_is(bounds.end)
-        self._orders.found(bounds.end)
-        if self._arrival.wants_bounds and not self._book.busy:
-            yield from self._arrival.place(bounds)
+        self._commands.found(bounds.end)
+        if self._startup.wants_bounds and not self._state.busy:
+            yield from self._startup.place(bounds)
 
     def _compared(self, outcome: Done | Failed) -> Iterator[Effect]:
-        yield from self._arrival.compared(outcome)
+        yield from self._startup.compared(outcome)
         if isinstance(outcome, Failed):
             self._condition.unreadable = ledger_changes.text(outcome.error)
             yield from self._arm(LOOK, LOOK_S)
 
     def _listen(self) -> Iterator[Effect]:
         self._listening = True
-        self._orders.begin()
-        yield Send(roles.COMMAND_HANDLER, recorded.wanted(self._book.ledger))
+        self._commands.begin()
+        yield Send(roles.COMMAND_HANDLER, recorded.wanted(self._state.ledger))
 
     # Going on: what the state allows, whatever the input was.
 
     def _go_on(self, now: Moment) -> Iterator[Effect]:
-        self._arrival.lapse(now)
-        if self._arrival.complete and not self._stopping:
+        self._startup.lapse(now)
+        if self._startup.complete and not self._stopping:
             yield from self._hooks.start()
-        if not self._book.busy:
+        if not self._state.busy:
             yield from self._obey(now)
-        if not self._book.busy:  # an order may be about what the repository holds
+        if not self._state.busy:  # an order may be about what the repository holds
             yield from self._use_repository(now)
-        if (read := self._recall.wish()) is not None:
+        if (read := self._given_up.wish()) is not None:
             yield read
-        curious = self._caught_up.curious or self._orders.curious or self._wants_place()
+        curious = self._caught_up.curious or self._commands.curious or self._wants_place()
         if curious and not self._looking and LOOK not in self._timers:
             self._looking = True
             self._caught_up.look()
-            self._orders.look()
+            self._commands.look()
             yield FindBounds(self._settings.topics.package)
         if self._reading and (wish := self._backlog.wish()) is not None:
             yield Send(roles.PACKAGE_POLLER, wish)
         if self._introduced and not self._stopping:
             working = self._backlog.head is not None
             self._condition.slow = self._progress.slow(now)
-            news = self._condition.observe(self._book.ledger, starting=self._starting(), working=working, now=now)
-            if news or self._book.ledger is not self._reported:
+            news = self._condition.observe(self._state.ledger, starting=self._starting(), working=working, now=now)
+            if news or self._state.ledger is not self._reported:
                 yield from self._arm(REPORT, REPORT_S)
         yield from self._tell()
-        if self._book.named and not self._introduced:
+        if self._state.named and not self._introduced:
             self._introduced = True
             yield Send(roles.ANNOUNCER, self._report())
-        if self._introduced and not self._stopping and self._book.dirty and not self._book.busy:
+        if self._introduced and not self._stopping and self._state.dirty and not self._state.busy:
             yield from self._arm(SETTLE, SETTLE_S)
 
     def _starting(self) -> str:
         """What it does before the first import."""
-        if not self._arrival.admitted:
+        if not self._startup.admitted:
             return "waits for its name"
         if not self._reading:
             return "looks for its position in the log"
         return "" if self._ordered else "reads the commands given so far"
 
     def _wants_place(self) -> bool:
-        return self._arrival.wants_bounds and not self._book.busy
+        return self._startup.wants_bounds and not self._state.busy
 
     def _obey(self, now: Moment) -> Iterator[Effect]:
-        if self._arrival.open:
-            self._book.catch_up()
-            if self._arrival.admitted and not self._stopping:
-                yield from self._orders.carry_out(now)
+        if self._startup.open:
+            self._state.catch_up()
+            if self._startup.admitted and not self._stopping:
+                yield from self._commands.carry_out(now)
 
     def _use_repository(self, now: Moment) -> Iterator[Effect]:
         if self._stopping:
             yield from self._stop(now)
-        elif self._arrival.open and self._book.urgent:
-            yield self._book.save(durable=True)
-        elif self._arrival.complete and not self._reading:
+        elif self._startup.open and self._state.urgent:
+            yield self._state.save(durable=True)
+        elif self._startup.complete and not self._reading:
             self._reading = True
-            self._backlog.begin(self._book.ledger.log_id, self._book.ledger.offset + 1)
+            self._backlog.begin(self._state.ledger.log_id, self._state.ledger.offset + 1)
             if not self._listening:
                 yield from self._listen()
-        elif self._arrival.open and self._arrival.admitted and self._condition.gap and not self._listening:
+        elif self._startup.open and self._startup.admitted and self._condition.gap and not self._listening:
             yield from self._listen()
-        elif self._arrival.complete and self._ordered and not self._orders.pending:
+        elif self._startup.complete and self._ordered and not self._commands.pending:
             yield from self._hooks.choose(now)
-            if not self._book.busy:
-                for effect in self._retrial.work(now):
+            if not self._state.busy:
+                for effect in self._held.work(now):
                     yield self._progress.time(effect, self._backlog, now)
-            for effect in self._head.work(now):
+            for effect in self._next.work(now):
                 self._progress.time(effect, self._backlog, now)
                 yield from self._progress.follow(effect, self._backlog.head, now)
-            if self._golden is not None and (wanted := self._golden.wish(self._book.ledger.offset)) is not None:
+            if self._golden is not None and (wanted := self._golden.wish(self._state.ledger.offset)) is not None:
                 yield Send(roles.GOLDEN_WATCHER, wanted)
-            if self._book.urgent and not self._book.busy:  # packages that needed no import, to be told of
-                yield self._book.save(durable=True)
+            if self._state.urgent and not self._state.busy:  # packages that needed no import, to be told of
+                yield self._state.save(durable=True)
 
     # Telling.
 
     def _tell(self) -> Iterator[Effect]:
         if self._mailed <= self._told:
-            pending = self._book.pending(above=self._told)
+            pending = self._state.pending(above=self._told)
             statuses, results = pending.statuses[-1:], pending.results[-1:]
             if statuses or results:
                 self._mailed = max([line.sequence for line in statuses] + [line.sequence for line in results])
-                yield Send(roles.BOOKKEEPER, pending)
-        if not self._ordered or self._orders.pending:
+                yield Send(roles.STATUS_SENDER, pending)
+        if not self._ordered or self._commands.pending:
             return  # what was ordered comes first
         reached, stuck = self._backlog.reached if self._reading else -1, self._condition.state in STUCK
-        trying = self._hooks.hopeful or quarantine.due(self._book.ledger) is not None
+        trying = self._hooks.hopeful or quarantine.due(self._state.ledger) is not None
         for origin, done in self._caught_up.settled(reached, trying=trying, stuck=stuck):
             report = self._report()
             yield Send(roles.ANNOUNCER, report)  # who asks is going to look
-            left = announcement.unfinished(self._book.ledger)
+            left = announcement.unfinished(self._state.ledger)
             yield Reply(origin, Settled(announcement=report.announcement, reached=done, unfinished=left))
 
     def _report(self) -> Report:
-        self._reported = self._book.ledger
+        self._reported = self._state.ledger
         message = announcement.report(
-            self._settings, self._reported, self._condition, tries=self._head.tries, publishers=self._head.publishers
+            self._settings, self._reported, self._condition, tries=self._next.tries, publishers=self._next.publishers
         )
         return self._progress.add_to(message, self._backlog)
 
@@ -405,10 +407,10 @@ class Importer:
     def _stop(self, now: Moment) -> Iterator[Effect]:
         if self._hooks.running:
             return
-        if self._arrival.open and (self._book.dirty or self._book.urgent):
-            yield self._book.save(durable=True)
+        if self._startup.open and (self._state.dirty or self._state.urgent):
+            yield self._state.save(durable=True)
             return
-        yield Send(roles.BOOKKEEPER, replace(self._book.pending(above=0), last=True))
+        yield Send(roles.STATUS_SENDER, replace(self._state.pending(above=0), last=True))
         if self._introduced:
             self._condition.leave(now)
             yield Send(roles.ANNOUNCER, self._report())

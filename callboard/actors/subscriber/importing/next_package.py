@@ -9,11 +9,11 @@ from callboard.actors.subscriber.gates.gate import Leave, Wait
 from callboard.actors.subscriber.gates.in_order import gates
 from callboard.actors.subscriber.importing.backlog import Backlog
 from callboard.actors.subscriber.importing.batch import Batch
-from callboard.actors.subscriber.importing.failure_policy import Verdict, died_too_often, judge
+from callboard.actors.subscriber.importing.failure_policy import NextStep, died_too_often, judge
 from callboard.actors.subscriber.importing.outcome import Outcome, recorded, unneeded
-from callboard.actors.subscriber.importing.received import Parcel, parcel
+from callboard.actors.subscriber.importing.received import Received, received
 from callboard.actors.subscriber.ledger import ledger_changes
-from callboard.actors.subscriber.ledger.ledger_state import Book
+from callboard.actors.subscriber.ledger.ledger_state import LedgerState
 from callboard.actors.subscriber.quarantine import quarantine
 from callboard.actors.subscriber.reporting.condition import Condition
 from callboard.actors.subscriber.settings import SubscriberSettings
@@ -33,29 +33,29 @@ GATE = "gate"
 PUBLISHERS_MAX = 1000
 """Publishers that are told that their packages were met; more than a board has."""
 
-STATE_OF = {Verdict.WAIT: State.WAITING, Verdict.RETRY: State.RETRYING, Verdict.BLOCK: State.BLOCKED}
+STATE_OF = {NextStep.WAIT: State.WAITING, NextStep.RETRY: State.RETRYING, NextStep.BLOCK: State.BLOCKED}
 
 
-class Head:
-    """Decides about one package after the other, and writes what became of it into the book."""
+class NextPackage:
+    """Decides about one package after the other, and writes what became of it into the state."""
 
     def __init__(
         self,
         settings: SubscriberSettings,
         rng: Random,
-        book: Book,
+        state: LedgerState,
         backlog: Backlog,
         condition: Condition,
         golden: GoldenGate | None = None,
     ) -> None:
         self._settings = settings
         self._rng = rng
-        self._book = book
+        self._state = state
         self._backlog = backlog
         self._condition = condition
         self.gates = gates(golden)
         """What a package has to pass."""
-        self._parcels: dict[int, tuple[Record, Parcel]] = {}  # opened, by offset
+        self._received: dict[int, tuple[Record, Received]] = {}  # opened, by offset
         self._held = quarantine.HeldPaths(())
         self.tries = 0
         """At this package, by this incarnation; the ledger counts those that count."""
@@ -67,8 +67,8 @@ class Head:
     def work(self, now: Moment) -> Iterator[Effect]:
         """Work through the backlog up to the next import, failure, closed gate, or full outbox."""
         self._condition.gate = None
-        while not self._book.busy and (record := self._backlog.head) is not None:
-            ledger = self._book.ledger
+        while not self._state.busy and (record := self._backlog.head) is not None:
+            ledger = self._state.ledger
             if self._outbox_full(ledger):
                 self._condition.statuses = f"{len(ledger.outbox)} statuses wait for the log"
                 return
@@ -88,11 +88,11 @@ class Head:
                 case None:
                     yield from self._attempt(head, now)
 
-    def settle(self, now: Moment) -> Parcel | None:
+    def settle(self, now: Moment) -> Received | None:
         """Pass over what needs no import whoever is asked; what is at the head then, if that was read already."""
-        while not self._outbox_full(self._book.ledger) and (record := self._backlog.head) is not None:
+        while not self._outbox_full(self._state.ledger) and (record := self._backlog.head) is not None:
             head = self._opened(record)
-            needless = unneeded(head, self._book.ledger)
+            needless = unneeded(head, self._state.ledger)
             if needless is None:
                 return head
             self.leave(head, needless.status, now, needless.reason)
@@ -103,10 +103,10 @@ class Head:
         """Every record below this offset is processed."""
         return self._backlog.reached
 
-    def leave(self, head: Parcel, status: Status | None, now: Moment, reason: str = "") -> None:
+    def leave(self, head: Received, status: Status | None, now: Moment, reason: str = "") -> None:
         """The package at the head is done with, without being imported."""
-        ledger = recorded(self._book.ledger, Outcome(head, status, reason), self._settings, now.wall_ns)
-        self._book.write(ledger, urgent=status is not None)
+        ledger = recorded(self._state.ledger, Outcome(head, status, reason), self._settings, now.wall_ns)
+        self._state.write(ledger, urgent=status is not None)
         self.move_on()
 
     def wake(self) -> None:
@@ -115,9 +115,9 @@ class Head:
 
     def move_on(self) -> None:
         """This package is done with."""
-        offset = self._book.ledger.offset
+        offset = self._state.ledger.offset
         self._backlog.drop(offset)
-        self._parcels = {at: opened for at, opened in self._parcels.items() if at > offset}
+        self._received = {at: opened for at, opened in self._received.items() if at > offset}
         self._condition.recover()
         self.tries = 0
         self.waits = False
@@ -125,28 +125,28 @@ class Head:
     def failed(self, tried: ImportPackages, error: CallboardError, now: Moment) -> Iterator[Effect]:
         """The import has failed."""
         if not tried.alone:
-            self._book.write(tried.attempt)
+            self._state.write(tried.attempt)
             count = len(tried.offsets)
             reason = ledger_changes.text(error)
             yield note("batch.failed", "warning", offset=tried.offset, packages=count, reason=reason)
             return
         verdict = judge(error, tried.attempt.attempts, self._settings)
-        blameless = verdict in (Verdict.WAIT, Verdict.BLOCK)
+        blameless = verdict in (NextStep.WAIT, NextStep.BLOCK)
         change = ledger_changes.not_counted if blameless else ledger_changes.failed
-        self._book.write(change(tried.attempt, error))
-        yield from self._carry_out(verdict, self._parcels[tried.offset][1], error, now)
+        self._state.write(change(tried.attempt, error))
+        yield from self._carry_out(verdict, self._received[tried.offset][1], error, now)
 
     def _outbox_full(self, ledger: Ledger) -> bool:
         return len(ledger.outbox) >= self._settings.outbox_max
 
-    def _opened(self, record: Record) -> Parcel:
+    def _opened(self, record: Record) -> Received:
         """Opened once, however often it is looked at. Another log may have another record at the same offset."""
-        known = self._parcels.get(record.offset)
+        known = self._received.get(record.offset)
         if known is None or known[0] is not record:
-            known = self._parcels[record.offset] = (record, parcel(record, self._settings))
+            known = self._received[record.offset] = (record, received(record, self._settings))
         return known[1]
 
-    def _judge(self, it: Parcel, ledger: Ledger, now: Moment) -> Outcome | Wait | CallboardError | None:
+    def _judge(self, it: Received, ledger: Ledger, now: Moment) -> Outcome | Wait | CallboardError | None:
         """What becomes of the package, or why it waits, or what is wrong with it; None means that it is to be imported.
 
         A closed gate shows even while a failed package waits for its next try.
@@ -165,7 +165,7 @@ class Head:
                     return Outcome(it, status, reason)
         return self._set_aside(it, it.message, ledger)
 
-    def _set_aside(self, it: Parcel, message: PackageMessage, ledger: Ledger) -> Outcome | Wait | None:
+    def _set_aside(self, it: Received, message: PackageMessage, ledger: Ledger) -> Outcome | Wait | None:
         """A package that touches what is held must not overtake it, unless it leaves nothing of it."""
         if not ledger.held:
             return None
@@ -179,18 +179,18 @@ class Head:
             return Wait(State.BLOCKED, problem)
         return Outcome(it, Status.HELD, f"waits for offset {touched[-1].offset}, which is set aside")
 
-    def _attempt(self, head: Parcel, now: Moment) -> Iterator[Effect]:
-        ledger = self._book.ledger
+    def _attempt(self, head: Received, now: Moment) -> Iterator[Effect]:
+        ledger = self._state.ledger
         tried = ledger.attempts if ledger.attempt_offset == head.offset else 0
         if died_too_often(tried, self._settings):
             before = f"; before that: {ledger.last_error}" if ledger.last_error else ""
             yield from self._give_up(head, f"the importer died in attempt {tried}{before}", now)
             return
-        yield self._book.begin(self._gather(now).attempt())
+        yield self._state.begin(self._gather(now).attempt())
 
     def _gather(self, now: Moment) -> Batch:
         """The package at the head, and what can be imported together with it."""
-        batch = Batch(self._book.ledger, self._settings, now.wall_ns)
+        batch = Batch(self._state.ledger, self._settings, now.wall_ns)
         for number, record in enumerate(self._backlog):
             it = self._opened(record)
             if number == 0:
@@ -207,9 +207,9 @@ class Head:
                     break
         return batch
 
-    def _carry_out(self, verdict: Verdict, head: Parcel, error: CallboardError, now: Moment) -> Iterator[Effect]:
+    def _carry_out(self, verdict: NextStep, head: Received, error: CallboardError, now: Moment) -> Iterator[Effect]:
         reason = ledger_changes.text(error)
-        if verdict is Verdict.GIVE_UP:
+        if verdict is NextStep.GIVE_UP:
             yield from self._give_up(head, reason, now)
             return
         self.tries += 1
@@ -222,7 +222,7 @@ class Head:
         )
         yield After(RETRY, delay_s)
 
-    def _give_up(self, head: Parcel, reason: str, now: Moment) -> Iterator[Effect]:
+    def _give_up(self, head: Received, reason: str, now: Moment) -> Iterator[Effect]:
         yield note("import.given_up", "error", offset=head.offset, reason=reason)
         policy, message = self._settings.on_give_up, head.message
         if policy == "skip" or message is None:
@@ -231,11 +231,11 @@ class Head:
         if policy == "block":
             problem = "it is not tried again until it is commanded to; callboard retry, skip or clear it"
         else:
-            problem = quarantine.no_room(self._book.ledger, message)
+            problem = quarantine.no_room(self._state.ledger, message)
         if not problem:
             self.leave(head, Status.HELD, now, reason)
             return
         self.waits = True
-        self._book.write(ledger_changes.failed(self._book.ledger, reason))
+        self._state.write(ledger_changes.failed(self._state.ledger, reason))
         self._condition.fail(f"given up: {reason}; {problem}", State.BLOCKED, 0)
         yield After(RETRY, -1)

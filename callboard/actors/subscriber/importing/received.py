@@ -10,7 +10,7 @@ from callboard.messages.record import Record
 
 
 @dataclass(frozen=True, slots=True)
-class Parcel:
+class Received:
     """What the record holds. Without a message it is foreign, or ``problem`` says why it cannot be read."""
 
     offset: int
@@ -25,18 +25,18 @@ class Parcel:
         return self.message is None and self.problem is None
 
 
-def parcel(record: Record, settings: SubscriberSettings) -> Parcel:
+def received(record: Record, settings: SubscriberSettings) -> Received:
     """Headers decide where they can: what is for others is not decoded, so it may be as damaged as it likes."""
     headers = told_in(record.headers)
     offset, record_id, publisher = record.offset, headers.get("id", ""), headers.get("publisher", "")
     followed = not publisher or settings.follows_publisher(publisher)
     if not followed or not addressed(headers.get("recipients", ""), settings.name):
-        return Parcel(offset, record_id, publisher)
+        return Received(offset, record_id, publisher)
     try:
         message = open_record(record, PackageMessage)
     except (Undecodable, SchemaTooNew) as error:
-        return Parcel(offset, record_id, publisher, problem=error)
-    return Parcel(offset, record_id, message.publisher, message if _concerns(message, settings) else None)
+        return Received(offset, record_id, publisher, problem=error)
+    return Received(offset, record_id, message.publisher, message if _concerns(message, settings) else None)
 
 
 def _concerns(message: PackageMessage, settings: SubscriberSettings) -> bool:

@@ -3,7 +3,7 @@
 The ledger is written in the transaction that changes the content, so whatever it says has happened.
 """
 
-from callboard.actors.subscriber.importing.received import Parcel
+from callboard.actors.subscriber.importing.received import Received
 from callboard.messages.bounds import clipped
 from callboard.messages.distribution.ledger import GivenUp, Ledger
 from callboard.messages.distribution.mailbox import StatusesPending
@@ -123,17 +123,17 @@ def passed(ledger: Ledger, offset: int, record_id: str) -> Ledger:
 
 
 def finished(
-    ledger: Ledger, parcel: Parcel, status: Status, *, publish: bool, now_ns: int, reason: str = ""
+    ledger: Ledger, received: Received, status: Status, *, publish: bool, now_ns: int, reason: str = ""
 ) -> Ledger:
     """The package is done with; ``publish`` says whether the publisher is told. A failure that is given no other reason
     has the last error.
     """
-    offset, message = parcel.offset, parcel.message
+    offset, message = received.offset, received.message
     tried = ledger.attempts if ledger.attempt_offset == offset else int(status is Status.IMPORTED)
     after = replaced(
         ledger,
         offset=offset,
-        record_id=parcel.record_id,
+        record_id=received.record_id,
         attempt_offset=-1,
         attempts=0,
         last_error="",
@@ -146,7 +146,7 @@ def finished(
         return after
     return told(
         after,
-        publisher=parcel.publisher,
+        publisher=received.publisher,
         package_id=message.package_id if message else "",
         offset=offset,
         status=status,

@@ -11,7 +11,7 @@ from callboard.messages.distribution.mailbox import StatusesPending
 Change = Callable[[Ledger], Ledger]
 
 
-class Book:
+class LedgerState:
     """The importer's hand on its repository, which carries out one effect at a time.
 
     ``ledger`` is what the importer goes by and ``stored`` what the repository has. They differ by what a crash may

@@ -23,7 +23,7 @@ from callboard.actors.core.decision import (
     note,
 )
 from callboard.actors.core.effects import Append
-from callboard.actors.subscriber.reporting.lease_holder import News, Tenure
+from callboard.actors.subscriber.reporting.lease_holder import LeaseHolder, News
 from callboard.actors.subscriber.reporting.readiness import Readiness
 from callboard.actors.subscriber.roles import IMPORTER
 from callboard.actors.subscriber.settings import SubscriberSettings
@@ -54,9 +54,9 @@ READY = "ready"
 class Announcer:
     """Appends what the importer reports, on change but at most once a second, and every ``announce_interval_s`` anyway.
 
-    Its first announcement claims the subscriber's name, and each one is looked for on the log, see ``Tenure``: only
-    where it is found, with nobody else having the name, the importer is told up to when the name is ours; it imports
-    nothing after that. ``Readiness`` has what makes it ready.
+    Its first announcement claims the subscriber's name, and each one is looked for on the log, see ``LeaseHolder``:
+    only where it is found, with nobody else having the name, the importer is told up to when the name is ours; it
+    imports nothing after that. ``Readiness`` has what makes it ready.
 
     Receives: Report, LogMessage (importer), AnnouncedQuery (gateway), for which it does not wait out the second,
         ReadyQuery (gateway).
@@ -69,7 +69,7 @@ class Announcer:
 
     def __init__(self, settings: SubscriberSettings, rng: Random) -> None:
         self._settings = settings
-        self._tenure = Tenure(settings)
+        self._lease = LeaseHolder(settings)
         self._readiness = Readiness(settings)
         self._report: DiscoveryMessage | None = None
         self._said: DiscoveryMessage | None = None  # the last report that was, or is being, announced
@@ -130,8 +130,8 @@ class Announcer:
         if key == "goodbye":
             busy = self._report is not None and self._report.state is State.IMPORTING
             yield After(key, GOODBYE_S) if busy else Stopped()
-        elif key == "again" and self._tenure.watching:
-            yield from self._tenure.watch()
+        elif key == "again" and self._lease.watching:
+            yield from self._lease.watch()
         elif key != READY:
             yield from self._announce(now)
 
@@ -147,7 +147,7 @@ class Announcer:
         said = self._said
         if self._append is not None:
             return False
-        if self._tenure.watching or self._tenure.refusal or said is None:
+        if self._lease.watching or self._lease.refusal or said is None:
             return True
         return said.state is State.STOPPED and said is self._report
 
@@ -180,7 +180,7 @@ class Announcer:
         )
 
     def _hear(self, announcement: DiscoveryMessage, now: Moment) -> Iterator[Effect]:
-        if self._tenure.refusal or announcement == self._report:
+        if self._lease.refusal or announcement == self._report:
             return
         self._report = announcement
         wait_s = self._heard_s + GAP_S - now.mono_s
@@ -190,10 +190,10 @@ class Announcer:
             yield After("soon", wait_s)
 
     def _announce(self, now: Moment) -> Iterator[Effect]:
-        if self._report is None or self._append or self._tenure.deciding or self._tenure.watching:
+        if self._report is None or self._append or self._lease.deciding or self._lease.watching:
             return
         self._said, self._began_s = self._report, now.mono_s
-        self._claim = self._tenure.dressed(replace(self._report, time_ns=now.wall_ns))
+        self._claim = self._lease.dressed(replace(self._report, time_ns=now.wall_ns))
         self._append = Append(self._settings.topics.discovery, (self._record(self._claim, now),))
         yield self._append
 
@@ -210,12 +210,12 @@ class Announcer:
 
     def _appended(self, offset: int) -> Iterator[Effect]:
         self._append, self._heard_s = None, self._began_s
-        if self._tenure.refusal:
+        if self._lease.refusal:
             yield self._give_up()
             return
         assert self._claim is not None
         yield After("announce", self._settings.announce_interval_s)
-        yield from self._tenure.announced(self._claim, offset, self._began_s)
+        yield from self._lease.announced(self._claim, offset, self._began_s)
 
     def _go_on(self) -> Iterator[Effect]:
         if self._report is not self._said:
@@ -224,7 +224,7 @@ class Announcer:
     # The name.
 
     def _follow(self, message: Input, now: Moment) -> Iterator[Effect]:
-        news, effects = self._tenure.handle(message, now)
+        news, effects = self._lease.handle(message, now)
         yield from effects
         match news:
             case News.OURS:
@@ -245,11 +245,11 @@ class Announcer:
                 yield After("again", AGAIN_S)
 
     def _admit(self) -> Send:
-        return Send(IMPORTER, Admitted(until_ms=self._tenure.until_ms))
+        return Send(IMPORTER, Admitted(until_ms=self._lease.until_ms))
 
     def _dismiss(self, now: Moment) -> Iterator[Effect]:
         """Another one has the name: the importer must not go on."""
-        holder = self._tenure.holder
+        holder = self._lease.holder
         where = f"{holder.host} ({holder.pid})" if holder is not None else ""
         yield note("name.held", "warning", by=where)
         if self._admitted:
@@ -258,7 +258,7 @@ class Announcer:
 
     def _remember(self) -> None:
         """Be as ready as the former announcer of this agent was."""
-        before, settings = self._tenure.holder, self._settings
+        before, settings = self._lease.holder, self._settings
         if before is not None and before.ready and (before.host, before.pid) == (settings.host, settings.pid):
             self._readiness.reason = self._readiness.reason or before.ready_reason
             self._report = self._report and self._dressed(self._report)
@@ -267,7 +267,7 @@ class Announcer:
         """Take the claim back, so that nobody waits for it to run out. If the holder is a copy of us, the word would be
         taken for its own.
         """
-        holder, said = self._tenure.holder, self._said
+        holder, said = self._lease.holder, self._said
         assert said is not None
         if holder is not None and holder.subscriber_instance == said.subscriber_instance:
             yield self._give_up()
@@ -276,5 +276,5 @@ class Announcer:
         yield from self._announce(now)
 
     def _give_up(self) -> Send:
-        problem: Event = AgentProblem(problem=Problem.SUBSCRIBER_TAKEN, reason=self._tenure.refusal)
+        problem: Event = AgentProblem(problem=Problem.SUBSCRIBER_TAKEN, reason=self._lease.refusal)
         return Send(GATEWAY, problem)

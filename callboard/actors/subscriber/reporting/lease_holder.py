@@ -34,7 +34,7 @@ class News(Enum):
     """The log did not say: claim, or watch, again after a while."""
 
 
-class Tenure:
+class LeaseHolder:
     """Has each announcement decided by what stands before it on the log, and watches another one's hold.
 
     The name is ours from the beginning of our last announcement for as long as its lease says, once that was found on

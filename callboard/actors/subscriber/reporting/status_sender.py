@@ -44,7 +44,7 @@ REST_S = 0.1
 together, not one by one. One that comes alone does not wait."""
 
 
-class Bookkeeper:
+class StatusSender:
     """Appends pending statuses in batches, at least once; the key makes a repeated one harmless where logs know keys.
 
     Receives: StatusesPending (importer).

@@ -8,7 +8,7 @@ from callboard.actors.core.follower import Delivered, Follower, Replaced, Unavai
 from callboard.actors.core.lease import Holder
 from callboard.actors.subscriber.roles import IMPORTER
 from callboard.actors.subscriber.settings import SubscriberSettings
-from callboard.actors.subscriber.staging.golden_results import VerdictTable
+from callboard.actors.subscriber.staging.verdict_table import VerdictTable
 from callboard.errors import SchemaTooNew, Undecodable
 from callboard.messages.distribution.mailbox import Verdicts, VerdictsWanted
 from callboard.messages.distribution.topic_messages import DiscoveryMessage, PackageStatusMessage

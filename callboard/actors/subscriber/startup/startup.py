@@ -8,7 +8,7 @@ from callboard.actors.core.backoff import Backoff
 from callboard.actors.core.decision import After, Done, Effect, Failed, Moment, Send, note
 from callboard.actors.core.effects import ReadLog, TopicBounds
 from callboard.actors.subscriber.ledger import ledger_changes
-from callboard.actors.subscriber.ledger.ledger_state import Book
+from callboard.actors.subscriber.ledger.ledger_state import LedgerState
 from callboard.actors.subscriber.reporting.condition import Condition
 from callboard.actors.subscriber.settings import SubscriberSettings
 from callboard.actors.subscriber.startup import position
@@ -35,13 +35,13 @@ OPEN = "open"
 """The timer for it."""
 
 
-class Arrival:
+class Startup:
     """What must be so before the first package is asked for, and again whenever it is no longer so."""
 
-    def __init__(self, settings: SubscriberSettings, rng: Random, book: Book, condition: Condition) -> None:
+    def __init__(self, settings: SubscriberSettings, rng: Random, state: LedgerState, condition: Condition) -> None:
         self._settings = settings
         self._rng = rng
-        self._book = book
+        self._state = state
         self._condition = condition
         self._failures = 0
         self.known = False
@@ -53,7 +53,7 @@ class Arrival:
         self._comparing: ReadLog | None = None
         self._bounds: TopicBounds | None = None  # with which the record is compared that is being read
         self.placed = False
-        """The position was compared with the log; if it changed, that is in the book."""
+        """The position was compared with the log; if it changed, that is in the state."""
 
     @property
     def complete(self) -> bool:
@@ -64,27 +64,27 @@ class Arrival:
 
     def admit(self, until_ms: int) -> None:
         """The name is ours up to this moment of the monotonic clock; 0 is without end."""
-        self.admitted, self._book.permit.until_ms = True, until_ms
+        self.admitted, self._state.permit.until_ms = True, until_ms
 
     def lapse(self, now: Moment) -> None:
         """Let the name go when its time is over. An importer that was suspended finds out here, before it does anything
         else, that another one may have the name by now.
         """
-        if self._book.permit.is_over(now.mono_s):
+        if self._state.permit.is_over(now.mono_s):
             self.admitted = False
 
     # The repository.
 
     def opened(self, stored: Ledger | None) -> Iterator[Effect]:
         """The repository is open. Again, after an error: the ledger says whether the transaction was committed."""
-        book = self._book
+        state = self._state
         self.open = True
         if not self.known:
             self.known = True
             self.written()
             instance = f"{self._rng.getrandbits(128):032x}"
-            book.adopt(stored, ledger_changes.adopt(stored, self._settings.name, instance))
-        elif not book.learn(stored):
+            state.adopt(stored, ledger_changes.adopt(stored, self._settings.name, instance))
+        elif not state.learn(stored):
             self.open = False
             which = self._settings.shown_repository or f"of {self._settings.name}"
             reason = (
@@ -127,7 +127,7 @@ class Arrival:
         """Take the position in a log with these bounds, or keep it, or say why it does not fit. Before it is kept, the
         record there is compared with the one that was processed.
         """
-        ledger = self._book.ledger
+        ledger = self._state.ledger
         problem = position.gap(ledger, bounds) if ledger.positioned else ""
         if ledger.positioned and not problem and ledger.record_id and ledger.offset >= bounds.first:
             self._bounds = bounds
@@ -143,21 +143,21 @@ class Arrival:
     def compared(self, outcome: Done | Failed) -> Iterator[Effect]:
         """The log has told what is at the position, or could not, and is looked at anew."""
         self._comparing = None
-        if self._book.busy:
+        if self._state.busy:
             return
         if isinstance(outcome, Done) and self._bounds is not None and outcome.result.log_id == self._bounds.log_id:
             records = outcome.result.records
-            yield from self._settle(position.other_copy(self._book.ledger, next(iter(records), None)), self._bounds)
+            yield from self._settle(position.other_copy(self._state.ledger, next(iter(records), None)), self._bounds)
 
     def _settle(self, problem: str, bounds: TopicBounds) -> Iterator[Effect]:
-        ledger = self._book.ledger
+        ledger = self._state.ledger
         if problem and self._settings.on_gap == "fail":
             self._condition.gap = problem
             yield note("gap.found", "error", reason=problem)
             return
         if problem or not ledger.positioned:
             start = bounds.first if problem else position.first_start(self._settings, bounds)
-            self._book.write(ledger_changes.positioned(ledger, bounds.log_id, start - 1), urgent=True)
+            self._state.write(ledger_changes.positioned(ledger, bounds.log_id, start - 1), urgent=True)
             yield note("position.taken", start=start, reason=problem or "first start")
         self.placed = True
 

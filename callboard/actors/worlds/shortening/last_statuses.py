@@ -2,7 +2,7 @@
 
 from collections.abc import Collection, Iterable
 
-from callboard.actors.publisher.errors.status_dedup import Tellers, subscriber_of
+from callboard.actors.publisher.errors.status_dedup import StatusDedup, subscriber_of
 from callboard.actors.worlds.shortening.topic_fold import TopicFold
 from callboard.backends.log import Bounds
 from callboard.errors import SchemaTooNew, Undecodable
@@ -40,7 +40,7 @@ class LastStatuses(TopicFold):
     def start_over(self) -> None:
         """See ``TopicFold``."""
         super().start_over()
-        self._tellers = Tellers()
+        self._dedup = StatusDedup()
         self._spoke: dict[str, int] = {}  # by subscriber, where it told something last
         self._last: dict[str, dict[int, tuple[int, int]]] = {}  # by subscriber and package, where it is, and was first
 
@@ -62,7 +62,7 @@ class LastStatuses(TopicFold):
         subscriber, original = subscriber_of(headers), original_of(record)
         if original is None:
             self._spoke[subscriber] = record.offset
-            new = self._tellers.goes_on(headers, record.time_ns)
+            new = self._dedup.goes_on(headers, record.time_ns)
             if new and headers.get("kind") in LANDED_NAMES and not self._concerned(subscriber):
                 return
         if headers.get("type") not in TYPES:
@@ -76,7 +76,7 @@ class LastStatuses(TopicFold):
             return  # it tells nobody anything
         if original is not None:
             self._hear_again(status, record.offset, original, subscriber)
-        elif new or self._tellers.starts_over(headers, status.time_ns, record.time_ns):
+        elif new or self._dedup.starts_over(headers, status.time_ns, record.time_ns):
             self._hear(status, record.offset)
 
     def _concerned(self, subscriber: str) -> bool:

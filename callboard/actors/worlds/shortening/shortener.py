@@ -6,9 +6,9 @@ from functools import partial
 
 from callboard.actors.core.effects import Shortened
 from callboard.actors.core.shortening_limits import ShorteningLimits
+from callboard.actors.worlds.shortening.last_announcements import LastAnnouncements
 from callboard.actors.worlds.shortening.last_statuses import LastStatuses
 from callboard.actors.worlds.shortening.pending_commands import PendingCommands
-from callboard.actors.worlds.shortening.roll_call import RollCall
 from callboard.actors.worlds.shortening.topic_fold import READ_RECORDS, TopicFold
 from callboard.backends.log import Capability, Log, Retention
 from callboard.backends.logs.limits import record_bytes
@@ -54,7 +54,7 @@ class Shortener:
         removed: dict[str, int] = {}
         if not due:
             return Shortened()
-        roll = RollCall(topics.discovery)
+        roll = LastAnnouncements(topics.discovery)
         await roll.catch_up(self._unread, now_ns)
         for topic in due:
             fold = await self._fold(topic, topics, roll, now_ns - round(limits.pending_s * 1e9))
@@ -79,7 +79,7 @@ class Shortener:
             return False  # somebody else is at it
         return bool(oldest) and oldest[0].time_ns < now_ns - round(age_s * OVERDUE * 1e9)
 
-    async def _fold(self, topic: str, topics: Topics, roll: RollCall, pending_ns: int) -> TopicFold:
+    async def _fold(self, topic: str, topics: Topics, roll: LastAnnouncements, pending_ns: int) -> TopicFold:
         if topic == topics.discovery:
             return roll
         if topic == topics.status:

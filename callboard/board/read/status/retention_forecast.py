@@ -19,7 +19,7 @@ SOON = 0.5
 
 
 @dataclass(frozen=True, slots=True)
-class Outlook:
+class RetentionForecast:
     """The next package of ``subscriber`` is removed in about ``left_s`` seconds, at the present rate."""
 
     subscriber: str
@@ -36,9 +36,9 @@ class Growth:
     bytes_per_s: float
 
 
-async def outlook(
+async def retention_forecast(
     log: Log, topic: str, rows: Iterable[SubscriberStatus], retention: Retention, now_ns: int
-) -> list[Outlook]:
+) -> list[RetentionForecast]:
     """Of every subscriber that is behind, the one that falls out first at the start."""
     found = []
     first, end = await log.bounds(topic)
@@ -57,7 +57,7 @@ async def outlook(
             )
         if left:
             left_s, whole_s = min(left)
-            found.append(Outlook(row.name, max(0.0, left_s), left_s < (1 - SOON) * whole_s))
+            found.append(RetentionForecast(row.name, max(0.0, left_s), left_s < (1 - SOON) * whole_s))
     return sorted(found, key=lambda each: each.left_s)
 
 

@@ -35,7 +35,7 @@ class Publish(Act):
 
 
 @dataclass(frozen=True, slots=True)
-class Order(Act):
+class SendCommand(Act):
     """A command to a subscriber, about what its queue holds at that moment; ``twice`` if its record is repeated.
 
     It is ``to`` the repository there is, to the ``former`` one, or, as older versions give it, to one ``unnamed``.

@@ -57,7 +57,7 @@ class Excuses:
         tried = 0 <= settings.max_retries < self.tries[offset]
         return "" if tried else f"it was tried {self.tries[offset]} times of {settings.max_retries + 1}"
 
-    def _orders(self, ledger: Ledger) -> Iterator[CommandMessage]:
+    def _commands(self, ledger: Ledger) -> Iterator[CommandMessage]:
         """Those to this repository that it has heard; what others were told excuses nothing."""
         for offset, command in self.scene.commands[self.settings().name]:
             heard = offset <= ledger.command_offset or self.scene.exchanged
@@ -71,11 +71,11 @@ class Excuses:
             and order.clear.offset >= offset
             and (order.position < offset or was_held)
             and order.publisher in ("", publisher)
-            for order in self._orders(ledger)
+            for order in self._commands(ledger)
         )
 
     def _skipped(self, ledger: Ledger, offset: int) -> bool:
-        return any(order.skip is not None and order.skip.offset == offset for order in self._orders(ledger))
+        return any(order.skip is not None and order.skip.offset == offset for order in self._commands(ledger))
 
     def _left_out(self, offset: int) -> bool:
         golden = self.settings().golden

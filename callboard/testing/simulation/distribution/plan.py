@@ -14,12 +14,12 @@ from callboard.testing.simulation.distribution.acts import (
     Kill,
     Look,
     Lose,
-    Order,
     Outage,
     Poison,
     Publish,
     Renew,
     Restart,
+    SendCommand,
     Skew,
     Spoil,
     Suspend,
@@ -35,7 +35,7 @@ TAKEOVERS_S = 0.4 * CHAOS_S
 """When a name is lost at the latest, so that another one has taken it, and the first is back, before all is calm."""
 
 PACKAGES = (8, 24)
-ORDERS = ("clear", "retry", "skip", "pause", "resume", "throttle", "verify")
+COMMANDS = ("clear", "retry", "skip", "pause", "resume", "throttle", "verify")
 STUBBORN = (0, 0, 0, 0, 0, 0, 0, 1, 2, 6)
 """How often hooks fail at a package: some are given up for it, and none fails for ever."""
 
@@ -64,12 +64,12 @@ ODDS = (0.0, 0.004, 0.015, 0.04)
 """Of one fault at one effect: each seed has its own, so that some see much of one and nothing of another."""
 
 PUBLISHER_ROLES = (
-    publisher.roles.DISTRIBUTOR, publisher.roles.TAIL_POLLER, publisher.roles.HEAD_POLLER,
+    publisher.roles.DISTRIBUTOR, publisher.roles.TAIL_POLLER, publisher.roles.OLDER_POLLER,
     publisher.roles.QUEUE_CACHE, publisher.roles.FLEET, publisher.roles.STATUS_WATCHER,
     publisher.roles.COMMAND_SENDER, publisher.roles.NOTIFIER, publisher.roles.BLOB_JANITOR,
 )  # fmt: skip
 SUBSCRIBER_ROLES = (
-    subscriber.roles.PACKAGE_POLLER, subscriber.roles.IMPORTER, subscriber.roles.BOOKKEEPER,
+    subscriber.roles.PACKAGE_POLLER, subscriber.roles.IMPORTER, subscriber.roles.STATUS_SENDER,
     subscriber.roles.ANNOUNCER, subscriber.roles.COMMAND_HANDLER,
 )  # fmt: skip
 
@@ -116,7 +116,7 @@ def plan(seed: int) -> Plan:
     """The plan of a seed."""
     rng = Random(f"plan/{seed}")  # noqa: S311  # reproducible, not secret
     edges = _edges(rng)
-    acts = [*_packages(rng), *_orders(rng, tuple(edges)), *_blows(rng, tuple(edges))]
+    acts = [*_packages(rng), *_commands(rng, tuple(edges)), *_blows(rng, tuple(edges))]
     more = Random(f"more/{seed}")  # noqa: S311  # likewise; what came later leaves the rest of the seed as it was
     if more.random() < PAIRS:
         pair = _pair(more)
@@ -200,11 +200,13 @@ def _renewals(rng: Random, edges: tuple[str, ...]) -> list[Act]:
     """A repository is told to leave something out, is lost or reset, and somebody speaks to it all the same."""
     edge, at_s = rng.choice(edges), rng.uniform(3.0, CHAOS_S)
     before = [
-        Order(rng.uniform(1.0, at_s), edge, rng.choice(TAKES_AWAY), to=rng.choice(["", "", "unnamed"]))
+        SendCommand(rng.uniform(1.0, at_s), edge, rng.choice(TAKES_AWAY), to=rng.choice(["", "", "unnamed"]))
         for _ in range(rng.choice([2, 4]))
     ]
     after = [
-        Order(rng.uniform(at_s, CHAOS_S + 3.0), edge, rng.choice(TAKES_AWAY), to=rng.choice(["", "former", "unnamed"]))
+        SendCommand(
+            rng.uniform(at_s, CHAOS_S + 3.0), edge, rng.choice(TAKES_AWAY), to=rng.choice(["", "former", "unnamed"])
+        )
         for _ in range(rng.choice([1, 3]))
     ]
     return [*before, Renew(at_s, edge, rng.choice(["disk lost", "position reset"])), *after]
@@ -233,10 +235,14 @@ def _packages(rng: Random) -> list[Act]:
     return sorted(acts, key=lambda act: act.at_s)
 
 
-def _orders(rng: Random, edges: tuple[str, ...]) -> list[Act]:
+def _commands(rng: Random, edges: tuple[str, ...]) -> list[Act]:
     return [
-        Order(
-            rng.uniform(0, CHAOS_S), rng.choice(edges), rng.choice(ORDERS), rng.choice(["", "site"]), rng.random() < 0.2
+        SendCommand(
+            rng.uniform(0, CHAOS_S),
+            rng.choice(edges),
+            rng.choice(COMMANDS),
+            rng.choice(["", "site"]),
+            rng.random() < 0.2,
         )
         for _ in range(rng.choice([0, 3, 6]))
     ]

@@ -36,12 +36,12 @@ from callboard.testing.simulation.distribution.acts import (
     Kill,
     Look,
     Lose,
-    Order,
     Outage,
     Poison,
     Publish,
     Renew,
     Restart,
+    SendCommand,
     Skew,
     Spoil,
     Suspend,
@@ -96,7 +96,7 @@ class Stage:
         match act:
             case Publish():
                 await self._publish(act)
-            case Order():
+            case SendCommand():
                 await self._order(act)
             case Kill(agent=name, role=role):
                 if (agent := self._fleet.hosts[name].agent) is not None:
@@ -177,7 +177,7 @@ class Stage:
 
     # Ordering.
 
-    async def _order(self, act: Order) -> None:
+    async def _order(self, act: SendCommand) -> None:
         edge = self._fleet.edges[act.edge]
         command = replace(self._command(edge, act.order, act.publisher), **self._to(edge, act.to))
         if self._orders % 2:

@@ -22,8 +22,8 @@ EFFECTS = tuple(
 
 COUNTED = (
     "gap in the log", "record repeated", "short answer", "refused in an outage", "blob missing", "blob corrupt",
-    "cut off", "Outage", "Trim", "Skew", "Lose", "Restart", "Kill", "Poison", "Order", "Look", "CutOff", "Suspend",
-    "log replaced", "log set back", "disk lost", "position reset",
+    "cut off", "Outage", "Trim", "Skew", "Lose", "Restart", "Kill", "Poison", "SendCommand", "Look", "CutOff",
+    "Suspend", "log replaced", "log set back", "disk lost", "position reset",
 )  # fmt: skip
 """What else must have happened."""
 

@@ -6,7 +6,7 @@ from typing import Any
 from callboard.actors.core.decision import Send
 from callboard.actors.subscriber.commands import execution
 from callboard.actors.subscriber.commands.command_handler import CommandHandler
-from callboard.actors.subscriber.commands.execution import Orders
+from callboard.actors.subscriber.commands.execution import CommandExecution
 from callboard.actors.subscriber.roles import IMPORTER
 from callboard.messages.distribution.ledger import Ledger
 from callboard.messages.distribution.mailbox import CommandReceived
@@ -49,9 +49,9 @@ def _to(message: CommandReceived, instance: str) -> CommandReceived:
 
 
 def _deaf(right: Any) -> Any:
-    def hear(self: Orders, message: Any) -> None:
+    def hear(self: CommandExecution, message: Any) -> None:
         to = message.command.subscriber_instance if isinstance(message, CommandReceived) else ""
-        if to in ("", self._book.ledger.instance):
+        if to in ("", self._state.ledger.instance):
             right(self, message)
 
     return hear
@@ -61,5 +61,5 @@ BUGS = (
     Patch("a new repository obeys what its predecessor was told", CommandHandler, "_heed", _heirs),
     Patch("a command to a former repository is obeyed", execution, "distrust", _obliging),
     Patch("a command that names no repository empties a queue", execution, "distrust", _gullible),
-    Patch("a command to a former repository has no answer", Orders, "hear", _deaf),
+    Patch("a command to a former repository has no answer", CommandExecution, "hear", _deaf),
 )

@@ -32,6 +32,6 @@ def _every_status(right: Any) -> Any:
 
 BUGS = (
     Patch("a package is distributed when one subscriber has it", notifier, "slowest", _hasty),
-    Patch("marks run ahead of the events", event_source.Strand, "mark", _ahead),
+    Patch("marks run ahead of the events", event_source.EventSource, "mark", _ahead),
     Patch("an event says imported of what failed", outcome_events, "OUTCOMES", _every_status),
 )

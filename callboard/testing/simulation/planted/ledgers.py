@@ -5,12 +5,12 @@ from typing import Any
 
 from callboard.actors.core.decision import Done, Failed
 from callboard.actors.core.effects import Append
-from callboard.actors.subscriber.commands.execution import Orders
+from callboard.actors.subscriber.commands.execution import CommandExecution
 from callboard.actors.subscriber.hooks import hooks_due
-from callboard.actors.subscriber.importing.next_package import Head
+from callboard.actors.subscriber.importing.next_package import NextPackage
 from callboard.actors.subscriber.ledger import ledger_changes
-from callboard.actors.subscriber.ledger.ledger_state import Book
-from callboard.actors.subscriber.reporting.status_sender import Bookkeeper
+from callboard.actors.subscriber.ledger.ledger_state import LedgerState
+from callboard.actors.subscriber.reporting.status_sender import StatusSender
 from callboard.errors import RepositoryUnavailable
 from callboard.messages.distribution.ledger import Ledger
 from callboard.messages.distribution.mailbox import StatusesPending
@@ -49,7 +49,7 @@ def _told_too_soon(right: Any) -> Any:
 
 
 def _careless_saves(right: Any) -> Any:
-    def save(self: Book, *, durable: bool) -> Any:
+    def save(self: LedgerState, *, durable: bool) -> Any:
         del durable
         return right(self, durable=False)
 
@@ -57,7 +57,7 @@ def _careless_saves(right: Any) -> Any:
 
 
 def _sure_bookkeeper(right: Any) -> Any:
-    def receive(self: Bookkeeper, message: Any, origin: Any, now: Any) -> Any:
+    def receive(self: StatusSender, message: Any, origin: Any, now: Any) -> Any:
         if isinstance(message, Failed) and isinstance(message.effect, Append):
             message = Done(message.effect, ())
         return right(self, message, origin, now)
@@ -66,7 +66,7 @@ def _sure_bookkeeper(right: Any) -> Any:
 
 
 def _silent_skips(right: Any) -> Any:
-    def leave(self: Head, head: Any, status: Status | None, now: Any, reason: str = "") -> None:
+    def leave(self: NextPackage, head: Any, status: Status | None, now: Any, reason: str = "") -> None:
         right(self, head, None if status is Status.SKIPPED else status, now, reason)
 
     return leave
@@ -99,7 +99,7 @@ def _hooks_once(right: Any) -> Any:
 
 
 def _deaf_to_pauses(right: Any) -> Any:
-    def pace(self: Orders, command: Any) -> Any:
+    def pace(self: CommandExecution, command: Any) -> Any:
         answer = right(self, command)
         return replace(answer, ledger=replace(answer.ledger, paused_by="")) if hasattr(answer, "ledger") else answer
 
@@ -109,12 +109,12 @@ def _deaf_to_pauses(right: Any) -> Any:
 BUGS = (
     Patch("statuses are forgotten when earlier ones were sent", ledger_changes, "statuses_sent", _told_too_much),
     Patch("statuses are told before they are stored", ledger_changes, "tellable", _told_too_soon),
-    Patch("nothing but content is stored durably", Book, "save", _careless_saves),
+    Patch("nothing but content is stored durably", LedgerState, "save", _careless_saves),
     Patch("a restart counts statuses from one again", ledger_changes, "adopt", _forgetful_adoption(next_sequence=1)),
     Patch("a restart ends a pause", ledger_changes, "adopt", _forgetful_adoption(paused_by="")),
-    Patch("a pause is acknowledged only", Orders, "_pace", _deaf_to_pauses),
-    Patch("a failed append counts as one", Bookkeeper, "receive", _sure_bookkeeper),
-    Patch("a skip is not told", Head, "leave", _silent_skips),
+    Patch("a pause is acknowledged only", CommandExecution, "_pace", _deaf_to_pauses),
+    Patch("a failed append counts as one", StatusSender, "receive", _sure_bookkeeper),
+    Patch("a skip is not told", NextPackage, "leave", _silent_skips),
     Patch("content and ledger are two transactions", SimulatedRepository, "apply", _two_transactions),
     Patch("attempts are not stored", SimulatedRepository, "save", _no_attempts),
     Patch("a hook that fails is not called again", hooks_due.HooksDue, "ended", _hooks_once),

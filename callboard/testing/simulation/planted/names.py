@@ -4,14 +4,14 @@ from typing import Any
 
 from callboard.actors.core import lease
 from callboard.actors.core.effects import Permit
-from callboard.actors.subscriber.reporting.lease_holder import News, Tenure
+from callboard.actors.subscriber.reporting.lease_holder import LeaseHolder, News
 from callboard.actors.subscriber.startup import position
-from callboard.actors.subscriber.startup.startup import Arrival
+from callboard.actors.subscriber.startup.startup import Startup
 from callboard.testing.simulation.planted.patch import Patch
 
 
 def _never(right: Any) -> Any:
-    def lapse(self: Arrival, now: Any) -> None:
+    def lapse(self: Startup, now: Any) -> None:
         if not self.open:
             right(self, now)
 
@@ -19,7 +19,7 @@ def _never(right: Any) -> Any:
 
 
 def _all_ours(right: Any) -> Any:
-    def search(self: Tenure, read: Any, now: Any) -> Any:
+    def search(self: LeaseHolder, read: Any, now: Any) -> Any:
         news, effects = right(self, read, now)
         if news in (News.HELD, News.REFUSED):
             self._watched, self.refusal = None, ""
@@ -53,7 +53,7 @@ def _by_records(right: Any) -> Any:
 
 
 def _by_the_first_look(right: Any) -> Any:
-    def watch(self: Tenure, read: Any, now: Any) -> Any:
+    def watch(self: LeaseHolder, read: Any, now: Any) -> Any:
         self._heard_s = min(self._heard_s, now.mono_s - 2.0)
         return right(self, read, now)
 
@@ -69,10 +69,10 @@ def _never_late(right: Any) -> Any:
 
 BUGS = (
     Patch("a name is taken over by the times of the log", lease, "takes_over", _by_records),
-    Patch("whoever stands by is impatient", Tenure, "_watch", _by_the_first_look),
+    Patch("whoever stands by is impatient", LeaseHolder, "_watch", _by_the_first_look),
     Patch("an import is committed when the name is another's", Permit, "is_over", _never_late),
-    Patch("a name is kept when its time is over", Arrival, "lapse", _never),
-    Patch("whoever stands by has every name", Tenure, "_decide", _all_ours),
+    Patch("a name is kept when its time is over", Startup, "lapse", _never),
+    Patch("whoever stands by has every name", LeaseHolder, "_decide", _all_ours),
     Patch("an older copy of the log is taken for the log", position, "other_copy", _any_copy),
     Patch("any log that is long enough is taken for the log", position, "gap", _any_log),
 )

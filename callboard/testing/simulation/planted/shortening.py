@@ -2,9 +2,9 @@
 
 from typing import Any
 
+from callboard.actors.worlds.shortening.last_announcements import LastAnnouncements
 from callboard.actors.worlds.shortening.last_statuses import LastStatuses
 from callboard.actors.worlds.shortening.pending_commands import PendingCommands
-from callboard.actors.worlds.shortening.roll_call import RollCall
 from callboard.actors.worlds.shortening.shortener import Shortener
 from callboard.backends.log import Retention
 from callboard.testing.simulation.planted.patch import Patch
@@ -24,7 +24,7 @@ def _hasty(right: Any) -> Any:
 
 
 def _only_live(right: Any) -> Any:
-    def needed(self: RollCall) -> Any:
+    def needed(self: LastAnnouncements) -> Any:
         newest = max((word.heard.seen_ns for word in self.members.values()), default=0)
         silent = {word.offset for word in self.members.values() if word.heard.seen_ns < newest - SILENT_NS}
         return (offset for offset in right(self) if offset not in silent)
@@ -48,7 +48,7 @@ def _everything(right: Any) -> Any:
 
 BUGS = (
     Patch("a topic is trimmed before what it needs is repeated", Shortener, "_shorten", _hasty),
-    Patch("a subscriber that is silent is forgotten", RollCall, "needed", _only_live),
+    Patch("a subscriber that is silent is forgotten", LastAnnouncements, "needed", _only_live),
     Patch("no status is needed", LastStatuses, "needed", _nothing),
     Patch("a command is removed before it is obeyed", PendingCommands, "last_cut", _everything),
 )

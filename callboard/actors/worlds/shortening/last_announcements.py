@@ -58,7 +58,7 @@ class _Forgotten:
     offset: int
 
 
-class RollCall(TopicFold):
+class LastAnnouncements(TopicFold):
     """Reads the whole topic once, and only what is new after that.
 
     Repositories are told apart by their instance: what one needs is not moved by what another says under its name. The

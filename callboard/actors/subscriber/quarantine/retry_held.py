@@ -7,10 +7,10 @@ from callboard.actors.core.decision import After, Done, Effect, Failed, Moment, 
 from callboard.actors.core.effects import ImportPackages, LogRead, ReadLog
 from callboard.actors.subscriber.gates.gate import Gate, Leave, Wait
 from callboard.actors.subscriber.hooks import hooks_due
-from callboard.actors.subscriber.importing.failure_policy import Verdict, died_too_often, judge
-from callboard.actors.subscriber.importing.received import Parcel, parcel
+from callboard.actors.subscriber.importing.failure_policy import NextStep, died_too_often, judge
+from callboard.actors.subscriber.importing.received import Received, received
 from callboard.actors.subscriber.ledger import ledger_changes
-from callboard.actors.subscriber.ledger.ledger_state import Book, Change
+from callboard.actors.subscriber.ledger.ledger_state import Change, LedgerState
 from callboard.actors.subscriber.quarantine import quarantine
 from callboard.actors.subscriber.settings import SubscriberSettings
 from callboard.errors import CallboardError, OffsetOutOfRange
@@ -21,7 +21,7 @@ TIMER = "retrial"
 """Until the next try, or the next look at a gate."""
 
 
-class Retrial:
+class HeldRetry:
     """Tries one held package at a time, the first of the log first, before the head goes on.
 
     Between two tries it waits, and the head goes on meanwhile. After the last one the package stays held until it is
@@ -29,12 +29,12 @@ class Retrial:
     ledger says has happened, so all of it may be killed at any moment.
     """
 
-    def __init__(self, settings: SubscriberSettings, rng: Random, book: Book, gates: Sequence[Gate]) -> None:
+    def __init__(self, settings: SubscriberSettings, rng: Random, state: LedgerState, gates: Sequence[Gate]) -> None:
         self._settings = settings
         self._rng = rng
-        self._book = book
+        self._state = state
         self._gates = gates
-        self._parcel: Parcel | None = None  # the one to be tried, as read from the log
+        self._parcel: Received | None = None  # the one to be tried, as read from the log
         self._reading: ReadLog | None = None
         self._trying: ImportPackages | None = None
         self._tries = 0
@@ -49,8 +49,8 @@ class Retrial:
         return effect is self._reading or effect is self._trying
 
     def work(self, now: Moment) -> Iterator[Effect]:
-        """Do the next step, while the book is free."""
-        ledger = self._book.ledger
+        """Do the next step, while the state is free."""
+        ledger = self._state.ledger
         entry = quarantine.due(ledger)
         if entry is None or len(ledger.outbox) >= self._settings.outbox_max or now.mono_s < self._not_before_s:
             return
@@ -92,22 +92,22 @@ class Retrial:
         entry = quarantine.find(tried.attempt, offset)
         assert entry is not None
         verdict = judge(error, entry.attempts, self._settings)
-        self._book.write(tried.attempt)
-        if verdict is Verdict.WAIT:
-            self._book.write(quarantine.not_counted(tried.attempt, offset, reason))
-        elif verdict is not Verdict.RETRY:
+        self._state.write(tried.attempt)
+        if verdict is NextStep.WAIT:
+            self._state.write(quarantine.not_counted(tried.attempt, offset, reason))
+        elif verdict is not NextStep.RETRY:
             yield self._give_up(offset, reason, now)
             return
         else:
-            self._book.write(quarantine.failed(tried.attempt, offset, reason, now.wall_ns, is_last=False))
+            self._state.write(quarantine.failed(tried.attempt, offset, reason, now.wall_ns, is_last=False))
         yield from self._pause(now, offset, error)
 
     # The steps.
 
-    def _ask_gates(self, entry: HeldPackage, it: Parcel, message: PackageMessage, now: Moment) -> Iterator[Effect]:
+    def _ask_gates(self, entry: HeldPackage, it: Received, message: PackageMessage, now: Moment) -> Iterator[Effect]:
         """Those that may have closed since it was at the head."""
         for gate in self._gates:
-            match gate.judge(it.offset, message, self._book.ledger, now):
+            match gate.judge(it.offset, message, self._state.ledger, now):
                 case Wait(again_s=again_s):
                     yield After(TIMER, again_s)
                     return
@@ -117,17 +117,17 @@ class Retrial:
         if died_too_often(entry.attempts, self._settings):
             yield self._give_up(it.offset, f"the importer died in attempt {entry.attempts}", now)
             return
-        attempt = quarantine.attempting(self._book.ledger, it.offset)
+        attempt = quarantine.attempting(self._state.ledger, it.offset)
         after = quarantine.ended(attempt, it.offset, Status.IMPORTED, "", now.wall_ns)
         after = hooks_due.owe(after, it.offset, message, self._settings)
         trial = ImportPackages((message,), (it.offset,), attempt, after, self._settings.parallel)
-        self._trying = self._book.begin(trial)
+        self._trying = self._state.begin(trial)
         yield self._trying
 
-    def _found(self, offset: int, read: LogRead) -> Parcel | None:
-        same = read.log_id == self._book.ledger.log_id
+    def _found(self, offset: int, read: LogRead) -> Received | None:
+        same = read.log_id == self._state.ledger.log_id
         record = read.records[0] if same and read.records else None
-        return parcel(record, self._settings) if record is not None and record.offset == offset else None
+        return received(record, self._settings) if record is not None and record.offset == offset else None
 
     def _give_up(self, offset: int, reason: str, now: Moment) -> Effect:
         if self._settings.on_give_up == "skip":
@@ -142,7 +142,7 @@ class Retrial:
     def _change(self, change: Change) -> None:
         self._parcel = None
         self._tries = 0
-        self._book.change(change, urgent=True)
+        self._state.change(change, urgent=True)
 
     def _pause(self, now: Moment, offset: int, error: CallboardError) -> Iterator[Effect]:
         self._tries += 1

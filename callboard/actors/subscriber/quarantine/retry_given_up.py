@@ -2,7 +2,7 @@
 
 from callboard.actors.core.decision import Done, Failed
 from callboard.actors.core.effects import LogRead, ReadLog
-from callboard.actors.subscriber.importing.received import Parcel, parcel
+from callboard.actors.subscriber.importing.received import Received, received
 from callboard.actors.subscriber.quarantine import quarantine
 from callboard.actors.subscriber.settings import SubscriberSettings
 from callboard.errors import OffsetOutOfRange
@@ -17,7 +17,7 @@ READ_MAX = 500
 PUBLISH = "publish it again"
 
 
-class Recall:
+class GivenUpRetry:
     """Reads the package and everything up to the position. If none of that touches its paths, importing it now is the
     same as having imported it then; otherwise it would bring back what is out of date.
     """
@@ -27,18 +27,18 @@ class Recall:
         self._offset = -1
         self._next = 0
         self._until = -1
-        self._found: Parcel | None = None
-        self._answer: Parcel | str | None = None
+        self._found: Received | None = None
+        self._answer: Received | str | None = None
         self.reading: ReadLog | None = None
         """The read that is under way."""
 
-    def ask(self, offset: int, ledger: Ledger) -> Parcel | str | None:
+    def ask(self, offset: int, ledger: Ledger) -> Received | str | None:
         """The package, or why it must not be tried again; None if that is yet to be found out."""
         if self._offset != offset:
             self._offset, self._next, self._found = offset, offset, None
             far = ledger.offset - offset > RECALL_MAX
             self._answer = f"more than {RECALL_MAX} packages came after it; {PUBLISH}" if far else None
-        if isinstance(self._answer, Parcel) and ledger.offset > self._until:
+        if isinstance(self._answer, Received) and ledger.offset > self._until:
             self._answer = None  # the question was interrupted by imports
         answer = self._answer
         if answer is not None:
@@ -64,18 +64,18 @@ class Recall:
         else:
             self._answer = f"the log cannot be read: {outcome.error}"
 
-    def _judge(self, read: LogRead, ledger: Ledger) -> Parcel | str | None:
+    def _judge(self, read: LogRead, ledger: Ledger) -> Received | str | None:
         if read.log_id != ledger.log_id:
             return f"the package log was replaced; {PUBLISH}"
         for record in read.records:
             if record.offset > ledger.offset:
                 break
-            if reason := self._look(parcel(record, self._settings)):
+            if reason := self._look(received(record, self._settings)):
                 return reason
         self._next, self._until = read.next, ledger.offset
         return self._found if read.next > ledger.offset or not read.records else None
 
-    def _look(self, it: Parcel) -> str:
+    def _look(self, it: Received) -> str:
         if self._found is None:
             self._found = it
             if it.offset != self._offset:
