@@ -114,7 +114,7 @@ def measure(report: Report, run: asyncio.Runner, folder: Path, count: int, tell:
     run.run(log.close())
     board = Callboard(f"sqlite:///{folder}")
     run.run(board.__aenter__())
-    agent = run.run(board.publisher_agent("looker"))
+    agent = run.run(board.publisher("looker").start())
     database = sqlite3.connect(f"file:{folder / TOPIC}.db?mode=ro", uri=True)
     reads, middle = Reads(run, agent, database, count), count // 2
     began = time.perf_counter()

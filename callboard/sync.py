@@ -16,8 +16,8 @@ from types import TracebackType
 from typing import Any, Concatenate, Generic, ParamSpec, Self, TypeVar, Unpack
 
 from callboard.board import board, publisher, subscriber
+from callboard.board.connect.subscriber_options import SubscriberOptions
 from callboard.board.read.events import BoardEvent
-from callboard.board.subscriber import SubscriberOptions
 from callboard.errors import ConfigError
 
 P = ParamSpec("P")

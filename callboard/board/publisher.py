@@ -1,16 +1,16 @@
 """A publisher, as the service that embeds it sees it."""
 
 import asyncio
-import secrets
 from collections.abc import Iterable, Mapping
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, TypedDict, Unpack
+from typing import Any, TypedDict, Unpack
 
 from callboard.actors.core.agent import Agent
 from callboard.actors.publisher import roles
 from callboard.backends.log import Bounds
 from callboard.board.command.same_request import demand_same_request, told_of_id
 from callboard.board.connect.user import current_user
+from callboard.board.context import BoardContext
 from callboard.board.read.known_names import demand_publisher, demand_subscribers
 from callboard.board.read.log.fillers import demand_own_root, name_of
 from callboard.board.read.publisher_log import LogLine, publisher_log
@@ -23,9 +23,6 @@ from callboard.door.questions import asked
 from callboard.errors import LogUnavailable, RequestRefused
 from callboard.messages.distribution.mailbox import DistributeRequest, DistributeResponse, Sizes, SizesQuery
 from callboard.messages.distribution.topic_messages import Kind
-
-if TYPE_CHECKING:
-    from callboard.board.board import Callboard
 
 PUBLISH_TIMEOUT_S = 600.0
 """What a request may take, the building of a large package included."""
@@ -52,13 +49,13 @@ class RequestOptions(TypedDict, total=False):
 class Publisher:
     """Ships content under one name. Got from ``Callboard.publisher``; its agent starts with the first request."""
 
-    def __init__(self, board: "Callboard", name: str) -> None:
+    def __init__(self, board: BoardContext, name: str) -> None:
         self.name = name
         self._board = board
 
     async def start(self) -> Agent:
         """Start the agent, which otherwise the first request does."""
-        return await self._board.publisher_agent(self.name)
+        return await self._board.agents.publisher(self.name)
 
     async def publish(
         self,
@@ -115,7 +112,7 @@ class Publisher:
         """How many packages of this publisher the log holds. Raises ``LogUnavailable``, ``NotAnswered``."""
         asked(timeout_s=timeout_s)
         agent = await self.start()
-        bounds = await log_bounds(self._board.log, self._board.settings.topics.package)
+        bounds = await log_bounds(self._board.log, self._board.topics.package)
         question = SizesQuery(queues=(queue_after(-1, bounds, self.name, ""),), end=bounds.end)
         loop = asyncio.get_running_loop()
         deadline = loop.time() + timeout_s
@@ -133,8 +130,8 @@ class Publisher:
         Raises ``LogUnavailable``.
         """
         asked(limit=limit)
-        await demand_publisher(self._board.log, self._board.settings.topics, self.name)
-        return await publisher_log(self._board.log, self._board.settings.topics, self.name, limit)
+        await demand_publisher(self._board.log, self._board.topics, self.name)
+        return await publisher_log(self._board.log, self._board.topics, self.name, limit)
 
     async def _request(self, kind: Kind, options: RequestOptions, **arguments: Any) -> Package:
         given, board = requests.request(arguments, options), self._board
@@ -143,7 +140,7 @@ class Publisher:
         folder = board.settings.base / given["source"] if kind is Kind.ADD else None
         source_name = given.get("source_name")
         request = DistributeRequest(
-            request_id=given.get("request_id") or secrets.token_hex(16),
+            request_id=given.get("request_id") or board.new_id(),
             kind=kind,
             paths=paths,
             deep_paths=paths if given.get("deep") else (),
@@ -162,8 +159,8 @@ class Publisher:
         for path in given.get("paths", ()) if given.get("deep") else ():
             board.territory.add_source(request.source, path)
         if not given.get("replace_root", False):
-            await demand_own_root(board.log, board.blobs, board.settings.topics.package, self.name, request)
-        topic, named = board.settings.topics.package, bool(given.get("request_id"))
+            await demand_own_root(board.log, board.blobs, board.topics.package, self.name, request)
+        topic, named = board.topics.package, bool(given.get("request_id"))
         before = await log_bounds(board.log, topic) if named else Bounds(0, 0)
         answer = await agent.ask(roles.DISTRIBUTOR, request, timeout_s)
         assert isinstance(answer, DistributeResponse)

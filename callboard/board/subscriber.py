@@ -1,20 +1,18 @@
 """A subscriber, as the service that embeds it sees it."""
 
 import asyncio
-from collections.abc import Mapping
 from contextlib import suppress
 from dataclasses import replace
 from types import TracebackType
-from typing import TYPE_CHECKING, Any, Literal, Self, TypedDict
+from typing import Self
 
 from callboard.actors.core.agent import Agent
-from callboard.actors.core.backoff import Backoff
-from callboard.actors.core.hooks import Hook, HookFunction, HookSettings
 from callboard.actors.subscriber import SubscriberSettings, roles
 from callboard.board.connect.cancelled_body import CancelledBody
 from callboard.board.connect.publisher_agent import unreadable
+from callboard.board.connect.subscriber_options import DRAIN_S
+from callboard.board.context import BoardContext
 from callboard.board.read.known_names import demand_others, demand_start
-from callboard.content.importing.target import OnOccupied
 from callboard.door.questions import asked
 from callboard.errors import CallboardError, LogUnavailable, NotAllImported, NotAnswered, NotImported, SubscriberStuck
 from callboard.escaping import escaped
@@ -30,52 +28,6 @@ from callboard.messages.distribution.mailbox import (
 )
 from callboard.messages.distribution.topic_messages import DiscoveryMessage, State
 
-if TYPE_CHECKING:
-    from callboard.board.board import Callboard
-
-HOOK_OPTIONS = (*(str(hook) for hook in Hook), "hook_timeout_s", "hook_max_retries")
-
-
-class SubscriberOptions(TypedDict, total=False):
-    """What a subscriber can be told, with the meaning and the defaults of ``SubscriberSettings`` and ``HookSettings``.
-
-    ``expect``: it may follow publishers, and wait for a golden subscriber, that nobody has heard of yet.
-    ``stop_drain_s`` is what a running import, or hook, gets to finish when the subscriber is stopped.
-    """
-
-    follows: tuple[str, ...]
-    expect: bool
-    include: tuple[str, ...]
-    exclude: tuple[str, ...]
-    editable: bool
-    max_retries: int
-    on_give_up: Literal["skip", "quarantine", "block"]
-    coalesce: bool
-    parallel: int
-    start: Literal["earliest", "latest"] | int
-    on_gap: Literal["fail", "earliest"]
-    on_occupied: OnOccupied
-    on_undecodable: Literal["block", "dead_letter"]
-    golden: str
-    skip_commands: tuple[int, ...]
-    retry: Backoff
-    announce_interval_s: float
-    claim_ttl_s: float
-    outbox_max: int
-    standby: bool
-    before_import: HookFunction | str
-    after_import: HookFunction | str
-    on_invalidate: HookFunction | str
-    hook_timeout_s: float
-    hook_max_retries: int
-    ready_idle_s: float
-    ready_max_age_s: float
-    ready_force_s: float
-    stop_drain_s: float
-
-
-DRAIN_S = 30.0
-"""What a running import gets to finish when the subscriber is stopped."""
 ADMISSION_S = 15.0
 """How long a start waits for the repository and the name: for longer than a held repository is tried."""
 STANDBY_S = 1.0
@@ -86,15 +38,6 @@ LOOK_S = 10.0
 """A report is given between two effects."""
 FOREVER_S = 1e9
 """A question that is answered when it is time: it ends with the agent at the latest."""
-
-
-def subscriber_settings(options: Mapping[str, Any], **given: Any) -> SubscriberSettings:
-    """The settings that these options stand for. They have come through the door."""
-    plain: dict[str, Any] = dict(options)
-    for own in ("stop_drain_s", "expect"):
-        plain.pop(own, None)
-    named = {name.removeprefix("hook_"): plain.pop(name) for name in HOOK_OPTIONS if name in plain}
-    return SubscriberSettings(**given, **plain, hooks=HookSettings(**named))
 
 
 WHAT = {
@@ -113,7 +56,7 @@ class Subscriber:
     """
 
     def __init__(
-        self, board: "Callboard", settings: SubscriberSettings, drain_s: float = DRAIN_S, *, expect: bool = False
+        self, board: BoardContext, settings: SubscriberSettings, drain_s: float = DRAIN_S, *, expect: bool = False
     ) -> None:
         self.name = settings.name
         self._board = board
@@ -150,7 +93,7 @@ class Subscriber:
                 self._agent = None  # the board was closed, and may be open again
             if self._agent is None:
                 await self._check_names()
-                agent = self._agent = self._latest = await self._board.start_subscriber(
+                agent = self._agent = self._latest = await self._board.agents.subscriber(
                     replace(self._settings, ready_reason=self._ready)
                 )
                 self._watch = asyncio.create_task(self._watch_readiness(agent))
@@ -187,7 +130,6 @@ class Subscriber:
         asked(drain_s=drain_s)
         if self._agent is not None:
             await self._agent.stop(self._drain_s if drain_s is None else drain_s)
-            self._board.forget(self._agent)
             self._agent = None
 
     async def caught_up(self, timeout_s: float = 60.0) -> None:

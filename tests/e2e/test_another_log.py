@@ -46,7 +46,7 @@ async def test_no_view_takes_a_position_on_another_log_for_one_on_this(tmp_path:
             figures = await board.metrics()
             assert 'callboard_subscriber_lag_packages{subscriber="edge-1"}' not in figures
             assert 'callboard_subscriber_needs{subscriber="edge-1"} 1' in figures
-            assert any("edge-1" in each.what and each.fix for each in await examine_fleet(board, None, {}))
+            assert any("edge-1" in each.what and each.fix for each in await examine_fleet(board.context, None, {}))
             with pytest.raises(RequestRefused, match="cannot be cleared: the package log was replaced"):
                 await board.clear("edge-1")
             assert await board.clear_all() == ()

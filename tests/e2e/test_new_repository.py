@@ -10,8 +10,8 @@ import pytest
 
 from callboard import Callboard
 from callboard.actors.publisher import roles
+from callboard.board.care.resetting import reset as reset_position
 from callboard.board.care.seeding import seed_from_snapshot, take_snapshot
-from callboard.board.command.resetting import reset as reset_position
 from callboard.errors import RequestRefused
 from callboard.messages.distribution.mailbox import CommandRequest
 from callboard.messages.distribution.publisher_mail import CommandResultQuery
@@ -125,7 +125,7 @@ async def test_whoever_commands_a_repository_that_is_not_there_any_more_is_told(
                 subscriber_instance="former", subscriber="edge-1", command_id=secrets.token_hex(8), author="ops",
                 clear=ClearCommand(offset=first),
             )  # fmt: skip
-            agent = await board.viewer()
+            agent = await board.context.viewer()
             await agent.ask(roles.COMMAND_SENDER, CommandRequest(command=command), 30)
             answer = await agent.ask(roles.COMMAND_SENDER, CommandResultQuery(command_id=command.command_id), 30)
             assert isinstance(answer, CommandResultMessage)
@@ -185,7 +185,7 @@ def test_commands_of_an_older_version_do_not_empty_a_queue(terminal: Any) -> Non
 
     async def append(command: CommandMessage) -> None:
         async with Callboard("sqlite:///./board.db", base=terminal.folder) as board:
-            agent = await board.viewer()
+            agent = await board.context.viewer()
             await agent.ask(roles.COMMAND_SENDER, CommandRequest(command=command), 30)
 
     asyncio.run(append(older))

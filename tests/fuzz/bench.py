@@ -193,7 +193,7 @@ class Bench:
     async def _strike(self, rng: Random) -> None:
         """Kill an actor or two: their successors begin with what is on the log now."""
         for _ in range(2):
-            agent = rng.choice(self.board._agents)
+            agent = rng.choice(self.board.context.agents.started)
             if actors := agent.actors():
                 await agent.kill(rng.choice(actors).role)
 
@@ -201,7 +201,7 @@ class Bench:
         """No crash, nobody has ended."""
         if self.logged.crashes:
             raise Broken(f"crashed: {self.logged.crashes[0]}".replace("\\n", "\n"))
-        ended = [agent for agent in self.board._agents if agent.has_ended and not self._may_end(agent)]
+        ended = [agent for agent in self.board.context.agents.started if agent.has_ended and not self._may_end(agent)]
         if ended:
             raise Broken(f"{[(agent._name, str(agent._problem)) for agent in ended]} have ended")
 
@@ -258,8 +258,8 @@ class Bench:
             await self.ask("collect", board.collect_blobs(delete=False))
             gate = RetentionGate(GatePolicy("subscribers"), board.settings.topics)
             await self.ask("trim", board.trim(Retention(older_than_s=86_400.0 * 30), gate))
-        await self.ask("doctor topics", examine_topics(board, time.time_ns))
-        await self.ask("doctor fleet", examine_fleet(board, Retention(older_than_s=86_400.0), {}))
+        await self.ask("doctor topics", examine_topics(board.context, time.time_ns))
+        await self.ask("doctor fleet", examine_fleet(board.context, Retention(older_than_s=86_400.0), {}))
 
     # An operator.
 

@@ -27,9 +27,9 @@ from callboard import Publishing, sync
 from callboard.actors.core.backoff import Backoff
 from callboard.backends.log import Retention
 from callboard.board.care.retention_gate import GatePolicy
-from callboard.board.command.commanding import CommandOptions
+from callboard.board.command.commands import CommandOptions
+from callboard.board.connect.subscriber_options import SubscriberOptions
 from callboard.board.publisher import RequestOptions
-from callboard.board.subscriber import SubscriberOptions
 from callboard.errors import CallboardError
 
 BATCH = 1000
@@ -191,7 +191,8 @@ class Bench:
         assert not crashed, f"{call} crashed {crashed[0]}"
         self.logged.clear()
         assert self.board.publisher("site").test(timeout_s=GOOD_S).state == "accepted"
-        assert not [agent for agent in self.board._asynchronous._agents if agent.has_ended], f"{call} ended an agent"
+        agents = self.board._asynchronous.context.agents
+        assert not [agent for agent in agents.started if agent.has_ended], f"{call} ended an agent"
         if self.made % REPORT_EVERY == 0:
             assert self.edge.report(GOOD_S).subscriber == "edge-1"
 

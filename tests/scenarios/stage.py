@@ -18,7 +18,11 @@ from callboard.actors.worlds.world import AgentWorld
 from callboard.backends.blob_store import BlobStore
 from callboard.backends.log import Log
 from callboard.backends.logs.memory import MemoryLog
+from callboard.board.connect.agents import Agents
 from callboard.board.connect.hooks import HookRunner
+from callboard.board.connect.resources import Resources
+from callboard.board.connect.settings import BoardSettings
+from callboard.board.context import BoardContext
 from callboard.board.subscriber import Subscriber
 from callboard.errors import LogUnavailable
 from callboard.messages import codec
@@ -100,24 +104,25 @@ class Edge:
             raise OSError(self.hook)
 
 
-class Stage(Callboard):
+class Stage:
     """The board. What it needs of the outer world is in memory."""
 
     def __init__(self, simulation: Simulation, folder: Path) -> None:
-        super().__init__("memory:", blobs="in memory", base=folder)
         self.simulation = simulation
         self.folder = folder
         self.edges: dict[str, Edge] = {}
-        self.stage_log = StageLog(lambda: simulation.clock.now().wall_ns, partial(next, count(1)))
-        self.stage_blobs = MemoryBlobStore(lambda: simulation.clock.now().wall_ns)
+        self.log = StageLog(self._now_ns, partial(next, count(1)))
+        self.blobs = MemoryBlobStore(self._now_ns)
         self.lost_blobs: dict[str, tuple[bytes, int]] = {}
+        settings = BoardSettings("memory:", blobs="in memory", base=folder)
+        resources = Resources(settings, lambda _: self.log, lambda _: self.blobs)
+        agents = Agents(resources, start=self._start)
+        self.board = Callboard.on(BoardContext(resources, agents, self._now_ns))
         self._opening = ""
+        self._publishers: list[Agent] = []
 
-    async def open(self) -> None:
-        self._log, self._blobs = self.stage_log, self.stage_blobs
-        topics = self.settings.topics
-        for topic in (topics.package, topics.status, topics.discovery, topics.command, topics.event):
-            await self.log.ensure(topic)
+    def _now_ns(self) -> int:
+        return self.simulation.clock.now().wall_ns
 
     async def start_edge(self, key: str, name: str, **options: Any) -> Edge:
         """Start a subscriber; ``key`` tells two of one name apart."""
@@ -125,7 +130,7 @@ class Stage(Callboard):
         hooks: dict[str, Any] = {"before_import": edge.check}
         if options.pop("hook", False):
             hooks["after_import"] = edge.called
-        edge.subscriber = self.subscriber(name, key, **options, **hooks)
+        edge.subscriber = self.board.subscriber(name, key, **options, **hooks)
         self._opening = key
         await edge.subscriber.start()
         return edge
@@ -141,20 +146,19 @@ class Stage(Callboard):
 
     async def stop_publishers(self) -> None:
         """Let all publishers end; the next request starts them again, with what the log says."""
-        agents = [await starting for starting in self._publishers.values()]
-        self._publishers.clear()
-        for agent in agents:
+        for agent in self._publishers:
             await agent.stop(5)
-            self.forget(agent)
+        self._publishers.clear()
 
     async def _start(self, spec: AgentSpec, settings: SubscriberSettings | None) -> Agent:
         edge = self.edges[self._opening] if settings else None
         agent = await self.simulation.start(replace(spec, world=partial(self._world, settings, edge)))
-        self._agents.append(agent)
+        if settings is None:
+            self._publishers.append(agent)
         return agent
 
     async def _world(self, settings: SubscriberSettings | None, edge: Edge | None) -> World:
-        blobs: BlobStore = self.stage_blobs
+        blobs: BlobStore = self.blobs
         if settings is None or edge is None:
             return AgentWorld(self.log, blobs, self.folder)
         edge.line = Line(self.log)

@@ -3,10 +3,8 @@
 import difflib
 import sys
 import tempfile
-import time
 from functools import partial
 from pathlib import Path
-from unittest.mock import patch
 
 from stage import Stage
 from structlog.testing import capture_logs
@@ -26,20 +24,18 @@ def play(text: str, seed: int) -> str:
         tempfile.TemporaryDirectory(prefix="callboard-story-") as folder,
         capture_logs(),
         Simulation(seed) as simulation,
-        patch.object(time, "time_ns", lambda: simulation.clock.now().wall_ns),
     ):
         return simulation.run(_played(text, Stage(simulation, Path(folder))))
 
 
 async def _played(text: str, stage: Stage) -> str:
-    await stage.open()
-    try:
-        return await played(text, partial(perform, stage))
-    finally:
-        for edge in stage.edges.values():
-            if edge.subscriber is not None:
-                await edge.subscriber.stop(0)
-        await stage.close()
+    async with stage.board:
+        try:
+            return await played(text, partial(perform, stage))
+        finally:
+            for edge in stage.edges.values():
+                if edge.subscriber is not None:
+                    await edge.subscriber.stop(0)
 
 
 def main(*arguments: str) -> int:

@@ -46,16 +46,16 @@ async def publish(stage: Stage, words: list[str], options: Options) -> list[str]
     for path in paths:
         (source / path[1:]).parent.mkdir(parents=True, exist_ok=True)
         (source / path[1:]).write_text(text * options.get("times", 1))
-    stage.stage_log.next_package = options.pop("arrives", "")
+    stage.log.next_package = options.pop("arrives", "")
     asked, name = _request(options)
-    package = await stage.publisher(name).publish(source, paths, deep=False, **asked)
+    package = await stage.board.publisher(name).publish(source, paths, deep=False, **asked)
     return [f"{package.kind} {' '.join(paths)} of {name} is at offset {package.offset}"]
 
 
 async def delete(stage: Stage, words: list[str], options: Options) -> list[str]:
     """delete PATH: have it removed"""
     asked, name = _request(options)
-    package = await stage.publisher(name).delete(words, **asked)
+    package = await stage.board.publisher(name).delete(words, **asked)
     return [f"{package.kind} {words[0]} of {name} is at offset {package.offset}"]
 
 
@@ -142,7 +142,7 @@ async def wait(stage: Stage, words: list[str], options: Options) -> list[str]:
 
 async def status(stage: Stage, words: list[str], options: Options) -> list[str]:
     """status [NAME]: who is where, and what can be done about it"""
-    rows = (await stage.status()).subscribers
+    rows = (await stage.board.status()).subscribers
     return [line for row in rows if row.name in (words or [row.name]) for line in shown(row)]
 
 
@@ -166,7 +166,7 @@ def said(text: str) -> str:
 
 async def queue(stage: Stage, words: list[str], options: Options) -> list[str]:
     """queue NAME [publisher=NAME]: what it has not imported yet"""
-    packages = (await stage.queue(words[0], options.get("publisher", ""))).packages
+    packages = (await stage.board.queue(words[0], options.get("publisher", ""))).packages
     shown = [f"{each.offset} {each.kind} {' '.join(each.paths)} of {each.publisher}" for each in packages]
     problems = [f"{each.offset} {said(each.problem)}" if each.problem else "" for each in packages]
     return [problem or line for problem, line in zip(problems, shown, strict=True)] or ["empty"]
@@ -174,7 +174,7 @@ async def queue(stage: Stage, words: list[str], options: Options) -> list[str]:
 
 async def errors(stage: Stage, words: list[str], options: Options) -> list[str]:
     """errors [NAME]: what was given up or set aside"""
-    view = await stage.errors(words[0] if words else "")
+    view = await stage.board.errors(words[0] if words else "")
     return [
         f"{each.subscriber} {each.offset} {each.status} after {each.attempts}: {said(each.reason)}"
         for each in view.errors
@@ -198,62 +198,62 @@ async def order(stage: Stage, give: Callable[..., Awaitable[CommandResult]], *ar
 
 async def clear(stage: Stage, words: list[str], options: Options) -> list[str]:
     """clear NAME [publisher=NAME] [first=NUMBER] [up_to=OFFSET]: order: treat these as done"""
-    return await order(stage, stage.clear, words[0], **options)
+    return await order(stage, stage.board.clear, words[0], **options)
 
 
 async def retry(stage: Stage, words: list[str], options: Options) -> list[str]:
     """retry NAME [OFFSET] [without_golden=true]: order: try again now"""
-    return await order(stage, stage.retry, words[0], *map(int, words[1:]), **options)
+    return await order(stage, stage.board.retry, words[0], *map(int, words[1:]), **options)
 
 
 async def skip(stage: Stage, words: list[str], options: Options) -> list[str]:
     """skip NAME [OFFSET]: order: pass over one package"""
-    return await order(stage, stage.skip, words[0], *map(int, words[1:]), **options)
+    return await order(stage, stage.board.skip, words[0], *map(int, words[1:]), **options)
 
 
 async def pause(stage: Stage, words: list[str], options: Options) -> list[str]:
     """pause NAME: order: import nothing"""
-    return await order(stage, stage.pause, words[0], **options)
+    return await order(stage, stage.board.pause, words[0], **options)
 
 
 async def resume(stage: Stage, words: list[str], options: Options) -> list[str]:
     """resume NAME: order: go on"""
-    return await order(stage, stage.resume, words[0], **options)
+    return await order(stage, stage.board.resume, words[0], **options)
 
 
 async def throttle(stage: Stage, words: list[str], options: Options) -> list[str]:
     """throttle NAME PACKAGES_A_MINUTE: order: import no more than this"""
-    return await order(stage, stage.throttle, words[0], int(words[1]), **options)
+    return await order(stage, stage.board.throttle, words[0], int(words[1]), **options)
 
 
 async def forget(stage: Stage, words: list[str], options: Options) -> list[str]:
     """forget NAME: take it out of every view"""
-    await stage.forget_subscriber(words[0], author="ann")
+    await stage.board.forget_subscriber(words[0], author="ann")
     return []
 
 
 async def trim(stage: Stage, words: list[str], options: Options) -> list[str]:
     """trim OFFSET: packages below it are removed from the log"""
-    topic = stage.settings.topics.package
+    topic = stage.board.settings.topics.package
     first = await stage.log.trim(topic, Retention(below_offset=int(words[0])))
     return [f"the oldest package is now {first}"]
 
 
 async def replace_log(stage: Stage, words: list[str], options: Options) -> list[str]:
     """replace-log: by an empty one"""
-    await stage.stage_log.replace_by_an_empty_one()
+    await stage.log.replace_by_an_empty_one()
     return []
 
 
 async def lose_blobs(stage: Stage, words: list[str], options: Options) -> list[str]:
     """lose-blobs: the blob store is empty"""
-    stage.lost_blobs, stage.stage_blobs._blobs = stage.stage_blobs._blobs, {}
+    stage.lost_blobs, stage.blobs._blobs = stage.blobs._blobs, {}
     return [f"{len(stage.lost_blobs)} lost"]
 
 
 async def restore_blobs(stage: Stage, words: list[str], options: Options) -> list[str]:
     """restore-blobs: and has again what it had"""
-    stage.stage_blobs._blobs |= stage.lost_blobs
+    stage.blobs._blobs |= stage.lost_blobs
     return []
 
 

@@ -191,7 +191,7 @@ async def test_a_forged_event_mark_swallows_no_event(board, tmp_path) -> None:
 @on_a_loop
 async def test_a_forged_word_of_an_archive_gives_nothing_away(board, tmp_path) -> None:
     async with board() as it:
-        await it.publisher_agent("site")
+        await it.publisher("site").start()
         forged = ArchivedMessage(topics=(ArchivedTopic(topic=TOPICS.status, next=0),), place="s3://eve", time_ns=1)
         await Attacker(it).says(TOPICS.discovery, forged, "archive")
         roll = LastAnnouncements(TOPICS.discovery)

@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from callboard.board.command.forgetting import forget
+from callboard.board.command.forgetting import forget_subscriber
 from callboard.board.read.status.metrics import exposition
 from callboard.messages.distribution.topic_messages import (
     DiscoveryMessage,
@@ -62,19 +62,7 @@ def test_an_interval_that_cannot_be_keeps_nobody_live_for_longer_than_any_other(
 
 
 def forgotten(board: Board, *, force: bool = False) -> None:
-    board.ask(
-        lambda agent: forget(
-            agent,
-            board.log,
-            board.topics.discovery,
-            "edge",
-            reason="",
-            author="kim",
-            force=force,
-            now_ns=board.now_ns,
-            timeout_s=60,
-        )
-    )
+    board.simulation.run(forget_subscriber(board.context, "edge", author="kim", force=force))
     assert all(row.name != "edge" for row in board.status().subscribers)
 
 

@@ -73,7 +73,7 @@ def test_one_announcement_that_follows_everybody_holds_up_no_look_at_the_board(c
         await put(board, board.settings.topics.package, [record(package("site"), publisher="site")])
         await put(board, board.settings.topics.discovery, [record(hostile), record(announcement("edge-1"))])
         await board.metrics()
-        await examine_fleet(board, None, {})
+        await examine_fleet(board.context, None, {})
         status = await board.status()
         assert "edge-1" in {row.name for row in status.subscribers}
         assert "site" in {row.name for row in status.publishers}
@@ -171,7 +171,7 @@ def test_a_page_of_packages_that_are_all_paths_is_short_and_an_agent_in_processe
         async with asyncio.timeout(120), Callboard(
             "sqlite:///./board.db", base=tmp_path, runtime="processes"
         ) as board:
-            agent = await board.viewer()
+            agent = await board.context.viewer()
             topics = board.settings.topics
             paths = tuple(f"/{number:09}" for number in range(150_000))
             hostile = [replaced(package("site"), paths=paths, user="x" * 100_000) for _ in range(45)]
@@ -182,7 +182,7 @@ def test_a_page_of_packages_that_are_all_paths_is_short_and_an_agent_in_processe
                 await asyncio.sleep(0)
             assert (page.size, len(page.packages)) == (45, 45)
             assert sum(len(path) for each in page.packages for path in each.paths) < 200_000
-            assert await board.viewer() is agent
+            assert await board.context.viewer() is agent
             assert not agent.has_ended
 
     asyncio.run(scenario())

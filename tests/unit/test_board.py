@@ -8,8 +8,14 @@ from typing import Any
 import pytest
 
 from callboard import Callboard
+from callboard.actors.core.agent import Agent, AgentSpec
+from callboard.actors.runtime import start_agent
+from callboard.actors.subscriber.settings import SubscriberSettings
 from callboard.backends.log import Bounds
-from callboard.board import board as board_module
+from callboard.board.connect.agents import Agents
+from callboard.board.connect.resources import Resources
+from callboard.board.connect.settings import BoardSettings
+from callboard.board.context import BoardContext
 from callboard.board.read.status import metrics
 from callboard.errors import LogUnavailable
 
@@ -48,29 +54,27 @@ def test_a_publisher_whose_agent_has_ended_is_started_again_by_the_next_request(
             offset = (await board.publisher("site").test()).offset
             assert [row.name for row in (await board.status()).publishers] == []
             assert (await board.publisher("site").test()).offset == offset + 1
-            assert await board.publisher("site").start() is await board.viewer() is not first
+            assert await board.publisher("site").start() is await board.context.viewer() is not first
 
     asyncio.run(scenario())
 
 
-def test_a_start_that_failed_for_want_of_a_process_is_tried_again_by_the_next_request(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
-    start, failures = board_module.start_agent, [BlockingIOError("no process to be had")]
+def test_a_start_that_failed_for_want_of_a_process_is_tried_again_by_the_next_request() -> None:
+    failures = [BlockingIOError("no process to be had")]
 
-    async def short_of_processes(*args: Any, **kwargs: Any) -> Any:
+    async def short_of_processes(spec: AgentSpec, _: SubscriberSettings | None) -> Agent:
         if failures:
             raise failures.pop()
-        return await start(*args, **kwargs)
+        return await start_agent(spec)
 
     async def scenario() -> None:
-        async with Callboard("memory:") as board:
+        resources = Resources(BoardSettings("memory:"))
+        async with Callboard.on(BoardContext(resources, Agents(resources, start=short_of_processes))) as board:
             started = await asyncio.gather(*(board.publisher("site").start() for _ in range(3)), return_exceptions=True)
             assert [type(each) for each in started] == [BlockingIOError] * 3
             agents = await asyncio.gather(*(board.publisher("site").start() for _ in range(3)))
             assert len(set(agents)) == 1
 
-    monkeypatch.setattr(board_module, "start_agent", short_of_processes)
     asyncio.run(scenario())
 
 

@@ -13,9 +13,9 @@ from callboard import Callboard, Publishing, SigningKey
 from callboard.actors.core.backoff import Backoff
 from callboard.backends.log import Retention
 from callboard.board.care.retention_gate import GatePolicy
-from callboard.board.command.commanding import CommandOptions
+from callboard.board.command.commands import CommandOptions
+from callboard.board.connect.subscriber_options import SubscriberOptions
 from callboard.board.publisher import Publisher, RequestOptions
-from callboard.board.subscriber import SubscriberOptions
 from callboard.door import boards, questions, requests, subscribers
 from callboard.door.rules import Unfit, checked, number, shown
 from callboard.errors import ConfigError, RequestRefused
@@ -197,7 +197,7 @@ def test_an_option_of_a_request_that_makes_no_sense_is_refused_before_a_publishe
                     await of.publish(source)  # type: ignore[arg-type]
             with pytest.raises(RequestRefused, match=r"^deep is 'no', but should be True or False"):
                 await of.publish("./site", deep="no")  # type: ignore[arg-type]
-            assert not board._publishers
+            assert not board.context.agents.publishers
 
     asyncio.run(scenario())
 
@@ -262,8 +262,8 @@ def test_what_is_asked_of_a_board_is_checked_before_an_actor_starts() -> None:
                         await order("edge-1", **{option: value})  # type: ignore[arg-type]
             with pytest.raises(RequestRefused, match="give one of them"):
                 await board.clear("edge-1", up_to=3, first=3)
-            assert not board._publishers
-            assert not board._agents
+            assert not board.context.agents.publishers
+            assert not board.context.agents.started
 
     asyncio.run(scenario())
 

@@ -8,7 +8,7 @@ from dataclasses import replace
 import pytest
 
 from callboard.backends.logs.memory import MemoryLog
-from callboard.board.command.resending import resend, touch
+from callboard.board.command.resending import append_again, touch
 from callboard.board.views import Package
 from callboard.errors import OffsetOutOfRange, RequestRefused
 from callboard.messages.distribution.topic_messages import Kind, PackageMessage
@@ -46,8 +46,8 @@ class Board:
         return (await self.log.append(TOPIC, [record]))[0]
 
     async def resend(self, offset: int, **options) -> Package:
-        settings = {"recipients": (), "author": "bob", "request_id": "", "force": False} | options
-        return await resend(self.log, self.blobs, TOPIC, offset, now_ns=self.now_ns, **settings)
+        settings = {"recipients": (), "author": "bob", "request_id": "7", "force": False} | options
+        return await append_again(self.log, self.blobs, TOPIC, offset, now_ns=self.now_ns, **settings)
 
 
 def on_board(scenario: Callable[[Board], Awaitable[None]]) -> None:
@@ -71,7 +71,7 @@ def test_the_new_package_is_the_old_one_with_its_cause_and_its_author(recipients
         assert record.header("cause") == f"r-{old.package_id}"
         assert (new.user, new.recipients) == ("bob", recipients)
         assert new.package_id == sent.id != old.package_id
-        same = {"publisher_instance": "", "package_id": "", "user": "", "request_id": "", "recipients": ()}
+        same = {"publisher_instance": "", "package_id": "", "user": "", "request_id": "7", "recipients": ()}
         assert replace(new, **same) == replace(old, **same)
 
     on_board(scenario)

@@ -7,8 +7,9 @@ from shlex import quote
 from callboard.backends.examination import CLOCK_SKEW_MAX_S, Clock, Finding, advice, ok, problem
 from callboard.backends.log import Retention
 from callboard.backends.logs.limits import record_bytes
-from callboard.board.board import Callboard
+from callboard.board.context import BoardContext
 from callboard.board.read.log.log_records import newest_start, records
+from callboard.board.read.questions import status as status_of
 from callboard.board.views import SubscriberStatus, Trouble, shown_state
 from callboard.errors import OffsetOutOfRange, TopicMissing
 from callboard.messages.untrusted import UNTRUSTED
@@ -33,10 +34,10 @@ class TopicView:
     identity: str
 
 
-async def examine_topics(board: Callboard, clock: Clock) -> tuple[list[TopicView], list[Finding]]:
+async def examine_topics(board: BoardContext, clock: Clock) -> tuple[list[TopicView], list[Finding]]:
     """Every topic, and what is wrong with its newest records."""
     views, found = list[TopicView](), list[Finding]()
-    for topic in (getattr(board.settings.topics, name) for name in TOPICS):
+    for topic in (getattr(board.topics, name) for name in TOPICS):
         try:
             first, end = await board.log.bounds(topic)
             views.append(TopicView(topic, first, end, await board.log.identity(topic)))
@@ -49,7 +50,7 @@ async def examine_topics(board: Callboard, clock: Clock) -> tuple[list[TopicView
     return views, found
 
 
-async def _newest(board: Callboard, topic: str, clock: Clock) -> AsyncIterator[Finding]:
+async def _newest(board: BoardContext, topic: str, clock: Clock) -> AsyncIterator[Finding]:
     """The newest records decode, and are not from the future: by the clock of whoever appended them."""
     start, newest_ns = await newest_start(board.log, topic, NEWEST), 0
     async for record in records(board.log, topic, start, NEWEST):
@@ -68,7 +69,7 @@ async def _newest(board: Callboard, topic: str, clock: Clock) -> AsyncIterator[F
 
 
 async def examine_fleet(
-    board: Callboard, configured: Retention | None, kept: Mapping[str, Retention]
+    board: BoardContext, configured: Retention | None, kept: Mapping[str, Retention]
 ) -> list[Finding]:
     """Where every subscriber is, what it says, and how long until the log loses what it has not processed.
 
@@ -77,7 +78,7 @@ async def examine_fleet(
         configured: what publishers trim.
         kept: what the log's server itself removes, by topic.
     """
-    status = await board.status()
+    status = await status_of(board)
     found = [
         _finding(name, trouble)
         for name, its in [
@@ -89,7 +90,7 @@ async def examine_fleet(
     if status.problem:
         found.append(problem(status.problem, "see `callboard log list`"))
     present = [row for row in status.subscribers if row.liveness != "gone"]
-    topic = board.settings.topics.package
+    topic = board.topics.package
     first, end = await board.log.bounds(topic)
     behind = sorted((row for row in present if 0 <= row.offset < end - 1), key=lambda row: row.offset)
     if behind and behind[0].offset + 1 >= first:
@@ -107,7 +108,7 @@ def _finding(name: str, trouble: Trouble) -> Finding:
     return problem(what, fix) if trouble.needs else advice(what, fix)
 
 
-async def _left(board: Callboard, slowest: SubscriberStatus, retention: Retention) -> list[Finding]:
+async def _left(board: BoardContext, slowest: SubscriberStatus, retention: Retention) -> list[Finding]:
     """How long, and how many bytes, until the slowest subscriber's next package goes."""
     at = f"the slowest, {slowest.name}, is at offset {slowest.offset}, {slowest.lag_packages} packages behind"
     fix = f"see `callboard queue {quote(slowest.name)}` for what holds it up, or raise "
@@ -125,9 +126,9 @@ async def _left(board: Callboard, slowest: SubscriberStatus, retention: Retentio
     return found
 
 
-async def _bytes_from(board: Callboard, start: int, limit: int) -> int:
+async def _bytes_from(board: BoardContext, start: int, limit: int) -> int:
     """What the packages from ``start`` on take; counted no further than to the limit."""
     total = 0
-    while total < limit and (found := await board.log.read(board.settings.topics.package, start)):
+    while total < limit and (found := await board.log.read(board.topics.package, start)):
         total, start = total + sum(map(record_bytes, found)), found[-1].offset + 1
     return total

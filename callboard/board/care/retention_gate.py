@@ -9,13 +9,11 @@ from callboard.actors.worlds.shortening.last_announcements import LastAnnounceme
 from callboard.backends.log import AHEAD_NS, Bounds, Log, Retention
 from callboard.board.archive.archive_tip import ArchiveTip, read_tip
 from callboard.board.archive.archive_word import tell_log
+from callboard.board.read.log.log_search import SKEW_NS, first_since
 from callboard.errors import OffsetOutOfRange, RequestRefused, SchemaTooNew, Undecodable
 from callboard.messages.distribution.topic_messages import CommandMessage
 from callboard.messages.headers import open_record
 from callboard.messages.topics import Topics
-
-SKEW_NS = 3600 * 10**9
-"""The clocks of those that append may differ by so much before a status counts as older than its package."""
 
 ARCHIVE = "the archive"
 """How what is archived is named among those that need something."""
@@ -200,16 +198,3 @@ async def statuses_from(log: Log, package: str, status: str, first: int, now_ns:
     if oldest[0].time_ns > now_ns + AHEAD_NS:
         return (await log.bounds(status)).first
     return await first_since(log, status, oldest[0].time_ns - SKEW_NS)
-
-
-async def first_since(log: Log, topic: str, time_ns: int) -> int:
-    """The first offset of a record that is not older, found by halving: times rise, but for clocks that differ."""
-    low, high = await log.bounds(topic)
-    while low < high:
-        middle = (low + high) // 2
-        found = await log.read(topic, middle, 1)
-        if not found or found[0].time_ns >= time_ns:
-            high = middle
-        else:
-            low = found[0].offset + 1
-    return low

@@ -1,35 +1,48 @@
 """Forgetting a subscriber that never comes back."""
 
-import secrets
-
-from callboard.actors.core.agent import Agent
-from callboard.backends.log import Log
+from callboard.board.connect.user import current_user
+from callboard.board.context import BoardContext
+from callboard.board.read.questions import ANSWER_S
 from callboard.board.read.status.status import member
+from callboard.door.questions import asked
 from callboard.errors import RequestRefused
 from callboard.messages.distribution.mailbox import Liveness, Member
 from callboard.messages.distribution.topic_messages import ForgottenMessage
 from callboard.messages.headers import new_record
 
 
-async def forget(
-    agent: Agent,
-    log: Log,
-    topic: str,
+async def forget_subscriber(
+    board: BoardContext,
     subscriber: str,
     *,
-    reason: str,
-    author: str,
-    force: bool,
-    now_ns: int,
-    timeout_s: float,
+    reason: str = "",
+    author: str = "",
+    force: bool = False,
+    timeout_s: float = ANSWER_S,
 ) -> None:
-    """Say on the discovery topic that it is gone for good; see ``Callboard.forget_subscriber``."""
+    """Take a subscriber that never comes back out of every view, and let others have its name. Its next
+    announcement undoes that. Until a day later a gated trim keeps what it has not processed.
+
+    Args:
+        board: the open board.
+        subscriber: it must not be live.
+        reason: for the record.
+        author: for the record; the user of this process if not given.
+        force: also one that is live, or that was never heard of: somebody else may speak under its name.
+        timeout_s: how long to wait for an answer.
+
+    Raises:
+        RequestRefused: no such subscriber, or one that is live.
+        LogUnavailable: it could not be appended.
+    """
+    asked(subscriber=subscriber, reason=reason, author=author, force=force, timeout_s=timeout_s)
+    agent, author = await board.viewer(), author or current_user()
     if not force:
         _check(await member(agent, subscriber, "", timeout_s))
-    record_id = secrets.token_hex(16)
+    record_id, now_ns = board.new_id(), board.now_ns()
     message = ForgottenMessage(subscriber=subscriber, author=author, reason=reason, time_ns=now_ns)
     record = new_record(message, record_id=record_id, time_ns=now_ns, producer=author, key=record_id)
-    await log.append(topic, [record])
+    await board.log.append(board.topics.discovery, [record])
 
 
 def _check(target: Member) -> None:

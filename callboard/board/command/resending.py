@@ -1,14 +1,19 @@
 """Sends a package again: a new one, with the content of the old, for all or for some."""
 
-import secrets
 from collections.abc import Sequence
 from dataclasses import replace
 
 from callboard.backends.blob_store import BlobStore
 from callboard.backends.log import Log
 from callboard.backends.repositories.paths import Trees
+from callboard.board.connect.user import current_user
+from callboard.board.context import BoardContext
+from callboard.board.read.known_names import demand_subscribers
 from callboard.board.read.log.log_records import opened, record_at
+from callboard.board.read.questions import ANSWER_S
+from callboard.board.read.status.status import members
 from callboard.board.views import Package
+from callboard.door.questions import asked
 from callboard.errors import BlobMissing, CallboardError, PackageCorrupt, RequestRefused, SchemaTooNew, Undecodable
 from callboard.messages.distribution.topic_messages import Kind, PackageMessage
 from callboard.messages.headers import new_record, open_record
@@ -18,6 +23,48 @@ LATER_SHOWN = 5
 
 
 async def resend(
+    board: BoardContext,
+    offset: int,
+    *,
+    to: tuple[str, ...] = (),
+    expect: bool = False,
+    force: bool = False,
+    request_id: str = "",
+    author: str = "",
+) -> Package:
+    """Ship the package at this offset once more, as a new one with the same content.
+
+    Args:
+        board: the open board.
+        offset: of a package that adds, deletes or invalidates.
+        to: only for these subscribers; for all if none is given.
+        expect: also for such as nobody has heard of yet.
+        force: also if newer packages touch the same paths, whose content it then replaces.
+        request_id: repeat a request under its id and it is shipped once.
+        author: for the record; the user of this process if not given.
+
+    Raises:
+        RequestRefused: its content is gone, or newer packages touch the same paths.
+        OffsetOutOfRange: there is no record at this offset.
+        LogUnavailable: it could not be appended; repeat it with its id.
+    """
+    to = asked(offset=offset, to=to, expect=expect, force=force, request_id=request_id, author=author)["to"]
+    absent = demand_subscribers(await members(await board.viewer(), "", ANSWER_S), to, expect=expect) if to else ()
+    package = await append_again(
+        board.log,
+        board.blobs,
+        board.topics.package,
+        offset,
+        recipients=to,
+        author=author or current_user(),
+        request_id=request_id or board.new_id(),
+        force=force,
+        now_ns=board.now_ns(),
+    )
+    return replace(package, expects=absent)
+
+
+async def append_again(
     log: Log,
     blobs: BlobStore,
     topic: str,
@@ -29,7 +76,7 @@ async def resend(
     force: bool,
     now_ns: int,
 ) -> Package:
-    """Append the package once more, and say what became of it; see ``Callboard.resend``."""
+    """Append the package once more, and say what became of it; see ``resend``."""
     record = await record_at(log, topic, offset)
     message = opened(record)
     if isinstance(message, CallboardError):
@@ -43,7 +90,6 @@ async def resend(
             "which would take their place; say --force if that is wanted, or publish the present content"
         )
     await renew(blobs, message)
-    request_id = request_id or secrets.token_hex(16)
     package_id = f"{message.package_id}.{request_id}"
     again = replace(
         message,

@@ -83,33 +83,29 @@ def subscriber_spool(name: str, repository: str, base: Path) -> Path:
     return Path(tempfile.gettempdir()) / f"callboard-{identity}"
 
 
-async def open_publisher_world(settings: BoardSettings) -> AgentWorld:
-    """The world of a publisher's actor that runs in a process of its own."""
-    log, blobs = open_board_log(settings), open_board_blobs(settings)
-    return AgentWorld(
-        log,
-        blobs,
-        Path(tempfile.gettempdir()),
-        patterns=settings.patterns,
-        max_package_bytes=settings.publishing.max_package_bytes,
-        archived=records_for_blobs(settings, log),
-        owned=True,
-    )
+async def open_world(settings: BoardSettings, subscriber: SubscriberSettings | None) -> AgentWorld:
+    """The world of an actor that runs in a process of its own."""
+    return world(settings, open_board_log(settings), open_board_blobs(settings), subscriber, owned=True)
 
 
-async def open_subscriber_world(settings: BoardSettings, subscriber: SubscriberSettings) -> AgentWorld:
-    """The world of a subscriber's actor that runs in a process of its own."""
-    log, blobs = open_board_log(settings), open_board_blobs(settings)
-    return subscriber_world(log, blobs, settings.base, subscriber, owned=True)
-
-
-def subscriber_world(
-    log: Log, blobs: BlobStore, base: Path, subscriber: SubscriberSettings, *, owned: bool = False
+def world(
+    settings: BoardSettings, log: Log, blobs: BlobStore, subscriber: SubscriberSettings | None, *, owned: bool = False
 ) -> AgentWorld:
-    """The world of a subscriber, of whose actors only the importer opens the repository."""
+    """The world of a subscriber, of whose actors only the importer opens the repository, or of a publisher."""
+    if subscriber is None:
+        return AgentWorld(
+            log,
+            blobs,
+            Path(tempfile.gettempdir()),
+            patterns=settings.patterns,
+            max_package_bytes=settings.publishing.max_package_bytes,
+            archived=records_for_blobs(settings, log),
+            owned=owned,
+        )
     from callboard.backends.repositories import open_repository
     from callboard.board.connect.hooks import HookRunner
 
+    base = settings.base
     return AgentWorld(
         log,
         blobs,

@@ -106,12 +106,12 @@ def _exposed(loaded: Loaded) -> Iterator[Finding]:
 
 async def _examine_board(loaded: Loaded, report: Report) -> None:
     async with open_board(loaded) as board:
-        report.topics, found = await examine_topics(board, time.time_ns)
+        report.topics, found = await examine_topics(board.context, time.time_ns)
         report.checkup.add("topics", *found)
         if len(report.topics) < len(TOPICS):
             return  # who reads a topic that is missing has no answer
         limits = loaded.config.retention.limits()
-        report.checkup.add("subscribers", *await examine_fleet(board, limits, report.checkup.kept))
+        report.checkup.add("subscribers", *await examine_fleet(board.context, limits, report.checkup.kept))
         report.checkup.add("signatures", *examine_ignored(await look(board.log, board.settings.topics), time.time_ns()))
 
 

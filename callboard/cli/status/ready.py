@@ -25,7 +25,7 @@ def ready(
     """Tell whether a subscriber may serve: exit code 0 if it may, 1 if not (yet)."""
 
     async def look(board: "Callboard") -> Member:
-        return await member(await board.viewer(), name, "", ANSWER_S)
+        return await member(await board.context.viewer(), name, "", ANSWER_S)
 
     found = on_board(options, look)
     said, live = found.announcement, found.liveness is Liveness.LIVE

@@ -4,7 +4,7 @@ from typing import Annotated
 
 import typer
 
-from callboard.board.command.commanding import CommandOptions
+from callboard.board.command.commands import CommandOptions
 from callboard.board.views import CommandResult, to_data
 from callboard.cli.board import on_board
 from callboard.cli.options import BoardOptions, Json

@@ -6,8 +6,8 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from callboard.board.command.resetting import Reset
-from callboard.board.command.resetting import reset as reset_position
+from callboard.board.care.resetting import Reset
+from callboard.board.care.resetting import reset as reset_position
 from callboard.cli.board import on_board
 from callboard.cli.options import BoardOptions, Json, Yes
 from callboard.cli.subscribers.clear import confirm

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from callboard.board.care.content_care import VERIFY_S
+from callboard.board.care.upkeep import VERIFY_S
 from callboard.board.care.verifying import Repair, Verified
 from callboard.cli.board import on_board
 from callboard.cli.options import BoardOptions, Json

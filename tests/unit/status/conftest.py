@@ -9,12 +9,16 @@ from typing import Any
 import pytest
 
 from callboard.actors import publisher
-from callboard.actors.core.agent import AgentSpec, World
+from callboard.actors.core.agent import Agent, AgentSpec, World
 from callboard.actors.publisher import PublisherSettings
 from callboard.actors.runtime.simulated.simulated import Simulation
 from callboard.actors.worlds.world import AgentWorld
 from callboard.backends.log import Capability, Retention
 from callboard.backends.logs.memory import MemoryLog
+from callboard.board.connect.agents import Agents
+from callboard.board.connect.resources import Resources
+from callboard.board.connect.settings import BoardSettings
+from callboard.board.context import BoardContext
 from callboard.board.read.status.status import board_status
 from callboard.board.views import BoardStatus, SubscriberStatus
 from callboard.messages.distribution.topic_messages import (
@@ -60,6 +64,7 @@ class Board:
         self.log = CountingLog(lambda: self.now_ns, lambda: "L1")
         self.log.reads = []
         self.topics = TOPICS
+        self._blobs = MemoryBlobStore(lambda: self.now_ns)
         self._folder = folder
         self._written = 0
         self._max_entries = max_entries
@@ -129,13 +134,28 @@ class Board:
     def start(self) -> None:
         """(Re)start the publisher agent."""
         self.stop()
+        self.simulation.run(self._start())
 
+    async def _start(self) -> None:
         async def world() -> World:
-            return AgentWorld(self.log, MemoryBlobStore(lambda: self.now_ns), self._folder)
+            return AgentWorld(self.log, self._blobs, self._folder)
 
         settings = PublisherSettings(name="site", instance="p1", topics=TOPICS, max_entries=self._max_entries)
         spec = AgentSpec("publisher site", publisher.actors(settings), world)
-        self.agent = self.simulation.run(self.simulation.start(spec))
+        self.agent = await self.simulation.start(spec)
+
+    @property
+    def context(self) -> BoardContext:
+        """The board as its parts know it."""
+
+        async def start(*_: Any) -> Agent:
+            if self.agent is None:
+                await self._start()
+            return self.agent  # type: ignore[no-any-return]
+
+        resources = Resources(BoardSettings("memory:", blobs="none"), lambda _: self.log, lambda _: self._blobs)
+        self.simulation.run(resources.open())
+        return BoardContext(resources, Agents(resources, start=start), lambda: self.now_ns)
 
     def status(self) -> BoardStatus:
         if self.agent is None:

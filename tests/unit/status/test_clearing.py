@@ -5,35 +5,19 @@ from typing import Any
 
 import pytest
 
-from callboard.actors.core.agent import Agent
 from callboard.actors.publisher import roles
-from callboard.backends.log import Log
-from callboard.board.command.commanding import Commanding
-from callboard.board.connect.settings import BoardSettings
+from callboard.board.command import clearing
 from callboard.board.views import CommandResult
 from callboard.errors import LogUnavailable, NotAnswered
-from callboard.messages.distribution.topic_messages import Kind, PackageMessage, State
+from callboard.messages.distribution.mailbox import CommandRequest, CommandSent
+from callboard.messages.distribution.publisher_mail import CommandResultQuery
+from callboard.messages.distribution.topic_messages import CommandResultMessage, Kind, PackageMessage, State
 from callboard.messages.headers import new_record
 from callboard.messages.record import NewRecord
 
 MANY = 12_000
 """More than are read before the first answer where a read takes as long as here."""
 READ_S = 0.05
-
-
-class Orders(Commanding):
-    """The orders of a board in virtual time. Nobody there obeys them."""
-
-    def __init__(self, board: Any) -> None:
-        self.settings = BoardSettings("memory:")
-        self._board = board
-
-    @property
-    def log(self) -> Log:
-        return self._board.log  # type: ignore[no-any-return]
-
-    async def viewer(self) -> Agent:
-        return self._board.agent  # type: ignore[no-any-return]
 
 
 @pytest.fixture
@@ -61,7 +45,7 @@ def slow_down(board: Any) -> None:
 
 
 def clear(board: Any, **said: Any) -> CommandResult:
-    return board.simulation.run(Orders(board).clear("edge-1", **said))  # type: ignore[no-any-return]
+    return board.simulation.run(clearing.clear(board.context, "edge-1", **said))  # type: ignore[no-any-return]
 
 
 def test_a_clear_of_the_first_packages_takes_no_more_although_the_queue_is_not_counted_yet(long_queue: Any) -> None:
@@ -106,14 +90,14 @@ def test_a_clear_of_all_is_ordered_although_a_subscriber_is_done_meanwhile(board
         return answer
 
     board.agent.ask = asked
-    results = board.simulation.run(Orders(board).clear_all(timeout_s=5))
+    results = board.simulation.run(clearing.clear_all(board.context, timeout_s=5))
     assert [(result.subscriber, result.offset) for result in results] == [("edge-1", newest), ("edge-2", newest)]
 
 
 def farm_clear(board: Any, first: int, publisher: str = "") -> dict[str, int]:
     """By subscriber, the offset up to which it is cleared."""
     board.start()
-    found = board.simulation.run(Orders(board).clear_all(publisher, first=first, timeout_s=1))
+    found = board.simulation.run(clearing.clear_all(board.context, publisher, first=first, timeout_s=1))
     return {result.subscriber: result.offset for result in found}
 
 
@@ -149,43 +133,52 @@ def test_an_empty_farm_has_nothing_to_clear(board: Any) -> None:
     assert farm_clear(board, 1) == {}
 
 
-class Obeyed(Orders):
-    """Each order takes a while, and is obeyed; that to edge-3 cannot be given if the log is down."""
+class Obeyed:
+    """What the agent says to orders: each takes a while, and is obeyed; that to edge-3 cannot be given if the log is
+    down.
+    """
 
     at_once = at_once_max = given = 0
     down = False
 
-    async def _command(self, agent: Agent, subscriber: str, *_: Any, **orders: Any) -> Any:
+    def __init__(self, agent: Any) -> None:
+        self._ask, agent.ask = agent.ask, self.ask
+
+    async def ask(self, role: str, question: Any, timeout_s: float) -> Any:
+        if isinstance(question, CommandResultQuery):
+            return CommandResultMessage(
+                subscriber_instance="", subscriber="", command_id=question.command_id, command_offset=1, accepted=True
+            )
+        if not isinstance(question, CommandRequest):
+            return await self._ask(role, question, timeout_s)
         self.at_once, self.given = self.at_once + 1, self.given + 1
         self.at_once_max = max(self.at_once_max, self.at_once)
-        try:
-            await asyncio.sleep(0)  # to the others
-            if self.down and subscriber == "edge-3":
-                raise LogUnavailable("it is down")
-            return subscriber, orders["clear"].offset
-        finally:
-            self.at_once -= 1
+        await asyncio.sleep(0)  # to the others
+        self.at_once -= 1
+        problem = "it is down" if self.down and question.command.subscriber == "edge-3" else ""
+        return CommandSent(command_id=question.command.command_id, problem=problem)
 
 
 @pytest.fixture
 def five(board: Any, monkeypatch: pytest.MonkeyPatch) -> Obeyed:
-    monkeypatch.setattr("callboard.board.command.commanding.ORDERS_AT_ONCE", 2)
+    monkeypatch.setattr("callboard.board.command.clearing.ORDERS_AT_ONCE", 2)
     for number in range(1, 6):
         board.announce(f"edge-{number}", 0, editable=True)
     board.package()
     board.start()
-    return Obeyed(board)
+    return Obeyed(board.agent)
 
 
 def test_a_clear_of_all_gives_no_more_orders_at_once_than_can_be_on_their_way(board: Any, five: Obeyed) -> None:
-    assert board.simulation.run(five.clear_all()) == tuple((f"edge-{number}", 1) for number in range(1, 6))
+    results = board.simulation.run(clearing.clear_all(board.context))
+    assert [(each.subscriber, each.offset) for each in results] == [(f"edge-{number}", 1) for number in range(1, 6)]
     assert five.at_once_max == 2
 
 
 def test_a_clear_of_all_that_fails_gives_no_further_orders(board: Any, five: Obeyed) -> None:
     five.down = True
     with pytest.raises(LogUnavailable, match="it is down"):
-        board.simulation.run(five.clear_all())
+        board.simulation.run(clearing.clear_all(board.context))
     given = five.given
     board.pass_time(60)
     assert (five.given, five.at_once) == (given, 0)

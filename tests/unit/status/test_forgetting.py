@@ -4,27 +4,14 @@ from typing import Any
 
 import pytest
 
-from callboard.board.command.forgetting import forget
+from callboard.board.command.forgetting import forget_subscriber
 from callboard.errors import RequestRefused
 from callboard.messages.distribution.topic_messages import ForgottenMessage, State
 from callboard.messages.headers import open_record
 
 
 def order(board: Any, name: str, *, force: bool = False) -> None:
-    topic = board.topics.discovery
-    board.ask(
-        lambda agent: forget(
-            agent,
-            board.log,
-            topic,
-            name,
-            reason="scaled down",
-            author="kim",
-            force=force,
-            now_ns=board.now_ns,
-            timeout_s=60,
-        )
-    )
+    board.simulation.run(forget_subscriber(board.context, name, reason="scaled down", author="kim", force=force))
 
 
 def names(board: Any) -> list[str]:

@@ -4,8 +4,8 @@ from typing import Any
 
 import pytest
 
+from callboard.board.command.clearing import clear
 from callboard.board.views import FarmQueue
-from tests.unit.status.test_clearing import Orders
 from tests.unit.status.test_queues import queue
 
 LARGE = {"blobs": ("9f86", "d081"), "total_bytes": 600_000_134, "length": 134}
@@ -61,9 +61,9 @@ def test_a_clear_of_the_first_packages_means_the_subscribers_own(board: Any) -> 
     board.announce("edge-1", 0, editable=True)
     offsets = [board.package(recipients=("edge-2",) if number % 2 else ()) for number in range(8)]
     board.start()
-    cleared = board.simulation.run(Orders(board).clear("edge-1", first=3, timeout_s=1))
+    cleared = board.simulation.run(clear(board.context, "edge-1", first=3, timeout_s=1))
     assert cleared.offset == offsets[4]
-    everything = board.simulation.run(Orders(board).clear("edge-1", timeout_s=1))
+    everything = board.simulation.run(clear(board.context, "edge-1", timeout_s=1))
     assert everything.offset == offsets[6]
 
 

@@ -6,12 +6,14 @@ from dataclasses import dataclass
 from fnmatch import fnmatchcase
 
 from callboard.backends.log import READ_RECORDS_MAX, Log
-from callboard.board.care.retention_gate import SKEW_NS, first_since
 from callboard.board.read.log.log_records import LoggedRecord, in_a_line, opened
 from callboard.errors import CallboardError, OffsetOutOfRange
 from callboard.messages.distribution.topic_messages import Kind
 from callboard.messages.event import Event
 from callboard.messages.record import Record
+
+SKEW_NS = 3600 * 10**9
+"""The clocks of those that append may differ by so much before one record counts as older than another."""
 
 WINDOW_OFFSETS = 500
 """What is read at a time when reading backwards."""
@@ -153,3 +155,16 @@ def _texts(record: Record, event: Event) -> list[str]:
     names = ("publisher", "subscriber", "package_id", "request_id", "command_id", "user", "author", "reason", "message")
     texts = [getattr(event, name, "") for name in names]
     return [*texts, record.header("id"), record.header("cause"), *getattr(event, "paths", ())]
+
+
+async def first_since(log: Log, topic: str, time_ns: int) -> int:
+    """The first offset of a record that is not older, found by halving: times rise, but for clocks that differ."""
+    low, high = await log.bounds(topic)
+    while low < high:
+        middle = (low + high) // 2
+        found = await log.read(topic, middle, 1)
+        if not found or found[0].time_ns >= time_ns:
+            high = middle
+        else:
+            low = found[0].offset + 1
+    return low

@@ -1,0 +1,169 @@
+"""Upkeep: what a board does to keep content right, and its log and its blob store short."""
+
+import asyncio
+import tempfile
+from dataclasses import replace
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from callboard.actors.publisher.fleet.following import is_elsewhere
+from callboard.backends.log import Retention
+from callboard.board.command.commands import list_content
+from callboard.board.connect.opening import records_for_blobs
+from callboard.board.context import BoardContext
+from callboard.board.publisher import Publisher
+from callboard.board.read.questions import ANSWER_S, member
+from callboard.board.read.queues.queue_sizes import log_identity
+from callboard.board.views import CommandResult
+from callboard.content.collection import GRACE_S, BlobCollection, collect
+from callboard.door.limits import DAYS_MAX
+from callboard.door.questions import asked
+from callboard.door.rules import checked, choice, instance_of, number, optional
+from callboard.errors import NotAnswered, RequestRefused
+from callboard.messages.distribution.mailbox import Liveness
+from callboard.messages.distribution.topic_messages import DiscoveryMessage
+
+if TYPE_CHECKING:  # what a board that is only looked at does not need is imported where it is used
+    from callboard.board.care.retention_gate import GatePolicy, RetentionGate
+    from callboard.board.care.verifying import Repair, Verified
+
+VERIFY_S = 600.0
+"""How long a subscriber may take to read all that it has, once it has finished what it imports."""
+
+LOOK_S = 2.0
+"""How often it is looked at whether one that is waited for still runs."""
+
+
+async def verify(board: BoardContext, subscriber: str, *paths: str, timeout_s: float = VERIFY_S) -> "Verified":
+    """Compare what a running subscriber has at and below the paths, or everywhere, with what the log says.
+
+    Raises ``RequestRefused`` for a subscriber that was never heard of or cannot list its content, and
+    ``NotAnswered`` if it does not run, or no longer, or does not do so in time.
+    """
+    from callboard.board.care.verifying import compare
+
+    scope = asked(subscriber=subscriber, paths=paths, timeout_s=timeout_s)["paths"]
+    said = await _running(board, subscriber, timeout_s)
+    told = await _listed(board, subscriber, scope, timeout_s)
+    if told.accepted is None:
+        raise NotAnswered(told.reason)
+    if not told.accepted:
+        raise RequestRefused(f"{subscriber} does not list its content: {told.reason}")
+    topics = board.topics
+    return await compare(
+        board.log,
+        board.blobs,
+        topics.package,
+        topics.status,
+        said,
+        position=told.position,
+        listing=told.listing_ref,
+        paths=scope,
+    )
+
+
+async def _running(board: BoardContext, subscriber: str, timeout_s: float) -> DiscoveryMessage:
+    """The last word of a subscriber that can list what it has of this log. Raises as ``verify``."""
+    found = await member(board, subscriber, timeout_s)
+    said = found.announcement
+    if found.liveness is not Liveness.LIVE:
+        raise NotAnswered(
+            f"{subscriber} is {found.liveness.name.lower()}, and only a subscriber that runs can list what it has; "
+            "start it, then verify it again"
+        )
+    if is_elsewhere(said, await log_identity(board.log, board.topics.package)):
+        raise RequestRefused(f"{subscriber} cannot be compared with this log: {said.reason}")
+    return said
+
+
+async def _listed(board: BoardContext, subscriber: str, paths: tuple[str, ...], timeout_s: float) -> CommandResult:
+    """What it answers; it is not waited for any longer than it runs."""
+    listing = asyncio.ensure_future(list_content(board, subscriber, paths, timeout_s=timeout_s))
+    try:
+        while not (await asyncio.wait({listing}, timeout=LOOK_S))[0]:
+            await _running(board, subscriber, ANSWER_S)
+        return listing.result()
+    finally:
+        listing.cancel()
+
+
+async def repair(
+    board: BoardContext, subscriber: str, found: "Verified", *, source: str | Path = "", dry_run: bool = False
+) -> "tuple[Repair, ...]":
+    """Ship exactly what differs to this one subscriber: from ``source``, or else from the log's own packages.
+
+    Raises as ``Publisher.publish``, and ``RequestRefused`` for content that is gone. Once it is imported, the next
+    ``verify`` finds nothing to repair.
+    """
+    from callboard.board.care.verifying import Verified, recover, repairs
+
+    asked(subscriber=subscriber, source=source, dry_run=dry_run)
+    checked(RequestRefused, {"found": instance_of(Verified)}, {"found": found})
+    planned = tuple(repairs(found.differences))
+    if dry_run or not planned:
+        return planned
+    with tempfile.TemporaryDirectory(prefix="callboard-repair-") as folder:
+        if not source:
+            wanted = {each.path: each.offset for each in found.differences if each.what != "extra"}
+            source = Path(folder) / "content"
+            await recover(board.log, board.blobs, board.topics.package, wanted, source, Path(folder))
+        return tuple([await _repair(board, subscriber, each, source) for each in planned])
+
+
+async def _repair(board: BoardContext, subscriber: str, planned: "Repair", source: str | Path) -> "Repair":
+    publisher = Publisher(board, planned.publisher)
+    if planned.kind == "DELETE":
+        package = await publisher.delete(planned.paths, recipients=(subscriber,), replace_root=True)
+    else:
+        package = await publisher.publish(
+            source, planned.paths, deep=False, source_name=planned.source, recipients=(subscriber,)
+        )
+    return replace(planned, offset=package.offset)
+
+
+def retention_gate(board: BoardContext, policy: "GatePolicy") -> "RetentionGate":
+    """What keeps packages on the log that somebody needs. To be used again: it remembers what it has read."""
+    from callboard.board.care.retention_gate import GatePolicy, RetentionGate
+
+    rule = instance_of(
+        GatePolicy,
+        kind=choice("none", "subscribers", "archive"),
+        gone_days=optional(number(0, DAYS_MAX, above=True)),
+    )
+    policy = checked(RequestRefused, {"policy": rule}, {"policy": policy})["policy"]
+    return RetentionGate(policy, board.topics)
+
+
+async def collect_blobs(board: BoardContext, *, delete: bool, grace_s: float = GRACE_S) -> BlobCollection:
+    """Find the blobs that no record on this log or in its archive refers to, and with ``delete`` remove them.
+
+    Nothing but this log may refer to what is in the blob store. Safe beside publishers, as long as none of
+    them takes longer than ``grace_s`` seconds to build a package. Raises ``ArchiveHole``, ``ArchiveDamaged`` and
+    ``LogReplaced`` if it cannot be told what the archive needs.
+    """
+    asked(delete=delete, grace_s=grace_s)
+    topics, now_ns = board.topics, board.now_ns()
+    return await collect(
+        board.log,
+        board.blobs,
+        package=topics.package,
+        status=topics.status,
+        grace_s=grace_s,
+        now_ns=now_ns,
+        delete=delete,
+        archived=records_for_blobs(board.settings, board.log),
+    )
+
+
+async def trim(board: BoardContext, retention: Retention, gate: "RetentionGate | None" = None) -> dict[str, int]:
+    """Remove from every topic what the retention allows and the gate does not hold; the new first offset of each.
+
+    Raises ``RequestRefused`` when the gate cannot tell what is needed.
+    """
+    from callboard.board.care.retention_gate import RetentionGate, trim
+
+    asked(retention=retention)
+    checked(RequestRefused, {"gate": optional(instance_of(RetentionGate))}, {"gate": gate})
+    now_ns = board.now_ns()
+    kept = await gate.keep_from(board.log, now_ns) if gate is not None else {}
+    return await trim(board.log, board.topics, retention, kept, now_ns)

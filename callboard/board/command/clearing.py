@@ -1,0 +1,169 @@
+"""Clearing of queues: which packages are meant, and the orders that say so."""
+
+import asyncio
+from collections.abc import Awaitable, Callable, Iterable
+from functools import partial
+from typing import TypeVar
+
+from callboard.actors.core.agent import Agent
+from callboard.actors.publisher.fleet.following import counts, is_elsewhere
+from callboard.board.command.commands import give
+from callboard.board.context import BoardContext
+from callboard.board.read.known_names import demand_publisher
+from callboard.board.read.questions import ANSWER_S
+from callboard.board.read.queues.queue_sizes import log_bounds, log_identity
+from callboard.board.read.queues.queues import newest_queued, queued_at
+from callboard.board.read.status.status import member, members
+from callboard.board.views import CommandResult
+from callboard.door.limits import OFFSET_MAX
+from callboard.door.questions import asked
+from callboard.errors import RequestRefused
+from callboard.messages.distribution.mailbox import Liveness, Member
+from callboard.messages.distribution.topic_messages import ClearCommand
+
+ORDERS_AT_ONCE = 500
+"""Of a clear of all, and of questions for it: half of what is taken at once, so that there is room for others."""
+
+
+T = TypeVar("T")
+
+
+async def clear(
+    board: BoardContext,
+    subscriber: str,
+    publisher: str = "",
+    *,
+    up_to: int | None = None,
+    first: int | None = None,
+    reason: str = "",
+    author: str = "",
+    timeout_s: float = ANSWER_S,
+) -> CommandResult:
+    """Have the subscriber treat queued packages as done, without importing them.
+
+    Args:
+        board: the open board.
+        subscriber: it must be editable, for otherwise it would silently differ from the others.
+        publisher: only this one's packages; all if not given.
+        up_to: the last offset to clear, from 0 on. What is set aside up to there is cleared, too, and counted.
+        first: how many packages, at least 1, to clear from the head of the queue, beside all that is set aside,
+            which lies before it; without both, the whole queue as it is now.
+        reason: for the record.
+        author: for the record; the user of this process if not given.
+        timeout_s: how long to wait until the subscriber has obeyed; the order stands in any case.
+
+    Raises:
+        RequestRefused: no such subscriber, not an editable one, or nothing to clear.
+        LogUnavailable: the order could not be appended.
+        NotAnswered: the queue is long, and could not be counted within ``timeout_s``; nothing was ordered.
+    """
+    asked(subscriber=subscriber, publisher=publisher, up_to=up_to, first=first)
+    asked(reason=reason, author=author, timeout_s=timeout_s)
+    if up_to is not None and first is not None:
+        raise RequestRefused("up_to and first both say how much to clear; give one of them")
+    await demand_publisher(board.log, board.topics, publisher)
+    agent = await board.viewer()
+    log, topic = board.log, board.topics.package
+    log_id = await log_identity(log, topic)
+    target, bounds = await asyncio.gather(member(agent, subscriber, log_id, timeout_s), log_bounds(log, topic))
+    if not target.announcement.configuration.editable:
+        raise RequestRefused(
+            f"subscriber {subscriber!r} is not editable, so its queue cannot be cleared; start it with "
+            "editable = true"
+        )
+    if is_elsewhere(target.announcement, log_id):
+        raise RequestRefused(f"the queue of {subscriber!r} cannot be cleared: {target.announcement.reason}")
+    (newest,) = await newest_queued(agent, [target], publisher, bounds, timeout_s)
+    offset = _last_offset(target, newest, up_to, first)
+    if first is not None:
+        at = await queued_at(agent, target, publisher, first - 1, bounds, timeout_s)
+        offset = offset if at is None else at
+    return await _clear(board, agent, target, offset, publisher, timeout_s, reason=reason, author=author)
+
+
+async def clear_all(
+    board: BoardContext,
+    publisher: str = "",
+    *,
+    first: int | None = None,
+    reason: str = "",
+    author: str = "",
+    timeout_s: float = ANSWER_S,
+) -> tuple[CommandResult, ...]:
+    """Clear the queue of every editable subscriber that has one and is not gone; what each came to, by name.
+
+    With ``first`` only so many packages of the farm's queue (``callboard queue --farm persisted``): all are cleared
+    up to the same offset, which is so many packages for the slowest, and fewer or none for those ahead of it.
+    Nobody passes over more. Only those that count are told: not those that have stopped.
+
+    Other arguments and errors as for ``clear``. A subscriber with nothing to clear is left out.
+    """
+    asked(publisher=publisher, first=first, reason=reason, author=author, timeout_s=timeout_s)
+    await demand_publisher(board.log, board.topics, publisher)
+    agent = await board.viewer()
+    log, topic = board.log, board.topics.package
+    log_id = await log_identity(log, topic)
+    known, bounds = await asyncio.gather(members(agent, log_id, timeout_s), log_bounds(log, topic))
+    fleet = [
+        each
+        for each in known
+        if each.announcement.configuration.editable
+        and not is_elsewhere(each.announcement, log_id)
+        and (each.liveness is not Liveness.GONE if first is None else counts(each))
+        and publisher in ("", *(each.announcement.configuration.follows or (publisher,)))
+    ]
+    newest = await newest_queued(agent, fleet, publisher, bounds, timeout_s)
+
+    clears = [(target, offset) for target, offset in zip(fleet, newest, strict=True) if offset >= 0]
+    if first is not None:
+
+        async def at(place: int) -> tuple[int | None, ...]:
+            asks = [partial(queued_at, agent, each, publisher, place, bounds, timeout_s) for each, _ in clears]
+            return await _few_at_once(asks)
+
+        heads = await at(0)
+        last = min((offset for offset in await at(first - 1) if offset is not None), default=OFFSET_MAX)
+        clears = [
+            (target, min(offset, last))  # nobody passes over more, whatever else is in its own queue
+            for (target, offset), head in zip(clears, heads, strict=True)
+            if head is not None and head <= last
+        ]
+    texts = {"reason": reason, "author": author}
+    return await _few_at_once(
+        partial(_clear, board, agent, target, offset, publisher, timeout_s, **texts) for target, offset in clears
+    )
+
+
+async def _clear(
+    board: BoardContext, agent: Agent, target: Member, offset: int, publisher: str, timeout_s: float, **texts: str
+) -> CommandResult:
+    orders = {"clear": ClearCommand(offset=offset), "publisher": publisher}
+    return await give(board, agent, target.announcement.subscriber, target, timeout_s, **orders, **texts)
+
+
+async def _few_at_once(works: Iterable[Callable[[], Awaitable[T]]]) -> tuple[T, ...]:
+    """What they come to, in their order; when one fails, those that have not begun do not."""
+    turns = asyncio.Semaphore(ORDERS_AT_ONCE)
+
+    async def in_turn(work: Callable[[], Awaitable[T]]) -> T:
+        async with turns:
+            return await work()
+
+    tasks = [asyncio.create_task(in_turn(work)) for work in works]
+    try:
+        return tuple(await asyncio.gather(*tasks))
+    finally:
+        for task in tasks:
+            task.cancel()
+
+
+def _last_offset(target: Member, newest: int, up_to: int | None, first: int | None) -> int:
+    """The offset to clear up to, which must be in the queue, whose newest is given."""
+    said = target.announcement
+    if newest < 0 and first is None and said.held:
+        newest = said.offset  # what is set aside is cleared as well
+    if newest < 0:
+        raise RequestRefused(f"the queue of {said.subscriber!r} is empty; there is nothing to clear")
+    if up_to is not None and up_to > newest:
+        raise RequestRefused(f"offset {up_to} is beyond the queue, which ends at {newest}")
+    return newest if up_to is None or first is not None else up_to

@@ -1,0 +1,125 @@
+"""The agents that run for a board: one for each publisher that is asked, one for each subscriber that is started."""
+
+import asyncio
+import secrets
+from collections.abc import Awaitable, Callable
+from dataclasses import replace
+from functools import partial
+
+from callboard.actors import publisher, subscriber
+from callboard.actors.core.agent import ActorSpec, Agent, AgentSpec, World
+from callboard.actors.publisher import PublisherSettings
+from callboard.actors.runtime import Runtime, start_agent
+from callboard.actors.subscriber.settings import SubscriberSettings
+from callboard.backends.log import Capability
+from callboard.board.connect.opening import open_world, world
+from callboard.board.connect.publisher_agent import PublisherAgent
+from callboard.board.connect.resources import Resources
+from callboard.errors import ConfigError
+
+VIEWER = "/viewer"
+"""The name of the publisher agent that only looks and never publishes; no publisher can be called so."""
+CLOSE_DRAIN_S = 10.0
+
+Start = Callable[[AgentSpec, SubscriberSettings | None], Awaitable[Agent]]
+"""Starts an agent: that of a subscriber with these settings, or of a publisher."""
+
+
+class Agents:
+    """Starts agents, and stops those that still run in the end.
+
+    Args:
+        resources: what embedded agents share.
+        runtime: where actors run.
+        configure_logging: for ``processes``, called in each of them.
+        start: starts an agent; in this runtime if not given.
+    """
+
+    def __init__(
+        self,
+        resources: Resources,
+        runtime: Runtime = "embedded",
+        configure_logging: Callable[[], None] | None = None,
+        start: Start | None = None,
+    ) -> None:
+        if runtime == "processes" and resources.settings.log.startswith("memory:"):
+            raise ConfigError("a log in memory cannot be shared by processes; use sqlite:///./board.db")
+        self._resources, self._runtime, self._configure_logging = resources, runtime, configure_logging
+        self._start_agent = start or self._in_runtime
+        self._instance = secrets.token_hex(16)
+        self._publishers: dict[str, asyncio.Task[Agent]] = {}
+        self.started: list[Agent] = []
+        """Those that run, and such as have ended since the last one was started."""
+
+    @property
+    def publishers(self) -> list[str]:
+        """The names of the publishers that were asked for something."""
+        return [name for name in self._publishers if name != VIEWER]
+
+    async def publisher(self, name: str) -> Agent:
+        """The agent of a publisher, started once, and again when that failed or the agent has ended."""
+        starting = self._publishers.get(name)
+        if starting is None or _is_over(starting):
+            starting = self._publishers[name] = asyncio.create_task(self._start_publisher(name))
+        return await asyncio.shield(starting)  # for everyone who waits for it, so not cancelled with one of them
+
+    async def viewer(self) -> Agent:
+        """An agent that can be asked about the board: any publisher's will do."""
+        return await self.publisher(next(iter(self._publishers), VIEWER))
+
+    async def subscriber(self, settings: SubscriberSettings) -> Agent:
+        """Start the agent of a subscriber; see ``Subscriber.start``."""
+        from callboard.board.connect.hooks import check as check_hooks
+
+        check_hooks(settings.hooks, self._resources.settings.base, processes=self._runtime == "processes")
+        return await self._start(f"subscriber {settings.name}", subscriber.actors(settings), settings)
+
+    async def close(self) -> None:
+        """Stop all of them."""
+        for starting in self._publishers.values():
+            starting.cancel()
+        await asyncio.gather(*self._publishers.values(), return_exceptions=True)
+        await asyncio.gather(*(agent.stop(CLOSE_DRAIN_S) for agent in self.started))
+        self.started.clear()
+        self._publishers.clear()
+
+    async def _start_publisher(self, name: str) -> Agent:
+        board, log = self._resources.settings, self._resources.log
+        topics, looks = board.topics, name == VIEWER
+        settings = PublisherSettings(
+            name=name,
+            instance=self._instance,
+            topics=topics,
+            keys=Capability.KEYS in log.capabilities,
+            throttle=board.publishing.throttle,
+            events=() if looks else tuple(board.publishing.events),
+            blob_grace_s=board.blob_grace_s,
+            shortening=None if looks else board.shortening,
+        )
+        agent = await self._start(f"publisher {name}", publisher.actors(settings), None)
+        return PublisherAgent(agent, log, (topics.package, topics.discovery, topics.status))
+
+    async def _start(
+        self, name: str, actors: tuple[ActorSpec, ...], settings: SubscriberSettings | None
+    ) -> Agent:
+        spec = AgentSpec(name, actors, partial(open_world, self._resources.settings, settings))
+        agent = await self._start_agent(spec, settings)
+        self.started = [*(each for each in self.started if not each.has_ended), agent]
+        return agent
+
+    async def _in_runtime(self, spec: AgentSpec, settings: SubscriberSettings | None) -> Agent:
+        if self._runtime == "embedded":
+            spec = replace(spec, world=partial(self._shared_world, settings))
+        return await start_agent(spec, self._runtime, configure_logging=self._configure_logging)
+
+    async def _shared_world(self, settings: SubscriberSettings | None) -> World:
+        """Embedded agents share the board's log and blob store."""
+        its = self._resources
+        return world(its.settings, its.log, its.blobs, settings)
+
+
+def _is_over(starting: asyncio.Task[Agent]) -> bool:
+    """Whether the start came to nothing, or what was started has ended."""
+    return starting.done() and (
+        starting.cancelled() or starting.exception() is not None or starting.result().has_ended
+    )

@@ -1,0 +1,92 @@
+"""What a board holds open: its log, its blob store, and the folder of one that is in memory."""
+
+import tempfile
+from collections.abc import Callable
+from contextlib import AsyncExitStack
+from dataclasses import replace
+
+from callboard.backends.blob_store import BlobStore
+from callboard.backends.log import Log
+from callboard.board.connect.opening import open_board_blobs, open_board_log
+from callboard.board.connect.settings import BoardSettings
+from callboard.errors import ConfigError
+
+NOT_OPEN = "the board is not open; use it inside `async with Callboard(...) as board:`"
+
+
+class Resources:
+    """The log and the blob store, which can be opened again after they were closed.
+
+    Args:
+        settings: which they are.
+        open_log: opens the log.
+        open_blobs: opens the blob store.
+        create: makes the topics that the log lacks; without it none may be missing.
+    """
+
+    def __init__(
+        self,
+        settings: BoardSettings,
+        open_log: Callable[[BoardSettings], Log] = open_board_log,
+        open_blobs: Callable[[BoardSettings], BlobStore] = open_board_blobs,
+        *,
+        create: bool = True,
+    ) -> None:
+        self.settings = settings
+        self._create = create
+        self._open_log, self._open_blobs = open_log, open_blobs
+        self._log: Log | None = None
+        self._blobs: BlobStore | None = None
+        self._temporary: tempfile.TemporaryDirectory[str] | None = None
+
+    @property
+    def log(self) -> Log:
+        """The open log. Raises ``ConfigError`` if it is not."""
+        if self._log is None:
+            raise ConfigError(NOT_OPEN)
+        return self._log
+
+    @property
+    def blobs(self) -> BlobStore:
+        """The open blob store. Raises ``ConfigError`` if it is not."""
+        if self._blobs is None:
+            raise ConfigError(NOT_OPEN)
+        return self._blobs
+
+    def holds(self, log: Log) -> bool:
+        """Whether this log has not been closed."""
+        return self._log is log
+
+    @property
+    def is_open(self) -> bool:
+        """Whether there is something to close."""
+        return self._log is not None
+
+    async def open(self) -> None:
+        """Open both. What is open when that fails is to be closed."""
+        if self.settings.log.startswith("memory:") and not self.settings.blobs:
+            self._temporary = tempfile.TemporaryDirectory(prefix="callboard-blobs-")
+            self.settings = replace(self.settings, blobs=self._temporary.name)
+        self._log = self._open_log(self.settings)
+        self._blobs = self._open_blobs(self.settings)
+        if self._create:
+            await self.ensure_topics()
+        else:
+            await self._log.bounds(self.settings.topics.package)
+
+    async def ensure_topics(self) -> None:
+        """Make the topics of this board that the log lacks. What is there stays as it is."""
+        topics = self.settings.topics
+        for topic in (topics.package, topics.status, topics.discovery, topics.command, topics.event):
+            await self.log.ensure(topic)
+
+    async def close(self) -> None:
+        """Close both; whichever cannot be closed, the other one is. Idempotent."""
+        async with AsyncExitStack() as stack:
+            if self._temporary is not None:
+                stack.callback(self._temporary.cleanup)
+                self._temporary, self.settings = None, replace(self.settings, blobs="")
+            for resource in (self._blobs, self._log):
+                if resource is not None:
+                    stack.push_async_callback(resource.close)
+            self._log = self._blobs = None

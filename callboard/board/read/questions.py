@@ -1,0 +1,172 @@
+"""What can be asked of a board. Reading never writes, and never holds anybody up."""
+
+import tempfile
+from collections.abc import AsyncGenerator, Iterable
+from dataclasses import replace
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from callboard.board.context import BoardContext
+from callboard.board.read.known_names import demand_publisher
+from callboard.board.read.log.ignored import look, told
+from callboard.board.read.queues import queues
+from callboard.board.read.queues.queue_sizes import log_identity
+from callboard.board.read.status import status as statuses
+from callboard.board.views import BoardStatus, ErrorsView, PublisherStatus, QueueView
+from callboard.door.questions import asked
+from callboard.messages.distribution.mailbox import Member
+
+if TYPE_CHECKING:  # what a board that is only looked at does not need is imported where it is used
+    from callboard.board.read.events import BoardEvent
+    from callboard.board.read.explaining import Explanation
+
+ANSWER_S = 30.0
+"""How long a question about the board may take."""
+
+
+async def member(board: BoardContext, subscriber: str, timeout_s: float) -> Member:
+    """The subscriber of this name, as it is to be seen on this log. Raises ``RequestRefused`` for an unknown one."""
+    log_id = await log_identity(board.log, board.topics.package)
+    return await statuses.member(await board.viewer(), subscriber, log_id, timeout_s)
+
+
+def events(
+    board: BoardContext,
+    publisher: str = "",
+    kinds: Iterable[str] = (),
+    after: int | None = None,
+    *,
+    follow: bool = True,
+) -> "AsyncGenerator[BoardEvent, None]":
+    """What becomes of packages, from whatever process it is told; until the board closes, or with ``follow`` false
+    until the end of what there is.
+
+    Args:
+        board: the open board.
+        publisher: of this one's packages; of all if not given.
+        kinds: created, queued, distributed, imported, failed; all if not given. Only what ``Publishing.events``
+            names is written.
+        after: the ``position`` of the last event that was seen; -1 begins at the oldest. Without it begins with
+            what comes from now on, or if nothing is waited for, some way back from the newest.
+        follow: whether to wait for more at the end.
+
+    Yields:
+        Each event once, as far as the last ten thousand are concerned; see its ``key``.
+
+    Raises:
+        RequestRefused: nobody has heard of the publisher, and nothing is waited for.
+        OffsetOutOfRange: what comes after ``after`` was removed from the log.
+        LogReplaced: the positions belong to another log.
+    """
+    from callboard.board.read import events as event_topic
+
+    wanted = frozenset(asked(publisher=publisher, kinds=kinds, after=after, follow=follow)["kinds"])
+    log, resources = board.log, board.resources
+    return event_topic.events(
+        log, board.topics, publisher, wanted, after, follow=follow, closed=lambda: not resources.holds(log)
+    )
+
+
+async def status(board: BoardContext, timeout_s: float = ANSWER_S) -> BoardStatus:
+    """Every subscriber ever heard of: what it does, how far behind it is, and why."""
+    asked(timeout_s=timeout_s)
+    viewer = await board.viewer()
+    found = await statuses.board_status(viewer, board.log, board.topics.package, board.now_ns(), timeout_s)
+    return replace(found, notes=(*found.notes, *told(await look(board.log, board.topics))))
+
+
+async def queue(
+    board: BoardContext,
+    subscriber: str,
+    publisher: str = "",
+    *,
+    skip: int = 0,
+    limit: int = 100,
+    timeout_s: float = ANSWER_S,
+) -> QueueView:
+    """A page of what the subscriber has not processed yet, of one publisher or of all that it follows.
+
+    Raises:
+        RequestRefused: the subscriber was never heard of, or does not follow the publisher.
+        LogUnavailable: the log cannot be read.
+    """
+    asked(subscriber=subscriber, publisher=publisher, skip=skip, limit=limit, timeout_s=timeout_s)
+    await demand_publisher(board.log, board.topics, publisher)
+    agent = await board.viewer()
+    return await queues.queue(
+        agent, board.log, board.topics.package, subscriber, publisher, skip, limit, board.now_ns(), timeout_s
+    )
+
+
+async def metrics(board: BoardContext, timeout_s: float = ANSWER_S) -> str:
+    """The status as figures, in the text format of Prometheus."""
+    from callboard.board.read.status import metrics as figures
+
+    now = await status(board, timeout_s)
+    announced = [each.announcement for each in await statuses.members(await board.viewer(), "", timeout_s)]
+    topics = board.topics
+    names = (topics.package, topics.status, topics.discovery, topics.command)
+    bounds = {name: await board.log.bounds(name) for name in names}
+    agents = board.agents  # of which another may be started meanwhile
+    counted = {name: await figures.counters(await agents.publisher(name), timeout_s) for name in agents.publishers}
+    return figures.exposition(now, bounds, counted, announced, await look(board.log, topics))
+
+
+async def queue_entry(board: BoardContext, entry: str) -> dict[str, Any]:
+    """The package with this id in any queue, such as ``callboard.package@17``: headers, message, and what is in it.
+
+    Raises:
+        RequestRefused: the id is not one of this board's packages.
+        OffsetOutOfRange: the log does not have the package, or no longer.
+    """
+    from callboard.board.read.log.log_records import record_data
+
+    asked(entry=entry)
+    topic = board.topics.package
+    offset = queues.entry_offset(topic, entry)
+    with tempfile.TemporaryDirectory(prefix="callboard-entry-") as spool:
+        return await record_data(board.log, board.blobs, topic, offset, Path(spool))
+
+
+async def farm(board: BoardContext, publisher: str = "", *, timeout_s: float = ANSWER_S) -> tuple[PublisherStatus, ...]:
+    """How far the slowest subscribers are: of this publisher, or of each."""
+    asked(publisher=publisher)
+    await demand_publisher(board.log, board.topics, publisher)
+    known = (await status(board, timeout_s)).publishers
+    return tuple(each for each in known if publisher in ("", each.name))
+
+
+async def errors(
+    board: BoardContext,
+    subscriber: str = "",
+    publisher: str = "",
+    *,
+    skip: int = 0,
+    limit: int = 100,
+    timeout_s: float = ANSWER_S,
+) -> ErrorsView:
+    """A page of the packages that subscribers gave up on; of all subscribers and publishers if none is given."""
+    asked(publisher=publisher, skip=skip, limit=limit, timeout_s=timeout_s)
+    if subscriber != "":
+        asked(subscriber=subscriber)
+    await demand_publisher(board.log, board.topics, publisher)
+    agent = await board.viewer()
+    if subscriber:
+        await statuses.member(agent, subscriber, "", timeout_s)
+    topic = board.topics.package
+    first = (await board.log.bounds(topic)).first
+    return await queues.errors(
+        agent, topic, first, subscriber, publisher, skip, limit, board.now_ns(), timeout_s
+    )
+
+
+async def explain(board: BoardContext, subscriber: str, path: str, *, timeout_s: float = ANSWER_S) -> "Explanation":
+    """Which package brought the path to the subscriber, or took it away, and what became of the newer ones.
+
+    Raises ``RequestRefused`` for a subscriber that was never heard of, and for what is no path.
+    """
+    from callboard.board.read import explaining
+
+    asked(subscriber=subscriber, path=path, timeout_s=timeout_s)
+    said = (await member(board, subscriber, timeout_s)).announcement
+    return await explaining.explain(board.log, board.blobs, board.topics.package, board.topics.status, said, path)
