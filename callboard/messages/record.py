@@ -58,6 +58,8 @@ class Record(Event):
 
     def header(self, name: str) -> str:
         """The value of a header, or the empty string."""
+        if name.encode() not in self.header_block:  # usually, and much quicker than to unpack them
+            return ""
         return next((value for key, value in _pairs(self.header_block) if key == name), "")
 
 

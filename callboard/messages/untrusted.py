@@ -10,6 +10,9 @@ from callboard.messages.record import Record, pack_headers
 UNTRUSTED = "Untrusted"
 """The type of such a record."""
 
+_BEGINNING = pack_headers((("type", UNTRUSTED), ("was", "")))
+"""Of its headers, by which it is told without unpacking them."""
+
 
 def untrusted(record: Record, reason: str) -> Record:
     """What stands in for the record, which does not count for this reason."""
@@ -19,4 +22,4 @@ def untrusted(record: Record, reason: str) -> Record:
 
 def distrust_of(record: Record) -> str:
     """Why the record does not count; empty if it does."""
-    return (record.header("reason") or "it is not trusted") if record.header("type") == UNTRUSTED else ""
+    return (record.header("reason") or "it is not trusted") if record.header_block.startswith(_BEGINNING) else ""
