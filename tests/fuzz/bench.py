@@ -252,7 +252,7 @@ class Bench:
             await self.ask("queue", board.queue(name, timeout_s=ANSWER_S))
         await self.ask("errors", board.errors(timeout_s=ANSWER_S))
         await self.ask("farm", board.farm(timeout_s=ANSWER_S))
-        if self.made % (SELDOM * BATCH) == 0:  # they read all that there is
+        if len(self.used_s) % SELDOM == 0:  # they read all that there is
             for name in FLEET:
                 await self.ask("explain", board.explain(name, "/a.txt"))
             await self.ask("collect", board.collect_blobs(delete=False))
