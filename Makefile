@@ -53,7 +53,7 @@ fuzz: $(VENV)/.ready-fuzz ## Call the API as nobody should, append hostile recor
 
 endurance: $(VENV)/.ready-test ## Have ten processes append for a minute each on PostgreSQL and Kafka, and count what came of it.
 	@CALLBOARD_LONG=1 $(BIN)/python -m pytest -s tests/conformance/postgres/test_append_order.py \
-	  tests/conformance/kafka/test_ten_writers.py tests/chaos/test_repository_*.py $(ARGS)
+	  tests/conformance/kafka/test_ten_writers.py tests/chaos/repositories/test_repository_*.py $(ARGS)
 
 chaos: $(VENV)/.ready-test ## Strike a fleet on SQLite, PostgreSQL and Kafka for a minute each; ARGS="--subscribers 20 --minutes 2".
 	@for log in $(or $(ON),sqlite postgres kafka); do $(BIN)/callboard chaos --on $$log $(ARGS) || exit 1; done
@@ -65,7 +65,7 @@ sim-planted: $(VENV)/.ready-demo ## Show after how many seeds the simulator find
 	@$(BIN)/callboard simulate --planted $(ARGS)
 
 kill-points: $(VENV)/.ready-test ## Kill importers and a SQLite log at every system call that writes, or fail it; needs strace.
-	@$(BIN)/python -m tests.chaos.kill_points $(ARGS)
+	@$(BIN)/python -m tests.chaos.repositories.kill_points $(ARGS)
 
 soak: $(VENV)/.ready-test ## See that memory, descriptors and threads stay flat: make soak MINUTES=10.
 	@$(BIN)/python -m tests.chaos.soak --minutes $(or $(MINUTES),10)

@@ -4,7 +4,7 @@ Usage: ``python benchmarks/command_start.py [--rounds 15] [--quick]``, half a mi
 
 Each round starts every command once in a process of its own, and beside them a bare ``python -c pass``. The figures are
 milliseconds of processor time, user and system, which tell more than the clock on a machine that others use too; the
-goals are 100 ms, for the status 250 ms. ``tests/unit/test_imports.py`` holds what they import.
+goals are 100 ms, for the status 250 ms. ``tests/unit/cli/test_imports.py`` holds what they import.
 """
 
 import argparse

@@ -1,0 +1,42 @@
+"""``docs/security.md`` names tests that there are, and every file of attacks."""
+
+import re
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).resolve().parents[3]
+PAGE = (ROOT / "docs/security.md").read_text(encoding="utf-8")
+HOME = ROOT / "tests/security"
+FILES = sorted(path.relative_to(HOME).as_posix() for path in HOME.rglob("test_*.py"))
+
+ROW = re.compile(r"^\| .+ \| .+ \| (\[.+\]\(.+\)) \|$", re.MULTILINE)
+TEST = re.compile(r"\[`(\w+)`\]\(\.\./tests/security/([\w/]+\.py)\)")
+HEADINGS = ("| attack | what happens | test |", "|---|---|---|")
+
+
+def missing(page: str) -> list[tuple[str, str]]:
+    """The tests on the page that are not in the file that is linked."""
+    return [
+        (file, name)
+        for name, file in TEST.findall(page)
+        if file not in FILES
+        or not re.search(rf"def {name}\(", (HOME / file).read_text(encoding="utf-8"))
+    ]
+
+
+def test_every_row_links_a_test_that_there_is() -> None:
+    rows = [line for line in PAGE.splitlines() if line.startswith("|") and line not in HEADINGS]
+    assert rows == [row.group() for row in ROW.finditer(PAGE)]
+    assert all(TEST.search(row) for row in rows)
+    assert missing(PAGE) == []
+
+
+@pytest.mark.parametrize("file", FILES)
+def test_every_file_of_attacks_is_on_the_page(file: str) -> None:
+    assert f"(../tests/security/{file})" in PAGE, f"add a row for each attack in {file} to docs/security.md"
+
+
+def test_a_test_that_is_gone_would_be_noticed() -> None:
+    gone = f"[`test_that_is_gone`](../tests/security/{FILES[0]})"
+    assert missing(gone) == [(FILES[0], "test_that_is_gone")]

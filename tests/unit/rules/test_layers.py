@@ -1,0 +1,69 @@
+"""Every contract of import-linter in pyproject.toml finds the import that it forbids."""
+
+import shutil
+import subprocess
+import sys
+import tomllib
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).resolve().parents[3]
+
+FORBIDDEN = {
+    "imports point one way": ("callboard.backends.log", "callboard.board.views"),
+    "the runtime and the worlds carry out what actors decide, and no publisher knows a subscriber":
+        ("callboard.actors.publisher.roles", "callboard.actors.subscriber.roles"),
+    "the rooms of the board stand on what connects it": ("callboard.board.connect.user", "callboard.board.views"),
+    "commands stand on their options, and these on the terminal":
+        ("callboard.cli.terminal.moments", "callboard.cli.options"),
+    "only the codec knows the generated code": ("callboard.messages.bounds", "callboard.messages._pb.record_pb2"),
+    "only actors/runtime knows thespian": ("callboard.actors.core.agent", "thespian.actors"),
+    "only backends/postgres knows asyncpg": ("callboard.backends.logs.postgres.log", "asyncpg"),
+    "only the log on Kafka, and what judges it, knows aiokafka": ("callboard.backends.log", "aiokafka"),
+    "only the blob store on S3, and the server for its tests, knows its client":
+        ("callboard.backends.blob_store", "botocore.exceptions"),
+    "only the archive and the pipeline know Arrow": ("callboard.content.survey", "pyarrow.parquet"),
+    "only the pipeline knows Spark and its tables": ("callboard.archive.reader", "pyspark.sql"),
+    "only the command line knows the terminal": ("callboard.board.views", "rich.text"),
+}  # fmt: skip
+"""Of every contract, a module and what it must not import."""
+
+MORE = [
+    ("callboard.actors.core.agent", "callboard.actors.publisher.roles"),
+    ("callboard.actors.subscriber.roles", "callboard.actors.worlds.world"),
+]
+
+
+@pytest.fixture(scope="module")
+def verdicts(tmp_path_factory: pytest.TempPathFactory) -> str:
+    """What import-linter says of a copy in which every contract is broken."""
+    folder = tmp_path_factory.mktemp("planted")
+    package = shutil.copytree(ROOT / "callboard", folder / "callboard", ignore=shutil.ignore_patterns("__pycache__"))
+    for importer, imported in [*FORBIDDEN.values(), *MORE]:
+        file = package.joinpath(*importer.split(".")[1:]).with_suffix(".py")
+        file.write_text(f"import {imported}\n" + file.read_text(encoding="utf-8"), encoding="utf-8")
+    linter = [str(Path(sys.executable).with_name("lint-imports")), "--no-logo", "--no-cache", "--config"]
+    done = subprocess.run(
+        [*linter, str(ROOT / "pyproject.toml")],
+        cwd=folder, env={"COLUMNS": "1000", "PYTHONPATH": str(folder)}, capture_output=True, text=True, timeout=120,
+        check=False,
+    )  # fmt: skip
+    return done.stdout + done.stderr
+
+
+def test_every_contract_has_an_import_that_breaks_it():
+    options = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["tool"]["importlinter"]
+    assert {contract["name"] for contract in options["contracts"]} == set(FORBIDDEN)
+
+
+@pytest.mark.parametrize("name", FORBIDDEN)
+def test_the_contract_is_broken_by_what_it_forbids(verdicts: str, name: str):
+    assert f"{name} BROKEN" in verdicts, verdicts
+
+
+@pytest.mark.parametrize(("importer", "imported"), [*FORBIDDEN.values(), *MORE])
+def test_the_import_is_named(verdicts: str, importer: str, imported: str):
+    external = imported.partition(".")[0]
+    told = imported if external == "callboard" else external
+    assert f"{importer} -> {told} (l." in verdicts, verdicts
