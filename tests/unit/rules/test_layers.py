@@ -14,11 +14,12 @@ FORBIDDEN = {
     "imports point one way": ("callboard.backends.log", "callboard.board.views"),
     "the runtime and the worlds carry out what actors decide, and no publisher knows a subscriber":
         ("callboard.actors.publisher.roles", "callboard.actors.subscriber.roles"),
-    "the rooms of the board stand on what connects it": ("callboard.board.connect.user", "callboard.board.views"),
+    "the board stands on its rooms, these on its context, and that on what connects it":
+        ("callboard.board.connect.user", "callboard.board.context"),
     "commands stand on their options, and these on the terminal":
         ("callboard.cli.terminal.moments", "callboard.cli.options"),
     "only the codec knows the generated code": ("callboard.messages.bounds", "callboard.messages._pb.record_pb2"),
-    "only actors/runtime knows thespian": ("callboard.actors.core.agent", "thespian.actors"),
+    "only actors/runtime/actor_system imports thespian": ("callboard.actors.core.agent", "thespian.actors"),
     "only backends/postgres knows asyncpg": ("callboard.backends.logs.postgres.log", "asyncpg"),
     "only the log on Kafka, and what judges it, knows aiokafka": ("callboard.backends.log", "aiokafka"),
     "only the blob store on S3, and the server for its tests, knows its client":
