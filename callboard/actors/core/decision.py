@@ -5,7 +5,7 @@ answers, in order. The same class therefore runs embedded, in processes of its o
 """
 
 from collections.abc import Callable, Iterable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from random import Random
 from typing import Any, NamedTuple, Protocol
 
@@ -101,10 +101,14 @@ class After:
     seconds: float
 
 
+@dataclass(frozen=True, slots=True)
 class Perform:
-    """The base of every effect that does I/O; see ``effects.py``. Ends in exactly one ``Done`` or ``Failed``."""
+    """The base of every effect that does I/O; see ``effects.py``. Ends in exactly one ``Done`` or ``Failed``.
 
-    __slots__ = ()
+    ``owner`` is who in the actor asked, and gets the answer. The world makes nothing of it.
+    """
+
+    owner: str = field(default="", kw_only=True)
 
 
 @dataclass(frozen=True, slots=True)

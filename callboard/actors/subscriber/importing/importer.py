@@ -164,13 +164,14 @@ class Importer:
                 self._commands.not_found()
                 self._condition.unreadable = ledger_changes.text(error)
                 yield from self._arm(LOOK, LOOK_S)
-            case Done(ReadLog() as effect) | Failed(ReadLog() as effect):
-                if self._startup.owns(effect):
-                    yield from self._compared(outcome)
-                elif self._held.owns(effect):
-                    yield from self._held.read(outcome, now)
-                elif effect is self._given_up.reading:
-                    self._given_up.read(outcome, self._state.ledger)
+            case Done(ReadLog(owner=owner)) | Failed(ReadLog(owner=owner)):
+                match owner:
+                    case Startup.OWNER:
+                        yield from self._compared(outcome)
+                    case HeldRetry.OWNER:
+                        yield from self._held.read(outcome, now)
+                    case GivenUpRetry.OWNER:
+                        self._given_up.read(outcome, self._state.ledger)
             case Done(RunHook()) | Failed(RunHook()):
                 yield from self._hooks.ended(outcome, now)
                 yield from self._failures.tell(outcome, self._state.ledger)
@@ -243,7 +244,7 @@ class Importer:
                 self._progress.succeed(now)
                 self._state.holds(ledger)
                 self._startup.written()
-                if self._held.owns(attempt):
+                if attempt.owner == HeldRetry.OWNER:
                     self._held.imported()
                 else:
                     self._next.move_on()
@@ -252,7 +253,7 @@ class Importer:
             case Failed(ImportPackages() as attempt, error):
                 self._progress.end()
                 yield from self._failures.tell(outcome, self._state.ledger)
-                if self._held.owns(attempt):
+                if attempt.owner == HeldRetry.OWNER:
                     yield from self._held.failed(attempt, error, now)
                 else:
                     yield from self._next.failed(attempt, error, now)

@@ -22,6 +22,8 @@ class GivenUpRetry:
     same as having imported it then; otherwise it would bring back what is out of date.
     """
 
+    OWNER = "given up"
+
     def __init__(self, settings: SubscriberSettings) -> None:
         self._settings = settings
         self._offset = -1
@@ -29,8 +31,7 @@ class GivenUpRetry:
         self._until = -1
         self._found: Received | None = None
         self._answer: Received | str | None = None
-        self.reading: ReadLog | None = None
-        """The read that is under way."""
+        self._reading: ReadLog | None = None
 
     def ask(self, offset: int, ledger: Ledger) -> Received | str | None:
         """The package, or why it must not be tried again; None if that is yet to be found out."""
@@ -47,14 +48,14 @@ class GivenUpRetry:
 
     def wish(self) -> ReadLog | None:
         """What to read next, once."""
-        if self._offset < 0 or self._answer is not None or self.reading is not None:
+        if self._offset < 0 or self._answer is not None or self._reading is not None:
             return None
-        self.reading = ReadLog(self._settings.topics.package, self._next, max_records=READ_MAX)
-        return self.reading
+        self._reading = ReadLog(self._settings.topics.package, self._next, max_records=READ_MAX, owner=self.OWNER)
+        return self._reading
 
     def read(self, outcome: Done | Failed, ledger: Ledger) -> None:
         """The log has answered, or not."""
-        read, self.reading = self.reading, None
+        read, self._reading = self._reading, None
         if read is None or self._offset < 0 or read.start != self._next:
             return
         if isinstance(outcome, Done):

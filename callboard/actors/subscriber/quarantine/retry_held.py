@@ -29,6 +29,8 @@ class HeldRetry:
     ledger says has happened, so all of it may be killed at any moment.
     """
 
+    OWNER = "held"
+
     def __init__(self, settings: SubscriberSettings, rng: Random, state: LedgerState, gates: Sequence[Gate]) -> None:
         self._settings = settings
         self._rng = rng
@@ -36,17 +38,12 @@ class HeldRetry:
         self._gates = gates
         self._parcel: Received | None = None  # the one to be tried, as read from the log
         self._reading: ReadLog | None = None
-        self._trying: ImportPackages | None = None
         self._tries = 0
         self._not_before_s = float("-inf")
 
     def wake(self) -> None:
         """Try again at once."""
         self._not_before_s = float("-inf")
-
-    def owns(self, effect: object) -> bool:
-        """Whether this is its own doing."""
-        return effect is self._reading or effect is self._trying
 
     def work(self, now: Moment) -> Iterator[Effect]:
         """Do the next step, while the state is free."""
@@ -58,7 +55,7 @@ class HeldRetry:
         if it is not None and it.offset == entry.offset and it.message is not None:
             yield from self._ask_gates(entry, it, it.message, now)
         elif self._reading is None:
-            self._reading = ReadLog(self._settings.topics.package, entry.offset, max_records=1)
+            self._reading = ReadLog(self._settings.topics.package, entry.offset, max_records=1, owner=self.OWNER)
             yield self._reading
 
     # What became of it.
@@ -82,12 +79,11 @@ class HeldRetry:
 
     def imported(self) -> None:
         """It is imported."""
-        self._parcel = self._trying = None
+        self._parcel = None
         self._tries = 0
 
     def failed(self, tried: ImportPackages, error: CallboardError, now: Moment) -> Iterator[Effect]:
         """The import has failed."""
-        self._trying = None
         offset, reason = tried.offset, ledger_changes.text(error)
         entry = quarantine.find(tried.attempt, offset)
         assert entry is not None
@@ -120,9 +116,8 @@ class HeldRetry:
         attempt = quarantine.attempting(self._state.ledger, it.offset)
         after = quarantine.ended(attempt, it.offset, Status.IMPORTED, "", now.wall_ns)
         after = hooks_due.owe(after, it.offset, message, self._settings)
-        trial = ImportPackages((message,), (it.offset,), attempt, after, self._settings.parallel)
-        self._trying = self._state.begin(trial)
-        yield self._trying
+        trial = ImportPackages((message,), (it.offset,), attempt, after, self._settings.parallel, owner=self.OWNER)
+        yield self._state.begin(trial)
 
     def _found(self, offset: int, read: LogRead) -> Received | None:
         same = read.log_id == self._state.ledger.log_id

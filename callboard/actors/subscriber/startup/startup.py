@@ -38,6 +38,8 @@ OPEN = "open"
 class Startup:
     """What must be so before the first package is asked for, and again whenever it is no longer so."""
 
+    OWNER = "startup"
+
     def __init__(self, settings: SubscriberSettings, rng: Random, state: LedgerState, condition: Condition) -> None:
         self._settings = settings
         self._rng = rng
@@ -50,8 +52,7 @@ class Startup:
         """The repository can be used."""
         self.admitted = False
         """The announcer was granted the subscriber's name."""
-        self._comparing: ReadLog | None = None
-        self._bounds: TopicBounds | None = None  # with which the record is compared that is being read
+        self._bounds: TopicBounds | None = None  # of the log, while the record at the position is being read
         self.placed = False
         """The position was compared with the log; if it changed, that is in the state."""
 
@@ -121,7 +122,7 @@ class Startup:
     def wants_bounds(self) -> bool:
         """Whether the next thing is to look at the log."""
         wanted = self.open and self.admitted and not self.placed and not self._condition.gap
-        return wanted and self._comparing is None
+        return wanted and self._bounds is None
 
     def place(self, bounds: TopicBounds) -> Iterator[Effect]:
         """Take the position in a log with these bounds, or keep it, or say why it does not fit. Before it is kept, the
@@ -131,23 +132,18 @@ class Startup:
         problem = position.gap(ledger, bounds) if ledger.positioned else ""
         if ledger.positioned and not problem and ledger.record_id and ledger.offset >= bounds.first:
             self._bounds = bounds
-            self._comparing = ReadLog(self._settings.topics.package, ledger.offset, max_records=1)
-            yield self._comparing
+            yield ReadLog(self._settings.topics.package, ledger.offset, max_records=1, owner=self.OWNER)
             return
         yield from self._settle(problem, bounds)
 
-    def owns(self, effect: ReadLog) -> bool:
-        """Whether this is its own doing."""
-        return effect is self._comparing
-
     def compared(self, outcome: Done | Failed) -> Iterator[Effect]:
         """The log has told what is at the position, or could not, and is looked at anew."""
-        self._comparing = None
+        bounds, self._bounds = self._bounds, None
         if self._state.busy:
             return
-        if isinstance(outcome, Done) and self._bounds is not None and outcome.result.log_id == self._bounds.log_id:
+        if isinstance(outcome, Done) and bounds is not None and outcome.result.log_id == bounds.log_id:
             records = outcome.result.records
-            yield from self._settle(position.other_copy(self._state.ledger, next(iter(records), None)), self._bounds)
+            yield from self._settle(position.other_copy(self._state.ledger, next(iter(records), None)), bounds)
 
     def _settle(self, problem: str, bounds: TopicBounds) -> Iterator[Effect]:
         ledger = self._state.ledger
