@@ -1,12 +1,13 @@
 """The URL of a Kafka log."""
 
 import os
+import re
 import ssl
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from difflib import get_close_matches
 from typing import Any
-from urllib.parse import parse_qsl, urlsplit
+from urllib.parse import parse_qsl
 
 from callboard.backends.address import HIDDEN, host_shown, shown
 from callboard.errors import ConfigError
@@ -25,6 +26,8 @@ OPTIONS = (
 )  # fmt: skip
 
 _FORM = "kafka://host:port,host:port/?option=value"
+_URL = re.compile(r"kafka:(?://([^/?#]*))?([^?#]*)(?:\?([^#]*))?(#.*)?", re.DOTALL)
+"""``urlsplit`` would do, but newer releases of Python 3.11 and up refuse several hosts if a later one is an [address]."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -56,22 +59,21 @@ def parse_address(url: str, environ: Mapping[str, str] = os.environ) -> Address:
     ``environ`` is where ``sasl_password_env`` looks. Raises ``ConfigError``, which repeats neither names nor values of
     options: where an & was forgotten, a password is part of them.
     """
-    try:
-        parts = urlsplit(url)
-    except ValueError:  # whose text repeats parts of the URL
-        raise ConfigError(f"a kafka: URL is {_FORM}, and this is {shown(url)}") from None
-    options = dict(parse_qsl(parts.query, keep_blank_values=True))
+    if (parts := _URL.fullmatch(url)) is None:
+        raise ConfigError(f"a kafka: URL is {_FORM}, and this is {shown(url)}")
+    hosts, path, query, fragment = parts.groups("")
+    options = dict(parse_qsl(query, keep_blank_values=True))
     for name in options:
         if name not in OPTIONS:
             near = get_close_matches(name, OPTIONS, 1)
             fix = f"did you mean {near[0]}?" if near else f"choose from {', '.join(OPTIONS)}"
             raise ConfigError(f"the kafka: URL {shown(url)} has an unknown option; {fix}")
-    if "@" in parts.netloc:
+    if "@" in hosts:
         raise ConfigError("a kafka: URL names no user before the host; use ?sasl_username= and &sasl_password_env=")
-    if parts.path not in ("", "/") or parts.fragment or not parts.netloc:
+    if path not in ("", "/") or fragment or not hosts:
         raise ConfigError(f"a kafka: URL is {_FORM}, and nothing else; this is {shown(url)}")
     return Address(
-        servers=tuple(_server(text) for text in parts.netloc.split(",")),
+        servers=tuple(_server(text) for text in hosts.split(",")),
         security=_security(options, environ),
         client_id=options.get("client_id", "callboard"),
         request_timeout_ms=_number(options, "request_timeout_ms", REQUEST_TIMEOUT_MS, 100),
