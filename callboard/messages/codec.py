@@ -76,7 +76,8 @@ def decode(cls: type[E], data: bytes) -> E:
     try:
         event: E = plan.to_event(_light(cls, plan.message.FromString(data), len(data)))
     except (DecodeError, UnicodeError) as error:
-        raise Undecodable(f"{len(data)} bytes are not a {cls.__name__}: {error}") from error
+        why = "" if isinstance(error, DecodeError) else f": {error}"  # protobuf's words change with its version
+        raise Undecodable(f"{len(data)} bytes are not a {cls.__name__}{why}") from error
     return event
 
 
