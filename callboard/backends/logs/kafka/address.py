@@ -27,7 +27,7 @@ OPTIONS = (
 
 _FORM = "kafka://host:port,host:port/?option=value"
 _URL = re.compile(r"kafka:(?://([^/?#]*))?([^?#]*)(?:\?([^#]*))?(#.*)?", re.DOTALL)
-"""``urlsplit`` would do, but newer releases of Python 3.11 and up refuse several hosts if a later one is an [address]."""
+"""``urlsplit`` would do, but newer releases of Python refuse several hosts if a later one is an [address]."""
 
 
 @dataclass(frozen=True, slots=True)
