@@ -6,8 +6,8 @@ from random import Random, SystemRandom
 from typing import Literal
 
 from callboard.actors.core.agent import Agent, AgentSpec, Clock
+from callboard.actors.runtime.actor_system.release import demand_tested_release
 from callboard.actors.runtime.clock import SystemClock
-from callboard.actors.runtime.embedded.embedded import start_embedded
 from callboard.actors.runtime.supervision import Limits
 
 __all__ = ["Limits", "Runtime", "SystemClock", "start_agent"]
@@ -37,14 +37,17 @@ async def start_agent(
         configure_logging: For ``processes``, called in every process that is started; importable.
 
     Raises:
-        ConfigError: ``processes`` cannot run this agent; the message says why.
+        ConfigError: ``processes`` cannot run this agent, or another thespian is installed; the message says which.
         AgentFailed: The processes did not start.
     """
     clock = clock or SystemClock()
     rng = rng or SystemRandom()
+    demand_tested_release()
+    # Imported here, so that a board that is only looked at loads neither thespian nor what processes need.
     if runtime == "embedded":
+        from callboard.actors.runtime.embedded.embedded import start_embedded
+
         return await start_embedded(spec, clock, rng, limits)
-    # Only this runtime needs subprocesses and sockets.
     from callboard.actors.runtime.processes.processes import LIMITS, start_processes
 
     return await start_processes(

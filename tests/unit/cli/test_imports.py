@@ -67,3 +67,8 @@ def test_a_status_imports_only_what_shows_a_board(tmp_path):
                "callboard.actors.subscriber.importing.importer", "callboard.board.read.explaining",
                "callboard.board.care.verifying")
     assert {name for name in modules if name.startswith(without)} == set()
+
+
+def test_a_look_at_the_log_starts_no_agent_and_so_loads_no_thespian(tmp_path):
+    imported(tmp_path, "init")
+    assert "thespian" not in tops(imported(tmp_path, "log", "list"))

@@ -1,10 +1,9 @@
-"""The public names of thespian that actors use. Outside this folder nobody imports thespian."""
+"""What actors use of thespian. Outside this folder nobody imports it."""
 
 from thespian.actors import (
     Actor,
     ActorAddress,
     ActorExitRequest,
-    ActorSystem,
     ChildActorExited,
     ThespianWatch,
     WakeupMessage,
@@ -15,9 +14,14 @@ __all__ = [
     "Actor",
     "ActorAddress",
     "ActorExitRequest",
-    "ActorSystem",
     "ChildActorExited",
     "ThespianWatch",
     "WakeupMessage",
     "WatchMessage",
+    "pid_of_newest_child",
 ]
+
+
+def pid_of_newest_child(actor: Actor) -> int:
+    """The process of the actor that ``actor`` has just created, where each has one. The new one may never speak."""
+    return int(actor._myRef._child_procs[-1].childProc.pid)  # noqa: SLF001  # see private_names.py

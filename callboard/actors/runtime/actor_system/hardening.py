@@ -1,4 +1,4 @@
-"""Makes thespian's multiprocTCPBase safe to run: ``install`` patches thespian 4.0.1 in this process.
+"""Makes thespian's multiprocTCPBase safe to run: ``install`` patches thespian in this process.
 
 As shipped it listens on all interfaces and unpickles whatever arrives. Patched,
 
@@ -13,7 +13,6 @@ Only the host process of an agent (``host.py``) does this; what it forks inherit
 import pickle
 import socket
 from datetime import timedelta
-from importlib.metadata import version
 from types import SimpleNamespace
 from typing import Any
 
@@ -23,28 +22,25 @@ from thespian.system.transport import TransmitIntent
 from thespian.system.transport.IPBase import IPActorAddress
 
 from callboard.actors.runtime.actor_system import leash, seal
+from callboard.actors.runtime.actor_system.release import demand_tested_release
 from callboard.actors.runtime.actor_system.unix_socket import LOOPBACK, UnixSocket
-
-PATCHED = "4.0.1"
-"""The version of thespian whose private names are used here."""
 
 RETRY = timedelta(seconds=0.2)
 """Pause before a failed transmission is tried again. Stock: 35 s, in which the message and its peer stand still."""
 
 _Transport: Any = tcp.TCPTransport
 _init = _Transport.__init__
-_schedule = _Transport._scheduleTransmitActual  # noqa: SLF001  # all of these are private names, hence the pin
+_schedule = _Transport._scheduleTransmitActual  # noqa: SLF001  # see private_names.py for all of these
 _run_logger = multiprocCommon.startupASLogger
 _check_ack = _Transport._check_XMIT_4_done  # noqa: SLF001
 
 
 def install(membership: seal.Membership) -> None:
-    """Patch thespian and make this process a member of a new system. Once per process."""
-    if version("thespian") != PATCHED:
-        raise ImportError(
-            f"callboard patches private names of thespian {PATCHED} but found {version('thespian')}; "
-            f"install thespian=={PATCHED}"
-        )
+    """Patch thespian and make this process a member of a new system. Once per process.
+
+    Raises ``ConfigError`` if it is not the release that ``private_names.py`` is about.
+    """
+    demand_tested_release()
     seal.join(membership)
     tcp.ackMsg = seal.seal(0, seal.ACK)
     tcp.ackDataErrMsg = seal.seal(0, seal.NACK)

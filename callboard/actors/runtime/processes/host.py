@@ -7,7 +7,6 @@ the service closes the pipe, or dies, all actors are killed and the private fold
 
 import os
 import pickle
-import secrets
 import select
 import shutil
 import signal
@@ -17,13 +16,10 @@ import traceback
 from collections.abc import Callable
 from typing import NamedTuple
 
-from callboard.actors.runtime.actor_system import leash, seal
+from callboard.actors.runtime.actor_system import leash
 from callboard.actors.runtime.control import StartAgent
 
 LENGTH = struct.Struct(">Q")
-
-ADMIN_PORT = 1
-"""Of thespian's administrator: a file name in a folder that nobody else uses."""
 
 
 class Launch(NamedTuple):
@@ -63,25 +59,15 @@ def main() -> None:
 def _run(launch: Launch, pipe: int, owner: int) -> None:
     if launch.configure_logging is not None:
         launch.configure_logging()
-    _start_system(launch)
+    # Imported here, for the service imports this module too, and has no use for any of it.
+    from callboard.actors.runtime.actor_system.process_base import start_system
+    from callboard.actors.runtime.supervisor import Supervisor
+
+    start_system(launch.home, Supervisor, launch.start)
     ends = select.poll()
     ends.register(pipe, select.POLLIN)
     ends.register(owner, select.POLLIN)
     ends.poll()  # nothing is ever written on the pipe after the launch: it ends
-
-
-def _start_system(launch: Launch) -> None:
-    # Imported here, for the service imports this module too, and has no use for any of it.
-    from callboard.actors.runtime.actor_system import hardening
-    from callboard.actors.runtime.actor_system.actors import ActorSystem
-    from callboard.actors.runtime.supervisor import Supervisor
-
-    hardening.install(seal.Membership(secrets.token_bytes(32), launch.home))
-    capabilities = {"Admin Port": ADMIN_PORT, "Process Startup Method": "fork"}
-    # Without logDefs thespian would put handlers on the root logger.
-    system = ActorSystem("multiprocTCPBase", capabilities, logDefs={"version": 1}, transientUnique=True)
-    system.tell(system.createActor(Supervisor), launch.start)
-    os.waitpid(-1, 0)  # thespian forks its administrator twice; this reaps the process in between
 
 
 def _read_launch() -> bytes:

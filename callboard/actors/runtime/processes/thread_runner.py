@@ -15,7 +15,7 @@ from typing import Any
 from callboard.actors.core.agent import Clock, World
 from callboard.actors.core.decision import Perform
 from callboard.actors.runtime.actor_system import leash
-from callboard.actors.runtime.actor_system.actors import ThespianWatch
+from callboard.actors.runtime.actor_system.actors import ThespianWatch, pid_of_newest_child
 from callboard.actors.runtime.embedded.loop_runner import LoopRunner, SharedWorld
 from callboard.actors.runtime.site import EffectEnded
 
@@ -92,8 +92,8 @@ class ProcessSite:
             self.configure_logging()
 
     def pid_of_newest_child(self, parent: Any) -> int:
-        """Known to thespian long before the actor speaks, if it ever does."""
-        return int(parent._myRef._child_procs[-1].childProc.pid)  # noqa: SLF001  # private, hence the pin
+        """See ``actors.pid_of_newest_child``."""
+        return pid_of_newest_child(parent)
 
     def runner(self, mail_to_self: Callable[[EffectEnded], None]) -> ThreadRunner:
         """The runner of the one actor here, which is not mailed to from another thread."""

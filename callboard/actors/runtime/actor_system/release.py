@@ -1,0 +1,24 @@
+"""Which release of thespian the actors run on."""
+
+from importlib.util import find_spec
+from pathlib import Path
+
+from callboard.errors import ConfigError
+
+TESTED = "4.0.1"
+"""The release whose private names are in ``private_names.py``. No other is known to have them."""
+
+
+def demand_tested_release() -> None:
+    """Look for thespian where ``import`` does, without importing it.
+
+    Raises ``ConfigError`` if that is another release, or another package of this name.
+    """
+    found = find_spec("thespian")
+    folder = Path(found.origin).parent if found is not None and found.origin else None
+    # To look for the folder that pip puts beside it takes a hundredth of the time that importlib.metadata takes.
+    if folder is None or not (folder.parent / f"thespian-{TESTED}.dist-info").is_dir():
+        raise ConfigError(
+            f"actors run on thespian {TESTED}, and Python finds {f'another in {folder}' if folder else 'none'}; "
+            f"run: pip install thespian=={TESTED}, and rename or remove whatever else is called thespian on sys.path"
+        )
