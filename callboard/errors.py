@@ -38,11 +38,27 @@ CallboardError
     └── SubscriberStuck    the subscriber cannot go on by itself, so there will be none; do what the message says
 """
 
-from typing import NamedTuple
+import re
+from typing import Literal, NamedTuple
+
+RefusalCode = Literal[
+    "invalid", "unknown_name", "not_found", "exists", "excluded", "unfit", "too_large", "changed", "inaccessible",
+    "damaged", "gone", "empty", "out_of_range", "overlaps", "overtaken", "mismatch", "id_taken", "live", "busy",
+    "not_editable", "not_followed", "needed", "not_due", "unconfirmed", "undetermined", "declined", "crashed",
+]  # fmt: skip
+"""What is wrong with a request, for programs; docs/reference.md says what each of them means."""
 
 
 class CallboardError(Exception):
-    """Anything callboard raises on purpose. Its arguments are lines; nearly always there is one."""
+    """Anything callboard raises on purpose. Its arguments are lines; nearly always there is one.
+
+    ``code`` names it for programs and stays when the words change: the name of its class, such as ``blob_missing``.
+    """
+
+    code: str
+
+    def __init_subclass__(cls) -> None:
+        cls.code = re.sub(r"(?<=[a-z])(?=[A-Z])", "_", cls.__name__).lower()
 
     def __str__(self) -> str:
         return "\n".join(self.lines())
@@ -61,7 +77,12 @@ class ExtraMissing(ConfigError):
 
 
 class RequestRefused(CallboardError):
-    """The request is wrong in itself."""
+    """The request is wrong in itself; ``code`` says in what way."""
+
+    def __init__(self, *lines: object, code: RefusalCode | None = None) -> None:
+        super().__init__(*lines)
+        if code or type(self) is RequestRefused:
+            self.code = code or "invalid"
 
 
 class RootFilled(RequestRefused):

@@ -61,7 +61,7 @@ async def restore(
         if not await log.put_back(topic, returned):
             raise RequestRefused(
                 f"somebody else appends to topic {topic!r}, or gave out its offsets before; stop every process of this "
-                "board and restore into an empty log"
+                "board and restore into an empty log", code="mismatch"
             )
         left = max(0, left - len(returned))
         yield Restored(topic, returned[-1].record.offset + 1, len(returned), left)
@@ -82,7 +82,8 @@ async def _resume_at(reader: ArchiveReader, log: Log, topic: str, found: TopicAr
     if bounds.first == bounds.end:
         if bounds.end > found.after_holes and found.rows:
             raise RequestRefused(
-                f"topic {topic!r} has given out offsets up to {bounds.end} before; restore into an empty log"
+                f"topic {topic!r} has given out offsets up to {bounds.end} before; restore into an empty log",
+                code="mismatch",
             )
         return found.after_holes
     oldest = (await log.read(topic, bounds.first, 1))[0]
@@ -99,7 +100,7 @@ async def _resume_at(reader: ArchiveReader, log: Log, topic: str, found: TopicAr
         if archived != record:
             raise RequestRefused(
                 f"topic {topic!r} has a record at offset {record.offset} that is not from this archive; restore into "
-                "an empty log"
+                "an empty log", code="mismatch"
             )
     return newest.offset + 1
 

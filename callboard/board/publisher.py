@@ -3,7 +3,7 @@
 import asyncio
 from collections.abc import Iterable, Mapping
 from pathlib import Path
-from typing import Any, TypedDict, Unpack
+from typing import Any, TypedDict, Unpack, cast
 
 from callboard.actors.core.agent import Agent
 from callboard.actors.publisher import roles
@@ -20,7 +20,7 @@ from callboard.board.views import Package
 from callboard.content.placed import placed
 from callboard.door import requests
 from callboard.door.questions import asked
-from callboard.errors import LogUnavailable, RequestRefused
+from callboard.errors import LogUnavailable, RefusalCode, RequestRefused
 from callboard.messages.distribution.mailbox import DistributeRequest, DistributeResponse, Sizes, SizesQuery
 from callboard.messages.distribution.topic_messages import Kind
 
@@ -165,8 +165,9 @@ class Publisher:
         answer = await agent.ask(roles.DISTRIBUTOR, request, timeout_s)
         assert isinstance(answer, DistributeResponse)
         if not answer.accepted and not answer.dropped:
-            error = LogUnavailable if answer.retry else RequestRefused
-            raise error(answer.reason)
+            if answer.retry:
+                raise LogUnavailable(answer.reason)
+            raise RequestRefused(answer.reason, code=cast("RefusalCode", answer.code or "invalid"))
         note = ""
         if named and answer.accepted:
             await demand_same_request(board.log, topic, request, answer.offset)

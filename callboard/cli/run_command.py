@@ -12,7 +12,7 @@ import typer
 
 from callboard.cli.app import app
 from callboard.cli.terminal import exit_codes
-from callboard.cli.terminal.output import say
+from callboard.cli.terminal.output import say, show_json
 from callboard.cli.terminal.streams import OutputLost
 from callboard.errors import CallboardError
 
@@ -45,6 +45,8 @@ def _code() -> int:
         return exit_codes.FOUND
     except CallboardError as error:
         say(*(f"error: {line}" for line in error.lines()))
+        if "--json" in sys.argv:
+            show_json({"error": {"code": error.code, "message": str(error)}}, indent=None)
         return exit_codes.code_of(error)
     except OutputLost:
         raise

@@ -54,7 +54,7 @@ def _shortened(whole: Plan, acts: str, faults: str) -> Plan:
         raise RequestRefused(f"{error}; acts are numbers, and the faults are {', '.join(Fault)}") from error
     last = len(whole.acts) - 1
     if strays := [number for number in numbers or () if not 0 <= number <= last]:
-        raise RequestRefused(f"seed {whole.seed} has no act {strays[0]}; choose from 0 to {last}")
+        raise RequestRefused(f"seed {whole.seed} has no act {strays[0]}; choose from 0 to {last}", code="out_of_range")
     return whole.shortened(numbers, names)
 
 

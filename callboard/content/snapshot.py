@@ -52,7 +52,7 @@ def write_snapshot(source: Source, ledger: bytes, target: Path, taken_ns: int) -
     ``RepositoryUnavailable`` when the file cannot be written.
     """
     if target.exists():
-        raise RequestRefused(f"{target} is there already; choose a new file")
+        raise RequestRefused(f"{target} is there already; choose a new file", code="exists")
     with (
         draft(source, ("/",), ("/",), target.parent, _ALL_INLINE) as drafted,
         disk_errors(RepositoryUnavailable, target),
@@ -138,4 +138,4 @@ def _senseless(path: Path, why: str) -> PackageCorrupt:
 
 
 def _no_snapshot(path: Path) -> RequestRefused:
-    return RequestRefused(f"{path} is no snapshot; take one with `callboard snapshot`")
+    return RequestRefused(f"{path} is no snapshot; take one with `callboard snapshot`", code="damaged")

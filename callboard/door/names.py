@@ -23,4 +23,4 @@ def unknown(what: str, name: str, known: Collection[str], then: str = "") -> Req
         more = f" and {len(told) - TOLD_MAX} more" if len(told) > TOLD_MAX else ""
         advice = f"known: {', '.join(told[:TOLD_MAX]) or 'none yet'}{more}"
     end = "." if then and not close else ""
-    return RequestRefused(f"no {what} {name!r} was ever heard of on this log; {advice}{end}{then}")
+    return RequestRefused(f"no {what} {name!r} was ever heard of on this log; {advice}{end}{then}", code="unknown_name")

@@ -97,7 +97,9 @@ def encode(frame: Frame) -> bytes:
     if len(body) > MAX_FRAME and frame.kind is Kind.ANSWER:
         return encode(Frame(Kind.TOO_LARGE, frame.role, frame.number))
     if len(body) > MAX_FRAME:
-        raise RequestRefused(f"a question of {len(body)} bytes to {frame.role}; ask for less, {MAX_FRAME} at most")
+        raise RequestRefused(
+            f"a question of {len(body)} bytes to {frame.role}; ask for less, {MAX_FRAME} at most", code="too_large"
+        )
     return _LENGTH.pack(len(body)) + body
 
 

@@ -207,7 +207,7 @@ class RunningAgent:
                 RequestRefused(
                     f"actor {asked.role!r} of agent {self._name!r} {reason}, at {type(asked.event).__name__}, twice, "
                     "so it is not asked a third time; this is a bug of callboard: report it with the traceback in the "
-                    "log"
+                    "log", code="crashed"
                 )
             )
 

@@ -4,7 +4,7 @@ import errno
 import fcntl
 import os
 import secrets
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
 from typing import BinaryIO
@@ -31,7 +31,7 @@ _FIXES = {
 
 
 @contextmanager
-def disk_errors(kind: type[CallboardError], path: Path) -> Iterator[None]:
+def disk_errors(kind: Callable[[str], CallboardError], path: Path) -> Iterator[None]:
     """Turn an ``OSError`` of the block into ``kind``, naming the path, the reason and what to do."""
     try:
         yield

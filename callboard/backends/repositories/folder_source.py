@@ -65,14 +65,16 @@ class FolderSource:
                     if wanted:
                         unfit.append(str(error))
         if unfit:
-            raise RequestRefused(_together(unfit))
+            raise RequestRefused(_together(unfit), code="unfit")
 
     def _check_parents(self, walk: "_Walk", path: str) -> None:
         if not self._patterns.leads(path):
             raise _excluded(path)
         for parent in sorted(with_parents([path]) - {path}):
             if walk.entry(parent).kind is not EntryKind.FOLDER:
-                raise RequestRefused(f"{parent} is no folder, so there is no {path}; links are not followed")
+                raise RequestRefused(
+                    f"{parent} is no folder, so there is no {path}; links are not followed", code="not_found"
+                )
 
     def _children(self, walk: "_Walk", path: str, unfit: list[str]) -> list[str]:
         """The paths in a folder; what is wrong with names goes to ``unfit``."""
@@ -93,7 +95,9 @@ class _Walk:
         try:
             self._tree = Descent(root)
         except NotADirectoryError:
-            raise RequestRefused(f"{root} is not a folder; give the folder it is in, and its path there") from None
+            raise RequestRefused(
+                f"{root} is not a folder; give the folder it is in, and its path there", code="not_found"
+            ) from None
         except OSError as error:
             raise _unreadable(root, error) from error
         self._root = self._tree.status("/")
@@ -124,7 +128,7 @@ class _Walk:
             return Entry(path, EntryKind.FILE, mode, size=status.st_size, open=content)
         if stat.S_ISLNK(status.st_mode):
             return Entry(path, EntryKind.LINK, 0o777, target=_checked(path, target))
-        raise RequestRefused(f"{path} is neither file, folder nor link; move it away or exclude its name")
+        raise RequestRefused(f"{path} is neither file, folder nor link; move it away or exclude its name", code="unfit")
 
     def names(self, path: str) -> list[str]:
         """What is in the folder now."""
@@ -165,7 +169,9 @@ class _Walk:
 
 
 def _excluded(path: str) -> RequestRefused:
-    return RequestRefused(f"{path} is left out by what [publisher] includes and excludes; choose another path")
+    return RequestRefused(
+        f"{path} is left out by what [publisher] includes and excludes; choose another path", code="excluded"
+    )
 
 
 def _together(unfit: list[str]) -> str:
@@ -183,20 +189,24 @@ def _checked(path: str, target: str) -> str:
     try:
         target.encode()
     except UnicodeEncodeError:
-        raise RequestRefused(f"the target of link {path} is not valid UTF-8; change it") from None
+        raise RequestRefused(f"the target of link {path} is not valid UTF-8; change it", code="unfit") from None
     if link_leaves_root(path, target):
-        raise RequestRefused(f"link {path} to {target} could lead out of the root; make it point inside")
+        raise RequestRefused(f"link {path} to {target} could lead out of the root; make it point inside", code="unfit")
     return target
 
 
 def _changed(what: str) -> RequestRefused:
-    return RequestRefused(f"{what} changed while it was read; publish it again when it is complete")
+    return RequestRefused(f"{what} changed while it was read; publish it again when it is complete", code="changed")
 
 
 def _unreadable(file: Path, error: OSError) -> RequestRefused:
     match error:
         case FileNotFoundError():
-            return RequestRefused(f"{file} does not exist; correct the source or the path")
+            return RequestRefused(f"{file} does not exist; correct the source or the path", code="not_found")
         case NotADirectoryError():
-            return RequestRefused(f"{file} is not there any more: a folder above it changed; publish it again")
-    return RequestRefused(f"{file} cannot be read: {error.strerror or error}; make it readable or exclude it")
+            return RequestRefused(
+                f"{file} is not there any more: a folder above it changed; publish it again", code="changed"
+            )
+    return RequestRefused(
+        f"{file} cannot be read: {error.strerror or error}; make it readable or exclude it", code="inaccessible"
+    )

@@ -37,14 +37,19 @@ def read_tip(path: Path, log_id: str) -> ArchiveTip:
     except OSError as error:
         raise RequestRefused(
             f"how far the archive is cannot be read from {path}: {error.strerror}; start what archives the log, or "
-            'set retention.gate = "subscribers"'
+            'set retention.gate = "subscribers"', code="undetermined"
         ) from error
     except (ValueError, TypeError, RecursionError) as error:
-        raise RequestRefused(f"{path} does not say how far the archive is: {error}; have it written again") from error
+        raise RequestRefused(
+            f"{path} does not say how far the archive is: {error}; have it written again", code="damaged"
+        ) from error
     if not (isinstance(tip.topics, dict) and all(isinstance(each, int) for each in (tip.offset, *tip.topics.values()))):
-        raise RequestRefused(f"{path} does not say how far the archive is: no offset; have it written again")
+        raise RequestRefused(
+            f"{path} does not say how far the archive is: no offset; have it written again", code="damaged"
+        )
     if tip.log_id != log_id:
         raise RequestRefused(
-            f"{path} tells of another log, {str(tip.log_id)[:8]}, than this one, {log_id[:8]}; archive this one as well"
+            f"{path} tells of another log, {str(tip.log_id)[:8]}, than this one, {log_id[:8]}; archive this one as "
+            "well", code="mismatch"
         )
     return tip

@@ -5,6 +5,7 @@ import time
 from collections.abc import AsyncIterator, Callable, Sequence
 from contextlib import asynccontextmanager
 from dataclasses import astuple, dataclass, field
+from functools import partial
 from pathlib import Path
 from typing import Protocol
 
@@ -211,7 +212,8 @@ async def restore(
     async with _raw_log(settings) as log, archive_of(settings, place) as store:
         if await find_tip(store, settings.topics.package) is None:
             raise RequestRefused(
-                f"{store.place} has no topic {settings.topics.package!r}; correct archive.place, or prefix"
+                f"{store.place} has no topic {settings.topics.package!r}; correct archive.place, or prefix",
+                code="not_found",
             )
         for topic in astuple(settings.topics):
             restored = TopicRestored(topic)
@@ -239,7 +241,7 @@ async def _tell_tip(store: ArchiveStore, topics: list[str], package: str, path: 
     found = tips.pop(package)
     if found is not None:
         others = {topic: tip.next if tip else 0 for topic, tip in tips.items()}
-        with disk_errors(RequestRefused, path):
+        with disk_errors(partial(RequestRefused, code="inaccessible"), path):
             write_tip(path, ArchiveTip(found.log_id, found.next - 1, others))
 
 

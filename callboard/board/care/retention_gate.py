@@ -107,7 +107,9 @@ class RetentionGate:
 
     def _tip(self, log_id: str) -> ArchiveTip:
         if self._policy.archive_tip is None:
-            raise RequestRefused('retention.gate = "archive" needs retention.archive_tip; name the file')
+            raise RequestRefused(
+                'retention.gate = "archive" needs retention.archive_tip; name the file', code="undetermined"
+            )
         return read_tip(self._policy.archive_tip, log_id)
 
     async def _counted(self, log: Log, now_ns: int) -> list[LastWord]:
@@ -115,7 +117,7 @@ class RetentionGate:
         if self._roll.problem:
             raise RequestRefused(
                 f"who needs what cannot be told, for {self._roll.problem}; upgrade callboard, or trim by hand, with "
-                "--force"
+                "--force", code="undetermined"
             )
         days = self._policy.gone_days
         since_ns = now_ns - int(days * 86_400e9) if days is not None else 0

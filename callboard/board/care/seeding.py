@@ -100,7 +100,7 @@ async def _fill(into: str, base: Path, operations: Iterable[Operation], name: st
     """Content and ledger in one transaction: it is seeded, or empty. Only an empty repository is taken."""
     async with held(into, base) as (repository, stored):
         if stored:
-            raise RequestRefused(f"{shown(into)} is a subscriber's already; choose a new repository")
+            raise RequestRefused(f"{shown(into)} is a subscriber's already; choose a new repository", code="exists")
         adopted = ledger_changes.cloned(ledger, name, secrets.token_hex(16))
         await repository.apply(operations, codec.encode(adopted))
 
@@ -115,7 +115,8 @@ def ledger_of(where: str, stored: bytes) -> Ledger:
         ) from error
     if ledger is None or not ledger.positioned:
         raise RequestRefused(
-            f"no subscriber ever imported into {shown(where)}, so it has no position; choose another origin"
+            f"no subscriber ever imported into {shown(where)}, so it has no position; choose another origin",
+            code="not_found",
         )
     return ledger
 
@@ -126,8 +127,8 @@ async def _check_position(log: Log, topic: str, ledger: Ledger) -> None:
     bounds = await log.bounds(topic)
     first = min(ledger.offset + 1, *(package.offset for package in ledger.held), bounds.end)
     if problem := position.gap(ledger, TopicBounds(log_id, bounds.first, bounds.end)):
-        raise RequestRefused(f"the content is too old for this log: {problem}")
+        raise RequestRefused(f"the content is too old for this log: {problem}", code="gone")
     if first < bounds.first:
         raise RequestRefused(
-            f"package {first}, which was set aside, is trimmed from the log; seed from another subscriber"
+            f"package {first}, which was set aside, is trimmed from the log; seed from another subscriber", code="gone"
         )

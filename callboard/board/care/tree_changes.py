@@ -41,9 +41,13 @@ def look_at(root: Path, patterns: PathPatterns) -> dict[str, Look]:
         with Descent(root) as folders:
             return dict(_entries(folders, patterns))
     except NotADirectoryError as error:
-        raise RequestRefused(f"{error.filename} is not a folder; correct what is to be watched") from error
+        raise RequestRefused(
+            f"{error.filename} is not a folder; correct what is to be watched", code="not_found"
+        ) from error
     except OSError as error:
-        raise RequestRefused(f"{error.filename} cannot be read: {error.strerror}; repair it or exclude it") from error
+        raise RequestRefused(
+            f"{error.filename} cannot be read: {error.strerror}; repair it or exclude it", code="inaccessible"
+        ) from error
 
 
 def changes(before: Tree, now: Tree) -> Changes:

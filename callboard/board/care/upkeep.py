@@ -48,7 +48,7 @@ async def verify(board: BoardContext, subscriber: str, *paths: str, timeout_s: f
     if told.accepted is None:
         raise NotAnswered(told.reason)
     if not told.accepted:
-        raise RequestRefused(f"{subscriber} does not list its content: {told.reason}")
+        raise RequestRefused(f"{subscriber} does not list its content: {told.reason}", code="declined")
     topics = board.topics
     return await compare(
         board.log,
@@ -72,7 +72,7 @@ async def _running(board: BoardContext, subscriber: str, timeout_s: float) -> Di
             "start it, then verify it again"
         )
     if is_elsewhere(said, await log_identity(board.log, board.topics.package)):
-        raise RequestRefused(f"{subscriber} cannot be compared with this log: {said.reason}")
+        raise RequestRefused(f"{subscriber} cannot be compared with this log: {said.reason}", code="mismatch")
     return said
 
 

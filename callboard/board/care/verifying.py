@@ -132,7 +132,9 @@ async def recover(
                 async with receive(message, blobs, spool) as received:
                     await repository.apply(_only(received.operations(), paths), b"")
             except (BlobError, PackageError) as error:
-                raise RequestRefused(f"offset {offset} has not its content any more: {error}; name a source") from error
+                raise RequestRefused(
+                    f"offset {offset} has not its content any more: {error}; name a source", code="gone"
+                ) from error
     finally:
         await repository.close()
 

@@ -69,10 +69,11 @@ async def clear(
     if not target.announcement.configuration.editable:
         raise RequestRefused(
             f"subscriber {subscriber!r} is not editable, so its queue cannot be cleared; start it with "
-            "editable = true"
+            "editable = true", code="not_editable"
         )
     if is_elsewhere(target.announcement, log_id):
-        raise RequestRefused(f"the queue of {subscriber!r} cannot be cleared: {target.announcement.reason}")
+        message = f"the queue of {subscriber!r} cannot be cleared: {target.announcement.reason}"
+        raise RequestRefused(message, code="mismatch")
     (newest,) = await newest_queued(agent, [target], publisher, bounds, timeout_s)
     offset = _last_offset(target, newest, up_to, first)
     if first is not None:
@@ -163,7 +164,7 @@ def _last_offset(target: Member, newest: int, up_to: int | None, first: int | No
     if newest < 0 and first is None and said.held:
         newest = said.offset  # what is set aside is cleared as well
     if newest < 0:
-        raise RequestRefused(f"the queue of {said.subscriber!r} is empty; there is nothing to clear")
+        raise RequestRefused(f"the queue of {said.subscriber!r} is empty; there is nothing to clear", code="empty")
     if up_to is not None and up_to > newest:
-        raise RequestRefused(f"offset {up_to} is beyond the queue, which ends at {newest}")
+        raise RequestRefused(f"offset {up_to} is beyond the queue, which ends at {newest}", code="out_of_range")
     return newest if up_to is None or first is not None else up_to

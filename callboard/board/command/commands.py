@@ -101,7 +101,8 @@ async def skip(
         timeout_s = options.get("timeout_s", ANSWER_S)
         said = (await member(board, subscriber, timeout_s)).announcement
         if said.head_offset < 0:
-            raise RequestRefused(f"nothing is at the head of the queue of {subscriber!r}; say which offset to skip")
+            message = f"nothing is at the head of the queue of {subscriber!r}; say which offset to skip"
+            raise RequestRefused(message, code="empty")
         offset = said.head_offset
     return await _order(board, subscriber, options, skip=SkipCommand(offset=offset))
 

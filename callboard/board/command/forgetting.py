@@ -52,5 +52,6 @@ def _check(target: Member) -> None:
         raise RequestRefused(
             f"subscriber {said.subscriber!r} is live, as process {said.pid} on {said.host or 'an unknown host'}, and "
             "its next word would undo it; stop it first. With --force every repository of this name is forgotten, and "
-            "counts again with its next word: one that is silent for a day may lose what it has not processed"
+            "counts again with its next word: one that is silent for a day may lose what it has not processed",
+            code="live",
         )

@@ -80,14 +80,17 @@ async def append_again(
     record = await record_at(log, topic, offset)
     message = opened(record)
     if isinstance(message, CallboardError):
-        raise RequestRefused(f"{message}; publish its content again instead")
+        raise RequestRefused(f"{message}; publish its content again instead", code="gone")
     if not isinstance(message, PackageMessage) or message.kind is Kind.TEST:
-        raise RequestRefused(f"there is no content to send again at offset {offset}; choose a package with some")
+        raise RequestRefused(
+            f"there is no content to send again at offset {offset}; choose a package with some", code="empty"
+        )
     if not force and (later := await _later(log, topic, offset, message)):
         more = f" and {len(later) - LATER_SHOWN} more" if len(later) > LATER_SHOWN else ""
         raise RequestRefused(
             f"newer packages, at offsets {', '.join(map(str, later[:LATER_SHOWN]))}{more}, touch what this one brings, "
-            "which would take their place; say --force if that is wanted, or publish the present content"
+            "which would take their place; say --force if that is wanted, or publish the present content",
+            code="overtaken",
         )
     await renew(blobs, message)
     package_id = f"{message.package_id}.{request_id}"
@@ -145,5 +148,5 @@ async def renew(blobs: BlobStore, message: PackageMessage) -> None:
         except (PackageCorrupt, BlobMissing):
             raise RequestRefused(
                 f"blob {digest}, {number} of {len(digests)} that this package needs, is gone from the blob store, or "
-                "damaged; restore it from a backup, or publish the content again"
+                "damaged; restore it from a backup, or publish the content again", code="gone"
             ) from None

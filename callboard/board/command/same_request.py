@@ -29,7 +29,8 @@ async def demand_same_request(log: Log, topic: str, request: DistributeRequest, 
     if different and (different != ["source"] or (asked["source"] and shipped["source"])):
         raise RequestRefused(
             f"request id {request.request_id!r} was used before, for a request that is another one "
-            f"({', '.join(different)}): {package.kind.name} at offset {offset}; nothing was shipped, so choose a new id"
+            f"({', '.join(different)}): {package.kind.name} at offset {offset}; nothing was shipped, so choose a new "
+            "id", code="id_taken"
         )
 
 

@@ -53,7 +53,9 @@ def demand_subscribers(known: Iterable[Member], wanted: Iterable[str], *, expect
 async def demand_start(log: Log, topics: Topics, start: str | int) -> None:
     """Raise ``RequestRefused`` for an offset that the log has not reached."""
     if isinstance(start, int) and start > (end := (await log.bounds(topics.package)).end):
-        raise RequestRefused(f"start is {start}, but the log ends at offset {end}; choose an offset up to that")
+        raise RequestRefused(
+            f"start is {start}, but the log ends at offset {end}; choose an offset up to that", code="out_of_range"
+        )
 
 
 async def demand_others(log: Log, topics: Topics, subscriber: str, follows: tuple[str, ...], golden: str) -> None:

@@ -35,7 +35,7 @@ def chaos(
     folder = (keep or Path(tempfile.mkdtemp(prefix="callboard-chaos-"))).resolve()
     folder.mkdir(parents=True, exist_ok=True)
     if any(folder.iterdir()):
-        raise RequestRefused(f"{folder} is not empty; name another folder with --keep")
+        raise RequestRefused(f"{folder} is not empty; name another folder with --keep", code="exists")
     names = [f"edge-{number}" for number in range(1, subscribers + 1)]
     try:
         outcome = asyncio.run(run(on, names, minutes * 60, seed, runtime, folder, console))

@@ -61,11 +61,11 @@ def demo(
     started = time.monotonic()
     root = source or Path(sysconfig.get_paths()["stdlib"])
     if not root.is_dir():
-        raise RequestRefused(f"{root} is not a folder; name one with --source")
+        raise RequestRefused(f"{root} is not a folder; name one with --source", code="not_found")
     folder = keep or Path(tempfile.mkdtemp(prefix="callboard-demo-"))
     folder.mkdir(parents=True, exist_ok=True)
     if any(folder.iterdir()):
-        raise RequestRefused(f"{folder} is not empty; name another folder with --keep")
+        raise RequestRefused(f"{folder} is not empty; name another folder with --keep", code="exists")
     try:
         place = BoardSettings(log, blobs, folder.resolve(), f"demo-{secrets.token_hex(4)}")
         outcome = asyncio.run(_play(root.resolve(), place, edits, seed, runtime, console))

@@ -173,7 +173,9 @@ def _new_file(name: str) -> Any:
     try:
         return Path(name).open("x", encoding="utf-8")
     except OSError as error:
-        raise RequestRefused(f"{name} cannot be written: {error.strerror}; choose a new file") from error
+        raise RequestRefused(
+            f"{name} cannot be written: {error.strerror}; choose a new file", code="inaccessible"
+        ) from error
 
 
 def _filter(

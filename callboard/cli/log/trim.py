@@ -85,7 +85,8 @@ async def _trim(
     if gated and missed_by:
         raise RequestRefused(
             f"still needed: {_shown(missed_by)}; nothing was removed. See `callboard status` for what holds them up, "
-            f"forget those that are gone, say --below {missed_by[0].offset} to remove what nobody needs, or --force"
+            f"forget those that are gone, say --below {missed_by[0].offset} to remove what nobody needs, or --force",
+            code="needed",
         )
     if not yes:
         _ask(removals)

@@ -82,5 +82,5 @@ def _copy(source: Path | None, target: Path) -> None:
             shutil.copytree(library / part, target / part, symlinks=True, ignore=ignore)
         return
     if not source.is_dir():
-        raise RequestRefused(f"{source} is not a folder; name one with --source")
+        raise RequestRefused(f"{source} is not a folder; name one with --source", code="not_found")
     shutil.copytree(source, target, symlinks=True, ignore=ignore)

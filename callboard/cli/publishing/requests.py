@@ -60,13 +60,16 @@ async def answer(publisher: Publisher, loaded: Loaded, at: str, line: bytes) -> 
         package = await _carried_out(publisher, loaded, at, request)
     except CallboardError as error:
         retry = isinstance(error, LogUnavailable | NotAnswered)
-        return {"request_id": request_id, "accepted": False, "reason": str(error), "retry": retry}
+        refused = {"accepted": False, "code": error.code, "reason": str(error), "retry": retry}
+        return {"request_id": request_id, **refused}
     return {"request_id": request_id, "accepted": package.state == "accepted", **to_data(package)}
 
 
 def _parsed(line: bytes) -> Request:
     if len(line) > LINE_MAX:
-        raise RequestRefused(f"a request of more than {LINE_MAX} bytes; ask for fewer paths at a time")
+        raise RequestRefused(
+            f"a request of more than {LINE_MAX} bytes; ask for fewer paths at a time", code="too_large"
+        )
     try:
         return Request.model_validate_json(line)
     except ValidationError as error:

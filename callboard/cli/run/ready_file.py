@@ -4,6 +4,7 @@ import asyncio
 import os
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
+from functools import partial
 from pathlib import Path
 
 import structlog
@@ -44,7 +45,7 @@ async def _write(edge: Subscriber, path: Path) -> None:
 
 
 def _put(path: Path) -> None:
-    with disk_errors(RequestRefused, path), replacing(path) as file:
+    with disk_errors(partial(RequestRefused, code="inaccessible"), path), replacing(path) as file:
         file.write(b"%d\n" % os.getpid())
 
 

@@ -61,7 +61,9 @@ def _farm_queue(known: tuple[PublisherStatus, ...], farm: Farm, publisher: str) 
         raise RequestRefused(f"say of which publisher: --publisher {' or '.join(each.publisher for each in queues)}")
     if not queues:
         whom = f"publisher {publisher!r}" if publisher else "any publisher"
-        raise RequestRefused(f"no subscriber of {whom} counts for the farm queue {farm.value}; see `callboard status`")
+        raise RequestRefused(
+            f"no subscriber of {whom} counts for the farm queue {farm.value}; see `callboard status`", code="empty"
+        )
     return queues[0]
 
 

@@ -58,7 +58,8 @@ class Selection:
         for pattern in self.names:
             if not any(fnmatchcase(row.name, pattern) for row in rows):
                 known = ", ".join(sorted(row.name for row in rows)) or "none yet"
-                raise RequestRefused(f"no subscriber named {pattern!r} was ever heard of on this log; known: {known}")
+                message = f"no subscriber named {pattern!r} was ever heard of on this log; known: {known}"
+                raise RequestRefused(message, code="unknown_name")
         shown = [row for row in rows if self._has(row)]
         return tuple(sorted(shown, key=lambda row: (_KEYS[self.sort](row), row.name)))
 

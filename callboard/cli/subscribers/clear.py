@@ -63,5 +63,5 @@ def clear(
 def confirm(question: str) -> None:
     """Ask, and go on only after a yes. Raises ``RequestRefused`` where nobody can answer."""
     if not sys.stdin.isatty():
-        raise RequestRefused(f"{question} Nobody is here to ask; say --yes")
+        raise RequestRefused(f"{question} Nobody is here to ask; say --yes", code="unconfirmed")
     typer.confirm(question, abort=True, err=True)

@@ -114,13 +114,13 @@ def draft(
 def _too_large(size: int, max_bytes: int) -> RequestRefused:
     return RequestRefused(
         f"the package would have {size / 1e6:.3f} MB of files, more than max_package_mb = {max_bytes / 1e6:g}; ship "
-        "fewer paths at a time, or raise it"
+        "fewer paths at a time, or raise it", code="too_large"
     )
 
 
 def changed(path: str) -> RequestRefused:
     """The error for a file that did not stay the same."""
-    return RequestRefused(f"file {path!r} changed while it was read; publish it again when it rests")
+    return RequestRefused(f"file {path!r} changed while it was read; publish it again when it rests", code="changed")
 
 
 def _requested(source: Source, layout: Layout) -> Iterator[tuple[Entry, bool]]:
@@ -131,7 +131,7 @@ def _requested(source: Source, layout: Layout) -> Iterator[tuple[Entry, bool]]:
         entries = source.entries(path, path in layout.deep)
         first = next(entries, None)  # before its folders, so that a missing path is refused by its own name
         if first is None:
-            raise RequestRefused(f"path {path!r} does not exist; correct it or leave it out")
+            raise RequestRefused(f"path {path!r} does not exist; correct it or leave it out", code="not_found")
         for folder in leading_folders(path):
             if folder not in layout:
                 yield from ((entry, True) for entry in source.entries(folder, deep=False))
@@ -154,7 +154,7 @@ class _Writer:
     def write(self, entry: Entry, leading: bool, *, read: bool) -> None:
         form, digest = Form.KEEP if leading else Form.FOLDER, ""
         if leading and entry.kind is not EntryKind.FOLDER:
-            raise RequestRefused(f"path {entry.path!r} leads to a requested path but is no folder")
+            raise RequestRefused(f"path {entry.path!r} leads to a requested path but is no folder", code="not_found")
         if entry.kind is EntryKind.FILE:
             form, digest = self._read(entry) if read else (Form.FILE, "")
         elif entry.kind is EntryKind.LINK:
@@ -208,7 +208,7 @@ def _chunks(entry: Entry) -> Iterator[bytes]:
     try:
         yield from entry.open()
     except OSError as error:
-        raise RequestRefused(f"file {entry.path!r} cannot be read: {error}; repair it") from error
+        raise RequestRefused(f"file {entry.path!r} cannot be read: {error}; repair it", code="inaccessible") from error
 
 
 def _stream(header: bytes, *files: BinaryIO) -> Iterator[bytes]:

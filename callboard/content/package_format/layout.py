@@ -54,14 +54,18 @@ class Layout:
         """Take the next entry. Raises ``RequestRefused`` when it must not stand here."""
         path = check_path(entry.path)
         if path in self:
-            raise RequestRefused(f"path {path!r} stands in the package twice; each entry may come only once")
+            raise RequestRefused(
+                f"path {path!r} stands in the package twice; each entry may come only once", code="unfit"
+            )
         parent = parent_of(path)
         if parent not in self._tree_of:
-            raise RequestRefused(f"path {path!r} does not follow its folder; write folders first")
+            raise RequestRefused(f"path {path!r} does not follow its folder; write folders first", code="unfit")
         tree = self._tree_of[parent]
         leading = not tree and self._leads(path)
         if not (leading if entry.form is Form.KEEP else tree or path in self._requested):
-            raise RequestRefused(f"path {path!r} stands in the package but was not asked for; leave it out")
+            raise RequestRefused(
+                f"path {path!r} stands in the package but was not asked for; leave it out", code="unfit"
+            )
         _check_attributes(entry)
         if entry.form in (Form.FOLDER, Form.KEEP):
             self._tree_of[path] = tree or (path if path in self.deep else "")
@@ -77,7 +81,7 @@ class Layout:
         """No more entries. Raises ``RequestRefused`` when a requested path did not come."""
         for path in self.roots:
             if path not in self:
-                raise RequestRefused(f"path {path!r} does not exist; correct it or leave it out")
+                raise RequestRefused(f"path {path!r} does not exist; correct it or leave it out", code="not_found")
 
     def trees(self) -> dict[str, frozenset[str]]:
         """For every topmost deep path that is a folder, the paths below it. Ends the use of this layout."""
@@ -95,21 +99,25 @@ def leading_folders(path: str) -> Iterator[str]:
 
 def _check_attributes(entry: ManifestEntry) -> None:
     if entry.mode > MODE_MAX:
-        raise RequestRefused(f"path {entry.path!r} has mode {entry.mode:o}; only nine bits travel")
+        raise RequestRefused(f"path {entry.path!r} has mode {entry.mode:o}; only nine bits travel", code="unfit")
     if entry.path == "/" and entry.form is not Form.FOLDER:
-        raise RequestRefused("path '/' is not a folder; the root can be nothing else")
+        raise RequestRefused("path '/' is not a folder; the root can be nothing else", code="unfit")
     if entry.form is Form.LINK:
         _check_target(entry)
     elif entry.target:
-        raise RequestRefused(f"path {entry.path!r} has a link's target but is no link; leave the target out")
+        raise RequestRefused(
+            f"path {entry.path!r} has a link's target but is no link; leave the target out", code="unfit"
+        )
 
 
 def _check_target(entry: ManifestEntry) -> None:
     try:
         size = len(entry.target.encode())
     except UnicodeEncodeError:
-        raise RequestRefused(f"link {entry.path!r} has a target that is not UTF-8; correct it") from None
+        raise RequestRefused(f"link {entry.path!r} has a target that is not UTF-8; correct it", code="unfit") from None
     if not 0 < size <= TARGET_BYTES_MAX or "\0" in entry.target:
-        raise RequestRefused(f"link {entry.path!r} has an impossible target of {size} bytes; correct it")
+        raise RequestRefused(f"link {entry.path!r} has an impossible target of {size} bytes; correct it", code="unfit")
     if link_leaves_root(entry.path, entry.target):
-        raise RequestRefused(f"link {entry.path!r} to {entry.target!r} may leave the root; make it relative")
+        raise RequestRefused(
+            f"link {entry.path!r} to {entry.target!r} may leave the root; make it relative", code="unfit"
+        )

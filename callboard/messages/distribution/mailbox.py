@@ -39,7 +39,7 @@ class DistributeRequest(Event):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class DistributeResponse(Event):
-    """``accepted`` means: on the log, at ``offset``. Otherwise ``reason`` says why not.
+    """``accepted`` means: on the log, at ``offset``. Otherwise ``reason`` says why not, and ``code`` to programs.
 
     ``retry`` says that the reason may pass, so that the same request can be sent again. ``dropped`` says that nothing
     was wrong, but there was nothing to ship. ``throttled_ms`` is how long the request was held up because of the
@@ -57,6 +57,7 @@ class DistributeResponse(Event):
     dropped: bool = False
     throttled_ms: int = 0
     throttled_by: str = ""
+    code: str = ""
 
 
 # Publisher: queues as views on the log.

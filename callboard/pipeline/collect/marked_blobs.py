@@ -60,17 +60,20 @@ def load(folder: Path) -> tuple[Quarantine, Path]:
         content = (place / QUARANTINE).read_bytes()
     except FileNotFoundError:
         raise RequestRefused(
-            f"no blobs are under quarantine in {folder}; run `callboard pipeline collect --out {folder}` first"
+            f"no blobs are under quarantine in {folder}; run `callboard pipeline collect --out {folder}` first",
+            code="not_found",
         ) from None
     try:
         if (known := json.loads(content).get("format", 0)) > FORMAT:
             raise SchemaTooNew(f"{place / QUARANTINE} is of format {known}, and this callboard knows {FORMAT}; upgrade")
         found = _QUARANTINE.validate_json(content, strict=True)
     except (ValidationError, ValueError, AttributeError, TypeError, RecursionError) as error:
-        raise RequestRefused(f"{place / QUARANTINE} is damaged: {error}; remove {folder}, and begin anew") from error
+        raise RequestRefused(
+            f"{place / QUARANTINE} is damaged: {error}; remove {folder}, and begin anew", code="damaged"
+        ) from error
     if (place / SWEPT).exists():
         raise RequestRefused(
             f"what was under quarantine in {folder} has been removed; run `callboard pipeline collect --out {folder}` "
-            "without --delete to find more"
+            "without --delete to find more", code="gone"
         )
     return found, place

@@ -114,7 +114,7 @@ async def _job(staging: ExportFolder, log: Log, topic: str, wanted: Exporting) -
     if (known.source, known.path, known.publisher, known.replace) != asked:
         raise RequestRefused(
             f"{staging.folder} has an export of {known.path} of {known.source} by {known.publisher!r}, "
-            f"{'with' if known.replace else 'without'} --replace; repeat that, or name another folder"
+            f"{'with' if known.replace else 'without'} --replace; repeat that, or name another folder", code="mismatch"
         )
     if known.log_id != log_id:
         raise LogReplaced(f"the log is another one than that of the export in {staging.folder}; name another folder")
@@ -161,7 +161,9 @@ async def _built(source: FolderSource, blobs: BlobStore, row: dict[str, Any]) ->
         inline_max=INLINE_BYTES,
     )
     if built.deep_paths == ("/",) and built.entries <= 1:  # as where nothing is mounted yet
-        raise RequestRefused("there is nothing in this folder; to remove what subscribers have, delete its paths")
+        raise RequestRefused(
+            "there is nothing in this folder; to remove what subscribers have, delete its paths", code="empty"
+        )
     return built
 
 

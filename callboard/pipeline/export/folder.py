@@ -100,7 +100,9 @@ class ExportFolder:
             try:
                 fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
             except BlockingIOError:
-                raise RequestRefused(f"another process works on the export in {self.folder}; let it finish") from None
+                raise RequestRefused(
+                    f"another process works on the export in {self.folder}; let it finish", code="busy"
+                ) from None
             yield
         finally:
             os.close(descriptor)
@@ -153,7 +155,9 @@ class ExportFolder:
         table = pq.read_table(self.staged(number), schema=STAGED).sort_by("sequence")
         rows: list[dict[str, Any]] = table.to_pylist()
         if [row["sequence"] for row in rows] != list(self.rounds()[number]):
-            raise RequestRefused(f"parts are missing in {self.staged(number)}; remove it, and run it again")
+            raise RequestRefused(
+                f"parts are missing in {self.staged(number)}; remove it, and run it again", code="damaged"
+            )
         return rows
 
     def progress(self, job: Job) -> Progress:
@@ -180,7 +184,9 @@ def _read(path: Path, adapter: TypeAdapter[T]) -> T | None:
     except FileNotFoundError:
         return None
     except ValidationError as error:
-        raise RequestRefused(f"{path} is damaged: {error}; remove {path.parent}, and begin anew") from error
+        raise RequestRefused(
+            f"{path} is damaged: {error}; remove {path.parent}, and begin anew", code="damaged"
+        ) from error
 
 
 def _plan_rows(parts: Iterable[Part], replace: str) -> Iterator[dict[str, Any]]:

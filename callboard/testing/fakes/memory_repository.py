@@ -68,7 +68,7 @@ class MemoryRepository:
         """See ``Source.entries``."""
         check_path(path)
         if path not in self.tree:
-            raise RequestRefused(f"{path} does not exist; correct the path")
+            raise RequestRefused(f"{path} does not exist; correct the path", code="not_found")
         found = [name for name in self.tree if name == path or (deep and _is_below(name, path))]
         for name in sorted(found, key=lambda name: name.split("/")):
             node = self.tree[name]

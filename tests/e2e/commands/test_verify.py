@@ -13,9 +13,10 @@ from callboard import Callboard
 from callboard.backends.log import Retention
 from callboard.board.care.verifying import Verified
 from callboard.board.subscriber import Subscriber
-from callboard.errors import NotAnswered, RequestRefused
+from callboard.errors import NotAnswered
 from callboard.messages.distribution.topic_messages import DiscoveryMessage, SubscriberConfiguration
 from callboard.messages.headers import new_record
+from tests.refused import refused
 
 
 class Stage:
@@ -160,7 +161,7 @@ def test_content_that_is_gone_repairs_nothing_unless_there_is_a_source(on_stage)
         (stage.out / "large.bin").unlink()
         found = await stage.verify()
         shutil.rmtree(stage.folder / "board.db" / "blobs")
-        with pytest.raises(RequestRefused, match="name a source"):
+        with refused("gone"):
             await stage.board.repair("edge-1", found)
         [done] = await stage.board.repair("edge-1", found, source=stage.site)
         assert done.offset == 4
@@ -172,7 +173,7 @@ def test_content_that_is_gone_repairs_nothing_unless_there_is_a_source(on_stage)
 
 def test_who_was_never_heard_of_has_nothing_to_verify(on_stage):
     async def scenario(stage: Stage) -> None:
-        with pytest.raises(RequestRefused, match="ever heard of"):
+        with refused("unknown_name"):
             await stage.board.verify("edge-9")
 
     on_stage(scenario)

@@ -11,7 +11,7 @@ import pytest
 from callboard.backends.blob_stores.folder import FolderBlobStore
 from callboard.board.archive import archiving
 from callboard.board.connect.settings import BoardSettings
-from callboard.errors import ArchiveDamaged, ArchiveHole, LogReplaced, RequestRefused, Undecodable
+from callboard.errors import ArchiveDamaged, ArchiveHole, LogReplaced, Undecodable
 from callboard.messages.distribution.topic_messages import (
     CommandResultMessage,
     Kind,
@@ -24,6 +24,7 @@ from callboard.pipeline.collect.collect import mark, sweep, unused
 from callboard.pipeline.collect.references import references, spans
 from callboard.pipeline.collect.stored_blobs import removed
 from callboard.pipeline.run import Run
+from tests.refused import refused
 
 DAY_S = 24 * 3600.0
 DAY_NS = int(DAY_S * 1e9)
@@ -150,16 +151,16 @@ def test_what_neither_log_nor_archive_needs_is_found_and_a_grace_later_removed_u
     assert board.holds() == set(range(BLOBS)), "it only looks"
 
     board.now_ns += DAY_NS - 1
-    with pytest.raises(RequestRefused, match="under quarantine until"):
+    with refused("not_due"):
         sweep(board.run(), board.out, DAY_S, max_share=1)
     put_again, referred_to, listed, put_at_last, *_ = sorted(garbage)
     board.put(put_again)  # by a publisher whose package is still to come
     board.log.append("package", package(referred_to))
     board.log.append("status", listing(listed))
     board.now_ns += 1
-    with pytest.raises(RequestRefused, match="--max-share"):
+    with refused("unconfirmed"):
         sweep(board.run(), board.out, DAY_S, max_share=0.01)
-    with pytest.raises(RequestRefused, match="name it again"):
+    with refused("mismatch"):
         sweep(board.run(archived=False), board.out, DAY_S, max_share=1)
 
     def late(*told):  # a publisher comes when the log was read and nothing is removed yet
@@ -170,7 +171,7 @@ def test_what_neither_log_nor_archive_needs_is_found_and_a_grace_later_removed_u
     swept, _ = sweep(board.run(), board.out, DAY_S, max_share=1)
     assert board.holds() == set(range(BLOBS)) - garbage | {put_again, referred_to, listed, put_at_last}
     assert (swept.needed, swept.removed) == (2, len(garbage) - 4)
-    with pytest.raises(RequestRefused, match="to find more"):
+    with refused("gone"):
         sweep(board.run(), board.out, DAY_S, max_share=1)
 
 
@@ -200,7 +201,7 @@ def test_a_collection_that_dies_before_within_or_after_the_removal_is_completed_
     board.now_ns += 2 * DAY_NS
     with pytest.raises(Killed):
         mark(run("writing candidates"), board.out, DAY_S)
-    with pytest.raises(RequestRefused, match="no blobs are under quarantine"):
+    with refused("not_found"):
         sweep(run(), board.out, DAY_S, max_share=1)
     board.now_ns += 1
     mark(run(), board.out, DAY_S)

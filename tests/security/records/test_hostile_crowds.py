@@ -16,7 +16,6 @@ from callboard.actors.runtime import frames
 from callboard.board.care.fleet_checkup import examine_fleet
 from callboard.board.read.status.metrics import ROWS_MAX
 from callboard.board.read.status.status import PUBLISHERS_MAX
-from callboard.errors import RequestRefused
 from callboard.messages import codec
 from callboard.messages.distribution.mailbox import FleetQuery
 from callboard.messages.distribution.topic_messages import (
@@ -32,6 +31,7 @@ from callboard.messages.distribution.topic_messages import (
 )
 from callboard.messages.event import Event, replaced
 from callboard.messages.record import NewRecord
+from tests.refused import refused
 
 MANY = 10_000
 
@@ -195,5 +195,5 @@ def test_an_answer_that_no_frame_can_hold_is_a_problem_of_the_question_and_not_o
     answer = frames.Frame(frames.Kind.ANSWER, "fleet", 7, event=FleetQuery(unknown=b"x" * 2000))
     (told,) = frames.FrameReader().feed(frames.encode(answer))
     assert (told.kind, told.number) == (frames.Kind.TOO_LARGE, 7)
-    with pytest.raises(RequestRefused, match="ask for less"):
+    with refused("too_large"):
         frames.encode(replace(answer, kind=frames.Kind.ASK))

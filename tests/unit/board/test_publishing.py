@@ -140,8 +140,9 @@ def test_a_package_above_the_limit_is_refused_with_its_size_and_the_name_of_the_
     async def work() -> None:
         async with Callboard("memory:", base=tmp_path, publishing=Publishing(max_package_mb=0.1)) as board:
             (site / "big").write_bytes(bytes(150_000))
-            with pytest.raises(RequestRefused, match=r"0\.150 MB of files, more than max_package_mb = 0\.1"):
+            with pytest.raises(RequestRefused, match=r"0\.150 MB of files, more than max_package_mb = 0\.1") as refused:
                 await board.publisher().publish("./site")
+            assert refused.value.code == "too_large"
             assert (await board.publisher().publish("./site", ["/a.txt"])).state == "accepted"
 
     run(work())

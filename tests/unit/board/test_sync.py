@@ -10,8 +10,9 @@ import pytest
 import callboard
 from callboard.board.publisher import Publisher as AsyncPublisher
 from callboard.board.subscriber import Subscriber as AsyncSubscriber
-from callboard.errors import ConfigError, RequestRefused
+from callboard.errors import ConfigError
 from callboard.sync import Callboard, Publisher, Subscriber
+from tests.refused import refused
 
 
 @pytest.fixture
@@ -35,7 +36,7 @@ def test_a_package_travels_and_no_thread_is_left(tmp_path, site):
 
 def test_errors_come_through_and_the_board_goes_on(tmp_path, site):
     with Callboard("memory:", base=tmp_path) as board:
-        with pytest.raises(RequestRefused, match="does not exist"):
+        with refused("not_found"):
             board.publisher().publish("./nowhere")
         assert board.publisher().publish("./site").kind == "ADD"
 

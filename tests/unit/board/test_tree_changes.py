@@ -7,7 +7,7 @@ import pytest
 
 from callboard.backends.repositories.path_patterns import PathPatterns
 from callboard.board.care.tree_changes import Changes, Tree, changes, look_at
-from callboard.errors import RequestRefused
+from tests.refused import refused
 
 
 @pytest.fixture
@@ -84,10 +84,10 @@ def test_excluded_names_and_the_repositorys_own_are_not_there(root):
 
 
 def test_a_root_that_is_missing_or_no_folder_is_told(tmp_path):
-    with pytest.raises(RequestRefused, match="missing"):
+    with refused("not_found"):
         look_at(tmp_path / "missing", PathPatterns())
     (tmp_path / "file").touch()
-    with pytest.raises(RequestRefused, match="not a folder"):
+    with refused("not_found"):
         look_at(tmp_path / "file", PathPatterns())
 
 

@@ -7,6 +7,7 @@ from callboard.content import snapshot
 from callboard.content.package_format.package import open_package
 from callboard.content.snapshot import read_snapshot, write_snapshot
 from callboard.errors import PackageCorrupt, RequestRefused, SchemaTooNew
+from tests.refused import refused
 
 
 @pytest.fixture
@@ -54,6 +55,6 @@ def test_a_newer_format_is_refused(tmp_path, monkeypatch):
 
 def test_a_file_that_is_there_is_not_replaced(taken, tmp_path):
     before = taken.read_bytes()
-    with pytest.raises(RequestRefused, match="choose a new file"):
+    with refused("exists"):
         write_snapshot(FolderSource(tmp_path / "site"), b"", taken, 8)
     assert taken.read_bytes() == before

@@ -9,8 +9,8 @@ from callboard.backends.repositories.folder_source import FolderSource
 from callboard.backends.repository import EntryKind
 from callboard.content import survey as surveying
 from callboard.content.survey import Surveyed, read_survey, survey
-from callboard.errors import RequestRefused
 from callboard.testing.fakes.memory_blob_store import MemoryBlobStore
+from tests.refused import refused
 
 
 def listed(folder, spool, *paths: str) -> tuple[str, list[Surveyed]]:
@@ -59,6 +59,6 @@ def test_any_change_changes_the_digest(tree, tmp_path):
 
 def test_too_many_entries_are_refused(tree, tmp_path, monkeypatch):
     monkeypatch.setattr(surveying, "ENTRIES_MAX", 3)
-    with pytest.raises(RequestRefused, match="more than 3 entries"):
+    with refused("too_large"):
         listed(tree, tmp_path)
     assert len(listed(tree, tmp_path, "/blog")[1]) == 2

@@ -28,6 +28,7 @@ class Job:
     origins: set[Origin] = field(default_factory=set)
     package: PackageMessage | None = None
     refusal: str = ""
+    code: str = ""  # of the refusal
     passing: bool = False  # the reason for the refusal may pass
     dropped: bool = False  # the reason is that there is nothing to ship
     begun_s: float = 0.0

@@ -144,7 +144,7 @@ class Distributor:
             try:
                 check_request(request)
             except RequestRefused as error:
-                yield from self._refuse(Job(request, {origin}), str(error))
+                yield from self._refuse(Job(request, {origin}, code=error.code), str(error))
             else:
                 yield from self._waiting.add(Job(request, {origin}), now)
 
@@ -160,7 +160,7 @@ class Distributor:
                     job.package = with_identity(package, request, its.publisher, its.instance)
             case Failed(BuildPackage(request), error):
                 job = self._jobs[request.request_id]
-                job.refusal, job.passing = str(error), isinstance(error, PASSING)
+                job.refusal, job.code, job.passing = str(error), error.code, isinstance(error, PASSING)
 
     def _busy(self) -> str:
         if self._stopping:
@@ -231,7 +231,7 @@ class Distributor:
         elif not self._batch.take_apart(error):
             advice = "; it may be on the log all the same: ask again with the same request id"
             for job in self._finish():
-                passing = isinstance(error, PASSING)
+                passing, job.code = isinstance(error, PASSING), error.code
                 yield from self._refuse(job, f"{error}{advice if passing else ''}", retry=passing)
 
     def _count(self, what: str) -> None:
@@ -268,5 +268,6 @@ class Distributor:
             dropped=job.dropped,
             throttled_ms=job.throttled_ms,
             throttled_by=job.throttled_by,
+            code=job.code,
         )
         yield from (Reply(origin, answer) for origin in sorted(job.origins))

@@ -82,7 +82,8 @@ async def _send(s3: Connection, key: str, upload_id: str, parts: Parts) -> list[
                 return
             if number > PARTS_MAX:
                 raise RequestRefused(
-                    f"the content of {key} is larger than {PARTS_MAX * PART_BYTES >> 30} GiB; split it into more files"
+                    f"the content of {key} is larger than {PARTS_MAX * PART_BYTES >> 30} GiB; split it into more files",
+                    code="too_large",
                 )
             answer = await s3.call("upload_part", Key=key, UploadId=upload_id, PartNumber=number, Body=part)
             sent[number] = answer["ETag"]

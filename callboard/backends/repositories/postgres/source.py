@@ -37,11 +37,11 @@ class PostgresSource:
             reading = _Reading(self._server)
             rows = reading.rows(path, deep)
         except CallboardError as error:
-            raise RequestRefused(f"{path} cannot be read: {error}") from error
+            raise RequestRefused(f"{path} cannot be read: {error}", code="inaccessible") from error
         if not rows:
             raise RequestRefused(
                 f"{path} does not exist in {self._server.name}, repository {quoted(self._server.repository)}; correct "
-                "the path"
+                "the path", code="not_found"
             )
         for name, kind, mode, size, target, identity in rows:
             content = partial(reading.content, name, size, identity)
@@ -71,9 +71,9 @@ class _Reading:
             try:
                 data = self._connection.value(_CHUNK, identity, number)
             except CallboardError as error:
-                raise RequestRefused(f"{path} cannot be read: {error}") from error
+                raise RequestRefused(f"{path} cannot be read: {error}", code="inaccessible") from error
             if data is None:
-                raise RequestRefused(f"{path} changed while it was read; publish it again")
+                raise RequestRefused(f"{path} changed while it was read; publish it again", code="changed")
             number, left = number + 1, left - len(data)
             yield data
 

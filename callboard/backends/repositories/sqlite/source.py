@@ -30,7 +30,7 @@ class SqliteSource:
         except sqlite3.Error as error:
             raise self._unreadable(path, error) from error
         if not rows:
-            raise RequestRefused(f"{path} does not exist in {self._path}; correct the path")
+            raise RequestRefused(f"{path} does not exist in {self._path}; correct the path", code="not_found")
         # SQLite would put /a-b before /a/b: by name, not by character, is what parents first means.
         for name, kind, mode, size, target, identity in sorted(rows, key=lambda row: row[0].split("/")):
             content = partial(self._read, name, size, identity)
@@ -48,7 +48,7 @@ class SqliteSource:
         except sqlite3.Error as error:
             raise self._unreadable(path, error) from error
         if left:
-            raise RequestRefused(f"{path} changed while it was read; publish it again")
+            raise RequestRefused(f"{path} changed while it was read; publish it again", code="changed")
 
     def _connect(self) -> sqlite3.Connection:
         uri = self._path.absolute().as_uri() + "?mode=ro"
@@ -56,7 +56,8 @@ class SqliteSource:
 
     def _unreadable(self, path: str, error: sqlite3.Error) -> RequestRefused:
         return RequestRefused(
-            f"{path} cannot be read from {self._path}: {error}; check that it is the file of a repository"
+            f"{path} cannot be read from {self._path}: {error}; check that it is the file of a repository",
+            code="inaccessible",
         )
 
 

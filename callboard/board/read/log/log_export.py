@@ -37,9 +37,13 @@ async def export_content(log: Log, blobs: BlobStore, topic: str, offset: int, ta
         raise event
     if not isinstance(event, PackageMessage) or event.kind is not Kind.ADD:
         what = event.kind.name if isinstance(event, PackageMessage) else type(event).__name__
-        raise RequestRefused(f"the record at offset {offset} is {what} and has no content; choose a package that adds")
+        raise RequestRefused(
+            f"the record at offset {offset} is {what} and has no content; choose a package that adds", code="empty"
+        )
     if await asyncio.to_thread(_is_taken, target):
-        raise RequestRefused(f"{target} is there already; choose a new folder, or a new file that ends in {TAR}")
+        raise RequestRefused(
+            f"{target} is there already; choose a new folder, or a new file that ends in {TAR}", code="exists"
+        )
     async with receive(event, blobs, spool) as received:
         if target.suffix == TAR:
             await asyncio.to_thread(_write_tar, received.operations(), target)

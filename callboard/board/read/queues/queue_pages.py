@@ -21,7 +21,9 @@ def queues_of(subscriber: Member, publisher: str) -> tuple[str, ...]:
     follows = followed(subscriber)
     if publisher and follows != ("",) and publisher not in follows:
         name = subscriber.announcement.subscriber
-        raise RequestRefused(f"subscriber {name!r} does not follow {publisher!r}, only {', '.join(follows)}")
+        raise RequestRefused(
+            f"subscriber {name!r} does not follow {publisher!r}, only {', '.join(follows)}", code="not_followed"
+        )
     return (publisher,) if publisher else follows
 
 
