@@ -46,7 +46,7 @@ class FolderSource:
         check_path(path)
         with closing(_Walk(self._root)) as walk:
             self._check_parents(walk, path)
-            ahead, unfit, leading = [path], list[str](), dict[str, Entry]()
+            ahead, unfit, leading = [path], list[RequestRefused](), dict[str, Entry]()
             while ahead:
                 at = ahead.pop()
                 wanted = at == path or self._patterns.admits(at)
@@ -63,9 +63,9 @@ class FolderSource:
                         ahead.extend(reversed(self._children(walk, at, unfit)))
                 except RequestRefused as error:
                     if wanted:
-                        unfit.append(str(error))
+                        unfit.append(error)
         if unfit:
-            raise RequestRefused(_together(unfit), code="unfit")
+            raise _together(unfit)
 
     def _check_parents(self, walk: "_Walk", path: str) -> None:
         if not self._patterns.leads(path):
@@ -76,7 +76,7 @@ class FolderSource:
                     f"{parent} is no folder, so there is no {path}; links are not followed", code="not_found"
                 )
 
-    def _children(self, walk: "_Walk", path: str, unfit: list[str]) -> list[str]:
+    def _children(self, walk: "_Walk", path: str, unfit: list[RequestRefused]) -> list[str]:
         """The paths in a folder; what is wrong with names goes to ``unfit``."""
         children = []
         for child in (child_of(path, name) for name in sorted(walk.names(path))):
@@ -84,7 +84,7 @@ class FolderSource:
                 try:
                     children.append(check_path(child))
                 except RequestRefused as error:
-                    unfit.append(str(error))
+                    unfit.append(error)
         return children
 
 
@@ -174,14 +174,14 @@ def _excluded(path: str) -> RequestRefused:
     )
 
 
-def _together(unfit: list[str]) -> str:
-    """One message for all that is wrong."""
+def _together(unfit: list[RequestRefused]) -> RequestRefused:
+    """One refusal for all that is wrong."""
     if len(unfit) == 1:
         return unfit[0]
     more = [f"and {len(unfit) - UNFIT_TOLD} more"] if len(unfit) > UNFIT_TOLD else []
-    return (
+    return RequestRefused(
         f"{len(unfit)} entries cannot be shipped; put them right, or leave them out by their names (exclude in "
-        f"[publisher]): {'; '.join((*unfit[:UNFIT_TOLD], *more))}"
+        f"[publisher]): {'; '.join((*map(str, unfit[:UNFIT_TOLD]), *more))}", code="unfit"
     )
 
 

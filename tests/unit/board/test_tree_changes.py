@@ -84,7 +84,7 @@ def test_excluded_names_and_the_repositorys_own_are_not_there(root):
 
 
 def test_a_root_that_is_missing_or_no_folder_is_told(tmp_path):
-    with refused("not_found"):
+    with refused("inaccessible"):
         look_at(tmp_path / "missing", PathPatterns())
     (tmp_path / "file").touch()
     with refused("not_found"):
