@@ -1,79 +1,135 @@
 """callboard: distributes content from publishers to fleets of subscribers through one persisted log.
 
-Everything that a service needs is here: ``Callboard``, how its publishers ship (``Publishing``), the ``Package`` it
-answers with, and the errors. Code without an event loop uses ``callboard.sync.Callboard``.
+Everything that a service needs is here: ``Callboard``, what it is told and what it answers with, and the errors. Code
+without an event loop uses ``callboard.sync.Callboard``.
 """
 
 from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from callboard.actors.core.hooks import HookCall
+    from callboard.actors.core.backoff import Backoff
+    from callboard.actors.core.hooks import Hook, HookCall
+    from callboard.backends.log import Retention
     from callboard.board.board import Callboard
+    from callboard.board.care.retention_gate import GatePolicy, RetentionGate
+    from callboard.board.care.verifying import Repair, Verified
+    from callboard.board.command.commands import CommandOptions
     from callboard.board.connect.publishing import Publishing
-    from callboard.board.views import Package
+    from callboard.board.connect.subscriber_options import SubscriberOptions
+    from callboard.board.publisher import Publisher, RequestOptions
+    from callboard.board.read.events import BoardEvent
+    from callboard.board.read.explaining import Explanation
+    from callboard.board.read.publisher_log import LogLine
+    from callboard.board.subscriber import Subscriber
+    from callboard.board.views import (
+        BoardStatus,
+        CommandResult,
+        ErrorsView,
+        FailedPackage,
+        FarmQueue,
+        HeldUp,
+        Package,
+        PublisherStatus,
+        QueuedPackage,
+        QueueView,
+        Remedy,
+        SubscriberStatus,
+        Trouble,
+    )
+    from callboard.content.collection import BlobCollection
+    from callboard.content.importing.changes import Change, Changes
     from callboard.errors import (
         AgentFailed,
+        ArchiveBusy,
+        ArchiveDamaged,
+        ArchiveError,
+        ArchiveHole,
+        BlobDamaged,
         BlobError,
+        BlobMissing,
+        BlobUnavailable,
         CallboardError,
         ConfigError,
+        ExtraMissing,
+        HookFailed,
         LogError,
+        LogReplaced,
         LogUnavailable,
+        NameLapsed,
         NotAllImported,
         NotAnswered,
+        NotImported,
+        NotSupported,
+        OffsetOutOfRange,
+        PackageCorrupt,
         PackageError,
+        PackageRefused,
+        RecordTooLarge,
         RepositoryBusy,
         RepositoryError,
+        RepositoryOccupied,
+        RepositoryUnavailable,
         RequestRefused,
         RootFilled,
         SchemaTooNew,
         SubscriberStuck,
         SubscriberTaken,
+        TopicMissing,
+        Undecodable,
     )
+    from callboard.messages.distribution.topic_messages import DiscoveryMessage, Kind
     from callboard.messages.signing import SigningKey
+    from callboard.version import __version__ as __version__
 
 __all__ = [
-    "AgentFailed",
-    "BlobError",
-    "Callboard",
-    "CallboardError",
-    "ConfigError",
-    "HookCall",
-    "LogError",
-    "LogUnavailable",
-    "NotAllImported",
-    "NotAnswered",
-    "Package",
-    "PackageError",
-    "Publishing",
-    "RepositoryBusy",
-    "RepositoryError",
-    "RequestRefused",
-    "RootFilled",
-    "SchemaTooNew",
-    "SigningKey",
-    "SubscriberStuck",
-    "SubscriberTaken",
-]
-
-__version__ = "0.1.0"
-"""Of the package; ``pyproject.toml`` reads it here, since to look it up costs more than most commands may."""
+    "AgentFailed", "ArchiveBusy", "ArchiveDamaged", "ArchiveError", "ArchiveHole", "Backoff", "BlobCollection",
+    "BlobDamaged", "BlobError", "BlobMissing", "BlobUnavailable", "BoardEvent", "BoardStatus", "Callboard",
+    "CallboardError", "Change", "Changes", "CommandOptions", "CommandResult", "ConfigError", "DiscoveryMessage",
+    "ErrorsView", "Explanation", "ExtraMissing", "FailedPackage", "FarmQueue", "GatePolicy", "HeldUp", "Hook",
+    "HookCall", "HookFailed", "Kind", "LogError", "LogLine", "LogReplaced", "LogUnavailable", "NameLapsed",
+    "NotAllImported", "NotAnswered", "NotImported", "NotSupported", "OffsetOutOfRange", "Package", "PackageCorrupt",
+    "PackageError", "PackageRefused", "Publisher", "PublisherStatus", "Publishing", "QueueView", "QueuedPackage",
+    "RecordTooLarge", "Remedy", "Repair", "RepositoryBusy", "RepositoryError", "RepositoryOccupied",
+    "RepositoryUnavailable", "RequestOptions", "RequestRefused", "Retention", "RetentionGate", "RootFilled",
+    "SchemaTooNew", "SigningKey", "Subscriber", "SubscriberOptions", "SubscriberStatus", "SubscriberStuck",
+    "SubscriberTaken", "TopicMissing", "Trouble", "Undecodable", "Verified",
+]  # fmt: skip
 
 _MODULES = {
-    "Callboard": "callboard.board.board",
-    "HookCall": "callboard.actors.core.hooks",
-    "Package": "callboard.board.views",
-    "Publishing": "callboard.board.connect.publishing",
-    "SigningKey": "callboard.messages.signing",
+    "callboard.actors.core.backoff": "Backoff",
+    "callboard.actors.core.hooks": "Hook HookCall",
+    "callboard.backends.log": "Retention",
+    "callboard.board.board": "Callboard",
+    "callboard.board.care.retention_gate": "GatePolicy RetentionGate",
+    "callboard.board.care.verifying": "Repair Verified",
+    "callboard.board.command.commands": "CommandOptions",
+    "callboard.board.connect.publishing": "Publishing",
+    "callboard.board.connect.subscriber_options": "SubscriberOptions",
+    "callboard.board.publisher": "Publisher RequestOptions",
+    "callboard.board.read.events": "BoardEvent",
+    "callboard.board.read.explaining": "Explanation",
+    "callboard.board.read.publisher_log": "LogLine",
+    "callboard.board.subscriber": "Subscriber",
+    "callboard.board.views": (
+        "BoardStatus CommandResult ErrorsView FailedPackage FarmQueue HeldUp Package PublisherStatus QueueView "
+        "QueuedPackage Remedy SubscriberStatus Trouble"
+    ),
+    "callboard.content.collection": "BlobCollection",
+    "callboard.content.importing.changes": "Change Changes",
+    "callboard.messages.distribution.topic_messages": "DiscoveryMessage Kind",
+    "callboard.messages.signing": "SigningKey",
+    "callboard.version": "__version__",
 }
 """Where the names are that are not errors."""
 
 
 def __getattr__(name: str) -> Any:
     """The public names, imported with their first use: every layer below imports this package first."""
-    if name not in __all__:
+    if name not in __all__ and name != "__version__":
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
-    value = getattr(import_module(_MODULES.get(name, "callboard.errors")), name)
+    module = next((module for module, names in _MODULES.items() if name in names.split()), "callboard.errors")
+    value = getattr(import_module(module), name)
     globals()[name] = value
     return value
 

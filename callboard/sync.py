@@ -11,17 +11,22 @@ import threading
 from collections.abc import AsyncGenerator, AsyncIterator, Callable, Coroutine, Iterable, Iterator
 from concurrent.futures import CancelledError
 from functools import wraps
+from inspect import Parameter, Signature, signature
 from pathlib import Path
 from types import TracebackType
-from typing import Any, Concatenate, Generic, ParamSpec, Self, TypeVar, Unpack
+from typing import TYPE_CHECKING, Any, Concatenate, Generic, ParamSpec, Self, TypeVar, Unpack
 
 from callboard.board import board, publisher, subscriber
 from callboard.board.connect.subscriber_options import SubscriberOptions
 from callboard.board.read.events import BoardEvent
 from callboard.errors import ConfigError
 
+if TYPE_CHECKING:
+    from callboard.board.care.retention_gate import GatePolicy, RetentionGate
+
 P = ParamSpec("P")
 R = TypeVar("R")
+S = TypeVar("S")
 A = TypeVar("A")
 A_co = TypeVar("A_co", covariant=True)
 
@@ -100,9 +105,25 @@ def waiting(
     return wait
 
 
+def given(make: Callable[P, A]) -> Callable[[Callable[[S, A], R]], Callable[Concatenate[S, P], R]]:
+    """Has a method take the arguments of ``make``, and hands it what that makes of them."""
+
+    def decorate(method: Callable[[S, A], R]) -> Callable[Concatenate[S, P], R]:
+        @wraps(method)
+        def call(self: S, /, *args: P.args, **kwargs: P.kwargs) -> R:
+            return method(self, make(*args, **kwargs))
+
+        its = Parameter("self", Parameter.POSITIONAL_ONLY), *signature(make).parameters.values()
+        call.__signature__ = Signature(its)  # type: ignore[attr-defined]  # for people: type checkers know it
+        return call
+
+    return decorate
+
+
 class Publisher(Twin[publisher.Publisher]):
     """See ``callboard.board.publisher.Publisher``. Got from ``Callboard.publisher``."""
 
+    start = waiting(publisher.Publisher.start)
     publish = waiting(publisher.Publisher.publish)
     delete = waiting(publisher.Publisher.delete)
     invalidate = waiting(publisher.Publisher.invalidate)
@@ -144,8 +165,17 @@ class Subscriber(Twin[subscriber.Subscriber]):
 class Callboard(Twin[board.Callboard]):
     """See ``callboard.Callboard``, which takes the same arguments. Used inside ``with``."""
 
-    def __init__(self, log: str = "sqlite:///./board.db", **settings: Any) -> None:
-        super().__init__(EventLoop(), board.Callboard(log, **settings))
+    @given(board.Callboard)
+    def __init__(self, asynchronous: board.Callboard) -> None:
+        super().__init__(EventLoop(), asynchronous)
+
+    @classmethod
+    @given(board.Callboard.from_config)
+    def from_config(cls, asynchronous: board.Callboard) -> Self:
+        """See ``callboard.Callboard.from_config``."""
+        twin = cls.__new__(cls)
+        Twin.__init__(twin, EventLoop(), asynchronous)
+        return twin
 
     def publisher(self, name: str = "main") -> Publisher:
         """The publisher of this name."""
@@ -184,6 +214,18 @@ class Callboard(Twin[board.Callboard]):
         """See ``callboard.Callboard.events``. Waits in the thread that iterates."""
         return self._each(self._asynchronous.events(publisher, kinds, after, follow=follow))
 
+    def retention_gate(self, policy: "GatePolicy") -> "RetentionGate":
+        """See ``callboard.Callboard.retention_gate``."""
+        return self._asynchronous.retention_gate(policy)
+
+    def close(self) -> None:
+        """See ``callboard.Callboard.close``, which the end of ``with`` calls."""
+        if self._loop.is_open:
+            try:
+                self._loop.run(self._asynchronous.close())
+            finally:
+                self._loop.close()
+
     def _each(self, told: AsyncGenerator[BoardEvent, None]) -> Iterator[BoardEvent]:
         try:
             while (event := self._loop.run(_next(told))) is not None:
@@ -207,10 +249,7 @@ class Callboard(Twin[board.Callboard]):
     def __exit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
-        try:
-            self._loop.run(self._asynchronous.close())
-        finally:
-            self._loop.close()
+        self.close()
 
 
 async def _next(told: AsyncIterator[BoardEvent]) -> BoardEvent | None:

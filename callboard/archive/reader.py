@@ -14,7 +14,8 @@ import pyarrow.compute as pc
 import pyarrow.parquet as pq
 
 from callboard.archive.files.manifest import Segment
-from callboard.archive.store import ArchiveStore, open_archive
+from callboard.archive.store import ArchiveStore
+from callboard.archive.stores import open_archive
 from callboard.archive.topic_archive import TopicArchive, load
 from callboard.backends.logs.restorable import Key, Returned
 from callboard.errors import ArchiveDamaged, ArchiveHole, BlobMissing, OffsetOutOfRange

@@ -3,13 +3,12 @@
 import asyncio
 import os
 import socket
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from functools import wraps
 from pathlib import Path
 from types import TracebackType
 from typing import Concatenate, ParamSpec, Self, TypeVar, Unpack
 
-from callboard import __version__
 from callboard.actors.runtime import Runtime
 from callboard.backends.blob_store import BlobStore
 from callboard.backends.log import Log
@@ -17,6 +16,7 @@ from callboard.backends.repositories.folder_source import EXCLUDED
 from callboard.board.care import upkeep
 from callboard.board.command import clearing, commands, forgetting, resending
 from callboard.board.connect.agents import Agents
+from callboard.board.connect.configured import add_configured_targets, board_options
 from callboard.board.connect.opening import repository_place
 from callboard.board.connect.publishing import Publishing
 from callboard.board.connect.resources import Resources
@@ -32,6 +32,7 @@ from callboard.door.rules import instance_of
 from callboard.errors import ConfigError
 from callboard.messages.signing import SigningKey
 from callboard.messages.topics import PREFIX
+from callboard.version import __version__
 
 ALREADY_OPEN = "this board is open already; use it as it is, or make another Callboard for the same log"
 
@@ -116,6 +117,38 @@ class Callboard:
         """The board on a log, agents or a clock of the caller's own."""
         board = cls.__new__(cls)
         board.context = context
+        return board
+
+    @classmethod
+    def from_config(
+        cls,
+        path: str | Path | None = None,
+        *,
+        environ: Mapping[str, str] = os.environ,
+        create: bool = True,
+        configure_logging: Callable[[], None] | None = None,
+    ) -> Self:
+        """The board that ``callboard.toml`` and the environment say, as the command line opens it; not yet open.
+
+        Args:
+            path: the file; else the one that ``CALLBOARD_CONFIG`` names, else ``callboard.toml`` in the current folder,
+                if there is one. Relative paths in it start from its folder, all others from the current one.
+            environ: the variables, of which those that begin with ``CALLBOARD_`` count.
+            create: see ``Callboard``.
+            configure_logging: see ``Callboard``.
+
+        Raises:
+            ConfigError: a line for each setting that is wrong, or that there is not, with the place where it was set;
+                or a key that cannot be read, or a subscriber's target that meets the log, the blobs or the archive.
+        """
+        from callboard.config import CONFIG_VARIABLE, load
+
+        file = path or environ.get(CONFIG_VARIABLE)
+        config = load(Path(file) if file else None, environ).config
+        board = cls(
+            runtime=config.runtime, create=create, configure_logging=configure_logging, **board_options(config)
+        )
+        add_configured_targets(board.territory, config)
         return board
 
     async def __aenter__(self) -> Self:

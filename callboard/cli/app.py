@@ -4,9 +4,9 @@ from typing import Annotated, Any
 
 import typer
 
-from callboard import __version__
 from callboard.cli.command_group import Entry, Group, group
 from callboard.cli.options import BoardOptions, with_board_options
+from callboard.version import __version__
 
 # One line for each command. A test compares the help with the docstrings.
 COMMANDS: dict[str, Entry | Group] = {

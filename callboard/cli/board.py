@@ -18,9 +18,8 @@ from callboard.messages.topics import PREFIX
 
 if TYPE_CHECKING:
     from callboard.board.board import Callboard
-    from callboard.board.connect.publishing import Publishing
     from callboard.board.connect.settings import BoardSettings
-    from callboard.config import Config, Loaded, PublisherSection
+    from callboard.config import Config, Loaded
 
 R = TypeVar("R")
 Work = Callable[["Callboard"], Coroutine[Any, Any, R]]
@@ -48,14 +47,10 @@ def on_board(options: BoardOptions, work: "Work[R]", *, create: bool | None = No
 
 def board_settings(loaded: "Loaded") -> "BoardSettings":
     """The settings of the board that the configuration says."""
+    from callboard.board.connect.configured import board_options
     from callboard.board.connect.settings import BoardSettings
-    from callboard.board.connect.signing_keys import read_keys
 
-    config = loaded.config
-    return BoardSettings(
-        config.log, config.blobs, loaded.base, config.prefix, config.publisher.exclude,
-        include=config.publisher.include, **read_keys(config.signing_key, config.trusted_keys),
-    )  # fmt: skip
+    return BoardSettings(base=loaded.base, **board_options(loaded.config))
 
 
 def configure_service_logging(options: BoardOptions, config: "Config") -> Callable[[], None]:
@@ -75,23 +70,15 @@ async def open_board(
     there lacks are made all the same; if it is None, nothing is.
     """
     from callboard.board.board import Callboard
-    from callboard.board.connect.signing_keys import read_keys
+    from callboard.board.connect.configured import board_options
 
     config = loaded.config
     board = Callboard(
-        config.log,
-        blobs=config.blobs,
         runtime=config.runtime if configure else "embedded",  # a short command needs no processes
         create=bool(create),
         configure_logging=configure,
-        prefix=config.prefix,
-        include=config.publisher.include,
-        exclude=config.publisher.exclude,
-        **read_keys(config.signing_key, config.trusted_keys),
-        publishing=_publishing(config.publisher, service=configure is not None),
-        blob_grace_s=config.janitor.grace_hours * 3600 if config.janitor.enabled else 0.0,
         archive=archive,
-        blobs_for=config.archive.place,
+        **board_options(config, events=configure is not None),  # of which those tell that run on
     )
     try:
         await board.__aenter__()
@@ -103,27 +90,6 @@ async def open_board(
         yield board
     finally:
         await board.close()
-
-
-def add_configured_targets(board: "Callboard", config: "Config") -> None:
-    """Tell the board where the configured subscribers import to, so that it ships nothing from there."""
-    for section in (config.subscriber, *config.subscribers.values()):
-        if section.into:
-            board.territory.add_target(section.into)
-
-
-def _publishing(section: "PublisherSection", *, service: bool) -> "Publishing":
-    """How publishers ship. A short command leaves telling of events to those that run on."""
-    from callboard.board.connect.publishing import Publishing
-
-    return Publishing(
-        max_package_mb=section.max_package_mb,
-        throttle_by=section.throttle_by,
-        throttle_for=section.throttle_for,
-        throttle_at=section.throttle_at,
-        throttle_max_s=section.throttle_max_s,
-        events=section.events if service else (),
-    )
 
 
 def no_log(config: "Config", *, may_create: bool = False) -> ConfigError:

@@ -29,6 +29,7 @@ if TYPE_CHECKING:
     from callboard.config.model import Config, LoggingSection, PublisherSection, RetentionSection, SubscriberSection
 
 __all__ = [
+    "CONFIG_VARIABLE",
     "FILE",
     "Config",
     "Key",

@@ -14,7 +14,8 @@ from callboard.archive.archiver import Archiver
 from callboard.archive.compaction import Compacted, compact
 from callboard.archive.files.chain import Archived
 from callboard.archive.files.manifest import Hole
-from callboard.archive.store import ArchiveStore, open_archive
+from callboard.archive.store import ArchiveStore
+from callboard.archive.stores import open_archive
 from callboard.archive.topic_archive import find_tip, load
 from callboard.archive.vacuum import vacuum
 from callboard.archive.verification import Verified, verify

@@ -113,7 +113,7 @@ def source_options(options: BoardOptions, archive: str) -> dict[str, str]:
     if loaded.config.log.startswith("sqlite:") and not Path(loaded.config.log.removeprefix("sqlite:///")).exists():
         raise ConfigError(f"there is no log at {shown(loaded.config.log)}; publish something first")
     if archive:
-        from callboard.archive.store import open_archive
+        from callboard.archive.stores import open_archive
 
         open_archive(archive, Path.cwd())  # raises for one with a password, before options are shown in plans
     source = {"board": str(loaded.file.absolute()) if loaded.file else ""}

@@ -6,10 +6,11 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from callboard.board.connect.configured import add_configured_targets
 from callboard.board.publisher import Publisher
 from callboard.board.read.known_names import known_publishers
 from callboard.board.views import Package, to_data
-from callboard.cli.board import add_configured_targets, on_board
+from callboard.cli.board import on_board
 from callboard.cli.options import BoardOptions
 from callboard.cli.publishing.waiting import wait_for_fleet
 from callboard.cli.terminal.exit_codes import FOUND
@@ -57,7 +58,7 @@ def ship(
     name = publisher or config.publisher.name
 
     async def work(board: "Callboard", replace_root: bool) -> tuple[Package, list[str]]:
-        add_configured_targets(board, config)
+        add_configured_targets(board.territory, config)
         if publisher:
             await _tell_new(board, name)
         package = await request(board.publisher(name), replace_root)

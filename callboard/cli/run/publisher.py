@@ -10,7 +10,8 @@ import structlog
 import typer
 
 from callboard.backends.repositories.path_patterns import PathPatterns
-from callboard.cli.board import add_configured_targets, configure_service_logging, open_board, place
+from callboard.board.connect.configured import add_configured_targets
+from callboard.cli.board import configure_service_logging, open_board, place
 from callboard.cli.log.retention import retention_gate
 from callboard.cli.options import BoardOptions, Create
 from callboard.cli.publishing.requests import answer_requests
@@ -80,7 +81,7 @@ async def _run(
     with stop_signals() as stop:
         async with open_board(loaded, create=create, configure=configure) as board:
             line = structlog.get_logger().bind(publisher=config.publisher.name)
-            add_configured_targets(board, config)
+            add_configured_targets(board.territory, config)
             if config.publisher.source:
                 board.territory.add_source(config.publisher.source)
             own = board.publisher(config.publisher.name)

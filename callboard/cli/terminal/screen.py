@@ -9,7 +9,6 @@ from rich.console import Console, RenderableType
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, SpinnerColumn, TextColumn, TimeElapsedColumn
 from rich.text import Text
 
-from callboard.cli.terminal import output
 from callboard.escaping import escaped
 
 WIDTH_MAX = 1 << 30
@@ -21,7 +20,7 @@ class Screen(Console):
 
     def render_str(self, text: str, **how: Any) -> Text:
         """The string as text, without markup."""
-        return output.text(text, style=str(how.get("style", "")))
+        return Text(escaped(text), style=str(how.get("style", "")))
 
 
 @cache

@@ -16,7 +16,7 @@ from callboard.archive.files.chain import hole
 from callboard.archive.files.manifest import Segment
 from callboard.archive.files.segment import SCHEMA, rows_of
 from callboard.archive.files.segmentation import log_rows, segments
-from callboard.archive.store import open_archive
+from callboard.archive.stores import open_archive
 from callboard.pipeline.source.columns import RAW
 from callboard.pipeline.source.decoding import decoded
 from callboard.pipeline.source.place import Place

@@ -7,7 +7,7 @@ from collections.abc import Iterator
 import pytest
 
 from callboard.archive.compaction import compact
-from callboard.archive.store import open_archive
+from callboard.archive.stores import open_archive
 from callboard.archive.stores.s3 import S3ArchiveStore
 from callboard.archive.vacuum import vacuum
 from callboard.archive.verification import verify

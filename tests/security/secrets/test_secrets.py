@@ -19,7 +19,7 @@ from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 from callboard.actors.subscriber.settings import SubscriberSettings
-from callboard.archive.store import open_archive
+from callboard.archive.stores import open_archive
 from callboard.backends.address import is_shown_in_full, shown
 from callboard.backends.blob_stores import open_blob_store
 from callboard.backends.blob_stores.s3.bucket import Bucket

@@ -4,12 +4,18 @@ from pathlib import Path
 
 import pytest
 
-from tests.tidy import manners, pure, sizes, wording
+from tests.tidy import cycles, manners, pure, sizes, wording
 from tests.tidy.sources import ROOT, Rule, Sources, repository
 
 DECISION = "callboard/actors/publisher/queues/pages.py"
 
 OFFENCES: dict[Rule, list[tuple[Sources, str]]] = {
+    cycles.no_module_imports_itself: [
+        ({"callboard/a.py": "import callboard.b", "callboard/b.py": "def late():\n    from callboard import a",
+          "callboard/__init__.py": ""}, "callboard.a -> callboard.b -> callboard.a"),
+        ({"callboard/a/__init__.py": "if TYPE_CHECKING:\n    from callboard.a.b import B",
+          "callboard/a/b.py": "from callboard.a import A"}, "callboard.a -> callboard.a.b -> callboard.a"),
+    ],
     sizes.nothing_is_too_large: [
         ({"tests/long.py": "\n" * 501}, "tests/long.py has 501 lines"),
         ({"callboard/long.py": "\n" * 301}, "callboard/long.py has 301 lines"),
@@ -85,7 +91,7 @@ def test_the_rule_finds_what_is_against_it(rule: Rule, sources: Sources, told: s
 def test_no_rule_is_left_out():
     written = {
         rule
-        for module in (manners, pure, sizes, wording)
+        for module in (cycles, manners, pure, sizes, wording)
         for rule in vars(module).values()
         if getattr(rule, "__annotations__", None) == {"sources": Sources, "return": list[str]}
     }

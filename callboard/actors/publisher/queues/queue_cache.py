@@ -19,12 +19,12 @@ from callboard.actors.core.decision import (
     Stopping,
     Tick,
 )
-from callboard.actors.publisher import MAX_ENTRIES
 from callboard.actors.publisher.queues.cached_range import CachedRange
 from callboard.actors.publisher.queues.pages import Pages, Range
 from callboard.actors.publisher.queues.preview import GLIMPSE_OFFSETS, QueuePreview
 from callboard.actors.publisher.queues.queries import Query, reach, refusal, wanted
 from callboard.actors.publisher.roles import OLDER_POLLER, TAIL_POLLER
+from callboard.actors.publisher.settings import MAX_ENTRIES
 from callboard.messages.distribution.mailbox import (
     PackagesSeen,
     QueueQuery,

@@ -11,8 +11,7 @@ from aiokafka.admin import AIOKafkaAdminClient
 from callboard.backends.log import Log
 from callboard.backends.logs.kafka.address import parse_address
 from callboard.backends.logs.kafka.log import KafkaLog
-from callboard.testing.conformance.candidates.logs import Restart
-from callboard.testing.conformance.candidates.memory_log import Around, Clock, itself
+from callboard.testing.conformance.candidates.memory_log import Around, Clock, Restart, itself
 from callboard.testing.conformance.log import LogHarness
 from callboard.testing.servers.kafka import mock_kafka_log as open_mock
 

@@ -4,7 +4,7 @@ import asyncio
 import os
 import sqlite3
 import tempfile
-from collections.abc import Awaitable, Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 from functools import partial
@@ -15,11 +15,9 @@ from callboard.backends.logs.postgres import PostgresLog
 from callboard.backends.logs.sqlite import SqliteLog
 from callboard.backends.postgres.server import Server
 from callboard.testing.conformance.candidates import Candidate, New, chosen, without_server
-from callboard.testing.conformance.candidates.memory_log import Around, Clock, itself, memory_log
+from callboard.testing.conformance.candidates.memory_log import Around, Clock, Restart, itself, memory_log
 from callboard.testing.conformance.log import LogHarness
 from callboard.testing.servers.postgres import INSTALLATIONS, NAMED, own_schema, postgres_server
-
-Restart = Callable[[], Awaitable[None]] | None
 
 
 @contextmanager

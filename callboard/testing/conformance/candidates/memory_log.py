@@ -1,6 +1,6 @@
 """The log in memory, which can be had everywhere."""
 
-from collections.abc import Callable, Iterator
+from collections.abc import Awaitable, Callable, Iterator
 from contextlib import contextmanager
 
 from callboard.backends.log import Log
@@ -12,6 +12,9 @@ from callboard.testing.conformance.log import LogHarness
 
 Around = Callable[[Log], Log]
 """What the suite sees of a log: itself, or for example a ``SharedTail`` over it."""
+
+Restart = Callable[[], Awaitable[None]] | None
+"""Restarts the log's server, if it has one."""
 
 NOON_NS = 1_800_000_000 * 10**9
 

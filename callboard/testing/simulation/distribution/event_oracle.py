@@ -3,15 +3,12 @@
 from collections import Counter
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING
 
 from callboard.errors import SchemaTooNew, Undecodable
 from callboard.messages.distribution.package_event import EventMarks, PackageEvent, open_event
 from callboard.messages.distribution.topic_messages import PackageStatusMessage, Status
 from callboard.messages.record import Record
-
-if TYPE_CHECKING:
-    from callboard.testing.simulation.distribution.scene import Scene
+from callboard.testing.simulation.distribution.scene import Scene
 
 TOLD_OF = {
     "imported": (Status.IMPORTED,),
@@ -41,7 +38,7 @@ class EventOracle:
         passed: how far a subscriber has told the world that it is, by name, for those that this publisher waits for.
     """
 
-    scene: "Scene"
+    scene: Scene
     keys: bool
     passed: Callable[[str], Mapping[str, int]]
     told: dict[str, PackageEvent] = field(default_factory=dict)

@@ -98,7 +98,7 @@ class Fleet:
         self.folder = folder
         self.rng = Random(simulation.rng.random())  # noqa: S311  # reproducible, not secret
         self.scene = Scene(self.first, Tenants(self._now_ns))
-        self.scene.events = EventOracle(self.scene, plan.keys, self.passed)
+        self.scene.events = self.events = EventOracle(self.scene, plan.keys, self.passed)
         self.fates = Fates(Random(self.rng.random()), plan.odds)  # noqa: S311  # likewise
         self.log = SimulatedLog(
             simulation.loop, self.rng, self._now_ns, self._dated,

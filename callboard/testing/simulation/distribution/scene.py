@@ -4,6 +4,7 @@ import asyncio
 from collections import Counter, defaultdict
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
+from typing import Protocol
 
 from callboard.errors import Undecodable
 from callboard.messages.distribution.topic_messages import (
@@ -17,7 +18,6 @@ from callboard.messages.record import Record
 from callboard.messages.repeated import original_of
 from callboard.messages.topics import Topics
 from callboard.testing.simulation.distribution.acts import Publish
-from callboard.testing.simulation.distribution.event_oracle import EventOracle
 from callboard.testing.simulation.distribution.tenants import Tenants
 from callboard.testing.simulation.distribution.truth import Sent
 from callboard.testing.simulation.distribution.word_oracle import WordOracle
@@ -54,6 +54,18 @@ class Violation:
         return f"{self.rule}: {self.story}"
 
 
+class EventWitness(Protocol):
+    """Is told of the event topic."""
+
+    def appended(self, record: Record) -> None:
+        """An event is on the log."""
+        ...
+
+    def forget(self) -> None:
+        """Another log is in place."""
+        ...
+
+
 @dataclass(slots=True)
 class Scene:
     """Is told of every record; whoever finds something wrong says so here, and the first one counts."""
@@ -80,14 +92,14 @@ class Scene:
     """By subscriber, instance and sequence, also of logs that are gone."""
     tellers: dict[str, list[Callable[[Line], bool]]] = field(default_factory=lambda: defaultdict(list))
     """Who judges what a subscriber has told: each says whether that is its business."""
-    events: EventOracle = field(init=False)
+    events: EventWitness = field(init=False)
     words: WordOracle = field(init=False)
     _settled_ns: int = 0
     count: Counter[str] = field(default_factory=Counter)
     """What happened how often, for the table."""
 
     def __post_init__(self) -> None:
-        self.words = WordOracle(self)
+        self.words = WordOracle(self.demand, self.first, self.tenants, lambda: self.exchanged)
         self.tenants.hasty = lambda story: self.demand(self.unsettled, "a name is lent for as long as was said", story)
 
     def wrong(self, rule: str, story: str) -> None:

@@ -65,7 +65,7 @@ async def _disagreement(fleet: Fleet, name: str) -> str:
         await _wrong_queues(fleet, name)
         or await _wrong_errors(fleet, name)
         or await _wrong_fleet(fleet, name)
-        or (name in fleet.tellers and fleet.scene.events.missing(name))
+        or (name in fleet.tellers and fleet.events.missing(name))
         or ""
     )
 

@@ -1,8 +1,7 @@
 """The oracle of what may be removed: of all that was said, what somebody still goes by stays on the log."""
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING
 
 from callboard.messages.distribution.topic_messages import (
     CommandMessage,
@@ -14,9 +13,7 @@ from callboard.messages.distribution.topic_messages import (
 from callboard.messages.headers import open_record
 from callboard.messages.record import Record
 from callboard.messages.repeated import original_of
-
-if TYPE_CHECKING:
-    from callboard.testing.simulation.distribution.scene import Scene
+from callboard.testing.simulation.distribution.tenants import Tenants
 
 DONE = (Status.IMPORTED, Status.SUPERSEDED, Status.HOOK_SETTLED)
 """No status says the same of a package."""
@@ -24,9 +21,19 @@ DONE = (Status.IMPORTED, Status.SUPERSEDED, Status.HOOK_SETTLED)
 
 @dataclass(slots=True)
 class WordOracle:
-    """Remembers every announcement and status, and looks after every trim whether those are left that hold."""
+    """Remembers every announcement and status, and looks after every trim whether those are left that hold.
 
-    scene: "Scene"
+    Args:
+        demand: is told of what must be: whether it is, by which rule, and what happened.
+        first: the oldest offset of the package topic.
+        tenants: the subscribers, and what they were told.
+        exchanged: whether another log was put in place.
+    """
+
+    demand: Callable[[bool, str, str], None]
+    first: Callable[[], int]
+    tenants: Tenants
+    exchanged: Callable[[], bool]
     _said: dict[str, dict[int, Record]] = field(default_factory=dict)
     """By topic and offset, what is on the log that there is now, or was trimmed from it."""
 
@@ -53,7 +60,7 @@ class WordOracle:
             before = (its for one in topic_said.values() if (its := original_of(one)) and its.offset == original.offset)
             times_ns = {min(time_ns, record.time_ns) for time_ns in (said.time_ns, *(its.time_ns for its in before))}
             right = said.payload == record.payload and original.time_ns in times_ns
-        self.scene.demand(right or self.scene.exchanged, "what is repeated was said", f"{topic} at {record.offset}")
+        self.demand(right or self.exchanged(), "what is repeated was said", f"{topic} at {record.offset}")
         self.appended(topic, record)
 
     def trimmed(self, topic: str, left: Sequence[Record]) -> None:
@@ -67,7 +74,7 @@ class WordOracle:
         for story, records in topics.get(topic.rpartition(".")[2], lambda: iter(()))():
             kept = any(record.payload in payloads if topic != "sim.command" else record.offset in offsets
                        for record in records)  # fmt: skip
-            self.scene.demand(kept, "a trim keeps what somebody goes by", f"{topic} has lost {story}")
+            self.demand(kept, "a trim keeps what somebody goes by", f"{topic} has lost {story}")
 
     def _words(self) -> Iterator[tuple[str, list[Record]]]:
         """The last word of every subscriber: of one of its instances, if several claim the name."""
@@ -83,10 +90,10 @@ class WordOracle:
         """The last status of every package that did not land, and is on the log; those of a golden subscriber in any
         case.
         """
-        golden = {edge.golden for edge in self.scene.tenants.settings.values()}
+        golden = {edge.golden for edge in self.tenants.settings.values()}
         for (name, offset), (status, may_be, records) in self._last_statuses().items():
             landed = status in DONE or may_be in DONE
-            if offset >= self.scene.first() and (not landed or name in golden):
+            if offset >= self.first() and (not landed or name in golden):
                 yield f"what {name} told of offset {offset}: {status.name}", list(records.values())
 
     def may_be_landed(self) -> set[tuple[str, int]]:

@@ -1,0 +1,57 @@
+"""The board that a configuration says, for the command line and for services alike."""
+
+from typing import TYPE_CHECKING
+
+from callboard.board.connect.publishing import Publishing
+from callboard.board.connect.signing_keys import Keys, read_keys
+from callboard.board.connect.territory import Territory
+
+if TYPE_CHECKING:
+    from callboard.config import Config
+
+
+class BoardOptions(Keys):
+    """What a configuration says of a board, as ``Callboard`` and ``BoardSettings`` take it."""
+
+    log: str
+    blobs: str
+    prefix: str
+    include: tuple[str, ...]
+    exclude: tuple[str, ...]
+    blob_grace_s: float
+    publishing: Publishing
+    blobs_for: str
+
+
+def board_options(config: "Config", *, events: bool = True) -> BoardOptions:
+    """The options of the board; without ``events`` its publishers leave it to others to tell of packages.
+
+    Raises ``ConfigError`` for a key that cannot be read.
+    """
+    its = config.publisher
+    publishing = Publishing(
+        max_package_mb=its.max_package_mb,
+        throttle_by=its.throttle_by,
+        throttle_for=its.throttle_for,
+        throttle_at=its.throttle_at,
+        throttle_max_s=its.throttle_max_s,
+        events=its.events if events else (),
+    )
+    return BoardOptions(
+        log=config.log,
+        blobs=config.blobs,
+        prefix=config.prefix,
+        include=its.include,
+        exclude=its.exclude,
+        blob_grace_s=config.janitor.grace_hours * 3600 if config.janitor.enabled else 0.0,
+        publishing=publishing,
+        blobs_for=config.archive.place,
+        **read_keys(config.signing_key, config.trusted_keys),
+    )
+
+
+def add_configured_targets(territory: Territory, config: "Config") -> None:
+    """Where the configured subscribers import to, so that nothing is shipped from there. Raises ``ConfigError``."""
+    for section in (config.subscriber, *config.subscribers.values()):
+        if section.into:
+            territory.add_target(section.into)
