@@ -16,7 +16,7 @@ whole error handling. Records are read in pages, as a Kafka consumer gets them.
 from dataclasses import replace
 from pathlib import Path
 
-from callboard.actors.subscriber.importing.received import Parcel, parcel
+from callboard.actors.subscriber.importing.received import Received, received
 from callboard.actors.subscriber.ledger import ledger_changes
 from callboard.actors.subscriber.settings import SubscriberSettings
 from callboard.backends.blob_store import BlobStore
@@ -58,9 +58,9 @@ class OriginalLoop:
             records = await self._log.read(topic, start, min(POLL_RECORDS, packages))
             start, packages = records[-1].offset + 1, packages - len(records)
             for record in records:
-                await self._process(parcel(record, self._settings))
+                await self._process(received(record, self._settings))
 
-    async def _process(self, it: Parcel) -> None:
+    async def _process(self, it: Received) -> None:
         await self._send_stored_status()
         if it.message is None:
             return
