@@ -50,3 +50,10 @@ def test_a_dead_link_would_be_noticed() -> None:
     text = "[a](docs/nothing.md) [b](STYLE.md#nothing) [c](STYLE.md#tests) `tests/nothing.py` `actors/worlds/world.py`"
     assert list(dead_links(page, text)) == ["docs/nothing.md", "STYLE.md#nothing"]
     assert list(dead_names(page, text)) == ["tests/nothing.py"]
+
+
+def test_the_files_that_the_architecture_names_are_there() -> None:
+    page = (ROOT / "ARCHITECTURE.md").read_text(encoding="utf-8")
+    named = {path for path in re.findall(r"`([a-z_]+/[\w./]*)`", page) if not path.startswith("docs/")}
+    assert len(named) > 30
+    assert {path for path in named if not (ROOT / "callboard" / path).exists() and not (ROOT / path).exists()} == set()
