@@ -8,6 +8,7 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
+    # isort: off
     from callboard.actors.core.backoff import Backoff
     from callboard.actors.core.hooks import Hook, HookCall
     from callboard.backends.log import Retention
@@ -23,64 +24,23 @@ if TYPE_CHECKING:
     from callboard.board.read.publisher_log import LogLine
     from callboard.board.subscriber import Subscriber
     from callboard.board.views import (
-        BoardStatus,
-        CommandResult,
-        ErrorsView,
-        FailedPackage,
-        FarmQueue,
-        HeldUp,
-        Package,
-        PublisherStatus,
-        QueuedPackage,
-        QueueView,
-        Remedy,
-        SubscriberStatus,
-        Trouble,
+        BoardStatus, CommandResult, ErrorsView, FailedPackage, FarmQueue, HeldUp, Package, PublisherStatus, QueueView,
+        QueuedPackage, Remedy, SubscriberStatus, Trouble,
     )
     from callboard.content.collection import BlobCollection
     from callboard.content.importing.changes import Change, Changes
     from callboard.errors import (
-        AgentFailed,
-        ArchiveBusy,
-        ArchiveDamaged,
-        ArchiveError,
-        ArchiveHole,
-        BlobDamaged,
-        BlobError,
-        BlobMissing,
-        BlobUnavailable,
-        CallboardError,
-        ConfigError,
-        ExtraMissing,
-        HookFailed,
-        LogError,
-        LogReplaced,
-        LogUnavailable,
-        NameLapsed,
-        NotAllImported,
-        NotAnswered,
-        NotImported,
-        NotSupported,
-        OffsetOutOfRange,
-        PackageCorrupt,
-        PackageError,
-        PackageRefused,
-        RecordTooLarge,
-        RepositoryBusy,
-        RepositoryError,
-        RepositoryOccupied,
-        RepositoryUnavailable,
-        RequestRefused,
-        RootFilled,
-        SchemaTooNew,
-        SubscriberStuck,
-        SubscriberTaken,
-        TopicMissing,
-        Undecodable,
+        AgentFailed, ArchiveBusy, ArchiveDamaged, ArchiveError, ArchiveHole, BlobDamaged, BlobError, BlobMissing,
+        BlobUnavailable, CallboardError, ConfigError, ExtraMissing, HookFailed, LogError, LogReplaced, LogUnavailable,
+        NameLapsed, NotAllImported, NotAnswered, NotImported, NotSupported, OffsetOutOfRange, PackageCorrupt,
+        PackageError, PackageRefused, RecordTooLarge, RepositoryBusy, RepositoryError, RepositoryOccupied,
+        RepositoryUnavailable, RequestRefused, RootFilled, SchemaTooNew, SubscriberStuck, SubscriberTaken,
+        TopicMissing, Undecodable,
     )
     from callboard.messages.distribution.topic_messages import DiscoveryMessage, Kind
     from callboard.messages.signing import SigningKey
     from callboard.version import __version__ as __version__
+    # isort: on
 
 __all__ = [
     "AgentFailed", "ArchiveBusy", "ArchiveDamaged", "ArchiveError", "ArchiveHole", "Backoff", "BlobCollection",

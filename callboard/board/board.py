@@ -26,6 +26,7 @@ from callboard.board.connect.territory import Territory
 from callboard.board.context import BoardContext
 from callboard.board.publisher import Publisher
 from callboard.board.read import questions
+from callboard.board.read.queues import queues
 from callboard.board.subscriber import Subscriber
 from callboard.door import boards, subscribers
 from callboard.door.rules import instance_of
@@ -246,10 +247,10 @@ class Callboard:
     # What can be asked.
 
     status = method(questions.status)
-    queue = method(questions.queue)
+    queue = method(queues.queue)
     queue_entry = method(questions.queue_entry)
     farm = method(questions.farm)
-    errors = method(questions.errors)
+    errors = method(queues.errors)
     metrics = method(questions.metrics)
     explain = method(questions.explain)
     events = method(questions.events)

@@ -39,6 +39,9 @@ SKIPPED_MAX = 1000
 OFFSET_MAX = (1 << 63) - 1
 """No log has a greater offset: messages and databases hold 63 bits."""
 
+ANSWER_S = 30.0
+"""How long a question about the board may take, if nothing else is said."""
+
 TIMEOUT_S_MAX = 1e9
 """Thirty years stand for ever; timers of an event loop still count that."""
 

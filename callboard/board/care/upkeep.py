@@ -12,11 +12,11 @@ from callboard.board.command.commands import list_content
 from callboard.board.connect.opening import records_for_blobs
 from callboard.board.context import BoardContext
 from callboard.board.publisher import Publisher
-from callboard.board.read.questions import ANSWER_S, member
+from callboard.board.read.questions import member
 from callboard.board.read.queues.queue_sizes import log_identity
 from callboard.board.views import CommandResult
 from callboard.content.collection import GRACE_S, BlobCollection, collect
-from callboard.door.limits import DAYS_MAX
+from callboard.door.limits import ANSWER_S, DAYS_MAX
 from callboard.door.questions import asked
 from callboard.door.rules import checked, choice, instance_of, number, optional
 from callboard.errors import NotAnswered, RequestRefused
@@ -49,17 +49,7 @@ async def verify(board: BoardContext, subscriber: str, *paths: str, timeout_s: f
         raise NotAnswered(told.reason)
     if not told.accepted:
         raise RequestRefused(f"{subscriber} does not list its content: {told.reason}", code="declined")
-    topics = board.topics
-    return await compare(
-        board.log,
-        board.blobs,
-        topics.package,
-        topics.status,
-        said,
-        position=told.position,
-        listing=told.listing_ref,
-        paths=scope,
-    )
+    return await compare(board, said, told, scope)
 
 
 async def _running(board: BoardContext, subscriber: str, timeout_s: float) -> DiscoveryMessage:
@@ -106,7 +96,7 @@ async def repair(
         if not source:
             wanted = {each.path: each.offset for each in found.differences if each.what != "extra"}
             source = Path(folder) / "content"
-            await recover(board.log, board.blobs, board.topics.package, wanted, source, Path(folder))
+            await recover(board, wanted, source, Path(folder))
         return tuple([await _repair(board, subscriber, each, source) for each in planned])
 
 

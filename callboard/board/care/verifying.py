@@ -7,14 +7,14 @@ from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
-from callboard.backends.blob_store import BlobStore
-from callboard.backends.log import Log
 from callboard.backends.repositories.folder import FolderRepository
 from callboard.backends.repository import Keep, Operation, Put
+from callboard.board.context import BoardContext
 from callboard.board.read.expected_tree import Difference, ExpectedTree
 from callboard.board.read.explaining import leaves_out, statuses_of
 from callboard.board.read.log.log_records import entries_of, opened, record_at
 from callboard.board.read.log.log_search import between
+from callboard.board.views import CommandResult
 from callboard.content.importing.admission import patterns_of
 from callboard.content.ship import receive
 from callboard.content.survey import read_survey
@@ -56,10 +56,11 @@ class Repair:
 
 
 async def expected_tree(
-    log: Log, blobs: BlobStore, package: str, status: str, said: DiscoveryMessage, position: int
+    board: BoardContext, said: DiscoveryMessage, position: int
 ) -> tuple[ExpectedTree, list[str]]:
     """The fold of the packages up to the position, and what could not be folded."""
-    statuses = await statuses_of(log, status, said.subscriber)
+    log, package = board.log, board.topics.package
+    statuses = await statuses_of(log, board.topics.status, said.subscriber)
     tree, problems = ExpectedTree(patterns_of(said.configuration)), list[str]()
     first, end = await log.bounds(package)
     with tempfile.TemporaryDirectory(prefix="callboard-verify-") as spool:
@@ -73,7 +74,7 @@ async def expected_tree(
             entries = None
             try:
                 if message.content or message.content_ref:
-                    entries = await entries_of(message, blobs, Path(spool))
+                    entries = await entries_of(message, board.blobs, Path(spool))
             except (BlobError, PackageError, SchemaTooNew) as error:
                 problems.append(f"offset {record.offset}: {error}")
             tree.add(message, entries, record.offset)
@@ -81,25 +82,18 @@ async def expected_tree(
 
 
 async def compare(
-    log: Log,
-    blobs: BlobStore,
-    package: str,
-    status: str,
-    said: DiscoveryMessage,
-    *,
-    position: int,
-    listing: str,
-    paths: tuple[str, ...],
+    board: BoardContext, said: DiscoveryMessage, told: CommandResult, paths: tuple[str, ...]
 ) -> Verified:
-    """Compare the list of what a subscriber had at this position with what it should have had."""
-    tree, problems = await expected_tree(log, blobs, package, status, said, position)
+    """Compare the list that a subscriber has told of what it had with what it should have had at that position."""
+    listing, position = told.listing_ref, told.position
+    tree, problems = await expected_tree(board, said, position)
     with tempfile.TemporaryDirectory(prefix="callboard-verify-") as spool:
-        file = await blobs.fetch(listing, Path(spool))
+        file = await board.blobs.fetch(listing, Path(spool))
         if await asyncio.to_thread(lambda: hashlib.sha256(file.read_bytes()).hexdigest()) != listing:
             raise PackageError(f"the list {listing} is damaged; verify again, which replaces it")
         found = await asyncio.to_thread(lambda: list(read_survey(file)))
     wrong, unknown = tree.differences(found, paths or ("/",))
-    first = (await log.bounds(package)).first
+    first = (await board.log.bounds(board.topics.package)).first
     return Verified(said.subscriber, position, first, len(found), tuple(wrong), unknown, tuple(problems))
 
 
@@ -114,9 +108,7 @@ def repairs(differences: Iterable[Difference]) -> Iterator[Repair]:
                 yield Repair(publisher, kind, tuple(paths[start : start + PATHS_A_PACKAGE]), source=source)
 
 
-async def recover(
-    log: Log, blobs: BlobStore, package: str, wanted: Mapping[str, int], into: Path, spool: Path
-) -> None:
+async def recover(board: BoardContext, wanted: Mapping[str, int], into: Path, spool: Path) -> None:
     """Put the content of these paths, as the package at each one's offset has it, into a new folder.
 
     Raises ``RequestRefused`` for content that is gone.
@@ -125,11 +117,11 @@ async def recover(
     await repository.open()
     try:
         for offset in sorted(set(wanted.values())):
-            message = opened(await record_at(log, package, offset))
+            message = opened(await record_at(board.log, board.topics.package, offset))
             assert isinstance(message, PackageMessage), "it was in the tree that is expected"
             paths = frozenset(path for path, at in wanted.items() if at == offset)
             try:
-                async with receive(message, blobs, spool) as received:
+                async with receive(message, board.blobs, spool) as received:
                     await repository.apply(_only(received.operations(), paths), b"")
             except (BlobError, PackageError) as error:
                 raise RequestRefused(

@@ -10,12 +10,11 @@ from callboard.actors.publisher.fleet.following import counts, is_elsewhere
 from callboard.board.command.commands import give
 from callboard.board.context import BoardContext
 from callboard.board.read.known_names import demand_publisher
-from callboard.board.read.questions import ANSWER_S
 from callboard.board.read.queues.queue_sizes import log_bounds, log_identity
 from callboard.board.read.queues.queues import newest_queued, queued_at
 from callboard.board.read.status.status import member, members
 from callboard.board.views import CommandResult
-from callboard.door.limits import OFFSET_MAX
+from callboard.door.limits import ANSWER_S, OFFSET_MAX
 from callboard.door.questions import asked
 from callboard.errors import RequestRefused
 from callboard.messages.distribution.mailbox import Liveness, Member

@@ -13,10 +13,11 @@ from callboard.actors.publisher import roles
 from callboard.actors.publisher.fleet.following import position
 from callboard.board.connect.user import current_user
 from callboard.board.context import BoardContext
-from callboard.board.read.questions import ANSWER_S, member
+from callboard.board.read.questions import member
 from callboard.board.read.queues.queue_sizes import log_identity
 from callboard.board.read.status.status import members
 from callboard.board.views import CommandResult
+from callboard.door.limits import ANSWER_S
 from callboard.door.names import unknown
 from callboard.door.questions import asked, commanded
 from callboard.errors import LogUnavailable, NotAnswered, RequestRefused

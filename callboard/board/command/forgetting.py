@@ -2,8 +2,8 @@
 
 from callboard.board.connect.user import current_user
 from callboard.board.context import BoardContext
-from callboard.board.read.questions import ANSWER_S
 from callboard.board.read.status.status import member
+from callboard.door.limits import ANSWER_S
 from callboard.door.questions import asked
 from callboard.errors import RequestRefused
 from callboard.messages.distribution.mailbox import Liveness, Member

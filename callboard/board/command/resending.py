@@ -1,6 +1,5 @@
 """Sends a package again: a new one, with the content of the old, for all or for some."""
 
-from collections.abc import Sequence
 from dataclasses import replace
 
 from callboard.backends.blob_store import BlobStore
@@ -10,9 +9,9 @@ from callboard.board.connect.user import current_user
 from callboard.board.context import BoardContext
 from callboard.board.read.known_names import demand_subscribers
 from callboard.board.read.log.log_records import opened, record_at
-from callboard.board.read.questions import ANSWER_S
 from callboard.board.read.status.status import members
 from callboard.board.views import Package
+from callboard.door.limits import ANSWER_S
 from callboard.door.questions import asked
 from callboard.errors import BlobMissing, CallboardError, PackageCorrupt, RequestRefused, SchemaTooNew, Undecodable
 from callboard.messages.distribution.topic_messages import Kind, PackageMessage
@@ -50,33 +49,15 @@ async def resend(
     """
     to = asked(offset=offset, to=to, expect=expect, force=force, request_id=request_id, author=author)["to"]
     absent = demand_subscribers(await members(await board.viewer(), "", ANSWER_S), to, expect=expect) if to else ()
-    package = await append_again(
-        board.log,
-        board.blobs,
-        board.topics.package,
-        offset,
-        recipients=to,
-        author=author or current_user(),
-        request_id=request_id or board.new_id(),
-        force=force,
-        now_ns=board.now_ns(),
-    )
+    package = await append_again(board, offset, to, author or current_user(), request_id, force=force)
     return replace(package, expects=absent)
 
 
 async def append_again(
-    log: Log,
-    blobs: BlobStore,
-    topic: str,
-    offset: int,
-    *,
-    recipients: Sequence[str],
-    author: str,
-    request_id: str,
-    force: bool,
-    now_ns: int,
+    board: BoardContext, offset: int, to: tuple[str, ...], author: str, request_id: str = "", *, force: bool = False
 ) -> Package:
     """Append the package once more, and say what became of it; see ``resend``."""
+    log, topic = board.log, board.topics.package
     record = await record_at(log, topic, offset)
     message = opened(record)
     if isinstance(message, CallboardError):
@@ -92,7 +73,8 @@ async def append_again(
             "which would take their place; say --force if that is wanted, or publish the present content",
             code="overtaken",
         )
-    await renew(blobs, message)
+    await renew(board.blobs, message)
+    request_id = request_id or board.new_id()
     package_id = f"{message.package_id}.{request_id}"
     again = replace(
         message,
@@ -100,12 +82,12 @@ async def append_again(
         publisher_instance=f"resent by {author}" if author else "resent",
         user=author,
         request_id=request_id,
-        recipients=tuple(recipients),
+        recipients=to,
     )
     new = new_record(
         again,
         record_id=package_id,
-        time_ns=now_ns,
+        time_ns=board.now_ns(),
         producer=f"resend/{author}",
         key=package_id,
         cause=record.header("id"),

@@ -2,16 +2,17 @@
 
 import asyncio
 from collections import OrderedDict
-from collections.abc import AsyncGenerator, Callable, Sequence
+from collections.abc import AsyncGenerator, Sequence
 from dataclasses import dataclass
+from functools import partial
 
 from callboard.backends.log import READ_RECORDS_MAX, Log
+from callboard.board.context import BoardContext
 from callboard.board.read.known_names import demand_publisher
 from callboard.errors import LogReplaced, LogUnavailable, SchemaTooNew, Undecodable
 from callboard.logger import get_logger
 from callboard.messages.distribution.package_event import PackageEvent, open_event
 from callboard.messages.record import Record
-from callboard.messages.topics import Topics
 from callboard.messages.untrusted import distrust_of
 
 WAIT_S = 10.0
@@ -52,35 +53,28 @@ class BoardEvent:
 
 
 async def events(
-    log: Log,
-    topics: Topics,
-    publisher: str,
-    kinds: frozenset[str],
-    after: int | None,
-    *,
-    follow: bool,
-    closed: Callable[[], bool],
+    board: BoardContext, log: Log, publisher: str, kinds: frozenset[str], after: int | None, *, follow: bool
 ) -> AsyncGenerator[BoardEvent, None]:
-    """The events, each once, until the log is ``closed``; see ``Callboard.events``."""
-    if closed():
+    """The events on this log, each once, until the board closes it; see ``Callboard.events``."""
+    holds, topic = partial(board.resources.holds, log), board.topics.event
+    if not holds():
         return
-    topic = topics.event
     identity = await log.identity(topic)
     first, end = await log.bounds(topic)
     start = first if after is not None and after < 0 else (after or 0) + 1
     if after is None:
         start = end if follow else max(first, end - NEWEST_MAX)
     told = OrderedDict[str, None]()
-    while not closed():
+    while holds():
         try:
             found = await _read(log, topic, identity, start, follow=follow)
         except LogUnavailable as error:
-            if not closed():
+            if holds():
                 await _pause(error, follow=follow)
             continue
         if not found and not follow:
             if not told:
-                await demand_publisher(log, topics, publisher)
+                await demand_publisher(log, board.topics, publisher)
             return
         for record in found:
             start = record.offset + 1

@@ -12,16 +12,14 @@ from callboard.board.read.log.ignored import look, told
 from callboard.board.read.queues import queues
 from callboard.board.read.queues.queue_sizes import log_identity
 from callboard.board.read.status import status as statuses
-from callboard.board.views import BoardStatus, ErrorsView, PublisherStatus, QueueView
+from callboard.board.views import BoardStatus, PublisherStatus
+from callboard.door.limits import ANSWER_S
 from callboard.door.questions import asked
 from callboard.messages.distribution.mailbox import Member
 
 if TYPE_CHECKING:  # what a board that is only looked at does not need is imported where it is used
     from callboard.board.read.events import BoardEvent
     from callboard.board.read.explaining import Explanation
-
-ANSWER_S = 30.0
-"""How long a question about the board may take."""
 
 
 async def member(board: BoardContext, subscriber: str, timeout_s: float) -> Member:
@@ -61,10 +59,7 @@ def events(
     from callboard.board.read import events as event_topic
 
     wanted = frozenset(asked(publisher=publisher, kinds=kinds, after=after, follow=follow)["kinds"])
-    log, resources = board.log, board.resources
-    return event_topic.events(
-        log, board.topics, publisher, wanted, after, follow=follow, closed=lambda: not resources.holds(log)
-    )
+    return event_topic.events(board, board.log, publisher, wanted, after, follow=follow)
 
 
 async def status(board: BoardContext, timeout_s: float = ANSWER_S) -> BoardStatus:
@@ -73,29 +68,6 @@ async def status(board: BoardContext, timeout_s: float = ANSWER_S) -> BoardStatu
     viewer = await board.viewer()
     found = await statuses.board_status(viewer, board.log, board.topics.package, board.now_ns(), timeout_s)
     return replace(found, notes=(*found.notes, *told(await look(board.log, board.topics))))
-
-
-async def queue(
-    board: BoardContext,
-    subscriber: str,
-    publisher: str = "",
-    *,
-    skip: int = 0,
-    limit: int = 100,
-    timeout_s: float = ANSWER_S,
-) -> QueueView:
-    """A page of what the subscriber has not processed yet, of one publisher or of all that it follows.
-
-    Raises:
-        RequestRefused: the subscriber was never heard of, or does not follow the publisher.
-        LogUnavailable: the log cannot be read.
-    """
-    asked(subscriber=subscriber, publisher=publisher, skip=skip, limit=limit, timeout_s=timeout_s)
-    await demand_publisher(board.log, board.topics, publisher)
-    agent = await board.viewer()
-    return await queues.queue(
-        agent, board.log, board.topics.package, subscriber, publisher, skip, limit, board.now_ns(), timeout_s
-    )
 
 
 async def metrics(board: BoardContext, timeout_s: float = ANSWER_S) -> str:
@@ -134,30 +106,6 @@ async def farm(board: BoardContext, publisher: str = "", *, timeout_s: float = A
     await demand_publisher(board.log, board.topics, publisher)
     known = (await status(board, timeout_s)).publishers
     return tuple(each for each in known if publisher in ("", each.name))
-
-
-async def errors(
-    board: BoardContext,
-    subscriber: str = "",
-    publisher: str = "",
-    *,
-    skip: int = 0,
-    limit: int = 100,
-    timeout_s: float = ANSWER_S,
-) -> ErrorsView:
-    """A page of the packages that subscribers gave up on; of all subscribers and publishers if none is given."""
-    asked(publisher=publisher, skip=skip, limit=limit, timeout_s=timeout_s)
-    if subscriber != "":
-        asked(subscriber=subscriber)
-    await demand_publisher(board.log, board.topics, publisher)
-    agent = await board.viewer()
-    if subscriber:
-        await statuses.member(agent, subscriber, "", timeout_s)
-    topic = board.topics.package
-    first = (await board.log.bounds(topic)).first
-    return await queues.errors(
-        agent, topic, first, subscriber, publisher, skip, limit, board.now_ns(), timeout_s
-    )
 
 
 async def explain(board: BoardContext, subscriber: str, path: str, *, timeout_s: float = ANSWER_S) -> "Explanation":

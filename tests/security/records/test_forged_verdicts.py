@@ -97,10 +97,7 @@ def tell(board: StatusBoard, offset: int, sequence: int, status: Status, **field
 
 
 def failures(board: StatusBoard) -> list[int]:
-    async def shown(agent: Any) -> Any:
-        return await errors(agent, board.topics.package, 0, "", "", 0, 100, board.now_ns, 30)
-
-    view = board.ask(shown)
+    view = board.simulation.run(errors(board.context))
     assert view.size == len(view.errors)
     return [package.offset for package in view.errors]
 

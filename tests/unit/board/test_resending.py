@@ -9,6 +9,10 @@ import pytest
 
 from callboard.backends.logs.memory import MemoryLog
 from callboard.board.command.resending import append_again, touch
+from callboard.board.connect.agents import Agents
+from callboard.board.connect.resources import Resources
+from callboard.board.connect.settings import BoardSettings
+from callboard.board.context import BoardContext
 from callboard.board.views import Package
 from callboard.errors import OffsetOutOfRange, RequestRefused
 from callboard.messages.distribution.topic_messages import Kind, PackageMessage
@@ -47,8 +51,10 @@ class Board:
         return (await self.log.append(TOPIC, [record]))[0]
 
     async def resend(self, offset: int, **options) -> Package:
-        settings = {"recipients": (), "author": "bob", "request_id": "7", "force": False} | options
-        return await append_again(self.log, self.blobs, TOPIC, offset, now_ns=self.now_ns, **settings)
+        resources = Resources(BoardSettings("memory:", blobs="none"), lambda _: self.log, lambda _: self.blobs)
+        await resources.open()
+        context = BoardContext(resources, Agents(resources), lambda: self.now_ns)
+        return await append_again(context, offset, **{"to": (), "author": "bob"} | options)
 
 
 def on_board(scenario: Callable[[Board], Awaitable[None]]) -> None:
@@ -66,7 +72,7 @@ def test_the_new_package_is_the_old_one_with_its_cause_and_its_author(recipients
     async def scenario(board: Board) -> None:
         old = package(Kind.ADD, "/a")
         offset = await board.append(old)
-        sent = await board.resend(offset, recipients=recipients)
+        sent = await board.resend(offset, to=recipients)
         [record] = await board.log.read(TOPIC, sent.offset)
         new = open_record(record, PackageMessage)
         assert record.header("cause") == f"r-{old.package_id}"

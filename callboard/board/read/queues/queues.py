@@ -6,12 +6,24 @@ from collections.abc import Sequence
 from callboard.actors.core.agent import Agent
 from callboard.actors.publisher import roles
 from callboard.actors.publisher.fleet.following import after_trim
-from callboard.backends.log import Bounds, Log
+from callboard.backends.log import Bounds
+from callboard.board.context import BoardContext
+from callboard.board.read.known_names import demand_publisher
 from callboard.board.read.queues.queue_pages import page, queues_of
 from callboard.board.read.queues.queue_sizes import log_bounds, log_identity, queue_of
-from callboard.board.read.status.status import age_s, followed, judged, members, named, queue_state, subscriber_status
+from callboard.board.read.status.status import (
+    age_s,
+    followed,
+    judged,
+    member,
+    members,
+    named,
+    queue_state,
+    subscriber_status,
+)
 from callboard.board.views import ErrorsView, FailedPackage, QueuedPackage, QueueView
-from callboard.door.limits import OFFSET_MAX
+from callboard.door.limits import ANSWER_S, OFFSET_MAX
+from callboard.door.questions import asked
 from callboard.errors import LogUnavailable, NotAnswered, RequestRefused
 from callboard.messages.distribution.mailbox import (
     ErrorsPage,
@@ -86,17 +98,24 @@ def _check_time(deadline: float, timeout_s: float) -> None:
 
 
 async def queue(
-    agent: Agent,
-    log: Log,
-    topic: str,
+    board: BoardContext,
     subscriber: str,
-    publisher: str,
-    skip: int,
-    limit: int,
-    now_ns: int,
-    timeout_s: float,
+    publisher: str = "",
+    *,
+    skip: int = 0,
+    limit: int = 100,
+    timeout_s: float = ANSWER_S,
 ) -> QueueView:
-    """One page of what the subscriber has not processed; ``topic`` is the package topic."""
+    """A page of what the subscriber has not processed yet, of one publisher or of all that it follows.
+
+    Raises:
+        RequestRefused: the subscriber was never heard of, or does not follow the publisher.
+        LogUnavailable: the log cannot be read.
+    """
+    asked(subscriber=subscriber, publisher=publisher, skip=skip, limit=limit, timeout_s=timeout_s)
+    log, topic = board.log, board.topics.package
+    await demand_publisher(log, board.topics, publisher)
+    agent, now_ns = await board.viewer(), board.now_ns()
     log_id = await log_identity(log, topic)
     known, bounds = await asyncio.gather(members(agent, log_id, timeout_s), log_bounds(log, topic))
     target = named(known, subscriber)
@@ -123,17 +142,24 @@ async def queue(
 
 
 async def errors(
-    agent: Agent,
-    topic: str,
-    first: int,
-    subscriber: str,
-    publisher: str,
-    skip: int,
-    limit: int,
-    now_ns: int,
-    timeout_s: float,
+    board: BoardContext,
+    subscriber: str = "",
+    publisher: str = "",
+    *,
+    skip: int = 0,
+    limit: int = 100,
+    timeout_s: float = ANSWER_S,
 ) -> ErrorsView:
-    """One page of what subscribers gave up on; the package topic now begins at ``first``."""
+    """A page of the packages that subscribers gave up on; of all subscribers and publishers if none is given."""
+    asked(publisher=publisher, skip=skip, limit=limit, timeout_s=timeout_s)
+    if subscriber != "":
+        asked(subscriber=subscriber)
+    await demand_publisher(board.log, board.topics, publisher)
+    agent = await board.viewer()
+    if subscriber:
+        await member(agent, subscriber, "", timeout_s)
+    topic, now_ns = board.topics.package, board.now_ns()
+    first = (await board.log.bounds(topic)).first
     query = ErrorsQuery(subscriber=subscriber, publisher=publisher, skip=skip, limit=limit)
     found = await agent.ask(roles.STATUS_WATCHER, query, timeout_s)
     assert isinstance(found, ErrorsPage)

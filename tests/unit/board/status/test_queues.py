@@ -12,17 +12,13 @@ from tests.refused import refused
 
 
 def queue(board: Any, name: str, publisher: str = "", skip: int = 0, limit: int = 100) -> QueueView:
-    found = board.ask(lambda agent: queues.queue(
-        agent, board.log, board.topics.package, name, publisher, skip, limit, board.now_ns, 30
-    ))  # fmt: skip
+    found = board.simulation.run(queues.queue(board.context, name, publisher, skip=skip, limit=limit))
     assert isinstance(found, QueueView)
     return found
 
 
-def errors(board: Any, name: str = "", first: int = 0) -> ErrorsView:
-    found = board.ask(lambda agent: queues.errors(
-        agent, board.topics.package, first, name, "", 0, 100, board.now_ns, 30
-    ))  # fmt: skip
+def errors(board: Any, name: str = "") -> ErrorsView:
+    found = board.simulation.run(queues.errors(board.context, name))
     assert isinstance(found, ErrorsView)
     return found
 
@@ -177,7 +173,8 @@ def test_errors_whose_package_is_no_longer_on_the_log_are_marked_and_counted_as_
         board.package()
     for offset in (3, 8):
         board.tell("edge-1", offset, Status.REMOVED_FAILED, "no space", attempts=4, package_id="p")
-    view = errors(board, first=5)
+    board.trim(5)
+    view = errors(board)
     assert [(error.offset, error.expired) for error in view.errors] == [(3, True), (8, False)]
     assert view.size == len(view.errors)
     assert {(error.reason, error.attempts, error.status) for error in view.errors} == {("no space", 4, "given_up")}

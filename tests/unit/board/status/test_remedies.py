@@ -139,7 +139,7 @@ def test_a_pause_that_holds_up_nothing_is_named_and_needs_nobody(behind: Any) ->
 
 def test_the_queue_says_it_too(behind: Any) -> None:
     behind.announce("edge-1", 5, State.PAUSED, reason="paused by kim; callboard resume edge-1")
-    view = behind.ask(lambda agent: queue(agent, behind.log, TOPICS.package, "edge-1", "", 0, 10, behind.now_ns, 30))
+    view = behind.simulation.run(queue(behind.context, "edge-1"))
     assert [(trouble.what, trouble.remedies[0].command) for trouble in view.troubles] == [
         ("paused by kim", "callboard resume edge-1")
     ]
