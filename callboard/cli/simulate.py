@@ -13,6 +13,7 @@ from callboard.cli.terminal import output
 from callboard.cli.terminal.exit_codes import FOUND
 from callboard.errors import RequestRefused
 from callboard.testing.simulation import Outcome, Plan, campaign, plan, run, run_seed, shrink
+from callboard.testing.simulation.distribution.run import COUNTED
 from callboard.testing.simulation.engine.coverage import missing, table
 from callboard.testing.simulation.engine.fates import Fault
 from callboard.testing.simulation.planted import BUGS, SEEDS_MAX, Finding, hunt
@@ -76,7 +77,7 @@ def _replay(chosen: Plan, shorten: bool) -> None:
 
 def _search(seeds: list[int], keep: Path | None, complete: bool, processes: int) -> None:
     total = campaign(seeds, _progress(len(seeds)), processes)
-    for line in table(total.met, total.performed, total.counts):
+    for line in table(total.met, total.performed, total.counts, COUNTED):
         output.show(line)
     output.show(total.speed)
     for outcome in total.failed:
@@ -84,7 +85,7 @@ def _search(seeds: list[int], keep: Path | None, complete: bool, processes: int)
         if keep is not None and outcome.plan.seed not in _kept(keep):
             with keep.open("a") as file:
                 file.write(f"{outcome.plan.seed}  # {outcome.violation.rule if outcome.violation else ''}\n")
-    untried = missing(total.met, total.counts) if complete else []
+    untried = missing(total.met, total.counts, COUNTED) if complete else []
     if untried:
         output.show(f"never happened: {', '.join(untried)}")
     output.show(f"{output.count(len(total.failed), 'seed')} of {total.seeds} found something wrong")

@@ -16,6 +16,7 @@ from callboard.actors.publisher.queues.tail_poller import TailPoller
 from callboard.cli.app import app
 from callboard.cli.terminal.exit_codes import FOUND, OK
 from callboard.testing.simulation import Outcome, plan, run, run_seed, shrink
+from callboard.testing.simulation.distribution.run import COUNTED
 from callboard.testing.simulation.engine.coverage import EFFECTS, missing
 from callboard.testing.simulation.engine.fates import Fault
 from callboard.testing.simulation.planted import BUGS, SEEDS_MAX, hunt, planted
@@ -106,9 +107,9 @@ def test_a_handler_that_never_returns_is_ended_and_told_of(monkeypatch: pytest.M
 
 def test_what_was_not_tried_is_listed() -> None:
     outcome = run_seed(0)
-    assert "RunHook host lost" in missing(type(outcome.met)(), outcome.counts)
+    assert "RunHook host lost" in missing(type(outcome.met)(), outcome.counts, COUNTED)
     everything = type(outcome.met)({(effect, fault): 1 for effect in EFFECTS for fault in Fault})
-    assert not [line for line in missing(everything, outcome.counts) if line.startswith(EFFECTS)]
+    assert not [line for line in missing(everything, outcome.counts, COUNTED) if line.startswith(EFFECTS)]
 
 
 def test_a_search_that_must_be_complete_fails_if_something_never_happened() -> None:

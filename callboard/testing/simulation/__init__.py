@@ -4,10 +4,18 @@
 for what must be so, ``fates`` for what goes wrong, and ``planted`` for how it is known that the oracle would notice.
 """
 
+from functools import partial
+
 from callboard.testing.simulation.distribution.plan import Plan, plan
-from callboard.testing.simulation.distribution.run import Outcome, run
-from callboard.testing.simulation.distribution.scene import Violation
-from callboard.testing.simulation.engine.campaign import Campaign, campaign, run_seed
-from callboard.testing.simulation.engine.shrink import shrink
+from callboard.testing.simulation.distribution.run import run, run_seed
+from callboard.testing.simulation.engine import campaign as engine_campaign
+from callboard.testing.simulation.engine import outcome
+from callboard.testing.simulation.engine import shrink as engine_shrink
+from callboard.testing.simulation.engine.outcome import Violation
+
+Campaign = engine_campaign.Campaign[Plan]
+Outcome = outcome.Outcome[Plan]
+campaign = partial(engine_campaign.campaign, run_seed)
+shrink = partial(engine_shrink.shrink, run)
 
 __all__ = ["Campaign", "Outcome", "Plan", "Violation", "campaign", "plan", "run", "run_seed", "shrink"]

@@ -18,6 +18,8 @@ FORBIDDEN = {
         ("callboard.board.connect.user", "callboard.board.context"),
     "commands stand on their options, and these on the terminal":
         ("callboard.cli.terminal.moments", "callboard.cli.options"),
+    "the engine of simulations knows neither the fleet that it simulates nor the bugs planted in it":
+        ("callboard.testing.simulation.engine.shrink", "callboard.testing.simulation.distribution.run"),
     "only the codec knows the generated code": ("callboard.messages.bounds", "callboard.messages._pb.record_pb2"),
     "only actors/runtime/actor_system imports thespian": ("callboard.actors.core.agent", "thespian.actors"),
     "only backends/postgres knows asyncpg": ("callboard.backends.logs.postgres.log", "asyncpg"),

@@ -3,9 +3,7 @@
 from dataclasses import dataclass
 
 from callboard.messages.distribution.topic_messages import Kind
-
-AGAIN_S = 0.5
-"""How soon a service manager starts an agent again that has ended."""
+from callboard.testing.simulation.engine.host import AGAIN_S
 
 
 @dataclass(frozen=True, slots=True)

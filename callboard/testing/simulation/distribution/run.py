@@ -8,7 +8,6 @@ import time
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
-from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
@@ -17,11 +16,11 @@ from structlog.testing import capture_logs
 from callboard.actors.runtime.simulated.simulated import Simulation
 from callboard.actors.runtime.simulated.virtual_loop import BusyError, StuckError
 from callboard.testing.simulation.distribution.fleet import Fleet
-from callboard.testing.simulation.distribution.plan import Plan
-from callboard.testing.simulation.distribution.scene import Scene, Violation
+from callboard.testing.simulation.distribution.plan import Plan, plan
+from callboard.testing.simulation.distribution.scene import Scene
 from callboard.testing.simulation.distribution.stage import Stage
 from callboard.testing.simulation.distribution.world import POISON
-from callboard.testing.simulation.engine.fates import Fault
+from callboard.testing.simulation.engine.outcome import Outcome
 
 TURNS_MAX = 150_000
 """Turns of the loop in one simulation, some two for each step; more are a sign that somebody is busy with nothing for
@@ -33,35 +32,15 @@ CPU_MAX_S = 60.0
 HANDLER_MAX_S = 10.0
 """Seconds of the processor until then, for a handler that never returns: it is ended wherever it is."""
 
-
-@dataclass(frozen=True, slots=True)
-class Outcome:
-    """What came of a plan.
-
-    ``met`` is how often which kind of effect met which fault, ``counts`` how often what else happened. ``virtual_s``
-    and ``took_s`` are seconds of the simulation, and of this machine.
-    """
-
-    plan: Plan
-    violation: Violation | None
-    steps: int
-    trace: str
-    tail: tuple[str, ...]
-    virtual_s: float
-    took_s: float
-    met: Counter[tuple[str, Fault]] = field(default_factory=Counter)
-    performed: Counter[str] = field(default_factory=Counter)
-    counts: Counter[str] = field(default_factory=Counter)
-
-    @property
-    def story(self) -> str:
-        """For people: what was wrong, what led to it, and how to see it again."""
-        lines = [f"seed {self.plan.seed}, step {self.steps}, after {self.virtual_s:.3f} virtual seconds:"]
-        lines += [f"  {self.violation}", "the last steps:", *(f"  {line}" for line in self.tail)]
-        return "\n".join([*lines, f"replay with: {self.plan.command}"])
+COUNTED = (
+    "gap in the log", "record repeated", "short answer", "refused in an outage", "blob missing", "blob corrupt",
+    "cut off", "Outage", "Trim", "Skew", "Lose", "Restart", "Kill", "Poison", "SendCommand", "Look", "CutOff",
+    "Suspend", "log replaced", "log set back", "disk lost", "position reset",
+)  # fmt: skip
+"""What else must have happened."""
 
 
-def run(plan: Plan) -> Outcome:
+def run(plan: Plan) -> Outcome[Plan]:
     """Run it in this thread, to its end or the first violation."""
     began_s = time.perf_counter()
     with (
@@ -87,6 +66,11 @@ def run(plan: Plan) -> Outcome:
             plan, scene.violation, simulation.steps, simulation.trace, tuple(simulation.tail), simulation.loop.time(),
             time.perf_counter() - began_s, fleet.fates.met, fleet.fates.performed, counts,
         )  # fmt: skip
+
+
+def run_seed(seed: int) -> Outcome[Plan]:
+    """Run the whole plan of a seed."""
+    return run(plan(seed))
 
 
 async def _play(fleet: Fleet) -> None:

@@ -21,6 +21,7 @@ from callboard.testing.simulation.distribution.acts import Publish
 from callboard.testing.simulation.distribution.tenants import Tenants
 from callboard.testing.simulation.distribution.truth import Sent
 from callboard.testing.simulation.distribution.word_oracle import WordOracle
+from callboard.testing.simulation.engine.outcome import Violation
 
 SETTLE_S = 8.0
 """Two claims live for three seconds each in the fleets of hosts that share a name, and the log is away for one."""
@@ -41,17 +42,6 @@ class History:
     log_id: str
     packages: dict[int, Sent]
     cut: int
-
-
-@dataclass(frozen=True, slots=True)
-class Violation:
-    """Something that must never be: which rule was broken, and how."""
-
-    rule: str
-    story: str
-
-    def __str__(self) -> str:
-        return f"{self.rule}: {self.story}"
 
 
 class EventWitness(Protocol):

@@ -6,14 +6,14 @@ from collections import Counter
 from collections.abc import Callable, Iterable
 from concurrent.futures import ProcessPoolExecutor
 from dataclasses import dataclass, field
+from typing import Generic
 
-from callboard.testing.simulation.distribution.plan import plan
-from callboard.testing.simulation.distribution.run import Outcome, run
 from callboard.testing.simulation.engine.fates import Fault
+from callboard.testing.simulation.engine.outcome import Outcome, P
 
 
 @dataclass(slots=True)
-class Campaign:
+class Campaign(Generic[P]):
     """The sum of all outcomes."""
 
     seeds: int = 0
@@ -24,9 +24,9 @@ class Campaign:
     met: Counter[tuple[str, Fault]] = field(default_factory=Counter)
     performed: Counter[str] = field(default_factory=Counter)
     counts: Counter[str] = field(default_factory=Counter)
-    failed: list[Outcome] = field(default_factory=list)
+    failed: list[Outcome[P]] = field(default_factory=list)
 
-    def add(self, outcome: Outcome) -> None:
+    def add(self, outcome: Outcome[P]) -> None:
         """Count one in."""
         self.seeds += 1
         self.steps += outcome.steps
@@ -48,19 +48,23 @@ class Campaign:
 
 
 def campaign(
-    seeds: Iterable[int], told: Callable[[Outcome], None] = lambda _: None, processes: int | None = None
-) -> Campaign:
+    run_seed: Callable[[int], Outcome[P]],
+    seeds: Iterable[int],
+    told: Callable[[Outcome[P]], None] = lambda _: None,
+    processes: int | None = None,
+) -> Campaign[P]:
     """Run all of them.
 
     Args:
+        run_seed: runs the plan of a seed; a function of a module, for it is sent to the processes.
         seeds: to be run, one after the other in each process.
         told: is told of every outcome as it comes.
         processes: as many as there are cores if not given; with 1 it is this one.
     """
-    total, began_s = Campaign(), time.perf_counter()
+    total, began_s = Campaign[P](), time.perf_counter()
     count = processes or os.cpu_count() or 1
 
-    def take(outcome: Outcome) -> None:
+    def take(outcome: Outcome[P]) -> None:
         total.add(outcome)
         total.took_s = time.perf_counter() - began_s
         told(outcome)
@@ -73,8 +77,3 @@ def campaign(
         for outcome in pool.map(run_seed, seeds, chunksize=4):
             take(outcome)
     return total
-
-
-def run_seed(seed: int) -> Outcome:
-    """Run the whole plan of a seed."""
-    return run(plan(seed))

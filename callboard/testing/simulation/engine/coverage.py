@@ -5,7 +5,7 @@ in a process on a host. So a pair that has not occurred was left out by chance, 
 """
 
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 
 from callboard.actors.core import effects
 from callboard.actors.core.decision import Perform
@@ -20,21 +20,15 @@ EFFECTS = tuple(
 )
 """Every effect that there is."""
 
-COUNTED = (
-    "gap in the log", "record repeated", "short answer", "refused in an outage", "blob missing", "blob corrupt",
-    "cut off", "Outage", "Trim", "Skew", "Lose", "Restart", "Kill", "Poison", "SendCommand", "Look", "CutOff",
-    "Suspend", "log replaced", "log set back", "disk lost", "position reset",
-)  # fmt: skip
-"""What else must have happened."""
-
-
-def missing(met: Counter[tuple[str, Fault]], counts: Counter[str]) -> list[str]:
-    """What a run has not tried at all."""
+def missing(met: Counter[tuple[str, Fault]], counts: Counter[str], counted: Iterable[str]) -> list[str]:
+    """What a run has not tried at all, with what else must have happened."""
     pairs = [f"{effect} {fault}" for effect in EFFECTS for fault in Fault if not met[effect, fault]]
-    return pairs + [name for name in COUNTED if not counts[name]]
+    return pairs + [name for name in counted if not counts[name]]
 
 
-def table(met: Counter[tuple[str, Fault]], performed: Counter[str], counts: Counter[str]) -> Iterator[str]:
+def table(
+    met: Counter[tuple[str, Fault]], performed: Counter[str], counts: Counter[str], counted: Iterable[str]
+) -> Iterator[str]:
     """Lines for people: a row for each effect, a column for each fault; then what else happened."""
     width = max(map(len, EFFECTS))
     columns = [max(len(fault), 6) for fault in Fault]
@@ -42,4 +36,4 @@ def table(met: Counter[tuple[str, Fault]], performed: Counter[str], counts: Coun
     for effect in EFFECTS:
         cells = [str(met[effect, fault]).rjust(n) for fault, n in zip(Fault, columns, strict=True)]
         yield "  ".join([effect.ljust(width), str(performed[effect]).rjust(9), *cells])
-    yield ", ".join(f"{name.lower()}: {counts[name]}" for name in COUNTED)
+    yield ", ".join(f"{name.lower()}: {counts[name]}" for name in counted)

@@ -9,8 +9,10 @@ from callboard.actors.core.decision import Moment
 from callboard.actors.runtime.simulated.simulated import Simulation
 from callboard.actors.runtime.supervision import Limits
 from callboard.errors import CallboardError
-from callboard.testing.simulation.distribution.acts import AGAIN_S
 from callboard.testing.simulation.engine.fates import Fault
+
+AGAIN_S = 0.5
+"""How soon a service manager starts an agent again that has ended."""
 
 LIMITS = Limits(backoff_s=(0.0, 0.05), max_restarts=1_000_000)
 """Of supervision: dying is all that actors do here, so nobody may give up on them."""

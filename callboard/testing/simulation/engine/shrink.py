@@ -2,17 +2,22 @@
 
 from collections.abc import Callable
 
-from callboard.testing.simulation.distribution.plan import Plan
-from callboard.testing.simulation.distribution.run import Outcome, run
+from callboard.testing.simulation.engine.outcome import Outcome, P, Planned
 
 RUNS_MAX = 120
 """Plans that are tried: a minute or two; what is short enough for people is found by then."""
 
 
-def shrink(found: Outcome, told: Callable[[str], None] = lambda _: None, runs_max: int = RUNS_MAX) -> Outcome:
+def shrink(
+    run: Callable[[P], Outcome[P]],
+    found: Outcome[P],
+    told: Callable[[str], None] = lambda _: None,
+    runs_max: int = RUNS_MAX,
+) -> Outcome[P]:
     """The outcome of the shortest plan found that breaks the same rule.
 
     Args:
+        run: runs a plan.
         found: breaks a rule.
         told: is told of progress.
         runs_max: how many plans are tried.
@@ -20,7 +25,7 @@ def shrink(found: Outcome, told: Callable[[str], None] = lambda _: None, runs_ma
     assert found.violation is not None
     rule, best, left = found.violation.rule, found, runs_max
 
-    def attempt(plan: Plan) -> bool:
+    def attempt(plan: P) -> bool:
         nonlocal best, left
         if left <= 0:
             return False
@@ -45,5 +50,5 @@ def shrink(found: Outcome, told: Callable[[str], None] = lambda _: None, runs_ma
     return best
 
 
-def _numbers(plan: Plan) -> list[int]:
+def _numbers(plan: Planned) -> list[int]:
     return list(plan.kept) if plan.kept is not None else list(range(len(plan.acts)))
