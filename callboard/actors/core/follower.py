@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from random import Random
 
 from callboard.actors.core.backoff import Backoff
-from callboard.actors.core.decision import After, Done, Effect, Failed, Input, Perform, Tick, note
+from callboard.actors.core.decision import After, Done, Effect, Failed, Input, Tick, note
 from callboard.actors.core.effects import FindBounds, LogRead, ReadLog, TopicBounds
 from callboard.errors import CallboardError, LogReplaced, OffsetOutOfRange
 from callboard.messages.record import Record
@@ -99,7 +99,8 @@ class Follower:
 
     With ``report`` it stops after ``OutOfRange`` and ``Replaced``, for an owner to whom these are a decision;
     otherwise it goes on by itself. After any failure it looks at the topic's identity and bounds again, so
-    a log that was restored, trimmed or replaced meanwhile is noticed. ``wait_s`` is in seconds.
+    a log that was restored, trimmed or replaced meanwhile is noticed. ``wait_s`` is in seconds. Followers of one topic
+    in one actor ask for the same, so each of them needs another ``owner``.
     """
 
     def __init__(
@@ -108,6 +109,7 @@ class Follower:
         start: StartPolicy,
         rng: Random,
         *,
+        owner: str = "",
         report: bool = False,
         max_records: int = 500,
         max_bytes: int = 4 << 20,
@@ -122,6 +124,7 @@ class Follower:
         """Whether everything was delivered that the topic held when the follower was positioned."""
         self._policy = start
         self._rng = rng
+        self._owner = owner
         self._report = report
         self._limits = (max_records, max_bytes)
         self._wait_s = wait_s
@@ -132,13 +135,9 @@ class Follower:
 
     def start(self) -> tuple[Effect, ...]:
         """The effects that begin it, or that make it go on after it has stopped to report."""
-        find = FindBounds(self.topic)
+        find = FindBounds(self.topic, owner=self._owner)
         self._pending = find
         return (find,)
-
-    def owns(self, effect: Perform) -> bool:
-        """Whether this very effect is its own: several followers of one topic may ask for the same."""
-        return effect is self._pending
 
     def handle(self, message: Input) -> Answer:
         """Take in what concerns this follower; anything else is answered with ``(None, ())``."""
@@ -200,6 +199,6 @@ class Follower:
     def _read(self) -> ReadLog:
         max_records, max_bytes = self._limits
         wait_s = self._wait_s if self.caught_up else 0.0
-        read = ReadLog(self.topic, self.position, max_records, max_bytes, wait_s)
+        read = ReadLog(self.topic, self.position, max_records, max_bytes, wait_s, owner=self._owner)
         self._pending = read
         return read

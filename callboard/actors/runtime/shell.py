@@ -75,7 +75,6 @@ class Shell(Actor):  # type: ignore[misc]  # thespian is untyped
         self._peers: dict[str, Peer] = {}
         self._origin = NOBODY  # of what is being handled
         self._asked: dict[int, Event] = {}  # what the service asks, and is not answered yet
-        self._begun: dict[int, int] = {}  # the question at which an effect was begun, by the effect's identity
         self._log: Any = get_logger()
 
     def receiveMessage(self, msg: Any, sender: ActorAddress) -> Any:  # noqa: N802  # thespian's name
@@ -179,9 +178,7 @@ class Shell(Actor):  # type: ignore[misc]  # thespian is untyped
             case After(key, seconds):
                 self._timers.set(key, seconds, now_s)
             case Perform():
-                if number := _question(self._origin):
-                    self._begun[id(effect)] = number
-                self._effects().start(effect)
+                self._effects().start(effect, _question(self._origin))
             case Note():
                 getattr(self._log, effect.level)(effect.event, **as_mapping(effect))
             case Stopped():
@@ -243,9 +240,8 @@ class Shell(Actor):  # type: ignore[misc]  # thespian is untyped
         return self._runner
 
     def _effect_ended(self, ended: EffectEnded) -> None:
-        begun_at = self._begun.pop(id(ended.effect), 0)
         if ended.bug:
-            self._crash(ended.bug, begun_at or self._carried_by(ended.effect))
+            self._crash(ended.bug, ended.question or self._carried_by(ended.effect))
         elif ended.error is not None:
             self._feed(Failed(ended.effect, ended.error, ended.trace))
         else:

@@ -12,10 +12,11 @@ from callboard.errors import CallboardError
 @dataclass(frozen=True, slots=True)
 class EffectEnded:
     """An effect has ended: with a result, with an error and its ``trace`` for the decision, or with a ``bug`` (a
-    traceback).
+    traceback). ``question`` is the service's, at which it was begun.
     """
 
     effect: Perform
+    question: int
     result: Any = None
     error: CallboardError | None = None
     trace: str = ""
@@ -33,8 +34,8 @@ class EffectRunner(Protocol):
         """What the shell must return from every handler to be woken for ended effects; None if nothing."""
         ...
 
-    def start(self, effect: Perform) -> None:
-        """Begin. Ends in exactly one ``EffectEnded``, unless the runner is closed before."""
+    def start(self, effect: Perform, question: int) -> None:
+        """Begin. Ends in exactly one ``EffectEnded``, with this question, unless the runner is closed before."""
         ...
 
     def ended(self) -> list[EffectEnded]:

@@ -30,6 +30,8 @@ class KnownMarks:
     believed by itself, see ``start_of``, and an event counts as told when it was seen.
     """
 
+    OWNER = "marks"
+
     def __init__(self, topic: str, publisher: str, kinds: tuple[str, ...], rng: Random) -> None:
         self.marks: dict[str, list[Mark]] = {}
         """Of each kind those that were found, the newest one at the end."""
@@ -39,7 +41,7 @@ class KnownMarks:
         """Whether there is no use in looking further back."""
         self._topic, self._publisher, self._kinds, self._rng = topic, publisher, kinds, rng
         self._window = WINDOW
-        self._follower = Follower(topic, last(WINDOW), rng)
+        self._follower = Follower(topic, last(WINDOW), rng, owner=self.OWNER)
         self._at_first = False  # the window begins where the topic does
 
     def start(self) -> Iterable[Effect]:
@@ -66,7 +68,7 @@ class KnownMarks:
     def _look_further_back(self) -> Iterable[Effect]:
         self._window *= GROWTH
         self.marks = {}
-        self._follower = Follower(self._topic, last(self._window), self._rng)
+        self._follower = Follower(self._topic, last(self._window), self._rng, owner=self.OWNER)
         return self._follower.start()
 
     def _look(self, record: Record) -> None:

@@ -7,7 +7,7 @@ from functools import partial
 from random import Random
 from typing import NamedTuple
 
-from callboard.actors.core.decision import Done, Effect, Failed, Input, note
+from callboard.actors.core.decision import Effect, Input, note
 from callboard.actors.core.follower import Delivered, Follower, OutOfRange, Positioned, Replaced, StartPolicy
 from callboard.actors.publisher.events.event_marks import KnownMarks, is_possible, start_of
 from callboard.errors import SchemaTooNew, Undecodable
@@ -33,7 +33,7 @@ class Found(NamedTuple):
 
 
 class EventSource:
-    """The events ``created`` and ``queued``: due as soon as the package is read."""
+    """The events ``created`` and ``queued``: due as soon as the package is read. Its ``kind`` owns its effects."""
 
     def __init__(self, kind: str, topic: str, publisher: str, known: KnownMarks, rng: Random) -> None:
         self.kind = kind
@@ -42,7 +42,7 @@ class EventSource:
         self.waiting: deque[Found] = deque()  # for what makes them due
         self._told = known.told
         self._marks = known.marks.get(kind, [])
-        self._follower = Follower(topic, StartPolicy(partial(start_of, self._marks)), rng)
+        self._follower = Follower(topic, StartPolicy(partial(start_of, self._marks)), rng, owner=kind)
         self._paused: list[Effect] = []
 
     @property
@@ -64,11 +64,7 @@ class EventSource:
         return self._follower.start()
 
     def handle(self, message: Input) -> Iterable[Effect]:
-        """Take in what was read, but for what another source of the same topic has read: if every source read on after
-        every answer, the reads under way at the end of the topic would multiply with each round of waiting.
-        """
-        if isinstance(message, Done | Failed) and not self._follower.owns(message.effect):
-            return
+        """Take in what was read."""
         news, effects = self._follower.handle(message)
         match news:
             case Positioned(bounds=bounds):

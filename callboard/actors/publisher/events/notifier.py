@@ -119,8 +119,10 @@ class Notifier:
         yield from self._go_on(now)
 
     def _read(self, message: Input) -> Iterable[Effect]:
+        owner = message.effect.owner if isinstance(message, Done | Failed) else None  # a timer may be anybody's
         for source in self._strands:
-            yield from source.handle(message)
+            if owner in {None, source.kind}:
+                yield from source.handle(message)
         told = len(self._marks.told), next(reversed(self._marks.told), "")
         yield from self._marks.handle(message)
         if not self._strands and self._marks.complete:

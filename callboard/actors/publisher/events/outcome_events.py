@@ -54,13 +54,13 @@ class OutcomeEvents(EventSource):
     def handle(self, message: Input) -> Iterable[Effect]:
         """Take in statuses and packages."""
         match message:
-            case Done(effect, LogRead() as read) if effect is self._reading:
+            case Done(effect, LogRead() as read) if effect == self._reading:
                 self._looked_up(effect.start, read)
                 yield from self.go_on()
-            case Failed(effect, OffsetOutOfRange()) if effect is self._reading:
+            case Failed(effect, OffsetOutOfRange()) if effect == self._reading:
                 self._looked_up(effect.start, LogRead("", (), 0))
                 yield from self.go_on()
-            case Failed(effect, _) if effect is self._reading:
+            case Failed(effect, _) if effect == self._reading:
                 self._attempt += 1
                 yield After(self._timer, RETRY.delay_s(self._attempt, self._rng))
             case Tick(self._timer) if self._reading is not None:
@@ -87,7 +87,7 @@ class OutcomeEvents(EventSource):
             found = self.waiting[0]
             offset = found.event.offset
             if offset not in self._known:
-                self._reading = ReadLog(self._package_topic, offset, max_records=READ_AHEAD)
+                self._reading = ReadLog(self._package_topic, offset, max_records=READ_AHEAD, owner=self.kind)
                 yield self._reading
                 return
             self.waiting.popleft()

@@ -103,7 +103,7 @@ class Fleet:
         self._throttled: OrderedDict[tuple[str, str], tuple[ThrottledMessage, float]] = OrderedDict()  # and when heard
         self._waiting: dict[Origin, int | None] = {}  # who asks, and up to where must be read for the answer
         self._times = AppendTimes()
-        self._probe: ReadLog | None = None  # whether nothing but a gap is left before the end
+        self._probing = False  # whether nothing but a gap is left before the end
         self._ignored = 0
 
     def receive(self, message: Input, origin: Origin, now: Moment) -> Iterable[Effect]:
@@ -127,16 +127,17 @@ class Fleet:
                 self._aim(bounds.end)
                 yield from self._look_ahead(bounds.end)
                 yield from self._follow(message, now)
-            case Done(ReadLog() as effect, LogRead() as read) if effect is self._probe:
-                self._probe = None
-                yield from self._looked_ahead(effect.start, read)
-            case Failed(ReadLog() as effect) if effect is self._probe:
-                self._probe = None
+            case Done(ReadLog(start=start, owner="probe"), LogRead() as read):
+                self._probing = False
+                yield from self._looked_ahead(start, read)
+            case Failed(ReadLog(owner="probe")):
+                self._probing = False
             case Tick("patience"):
                 self._patient = False
+            case Done(ReadLog(owner=Lookback.OWNER)) | Failed(ReadLog(owner=Lookback.OWNER)) | Tick(Lookback.OWNER):
+                yield from self._look_back(message, now)
             case _:
                 yield from self._follow(message, now)
-                yield from self._look_back(message, now)
         yield from self._answer(now)
 
     def _follow(self, message: Input, now: Moment) -> Iterable[Effect]:
@@ -163,9 +164,9 @@ class Fleet:
     def _look_ahead(self, end: int) -> Iterable[Effect]:
         """The follower waits for a record; offsets without one may be all that is left before the end."""
         position = self._follower.position
-        if self._follower.caught_up and position < end and self._probe is None:
-            self._probe = ReadLog(self._settings.topic, position, max_records=1)
-            yield self._probe
+        if self._follower.caught_up and position < end and not self._probing:
+            self._probing = True
+            yield ReadLog(self._settings.topic, position, max_records=1, owner="probe")
 
     def _looked_ahead(self, start: int, read: LogRead) -> Iterable[Effect]:
         if read.records:

@@ -24,6 +24,8 @@ class Lookback:
     the last of a piece is told, and no other decoded: that makes it fast.
     """
 
+    OWNER = "lookback"
+
     topic: str
     type: str
     rng: Random
@@ -55,8 +57,8 @@ class Lookback:
                 return [], self._begin_piece()
             case Failed(effect, _) if effect == self._pending:
                 self._attempt += 1
-                return [], (After("lookback", RETRY.delay_s(self._attempt, self.rng)),)
-            case Tick("lookback") if self._pending is not None:
+                return [], (After(self.OWNER, RETRY.delay_s(self._attempt, self.rng)),)
+            case Tick(self.OWNER) if self._pending is not None:
                 return [], (self._pending,)
         return [], ()
 
@@ -73,7 +75,7 @@ class Lookback:
         return ()
 
     def _read(self) -> ReadLog:
-        self._pending = ReadLog(self.topic, self._next, max_records=1000)
+        self._pending = ReadLog(self.topic, self._next, max_records=1000, owner=self.OWNER)
         return self._pending
 
     def _advance(self, read: LogRead) -> tuple[list[Record], tuple[Effect, ...]]:

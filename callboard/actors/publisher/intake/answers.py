@@ -4,7 +4,7 @@ from collections import OrderedDict
 from collections.abc import Iterable
 from random import Random
 
-from callboard.actors.core.decision import Done, Effect, Input
+from callboard.actors.core.decision import Effect, Input
 from callboard.actors.core.effects import FindBounds
 from callboard.actors.core.follower import Delivered, Follower, Replaced, Unavailable, last
 from callboard.errors import SchemaTooNew, Undecodable
@@ -20,16 +20,15 @@ PATIENCE = 5
 """So many times in a row the log may fail before those who wait for it are told."""
 
 
-class FindEnd(FindBounds):
-    """Where the topic ends after an append that may have failed; not to be taken for what the follower asks."""
-
-
 class Answers:
     """The newest answers, ``most`` of them. A log that knows keys knows the older ones.
 
     With ``recall``, for a log that does not, what is on the log comes first: packages of this publisher from before a
     restart, or from another process. Two processes that are asked the same at the same moment still ship it twice.
     """
+
+    END = "end"
+    """Who asks where the topic ends after an append that may have failed; the follower asks for itself."""
 
     def __init__(self, topic: str, publisher: str, most: int, rng: Random, *, recall: bool) -> None:
         self.problem = ""
@@ -38,7 +37,7 @@ class Answers:
         self._most = most
         self._answers: OrderedDict[str, DistributeResponse] = OrderedDict()
         self._follower = Follower(topic, last(LOOK_BACK), rng) if recall else None
-        self._find_end = FindEnd(topic)
+        self._find_end = FindBounds(topic, owner=self.END)
         self._end: int | None = None  # what is below it is to be read before an append is repeated
 
     @property
@@ -53,9 +52,6 @@ class Answers:
     def handle(self, message: Input) -> Iterable[Effect]:
         """Take in what was read."""
         if self._follower is None:
-            return ()
-        if isinstance(message, Done) and message.effect == self._find_end:
-            self._end = message.result.end
             return ()
         news, effects = self._follower.handle(message)
         match news:
@@ -73,6 +69,10 @@ class Answers:
         """Read what is on the log by now; ``caught_up`` tells when."""
         self._end = None
         return (self._find_end,)
+
+    def ends(self, end: int) -> None:
+        """Where the topic ends, as ``catch_up`` has asked."""
+        self._end = end
 
     def caught_up(self) -> bool:
         """Whether it is all read, told once."""

@@ -21,9 +21,9 @@ from callboard.actors.core.decision import (
     Tick,
     note,
 )
-from callboard.actors.core.effects import Append, BuildPackage
+from callboard.actors.core.effects import Append, BuildPackage, FindBounds, TopicBounds
 from callboard.actors.publisher.intake.admission import Admission
-from callboard.actors.publisher.intake.answers import Answers, FindEnd
+from callboard.actors.publisher.intake.answers import Answers
 from callboard.actors.publisher.intake.batch import Batch, Job
 from callboard.actors.publisher.intake.request import check_request, is_empty, package_of, with_identity
 from callboard.actors.publisher.intake.throttle import ThrottleSettings
@@ -108,16 +108,16 @@ class Distributor:
                 yield from self._request(message, origin, now)
             case Done(BuildPackage()) | Failed(BuildPackage()):
                 self._built(message, now)
-            case Done(Append(topic=topic)) | Failed(Append(topic=topic)) if topic == self._notice.topic:
+            case Done(Append(owner=ThrottleNotice.OWNER)) | Failed(Append(owner=ThrottleNotice.OWNER)):
                 pass
             case Done(Append(), offsets):
                 yield from self._appended(offsets)
-            case Failed(Append(), error):
+            case Done(FindBounds(owner=Answers.END), TopicBounds(end=end)):
+                self._answers.ends(end)
+            case Failed(Append() | FindBounds(owner=Answers.END), error):
                 yield from self._not_appended(error)
             case Tick("append"):
                 yield from (self._batch.append(now),) if self._settings.keys else self._answers.catch_up()
-            case Failed(FindEnd(), error):
-                yield from self._not_appended(error)
             case CountersQuery():
                 counters = tuple(Counter(name=name, value=value) for name, value in self._counted.items())
                 builds = Durations(name="package_build_duration_seconds", histogram=self._builds)

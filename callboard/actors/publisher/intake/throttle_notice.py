@@ -20,8 +20,10 @@ OVER_S = 5.0
 class ThrottleNotice:
     """Writes to the discovery topic, and never waits for that: the next record says it anew."""
 
+    OWNER = "notice"
+
     def __init__(self, topic: str, publisher: str, instance: str, producer: str) -> None:
-        self.topic = topic
+        self._topic = topic
         self._publisher = publisher
         self._instance = instance
         self._producer = producer
@@ -59,5 +61,5 @@ class ThrottleNotice:
         )
         name = f"throttled/{self._instance}/{self._told}"
         record = new_record(message, record_id=name, time_ns=now.wall_ns, producer=self._producer, key=name)
-        yield Append(self.topic, (record,))
+        yield Append(self._topic, (record,), owner=self.OWNER)
         yield note("requests.throttled" if subscriber else "requests.released", subscriber=subscriber, backlog=backlog)

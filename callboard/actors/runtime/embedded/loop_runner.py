@@ -3,6 +3,7 @@
 import asyncio
 import traceback
 from collections.abc import Awaitable, Callable
+from functools import partial
 
 from callboard.actors.core.agent import Clock, World
 from callboard.actors.core.decision import Perform
@@ -18,20 +19,21 @@ class SharedWorld:
         self._world: World | None = None
         self._opening = asyncio.Lock()
 
-    async def perform(self, effect: Perform) -> EffectEnded:
-        """Carry out one effect; every way it can end is a value."""
+    async def perform(self, effect: Perform, question: int) -> EffectEnded:
+        """Carry out one effect, begun at this question; every way it can end is a value."""
+        ended = partial(EffectEnded, effect, question)
         try:
             world = await self._opened()
-            return EffectEnded(effect, await world.perform(effect))
+            return ended(await world.perform(effect))
         except CallboardError as error:
-            return EffectEnded(effect, error=error, trace=traceback.format_exc())
+            return ended(error=error, trace=traceback.format_exc())
         except asyncio.CancelledError:
             task = asyncio.current_task()
             if task is not None and task.cancelling():
                 raise
-            return EffectEnded(effect, bug=traceback.format_exc())  # cancelled was only what the world awaited
+            return ended(bug=traceback.format_exc())  # cancelled was only what the world awaited
         except Exception:  # noqa: BLE001  # a bug of the world, which ends the actor that met it
-            return EffectEnded(effect, bug=traceback.format_exc())
+            return ended(bug=traceback.format_exc())
 
     async def close(self) -> None:
         """Release what was opened."""
@@ -62,9 +64,9 @@ class LoopRunner:
         self._everybodys = everybodys
         self._mine: set[asyncio.Task[None]] = set()
 
-    def start(self, effect: Perform) -> None:
+    def start(self, effect: Perform, question: int) -> None:
         """Begin; the end is mailed to the shell."""
-        task = asyncio.get_running_loop().create_task(self._run(effect))
+        task = asyncio.get_running_loop().create_task(self._run(effect, question))
         for tasks in (self._mine, self._everybodys):
             tasks.add(task)
             task.add_done_callback(tasks.discard)
@@ -82,8 +84,8 @@ class LoopRunner:
         """Cancel; the world belongs to everybody."""
         self.cancel()
 
-    async def _run(self, effect: Perform) -> None:
-        self._mail_to_self(await self._world.perform(effect))
+    async def _run(self, effect: Perform, question: int) -> None:
+        self._mail_to_self(await self._world.perform(effect, question))
 
 
 class LoopSite:

@@ -40,9 +40,9 @@ class ThreadRunner:
         """What wakes the actor."""
         return ThespianWatch([self._bell])
 
-    def start(self, effect: Perform) -> None:
+    def start(self, effect: Perform, question: int) -> None:
         """Begin."""
-        self._loop.call_soon_threadsafe(self._tasks.start, effect)
+        self._loop.call_soon_threadsafe(self._tasks.start, effect, question)
 
     def ended(self) -> list[EffectEnded]:
         """What has ended since the last call."""

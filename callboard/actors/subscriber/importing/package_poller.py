@@ -43,6 +43,7 @@ class PackagePoller:
         self._topic = settings.topics.package
         self._rng = rng
         self._wish: PackagesWanted | None = None
+        self._wishes = 0  # so many there were: the number of a wish owns its reads
         self._reading: ReadLog | None = None
         self._idle = False  # the last read found nothing, so the next one waits for more
         self._failures = 0
@@ -51,12 +52,12 @@ class PackagePoller:
         """Handle one input."""
         match message:
             case PackagesWanted():
-                self._wish, self._idle = message, False
+                self._wish, self._idle, self._wishes = message, False, self._wishes + 1
                 yield from self._read()
-            case Done(effect=ReadLog() as effect, result=read) if effect is self._reading:
+            case Done(effect=ReadLog() as effect, result=read) if effect == self._reading:
                 self._reading = None
                 yield from self._found(read)
-            case Failed(effect=ReadLog() as effect, error=error) if effect is self._reading:
+            case Failed(effect=ReadLog() as effect, error=error) if effect == self._reading:
                 self._reading = None
                 yield from self._failed(error)
             case Done(effect=ReadLog()) | Failed(effect=ReadLog()):
@@ -71,9 +72,9 @@ class PackagePoller:
 
     def _read(self) -> Iterator[Effect]:
         if self._wish is not None:
-            wish = self._wish
+            wish, owner = self._wish, f"wish {self._wishes}"
             wait_s = WAIT_S if self._idle else 0.0
-            self._reading = ReadLog(self._topic, wish.start, wish.max_records, wish.max_bytes, wait_s)
+            self._reading = ReadLog(self._topic, wish.start, wish.max_records, wish.max_bytes, wait_s, owner=owner)
             yield self._reading
 
     def _found(self, read: LogRead) -> Iterator[Effect]:

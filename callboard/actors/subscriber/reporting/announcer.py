@@ -22,7 +22,7 @@ from callboard.actors.core.decision import (
     Tick,
     note,
 )
-from callboard.actors.core.effects import Append
+from callboard.actors.core.effects import Append, FindBounds, ReadLog
 from callboard.actors.subscriber.reporting.lease_holder import LeaseHolder, News
 from callboard.actors.subscriber.reporting.readiness import Readiness
 from callboard.actors.subscriber.roles import IMPORTER
@@ -74,7 +74,7 @@ class Announcer:
         self._report: DiscoveryMessage | None = None
         self._said: DiscoveryMessage | None = None  # the last report that was, or is being, announced
         self._claim: DiscoveryMessage | None = None  # the same, as it is on the log
-        self._append: Append | None = None  # the announcement that is under way
+        self._claiming = False  # the announcement is under way
         self._began_s = float("-inf")  # the last append was begun then, so its record is not older
         self._heard_s = float("-inf")  # likewise, of the last one that succeeded
         self._count = 0
@@ -118,13 +118,14 @@ class Announcer:
         if isinstance(outcome, Failed):
             effect = type(outcome.effect).__name__
             yield note("announcement.failed", "warning", effect=effect, reason=str(outcome.error))
-        if not isinstance(outcome.effect, Append):
-            yield from self._follow(outcome, now)
-        elif outcome.effect is self._append and isinstance(outcome, Done):
-            yield from self._appended(outcome.result[0])
-        elif outcome.effect is self._append:
-            self._append = None
-            yield After("again", AGAIN_S)
+        match outcome:
+            case Done(Append(owner="claim"), (int() as offset,)):
+                yield from self._appended(offset)
+            case Failed(Append(owner="claim")):
+                self._claiming = False
+                yield After("again", AGAIN_S)
+            case Done(FindBounds() | ReadLog()) | Failed(FindBounds() | ReadLog()):
+                yield from self._follow(outcome, now)
 
     def _tick(self, key: str, now: Moment) -> Iterator[Effect]:
         if key == "goodbye":
@@ -136,7 +137,7 @@ class Announcer:
             yield from self._announce(now)
 
     def _answer(self) -> Iterator[Effect]:
-        if not self._asked or self._append or self._said is None or not self._admitted:
+        if not self._asked or self._claiming or self._said is None or not self._admitted:
             return
         announced = self._said.offset
         yield from (Reply(origin, Admitted()) for offset, origin in self._asked if offset <= announced)
@@ -145,7 +146,7 @@ class Announcer:
     def _has_left(self) -> bool:
         """Whether the last word is said, or none is to be said because there was no first one."""
         said = self._said
-        if self._append is not None:
+        if self._claiming:
             return False
         if self._lease.watching or self._lease.refusal or said is None:
             return True
@@ -190,12 +191,12 @@ class Announcer:
             yield After("soon", wait_s)
 
     def _announce(self, now: Moment) -> Iterator[Effect]:
-        if self._report is None or self._append or self._lease.deciding or self._lease.watching:
+        if self._report is None or self._claiming or self._lease.deciding or self._lease.watching:
             return
         self._said, self._began_s = self._report, now.mono_s
         self._claim = self._lease.dressed(replace(self._report, time_ns=now.wall_ns))
-        self._append = Append(self._settings.topics.discovery, (self._record(self._claim, now),))
-        yield self._append
+        self._claiming = True
+        yield Append(self._settings.topics.discovery, (self._record(self._claim, now),), owner="claim")
 
     def _record(self, message: DiscoveryMessage | LogMessage, now: Moment) -> NewRecord:
         self._count += 1
@@ -209,7 +210,7 @@ class Announcer:
         )
 
     def _appended(self, offset: int) -> Iterator[Effect]:
-        self._append, self._heard_s = None, self._began_s
+        self._claiming, self._heard_s = False, self._began_s
         if self._lease.refusal:
             yield self._give_up()
             return

@@ -24,7 +24,7 @@ from callboard.testing.simulation.distribution.oracle import Oracle
 from callboard.testing.simulation.distribution.plan import PUBLISHERS, Plan
 from callboard.testing.simulation.distribution.scene import TOPICS, History, Scene
 from callboard.testing.simulation.distribution.tenants import Tenants
-from callboard.testing.simulation.distribution.world import FatefulWorld, Owners, SimulatedHooks, marked
+from callboard.testing.simulation.distribution.world import FatefulWorld, SimulatedHooks, marked
 from callboard.testing.simulation.engine.disk import Disk, SimulatedRepository
 from callboard.testing.simulation.engine.fates import Fates
 from callboard.testing.simulation.engine.host import Host
@@ -168,13 +168,12 @@ class Fleet:
 
     def _edge(self, name: str, options: Mapping[str, Any]) -> Edge:
         edge = Edge(self.scene, name, options, self.rng)
-        owners: Owners = {}
 
         async def world() -> World:
             repository = SimulatedRepository(edge.disk, lambda: edge.oracle)
-            return self._world(name, edge.host, owners, repository, edge.oracle.ended)
+            return self._world(name, edge.host, repository, edge.oracle.ended)
 
-        actors = partial(marked, owners=owners, haste={}, begins=edge.oracle.begins)
+        actors = partial(marked, haste={}, begins=edge.oracle.begins)
 
         edge.host = Host(
             self.simulation,
@@ -184,7 +183,6 @@ class Fleet:
         return edge
 
     def _publisher(self, name: str) -> Host:
-        owners: Owners = {}
         events = KINDS if self.rng.random() < 0.5 else ()
         if events:
             self.tellers.append(name)
@@ -195,22 +193,17 @@ class Fleet:
         haste = {publisher.roles.BLOB_JANITOR: JANITOR_HASTE}
 
         async def world() -> World:
-            return self._world(name, host, owners, None, lambda _: None)
+            return self._world(name, host, None, lambda _: None)
 
         host = Host(
             self.simulation,
-            lambda: AgentSpec(name, marked(publisher.actors(settings), owners, haste, lambda _: None), world),
+            lambda: AgentSpec(name, marked(publisher.actors(settings), haste, lambda _: None), world),
             lambda _: None,
         )
         return host
 
     def _world(
-        self,
-        name: str,
-        host: Host,
-        owners: Owners,
-        repository: SimulatedRepository | None,
-        ended: Callable[[Perform], None],
+        self, name: str, host: Host, repository: SimulatedRepository | None, ended: Callable[[Perform], None]
     ) -> FatefulWorld:
         def note(line: str) -> None:
             self.simulation.note(f"{self.simulation.loop.time():.6f} {name} {line}")
@@ -220,5 +213,5 @@ class Fleet:
         spool.mkdir(exist_ok=True)
         return FatefulWorld(
             self.log, self.blobs, spool, repository=repository, hooks=hooks, clock=host.clock, host=name,
-            fates=self.fates, strike=host.strike, owners=owners, note=note, ended=ended, requests=self.requests,
+            fates=self.fates, strike=host.strike, note=note, ended=ended, requests=self.requests,
         )  # fmt: skip

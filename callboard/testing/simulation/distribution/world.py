@@ -2,14 +2,14 @@
 
 from collections import Counter
 from collections.abc import Callable, Iterable, Mapping
-from dataclasses import asdict
+from dataclasses import asdict, replace
 from functools import partial
 from pathlib import Path
 from random import Random
 from typing import Any
 
 from callboard.actors.core.agent import ActorSpec, Clock
-from callboard.actors.core.decision import After, Decision, Effect, Input, Moment, Origin, Perform
+from callboard.actors.core.decision import After, Decision, Done, Effect, Failed, Input, Moment, Origin, Perform
 from callboard.actors.core.effects import BuildPackage, ImportPackages
 from callboard.actors.core.hooks import NO_CHANGES, Concerned, Hook
 from callboard.actors.worlds.world import AgentWorld
@@ -32,21 +32,17 @@ BLOB_THRESHOLD = 2000
 
 Witness = Callable[[Perform], None]
 
-Owners = dict[int, str]
-"""The role of the actor that wants an effect, by the effect's identity, from when it is wished for to its beginning."""
-
 
 POISON = "this is poison"
 """What every actor crashes with at a ``PingMessage``; see ``Poison``."""
 
 
 class Marked:
-    """A decision whose effects are marked as its own, and whose timers may run faster."""
+    """A decision whose effects have the role before their owner, and whose timers may run faster."""
 
-    def __init__(self, decision: Decision, role: str, owners: Owners, haste: float, begins: Witness) -> None:
+    def __init__(self, decision: Decision, role: str, haste: float, begins: Witness) -> None:
         self._decision = decision
         self._role = role
-        self._owners = owners
         self._haste = haste
         self._begins = begins
 
@@ -54,25 +50,30 @@ class Marked:
         """See ``Decision``."""
         if isinstance(message, PingMessage):
             raise RuntimeError(POISON)
+        if isinstance(message, Done | Failed):
+            owner = message.effect.owner.removeprefix(f"{self._role}/")
+            message = replace(message, effect=replace(message.effect, owner=owner))
         for effect in self._decision.receive(message, origin, now):
-            if isinstance(effect, Perform):
-                self._owners[id(effect)] = self._role
-                self._begins(effect)
-            yield After(effect.key, effect.seconds / self._haste) if isinstance(effect, After) else effect
+            match effect:
+                case Perform(owner=owner):
+                    self._begins(effect)
+                    yield replace(effect, owner=f"{self._role}/{owner}")
+                case After(key, seconds):
+                    yield After(key, seconds / self._haste)
+                case _:
+                    yield effect
 
 
-def _mark(spec: ActorSpec, owners: Owners, haste: float, begins: Witness, settings: Any, rng: Random) -> Marked:
-    return Marked(spec.decision(settings, rng), spec.role, owners, haste, begins)
+def _mark(spec: ActorSpec, haste: float, begins: Witness, settings: Any, rng: Random) -> Marked:
+    return Marked(spec.decision(settings, rng), spec.role, haste, begins)
 
 
-def marked(
-    specs: tuple[ActorSpec, ...], owners: Owners, haste: Mapping[str, float], begins: Witness
-) -> tuple[ActorSpec, ...]:
+def marked(specs: tuple[ActorSpec, ...], haste: Mapping[str, float], begins: Witness) -> tuple[ActorSpec, ...]:
     """The same actors, with their effects marked. ``haste`` is how much faster the timers of a role run, ``begins`` is
     told of every effect as it is decided on.
     """
     return tuple(
-        ActorSpec(spec.role, partial(_mark, spec, owners, haste.get(spec.role, 1.0), begins), spec.settings)
+        ActorSpec(spec.role, partial(_mark, spec, haste.get(spec.role, 1.0), begins), spec.settings)
         for spec in specs
     )
 
@@ -111,7 +112,6 @@ class FatefulWorld(AgentWorld):
         host: where it runs.
         fates: choose what each effect meets.
         strike: kills: the role of the actor, and how. False if there is nobody to kill.
-        owners: who wants an effect.
         note: adds a line to the trace.
         ended: is told of every effect that has succeeded.
         requests: what is published, by the number that a request names as its source.
@@ -129,7 +129,6 @@ class FatefulWorld(AgentWorld):
         host: str,
         fates: Fates,
         strike: Callable[[str, Fault], bool],
-        owners: Owners,
         note: Callable[[str], None],
         ended: Witness,
         requests: Mapping[str, Publish],
@@ -141,14 +140,13 @@ class FatefulWorld(AgentWorld):
         self._host = host
         self._fates = fates
         self._strike = strike
-        self._owners = owners
         self._note = note
         self._ended = ended
         self._requests = requests
 
     async def perform(self, effect: Perform) -> Any:
         """See ``World``."""
-        role = self._owners.pop(id(effect))
+        role = effect.owner.partition("/")[0]
         doom = self._fates.doom(effect, lambda fault: self._strike(role, fault))
         CURRENT.set(doom)
         CALLER.set(self._host)

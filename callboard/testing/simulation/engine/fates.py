@@ -9,7 +9,6 @@ from enum import StrEnum
 from functools import partial
 from random import Random
 
-from callboard.actors.core import effects
 from callboard.actors.core.decision import Perform
 from callboard.errors import CallboardError
 
@@ -102,11 +101,6 @@ async def after_deed(error: type[CallboardError]) -> None:
         await doom.meet(True, error)
 
 
-def kind_of(effect: Perform) -> str:
-    """The name of the effect as ``effects`` has it: an actor may ask for one in a class of its own."""
-    return next(kind.__name__ for kind in type(effect).__mro__ if kind.__module__ == effects.__name__)
-
-
 @dataclass(slots=True)
 class Fates:
     """Decides which effect meets which fault, and counts.
@@ -125,7 +119,7 @@ class Fates:
 
     def doom(self, effect: Perform, strike: Callable[[Fault], bool]) -> Doom | None:
         """What this effect will meet, if anything. Rolls equally many dice whatever comes of it."""
-        kind = kind_of(effect)
+        kind = type(effect).__name__
         self.performed[kind] += 1
         roll, calls, slow_s = self.rng.random(), self.rng.choice(CALLS), self.rng.uniform(0, SLOW_S)
         if not self.active:

@@ -113,6 +113,13 @@ def test_an_unavailable_log_is_tried_again_ever_more_slowly_from_the_same_place(
     assert [effect.event for effect in effects if isinstance(effect, Note)] == ["log.resumed"]
 
 
+def test_of_two_followers_that_ask_for_the_same_each_takes_what_it_owns() -> None:
+    one, other = (Follower("t", last(3), Random(1), owner=owner) for owner in ("one", "other"))
+    (find,), _ = one.start(), other.start()
+    assert other.handle(Done(find, BOUNDS)) == (None, ())
+    assert one.handle(Done(find, BOUNDS))[0] == Positioned(17, BOUNDS)
+
+
 def test_the_delay_never_passes_five_seconds() -> None:
     it = follower(from_end())
     delays = []

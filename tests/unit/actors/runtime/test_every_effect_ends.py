@@ -25,6 +25,6 @@ async def opened() -> World:
 
 def test_an_effect_that_is_cancelled_by_nobody_ends_its_actor_instead_of_never() -> None:
     effect = FindBounds("package")
-    ended = asyncio.run(SharedWorld(opened).perform(effect))
-    assert ended.effect is effect
+    ended = asyncio.run(SharedWorld(opened).perform(effect, 7))
+    assert (ended.effect, ended.question) == (effect, 7)
     assert "CancelledError" in ended.bug

@@ -128,7 +128,7 @@ def test_offsets_without_a_record_at_the_end_hold_up_no_answer() -> None:
     stage.begin((announcement("edge"), START_S))
     stage.tell(FleetQuery(), START_S, question=5)
     (probe,) = stage.tell(Done(FIND, TopicBounds("L1", 10, 15)), START_S)
-    assert probe == ReadLog("d", 11, max_records=1)  # which does not wait for more
+    assert probe == ReadLog("d", 11, max_records=1, owner="probe")  # which does not wait for more
     (reply,) = stage.tell(Done(probe, LogRead("L1", (), 15)), START_S)
     assert isinstance(reply, Reply)
 
