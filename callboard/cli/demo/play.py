@@ -7,6 +7,7 @@ from pathlib import Path
 from random import Random
 
 from callboard.backends.repositories import open_repository
+from callboard.backends.repositories.paths import link_leaves_root
 from callboard.backends.repository import EntryKind
 from callboard.board.board import Callboard
 from callboard.cli.demo import account, tree
@@ -181,6 +182,14 @@ class Play:
 
 
 def copy_source(source: Path, target: Path) -> None:
-    """A copy that the demo may change, without caches and installed packages."""
-    ignore = shutil.ignore_patterns("site-packages", "__pycache__", "*.pyc")
-    shutil.copytree(source, target, symlinks=True, ignore=ignore)
+    """A copy that the demo may change, without caches, installed packages, and links that could lead out of it."""
+    unwanted = shutil.ignore_patterns("site-packages", "__pycache__", "*.pyc")
+
+    def left_out(folder: str, names: list[str]) -> set[str]:
+        links = {name: path for name in names if (path := Path(folder, name)).is_symlink()}
+        return unwanted(folder, names) | {
+            name for name, path in links.items()
+            if link_leaves_root(f"/{path.relative_to(source).as_posix()}", str(path.readlink()))
+        }  # fmt: skip
+
+    shutil.copytree(source, target, symlinks=True, ignore=left_out)
