@@ -1,4 +1,4 @@
-# What a developer types. Needs GNU make and Python 3.11, 3.12 or 3.13 with venv; everything else goes into .venv.
+# What a developer types. Needs GNU make and Python 3.11 to 3.14 with venv; everything else goes into .venv.
 
 PYTHON ?= python3
 ARGS ?=
@@ -143,14 +143,14 @@ $(VENV)/.ready: $(BIN)/python
 
 # An interpreter counts if it runs: a name on the PATH may be an empty shim. Made anew when its link leads nowhere.
 $(BIN)/python:
-	@for python in "$(PYTHON)" python3.13 python3.12 python3.11; do \
-	  "$$python" -c 'import sys; sys.exit(not (3, 11) <= sys.version_info < (3, 14))' 2>/dev/null && break; \
+	@for python in "$(PYTHON)" python3.13 python3.12 python3.11 python3.14; do \
+	  "$$python" -c 'import sys; sys.exit(not (3, 11) <= sys.version_info < (3, 15))' 2>/dev/null && break; \
 	  python=; \
 	done; \
 	if [ -z "$$python" ]; then \
-	  echo "callboard needs Python 3.11, 3.12 or 3.13, and $(PYTHON) --version says:" >&2; \
+	  echo "callboard needs Python 3.11 to 3.14, and $(PYTHON) --version says:" >&2; \
 	  "$(PYTHON)" --version >&2 || true; \
-	  echo "install one of the three, or name it: make PYTHON=/path/to/python3.13 ..." >&2; \
+	  echo "install one of these, or name it: make PYTHON=/path/to/python3.13 ..." >&2; \
 	  exit 1; \
 	fi; \
 	if ! "$$python" -c 'import ensurepip, venv' 2>/dev/null; then \
