@@ -213,11 +213,11 @@ class Undecodable(CallboardError):
 class NotImported(NamedTuple):
     """A package that a subscriber is past, and that is not finished there.
 
-    ``what`` is ``given_up``, ``held`` (set aside), ``hook_due`` (imported, but its hook has not succeeded yet) or
+    ``status`` is ``given_up``, ``held`` (set aside), ``hook_due`` (imported, but its hook has not succeeded yet) or
     ``hook_failed`` (imported, but its hook was given up).
     """
 
-    what: str
+    status: str
     offset: int
     publisher: str
     package_id: str

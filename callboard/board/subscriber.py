@@ -40,7 +40,7 @@ FOREVER_S = 1e9
 """A question that is answered when it is time: it ends with the agent at the latest."""
 
 
-WHAT = {
+STATUSES = {
     "given_up": "was given up",
     "held": "is held",
     "hook_due": "is imported, but its hook has not succeeded yet",
@@ -244,7 +244,7 @@ def _not_all_imported(said: DiscoveryMessage, unfinished: tuple[Unfinished, ...]
         for each in unfinished
     )
     lines = [
-        f"offset {each.offset} of {escaped(each.publisher)} {WHAT[each.what]}"
+        f"offset {each.offset} of {escaped(each.publisher)} {STATUSES[each.status]}"
         + (f": {escaped(each.reason)}" if each.reason else "")
         for each in left
     ]

@@ -3,6 +3,12 @@
 from dataclasses import asdict, dataclass
 from typing import Any, Literal
 
+QueueState = Literal["idle", "running", "blocked"]
+"""Whether a queue moves: it is empty; it does; or its head cannot be imported, or failed again and again."""
+
+FailureStatus = Literal["given_up", "held", "hook_failed"]
+"""What became of a package that a subscriber did not finish: left out, set aside, or imported but for its hook."""
+
 
 @dataclass(frozen=True, slots=True)
 class Package:
@@ -78,14 +84,12 @@ class Trouble:
 class QueueView:
     """The packages for a subscriber that it has not processed: how many, how old the oldest, and one page of them.
 
-    ``state`` is ``idle``, ``running`` or ``blocked``, as ``SubscriberStatus.queue``. While a long queue is counted,
-    ``size`` and ``length`` are what is counted of it, and ``uncounted`` offsets are still to be looked at. ``troubles``
-    say why it does not move.
+    While a long queue is counted, ``uncounted`` offsets are still to be looked at. ``troubles`` say why it stands.
     """
 
     subscriber: str
     publisher: str
-    state: str
+    state: QueueState
     size: int
     length: int
     oldest_s: float
@@ -101,7 +105,6 @@ class SubscriberStatus:
     ``lag_packages``, ``lag_bytes`` and ``lag_s`` are the size and the age of the queue; -1 when they cannot be told.
     While a long queue is being counted they are what is counted of it by now, the age is -1, and its oldest
     ``uncounted`` offsets are still to be looked at.
-    ``queue`` is ``idle`` (empty), ``blocked`` (its head fails again and again, or cannot be imported) or ``running``.
     ``offset`` is the last processed one, ``head_offset`` the one being imported or waited for, -1 for none.
     ``seen_s`` is how long ago it was last heard of, ``next_try_s`` in how long it tries again, ``importing_s`` how
     long the import at the head takes by now. ``errors`` counts its error queue, the ``held`` ones and those with
@@ -115,7 +118,7 @@ class SubscriberStatus:
     liveness: str
     state: str
     reason: str
-    queue: str
+    queue: QueueState
     offset: int
     lag_packages: int
     lag_bytes: int
@@ -182,7 +185,7 @@ class FarmQueue:
     oldest_s: float
     straggler: str
     offset: int
-    state: str
+    state: QueueState
     attempts: int
     last_error: str
     members: int
@@ -212,7 +215,7 @@ class PublisherStatus:
     """
 
     name: str
-    state: str
+    state: QueueState
     persisted: FarmQueue | None
     published: FarmQueue | None
     left_out: tuple[str, ...] = ()
@@ -233,17 +236,14 @@ class BoardStatus:
 
 @dataclass(frozen=True, slots=True)
 class FailedPackage:
-    """A package in an error queue. ``status`` is ``given_up``, ``held`` (set aside) or ``hook_failed`` (imported).
-
-    ``expired`` tells that the log has it no longer, so that it cannot be tried again. ``entry`` finds it on the log.
-    """
+    """A package in an error queue; ``expired`` if the log has it no more, so that it cannot be tried again."""
 
     subscriber: str
     publisher: str
     entry: str
     offset: int
     id: str
-    status: str
+    status: FailureStatus
     attempts: int
     reason: str
     age_s: float

@@ -63,7 +63,12 @@ def on_gap(value: Any) -> str:
 
 def hook(value: Any) -> Any:
     """A function, or where one is; the empty text is none."""
-    return value if callable(value) else text(PLACE_CHARS_MAX)(value)
+    if callable(value) or value == "":
+        return value
+    module, _, name = text(PLACE_CHARS_MAX)(value).partition(":")
+    if not (module and name):
+        raise Unfit(value, "a function, or where one is, written as module:function, such as shop.hooks:purge_cache")
+    return value
 
 
 def retry(value: Any) -> Any:

@@ -29,9 +29,9 @@ _VALUE = re.compile(rb"(?a:([A-Za-z0-9][A-Za-z0-9._-]{0,63}) ([0-9]{1,19}) ([0-9
 _NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,63}")
 
 
-def is_key_name(text: str) -> bool:
+def is_key_name(text: object) -> bool:
     """Whether a key can go by this name."""
-    return bool(_NAME.fullmatch(text))
+    return isinstance(text, str) and bool(_NAME.fullmatch(text))
 
 
 @dataclass(frozen=True, slots=True)
@@ -49,6 +49,8 @@ class SigningKey:
             raise ConfigError(
                 "a key needs a name of letters, digits, '.', '_' and '-', 64 at most; write it as NAME=FILE"
             )
+        if not isinstance(self.secret, bytes):
+            raise ConfigError(f"the secret of key {self.id!r} is a {type(self.secret).__name__}, but should be bytes")
         if len(self.secret) < SECRET_BYTES_MIN:
             raise ConfigError(
                 f"key {self.id!r} has {len(self.secret)} bytes, and needs {SECRET_BYTES_MIN} at least; make one with: "

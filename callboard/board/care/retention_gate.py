@@ -42,9 +42,16 @@ class Need:
 
 
 class RetentionGate:
-    """Tells from which offset on each topic must be kept. Reads the discovery topic once, then only what is new."""
+    """Tells from which offset on each topic must be kept. Reads the discovery topic once, then only what is new.
+
+    Raises ``RequestRefused`` if the archive counts, and no file says how far that is.
+    """
 
     def __init__(self, policy: GatePolicy, topics: Topics) -> None:
+        if policy.kind == "archive" and policy.archive_tip is None:
+            raise RequestRefused(
+                'retention.gate = "archive" needs retention.archive_tip; name the file', code="undetermined"
+            )
         self._policy = policy
         self._topics = topics
         self._roll = LastAnnouncements(topics.discovery)
@@ -106,10 +113,7 @@ class RetentionGate:
         return self._tip(await log.identity(self._topics.package)).topics if self._policy.kind == "archive" else {}
 
     def _tip(self, log_id: str) -> ArchiveTip:
-        if self._policy.archive_tip is None:
-            raise RequestRefused(
-                'retention.gate = "archive" needs retention.archive_tip; name the file', code="undetermined"
-            )
+        assert self._policy.archive_tip is not None
         return read_tip(self._policy.archive_tip, log_id)
 
     async def _counted(self, log: Log, now_ns: int) -> list[LastWord]:

@@ -119,6 +119,7 @@ def retention_gate(board: BoardContext, policy: "GatePolicy") -> "RetentionGate"
         GatePolicy,
         kind=choice("none", "subscribers", "archive"),
         gone_days=optional(number(0, DAYS_MAX, above=True)),
+        archive_tip=optional(instance_of(Path)),
     )
     policy = checked(RequestRefused, {"policy": rule}, {"policy": policy})["policy"]
     return RetentionGate(policy, board.topics)

@@ -3,22 +3,9 @@
 from rich.console import Group
 from rich.table import Table
 
-from callboard.board.views import BoardStatus, SubscriberStatus
-from callboard.cli.terminal.output import text
+from callboard.board.views import BoardStatus, SubscriberStatus, shown_state
+from callboard.cli.terminal.output import state_text, text
 
-COLOURS = {
-    "idle": "green",
-    "importing": "cyan",
-    "starting": "blue",
-    "retrying": "yellow",
-    "waiting": "yellow",
-    "staged": "yellow",
-    "paused": "yellow",
-    "throttled": "yellow",
-    "blocked": "red",
-    "gap": "red",
-    "stopped": "dim",
-}
 REASON_MAX = 60
 
 
@@ -28,18 +15,14 @@ def draw(status: BoardStatus, doing: str, told: list[str]) -> Group:
     for heading in ("subscriber", "state", "behind by", "seconds", "attempts", "last error"):
         table.add_column(heading, justify="right" if heading in ("behind by", "seconds", "attempts") else "left")
     for row in status.subscribers:
-        table.add_row(text(row.name), text(_state(row), style=COLOURS.get(row.state, "")), *map(text, _figures(row)))
+        table.add_row(text(row.name), state_text(shown_state(row)), *map(text, _figures(row)))
     return Group(table, text(doing, style="bold"), *(text(f"  {line}") for line in told[-6:]))
 
 
 def line(status: BoardStatus, doing: str) -> str:
     """The same in one line, for where there is no terminal."""
-    rows = (f"{row.name} {_state(row)} -{row.lag_packages}" for row in status.subscribers)
+    rows = (f"{row.name} {shown_state(row)} -{row.lag_packages}" for row in status.subscribers)
     return f"{doing}: {', '.join(rows)}"
-
-
-def _state(row: SubscriberStatus) -> str:
-    return row.state if row.liveness in ("live", "stopped") else f"{row.state}, {row.liveness}"
 
 
 def _figures(row: SubscriberStatus) -> tuple[str, str, str, str]:

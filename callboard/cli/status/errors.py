@@ -11,8 +11,6 @@ from callboard.cli.board import on_board
 from callboard.cli.options import BoardOptions, Json, Limit, PublisherName, Skip
 from callboard.cli.terminal.output import age, count, show, show_json, show_table, text
 
-STATUSES = {"given_up": "given up", "held": "held", "hook_failed": "hook failed"}
-
 
 def errors(
     options: BoardOptions,
@@ -38,7 +36,7 @@ def errors(
                     row.subscriber,
                     row.publisher,
                     str(row.offset),
-                    text("expired", style="dim") if row.expired else STATUSES[row.status],
+                    text("expired", style="dim") if row.expired else row.status.replace("_", " "),
                     str(row.attempts),
                     age(row.age_s),
                     row.reason,

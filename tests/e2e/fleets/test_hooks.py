@@ -152,7 +152,7 @@ async def test_a_hook_that_keeps_failing_after_imports_holds_nothing_up_and_is_t
             await publisher.publish(site, ["/b.html"])
             with pytest.raises(NotAllImported) as left:
                 await edge.caught_up()
-            assert [(each.what, each.offset) for each in left.value.left] == [("hook_failed", 1), ("hook_failed", 2)]
+            assert [(each.status, each.offset) for each in left.value.left] == [("hook_failed", 1), ("hook_failed", 2)]
             assert (tmp_path / "out" / "b.html").read_text() == "second"
             await until(lambda: all_given_up(edge))
             report = await edge.report()

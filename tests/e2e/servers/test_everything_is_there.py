@@ -122,13 +122,13 @@ def test_a_service_gets_the_list_as_data_and_the_reason_as_an_error(tmp_path):
             async with board.subscriber("edge-1", into="./one", **options) as edge:
                 with pytest.raises(NotAllImported, match="offset 1 of site was given up") as told:
                     await edge.caught_up()
-            assert [(each.what, each.offset, each.package_id) for each in told.value.left] == [
+            assert [(each.status, each.offset, each.package_id) for each in told.value.left] == [
                 ("given_up", 1, package.id)
             ]
             async with board.subscriber("edge-2", into="./two", after_import=refuse, retry=SOON) as edge:
                 with pytest.raises(NotAllImported, match="its hook") as told:
                     await edge.caught_up()
-            assert [each.what for each in told.value.left] in (["hook_due"], ["hook_failed"])
+            assert [each.status for each in told.value.left] in (["hook_due"], ["hook_failed"])
             await board.log.append(board.settings.topics.package, [NewRecord(payload=b"?", headers=(("type", "x"),))])
             async with board.subscriber("edge-3", into="./three") as edge:
                 with pytest.raises(SubscriberStuck, match="edge-3 is blocked after offset 1"):

@@ -64,9 +64,15 @@ def test_a_short_secret_a_huge_file_and_a_bad_name_are_refused(tmp_path):
         read_key(write(tmp_path / "short.key", "short"))
     with pytest.raises(ConfigError, match="more than 4096 bytes"):
         read_key(write(tmp_path / "long.key", "x" * 5000))
-    for name in ("a b", "", "ä", "x" * 65, "-a"):
+    for name in ("a b", "", "ä", "x" * 65, "-a", 7):
         with pytest.raises(ConfigError, match="needs a name"):
             SigningKey(name, SECRET.encode())
+
+
+def test_a_secret_that_is_not_bytes_is_refused_when_it_is_given_and_not_told():
+    with pytest.raises(ConfigError, match="is a str, but should be bytes") as refused:
+        SigningKey("ops", SECRET)
+    assert SECRET not in str(refused.value)
 
 
 def test_the_files_of_keys_are_found_from_where_they_were_named(tmp_path):

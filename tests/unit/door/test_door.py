@@ -62,6 +62,9 @@ SUBSCRIBER = [
     ("outbox_max", 0),
     ("standby", "yes"),
     ("before_import", 3),
+    ("before_import", "shop"),
+    ("before_import", ":purge"),
+    ("after_import", "shop:"),
     ("after_import", "a\0b"),
     ("on_invalidate", None),
     ("hook_timeout_s", 0),
@@ -240,6 +243,7 @@ ASKED: list[tuple[str, Callable[[Callboard], Any]]] = [
     ("retention", lambda board: board.trim(None)),
     ("retention.older_than_s", lambda board: board.trim(Retention(older_than_s=math.nan))),
     ("gate", lambda board: board.trim(Retention(), "none")),
+    ("policy.archive_tip", lambda board: board.retention_gate(GatePolicy("archive", None, "./tip"))),  # type: ignore[arg-type]
     ("policy.kind", lambda board: board.retention_gate(GatePolicy("some"))),  # type: ignore[arg-type]
     ("limit", lambda board: board.publisher("site").log(-1)),
     ("timeout_s", lambda board: board.publisher("site").packages(math.inf)),

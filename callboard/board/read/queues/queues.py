@@ -1,7 +1,7 @@
 """Pages of queues and of error queues, for people."""
 
 import asyncio
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 
 from callboard.actors.core.agent import Agent
 from callboard.actors.publisher import roles
@@ -21,7 +21,7 @@ from callboard.board.read.status.status import (
     queue_state,
     subscriber_status,
 )
-from callboard.board.views import ErrorsView, FailedPackage, QueuedPackage, QueueView
+from callboard.board.views import ErrorsView, FailedPackage, FailureStatus, QueuedPackage, QueueView
 from callboard.door.limits import ANSWER_S, OFFSET_MAX
 from callboard.door.questions import asked
 from callboard.errors import LogUnavailable, NotAnswered, RequestRefused
@@ -35,7 +35,9 @@ from callboard.messages.distribution.mailbox import (
 )
 from callboard.messages.distribution.topic_messages import DiscoveryMessage, PackageStatusMessage, Status
 
-FAILED = {Status.REMOVED_FAILED: "given_up", Status.HELD: "held", Status.HOOK_FAILED: "hook_failed"}
+FAILED: Mapping[Status, FailureStatus] = {
+    Status.REMOVED_FAILED: "given_up", Status.HELD: "held", Status.HOOK_FAILED: "hook_failed"
+}  # fmt: skip
 """How a failure is called in a view."""
 
 

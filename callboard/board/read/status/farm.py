@@ -8,7 +8,7 @@ from callboard.actors.core.agent import Agent
 from callboard.actors.publisher import roles
 from callboard.backends.log import Bounds
 from callboard.board.read.queues.queue_sizes import queue_after
-from callboard.board.views import FarmQueue, PublisherStatus, SubscriberStatus
+from callboard.board.views import FarmQueue, PublisherStatus, QueueState, SubscriberStatus
 from callboard.messages.distribution.mailbox import QueueSize, Sizes, SizesQuery
 
 PERSISTED = "persisted"
@@ -102,7 +102,7 @@ async def publisher_status(
 def _publisher(name: str, farm: Farm, queues: dict[tuple[str, str], FarmQueue]) -> PublisherStatus:
     published = queues.get((name, PUBLISHED))
     if published is None or not (published.size or published.uncounted):
-        state = "idle"
+        state: QueueState = "idle"
     else:
         state = "blocked" if farm.blocked(name) else "running"
     return PublisherStatus(name, state, queues.get((name, PERSISTED)), published, farm.left_out(name))

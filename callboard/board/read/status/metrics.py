@@ -3,12 +3,13 @@
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from itertools import accumulate, repeat
 from types import MappingProxyType
+from typing import get_args
 
 from callboard.actors.core.agent import Agent
 from callboard.actors.publisher import roles
 from callboard.backends.log import Bounds
 from callboard.backends.logs.signed_log import Ignored
-from callboard.board.views import BoardStatus, FarmQueue, PublisherStatus, SubscriberStatus
+from callboard.board.views import BoardStatus, FarmQueue, PublisherStatus, QueueState, SubscriberStatus
 from callboard.escaping import escaped
 from callboard.messages.distribution.mailbox import Liveness
 from callboard.messages.distribution.publisher_mail import Counters, CountersQuery
@@ -17,7 +18,7 @@ from callboard.messages.distribution.topic_messages import BOUNDS_S, DiscoveryMe
 CONTENT_TYPE = "text/plain; version=0.0.4; charset=utf-8"
 STATES = tuple(state.name.lower() for state in State)
 LIVENESS = tuple(liveness.name.lower() for liveness in Liveness)
-QUEUE_STATES = ("idle", "running", "blocked")
+QUEUE_STATES = get_args(QueueState)
 
 COUNTING = (roles.QUEUE_CACHE, roles.DISTRIBUTOR)
 """The actors of a publisher that count what they do."""

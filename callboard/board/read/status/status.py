@@ -14,7 +14,7 @@ from callboard.backends.log import Log
 from callboard.board.read.queues.queue_sizes import log_bounds, log_identity, queue_of, sizes
 from callboard.board.read.status.farm import Farm, publisher_status
 from callboard.board.read.status.remedies import needs, publisher_troubles, troubles
-from callboard.board.views import BoardStatus, HeldUp, PublisherStatus, SubscriberStatus
+from callboard.board.views import BoardStatus, HeldUp, PublisherStatus, QueueState, SubscriberStatus
 from callboard.door.limits import THROTTLE_S_MAX
 from callboard.door.names import unknown
 from callboard.messages.bounds import is_id
@@ -150,7 +150,7 @@ def age_s(then_ns: int, now_ns: int) -> float:
     return max(0.0, (now_ns - then_ns) / 1e9) if then_ns > 0 else 0.0
 
 
-def queue_state(member: Member, size: int) -> str:
+def queue_state(member: Member, size: int) -> QueueState:
     """``idle``, ``running`` or ``blocked``; a queue whose size is not known is not idle."""
     said = member.announcement
     if size == 0:

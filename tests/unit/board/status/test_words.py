@@ -1,0 +1,27 @@
+"""One word for each state, in views, on the screen and in figures."""
+
+from typing import get_args
+
+from callboard.board.read.queues.queues import FAILED
+from callboard.board.subscriber import STATUSES
+from callboard.board.views import FailureStatus, QueueState
+from callboard.cli.status.status_selection import STATES
+from callboard.cli.terminal.output import STYLES
+from callboard.messages.distribution.topic_messages import State
+
+
+def words(states: type[State]) -> set[str]:
+    return {state.name.lower() for state in states}
+
+
+def test_every_state_that_is_shown_has_a_colour_and_nothing_else_has_one() -> None:
+    assert set(STYLES) == {*STATES, *get_args(QueueState)}
+
+
+def test_a_queue_is_in_a_state_of_its_own_or_in_that_of_its_subscriber() -> None:
+    assert set(get_args(QueueState)) - words(State) == {"running"}
+
+
+def test_a_failure_is_called_the_same_in_an_error_queue_and_in_what_is_left_of_all() -> None:
+    assert set(FAILED.values()) == set(get_args(FailureStatus))
+    assert set(STATUSES) == {*get_args(FailureStatus), "hook_due"}
