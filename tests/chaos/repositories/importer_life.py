@@ -89,7 +89,7 @@ class Scene:
         asked = False
         while True:
             if not inputs:
-                ledger = importer._state.ledger
+                ledger = importer._parts.state.ledger
                 if ledger.held and not asked:
                     asked = True
                     inputs.append(skip(ledger.instance))
@@ -98,7 +98,7 @@ class Scene:
             for effect in importer.receive(inputs.popleft(), Origin(""), Moment(1, 1.0)):
                 if isinstance(effect, Stopped):
                     await world.close()
-                    return importer._state.ledger
+                    return importer._parts.state.ledger
                 if isinstance(effect, Perform):
                     inputs.append(await outcome(world, effect))
                 elif isinstance(effect, Send):

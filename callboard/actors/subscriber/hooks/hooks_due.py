@@ -4,12 +4,12 @@ from collections.abc import Iterator
 from dataclasses import replace
 from random import Random
 
-from callboard.actors.core.decision import After, Done, Effect, Failed, Moment, note
+from callboard.actors.core.decision import After, Done, Failed, Moment, note
 from callboard.actors.core.effects import RunHook
 from callboard.actors.subscriber.gates.gate import Wait
 from callboard.actors.subscriber.importing.failure_policy import DEATHS_MIN
 from callboard.actors.subscriber.ledger import ledger_changes
-from callboard.actors.subscriber.ledger.ledger_state import LedgerState
+from callboard.actors.subscriber.ledger.ledger_state import Change, Decided, LedgerState, Write
 from callboard.actors.subscriber.settings import SubscriberSettings
 from callboard.messages.distribution.ledger import HookDue, Ledger
 from callboard.messages.distribution.topic_messages import Kind, PackageMessage, State, Status
@@ -91,7 +91,7 @@ class HooksDue:
             return True
         return any(due.attempts < HOPE_CALLS or due.offset not in self._called for due in self._state.ledger.hooks)
 
-    def choose(self, now: Moment) -> Iterator[Effect]:
+    def choose(self, now: Moment) -> Iterator[Decided]:
         """Count the next call, while the state is free. What was called last when the importer died waits as if that
         call had failed.
         """
@@ -105,14 +105,14 @@ class HooksDue:
             yield After(TIMER, min(self._due_s.values()) - now.mono_s)
         elif died_too_often(ripe.attempts, self._settings.hooks.max_retries):
             reason = ripe.last_error or f"the post-import hook ended its process in call {ripe.attempts}"
-            self._state.write(given_up(self._state.ledger, ripe.offset, reason, now), urgent=True)
+            yield Write(given_up(self._state.ledger, ripe.offset, reason, now), urgent=True)
             yield note("hook.given_up", "error", offset=ripe.offset, reason=reason)
         else:
             self._counted = replace(ripe, attempts=ripe.attempts + 1)
-            self._state.write(_changed(self._state.ledger, self._counted))
+            yield Write(_changed(self._state.ledger, self._counted))
             yield self._state.save(durable=False)
 
-    def start(self) -> Iterator[Effect]:
+    def start(self) -> Iterator[Decided]:
         """Begin the call that was counted, once that is stored."""
         counted, stored = self._counted, self._state.stored
         if counted is None or stored is None or self._state.busy:
@@ -122,21 +122,21 @@ class HooksDue:
             self.running = RunHook(counted)
             yield self.running
 
-    def ended(self, outcome: Done | Failed, now: Moment) -> Iterator[Effect]:
+    def ended(self, outcome: Done | Failed, now: Moment) -> Iterator[Decided]:
         """The call is over."""
         assert self.running is not None
         due, self.running = self.running.due, None
         self._called.add(due.offset)
         if isinstance(outcome, Done):
-            self._state.change(lambda ledger: succeeded(ledger, due, now.wall_ns), urgent=due.told)
+            yield Change(lambda ledger: succeeded(ledger, due, now.wall_ns), urgent=due.told)
             return
         reason = ledger_changes.text(outcome.error)
         if 0 <= self._settings.hooks.max_retries < due.attempts:
-            self._state.change(lambda ledger: given_up(ledger, due.offset, reason, now), urgent=True)
+            yield Change(lambda ledger: given_up(ledger, due.offset, reason, now), urgent=True)
             yield note("hook.given_up", "error", offset=due.offset, reason=reason)
             return
         failed = replace(due, last_error=reason)
-        self._state.change(lambda ledger: _changed(ledger, failed))
+        yield Change(lambda ledger: _changed(ledger, failed))
         delay_s = self._settings.retry.delay_s(due.attempts, self._rng)
         self._due_s[_key(due)] = now.mono_s + delay_s
         yield note("hook.failed", "warning", offset=due.offset, attempt=due.attempts, retry_in_s=delay_s, reason=reason)

@@ -3,6 +3,8 @@
 from collections import deque
 from collections.abc import Iterator
 
+from callboard.actors.core.decision import Send
+from callboard.actors.subscriber import roles
 from callboard.messages.distribution.mailbox import PackagesRead, PackagesWanted
 from callboard.messages.record import Record
 
@@ -20,20 +22,23 @@ class Backlog:
         self._records: deque[Record] = deque()
         self._next = 0
         self._wished = False
+        self.reading = False
+        """Packages are asked for."""
+        self.unreadable = ""
+        """Why the log cannot be read."""
 
     def begin(self, log_id: str, start: int) -> None:
         """Forget everything and read from ``start``."""
-        self._log_id, self._next, self._wished = log_id, start, False
+        self._log_id, self._next, self._wished, self.reading = log_id, start, False, True
         self._records.clear()
 
-    def wish(self) -> PackagesWanted | None:
-        """What to ask the poller for, once."""
-        if self._wished or len(self._records) >= self._fetch_records:
-            return None
-        self._wished = True
-        return PackagesWanted(
-            log_id=self._log_id, start=self._next, max_records=self._fetch_records, max_bytes=self._fetch_bytes
-        )
+    def wish(self) -> Iterator[Send]:
+        """Ask the poller for more, once."""
+        if not self._wished and len(self._records) < self._fetch_records:
+            self._wished = True
+            records, size = self._fetch_records, self._fetch_bytes
+            wanted = PackagesWanted(log_id=self._log_id, start=self._next, max_records=records, max_bytes=size)
+            yield Send(roles.PACKAGE_POLLER, wanted)
 
     def forget_wish(self) -> None:
         """The poller has lost it: ask again."""
@@ -41,6 +46,7 @@ class Backlog:
 
     def read(self, answer: PackagesRead) -> None:
         """Take what came, unless it is the answer to a wish of the past."""
+        self.unreadable = ""
         if answer.log_id == self._log_id and answer.start == self._next:
             self._records.extend(answer.records)
             self._next = answer.next
@@ -48,7 +54,7 @@ class Backlog:
 
     def expects(self, start: int) -> bool:
         """Whether this is where the reading goes on."""
-        return start == self._next
+        return self.reading and start == self._next
 
     @property
     def head(self) -> Record | None:

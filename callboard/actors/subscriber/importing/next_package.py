@@ -1,9 +1,9 @@
 """The package at the head of the queue: passed over, imported, tried again, or given up."""
 
-from collections.abc import Iterator
+from collections.abc import Generator, Iterator
 from random import Random
 
-from callboard.actors.core.decision import After, Effect, Moment, note
+from callboard.actors.core.decision import After, Moment, note
 from callboard.actors.core.effects import ImportPackages
 from callboard.actors.subscriber.gates.gate import Leave, Wait
 from callboard.actors.subscriber.gates.in_order import gates
@@ -13,9 +13,9 @@ from callboard.actors.subscriber.importing.failure_policy import NextStep, died_
 from callboard.actors.subscriber.importing.outcome import Outcome, recorded, unneeded
 from callboard.actors.subscriber.importing.received import Received, received
 from callboard.actors.subscriber.ledger import ledger_changes
-from callboard.actors.subscriber.ledger.ledger_state import LedgerState
+from callboard.actors.subscriber.ledger.ledger_state import Decided, LedgerState, Write
 from callboard.actors.subscriber.quarantine import quarantine
-from callboard.actors.subscriber.reporting.condition import Condition
+from callboard.actors.subscriber.reporting.condition import Failure
 from callboard.actors.subscriber.settings import SubscriberSettings
 from callboard.actors.subscriber.staging.golden_gate import GoldenGate
 from callboard.content.package_format.footprint import Footprint, footprint
@@ -37,7 +37,7 @@ STATE_OF = {NextStep.WAIT: State.WAITING, NextStep.RETRY: State.RETRYING, NextSt
 
 
 class NextPackage:
-    """Decides about one package after the other, and writes what became of it into the state."""
+    """Decides about one package after the other, and what that makes of the ledger."""
 
     def __init__(
         self,
@@ -45,14 +45,12 @@ class NextPackage:
         rng: Random,
         state: LedgerState,
         backlog: Backlog,
-        condition: Condition,
         golden: GoldenGate | None = None,
     ) -> None:
         self._settings = settings
         self._rng = rng
         self._state = state
         self._backlog = backlog
-        self._condition = condition
         self.gates = gates(golden)
         """What a package has to pass."""
         self._received: dict[int, tuple[Record, Received]] = {}  # opened, by offset
@@ -61,26 +59,32 @@ class NextPackage:
         """At this package, by this incarnation; the ledger counts those that count."""
         self.waits = False
         """Whether the next try has to wait."""
+        self.gate: Wait | None = None
+        """What the package at the head waits for."""
+        self.full = ""
+        """How many statuses there are, if no more of them may wait for the log."""
+        self.failure = Failure()
+        """Why it could not be imported."""
         self.publishers: set[str] = set(settings.follows)
         """Those that packages were met of."""
 
-    def work(self, now: Moment) -> Iterator[Effect]:
+    def work(self, now: Moment) -> Iterator[Decided]:
         """Work through the backlog up to the next import, failure, closed gate, or full outbox."""
-        self._condition.gate = None
+        self.gate = None
         while not self._state.busy and (record := self._backlog.head) is not None:
             ledger = self._state.ledger
             if self._outbox_full(ledger):
-                self._condition.statuses = f"{len(ledger.outbox)} statuses wait for the log"
+                self.full = f"{len(ledger.outbox)} statuses wait for the log"
                 return
-            self._condition.statuses = ""
+            self.full = ""
             head = self._opened(record)
             match self._judge(head, ledger, now):
                 case Wait(again_s=again_s) as wait:
-                    self._condition.gate = wait
+                    self.gate = wait
                     yield After(GATE, again_s)
                     return
                 case Outcome(_, status, reason):
-                    self.leave(head, status, now, reason)
+                    yield from self.leave(head, status, now, reason)
                 case _ if self.waits:
                     return
                 case CallboardError() as problem:
@@ -88,14 +92,14 @@ class NextPackage:
                 case None:
                     yield from self._attempt(head, now)
 
-    def settle(self, now: Moment) -> Received | None:
+    def settle(self, now: Moment) -> Generator[Decided, None, Received | None]:
         """Pass over what needs no import whoever is asked; what is at the head then, if that was read already."""
         while not self._outbox_full(self._state.ledger) and (record := self._backlog.head) is not None:
             head = self._opened(record)
             needless = unneeded(head, self._state.ledger)
             if needless is None:
                 return head
-            self.leave(head, needless.status, now, needless.reason)
+            yield from self.leave(head, needless.status, now, needless.reason)
         return None
 
     @property
@@ -103,10 +107,10 @@ class NextPackage:
         """Every record below this offset is processed."""
         return self._backlog.reached
 
-    def leave(self, head: Received, status: Status | None, now: Moment, reason: str = "") -> None:
+    def leave(self, head: Received, status: Status | None, now: Moment, reason: str = "") -> Iterator[Decided]:
         """The package at the head is done with, without being imported."""
         ledger = recorded(self._state.ledger, Outcome(head, status, reason), self._settings, now.wall_ns)
-        self._state.write(ledger, urgent=status is not None)
+        yield Write(ledger, urgent=status is not None)
         self.move_on()
 
     def wake(self) -> None:
@@ -118,14 +122,14 @@ class NextPackage:
         offset = self._state.ledger.offset
         self._backlog.drop(offset)
         self._received = {at: opened for at, opened in self._received.items() if at > offset}
-        self._condition.recover()
+        self.failure = Failure()
         self.tries = 0
         self.waits = False
 
-    def failed(self, tried: ImportPackages, error: CallboardError, now: Moment) -> Iterator[Effect]:
+    def failed(self, tried: ImportPackages, error: CallboardError, now: Moment) -> Iterator[Decided]:
         """The import has failed."""
         if not tried.alone:
-            self._state.write(tried.attempt)
+            yield Write(tried.attempt)
             count = len(tried.offsets)
             reason = ledger_changes.text(error)
             yield note("batch.failed", "warning", offset=tried.offset, packages=count, reason=reason)
@@ -133,7 +137,7 @@ class NextPackage:
         verdict = judge(error, tried.attempt.attempts, self._settings)
         blameless = verdict in (NextStep.WAIT, NextStep.BLOCK)
         change = ledger_changes.not_counted if blameless else ledger_changes.failed
-        self._state.write(change(tried.attempt, error))
+        yield Write(change(tried.attempt, error))
         yield from self._carry_out(verdict, self._received[tried.offset][1], error, now)
 
     def _outbox_full(self, ledger: Ledger) -> bool:
@@ -179,14 +183,14 @@ class NextPackage:
             return Wait(State.BLOCKED, problem)
         return Outcome(it, Status.HELD, f"waits for offset {touched[-1].offset}, which is set aside")
 
-    def _attempt(self, head: Received, now: Moment) -> Iterator[Effect]:
+    def _attempt(self, head: Received, now: Moment) -> Iterator[Decided]:
         ledger = self._state.ledger
         tried = ledger.attempts if ledger.attempt_offset == head.offset else 0
         if died_too_often(tried, self._settings):
             before = f"; before that: {ledger.last_error}" if ledger.last_error else ""
             yield from self._give_up(head, f"the importer died in attempt {tried}{before}", now)
             return
-        yield self._state.begin(self._gather(now).attempt())
+        yield self._state.permitted(self._gather(now).attempt())
 
     def _gather(self, now: Moment) -> Batch:
         """The package at the head, and what can be imported together with it."""
@@ -207,7 +211,7 @@ class NextPackage:
                     break
         return batch
 
-    def _carry_out(self, verdict: NextStep, head: Received, error: CallboardError, now: Moment) -> Iterator[Effect]:
+    def _carry_out(self, verdict: NextStep, head: Received, error: CallboardError, now: Moment) -> Iterator[Decided]:
         reason = ledger_changes.text(error)
         if verdict is NextStep.GIVE_UP:
             yield from self._give_up(head, reason, now)
@@ -215,27 +219,25 @@ class NextPackage:
         self.tries += 1
         self.waits = True
         delay_s = self._settings.retry.delay_s(self.tries, self._rng)
-        self._condition.fail(reason, STATE_OF[verdict], now.wall_ns + int(delay_s * 1e9))
+        self.failure = Failure(reason, STATE_OF[verdict], now.wall_ns + int(delay_s * 1e9))
         wait_s = round(delay_s, 1)
-        yield note(
-            "import.failed", "warning", offset=head.offset, tries=self.tries, retry_in_s=wait_s, reason=reason
-        )
+        yield note("import.failed", "warning", offset=head.offset, tries=self.tries, retry_in_s=wait_s, reason=reason)
         yield After(RETRY, delay_s)
 
-    def _give_up(self, head: Received, reason: str, now: Moment) -> Iterator[Effect]:
+    def _give_up(self, head: Received, reason: str, now: Moment) -> Iterator[Decided]:
         yield note("import.given_up", "error", offset=head.offset, reason=reason)
         policy, message = self._settings.on_give_up, head.message
         if policy == "skip" or message is None:
-            self.leave(head, Status.REMOVED_FAILED, now, reason)
+            yield from self.leave(head, Status.REMOVED_FAILED, now, reason)
             return
         if policy == "block":
             problem = "it is not tried again until it is commanded to; callboard retry, skip or clear it"
         else:
             problem = quarantine.no_room(self._state.ledger, message)
         if not problem:
-            self.leave(head, Status.HELD, now, reason)
+            yield from self.leave(head, Status.HELD, now, reason)
             return
         self.waits = True
-        self._state.write(ledger_changes.failed(self._state.ledger, reason))
-        self._condition.fail(f"given up: {reason}; {problem}", State.BLOCKED, 0)
+        yield Write(ledger_changes.failed(self._state.ledger, reason))
+        self.failure = Failure(f"given up: {reason}; {problem}", State.BLOCKED, 0)
         yield After(RETRY, -1)

@@ -1,14 +1,14 @@
 """What is being imported, and how far the reading is."""
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import replace
 
-from callboard.actors.core.decision import After, Effect, Moment
+from callboard.actors.core.decision import After, Moment
 from callboard.actors.core.effects import ImportPackages
 from callboard.actors.subscriber.importing.backlog import Backlog
+from callboard.actors.subscriber.ledger.ledger_state import Decided
 from callboard.messages.distribution.mailbox import Report
 from callboard.messages.distribution.topic_messages import Histogram
-from callboard.messages.record import Record
 
 SLOW = "slow"
 SLOW_S = 300.0
@@ -33,22 +33,25 @@ class Progress:
         if self._end is None:
             self._end = end
 
-    def follow(self, effect: Effect, head: Record | None, now: Moment) -> Iterator[Effect]:
-        """Pass the effect on, and note it if it begins an import of this head."""
-        yield effect
-        if isinstance(effect, ImportPackages) and head is not None:
-            self._import, self._appended_ns = effect, head.time_ns
-            self._started_ns, self._started_s = now.wall_ns, now.mono_s
-            yield After(SLOW, SLOW_S)
+    def follow(self, decided: Iterable[Decided], backlog: Backlog, now: Moment) -> Iterator[Decided]:
+        """Pass on what is decided, and note the import of the head that it begins."""
+        for each in self.time(decided, backlog, now):
+            yield each
+            if isinstance(each, ImportPackages) and (head := backlog.head) is not None:
+                self._import, self._appended_ns = each, head.time_ns
+                self._started_ns, self._started_s = now.wall_ns, now.mono_s
+                yield After(SLOW, SLOW_S)
 
-    def time(self, effect: Effect, backlog: Backlog, now: Moment) -> Effect:
-        """Pass the effect on, and measure it if it is an import: at the head, or of what was set aside."""
-        if isinstance(effect, ImportPackages):
-            offsets = set(effect.offsets)
-            self._began = now.mono_s, tuple(
-                record.time_ns for record in backlog if record.offset in offsets and record.time_ns > 0
-            )
-        return effect
+    def time(self, decided: Iterable[Decided], backlog: Backlog, now: Moment) -> Iterator[Decided]:
+        """Pass on what is decided, and measure the import that it begins: at the head, or of what was set aside."""
+        for each in decided:
+            if isinstance(each, ImportPackages):
+                offsets = set(each.offsets)
+                self._began = (
+                    now.mono_s,
+                    tuple(record.time_ns for record in backlog if record.offset in offsets and record.time_ns > 0),
+                )
+            yield each
 
     def end(self) -> None:
         """The import is over."""

@@ -184,9 +184,7 @@ def told(
     if status is Status.REMOVED_FAILED:
         lost = GivenUp(offset=offset, publisher=publisher, package_id=package_id)
         given_up = (*given_up, lost)[-GIVEN_UP_MAX:]
-    return replaced(
-        ledger, outbox=(*ledger.outbox, line), next_sequence=ledger.next_sequence + 1, given_up=given_up
-    )
+    return replaced(ledger, outbox=(*ledger.outbox, line), next_sequence=ledger.next_sequence + 1, given_up=given_up)
 
 
 def dismissed(ledger: Ledger, offset: int, reason: str, now_ns: int) -> Ledger | None:

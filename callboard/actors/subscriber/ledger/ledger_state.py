@@ -1,14 +1,35 @@
 """The ledger as the importer has it: what is stored, what is not yet, and what must wait to be written down."""
 
-from collections.abc import Callable
-from dataclasses import replace
+from collections.abc import Callable, Iterable, Iterator
+from dataclasses import dataclass, replace
 
+from callboard.actors.core.decision import Effect
 from callboard.actors.core.effects import ImportPackages, OpenRepository, Permit, SaveLedger, SurveyRepository
 from callboard.actors.subscriber.ledger import ledger_changes
 from callboard.messages.distribution.ledger import Ledger
 from callboard.messages.distribution.mailbox import StatusesPending
 
-Change = Callable[[Ledger], Ledger]
+USES_REPOSITORY = (OpenRepository, SaveLedger, ImportPackages, SurveyRepository)
+
+
+@dataclass(frozen=True, slots=True)
+class Write:
+    """Go by this ledger from now on. What is ``urgent`` is stored before anything else happens."""
+
+    ledger: Ledger
+    urgent: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Change:
+    """Change the ledger as soon as the repository is not busy with it."""
+
+    change: Callable[[Ledger], Ledger]
+    urgent: bool = False
+
+
+Decided = Effect | Write | Change
+"""What a part of the importer answers: what is to be done, and how the ledger changes."""
 
 
 class LedgerState:
@@ -27,7 +48,7 @@ class LedgerState:
         self._safe: Ledger | None = None  # the newest that was stored by this importer, or before it without a doubt
         self._urgent = False
         self._doubt: ImportPackages | None = None
-        self._changes: list[tuple[Change, bool]] = []
+        self._changes: list[Change] = []
 
     @property
     def urgent(self) -> bool:
@@ -46,30 +67,34 @@ class LedgerState:
         """
         return self.stored is not None and self.stored.instance == self.ledger.instance
 
-    # Effects; each ends with ``ended``.
+    def follow(self, decided: Iterable[Decided]) -> Iterator[Effect]:
+        """Change the ledger as it was decided, before the part that decided it goes on, and pass the effects on."""
+        for each in decided:
+            match each:
+                case Write(ledger, urgent):
+                    self.ledger, self._urgent = ledger, self._urgent or urgent
+                case Change():
+                    self._changes.append(each)
+                case _:
+                    self.busy = self.busy or isinstance(each, USES_REPOSITORY)
+                    yield each
 
-    def open(self) -> OpenRepository:
-        """Open the repository, or find out what an effect that failed has left there."""
-        self.busy = True
-        return OpenRepository()
+    def catch_up(self) -> Iterator[Write]:
+        """Make the changes that have waited."""
+        changes, self._changes = self._changes, []
+        for each in changes:
+            yield Write(each.change(self.ledger), each.urgent)
 
     def save(self, *, durable: bool) -> SaveLedger:
         """Store the ledger as it is."""
-        self.busy = True
         return SaveLedger(self.ledger, durable)
 
-    def begin(self, attempt: ImportPackages) -> ImportPackages:
-        """Import a package, if it can be committed while the name is ours."""
-        self.busy = True
+    def permitted(self, attempt: ImportPackages) -> ImportPackages:
+        """The attempt, which is committed only while the name is ours."""
         return replace(attempt, permit=self.permit)
 
-    def survey(self, effect: SurveyRepository) -> SurveyRepository:
-        """List what the repository holds; nothing changes meanwhile."""
-        self.busy = True
-        return effect
-
     def ended(self) -> None:
-        """The effect is over, one way or the other."""
+        """The effect that used the repository is over, one way or the other."""
         self.busy = False
 
     # What has become of the ledger.
@@ -107,23 +132,6 @@ class LedgerState:
         if stored is None or stored.instance != former.instance:
             return False
         return stored == self.ledger or stored.log_id != former.log_id or stored.offset >= former.offset
-
-    # Changing it.
-
-    def write(self, ledger: Ledger, *, urgent: bool = False) -> None:
-        """Go by this ledger from now on."""
-        self.ledger = ledger
-        self._urgent = self._urgent or urgent
-
-    def change(self, change: Change, *, urgent: bool = False) -> None:
-        """Change the ledger as soon as the repository is not busy with it."""
-        self._changes.append((change, urgent))
-
-    def catch_up(self) -> None:
-        """Make the changes that have waited."""
-        changes, self._changes = self._changes, []
-        for change, urgent in changes:
-            self.write(change(self.ledger), urgent=urgent)
 
     def pending(self, above: int) -> StatusesPending:
         """The statuses and results that may be told and have a sequence number above this one."""

@@ -1,5 +1,7 @@
 """Having a package tried again that was given up before: is it still right to import it?"""
 
+from collections.abc import Iterator
+
 from callboard.actors.core.decision import Done, Failed
 from callboard.actors.core.effects import LogRead, ReadLog
 from callboard.actors.subscriber.importing.received import Received, received
@@ -46,12 +48,11 @@ class GivenUpRetry:
             self._offset = -1
         return answer
 
-    def wish(self) -> ReadLog | None:
-        """What to read next, once."""
-        if self._offset < 0 or self._answer is not None or self._reading is not None:
-            return None
-        self._reading = ReadLog(self._settings.topics.package, self._next, max_records=READ_MAX, owner=self.OWNER)
-        return self._reading
+    def wish(self) -> Iterator[ReadLog]:
+        """Read on, once, as far as that is needed."""
+        if self._offset >= 0 and self._answer is None and self._reading is None:
+            self._reading = ReadLog(self._settings.topics.package, self._next, max_records=READ_MAX, owner=self.OWNER)
+            yield self._reading
 
     def read(self, outcome: Done | Failed, ledger: Ledger) -> None:
         """The log has answered, or not."""

@@ -1,20 +1,20 @@
 """Trying held packages that are due: each is read from the log again, and imported out of its turn."""
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from random import Random
 
-from callboard.actors.core.decision import After, Done, Effect, Failed, Moment, note
+from callboard.actors.core.decision import After, Done, Failed, Moment, note
 from callboard.actors.core.effects import ImportPackages, LogRead, ReadLog
 from callboard.actors.subscriber.gates.gate import Gate, Leave, Wait
 from callboard.actors.subscriber.hooks import hooks_due
 from callboard.actors.subscriber.importing.failure_policy import NextStep, died_too_often, judge
 from callboard.actors.subscriber.importing.received import Received, received
 from callboard.actors.subscriber.ledger import ledger_changes
-from callboard.actors.subscriber.ledger.ledger_state import Change, LedgerState
+from callboard.actors.subscriber.ledger.ledger_state import Change, Decided, LedgerState, Write
 from callboard.actors.subscriber.quarantine import quarantine
 from callboard.actors.subscriber.settings import SubscriberSettings
 from callboard.errors import CallboardError, OffsetOutOfRange
-from callboard.messages.distribution.ledger import HeldPackage
+from callboard.messages.distribution.ledger import HeldPackage, Ledger
 from callboard.messages.distribution.topic_messages import PackageMessage, Status
 
 TIMER = "retrial"
@@ -45,7 +45,7 @@ class HeldRetry:
         """Try again at once."""
         self._not_before_s = float("-inf")
 
-    def work(self, now: Moment) -> Iterator[Effect]:
+    def work(self, now: Moment) -> Iterator[Decided]:
         """Do the next step, while the state is free."""
         ledger = self._state.ledger
         entry = quarantine.due(ledger)
@@ -60,7 +60,7 @@ class HeldRetry:
 
     # What became of it.
 
-    def read(self, outcome: Done | Failed, now: Moment) -> Iterator[Effect]:
+    def read(self, outcome: Done | Failed, now: Moment) -> Iterator[Decided]:
         """The log has answered, or not."""
         assert self._reading is not None
         offset, self._reading, self._parcel = self._reading.start, None, None
@@ -69,11 +69,11 @@ class HeldRetry:
             return
         found = self._found(offset, outcome.result) if isinstance(outcome, Done) else None
         if found is None:
-            yield self._give_up(offset, "it is no longer in the log; publish its paths again, then skip it", now)
+            yield from self._give_up(offset, "it is no longer in the log; publish its paths again, then skip it", now)
         elif found.problem is not None:
-            yield self._give_up(offset, ledger_changes.text(found.problem), now)
+            yield from self._give_up(offset, ledger_changes.text(found.problem), now)
         elif found.message is None:
-            self._end(offset, Status.SKIPPED, "it is no longer for this subscriber", now)
+            yield self._end(offset, Status.SKIPPED, "it is no longer for this subscriber", now)
         else:
             self._parcel = found
 
@@ -82,25 +82,25 @@ class HeldRetry:
         self._parcel = None
         self._tries = 0
 
-    def failed(self, tried: ImportPackages, error: CallboardError, now: Moment) -> Iterator[Effect]:
+    def failed(self, tried: ImportPackages, error: CallboardError, now: Moment) -> Iterator[Decided]:
         """The import has failed."""
         offset, reason = tried.offset, ledger_changes.text(error)
         entry = quarantine.find(tried.attempt, offset)
         assert entry is not None
         verdict = judge(error, entry.attempts, self._settings)
-        self._state.write(tried.attempt)
+        yield Write(tried.attempt)
         if verdict is NextStep.WAIT:
-            self._state.write(quarantine.not_counted(tried.attempt, offset, reason))
+            yield Write(quarantine.not_counted(tried.attempt, offset, reason))
         elif verdict is not NextStep.RETRY:
-            yield self._give_up(offset, reason, now)
+            yield from self._give_up(offset, reason, now)
             return
         else:
-            self._state.write(quarantine.failed(tried.attempt, offset, reason, now.wall_ns, is_last=False))
+            yield Write(quarantine.failed(tried.attempt, offset, reason, now.wall_ns, is_last=False))
         yield from self._pause(now, offset, error)
 
     # The steps.
 
-    def _ask_gates(self, entry: HeldPackage, it: Received, message: PackageMessage, now: Moment) -> Iterator[Effect]:
+    def _ask_gates(self, entry: HeldPackage, it: Received, message: PackageMessage, now: Moment) -> Iterator[Decided]:
         """Those that may have closed since it was at the head."""
         for gate in self._gates:
             match gate.judge(it.offset, message, self._state.ledger, now):
@@ -108,38 +108,38 @@ class HeldRetry:
                     yield After(TIMER, again_s)
                     return
                 case Leave(status, reason):
-                    self._end(it.offset, status, reason, now)
+                    yield self._end(it.offset, status, reason, now)
                     return
         if died_too_often(entry.attempts, self._settings):
-            yield self._give_up(it.offset, f"the importer died in attempt {entry.attempts}", now)
+            yield from self._give_up(it.offset, f"the importer died in attempt {entry.attempts}", now)
             return
         attempt = quarantine.attempting(self._state.ledger, it.offset)
         after = quarantine.ended(attempt, it.offset, Status.IMPORTED, "", now.wall_ns)
         after = hooks_due.owe(after, it.offset, message, self._settings)
         trial = ImportPackages((message,), (it.offset,), attempt, after, self._settings.parallel, owner=self.OWNER)
-        yield self._state.begin(trial)
+        yield self._state.permitted(trial)
 
     def _found(self, offset: int, read: LogRead) -> Received | None:
         same = read.log_id == self._state.ledger.log_id
         record = read.records[0] if same and read.records else None
         return received(record, self._settings) if record is not None and record.offset == offset else None
 
-    def _give_up(self, offset: int, reason: str, now: Moment) -> Effect:
+    def _give_up(self, offset: int, reason: str, now: Moment) -> Iterator[Decided]:
         if self._settings.on_give_up == "skip":
-            self._end(offset, Status.REMOVED_FAILED, reason, now)
+            yield self._end(offset, Status.REMOVED_FAILED, reason, now)
         else:
-            self._change(lambda ledger: quarantine.failed(ledger, offset, reason, now.wall_ns, is_last=True))
-        return note("retrial.given_up", "error", offset=offset, reason=reason)
+            yield self._change(lambda ledger: quarantine.failed(ledger, offset, reason, now.wall_ns, is_last=True))
+        yield note("retrial.given_up", "error", offset=offset, reason=reason)
 
-    def _end(self, offset: int, status: Status, reason: str, now: Moment) -> None:
-        self._change(lambda ledger: quarantine.ended(ledger, offset, status, reason, now.wall_ns))
+    def _end(self, offset: int, status: Status, reason: str, now: Moment) -> Change:
+        return self._change(lambda ledger: quarantine.ended(ledger, offset, status, reason, now.wall_ns))
 
-    def _change(self, change: Change) -> None:
+    def _change(self, change: Callable[[Ledger], Ledger]) -> Change:
         self._parcel = None
         self._tries = 0
-        self._state.change(change, urgent=True)
+        return Change(change, urgent=True)
 
-    def _pause(self, now: Moment, offset: int, error: CallboardError) -> Iterator[Effect]:
+    def _pause(self, now: Moment, offset: int, error: CallboardError) -> Iterator[Decided]:
         self._tries += 1
         delay_s = self._settings.retry.delay_s(self._tries, self._rng)
         self._not_before_s = now.mono_s + delay_s

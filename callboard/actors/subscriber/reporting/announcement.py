@@ -4,7 +4,7 @@ from collections.abc import Iterable
 from itertools import accumulate
 
 from callboard.actors.subscriber.hooks.hooks_due import failing
-from callboard.actors.subscriber.reporting.condition import Condition
+from callboard.actors.subscriber.reporting.condition import Condition, Failure
 from callboard.actors.subscriber.settings import SubscriberSettings
 from callboard.messages.distribution.ledger import GivenUp, HeldPackage, HookDue, Ledger
 from callboard.messages.distribution.mailbox import Report, Unfinished
@@ -25,17 +25,17 @@ it has only met may be more, for anybody can write in any name."""
 
 
 def report(
-    settings: SubscriberSettings, ledger: Ledger, condition: Condition, *, tries: int, publishers: Iterable[str]
+    settings: SubscriberSettings, ledger: Ledger, condition: Condition, failure: Failure, tries: int, met: Iterable[str]
 ) -> Report:
     """The announcement as far as the importer knows it. One offset serves all publishers: the log has one order."""
-    attempts = max(ledger.attempts, tries) if condition.failure or ledger.attempts else 0
+    attempts = max(ledger.attempts, tries) if failure.error or ledger.attempts else 0
     hook = failing(ledger)
     message = DiscoveryMessage(
         subscriber_instance=ledger.instance,
         subscriber=settings.name,
         states=tuple(
             SubscriberState(publisher=publisher, offset=ledger.offset, retries=attempts)
-            for publisher in _stated(settings.follows, publishers)
+            for publisher in _stated(settings.follows, met)
         ),
         configuration=SubscriberConfiguration(
             editable=settings.editable,
@@ -52,9 +52,9 @@ def report(
         offset=ledger.offset,
         log_id=ledger.log_id,
         attempts=attempts,
-        last_error=condition.failure or ledger.last_error,
+        last_error=failure.error or ledger.last_error,
         since_ns=condition.since_ns,
-        next_try_ns=condition.next_try_ns,
+        next_try_ns=failure.next_try_ns,
         command_offset=ledger.command_offset,
         cleared=ledger.cleared,
         imported=ledger.imported,
@@ -91,9 +91,7 @@ def unfinished(ledger: Ledger) -> tuple[Unfinished, ...]:
     return tuple(sorted(found, key=lambda each: each.offset))
 
 
-def _unfinished(
-    what: str, each: GivenUp | HeldPackage | HookDue, attempts: int = 0, reason: str = ""
-) -> Unfinished:
+def _unfinished(what: str, each: GivenUp | HeldPackage | HookDue, attempts: int = 0, reason: str = "") -> Unfinished:
     return Unfinished(
         what=what,
         offset=each.offset,

@@ -1,9 +1,11 @@
 """The golden gate: a package passes after the golden subscriber's explicit verdict on it, and not before."""
 
+from collections.abc import Iterator
 from datetime import UTC, datetime
 from shlex import quote
 
-from callboard.actors.core.decision import Moment
+from callboard.actors.core.decision import Moment, Send
+from callboard.actors.subscriber import roles
 from callboard.actors.subscriber.gates.gate import Leave, Wait
 from callboard.messages.distribution.ledger import Ledger
 from callboard.messages.distribution.mailbox import Verdicts, VerdictsWanted
@@ -63,13 +65,12 @@ class GoldenGate:
         self._known = verdicts
         self._verdicts = {status.offset: status for status in verdicts.verdicts}
 
-    def wish(self, position: int) -> VerdictsWanted | None:
-        """What to ask the golden watcher for, once, if something is missing and all up to ``position`` is done."""
+    def wish(self, position: int) -> Iterator[Send]:
+        """Ask the golden watcher, once, if something is missing and all up to ``position`` is done."""
         missing, self._missing = self._missing, False
-        if not missing or self._wished == position + 1:
-            return None
-        self._wished = position + 1
-        return VerdictsWanted(offset=self._wished)
+        if missing and self._wished != position + 1:
+            self._wished = position + 1
+            yield Send(roles.GOLDEN_WATCHER, VerdictsWanted(offset=self._wished))
 
     def forget_wish(self) -> None:
         """The golden watcher has lost it: ask again."""

@@ -5,11 +5,10 @@ from random import Random
 
 from callboard.actors.core.agent import GATEWAY
 from callboard.actors.core.backoff import Backoff
-from callboard.actors.core.decision import After, Done, Effect, Failed, Moment, Send, note
+from callboard.actors.core.decision import After, Done, Failed, Moment, Send, note
 from callboard.actors.core.effects import ReadLog, TopicBounds
 from callboard.actors.subscriber.ledger import ledger_changes
-from callboard.actors.subscriber.ledger.ledger_state import LedgerState
-from callboard.actors.subscriber.reporting.condition import Condition
+from callboard.actors.subscriber.ledger.ledger_state import Decided, LedgerState, Write
 from callboard.actors.subscriber.settings import SubscriberSettings
 from callboard.actors.subscriber.startup import position
 from callboard.errors import (
@@ -40,11 +39,10 @@ class Startup:
 
     OWNER = "startup"
 
-    def __init__(self, settings: SubscriberSettings, rng: Random, state: LedgerState, condition: Condition) -> None:
+    def __init__(self, settings: SubscriberSettings, rng: Random, state: LedgerState) -> None:
         self._settings = settings
         self._rng = rng
         self._state = state
-        self._condition = condition
         self._failures = 0
         self.known = False
         """The ledger is known: the repository was open at least once."""
@@ -53,6 +51,10 @@ class Startup:
         self.admitted = False
         """The announcer was granted the subscriber's name."""
         self._bounds: TopicBounds | None = None  # of the log, while the record at the position is being read
+        self.trouble = ""
+        """Why the repository cannot be opened or written."""
+        self.gap = ""
+        """Why the position does not fit the log."""
         self.placed = False
         """The position was compared with the log; if it changed, that is in the state."""
 
@@ -76,7 +78,7 @@ class Startup:
 
     # The repository.
 
-    def opened(self, stored: Ledger | None) -> Iterator[Effect]:
+    def opened(self, stored: Ledger | None) -> Iterator[Decided]:
         """The repository is open. Again, after an error: the ledger says whether the transaction was committed."""
         state = self._state
         self.open = True
@@ -97,21 +99,21 @@ class Startup:
     def written(self) -> None:
         """The repository was written: whatever was wrong with it is over."""
         self._failures = 0
-        self._condition.repository = ""
+        self.trouble = ""
 
-    def failed(self, error: CallboardError) -> Iterator[Effect]:
+    def failed(self, error: CallboardError) -> Iterator[Decided]:
         """The repository could not be opened, or written: wait, then open it (again)."""
         self.open = False
         self._failures += 1
         if not self.known and self._settings.standby and isinstance(error, RepositoryBusy):
-            self._condition.repository = f"stands by: {ledger_changes.text(error)}"
+            self.trouble = f"stands by: {ledger_changes.text(error)}"
             yield After(OPEN, STANDBY_S)
         elif not self.known and (self._failures >= FIRST_TRIES or not _may_pass(error)):
             yield Send(GATEWAY, AgentProblem(problem=_problem(error), reason=ledger_changes.text(error)))
         elif not self.known:
             yield After(OPEN, FIRST_AGAIN_S)
         else:
-            self._condition.repository = ledger_changes.text(error)
+            self.trouble = ledger_changes.text(error)
             level = "error" if self._failures == 1 else "debug"
             yield note("repository.failed", level, reason=ledger_changes.text(error), failures=self._failures)
             yield After(OPEN, AGAIN.delay_s(self._failures, self._rng))
@@ -121,10 +123,10 @@ class Startup:
     @property
     def wants_bounds(self) -> bool:
         """Whether the next thing is to look at the log."""
-        wanted = self.open and self.admitted and not self.placed and not self._condition.gap
+        wanted = self.open and self.admitted and not self.placed and not self.gap
         return wanted and self._bounds is None
 
-    def place(self, bounds: TopicBounds) -> Iterator[Effect]:
+    def place(self, bounds: TopicBounds) -> Iterator[Decided]:
         """Take the position in a log with these bounds, or keep it, or say why it does not fit. Before it is kept, the
         record there is compared with the one that was processed.
         """
@@ -136,7 +138,7 @@ class Startup:
             return
         yield from self._settle(problem, bounds)
 
-    def compared(self, outcome: Done | Failed) -> Iterator[Effect]:
+    def compared(self, outcome: Done | Failed) -> Iterator[Decided]:
         """The log has told what is at the position, or could not, and is looked at anew."""
         bounds, self._bounds = self._bounds, None
         if self._state.busy:
@@ -145,15 +147,15 @@ class Startup:
             records = outcome.result.records
             yield from self._settle(position.other_copy(self._state.ledger, next(iter(records), None)), bounds)
 
-    def _settle(self, problem: str, bounds: TopicBounds) -> Iterator[Effect]:
+    def _settle(self, problem: str, bounds: TopicBounds) -> Iterator[Decided]:
         ledger = self._state.ledger
         if problem and self._settings.on_gap == "fail":
-            self._condition.gap = problem
+            self.gap = problem
             yield note("gap.found", "error", reason=problem)
             return
         if problem or not ledger.positioned:
             start = bounds.first if problem else position.first_start(self._settings, bounds)
-            self._state.write(ledger_changes.positioned(ledger, bounds.log_id, start - 1), urgent=True)
+            yield Write(ledger_changes.positioned(ledger, bounds.log_id, start - 1), urgent=True)
             yield note("position.taken", start=start, reason=problem or "first start")
         self.placed = True
 

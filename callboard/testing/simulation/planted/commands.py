@@ -49,17 +49,16 @@ def _to(message: CommandReceived, instance: str) -> CommandReceived:
 
 
 def _deaf(right: Any) -> Any:
-    def hear(self: CommandExecution, message: Any) -> None:
-        to = message.command.subscriber_instance if isinstance(message, CommandReceived) else ""
-        if to in ("", self._state.ledger.instance):
-            right(self, message)
+    def record(self: CommandExecution, message: CommandReceived, *others: Any) -> Any:
+        if message.command.subscriber_instance in ("", self.state.ledger.instance):
+            yield from right(self, message, *others)
 
-    return hear
+    return record
 
 
 BUGS = (
     Patch("a new repository obeys what its predecessor was told", CommandHandler, "_heed", _heirs),
     Patch("a command to a former repository is obeyed", execution, "distrust", _obliging),
     Patch("a command that names no repository empties a queue", execution, "distrust", _gullible),
-    Patch("a command to a former repository has no answer", CommandExecution, "hear", _deaf),
+    Patch("a command to a former repository has no answer", CommandExecution, "_record", _deaf),
 )

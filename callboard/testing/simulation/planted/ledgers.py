@@ -5,16 +5,14 @@ from typing import Any
 
 from callboard.actors.core.decision import Done, Failed
 from callboard.actors.core.effects import Append
-from callboard.actors.subscriber.commands.execution import CommandExecution
+from callboard.actors.subscriber.commands import orders
 from callboard.actors.subscriber.hooks import hooks_due
-from callboard.actors.subscriber.importing.next_package import NextPackage
 from callboard.actors.subscriber.ledger import ledger_changes
 from callboard.actors.subscriber.ledger.ledger_state import LedgerState
 from callboard.actors.subscriber.reporting.status_sender import StatusSender
 from callboard.errors import RepositoryUnavailable
 from callboard.messages.distribution.ledger import Ledger
 from callboard.messages.distribution.mailbox import StatusesPending
-from callboard.messages.distribution.topic_messages import Status
 from callboard.testing.simulation.engine.disk import SimulatedRepository
 from callboard.testing.simulation.engine.fates import before_deed
 from callboard.testing.simulation.planted.patch import Patch
@@ -66,10 +64,10 @@ def _sure_bookkeeper(right: Any) -> Any:
 
 
 def _silent_skips(right: Any) -> Any:
-    def leave(self: NextPackage, head: Any, status: Status | None, now: Any, reason: str = "") -> None:
-        right(self, head, None if status is Status.SKIPPED else status, now, reason)
+    def recorded(ledger: Ledger, outcome: Any, *others: Any) -> Any:
+        return right(ledger, outcome._replace(status=None), *others)
 
-    return leave
+    return recorded
 
 
 def _two_transactions(right: Any) -> Any:
@@ -99,8 +97,8 @@ def _hooks_once(right: Any) -> Any:
 
 
 def _deaf_to_pauses(right: Any) -> Any:
-    def pace(self: CommandExecution, command: Any) -> Any:
-        answer = right(self, command)
+    def pace(ledger: Ledger, command: Any) -> Any:
+        answer = right(ledger, command)
         return replace(answer, ledger=replace(answer.ledger, paused_by="")) if hasattr(answer, "ledger") else answer
 
     return pace
@@ -112,9 +110,9 @@ BUGS = (
     Patch("nothing but content is stored durably", LedgerState, "save", _careless_saves),
     Patch("a restart counts statuses from one again", ledger_changes, "adopt", _forgetful_adoption(next_sequence=1)),
     Patch("a restart ends a pause", ledger_changes, "adopt", _forgetful_adoption(paused_by="")),
-    Patch("a pause is acknowledged only", CommandExecution, "_pace", _deaf_to_pauses),
+    Patch("a pause is acknowledged only", orders, "pace", _deaf_to_pauses),
     Patch("a failed append counts as one", StatusSender, "receive", _sure_bookkeeper),
-    Patch("a skip is not told", NextPackage, "leave", _silent_skips),
+    Patch("a skip is not told", orders, "recorded", _silent_skips),
     Patch("content and ledger are two transactions", SimulatedRepository, "apply", _two_transactions),
     Patch("attempts are not stored", SimulatedRepository, "save", _no_attempts),
     Patch("a hook that fails is not called again", hooks_due.HooksDue, "ended", _hooks_once),

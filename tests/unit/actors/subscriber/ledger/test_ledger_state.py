@@ -1,7 +1,7 @@
 """What may be told of what the repository has: nothing before the disk has it."""
 
 from callboard.actors.subscriber.ledger import ledger_changes
-from callboard.actors.subscriber.ledger.ledger_state import LedgerState
+from callboard.actors.subscriber.ledger.ledger_state import LedgerState, Write
 from callboard.messages.distribution.ledger import Ledger
 from callboard.messages.distribution.topic_messages import Status
 
@@ -31,7 +31,7 @@ def test_what_an_import_has_stored_before_it_failed_is_not_told_before_it_is_sto
     state, before = LedgerState(), Ledger(instance="i")
     state.adopt(before, before)
     state.holds(before)
-    state.write(told(before), urgent=True)
+    assert not list(state.follow([Write(told(before), urgent=True)]))
     assert state.learn(state.ledger)
     assert state.urgent
     assert not state.pending(above=0).statuses

@@ -1,0 +1,198 @@
+"""What each command does: pure functions from the ledger, and what is known beside it, to what the command comes to."""
+
+from dataclasses import dataclass, replace
+from shlex import quote
+
+from callboard.actors.subscriber.commands.predecessors import not_in_force
+from callboard.actors.subscriber.gates.pacing import PER_MIN_MAX, paused
+from callboard.actors.subscriber.hooks import hooks_due
+from callboard.actors.subscriber.importing.outcome import Outcome, recorded
+from callboard.actors.subscriber.importing.received import Received
+from callboard.actors.subscriber.ledger import clearing, ledger_changes
+from callboard.actors.subscriber.quarantine import quarantine
+from callboard.actors.subscriber.settings import SubscriberSettings
+from callboard.content.survey import Survey
+from callboard.errors import CallboardError
+from callboard.messages.bounds import clipped
+from callboard.messages.distribution.ledger import Ledger
+from callboard.messages.distribution.mailbox import CommandPassedOver, CommandReceived
+from callboard.messages.distribution.topic_messages import CommandMessage, Status
+from callboard.messages.event import Event
+
+HEAD = -1
+"""The offset of a retry that means the package at the head of the queue, whichever it is."""
+
+CLEARS_MAX = 100
+"""Clears that may be under way: they are written with every import."""
+
+COMMANDS = ("clear", "retry", "skip", "pause", "resume", "throttle", "verify")
+
+
+@dataclass(frozen=True, slots=True)
+class Obeyed:
+    """The command has taken effect: the ledger is this one now. ``packages`` is -1 if their count is told later."""
+
+    ledger: Ledger
+    packages: int = 0
+    reason: str = ""
+    listing: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Refused:
+    """The command has no effect, for this reason."""
+
+    reason: str
+
+
+def out_of_place(offset: int, end: int, gap: str) -> str:
+    """Why no command can be about this offset, as far as the end of the log is known; empty if it can."""
+    if offset < 0:
+        return f"there is no offset {offset}; the first is 0"
+    if gap:
+        return f"the subscriber has lost its place: {gap}"
+    return f"offset {offset} is beyond the end of the package log, which is {end}" if 0 <= end <= offset else ""
+
+
+def name(command: CommandMessage) -> str:
+    """What the command orders; several are none that is known."""
+    return "+".join(each for each in COMMANDS if isinstance(getattr(command, each), Event))
+
+
+def about(message: CommandReceived | CommandPassedOver) -> int | None:
+    """The offset of the package that the command is about; None if it is about none, or whichever is at the head.
+
+    Only a retry means the head by -1. What a stranger wrote on the log may be any number.
+    """
+    if isinstance(message, CommandPassedOver):
+        return None
+    command = message.command
+    if command.retry is not None:
+        return None if command.retry.offset == HEAD else command.retry.offset
+    package = command.clear or command.skip
+    return None if package is None else package.offset
+
+
+def clear(
+    ledger: Ledger, message: CommandReceived, offset: int, settings: SubscriberSettings, now_ns: int
+) -> Obeyed | Refused:
+    """Have everything up to the offset removed."""
+    if not settings.editable:
+        return Refused("this subscriber is not editable, and clearing would make it differ; set editable = true")
+    held = quarantine.clearable(ledger, message.command.publisher, offset)
+    after = max(ledger.offset, message.command.position)
+    if offset <= after and not held:
+        return Refused(f"nothing is left to clear up to offset {offset}: the position is {after}")
+    if clearing.is_marked(ledger, message.command.publisher, after, offset) and not held:
+        return Refused(f"everything up to offset {offset} is being cleared already")
+    if len(ledger.clears) >= CLEARS_MAX:
+        return Refused(f"{CLEARS_MAX} clears are under way, as many as may be; clear up to the last offset")
+    marked = clearing.marked(ledger, message, offset)
+    mark = marked.clears[-1]
+    ahead = offset > after
+    ledger = clearing.counted(marked, mark, len(held)) if ahead else ledger
+    ledger = quarantine.cleared(ledger, mark.publisher, offset, clearing.why(mark), now_ns)
+    return Obeyed(ledger, packages=-1 if ahead else len(held))
+
+
+def skip_passed(ledger: Ledger, offset: int, command: CommandMessage, now_ns: int) -> Obeyed | Refused:
+    """Dismiss what is left of a package that the position is past, and that is not held."""
+    why = f"dismissed {_who(command)}"
+    dismissed = ledger_changes.dismissed(ledger, offset, why, now_ns) or hooks_due.dismissed(
+        ledger, offset, why, now_ns
+    )
+    passed = f"offset {offset} is processed already, and nothing of it is left to skip"
+    return Refused(passed) if dismissed is None else Obeyed(dismissed, packages=1)
+
+
+def skip(
+    ledger: Ledger,
+    offset: int,
+    command: CommandMessage,
+    head: Received | None,
+    settings: SubscriberSettings,
+    now_ns: int,
+) -> Obeyed | Refused:
+    """Leave the package out that is held, or at the head."""
+    if not settings.editable:
+        return Refused("this subscriber is not editable, and skipping would make it differ; set editable = true")
+    reason = f"skipped {_who(command)}"
+    if quarantine.find(ledger, offset) is not None:
+        return Obeyed(quarantine.ended(ledger, offset, Status.SKIPPED, reason, now_ns), packages=1)
+    if head is None or head.offset != offset:
+        return elsewhere(offset, head)
+    return Obeyed(recorded(ledger, Outcome(head, Status.SKIPPED, reason), settings, now_ns), packages=1)
+
+
+def elsewhere(offset: int, head: Received | None) -> Refused:
+    """No package that a command can be about is there."""
+    if offset < 0:
+        return Refused("nothing is at the head of the queue")
+    if head is None or offset < head.offset:
+        return Refused(f"no package for this subscriber is at offset {offset}")
+    return Refused(f"offset {offset} is not at the head of the queue, which is offset {head.offset}; wait until it is")
+
+
+def retry_head(ledger: Ledger, offset: int, *, without_golden: bool) -> Obeyed:
+    """Give the package at the head all its attempts again."""
+    ledger = ledger_changes.retried(ledger)
+    return Obeyed(replace(ledger, without_golden=offset) if without_golden else ledger, packages=1)
+
+
+def retry_passed(ledger: Ledger, offset: int, subscriber: str) -> Obeyed | Refused | None:
+    """Try one again that is held, or call its hook again; None if it was given up. Nothing is imported twice."""
+    if (held := quarantine.find(ledger, offset)) is not None:
+        if held.waits_for >= 0:
+            return Refused(f"offset {offset} waits for offset {held.waits_for}; retry or skip that one first")
+        return Obeyed(quarantine.retried(ledger, offset), packages=1)
+    if (changed := hooks_due.retried(ledger, offset)) is not None:
+        return Obeyed(changed, packages=1, reason="its post-import hook is called again")
+    if any(each.offset == offset for each in ledger.given_up):
+        return None
+    return Refused(
+        f"offset {offset} was not given up: it is imported, or was passed over; to have it once more, "
+        f"callboard log resend {offset} --to {quote(subscriber)}"
+    )
+
+
+def recall(ledger: Ledger, offset: int, found: Received | str, now_ns: int) -> Obeyed | Refused:
+    """Try one again that was given up, as it was read from the log, if it still may be imported."""
+    if isinstance(found, str) or found.message is None:
+        return Refused(f"offset {offset} cannot be tried again: {found}")
+    if problem := quarantine.no_room(ledger, found.message):
+        return Refused(problem)
+    return Obeyed(quarantine.recalled(ledger, offset, found.message, now_ns), packages=1)
+
+
+def verify(ledger: Ledger, found: Survey | CallboardError) -> Obeyed | Refused:
+    """Tell what the repository holds."""
+    if isinstance(found, CallboardError):
+        return Refused(f"what the repository holds cannot be listed: {ledger_changes.text(found)}")
+    return Obeyed(ledger, reason=f"listed {found.entries} entries", listing=found.digest)
+
+
+def pace(ledger: Ledger, command: CommandMessage) -> Obeyed | Refused:
+    """Pause, go on, or change the limit to the speed."""
+    if command.throttle is not None:
+        return _throttle(ledger, command.throttle.packages_per_min)
+    if command.resume is not None:
+        forgets = command.subscriber_instance == ledger.instance and not_in_force(ledger)
+        if not ledger.paused_by and not forgets:
+            return Refused("it is not paused")
+        return Obeyed(replace(ledger, paused_by="", pause_reason=""))
+    if ledger.paused_by:
+        return Refused(f"it is {paused(ledger)}")
+    author = clipped(command.author, ledger_changes.AUTHOR_MAX) or "an unknown author"
+    return Obeyed(replace(ledger, paused_by=author, pause_reason=ledger_changes.text(command.reason)))
+
+
+def _throttle(ledger: Ledger, limit: int) -> Obeyed | Refused:
+    if not 0 <= limit <= PER_MIN_MAX:
+        return Refused(f"{limit} packages a minute is no limit; the range is 0 (none) to {PER_MIN_MAX}")
+    if limit == ledger.throttle_per_min:
+        return Refused(f"its limit is {limit} packages a minute already" if limit else "it has no limit to lift")
+    return Obeyed(replace(ledger, throttle_per_min=limit))
+
+
+def _who(command: CommandMessage) -> str:
+    return f"by {command.author or 'an unknown author'}" + (f": {command.reason}" if command.reason else "")

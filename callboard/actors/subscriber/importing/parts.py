@@ -1,0 +1,104 @@
+"""What an importer consists of: parts that each keep what they alone decide by."""
+
+from collections.abc import Iterator
+from random import Random
+
+from callboard.actors.core.decision import After, Moment
+from callboard.actors.subscriber.commands.execution import CommandExecution
+from callboard.actors.subscriber.commands.inbox import CommandInbox
+from callboard.actors.subscriber.commands.predecessors import not_in_force
+from callboard.actors.subscriber.gates.pacing import paused
+from callboard.actors.subscriber.hooks.hooks_due import HooksDue
+from callboard.actors.subscriber.importing.backlog import Backlog
+from callboard.actors.subscriber.importing.caught_up import CaughtUp
+from callboard.actors.subscriber.importing.next_package import NextPackage
+from callboard.actors.subscriber.importing.progress import Progress
+from callboard.actors.subscriber.ledger.ledger_state import LedgerState
+from callboard.actors.subscriber.quarantine.retry_given_up import GivenUpRetry
+from callboard.actors.subscriber.quarantine.retry_held import HeldRetry
+from callboard.actors.subscriber.reporting import announcement
+from callboard.actors.subscriber.reporting.condition import Condition
+from callboard.actors.subscriber.reporting.failure_log import FailureLog
+from callboard.actors.subscriber.reporting.status_mail import StatusMail
+from callboard.actors.subscriber.settings import SubscriberSettings
+from callboard.actors.subscriber.staging.golden_gate import GoldenGate
+from callboard.actors.subscriber.startup.startup import Startup
+from callboard.messages.distribution.mailbox import Report
+from callboard.messages.distribution.topic_messages import State
+
+
+class Parts:
+    """The parts of one importer, and the little that belongs to none of them."""
+
+    def __init__(self, settings: SubscriberSettings, rng: Random) -> None:
+        self.settings = settings
+        self.state = LedgerState()
+        self.startup = Startup(settings, rng, self.state)
+        self.backlog = Backlog(settings.fetch_records, settings.fetch_bytes)
+        self.caught_up = CaughtUp()
+        self.golden = GoldenGate(settings.golden, settings.name) if settings.golden else None
+        self.head = NextPackage(settings, rng, self.state, self.backlog, self.golden)
+        gates = [gate for gate in self.head.gates if gate is not self.golden]  # whose verdict came before it was held
+        self.held = HeldRetry(settings, rng, self.state, gates)
+        self.given_up = GivenUpRetry(settings)
+        self.inbox = CommandInbox()
+        self.commands = CommandExecution(
+            settings, self.state, self.inbox, self.startup, self.head, self.held, self.given_up
+        )
+        self.hooks = HooksDue(settings, rng, self.state)
+        self.progress = Progress()
+        self.failures = FailureLog(settings)
+        self.mail = StatusMail()
+        self.condition = Condition()
+        self.now = Moment(0, 0.0)
+        """When the input came that is being handled."""
+        self.timers: set[str] = set()
+        """Those that run, of those that are started but once."""
+        self.introduced = False
+        """The announcer was told who we are."""
+        self.looking = False
+        """The bounds of the package log are being looked up."""
+        self.stopping = False
+        self.reported = self.state.ledger
+        """The ledger as the announcer was told last."""
+
+    @property
+    def starting(self) -> str:
+        """What is done before the first import."""
+        if not self.startup.admitted:
+            return "waits for its name"
+        if not self.backlog.reading:
+            return "looks for its position in the log"
+        return "" if self.inbox.complete else "reads the commands given so far"
+
+    @property
+    def obstacles(self) -> Iterator[tuple[State, str]]:
+        """What may stand in the way, and in words what does; the first counts that has any."""
+        yield State.GAP, self.startup.gap
+        yield State.WAITING, self.startup.trouble or self.backlog.unreadable or self.head.full
+        yield State.STARTING, self.starting
+        if (gate := self.head.gate) is not None:
+            yield gate.state, gate.reason
+        yield State.PAUSED, paused(self.state.ledger)
+        yield self.head.failure.kind, self.head.failure.told(self.state.ledger.attempts)
+
+    def observe(self) -> Condition:
+        """The condition, as it follows from what stands in the way."""
+        going_on = (State.IDLE if self.backlog.head is None else State.IMPORTING), ""
+        state, reason = next(((state, text) for state, text in self.obstacles if text), going_on)
+        texts = (reason, self.progress.slow(self.now), self.inbox.problem, not_in_force(self.state.ledger))
+        return self.condition.entering(state, "; ".join(text for text in texts if text), self.now)
+
+    def report(self) -> Report:
+        """What the subscriber says of itself."""
+        self.reported, head = self.state.ledger, self.head
+        message = announcement.report(
+            self.settings, self.reported, self.condition, head.failure, head.tries, head.publishers
+        )
+        return self.progress.add_to(message, self.backlog)
+
+    def arm(self, key: str, seconds: float) -> Iterator[After]:
+        """Start the timer unless it runs."""
+        if key not in self.timers:
+            self.timers.add(key)
+            yield After(key, seconds)
