@@ -8,7 +8,8 @@ from callboard.actors.core.effects import SurveyRepository
 from callboard.actors.subscriber.commands import orders, recorded
 from callboard.actors.subscriber.commands.authority import distrust, is_known
 from callboard.actors.subscriber.commands.inbox import CommandInbox
-from callboard.actors.subscriber.commands.orders import HEAD, Obeyed, Refused
+from callboard.actors.subscriber.commands.orders import HEAD
+from callboard.actors.subscriber.commands.recorded import Obeyed, Refused
 from callboard.actors.subscriber.importing.next_package import NextPackage
 from callboard.actors.subscriber.ledger.ledger_state import Decided, LedgerState, Write
 from callboard.actors.subscriber.quarantine import quarantine
@@ -79,20 +80,11 @@ class CommandExecution:
     def _record(self, message: CommandReceived, answer: Obeyed | Refused, now: Moment) -> Iterator[Decided]:
         command = message.command
         if accepted := isinstance(answer, Obeyed):
-            ledger, packages, listing = recorded.obeyed(answer.ledger, message), answer.packages, answer.listing
+            ledger = recorded.obeyed(answer.ledger, message)
         else:
-            ledger, packages, listing = recorded.taken(self.state.ledger, message), 0, ""
-        if packages >= 0 and not (message.distrust and is_known(ledger, command.command_id)):
-            ledger = recorded.answered(
-                ledger,
-                command.command_id,
-                message.offset,
-                now.wall_ns,
-                accepted=accepted,
-                packages=packages,
-                reason=answer.reason,
-                listing=listing,
-            )
+            ledger = recorded.taken(self.state.ledger, message)
+        if answer.packages >= 0 and not (message.distrust and is_known(ledger, command.command_id)):
+            ledger = recorded.answered(ledger, command.command_id, message.offset, answer, now.wall_ns)
         if command.subscriber_instance == ledger.instance and command.verify is None:
             ledger = replace(ledger, void_commands=())  # whoever gave it knows of this repository
         skipped = ledger.offset > self.state.ledger.offset

@@ -9,12 +9,7 @@ from callboard.actors.subscriber import roles
 from callboard.actors.subscriber.commands import orders, recorded
 from callboard.actors.subscriber.ledger.ledger_state import Change
 from callboard.messages.distribution.ledger import Ledger
-from callboard.messages.distribution.mailbox import (
-    CommandPassedOver,
-    CommandReceived,
-    CommandsBlocked,
-    CommandsRead,
-)
+from callboard.messages.distribution.mailbox import CommandPassedOver, CommandReceived, CommandsBlocked, CommandsRead
 
 
 class CommandInbox:

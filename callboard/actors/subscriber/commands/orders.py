@@ -1,9 +1,10 @@
 """What each command does: pure functions from the ledger, and what is known beside it, to what the command comes to."""
 
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from shlex import quote
 
 from callboard.actors.subscriber.commands.predecessors import not_in_force
+from callboard.actors.subscriber.commands.recorded import Obeyed, Refused
 from callboard.actors.subscriber.gates.pacing import PER_MIN_MAX, paused
 from callboard.actors.subscriber.hooks import hooks_due
 from callboard.actors.subscriber.importing.outcome import Outcome, recorded
@@ -26,23 +27,6 @@ CLEARS_MAX = 100
 """Clears that may be under way: they are written with every import."""
 
 COMMANDS = ("clear", "retry", "skip", "pause", "resume", "throttle", "verify")
-
-
-@dataclass(frozen=True, slots=True)
-class Obeyed:
-    """The command has taken effect: the ledger is this one now. ``packages`` is -1 if their count is told later."""
-
-    ledger: Ledger
-    packages: int = 0
-    reason: str = ""
-    listing: str = ""
-
-
-@dataclass(frozen=True, slots=True)
-class Refused:
-    """The command has no effect, for this reason."""
-
-    reason: str
 
 
 def out_of_place(offset: int, end: int, gap: str) -> str:

@@ -1,6 +1,7 @@
 """The commands to a subscriber as its ledger has them: which were heard, and what they came to."""
 
 from dataclasses import replace
+from typing import NamedTuple
 
 from callboard.actors.subscriber.commands.authority import remembered
 from callboard.actors.subscriber.ledger import clearing
@@ -11,6 +12,23 @@ from callboard.messages.distribution.topic_messages import CommandResultMessage
 
 RESULTS_MAX = 1000
 """Results that may wait for the status topic before commands wait too."""
+
+
+class Obeyed(NamedTuple):
+    """The command has taken effect: the ledger is this one now. ``packages`` is -1 if their count is told later."""
+
+    ledger: Ledger
+    packages: int = 0
+    reason: str = ""
+    listing: str = ""
+
+
+class Refused(NamedTuple):
+    """The command has no effect, for this reason."""
+
+    reason: str
+    packages: int = 0
+    listing: str = ""
 
 
 def wanted(ledger: Ledger) -> CommandsWanted:
@@ -41,17 +59,7 @@ def obeyed(ledger: Ledger, message: CommandReceived) -> Ledger:
     return taken(replace(ledger, command_ids=ids, command_horizon_ns=horizon_ns), message)
 
 
-def answered(
-    ledger: Ledger,
-    command_id: str,
-    command_offset: int,
-    now_ns: int,
-    *,
-    accepted: bool,
-    packages: int,
-    reason: str,
-    listing: str = "",
-) -> Ledger:
+def answered(ledger: Ledger, command_id: str, at: int, answer: Obeyed | Refused, now_ns: int) -> Ledger:
     """What the command came to is to be told. A command without an id has nobody who waits for that."""
     if not command_id:
         return ledger
@@ -59,13 +67,13 @@ def answered(
         subscriber_instance=ledger.instance,
         subscriber=ledger.subscriber,
         command_id=command_id,
-        command_offset=command_offset,
-        accepted=accepted,
-        packages=packages,
-        reason=text(reason),
+        command_offset=at,
+        accepted=isinstance(answer, Obeyed),
+        packages=answer.packages,
+        reason=text(answer.reason),
         offset=ledger.offset,
-        digest=listing,
-        listing_ref=listing,
+        digest=answer.listing,
+        listing_ref=answer.listing,
         sequence=ledger.next_sequence,
         time_ns=now_ns,
     )
@@ -74,9 +82,7 @@ def answered(
 
 def _counted(ledger: Ledger, mark: Watermark, now_ns: int, reason: str) -> Ledger:
     """The clear is answered with what it has removed by now."""
-    return answered(
-        ledger, mark.command_id, mark.command_offset, now_ns, accepted=True, packages=mark.packages, reason=reason
-    )
+    return answered(ledger, mark.command_id, mark.command_offset, Obeyed(ledger, mark.packages, reason), now_ns)
 
 
 def cleared(ledger: Ledger, now_ns: int) -> Ledger:

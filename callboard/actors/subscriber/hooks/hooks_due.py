@@ -7,7 +7,7 @@ from random import Random
 from callboard.actors.core.decision import After, Done, Failed, Moment, note
 from callboard.actors.core.effects import RunHook
 from callboard.actors.subscriber.gates.gate import Wait
-from callboard.actors.subscriber.importing.failure_policy import DEATHS_MIN
+from callboard.actors.subscriber.importing.failure_policy import died_too_often
 from callboard.actors.subscriber.ledger import ledger_changes
 from callboard.actors.subscriber.ledger.ledger_state import Change, Decided, LedgerState, Write
 from callboard.actors.subscriber.settings import SubscriberSettings
@@ -146,11 +146,6 @@ class HooksDue:
         return now.mono_s + min(delay_s, FIRST_MAX_S)
 
 
-def died_too_often(attempts: int, max_retries: int) -> bool:
-    """Whether no further call is due after so many, of which the last ended with its process; see ``DEATHS_MIN``."""
-    return max_retries >= 0 and attempts >= max(max_retries + 1, DEATHS_MIN)
-
-
 def retried(ledger: Ledger, offset: int) -> Ledger | None:
     """The hook of this package is called again at once, as often as if it never had been; None if none is due, and none
     was given up.
@@ -167,13 +162,15 @@ def dismissed(ledger: Ledger, offset: int, reason: str, now_ns: int) -> Ledger |
     if due is None:
         return None
     ledger = replace(_without_failure(ledger, offset), hooks=_others(ledger, offset))
-    return _told(ledger, due, Status.HOOK_SETTLED, reason, now_ns)
+    return ledger_changes.told(ledger, due, Status.HOOK_SETTLED, reason, due.attempts, now_ns)
 
 
 def succeeded(ledger: Ledger, due: HookDue, now_ns: int) -> Ledger:
     """The hook is due no more, and leaves the error queue if it is in one."""
     ledger = replace(ledger, hooks=_others(ledger, due.offset))
-    return _told(ledger, due, Status.HOOK_SETTLED, "its hook succeeded", now_ns) if due.told else ledger
+    if not due.told:
+        return ledger
+    return ledger_changes.told(ledger, due, Status.HOOK_SETTLED, "its hook succeeded", due.attempts, now_ns)
 
 
 def given_up(ledger: Ledger, offset: int, reason: str, now: Moment) -> Ledger:
@@ -186,20 +183,7 @@ def given_up(ledger: Ledger, offset: int, reason: str, now: Moment) -> Ledger:
     while len(others) > 1 and sum(map(_chars_of, others)) > DUE_CHARS_MAX:
         others = others[1:]
     ledger = replace(ledger, hooks=_others(ledger, offset), failed_hooks=others)
-    return _told(ledger, due, Status.HOOK_FAILED, reason, now.wall_ns)
-
-
-def _told(ledger: Ledger, due: HookDue, status: Status, reason: str, now_ns: int) -> Ledger:
-    return ledger_changes.told(
-        ledger,
-        publisher=due.publisher,
-        package_id=due.package_id,
-        offset=due.offset,
-        status=status,
-        reason=reason,
-        attempts=due.attempts,
-        now_ns=now_ns,
-    )
+    return ledger_changes.told(ledger, due, Status.HOOK_FAILED, reason, due.attempts, now.wall_ns)
 
 
 def _without_failure(ledger: Ledger, offset: int) -> Ledger:

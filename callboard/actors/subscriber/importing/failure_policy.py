@@ -42,9 +42,9 @@ def judge(error: CallboardError, attempts: int, settings: SubscriberSettings) ->
     return NextStep.GIVE_UP if 0 <= settings.max_retries < attempts else NextStep.RETRY
 
 
-def died_too_often(attempts: int, settings: SubscriberSettings) -> bool:
-    """Whether no further try is due after so many, of which the last ended with the importer's death.
+def died_too_often(attempts: int, max_retries: int) -> bool:
+    """Whether no further try, or call of a hook, is due after so many, of which the last ended with its process.
 
     A death counts as an attempt, but for a few of them the package need not be to blame.
     """
-    return settings.max_retries >= 0 and attempts >= max(settings.max_retries + 1, DEATHS_MIN)
+    return max_retries >= 0 and attempts >= max(max_retries + 1, DEATHS_MIN)

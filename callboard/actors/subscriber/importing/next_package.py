@@ -186,7 +186,7 @@ class NextPackage:
     def _attempt(self, head: Received, now: Moment) -> Iterator[Decided]:
         ledger = self._state.ledger
         tried = ledger.attempts if ledger.attempt_offset == head.offset else 0
-        if died_too_often(tried, self._settings):
+        if died_too_often(tried, self._settings.max_retries):
             before = f"; before that: {ledger.last_error}" if ledger.last_error else ""
             yield from self._give_up(head, f"the importer died in attempt {tried}{before}", now)
             return

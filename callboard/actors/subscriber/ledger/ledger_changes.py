@@ -5,7 +5,7 @@ The ledger is written in the transaction that changes the content, so whatever i
 
 from callboard.actors.subscriber.importing.received import Received
 from callboard.messages.bounds import clipped
-from callboard.messages.distribution.ledger import GivenUp, Ledger
+from callboard.messages.distribution.ledger import GivenUp, HeldPackage, HookDue, Ledger
 from callboard.messages.distribution.mailbox import StatusesPending
 from callboard.messages.distribution.topic_messages import PackageStatusMessage, Status
 from callboard.messages.event import replaced
@@ -144,45 +144,30 @@ def finished(
     )
     if not publish:
         return after
-    return told(
-        after,
-        publisher=received.publisher,
-        package_id=message.package_id if message else "",
-        offset=offset,
-        status=status,
-        reason=reason or (ledger.last_error if status is Status.REMOVED_FAILED else ""),
-        attempts=tried,
-        now_ns=now_ns,
-    )
+    about = GivenUp(offset=offset, publisher=received.publisher, package_id=message.package_id if message else "")
+    why = reason or (ledger.last_error if status is Status.REMOVED_FAILED else "")
+    return told(after, about, status, why, tried, now_ns)
 
 
 def told(
-    ledger: Ledger,
-    *,
-    publisher: str,
-    package_id: str,
-    offset: int,
-    status: Status,
-    reason: str,
-    attempts: int,
-    now_ns: int,
+    ledger: Ledger, about: GivenUp | HeldPackage | HookDue, status: Status, reason: str, attempts: int, now_ns: int
 ) -> Ledger:
     """This status is to be told."""
     line = PackageStatusMessage(
         subscriber_instance=ledger.instance,
         subscriber=ledger.subscriber,
-        publisher=publisher,
-        package_id=package_id,
-        offset=offset,
+        publisher=about.publisher,
+        package_id=about.package_id,
+        offset=about.offset,
         status=status,
         reason=text(reason),
         attempts=attempts,
         sequence=ledger.next_sequence,
         time_ns=now_ns,
     )
-    given_up = tuple(each for each in ledger.given_up if each.offset != offset)
+    given_up = tuple(each for each in ledger.given_up if each.offset != about.offset)
     if status is Status.REMOVED_FAILED:
-        lost = GivenUp(offset=offset, publisher=publisher, package_id=package_id)
+        lost = GivenUp(offset=about.offset, publisher=about.publisher, package_id=about.package_id)
         given_up = (*given_up, lost)[-GIVEN_UP_MAX:]
     return replaced(ledger, outbox=(*ledger.outbox, line), next_sequence=ledger.next_sequence + 1, given_up=given_up)
 
@@ -190,18 +175,7 @@ def told(
 def dismissed(ledger: Ledger, offset: int, reason: str, now_ns: int) -> Ledger | None:
     """A package that was given up leaves the error queue, and nothing else changes; None if it is not remembered."""
     lost = next((each for each in ledger.given_up if each.offset == offset), None)
-    if lost is None:
-        return None
-    return told(
-        ledger,
-        publisher=lost.publisher,
-        package_id=lost.package_id,
-        offset=offset,
-        status=Status.REMOVED,
-        reason=reason,
-        attempts=0,
-        now_ns=now_ns,
-    )
+    return None if lost is None else told(ledger, lost, Status.REMOVED, reason, 0, now_ns)
 
 
 def statuses_sent(ledger: Ledger, sequence: int) -> Ledger:

@@ -1,7 +1,8 @@
 """The ledger as the importer has it: what is stored, what is not yet, and what must wait to be written down."""
 
 from collections.abc import Callable, Iterable, Iterator
-from dataclasses import dataclass, replace
+from dataclasses import replace
+from typing import NamedTuple
 
 from callboard.actors.core.decision import Effect
 from callboard.actors.core.effects import ImportPackages, OpenRepository, Permit, SaveLedger, SurveyRepository
@@ -12,16 +13,14 @@ from callboard.messages.distribution.mailbox import StatusesPending
 USES_REPOSITORY = (OpenRepository, SaveLedger, ImportPackages, SurveyRepository)
 
 
-@dataclass(frozen=True, slots=True)
-class Write:
+class Write(NamedTuple):
     """Go by this ledger from now on. What is ``urgent`` is stored before anything else happens."""
 
     ledger: Ledger
     urgent: bool = False
 
 
-@dataclass(frozen=True, slots=True)
-class Change:
+class Change(NamedTuple):
     """Change the ledger as soon as the repository is not busy with it."""
 
     change: Callable[[Ledger], Ledger]
@@ -46,14 +45,10 @@ class LedgerState:
         self.busy = False
         self.permit = Permit()
         self._safe: Ledger | None = None  # the newest that was stored by this importer, or before it without a doubt
-        self._urgent = False
+        self.urgent = False
+        """The ledger must be stored before anything else happens."""
         self._doubt: ImportPackages | None = None
         self._changes: list[Change] = []
-
-    @property
-    def urgent(self) -> bool:
-        """Whether the ledger must be stored before anything else happens."""
-        return self._urgent
 
     @property
     def dirty(self) -> bool:
@@ -72,7 +67,7 @@ class LedgerState:
         for each in decided:
             match each:
                 case Write(ledger, urgent):
-                    self.ledger, self._urgent = ledger, self._urgent or urgent
+                    self.ledger, self.urgent = ledger, self.urgent or urgent
                 case Change():
                     self._changes.append(each)
                 case _:
@@ -104,12 +99,12 @@ class LedgerState:
         attempt at which the former importer died was stored without waiting for the disk.
         """
         self.ledger, self.stored = ledger, stored
-        self._urgent = self.dirty or bool(ledger.outbox or ledger.results)
+        self.urgent = self.dirty or bool(ledger.outbox or ledger.results)
 
     def holds(self, ledger: Ledger) -> None:
         """The repository has this ledger now, which is the newest."""
         self.ledger = self.stored = self._safe = ledger
-        self._urgent = False
+        self.urgent = False
         self._doubt = None
 
     def doubt(self, attempt: ImportPackages) -> None:
@@ -125,7 +120,7 @@ class LedgerState:
             self.holds(stored)
         else:
             self.stored = stored
-            self._urgent = True  # whether it can be written is best found out before anything is built on it
+            self.urgent = True  # whether it can be written is best found out before anything is built on it
         return True
 
     def _continues(self, former: Ledger, stored: Ledger | None) -> bool:

@@ -177,16 +177,7 @@ def _changed(ledger: Ledger, offset: int, **changes: object) -> Ledger:
 
 def _told(ledger: Ledger, entry: HeldPackage, status: Status, reason: str, now_ns: int) -> Ledger:
     """The publisher has it as held, so it is told what became of it whether the subscriber is editable or not."""
-    return ledger_changes.told(
-        ledger,
-        publisher=entry.publisher,
-        package_id=entry.package_id,
-        offset=entry.offset,
-        status=status,
-        reason=reason,
-        attempts=entry.attempts,
-        now_ns=now_ns,
-    )
+    return ledger_changes.told(ledger, entry, status, reason, entry.attempts, now_ns)
 
 
 def _bytes_of(entry: HeldPackage) -> int:

@@ -110,7 +110,7 @@ class HeldRetry:
                 case Leave(status, reason):
                     yield self._end(it.offset, status, reason, now)
                     return
-        if died_too_often(entry.attempts, self._settings):
+        if died_too_often(entry.attempts, self._settings.max_retries):
             yield from self._give_up(it.offset, f"the importer died in attempt {entry.attempts}", now)
             return
         attempt = quarantine.attempting(self._state.ledger, it.offset)

@@ -99,7 +99,7 @@ def _hooks_once(right: Any) -> Any:
 def _deaf_to_pauses(right: Any) -> Any:
     def pace(ledger: Ledger, command: Any) -> Any:
         answer = right(ledger, command)
-        return replace(answer, ledger=replace(answer.ledger, paused_by="")) if hasattr(answer, "ledger") else answer
+        return answer._replace(ledger=replace(answer.ledger, paused_by="")) if hasattr(answer, "ledger") else answer
 
     return pace
 

@@ -115,8 +115,8 @@ def _drops_two(right: Any) -> Any:
 
 
 def _outbox_unsorted(right: Any) -> Any:
-    def not_told(ledger: Any, **line: Any) -> Any:
-        return right(ledger, **line | {"status": type(line["status"]).IMPORTED})
+    def not_told(ledger: Any, about: Any, status: Any, *others: Any) -> Any:
+        return right(ledger, about, type(status).IMPORTED, *others)
 
     return not_told
 

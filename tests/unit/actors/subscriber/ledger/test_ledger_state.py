@@ -2,14 +2,12 @@
 
 from callboard.actors.subscriber.ledger import ledger_changes
 from callboard.actors.subscriber.ledger.ledger_state import LedgerState, Write
-from callboard.messages.distribution.ledger import Ledger
+from callboard.messages.distribution.ledger import GivenUp, Ledger
 from callboard.messages.distribution.topic_messages import Status
 
 
 def told(ledger: Ledger) -> Ledger:
-    return ledger_changes.told(
-        ledger, publisher="p", package_id="i", offset=3, status=Status.SKIPPED, reason="", attempts=0, now_ns=1
-    )
+    return ledger_changes.told(ledger, GivenUp(offset=3, publisher="p", package_id="i"), Status.SKIPPED, "", 0, 1)
 
 
 def test_a_status_that_is_found_in_the_repository_is_stored_again_before_it_is_told() -> None:
