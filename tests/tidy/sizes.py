@@ -12,10 +12,6 @@ FUNCTION_LINES_MAX = 60
 FOLDER_FILES_MAX = 15
 
 EXCUSED = {
-    "callboard/actors/subscriber/commands/execution.py": "an order from its record to its answer is one protocol",
-    "callboard/actors/subscriber/commands/execution.py:CommandExecution": "that protocol",
-    "callboard/actors/subscriber/importing/importer.py": "every input that the owner of a repository may get ends here",
-    "callboard/actors/subscriber/importing/importer.py:Importer": "those inputs",
     "callboard/config/model.py": "the settings, each with its sentence",
     "callboard/messages/distribution/mailbox.py": "the mail between actors, one list of records",
     "callboard/messages/distribution/topic_messages.py": "the messages of the topics, one list of records",

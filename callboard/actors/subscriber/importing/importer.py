@@ -29,7 +29,6 @@ from callboard.actors.core.effects import (
     RunHook,
     SaveLedger,
     SurveyRepository,
-    TopicBounds,
 )
 from callboard.actors.subscriber import roles
 from callboard.actors.subscriber.importing import steps
@@ -63,7 +62,7 @@ from callboard.messages.distribution.topic_messages import State
 
 class Importer:
     """Brings the repository forward along the log: in its order, but for what waits in ``quarantine``. How it begins is
-    in ``arrival``.
+    in ``startup``.
 
     Receives: Admitted (announcer), PackagesRead / PackagesUnavailable (package_poller), CommandReceived /
         CommandPassedOver / CommandsRead / CommandsBlocked (command_handler), StatusesSent (bookkeeper), Verdicts
@@ -88,14 +87,8 @@ class Importer:
         return self._parts.state.follow(self._decide(message, origin, now))
 
     def _decide(self, message: Input, origin: Origin, now: Moment) -> Iterator[Decided]:
-        self._parts.now = now
-        yield from self._take(message, origin)
-        self._parts.startup.lapse(now)  # before anything else is done
-        yield from steps.take(steps.STEPS, self._parts)
-
-    def _take(self, message: Input, origin: Origin) -> Iterator[Decided]:
-        """What the input changes."""
         it = self._parts
+        it.now = now
         match message:
             case Started():
                 yield OpenRepository()
@@ -114,6 +107,8 @@ class Importer:
                 yield Reply(origin, it.report())
             case _:
                 yield from _hear(it, message)
+        it.startup.lapse(now)  # before anything else is done
+        yield from steps.take(steps.STEPS, it)
 
 
 def _hear(it: Parts, message: Input) -> Iterator[Decided]:
@@ -169,7 +164,13 @@ def _ended(it: Parts, outcome: Done | Failed) -> Iterator[Decided]:
     """An effect was carried out, or not."""
     match outcome:
         case Done(FindBounds(), bounds):
-            yield from _found(it, bounds)
+            it.looking = False
+            it.backlog.unreadable = ""
+            it.caught_up.found(bounds.end)
+            it.progress.end_is(bounds.end)
+            it.inbox.found(bounds.end)
+            if it.startup.wants_bounds and not it.state.busy:
+                yield from it.startup.place(bounds)
         case Failed(FindBounds(), error):
             it.looking = False
             it.caught_up.not_found()
@@ -177,7 +178,10 @@ def _ended(it: Parts, outcome: Done | Failed) -> Iterator[Decided]:
             it.backlog.unreadable = ledger_changes.text(error)
             yield from it.arm(LOOK, LOOK_S)
         case Done(ReadLog(owner=Startup.OWNER)) | Failed(ReadLog(owner=Startup.OWNER)):
-            yield from _compared(it, outcome)
+            yield from it.startup.compared(outcome)
+            if isinstance(outcome, Failed):
+                it.backlog.unreadable = ledger_changes.text(outcome.error)
+                yield from it.arm(LOOK, LOOK_S)
         case Done(ReadLog(owner=HeldRetry.OWNER)) | Failed(ReadLog(owner=HeldRetry.OWNER)):
             yield from it.held.read(outcome, it.now)
         case Done(ReadLog()) | Failed(ReadLog()):
@@ -188,23 +192,6 @@ def _ended(it: Parts, outcome: Done | Failed) -> Iterator[Decided]:
         case _:
             it.state.ended()
             yield from _repository_answered(it, outcome)
-
-
-def _found(it: Parts, bounds: TopicBounds) -> Iterator[Decided]:
-    it.looking = False
-    it.backlog.unreadable = ""
-    it.caught_up.found(bounds.end)
-    it.progress.end_is(bounds.end)
-    it.inbox.found(bounds.end)
-    if it.startup.wants_bounds and not it.state.busy:
-        yield from it.startup.place(bounds)
-
-
-def _compared(it: Parts, outcome: Done | Failed) -> Iterator[Decided]:
-    yield from it.startup.compared(outcome)
-    if isinstance(outcome, Failed):
-        it.backlog.unreadable = ledger_changes.text(outcome.error)
-        yield from it.arm(LOOK, LOOK_S)
 
 
 def _repository_answered(it: Parts, outcome: Done | Failed) -> Iterator[Decided]:
@@ -219,19 +206,14 @@ def _repository_answered(it: Parts, outcome: Done | Failed) -> Iterator[Decided]
             it.progress.succeed(it.now)
             it.state.holds(ledger)
             it.startup.written()
-            if attempt.owner == HeldRetry.OWNER:
-                it.held.imported()
-            else:
-                it.head.move_on()
+            (it.held if attempt.owner == HeldRetry.OWNER else it.head).move_on()
             first, last = packages[0].package_id, offsets[-1]
             yield note("package.imported", offset=offsets[0], package=first, packages=len(offsets), last=last)
         case Failed(ImportPackages() as attempt, error):
             it.progress.end()
             yield from it.failures.tell(outcome, it.state.ledger)
-            if attempt.owner == HeldRetry.OWNER:
-                yield from it.held.failed(attempt, error, it.now)
-            else:
-                yield from it.head.failed(attempt, error, it.now)
+            tried = it.held if attempt.owner == HeldRetry.OWNER else it.head
+            yield from tried.failed(attempt, error, it.now)
             if isinstance(error, RepositoryError):
                 it.state.doubt(attempt)
                 it.startup.open = False

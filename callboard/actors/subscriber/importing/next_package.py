@@ -40,12 +40,7 @@ class NextPackage:
     """Decides about one package after the other, and what that makes of the ledger."""
 
     def __init__(
-        self,
-        settings: SubscriberSettings,
-        rng: Random,
-        state: LedgerState,
-        backlog: Backlog,
-        golden: GoldenGate | None = None,
+        self, settings: SubscriberSettings, rng: Random, state: LedgerState, backlog: Backlog, golden: GoldenGate | None
     ) -> None:
         self._settings = settings
         self._rng = rng

@@ -32,20 +32,18 @@ class Parts:
 
     def __init__(self, settings: SubscriberSettings, rng: Random) -> None:
         self.settings = settings
-        self.state = LedgerState()
-        self.startup = Startup(settings, rng, self.state)
+        state = self.state = LedgerState()
+        self.startup = Startup(settings, rng, state)
         self.backlog = Backlog(settings.fetch_records, settings.fetch_bytes)
         self.caught_up = CaughtUp()
         self.golden = GoldenGate(settings.golden, settings.name) if settings.golden else None
-        self.head = NextPackage(settings, rng, self.state, self.backlog, self.golden)
+        self.head = NextPackage(settings, rng, state, self.backlog, self.golden)
         gates = [gate for gate in self.head.gates if gate is not self.golden]  # whose verdict came before it was held
-        self.held = HeldRetry(settings, rng, self.state, gates)
+        self.held = HeldRetry(settings, rng, state, gates)
         self.given_up = GivenUpRetry(settings)
         self.inbox = CommandInbox()
-        self.commands = CommandExecution(
-            settings, self.state, self.inbox, self.startup, self.head, self.held, self.given_up
-        )
-        self.hooks = HooksDue(settings, rng, self.state)
+        self.commands = CommandExecution(settings, state, self.inbox, self.startup, self.head, self.held, self.given_up)
+        self.hooks = HooksDue(settings, rng, state)
         self.progress = Progress()
         self.failures = FailureLog(settings)
         self.mail = StatusMail()
@@ -59,7 +57,7 @@ class Parts:
         self.looking = False
         """The bounds of the package log are being looked up."""
         self.stopping = False
-        self.reported = self.state.ledger
+        self.reported = state.ledger
         """The ledger as the announcer was told last."""
 
     @property

@@ -10,8 +10,6 @@ from callboard.actors.subscriber.ledger import ledger_changes
 from callboard.messages.distribution.ledger import Ledger
 from callboard.messages.distribution.mailbox import StatusesPending
 
-USES_REPOSITORY = (OpenRepository, SaveLedger, ImportPackages, SurveyRepository)
-
 
 class Write(NamedTuple):
     """Go by this ledger from now on. What is ``urgent`` is stored before anything else happens."""
@@ -71,7 +69,7 @@ class LedgerState:
                 case Change():
                     self._changes.append(each)
                 case _:
-                    self.busy = self.busy or isinstance(each, USES_REPOSITORY)
+                    self.busy |= isinstance(each, OpenRepository | SaveLedger | ImportPackages | SurveyRepository)
                     yield each
 
     def catch_up(self) -> Iterator[Write]:

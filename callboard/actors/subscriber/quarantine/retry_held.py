@@ -77,8 +77,8 @@ class HeldRetry:
         else:
             self._parcel = found
 
-    def imported(self) -> None:
-        """It is imported."""
+    def move_on(self) -> None:
+        """This one is imported."""
         self._parcel = None
         self._tries = 0
 
