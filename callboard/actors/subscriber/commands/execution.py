@@ -170,9 +170,8 @@ class CommandExecution:
         return orders.elsewhere(offset, head)
 
     def _retry_passed(self, offset: int, now: Moment) -> Obeyed | Refused | None:
-        ledger = self.state.ledger
         self.held.wake()
-        if (answer := orders.retry_passed(ledger, offset, self.settings.name)) is not None:
+        if (answer := orders.retry_passed(self.state.ledger, offset, self.settings.name)) is not None:
             return answer
-        found = self.given_up.ask(offset, ledger)
-        return None if found is None else orders.recall(ledger, offset, found, now.wall_ns)
+        found = self.given_up.ask(offset, self.state.ledger)
+        return None if found is None else orders.recall(self.state.ledger, offset, found, now.wall_ns)

@@ -52,11 +52,8 @@ class Parts:
         """When the input came that is being handled."""
         self.timers: set[str] = set()
         """Those that run, of those that are started but once."""
-        self.introduced = False
-        """The announcer was told who we are."""
-        self.looking = False
-        """The bounds of the package log are being looked up."""
-        self.stopping = False
+        self.introduced = self.looking = self.stopping = False
+        """Whether the announcer was told who we are, and whether the bounds of the package log are being looked up."""
         self.reported = state.ledger
         """The ledger as the announcer was told last."""
 
