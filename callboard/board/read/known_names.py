@@ -78,4 +78,4 @@ async def _announced(log: Log, topics: Topics) -> dict[str, DiscoveryMessage]:
     """The last word of every subscriber that was not forgotten."""
     heard = LastAnnouncements(topics.discovery)
     await heard.catch_up(log, time.time_ns())
-    return {name: word.heard.announcement for name, word in heard.members.items()}
+    return {name: word.announcement for name, word in heard.members.items()}

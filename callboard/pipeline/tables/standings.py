@@ -6,10 +6,9 @@ from typing import TYPE_CHECKING
 from pyspark.sql import DataFrame
 from pyspark.sql import functions as sql
 
-from callboard.actors.publisher.fleet.liveness import Heard
-from callboard.actors.worlds.shortening.last_announcements import GONE_AFTER_S
-from callboard.backends.log import AHEAD_NS
-from callboard.messages.distribution.topic_messages import DiscoveryMessage, State, SubscriberConfiguration
+from callboard.actors.core.claims import lease_s
+from callboard.actors.core.lease import Claim, Holder
+from callboard.messages.distribution.topic_messages import State
 from callboard.pipeline.source.extent import Extent
 from callboard.pipeline.tables.outcomes import real
 
@@ -26,7 +25,8 @@ def announcements(discovery: DataFrame) -> DataFrame:
         "discovery.state as state", "discovery.announce_interval_ms as interval_ms", "discovery.offset as position",
         "discovery.log_id as log_id", "discovery.configuration.follows as follows",
         "discovery.configuration.editable as editable", "discovery.imported as imported",
-        "discovery.lease_ms as lease_ms", "discovery.takes_over as takes_over", "discovery.term as term",
+        "discovery.place as place", "discovery.lease_ms as lease_ms", "discovery.takes_over as takes_over",
+        "discovery.term as term",
     )  # fmt: skip
 
 
@@ -36,7 +36,9 @@ def holders(discovery: DataFrame) -> DataFrame:
     forgotten = discovery.where("forgotten is not null").groupBy(sql.col("forgotten.subscriber").alias("subscriber"))
     gone = forgotten.agg(sql.max("offset").alias("gone"))
     words = words.join(sql.broadcast(gone), "subscriber", "left").where("gone is null or said > gone")
-    claims = ("lease_ms", "takes_over", "term")
+    first = sql.broadcast(discovery.agg(sql.min("offset").alias("oldest")))
+    words = words.crossJoin(first).withColumn("first", sql.greatest("oldest", sql.col("gone") + 1))
+    claims = ("first", "place", "lease_ms", "takes_over", "term")
     columns = words.select("subscriber", "said", "time_ns", "instance", "state", "interval_ms", *claims)
     return columns.groupBy("subscriber").applyInPandas(_last_word, _LAST)
 
@@ -70,24 +72,21 @@ def standings(discovery: DataFrame, status: DataFrame, extent: Extent) -> DataFr
 def _last_word(words: "pd.DataFrame") -> "pd.DataFrame":
     """The row of the announcement that counts, of all of one subscriber."""
     words = words.sort_values("said")
-    # Nothing was said after what follows it, but for clocks that differ: who dates a word ahead holds no name for ever.
-    words["time_ns"] = words["time_ns"].clip(upper=words["time_ns"][::-1].cummin()[::-1] + AHEAD_NS)
     if words["instance"].nunique() == 1:
         return words.tail(1)[["subscriber", "instance", "said"]]
-    held: tuple[Heard, int] | None = None
+    holder = Holder[Claim](int(words["first"].iloc[0]))
     for row in words.itertuples():
-        said = DiscoveryMessage(
-            subscriber=row.subscriber,
-            subscriber_instance=row.instance,
-            state=State[row.state],
-            announce_interval_ms=int(row.interval_ms),
-            lease_ms=int(row.lease_ms),
-            takes_over=int(row.takes_over),
-            term=int(row.term),
-            configuration=SubscriberConfiguration(editable=False, max_retries=0),
+        holder.hear(
+            Claim(
+                speaker=(row.instance, row.place),
+                offset=int(row.said),
+                time_ns=int(row.time_ns),
+                duration_s=lease_s(int(row.lease_ms), int(row.interval_ms)),
+                takes_over=int(row.takes_over),
+                term=int(row.term),
+                leaves=row.state == State.STOPPED.name,
+                by_time=not row.lease_ms,
+            )
         )
-        heard = Heard(said, int(row.time_ns), row.time_ns / 1e9, int(row.said))
-        if held is None or held[0].gives_way_to(heard, GONE_AFTER_S):
-            held = heard, int(row.said)
-    assert held is not None, "a group has rows"
-    return words[words["said"] == held[1]][["subscriber", "instance", "said"]]
+    assert holder.last is not None, "a group has rows"
+    return words[words["said"] == holder.last.offset][["subscriber", "instance", "said"]]

@@ -18,7 +18,7 @@ SCHEMAS = {
     "package_id:string, sequence:bigint, time_ns:bigint>",
     "discovery": "offset bigint, time_ns bigint, problem string, discovery struct<subscriber_instance:string, "
     "subscriber:string, configuration:struct<editable:boolean, follows:array<string>>, state:string, offset:bigint, "
-    "log_id:string, imported:bigint, announce_interval_ms:bigint, lease_ms:bigint, "
+    "log_id:string, imported:bigint, announce_interval_ms:bigint, place:string, lease_ms:bigint, "
     "takes_over:bigint, term:bigint>, forgotten struct<subscriber:string>",
 }
 """What the jobs need of each topic: other columns, and payloads above all, are not decoded or not even fetched."""

@@ -8,6 +8,7 @@ from pathlib import Path
 import pytest
 
 from callboard import Callboard
+from callboard.actors.core.lease import Holder
 from callboard.actors.publisher.errors.error_queue import ErrorQueues
 from callboard.actors.publisher.fleet.liveness import Heard
 from callboard.actors.publisher.fleet.roster import Roster
@@ -128,17 +129,22 @@ def test_thousands_of_invented_subscribers_and_publishers_leave_a_board_that_ans
 
 
 def test_the_longest_words_give_way_where_memory_has_no_room_and_not_those_of_others() -> None:
+    def heard(said: DiscoveryMessage) -> Holder[Heard]:
+        holder = Holder[Heard]()
+        holder.hear(Heard.of(said, 1, 1, seen_ns=1, heard_s=1.0))
+        return holder
+
     roster = Roster(1000, 1_000_000)
     for number in range(100):
-        roster.put(f"edge-{number}", Heard(announcement(f"edge-{number}"), 1, 1.0), last=True)
+        roster.put(f"edge-{number}", heard(announcement(f"edge-{number}")), last=True)
     gone = []
     for number in range(100):
         evil = announcement(f"evil-{number}", ("x" * 100,) * 1000)
-        roster.put(f"evil-{number}", Heard(evil, 1, 1.0), last=True)
+        roster.put(f"evil-{number}", heard(evil), last=True)
         gone += list(roster.make_room())
     assert len(gone) > 90
     assert not [name for name in gone if name.startswith("edge")]
-    assert len([each for each in roster.by_name() if each.announcement.subscriber.startswith("edge")]) == 100
+    assert len([each for each in roster.by_name() if each.said.subscriber.startswith("edge")]) == 100
 
 
 def test_error_queues_in_invented_names_are_only_so_many() -> None:

@@ -5,6 +5,7 @@ from dataclasses import dataclass
 from random import Random
 
 from callboard.actors.core.backoff import Backoff
+from callboard.actors.core.claims import lease_s
 from callboard.actors.core.decision import (
     After,
     Done,
@@ -22,7 +23,6 @@ from callboard.actors.core.decision import (
     note,
 )
 from callboard.actors.core.effects import Append
-from callboard.actors.core.lease import lease_s
 from callboard.actors.publisher.events.event_marks import KnownMarks
 from callboard.actors.publisher.events.event_source import DistributedStrand, EventSource
 from callboard.actors.publisher.events.outcome_events import OutcomeEvents
@@ -198,6 +198,7 @@ def _unless_too_early(member: Member, heard_s: float) -> Member:
     """The member, which is not gone by the date of its last word alone: its clock may be wrong, and it be heard again
     within its lease.
     """
-    if member.liveness is not Liveness.GONE or heard_s > lease_s(member.announcement):
+    said = member.announcement
+    if member.liveness is not Liveness.GONE or heard_s > lease_s(said.lease_ms, said.announce_interval_ms):
         return member
     return replaced(member, liveness=Liveness.SILENT)

@@ -22,6 +22,7 @@ from callboard.actors.core.decision import (
 )
 from callboard.actors.core.effects import FindBounds, LogRead, ReadLog, TopicBounds
 from callboard.actors.core.follower import Delivered, Follower, OutOfRange, Positioned, Replaced, last
+from callboard.actors.core.lease import Holder, LeaseClock
 from callboard.actors.core.shortening import Shortening
 from callboard.actors.core.shortening_limits import ShorteningLimits
 from callboard.actors.publisher.fleet.liveness import AppendTimes, Heard, believed_ns
@@ -29,13 +30,12 @@ from callboard.actors.publisher.fleet.lookback import Lookback
 from callboard.actors.publisher.fleet.roster import Roster
 from callboard.actors.publisher.intake.throttle_notice import AGAIN_S
 from callboard.errors import SchemaTooNew, Undecodable
-from callboard.messages.distribution.mailbox import FleetQuery, FleetView, Liveness, Member
+from callboard.messages.distribution.mailbox import FleetQuery, FleetView, Member
 from callboard.messages.distribution.topic_messages import (
     ArchivedMessage,
     DiscoveryMessage,
     ForgottenMessage,
     LogMessage,
-    State,
     ThrottledMessage,
 )
 from callboard.messages.event import Event
@@ -48,6 +48,8 @@ from callboard.messages.untrusted import distrust_of
 THROTTLED_S = 3 * AGAIN_S
 """Three records about a publisher are missing: it has ended, or is not held up any more."""
 
+GAP_S = 15.0
+"""One read waits for ten seconds. In a longer time in which nothing is read nobody falls silent."""
 
 FOLDED = (DiscoveryMessage, LogMessage, ForgottenMessage, ThrottledMessage, ArchivedMessage)
 """What is said on the discovery topic."""
@@ -77,7 +79,7 @@ class FleetSettings:
 
 
 class Fleet:
-    """Folds the announcements by subscriber name. The earlier claim to a name holds while it is live.
+    """Folds the announcements by subscriber name; see ``Holder`` for whose counts.
 
     A subscriber leaves it only when it is forgotten by command, or when retention takes its last word.
 
@@ -104,10 +106,14 @@ class Fleet:
         self._waiting: dict[Origin, int | None] = {}  # who asks, and up to where must be read for the answer
         self._times = AppendTimes()
         self._probing = False  # whether nothing but a gap is left before the end
+        self._clock = LeaseClock()
+        self._first = -1  # from where on everything was read
         self._ignored = 0
 
     def receive(self, message: Input, origin: Origin, now: Moment) -> Iterable[Effect]:
         """Handle one input."""
+        if isinstance(message, Done | Failed):
+            self._clock.look(now.mono_s, GAP_S if isinstance(message, Done) else 0.0)
         if self._shortening is not None:
             yield from self._shortening.handle(message, now)
         match message:
@@ -151,7 +157,8 @@ class Fleet:
             self._forgotten.clear()
         yield from effects
         if isinstance(news, Positioned | OutOfRange | Replaced):
-            start = self._follower.position
+            start = self._first = self._follower.position
+            self._heard.lose(start)
             yield from self._lookback.start(news.bounds.log_id, news.bounds.first, start)
             yield After("patience", self._settings.lookback_wait_s if self._lookback.unread else -1.0)
 
@@ -187,7 +194,7 @@ class Fleet:
         ready = [asker for asker, end in self._waiting.items() if end is not None and end <= position]
         if not self._follower.caught_up or not ready or (self._patient and self._lookback.unread):
             return
-        view = self._view(now)
+        view = self._view()
         for asker in ready:
             del self._waiting[asker]
             yield Reply(asker, view)
@@ -203,17 +210,25 @@ class Fleet:
             yield from self._take_older(said, record, now)
             return
         seen_ns = self._times.take(record, now.wall_ns) if history else now.wall_ns
-        heard_s = now.mono_s - max(now.wall_ns - seen_ns, 0) / 1e9
         if isinstance(said, ThrottledMessage):
-            self._hear_throttled(said, heard_s)
+            self._hear_throttled(said, self._heard_s(seen_ns, now))
         if not isinstance(said, DiscoveryMessage):
             return
-        heard = Heard(said, seen_ns, heard_s, record.offset)
-        known = self._heard.get(said.subscriber)
-        if known is None or known.gives_way_to(heard, self._settings.gone_after_s):
-            self._heard.put(said.subscriber, heard, last=True)
-        self._dropped.discard(said.subscriber)
+        name, holder = said.subscriber, self._holder(said.subscriber, record.offset)
+        known = holder.last
+        holder.hear(Heard.of(said, record.offset, record.time_ns, seen_ns=seen_ns, heard_s=self._heard_s(seen_ns, now)))
+        if holder.last is not known:
+            self._heard.put(name, holder, last=True)
+        self._dropped.discard(name)
         yield from self._keep_bound()
+
+    def _holder(self, name: str, offset: int) -> Holder[Heard]:
+        """Who is known to hold the name; of one that was forgotten or dropped only what follows is known."""
+        first = max(self._first, self._forgotten.get(name, -1) + 1, offset if name in self._dropped else -1)
+        return self._heard.get(name) or Holder(first)
+
+    def _heard_s(self, seen_ns: int, now: Moment) -> float:
+        return self._clock.now_s - max(now.wall_ns - seen_ns, 0) / 1e9
 
     def _fold_older(self, record: Record, now: Moment) -> Iterable[Effect]:
         """Take in what was written before all that is known; the newer comes before the older."""
@@ -233,12 +248,11 @@ class Fleet:
         offset, time_ns = (original.offset, original.time_ns) if original else (record.offset, record.time_ns)
         if not isinstance(said, DiscoveryMessage) or offset < self._forgotten.get(said.subscriber, -1):
             return
-        seen_ns = believed_ns(time_ns, now.wall_ns)
-        heard = Heard(said, seen_ns, now.mono_s - max(now.wall_ns - seen_ns, 0) / 1e9, offset)
-        known, gone_after_s = self._heard.get(said.subscriber), self._settings.gone_after_s
-        newer = known is not None and known.offset < offset and known.gives_way_to(heard, gone_after_s)
-        if known is None or newer or took_back(known, heard, gone_after_s):
-            self._heard.put(said.subscriber, heard, last=False)
+        seen_ns, holder = believed_ns(time_ns, now.wall_ns), self._holder(said.subscriber, record.offset)
+        known = holder.last, holder.rival
+        holder.hear_older(Heard.of(said, offset, time_ns, seen_ns=seen_ns, heard_s=self._heard_s(seen_ns, now)))
+        if (holder.last, holder.rival) != known:
+            self._heard.put(said.subscriber, holder, last=False)
             yield from self._keep_bound()
 
     def _hear_throttled(self, said: ThrottledMessage, heard_s: float) -> None:
@@ -260,7 +274,7 @@ class Fleet:
     def _forget(self, subscriber: str, offset: int) -> None:
         """Of what was said before that offset nothing counts."""
         known = self._heard.get(subscriber)
-        if known is not None and known.offset > offset:
+        if known is not None and known.last is not None and known.last.offset > offset:
             return
         self._heard.pop(subscriber)
         self._dropped.discard(subscriber)
@@ -274,26 +288,19 @@ class Fleet:
                 self._dropped.add(dropped)
             yield note("subscriber.dropped", "warning", subscriber=dropped, bound=self._settings.max_members)
 
-    def _view(self, now: Moment) -> FleetView:
+    def _view(self) -> FleetView:
         members = [
             Member(
-                announcement=heard.announcement,
-                liveness=heard.liveness(now.mono_s, self._settings.gone_after_s),
+                announcement=heard.said,
+                liveness=heard.liveness(self._clock.now_s, self._settings.gone_after_s),
                 seen_ns=heard.seen_ns,
             )
             for heard in self._heard.by_name()
         ]
-        throttled = (said for said, heard_s in self._throttled.values() if now.mono_s - heard_s <= THROTTLED_S)
+        throttled = (said for said, heard_s in self._throttled.values() if self._clock.now_s - heard_s <= THROTTLED_S)
         return FleetView(
             members=tuple(members),
             unread=self._lookback.unread,
             dropped=len(self._dropped),
             throttled=tuple(sorted(throttled, key=lambda said: (said.publisher, said.since_ns))),
         )
-
-
-def took_back(known: Heard, older: Heard, gone_after_s: float) -> bool:
-    """Whether what is known of a name is only that it was refused to somebody, for ``older`` held it."""
-    refused = known.announcement.state is State.STOPPED
-    other = known.announcement.subscriber_instance != older.announcement.subscriber_instance
-    return refused and other and older.liveness(known.heard_s, gone_after_s) is Liveness.LIVE

@@ -2,10 +2,9 @@
 
 from dataclasses import dataclass
 
-from callboard.actors.core.lease import lease_s
+from callboard.actors.core.claims import Word
 from callboard.backends.log import AHEAD_NS
 from callboard.messages.distribution.mailbox import Liveness
-from callboard.messages.distribution.topic_messages import DiscoveryMessage, State
 from callboard.messages.record import Record
 
 
@@ -31,42 +30,22 @@ def believed_ns(time_ns: int, now_ns: int) -> int:
     return time_ns if time_ns <= now_ns + AHEAD_NS else 1
 
 
-@dataclass(frozen=True, slots=True)
-class Heard:
-    """The last announcement of a subscriber.
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Heard(Word):
+    """An announcement that was heard.
 
-    ``seen_ns`` is when the record was appended, for people. ``heard_s`` is when it was heard by our own monotonic
-    clock, for durations: the clocks of two hosts may differ. ``offset`` is where it was said first.
+    ``seen_ns`` is when the record was appended, for people. ``heard_s`` is when it was heard by our own lease clock,
+    for durations: the clocks of two hosts may differ.
     """
 
-    announcement: DiscoveryMessage
     seen_ns: int
     heard_s: float
-    offset: int = -1
 
     def liveness(self, now_s: float, gone_after_s: float) -> Liveness:
-        """What to think of the subscriber at ``now_s`` (monotonic), if nothing else is heard."""
+        """What to think of the subscriber at ``now_s`` of the same clock, if nothing else is heard."""
         silence_s = now_s - self.heard_s
-        if self.announcement.state is State.STOPPED:
+        if self.leaves:
             return Liveness.STOPPED
-        if silence_s <= lease_s(self.announcement):
+        if silence_s <= self.duration_s:
             return Liveness.LIVE
         return Liveness.SILENT if silence_s <= gone_after_s else Liveness.GONE
-
-    def gives_way_to(self, other: "Heard", gone_after_s: float) -> bool:
-        """Whether the name belongs to ``other``, heard later: as subscribers decide it, see ``claim``. What was said
-        before may not be known here, so one that has the name is believed once the other is silent.
-        """
-        mine, theirs = self.announcement, other.announcement
-        if theirs.subscriber_instance == mine.subscriber_instance:
-            return True
-        if theirs.state is State.STOPPED:
-            return False  # how an instance takes back a claim that was refused
-        if mine.state is State.STOPPED:
-            return True
-        silent = self.liveness(other.heard_s, gone_after_s) is not Liveness.LIVE
-        if not theirs.lease_ms:  # an older version, which goes by silence alone
-            return silent
-        if 0 <= theirs.term < other.offset:
-            return theirs.term > max(mine.term, mine.takes_over) or silent
-        return theirs.takes_over == self.offset

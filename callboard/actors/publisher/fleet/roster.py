@@ -3,8 +3,10 @@
 from collections import OrderedDict
 from collections.abc import Iterator
 
+from callboard.actors.core.lease import Holder
 from callboard.actors.publisher.fleet.liveness import Heard
 from callboard.messages import codec
+from callboard.messages.distribution.topic_messages import DiscoveryMessage
 
 BYTES_MAX = 48 << 20
 """What all the words may take: the view of the fleet crosses to the service in one frame, which has 64 MB at most. Ten
@@ -26,31 +28,36 @@ class Roster:
     def __init__(self, most: int, most_bytes: int = BYTES_MAX) -> None:
         self._most = most
         self._most_bytes = most_bytes
-        self._heard: OrderedDict[str, Heard] = OrderedDict()
+        self._holders: OrderedDict[str, Holder[Heard]] = OrderedDict()
         self._weights: dict[str, int] = {}
         self._bytes = 0
 
-    def get(self, name: str) -> Heard | None:
-        """What was heard of this one."""
-        return self._heard.get(name)
+    def get(self, name: str) -> Holder[Heard] | None:
+        """Who holds this name."""
+        return self._holders.get(name)
 
-    def put(self, name: str, heard: Heard, *, last: bool) -> None:
+    def put(self, name: str, holder: Holder[Heard], *, last: bool) -> None:
         """Put this in the place of what is known, as the one heard last, or first of all."""
         self.pop(name)
-        self._heard[name] = heard
-        self._heard.move_to_end(name, last=last)
-        self._weights[name] = _weight(heard)
+        self._holders[name] = holder
+        self._holders.move_to_end(name, last=last)
+        self._weights[name] = sum(_weight(word.said) for word in (holder.last, holder.rival) if word is not None)
         self._bytes += self._weights[name]
 
     def pop(self, name: str) -> None:
         """Forget this one."""
-        if self._heard.pop(name, None) is not None:
+        if self._holders.pop(name, None) is not None:
             self._bytes -= self._weights.pop(name)
+
+    def lose(self, first: int) -> None:
+        """What lies below was not read; see ``Holder``."""
+        for holder in self._holders.values():
+            holder.lose(first)
 
     def make_room(self) -> Iterator[str]:
         """Forget as many as have no room, and tell their names."""
-        while len(self._heard) > self._most:
-            name = next(iter(self._heard))
+        while len(self._holders) > self._most:
+            name = next(iter(self._holders))
             self.pop(name)
             yield name
         if self._bytes > self._most_bytes:
@@ -62,11 +69,11 @@ class Roster:
 
     def by_name(self) -> list[Heard]:
         """All that is known, sorted."""
-        return [heard for _, heard in sorted(self._heard.items())]
+        return [holder.last for _, holder in sorted(self._holders.items()) if holder.last is not None]
 
 
-def _weight(heard: Heard) -> int:
+def _weight(said: DiscoveryMessage) -> int:
     """Its bytes on the way to the service, and what many small parts take in memory beside these."""
-    said, its = heard.announcement, heard.announcement.configuration
+    its = said.configuration
     texts = len(its.follows) + len(its.include) + len(its.exclude) + len(said.left)
     return len(codec.encode(said)) + TEXT_BYTES * texts + STATE_BYTES * len(said.states)

@@ -3,9 +3,10 @@
 from dataclasses import replace
 from enum import Enum, auto
 
+from callboard.actors.core.claims import INTERVALS, LEASE_S_MAX, NameHolder, Word, speaker
 from callboard.actors.core.decision import Done, Effect, Failed, Input, Moment
 from callboard.actors.core.effects import FindBounds, LogRead, ReadLog, TopicBounds
-from callboard.actors.core.lease import INTERVALS, LEASE_S_MAX, Holder, Word, lease_s, same
+from callboard.actors.core.lease import LeaseClock
 from callboard.actors.subscriber.settings import SubscriberSettings
 from callboard.backends.address import shown
 from callboard.errors import LogReplaced, OffsetOutOfRange
@@ -13,7 +14,10 @@ from callboard.messages.distribution.topic_messages import DiscoveryMessage, Sta
 from callboard.messages.record import Record
 
 WATCH_S = 2.0
-"""How long one look at the holder's announcements waits for another one; then its silence is looked at."""
+"""How long one look at the holder's announcements waits for another one, at most; then its silence is looked at."""
+
+GAP_PART = 1 / 2
+"""Of a lease: no gap between two looks counts for more of the holder's silence. Each waits for half of that."""
 
 PATIENCE = 1.1
 """The holder is watched for so many times its lease, for the monotonic clocks of two hosts run at nearly one rate."""
@@ -41,7 +45,8 @@ class LeaseHolder:
     the log with nobody else holding the name there. Who finds another one's claim there watches it: for a whole lease
     from when its last word was seen, by a monotonic clock, in which nothing else of it is on the log. Only then the
     name is claimed with the offset of that word, which counts if it still is the last one: the holder, which looks at
-    the log too, has stopped by itself before. No two clocks are compared for that.
+    the log too, has stopped by itself before. No two clocks are compared for that. The lease is the one that the holder
+    said, whatever our own is, and it is counted by a ``LeaseClock``.
 
     A rival is waited for if we stand by, or if it is our own instance in another place: then it is either what we were
     before we moved here, which is dead, or a copy of our repository, which speaks. So is one that seems to be long
@@ -59,13 +64,14 @@ class LeaseHolder:
         self._mine: DiscoveryMessage | None = None
         self._began_s = self._until_s = float("-inf")
         self._log_id = ""  # of the topic that was read up to the position; empty if all of it is to be read
-        self._holder = Holder(self._name, self._ttl_s)
-        self._former: DiscoveryMessage | None = None
+        self._holder = NameHolder(self._name)
+        self._former: Word | None = None
         self._position = 0
         self._mark: Record | None = None  # our last announcement as it was found there
         self._watched: Word | None = None
         self._watched_on = ""  # the log that has this word
-        self._heard_s = 0.0
+        self._clock = LeaseClock()
+        self._heard_s = 0.0  # by this clock
         self.refusal = ""
         """Why the name cannot be had."""
 
@@ -87,7 +93,8 @@ class LeaseHolder:
     @property
     def holder(self) -> DiscoveryMessage | None:
         """The last word of whoever holds the name, but for our own claim."""
-        return self._holder.last if self.watching or self.refusal else self._former
+        word = self._holder.claim if self.watching or self.refusal else self._former
+        return word.said if word is not None else None
 
     def dressed(self, report: DiscoveryMessage) -> DiscoveryMessage:
         """The announcement with what makes it a claim."""
@@ -117,13 +124,14 @@ class LeaseHolder:
                 return None, self._start_over()  # trimmed, or another log, on which the holder speaks soon
             case Failed(effect=FindBounds() | ReadLog()):
                 self._claim = -1  # it is made again; the older one counts too
-                self._heard_s = now.mono_s  # nobody can be heard meanwhile
+                self._clock.look(now.mono_s)  # nobody could be heard meanwhile
                 return News.UNKNOWN, []
         return None, []
 
     def watch(self) -> list[Effect]:
         """Look for the next announcements of the holder."""
-        return [ReadLog(self._topic, self._position, wait_s=WATCH_S)] if self._log_id else self._start_over()
+        wait_s = min(WATCH_S, self._gap_s / 2)
+        return [ReadLog(self._topic, self._position, wait_s=wait_s)] if self._log_id else self._start_over()
 
     def _read(self) -> Effect:
         return ReadLog(self._topic, self._position)
@@ -134,9 +142,9 @@ class LeaseHolder:
     def _begin(self, bounds: TopicBounds, now: Moment) -> list[Effect]:
         """Read the topic from its first record: whoever does so comes to the same answer."""
         if bounds.log_id != self._log_id and self.watching:
-            self._heard_s, self._watched_on = now.mono_s, ""
+            self._heard_s, self._watched_on = self._clock.look(now.mono_s), ""
         self._log_id, self._position, self._mark = bounds.log_id, bounds.first, None
-        self._holder = Holder(self._name, self._ttl_s, bounds.first)
+        self._holder = NameHolder(self._name, bounds.first)
         return [self._read()] if self.deciding else self.watch()
 
     def _decide(self, read: LogRead, now: Moment) -> tuple[News | None, list[Effect]]:
@@ -151,17 +159,17 @@ class LeaseHolder:
         if not own and read.records and read.next <= claim:
             self._position = read.next
             return None, [self._read()]
-        former, self._former, self._claim = self._before_us(mine), self._holder.last, -1
-        ours = former is None or same(former.said, mine) or mine.takes_over == former.offset
+        former, self._former, self._claim = self._before_us(mine), self._holder.claim, -1
+        ours = former is None or former.speaker == speaker(mine) or mine.takes_over == former.offset
         if ours:
             self._holder.fold(own)
-        word = self._holder.word
+        word = self._holder.claim
         if ours and word is not None and word.offset == claim:
             # The next look begins here, and at all that there is if this is on the log no more.
             self._position, self._mark, self._takes_over = claim, own[0], mine.takes_over
             self._term = claim if self._term < 0 else self._term
             self._holder.settle(self._term)
-            self._until_s = self._began_s + lease_s(mine)
+            self._until_s = self._began_s + word.duration_s
             return News.OURS, []
         self._log_id, self._mark = "", None  # the next is decided by all that there is then
         self._takes_over = self._term = -1
@@ -170,45 +178,52 @@ class LeaseHolder:
         if not self._stands_by and self._seems_alive(former, own[0].time_ns, mine):
             return self._refuse(former), []
         self._log_id, self._position = read.log_id, claim + 1
-        self._watched, self._watched_on, self._heard_s = former, read.log_id, now.mono_s
+        self._watched, self._watched_on, self._heard_s = former, read.log_id, self._clock.look(now.mono_s)
         return News.HELD, self.watch()
 
     def _before_us(self, mine: DiscoveryMessage) -> Word | None:
         """The last word of whoever has the name, or where that is not known may have it."""
-        word = self._holder.word
-        return self._holder.rival or word if word is not None and same(word.said, mine) else word
+        word = self._holder.claim
+        return self._holder.rival or word if word is not None and word.speaker == speaker(mine) else word
 
     def _seems_alive(self, word: Word, now_ns: int, mine: DiscoveryMessage) -> bool:
-        near = abs(now_ns - word.time_ns) <= lease_s(word.said, self._ttl_s) * 1e9
+        near = abs(now_ns - word.time_ns) <= word.duration_s * 1e9
         return near and not self._forgotten(word) and word.said.subscriber_instance != mine.subscriber_instance
 
     def _watch(self, read: LogRead, now: Moment) -> tuple[News | None, list[Effect]]:
         watched, mine = self._watched, self._mine
         assert watched is not None
         assert mine is not None
-        known = self._before_us(mine)
+        now_s, known = self._clock.look(now.mono_s, self._gap_s), self._before_us(mine)
         self._holder.fold(record for record in read.records if record.offset >= self._position)
         self._position, word = read.next, self._before_us(mine)
-        if word is not None and same(word.said, mine):
+        if word is not None and word.speaker == speaker(mine):
             return self._let_go(-1)  # an announcement of ours that was late
         if word is not None and (word.offset != watched.offset or self._watched_on != self._log_id):
             speaks = word.offset > watched.offset and self._watched_on == self._log_id
-            self._watched, self._watched_on, self._heard_s = word, self._log_id, now.mono_s
+            self._watched, self._watched_on, self._heard_s = word, self._log_id, now_s
             if speaks and not self._stands_by:
                 self._watched = None
                 return self._refuse(word), []
         elif word is None and known is not None:
             return self._let_go(-1)
-        elif now.mono_s - self._heard_s > PATIENCE * self._silence_s(watched, mine):
+        elif now_s - self._heard_s > PATIENCE * self._silence_s:
             return self._let_go(watched.offset if self._watched_on == self._log_id else -1)
         return None, self.watch()
 
     def _forgotten(self, word: Word) -> bool:
         return word.offset < self._holder.forgotten
 
-    def _silence_s(self, word: Word, mine: DiscoveryMessage) -> float:
-        its_s = lease_s(word.said, self._ttl_s)
-        return min(its_s, lease_s(mine)) if self._forgotten(word) else its_s
+    @property
+    def _silence_s(self) -> float:
+        """How long the one that is watched must be silent."""
+        assert self._watched is not None
+        its_s = self._watched.duration_s
+        return min(its_s, self._mine.lease_ms / 1000) if self._mine and self._forgotten(self._watched) else its_s
+
+    @property
+    def _gap_s(self) -> float:
+        return GAP_PART * self._silence_s
 
     def _let_go(self, over: int) -> tuple[News, list[Effect]]:
         self._watched, self._takes_over, self._log_id = None, over, ""
@@ -221,6 +236,6 @@ class LeaseHolder:
         self.refusal = (
             f"subscriber {self._name!r} already runs as instance {holder.subscriber_instance[:8]} "
             f"{where}{into}; stop it, give this one another name, or have it stand by with --standby. If it died, its "
-            f"name is free {lease_s(holder, self._ttl_s):.0f} s after its last word"
+            f"name is free {word.duration_s:.0f} s after its last word"
         )
         return News.REFUSED

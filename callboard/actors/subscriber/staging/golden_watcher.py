@@ -3,9 +3,9 @@
 from collections.abc import Iterable, Iterator
 from random import Random
 
+from callboard.actors.core.claims import NameHolder
 from callboard.actors.core.decision import Effect, Input, Moment, Origin, Send, Stopped, Stopping, note
 from callboard.actors.core.follower import Delivered, Follower, Replaced, Unavailable, from_first, from_offset
-from callboard.actors.core.lease import Holder
 from callboard.actors.subscriber.roles import IMPORTER
 from callboard.actors.subscriber.settings import SubscriberSettings
 from callboard.actors.subscriber.staging.verdict_table import VerdictTable
@@ -42,7 +42,7 @@ class GoldenWatcher:
         self._table = VerdictTable(most)
         self._statuses = Follower(self._topic, from_first(), rng)
         self._announcements = Follower(settings.topics.discovery, from_first(), rng)
-        self._holder = Holder(settings.golden, settings.claim_ttl_s)
+        self._holder = NameHolder(settings.golden)
         self._golden: DiscoveryMessage | None = None
         self._instances: dict[str, None] = {}  # that had the name, the one that got it first in front
         self._foreign: set[str] = set()  # those that told something, and are not among these
@@ -116,23 +116,17 @@ class GoldenWatcher:
 
     def _hear(self, record: Record) -> None:
         self._holder.begin(record.offset)
-        if record.header("type") not in ("DiscoveryMessage", "1") or not may_be_by(record, self._name):
+        if not may_be_by(record, self._name):
             return
-        try:
-            said = open_record(record, DiscoveryMessage)
-        except (SchemaTooNew, Undecodable):
-            return  # a word about itself that is not understood decides nothing
-        if said.subscriber != self._name:
+        had = self._holder.claim is not None
+        has = self._holder.fold((record,)) is not None
+        if not (had or has) or (last := self._holder.last) is None:
             return
-        had = self._holder.last
-        holder = self._holder.fold((record,))
-        if holder is not None:
-            self._golden = holder
-            self._instances[holder.subscriber_instance] = None
+        self._golden = last.said
+        if has:
+            self._instances[last.said.subscriber_instance] = None
             if len(self._instances) > INSTANCES_MAX:
                 del self._instances[next(iter(self._instances))]
-        elif had is not None:
-            self._golden = said  # it stops
 
     def _tell(self) -> Iterator[Effect]:
         wanted = self._wanted

@@ -3,7 +3,8 @@
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 
-from callboard.actors.publisher.fleet.fleet import FOLDED, FleetSettings, took_back
+from callboard.actors.core.lease import Holder
+from callboard.actors.publisher.fleet.fleet import FOLDED
 from callboard.actors.publisher.fleet.following import is_elsewhere
 from callboard.actors.publisher.fleet.liveness import Heard
 from callboard.actors.worlds.shortening.topic_fold import TopicFold
@@ -13,14 +14,10 @@ from callboard.messages.distribution.topic_messages import (
     CommandMessage,
     DiscoveryMessage,
     ForgottenMessage,
-    State,
 )
 from callboard.messages.headers import open_record
 from callboard.messages.record import Record
 from callboard.messages.repeated import Original, original_of
-
-GONE_AFTER_S = FleetSettings(topic="").gone_after_s
-"""As the fleet has it: by then a name may pass to another instance."""
 
 FORGOTTEN_S = 86_400.0
 """What a subscriber needs is kept for so long after it was forgotten: a name that was forgotten by mistake, or by
@@ -42,7 +39,7 @@ class LastWord:
     @property
     def announcement(self) -> DiscoveryMessage:
         """What was said."""
-        return self.heard.announcement
+        return self.heard.said
 
     def lapsed(self, now_ns: int) -> bool:
         """Whether it was forgotten, and long enough ago."""
@@ -74,7 +71,7 @@ class LastAnnouncements(TopicFold):
         """See ``TopicFold``."""
         super().start_over()
         self._words: dict[str, dict[str, LastWord]] = {}  # by subscriber and instance
-        self._holders: dict[str, str] = {}  # by subscriber, the instance whose word counts in the fleet
+        self._holders: dict[str, Holder[Heard]] = {}  # by subscriber, unless nothing was said since it was forgotten
         self._forgotten: dict[str, _Forgotten] = {}
         self._archives: dict[str, tuple[ArchivedMessage, int, int]] = {}  # by place, the offset, and when it was said
 
@@ -86,8 +83,8 @@ class LastAnnouncements(TopicFold):
     @property
     def members(self) -> Mapping[str, LastWord]:
         """By subscriber, the word that counts in the fleet; without those that were forgotten."""
-        words = {subscriber: self._words[subscriber][instance] for subscriber, instance in self._holders.items()}
-        return {subscriber: word for subscriber, word in words.items() if not word.forgotten_ns}
+        lasts = ((name, holder.last) for name, holder in self._holders.items())
+        return {name: self._words[name][last.said.subscriber_instance] for name, last in lasts if last is not None}
 
     def needed(self) -> Iterable[int]:
         """The last word of every repository, and of the archive; with those that were forgotten that they were."""
@@ -175,7 +172,7 @@ class LastAnnouncements(TopicFold):
             case DiscoveryMessage() if original is not None:
                 self._hear_again(event, record.offset, original)
             case DiscoveryMessage():
-                self._hear(event, record.offset, seen_ns)
+                self._hear(event, record, seen_ns)
 
     def _forget(self, subscriber: str, forgotten: _Forgotten) -> None:
         known = self._forgotten.get(subscriber)
@@ -186,18 +183,26 @@ class LastAnnouncements(TopicFold):
         for instance, word in words.items():
             if word.heard.offset < forgotten.said:  # nobody is kept longer for being forgotten again
                 words[instance] = replace(word, forgotten_ns=word.forgotten_ns or forgotten.time_ns)
+        holder = self._holders.get(subscriber)
+        if holder is not None and holder.last is not None and holder.last.offset < forgotten.said:
+            del self._holders[subscriber]
 
-    def _hear(self, said: DiscoveryMessage, offset: int, seen_ns: int) -> None:
-        heard, words = Heard(said, seen_ns, seen_ns / 1e9, offset), self._words.setdefault(said.subscriber, {})
-        instance, known = said.subscriber_instance, words.get(said.subscriber_instance)
-        holder = words.get(self._holders.get(said.subscriber, ""))
-        takes = holder is None or holder.forgotten_ns > 0 or holder.heard.gives_way_to(heard, GONE_AFTER_S)
-        if takes:
-            self._holders[said.subscriber] = instance
-        elif said.state is State.STOPPED and (known is None or not known.held):
+    def _holder(self, subscriber: str) -> Holder[Heard]:
+        """Who is known to hold the name; of one that was forgotten only what follows is known."""
+        forgotten = self._forgotten.get(subscriber)
+        first = max(self._first_read, forgotten.said + 1 if forgotten else 0)
+        return self._holders.setdefault(subscriber, Holder(first))
+
+    def _hear(self, said: DiscoveryMessage, record: Record, seen_ns: int) -> None:
+        instance, words = said.subscriber_instance, self._words.setdefault(said.subscriber, {})
+        heard = Heard.of(said, record.offset, record.time_ns, seen_ns=seen_ns, heard_s=seen_ns / 1e9)
+        known, holder = words.get(instance), self._holder(said.subscriber)
+        holder.hear(heard)
+        takes = holder.last is not None and holder.last.offset == record.offset
+        if heard.leaves and not takes and (known is None or not known.held):
             words.pop(instance, None)  # it takes back a claim that was refused, and needs nothing
             return
-        words[instance] = LastWord(heard, offset, takes or (known is not None and known.held))
+        words[instance] = LastWord(heard, record.offset, takes or (known is not None and known.held))
 
     def _hear_again(self, said: DiscoveryMessage, offset: int, original: Original) -> None:
         words, instance = self._words.setdefault(said.subscriber, {}), said.subscriber_instance
@@ -207,10 +212,10 @@ class LastAnnouncements(TopicFold):
             return
         if original.offset >= self._first_read or (known is not None and known.heard.offset >= original.offset):
             return  # what was said there was read, and is not this; or it is older than what is known
-        older = Heard(said, original.time_ns, original.time_ns / 1e9, original.offset)
+        at_ns = original.time_ns
+        older = Heard.of(said, original.offset, at_ns, seen_ns=at_ns, heard_s=at_ns / 1e9)
         forgotten = self._forgotten.get(said.subscriber)
         gone = forgotten is not None and original.offset < forgotten.said
         words[instance] = LastWord(older, offset, forgotten_ns=forgotten.time_ns if forgotten and gone else 0)
-        holder = words.get(self._holders.get(said.subscriber, ""))
-        if holder is None or took_back(holder.heard, older, GONE_AFTER_S):
-            self._holders[said.subscriber] = instance
+        if not gone:
+            self._holder(said.subscriber).hear_older(older)

@@ -45,9 +45,8 @@ def _any_log(right: Any) -> Any:
 
 
 def _by_records(right: Any) -> Any:
-    def takes_over(held: Any, word: Any, ttl_s: float = 30.0) -> bool:
-        late = word.time_ns - held.time_ns > lease.lease_s(held.said, ttl_s) * 1e9
-        return late or bool(right(held, word, ttl_s))
+    def takes_over(held: Any, claim: Any) -> bool:
+        return bool(right(held, claim)) or claim.time_ns - held.time_ns > held.duration_s * 1e9
 
     return takes_over
 

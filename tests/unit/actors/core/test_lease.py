@@ -1,110 +1,131 @@
+"""Who holds a name after which claims: a table, and the clock by which a holder's silence is counted."""
+
+from dataclasses import replace
+
 import pytest
 
-from callboard.actors.core.lease import LEASE_S_MAX, LEASE_S_MIN, Holder, lease_s
-from callboard.messages.distribution.topic_messages import DiscoveryMessage, State
-from callboard.messages.headers import new_record
-from callboard.messages.record import NewRecord, Record
-from callboard.messages.repeated import repeated
-from callboard.testing.drivers.subscriber_example import NAME, announcement, as_read, garbage
+from callboard.actors.core.lease import Claim, Holder, LeaseClock
 
 
-def said(offset: int, instance: str, at_s: float, state: State = State.IDLE, **others: int) -> Record:
-    message = announcement(instance, state=state, **others)
-    new = new_record(message, record_id=str(offset), time_ns=1, producer=instance)
-    return as_read(new, offset, time_ns=int(at_s * 1e9))
+def claim(
+    offset: int, who: str, over: int = -1, term: int = -1, duration_s: float = 30, *, leaves: bool = False
+) -> Claim:
+    return Claim(
+        speaker=(who, ""), offset=offset, time_ns=0, duration_s=duration_s, takes_over=over, term=term, leaves=leaves
+    )
 
 
-def held_by(*records: Record) -> str:
-    found: DiscoveryMessage | None = Holder(NAME, ttl_s=30).fold(records)
-    return found.subscriber_instance if found else ""
+def goodbye(offset: int, who: str, term: int = -1) -> Claim:
+    return claim(offset, who, term=term, leaves=True)
 
 
-def test_of_two_that_start_at_once_the_first_on_the_log_gets_the_name() -> None:
-    assert held_by(said(1, "a", 0), said(2, "b", 0)) == "a"
+def older_version(offset: int, who: str, at_s: float) -> Claim:
+    return replace(claim(offset, who), time_ns=int(at_s * 1e9), by_time=True)
 
 
-def test_who_comes_later_gets_nothing_however_often_it_tries() -> None:
-    assert held_by(said(1, "a", 0), *(said(n, "b", n) for n in range(2, 20))) == "a"
+def held_by(holder: Holder[Claim]) -> tuple[str, float]:
+    return ("nobody", 0) if holder.claim is None else (holder.claim.speaker[0], holder.claim.duration_s)
 
 
-def test_an_instance_that_starts_again_is_not_kept_out_by_others_that_tried_meanwhile() -> None:
-    assert held_by(said(1, "a", 0), said(2, "b", 5), said(3, "a", 10)) == "a"
+@pytest.mark.parametrize(
+    ("claims", "who"),
+    [
+        pytest.param([claim(1, "a")], "a", id="a free name goes to the first"),
+        pytest.param([claim(1, "a"), claim(2, "b"), claim(3, "b")], "a", id="it is held"),
+        pytest.param([claim(1, "a"), claim(2, "b", over=1)], "b", id="one that watched it takes over"),
+        pytest.param([claim(1, "a"), claim(2, "a"), claim(3, "b", over=1)], "a", id="unless it was forestalled"),
+        pytest.param([claim(1, "a"), claim(2, "b", over=1), claim(3, "c", over=1)], "b", id="of two the first does"),
+        pytest.param([claim(1, "a"), claim(2, "b", over=1), claim(3, "a", term=1)], "b", id="the former is too late"),
+        pytest.param([claim(1, "a"), goodbye(2, "a", 1)], "nobody", id="one that leaves frees the name"),
+        pytest.param([claim(1, "a"), goodbye(2, "a", 1), claim(3, "b")], "b", id="and the next one has it"),
+        pytest.param([claim(1, "a"), claim(2, "b"), goodbye(3, "b")], "a", id="one that was refused frees nothing"),
+        pytest.param([claim(1, "a", duration_s=120), claim(2, "b", over=1)], "b", id="however long the lease was"),
+        pytest.param([claim(1, "a"), older_version(2, "b", 31)], "b", id="an older version goes by the time"),
+        pytest.param([claim(1, "a"), older_version(2, "b", 30)], "a", id="an older version that is early gets nothing"),
+    ],
+)
+def test_everybody_who_reads_the_same_claims_finds_the_same_holder(claims: list[Claim], who: str) -> None:
+    holder = Holder[Claim](first=1)
+    for each in claims:
+        holder.hear(each)
+    assert held_by(holder)[0] == who
+    assert holder.last is not None
+    assert holder.last.leaves == (who == "nobody"), "the last word of one that left is still known"
 
 
-def test_an_instance_that_said_goodbye_is_replaced_at_once() -> None:
-    assert held_by(said(1, "a", 0), said(2, "a", 1, State.STOPPED), said(3, "b", 2)) == "b"
+@pytest.mark.parametrize("seconds", [(3, 120), (120, 3)])
+def test_the_lease_is_that_of_the_holder_from_its_last_claim_on(seconds: tuple[float, float]) -> None:
+    its_s, others_s = seconds
+    holder = Holder[Claim](first=1)
+    holder.hear(claim(1, "a", duration_s=its_s))
+    holder.hear(claim(2, "b", duration_s=others_s))
+    assert held_by(holder) == ("a", its_s)
+    holder.hear(claim(3, "a", term=1, duration_s=its_s + 1))
+    assert held_by(holder) == ("a", its_s + 1)
+    holder.hear(claim(4, "b", over=3, duration_s=others_s))
+    assert held_by(holder) == ("b", others_s)
 
 
-def lent(offset: int, instance: str, over: int = -1, at_s: float = 0, term: int = -1) -> Record:
-    return said(offset, instance, at_s, lease_ms=30_000, takes_over=over, term=term)
+@pytest.mark.parametrize(
+    ("older", "claims", "who"),
+    [
+        pytest.param([], [claim(20, "b")], "b", id="whoever speaks may be the one"),
+        pytest.param([], [claim(20, "v"), claim(21, "a", term=5)], "a", id="one that says since when has it"),
+        pytest.param([], [claim(20, "a", term=5), claim(21, "v")], "a", id="and keeps it"),
+        pytest.param([], [claim(20, "a", term=5), claim(21, "b", term=9)], "b", id="one that got it later has it"),
+        pytest.param([], [claim(20, "b", term=9), claim(21, "a", term=5)], "b", id="in either order"),
+        pytest.param([claim(6, "a", term=5)], [claim(20, "v")], "a", id="an old claim that was kept counts"),
+        pytest.param([claim(6, "a", term=5), claim(7, "v")], [], "a", id="more than one that was refused"),
+        pytest.param([claim(7, "v"), claim(6, "a", term=5)], [], "a", id="in any order"),
+        pytest.param([claim(7, "a", term=5), claim(6, "a", term=5)], [], "a", id="also its own"),
+        pytest.param([claim(6, "a", term=5), claim(9, "b", over=6)], [], "b", id="a takeover of it counts"),
+        pytest.param([claim(9, "b", over=6), claim(6, "a", term=5)], [], "b", id="in any order, too"),
+        pytest.param([claim(6, "a", term=5)], [goodbye(20, "a", 5)], "nobody", id="it does not come back"),
+        pytest.param([goodbye(8, "a", 5), claim(3, "b", term=2)], [], "nobody", id="nor its predecessor"),
+        pytest.param([claim(6, "a", term=5)], [goodbye(20, "v")], "a", id="what was refused says nothing"),
+        pytest.param([goodbye(8, "a", 5)], [claim(20, "b")], "b", id="an old goodbye takes no name away"),
+    ],
+)
+def test_a_topic_without_its_beginning_tells_what_is_left(older: list[Claim], claims: list[Claim], who: str) -> None:
+    holder = Holder[Claim](first=20)
+    for each in claims:
+        holder.hear(each)
+    for each in older:
+        holder.hear_older(each)
+    assert held_by(holder)[0] == who
 
 
-@pytest.mark.parametrize("at_s", [1, 45, 86_400, -3600])
-def test_no_time_of_a_record_gives_anybody_a_name_that_is_held(at_s: float) -> None:
-    assert held_by(lent(1, "a", at_s=7), lent(2, "b", at_s=at_s), lent(3, "b", at_s=2 * at_s)) == "a"
+def test_an_old_claim_of_one_that_spoke_later_in_its_piece_is_not_taken_for_its_last() -> None:
+    holder = Holder[Claim](first=20)
+    for each in (claim(5, "a"), claim(6, "a", term=5), claim(7, "a", term=5), claim(3, "a")):
+        holder.hear_older(each)
+    assert holder.last is not None
+    assert holder.last.offset == 7
 
 
-def test_who_has_watched_the_last_word_of_the_holder_in_vain_takes_over() -> None:
-    assert held_by(lent(1, "a"), lent(2, "a"), lent(3, "b"), lent(4, "b", over=2)) == "b"
-    assert held_by(lent(1, "a"), lent(2, "b", over=1), lent(3, "a")) == "b", "the former one comes too late"
+def test_where_some_was_not_read_anybody_may_have_got_the_name() -> None:
+    holder = Holder[Claim](first=1)
+    holder.hear(claim(1, "a"))
+    holder.lose(first=50)
+    assert held_by(holder)[0] == "a", "until somebody speaks"
+    holder.hear(claim(60, "b", term=40))
+    assert held_by(holder)[0] == "b"
+    holder.hear(claim(61, "a", term=1))
+    assert held_by(holder)[0] == "b"
 
 
-def test_a_word_of_the_holder_before_it_makes_a_takeover_void() -> None:
-    assert held_by(lent(1, "a"), lent(2, "a"), lent(3, "b", over=1)) == "a"
-
-
-def test_of_two_that_take_over_the_first_gets_the_name() -> None:
-    assert held_by(lent(1, "a"), lent(2, "b", over=1), lent(3, "c", over=1)) == "b"
-
-
-def test_an_older_version_takes_over_by_the_times_of_the_log_for_it_goes_by_nothing_else() -> None:
-    assert held_by(said(1, "a", 0), said(2, "b", 31)) == "b"
-    assert held_by(lent(1, "a"), said(2, "b", 30)) == "a"
-    assert held_by(lent(1, "a"), said(2, "b", 31), lent(3, "a", at_s=32, term=1)) == "b"
-    assert held_by(said(1, "a", 0), lent(2, "b", at_s=31)) == "a", "this one is new, and has to watch"
-
-
-def test_a_lease_is_neither_endless_nor_nothing() -> None:
-    assert lease_s(announcement(lease_ms=10**12)) == LEASE_S_MAX
-    assert lease_s(announcement(announce_interval_ms=10**12)) <= LEASE_S_MAX
-    assert lease_s(announcement(lease_ms=-1)) == LEASE_S_MIN
-
-
-def test_an_older_version_that_died_is_replaced_once_its_claim_has_run_out() -> None:
-    assert held_by(said(1, "a", 0), said(2, "b", 30)) == "a"
-    assert held_by(said(1, "a", 0), said(2, "b", 30.1)) == "b"
-
-
-def test_a_suspended_instance_that_was_replaced_does_not_get_its_name_back() -> None:
-    assert held_by(said(1, "a", 0), said(2, "b", 40), said(3, "a", 41)) == "b"
-
-
-def test_a_claim_that_was_refused_and_taken_back_gives_nothing() -> None:
-    assert held_by(said(1, "a", 0), said(2, "b", 1), said(3, "b", 2, State.STOPPED), said(4, "c", 3)) == "a"
-
-
-def test_records_of_others_and_those_that_nobody_understands_mean_nothing() -> None:
-    assert held_by(garbage(1), NewRecord(payload=b"\xff", headers=(("type", "1"),)).at(2, 0)) == ""
-    assert Holder("edge-2", 30).fold([said(1, "a", 0)]) is None
-
-
-def test_a_word_that_is_repeated_is_as_old_a_claim_as_it_was() -> None:
-    again = repeated(said(1, "a", 80), 5).at(5, 100 * 10**9)
-    assert held_by(again, said(6, "b", 110)) == "a"
-    assert held_by(again, said(6, "b", 110.5)) == "b"
-    assert held_by(said(4, "b", 90), again, said(6, "c", 110)) == "b"
-
-
-def test_a_topic_whose_beginning_was_removed_tells_of_the_same_holder() -> None:
-    holder = repeated(lent(3, "a", term=1), 30).at(30, 0)
-    refused = repeated(lent(4, "v"), 30).at(31, 0)
-    assert held_by(lent(20, "v"), holder, refused) == "a", "v has tried in vain"
-    assert held_by(holder, repeated(lent(5, "b", over=3), 30).at(31, 0), lent(32, "a", term=1)) == "b", "it took over"
-    assert held_by(refused, lent(32, "a", term=1)) == "a"
-    assert held_by(lent(20, "b", over=3), lent(21, "b", over=3, term=20), holder) == "b", "it has taken over since"
-    left = said(21, "b", 0, State.STOPPED, lease_ms=30_000, term=20)
-    assert held_by(lent(20, "b"), left, holder) == "", "it is free"
-    refused_too = said(21, "v", 0, State.STOPPED, lease_ms=30_000)
-    assert held_by(lent(20, "v"), refused_too, lent(22, "c")) == "c"
-    assert held_by(lent(20, "v"), refused_too, lent(22, "a", term=1), lent(23, "c")) == "a"
-    assert held_by(lent(20, "v", over=2), lent(21, "a", term=1)) == "a", "whoever had it in the end has it"
+@pytest.mark.parametrize(
+    ("looks", "counted_s"),
+    [
+        pytest.param([(0, 15), (2, 15), (4, 15)], 4, id="what passes between looks counts"),
+        pytest.param([(0, 15), (2, 15), (602, 15), (604, 15)], 19, id="of a suspension no more than the gap"),
+        pytest.param([(0, 15), (2, 15), (60, 0), (62, 15)], 4, id="nothing of a time in which the log did not answer"),
+        pytest.param([(0, 15), (2, 15), (1, 15), (3, 15)], 4, id="no time runs backwards"),
+        pytest.param([(500, 15)], 0, id="it begins at nothing"),
+    ],
+)
+def test_a_gap_between_two_looks_does_not_count_in_full(looks: list[tuple[float, float]], counted_s: float) -> None:
+    clock = LeaseClock()
+    for mono_s, gap_s in looks:
+        clock.look(mono_s, gap_s)
+    assert clock.now_s == counted_s

@@ -3,8 +3,9 @@ from random import Random
 
 import pytest
 
-from callboard.actors.core.decision import Done, Effect, Failed, Input, Moment, Origin, Reply, Started
+from callboard.actors.core.decision import Done, Effect, Failed, Input, Moment, Origin, Reply, Started, Tick
 from callboard.actors.core.effects import FindBounds, LogRead, ReadLog, TopicBounds
+from callboard.actors.core.follower import READ_WAIT_S
 from callboard.actors.publisher.fleet.fleet import Fleet, FleetSettings
 from callboard.errors import LogUnavailable
 from callboard.messages.distribution.mailbox import FleetQuery, FleetView, Liveness
@@ -17,6 +18,7 @@ from callboard.messages.distribution.topic_messages import (
 )
 from callboard.messages.event import Event
 from callboard.messages.headers import new_record
+from callboard.messages.record import Record
 
 CONFIGURATION = SubscriberConfiguration(editable=False, max_retries=-1)
 FIND = FindBounds("d")
@@ -43,6 +45,7 @@ class Stage:
         self.fleet = Fleet(FleetSettings("d", **bounds), Random(1))
         self.offset = 10
         self.read: ReadLog | None = None
+        self.now_s = START_S
         self.tell(Started(), START_S)
 
     def tell(self, message: Input, now_s: float, question: int = 0) -> list[Effect]:
@@ -55,19 +58,34 @@ class Stage:
         self.tell(Done(FIND, TopicBounds("L1", self.offset, self.offset + len(history))), START_S)
         return self.deliver(*history, now_s=START_S) if history else []
 
+    def wait(self, now_s: float) -> None:
+        """Look for more in vain until then."""
+        while now_s - self.now_s > READ_WAIT_S:
+            self.now_s += READ_WAIT_S
+            self.read_on((), self.now_s)
+        self.now_s = now_s
+
     def deliver(self, *events: tuple[Event, float], now_s: float) -> list[Effect]:
+        self.wait(now_s)
         records = []
         for event, written_s in events:
             new = new_record(event, record_id="r", time_ns=0, producer="test")
             time_ns = at(written_s).wall_ns
             records.append(new.at(self.offset, time_ns))
             self.offset += 1
+        return self.read_on(tuple(records), now_s)
+
+    def read_on(self, records: tuple[Record, ...], now_s: float) -> list[Effect]:
+        return self.tell(Done(self.pending(), LogRead("L1", records, self.offset)), now_s)
+
+    def pending(self) -> ReadLog:
         pending = self.fleet._follower._pending
         assert isinstance(pending, ReadLog)
-        return self.tell(Done(pending, LogRead("L1", tuple(records), self.offset)), now_s)
+        return pending
 
     def ask(self, now_s: float, question: int = 1) -> list[Effect]:
         """Ask, and find nothing new on the topic."""
+        self.wait(now_s)
         assert self.tell(FleetQuery(), now_s, question) == [FIND]
         return self.tell(Done(FIND, TopicBounds("L1", 0, self.offset)), now_s)
 
@@ -227,24 +245,47 @@ def test_a_subscriber_that_said_goodbye_is_stopped() -> None:
     assert stage.view(9999.0) == {"edge": ("i1", Liveness.STOPPED)}
 
 
+def test_nobody_falls_silent_while_the_log_cannot_be_read() -> None:
+    stage = Stage()
+    stage.begin()
+    stage.deliver((announcement("edge"), 200), now_s=200)
+    stage.tell(Failed(stage.pending(), LogUnavailable("away")), 9000)
+    for now_s in range(9005, 9100, 5):
+        assert FIND in stage.tell(Tick("follow d"), now_s)
+        stage.tell(Failed(FIND, LogUnavailable("away")), now_s)
+    stage.tell(Tick("follow d"), 9100)
+    stage.tell(Done(FIND, TopicBounds("L1", 0, stage.offset)), 9100)
+    stage.now_s = 9100
+    assert stage.view(9101)["edge"] == ("i1", Liveness.LIVE)
+
+
+def test_a_publisher_that_was_suspended_takes_nobody_for_gone_before_it_has_read_on() -> None:
+    stage = Stage()
+    stage.begin()
+    stage.deliver((announcement("edge"), 200), now_s=200)
+    stage.now_s = 9000
+    assert stage.view(9000)["edge"] == ("i1", Liveness.LIVE)
+    assert stage.view(9031)["edge"] == ("i1", Liveness.SILENT)
+
+
 def test_of_two_instances_with_one_name_the_earlier_holds_it_while_it_lives() -> None:
     stage = Stage()
     stage.begin()
-    stage.deliver((announcement("edge", "first"), 0), (announcement("edge", "second"), 0), now_s=200)
+    stage.deliver((announcement("edge", "first"), 200), (announcement("edge", "second"), 200), now_s=200)
     assert stage.view(201)["edge"] == ("first", Liveness.LIVE)
-    stage.deliver((announcement("edge", "second", State.STOPPED), 0), now_s=205)
+    stage.deliver((announcement("edge", "second", State.STOPPED), 205), now_s=205)
     assert stage.view(206)["edge"] == ("first", Liveness.LIVE)
-    stage.deliver((announcement("edge", "second"), 0), now_s=240)
+    stage.deliver((announcement("edge", "second"), 240), now_s=240)
     assert stage.view(241)["edge"] == ("second", Liveness.LIVE)
 
 
 def test_a_holder_that_is_silent_gives_way_to_an_older_version_which_does_not_say_that_it_takes_over() -> None:
     stage = Stage()
     stage.begin()
-    stage.deliver((replace(announcement("edge", "new"), lease_ms=30_000), 0), now_s=200)
-    stage.deliver((announcement("edge", "old"), 0), now_s=229)
+    stage.deliver((replace(announcement("edge", "new"), lease_ms=30_000), 200), now_s=200)
+    stage.deliver((announcement("edge", "old"), 229), now_s=229)
     assert stage.view(229)["edge"] == ("new", Liveness.LIVE)
-    stage.deliver((announcement("edge", "old"), 0), now_s=240)
+    stage.deliver((announcement("edge", "old"), 240), now_s=240)
     assert stage.view(241)["edge"] == ("old", Liveness.LIVE)
 
 

@@ -111,9 +111,44 @@ def test_one_that_stands_by_and_falls_out_of_the_log_gives_the_holder_time_to_sp
     it.done(FindBounds, TopicBounds("another", 5, 9))
     assert it.asked(ReadLog).start == 5
     assert not it.asks(Append)
-    it.pass_time(60)
-    it.done(ReadLog, LogRead("another", (), 9))
-    assert it.asks(Append), "nobody has spoken for longer than a claim lives"
+    began_s = it.now.mono_s
+    while not it.asks(Append):
+        it.pass_time(it.asked(ReadLog).wait_s)
+        it.done(ReadLog, LogRead("another", (), 9))
+    assert it.now.mono_s > began_s + 30, "nobody has spoken for longer than a claim lives"
+
+
+def test_one_that_was_suspended_while_it_stood_by_does_not_count_that_against_the_holder() -> None:
+    it = AnnouncerDriver(standby=True)
+    it.others_say("holder")
+    it.claim()
+    it.look_in_vain()
+    it.pass_time(600)
+    it.look_in_vain()
+    assert not it.asks(Append), "what the holder said meanwhile is yet to be read"
+    assert 15 < waited_s(it) < 30
+
+
+def test_a_log_that_fails_now_and_then_does_not_keep_the_name_of_one_that_is_dead() -> None:
+    it = AnnouncerDriver(standby=True)
+    it.others_say("holder")
+    it.claim()
+    for _ in range(100):
+        if it.asks(Append):
+            break
+        it.look_in_vain()
+        if not it.asks(Append):
+            it.fail(ReadLog, LogUnavailable("down"))
+            it.tick("again")
+    assert it.asks(Append)
+
+
+@pytest.mark.parametrize("lease_s", [1, 3])
+def test_a_holder_of_a_short_lease_is_watched_for_hardly_longer(lease_s: int) -> None:
+    it = AnnouncerDriver(standby=True)
+    it.others_say("holder", lease_ms=lease_s * 1000)
+    it.claim()
+    assert lease_s * 1.1 < waited_s(it) <= lease_s * 1.5
 
 
 def test_a_holder_whose_offsets_start_over_has_its_claim_decided_by_the_log_there_is() -> None:

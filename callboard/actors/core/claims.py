@@ -1,0 +1,88 @@
+"""Announcements as claims to a subscriber's name."""
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+from typing import Any, Self
+
+from callboard.actors.core.lease import Claim, Holder
+from callboard.errors import SchemaTooNew, Undecodable
+from callboard.messages.distribution.topic_messages import ANNOUNCE_S_MAX, DiscoveryMessage, ForgottenMessage, State
+from callboard.messages.headers import open_record
+from callboard.messages.record import Record
+from callboard.messages.repeated import original_of
+
+INTERVALS = 3
+"""A claim outlives so many of the holder's announcements that are late or lost, however rarely it announces itself."""
+
+LEASE_S_MIN, LEASE_S_MAX = 1.0, 1800.0
+"""What an announcement may say: nobody can keep a name for longer than that with one word."""
+
+TTL_S = 30.0
+"""How long a claim of an older version lives, unless it announces itself rarely; it does not say so itself."""
+
+HEARD: tuple[type[DiscoveryMessage | ForgottenMessage], ...] = (DiscoveryMessage, ForgottenMessage)
+
+
+def lease_s(lease_ms: int, announce_interval_ms: int) -> float:
+    """For how long an announcement that says so lends the name."""
+    rare_s = INTERVALS * min(announce_interval_ms / 1000, ANNOUNCE_S_MAX)
+    wanted_s = lease_ms / 1000 if lease_ms else max(TTL_S, rare_s)
+    return min(max(wanted_s, LEASE_S_MIN), LEASE_S_MAX)
+
+
+def speaker(said: DiscoveryMessage) -> tuple[str, str]:
+    """Who says it. A copied repository brings the instance along, but it is in another place. In one place there is
+    only one at a time, for a repository is locked while it is open.
+    """
+    return said.subscriber_instance, said.place
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Word(Claim):
+    """An announcement: where, and by its record when, it was said first."""
+
+    said: DiscoveryMessage
+
+    @classmethod
+    def of(cls, said: DiscoveryMessage, offset: int, time_ns: int, **more: Any) -> Self:
+        """What the announcement claims; ``more`` is what a subclass has beside it."""
+        return cls(
+            said=said, speaker=speaker(said), offset=offset, time_ns=time_ns, takes_over=said.takes_over,
+            duration_s=lease_s(said.lease_ms, said.announce_interval_ms), term=said.term,
+            leaves=said.state is State.STOPPED, by_time=not said.lease_ms, **more,
+        )  # fmt: skip
+
+
+class NameHolder(Holder[Word]):
+    """The holder of one subscriber's name, by the records of the discovery topic."""
+
+    __slots__ = ("_name", "_needle", "forgotten")
+
+    def __init__(self, name: str, first: int = -1) -> None:
+        super().__init__(first)
+        self._name, self._needle = name, name.encode()
+        self.forgotten = -1
+        """Where somebody said last that the subscriber is gone for good. By itself this frees nothing."""
+
+    def fold(self, records: Iterable[Record]) -> Word | None:
+        """Take in what follows on the topic; returns the holder's last word then."""
+        for record in records:
+            self.begin(record.offset)
+            if self._needle in record.payload and (said := _event(record)) and said.subscriber == self._name:
+                original = original_of(record)
+                if isinstance(said, ForgottenMessage):
+                    self.forgotten = max(self.forgotten, original.offset if original else record.offset)
+                elif original is None:
+                    self.hear(Word.of(said, record.offset, record.time_ns))
+                else:
+                    self.hear_older(Word.of(said, original.offset, original.time_ns))
+        return self.claim
+
+
+def _event(record: Record) -> DiscoveryMessage | ForgottenMessage | None:
+    if record.header("type") not in ("DiscoveryMessage", "1", "ForgottenMessage"):
+        return None
+    try:
+        return open_record(record, HEARD)
+    except (Undecodable, SchemaTooNew):
+        return None  # what is not understood cannot be taken for a rival
