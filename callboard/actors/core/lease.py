@@ -115,7 +115,8 @@ class Holder(Generic[C]):
         """The holder's last claim once this one was made, where the beginning of the topic tells who had the name.
 
         What was said below the first offset was removed: who got the name there is believed, unless the holder got it
-        later. While it is not known at all who has it, everybody who speaks may be the one.
+        later; and so is one that got it since, if the holder is only known by what it said there. While it is not known
+        at all who has the name, everybody who speaks may be the one.
         """
         if claim.speaker == held.speaker:
             since = max(held.since, term)
@@ -124,7 +125,8 @@ class Holder(Generic[C]):
         if takes_over(held, claim):
             return replace(claim, since=claim.offset)
         unknown = held.since < 0 and not claim.by_time and (term >= 0 or not claim.leaves)
-        return replace(claim, since=term) if unknown or held.since < term < self._first else held
+        later = term > held.since and min(term, held.offset) < self._first
+        return replace(claim, since=term) if unknown or later else held
 
     def _note_rival(self, before: C | None) -> None:
         if self.claim is None or self.claim.since >= 0:

@@ -14,11 +14,14 @@ Who = tuple[str, str]
 
 @dataclass(frozen=True, slots=True)
 class Tenant:
-    """Has a name; its last word is at that offset, and it has it until then unless it speaks again."""
+    """Has a name since the word at that offset; its last word is at that one, and it has it until then unless it
+    speaks again.
+    """
 
     who: Who
     offset: int
     until_ns: int
+    since: int
 
 
 @dataclass(slots=True)
@@ -49,10 +52,12 @@ class Tenants:
         """An announcement is on the log, since now."""
         name, who, now_ns = said.subscriber, (said.subscriber_instance, said.place), self.now_ns()
         self.furthest[name] = max(self.furthest.get(name, -1), said.offset)
-        tenant = self.held.get(name)
-        if tenant is not None and tenant.who != who:
+        tenant, since = self.held.get(name), offset
+        if tenant is not None and tenant.who == who:
+            since = tenant.since
+        elif tenant is not None:
             known = said.takes_over == tenant.offset
-            if not known and (said.term < 0 or now_ns < tenant.until_ns):
+            if not known and (said.term <= tenant.since or now_ns < tenant.until_ns):
                 return  # or by what is left of the topic, where not all is known, it was decided to have a free name
             if now_ns < tenant.until_ns:
                 self.hasty(f"{who} took {name} from {tenant.who} {(tenant.until_ns - now_ns) / 1e9:.3f} s too early")
@@ -62,7 +67,7 @@ class Tenants:
             self.known_ns.pop(name, None)
         else:
             self.known_ns.setdefault(name, now_ns)
-            self.held[name] = Tenant(who, offset, now_ns + said.lease_ms * 10**6)
+            self.held[name] = Tenant(who, offset, now_ns + said.lease_ms * 10**6, max(since, said.term))
 
     def rival(self, name: str, me: Who, permit: Permit, mono_s: float) -> Who | None:
         """Who else may import now: the name was lent to it, by its word or in its own opinion."""

@@ -103,6 +103,15 @@ def test_an_old_claim_of_one_that_spoke_later_in_its_piece_is_not_taken_for_its_
     assert holder.last.offset == 7
 
 
+def test_one_that_got_the_name_since_the_old_claim_that_was_kept_is_believed() -> None:
+    holder = Holder[Claim](first=16)
+    holder.hear(claim(16, "b"))
+    holder.hear_older(claim(4, "a", term=1))
+    assert held_by(holder)[0] == "a"
+    holder.hear(claim(23, "b", term=22))
+    assert held_by(holder)[0] == "b"
+
+
 def test_where_some_was_not_read_anybody_may_have_got_the_name() -> None:
     holder = Holder[Claim](first=1)
     holder.hear(claim(1, "a"))
