@@ -39,6 +39,8 @@ class KnownMarks:
         """The keys of this publisher's events that are on the topic."""
         self.complete = False
         """Whether there is no use in looking further back."""
+        self.replaced = 0
+        """How often another topic took the place of this one, or an older copy of it, which has not all that was told."""
         self._topic, self._publisher, self._kinds, self._rng = topic, publisher, kinds, rng
         self._window = WINDOW
         self._follower = Follower(topic, last(WINDOW), rng, owner=self.OWNER)
@@ -57,6 +59,7 @@ class KnownMarks:
             case OutOfRange() | Replaced():
                 self._at_first = True  # the follower goes on at the first record
                 self.told.clear()
+                self.replaced += isinstance(news, Replaced) or news.expected > news.bounds.end
             case Delivered(records=records):
                 for record in records:
                     self._look(record)

@@ -123,9 +123,10 @@ class Notifier:
         for source in self._strands:
             if owner in {None, source.kind}:
                 yield from source.handle(message)
-        told = len(self._marks.told), next(reversed(self._marks.told), "")
+        told, replaced = (len(self._marks.told), next(reversed(self._marks.told), "")), self._marks.replaced
         yield from self._marks.handle(message)
-        if not self._strands and self._marks.complete:
+        if self._marks.complete and (not self._strands or self._marks.replaced > replaced):
+            # What they left out, as told already, may not be on the topic that there is now.
             self._strands = tuple(self._strand(kind) for kind in self._settings.kinds)
             for source in self._strands:
                 yield from source.start()

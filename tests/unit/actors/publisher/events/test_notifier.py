@@ -255,6 +255,21 @@ def test_another_log_is_told_from_its_beginning_and_the_old_marks_do_not_apply(n
     assert [event.package_id for event in stage.events() if event.kind == "queued"][5:] == ["n0"]
 
 
+def test_what_is_told_again_on_another_log_is_an_event_there_whichever_topic_is_read_first(
+    notifier_stage: type[Stage],
+) -> None:
+    stage = notifier_stage(("failed",))
+    for topic in ("t.package", "t.status", "t.event"):
+        stage.publish("p0")
+        stage.tell(0, "p0", "edge", 1, Status.REMOVED_FAILED)
+        stage.run()
+        assert stage.told("failed") == [0]
+        stage.replace(topic)
+    for _ in range(2):
+        stage.run()
+    assert stage.told("failed") == [0]
+
+
 def test_what_was_trimmed_before_it_was_told_is_passed_over_with_a_line(notifier_stage: type[Stage]) -> None:
     stage = notifier_stage(("created",))
     stage.publish("p0")
