@@ -40,7 +40,7 @@ class KnownMarks:
         self.complete = False
         """Whether there is no use in looking further back."""
         self.replaced = 0
-        """How often another topic took the place of this one, or an older copy of it, which has not all that was told."""
+        """How often another topic, or an older copy that lacks some of what was told, took the place of this one."""
         self._topic, self._publisher, self._kinds, self._rng = topic, publisher, kinds, rng
         self._window = WINDOW
         self._follower = Follower(topic, last(WINDOW), rng, owner=self.OWNER)
