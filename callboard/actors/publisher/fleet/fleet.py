@@ -112,8 +112,6 @@ class Fleet:
 
     def receive(self, message: Input, origin: Origin, now: Moment) -> Iterable[Effect]:
         """Handle one input."""
-        if isinstance(message, Done | Failed):
-            self._clock.look(now.mono_s, GAP_S if isinstance(message, Done) else 0.0)
         if self._shortening is not None:
             yield from self._shortening.handle(message, now)
         match message:
@@ -147,6 +145,8 @@ class Fleet:
         yield from self._answer(now)
 
     def _follow(self, message: Input, now: Moment) -> Iterable[Effect]:
+        if isinstance(message, Done | Failed):
+            self._clock.look(now.mono_s, GAP_S if isinstance(message, Done) else 0.0)
         history = not self._follower.caught_up
         news, effects = self._follower.handle(message)
         if isinstance(news, Delivered):
