@@ -165,7 +165,7 @@ class Fleet:
     def _look_back(self, message: Input, now: Moment) -> Iterable[Effect]:
         records, effects = self._lookback.handle(message)
         for record in records:
-            yield from self._fold_older(record, now)
+            yield from self._take_older(record, now)
         yield from effects
 
     def _look_ahead(self, end: int) -> Iterable[Effect]:
@@ -200,15 +200,10 @@ class Fleet:
             yield Reply(asker, view)
 
     def _fold(self, record: Record, history: bool, now: Moment) -> Iterable[Effect]:
-        if distrust_of(record):
+        if original_of(record) is not None:
+            yield from self._take_older(record, now)
             return
         said = yield from self._open(record)
-        original = original_of(record)
-        if isinstance(said, ForgottenMessage):
-            self._forget(said.subscriber, original.offset if original else record.offset)
-        if original is not None:
-            yield from self._take_older(said, record, now)
-            return
         seen_ns = self._times.take(record, now.wall_ns) if history else now.wall_ns
         if isinstance(said, ThrottledMessage):
             self._hear_throttled(said, self._heard_s(seen_ns, now))
@@ -230,21 +225,11 @@ class Fleet:
     def _heard_s(self, seen_ns: int, now: Moment) -> float:
         return self._clock.now_s - max(now.wall_ns - seen_ns, 0) / 1e9
 
-    def _fold_older(self, record: Record, now: Moment) -> Iterable[Effect]:
-        """Take in what was written before all that is known; the newer comes before the older."""
-        if distrust_of(record):
-            return
-        said = yield from self._open(record)
-        if isinstance(said, ForgottenMessage):
-            original = original_of(record)
-            self._forget(said.subscriber, original.offset if original else record.offset)
-        yield from self._take_older(said, record, now)
-
-    def _take_older(self, said: Event | None, record: Record, now: Moment) -> Iterable[Effect]:
+    def _take_older(self, record: Record, now: Moment) -> Iterable[Effect]:
         """A word that was said before others that are known: looked back for, or repeated. It makes nobody look alive,
         for its time is that when it was said.
         """
-        original = original_of(record)
+        said, original = (yield from self._open(record)), original_of(record)
         offset, time_ns = (original.offset, original.time_ns) if original else (record.offset, record.time_ns)
         if not isinstance(said, DiscoveryMessage) or offset < self._forgotten.get(said.subscriber, -1):
             return
@@ -264,8 +249,15 @@ class Fleet:
             self._throttled.popitem(last=False)
 
     def _open(self, record: Record) -> Generator[Effect, None, Event | None]:
+        """What the record says, if that counts; and forget whom it says to be gone."""
+        if distrust_of(record):
+            return None
         try:
-            return open_record(record, FOLDED)
+            said = open_record(record, FOLDED)
+            if isinstance(said, ForgottenMessage):
+                original = original_of(record)
+                self._forget(said.subscriber, original.offset if original else record.offset)
+            return said
         except (SchemaTooNew, Undecodable) as error:
             self._ignored += 1
             yield note("announcement.ignored", "warning", count=self._ignored, reason=str(error))
