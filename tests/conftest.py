@@ -18,6 +18,7 @@ import structlog
 
 from callboard.logger import Logger
 from tests import behaviours
+from tests.budget import Budget
 
 GRACE_S = 30.0
 """How long after a test its threads and processes may take to end: some are told to, but not waited for."""
@@ -118,6 +119,8 @@ def pytest_configure(config: pytest.Config) -> None:
     if "TMPDIR" not in os.environ and os.access(_MEMORY, os.W_OK) and shutil.disk_usage(_MEMORY).free > _ROOM_BYTES:
         os.environ["TMPDIR"] = str(_MEMORY)
         tempfile.tempdir = None  # so that it is looked up again
+    if "CALLBOARD_LONG" not in os.environ:
+        config.pluginmanager.register(Budget())
     if config.getoption("--behaviours") and not hasattr(config, "workerinput"):  # of several processes, the first
         config.pluginmanager.register(_Witness(config))
 

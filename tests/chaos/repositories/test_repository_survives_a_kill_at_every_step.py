@@ -25,7 +25,7 @@ CHANGING_CALLS = (
 CALLS_MAX = 1000
 """No run makes more calls, or it does not end."""
 
-NESTED_EVERY = 19 if "CALLBOARD_LONG" in os.environ else 53
+NESTED_EVERY = 19 if "CALLBOARD_LONG" in os.environ else 101
 """Recovery is itself killed at every step, for one in so many of the first kills."""
 
 State = tuple[bytes, dict[str, Shape]]

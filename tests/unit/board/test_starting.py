@@ -4,6 +4,7 @@ import asyncio
 import threading
 import time
 from collections.abc import Awaitable, Callable
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -11,6 +12,7 @@ import pytest
 
 import callboard.sync
 from callboard import Callboard
+from callboard.actors.runtime.processes import processes
 from callboard.actors.subscriber import roles
 from callboard.board import subscriber as subscriber_module
 from callboard.errors import (
@@ -138,6 +140,12 @@ def test_one_that_stands_by_is_told_what_waiting_does_not_cure(tmp_path: Path) -
     asyncio.run(asyncio.wait_for(scenario(), DEADLINE_S))
 
 
+@pytest.fixture
+def given_up_soon(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Has the supervisor give up after a few restarts, without the waits between them: ten take 15 seconds."""
+    monkeypatch.setattr(processes, "LIMITS", replace(processes.LIMITS, backoff_s=(0.0,), max_restarts=2))
+
+
 async def given_up(edge: Any) -> None:
     """Have its importer killed until the supervisor gives up."""
     agent = await edge.start()
@@ -146,6 +154,7 @@ async def given_up(edge: Any) -> None:
         await asyncio.sleep(0.01)
 
 
+@pytest.mark.usefixtures("given_up_soon")
 def test_what_ends_it_later_cancels_the_body_and_is_raised(tmp_path: Path) -> None:
     async def scenario() -> None:
         async with Callboard("sqlite:///./board", base=tmp_path, runtime="processes") as board:
@@ -171,6 +180,7 @@ def test_what_ends_it_later_cancels_the_body_and_is_raised(tmp_path: Path) -> No
     asyncio.run(asyncio.wait_for(scenario(), DEADLINE_S))
 
 
+@pytest.mark.usefixtures("given_up_soon")
 def test_the_bodys_own_error_and_the_callers_cancellation_come_first(tmp_path: Path) -> None:
     async def failing(edge: Any) -> None:
         async with edge:
@@ -202,6 +212,7 @@ def test_the_bodys_own_error_and_the_callers_cancellation_come_first(tmp_path: P
     asyncio.run(asyncio.wait_for(scenario(), DEADLINE_S))
 
 
+@pytest.mark.usefixtures("given_up_soon")
 def test_without_a_body_it_is_told_by_ended(tmp_path: Path) -> None:
     async def scenario() -> None:
         async with Callboard("sqlite:///./board", base=tmp_path, runtime="processes") as board:
@@ -240,6 +251,7 @@ def test_a_stop_meanwhile_ends_a_start_that_waits(tmp_path: Path) -> None:
     asyncio.run(asyncio.wait_for(scenario(), DEADLINE_S))
 
 
+@pytest.mark.usefixtures("given_up_soon")
 def test_the_twin_raises_before_the_body_and_after_it(tmp_path: Path) -> None:
     told: list[BaseException] = []
 

@@ -1,0 +1,34 @@
+"""What one test may cost: processor time, its own and that of the processes it waited for.
+
+Time on the clock would be that of the machine's other work; what hangs is ended by ``timeout`` in pyproject.toml.
+"""
+
+import os
+from collections.abc import Generator
+
+import pytest
+
+CPU_S_MAX = 60.0
+"""More than twice what the most expensive test takes, for slower machines."""
+
+
+def spent_s() -> float:
+    """Processor time of this process and of the children it has waited for."""
+    return sum(os.times()[:4])
+
+
+class Budget:
+    """Fails a test that took more than its share. A plugin of pytest, in every run but those of ``make nightly``."""
+
+    def __init__(self, cpu_s_max: float = CPU_S_MAX) -> None:
+        self._max = cpu_s_max
+
+    @pytest.hookimpl(wrapper=True)
+    def pytest_runtest_call(self) -> Generator[None, None, None]:
+        before = spent_s()
+        yield
+        if (spent := spent_s() - before) > self._max:
+            pytest.fail(
+                f"this test took {spent:.0f} s of processor time, {self._max:g} at most; do less here, and the rest "
+                "with CALLBOARD_LONG in make nightly", pytrace=False,
+            )  # fmt: skip
