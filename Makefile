@@ -10,6 +10,9 @@ PIP := $(BIN)/python -m pip --quiet --disable-pip-version-check
 GENERATE := $(BIN)/python callboard/messages/proto/generate.py
 # A file is tested by one process. ARGS=-n0 does without others, for --pdb.
 PYTEST := $(BIN)/python -m pytest -n $(WORKERS) --dist loadfile
+SERVERS := kafka or postgres or s3 or spark
+# What finds most mistakes in a minute: all that is tested without waits and without other processes.
+QUICK := tests/golden tests/scenarios $(filter-out %.py %/__pycache__ %/board %/cli %/documents,$(wildcard tests/unit/*))
 
 unexport PYTHONDONTWRITEBYTECODE # the tests start thousands of processes, each of which would compile all of callboard
 
@@ -17,7 +20,7 @@ unexport PYTHONDONTWRITEBYTECODE # the tests start thousands of processes, each 
 .DELETE_ON_ERROR:
 .NOTPARALLEL: # every target uses the one .venv, and the tools use both cores by themselves
 .SUFFIXES:
-.PHONY: help demo pipeline-demo test test-servers behaviours endurance chaos kill-points soak conformance planted-bugs sim sim-planted fuzz lint bench bench-spark plots gen check-gen clean
+.PHONY: help demo pipeline-demo check test test-slow test-servers nightly behaviours endurance chaos kill-points soak conformance planted-bugs sim sim-planted fuzz lint bench bench-spark plots gen check-gen clean
 
 help: ## List what can be made; ARGS="..." is passed on to the command behind a target.
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "  make %-13s %s\n", $$1, $$2}' $(firstword $(MAKEFILE_LIST))
@@ -28,12 +31,25 @@ demo: $(VENV)/.ready-demo ## Watch packages travel from a publisher to its subsc
 pipeline-demo: $(VENV)/.ready-spark ## Archive a log, trim it, lose it, restore it, compare every byte and audit it; needs Java.
 	@$(BIN)/callboard pipeline demo $(ARGS)
 
+check: lint ## Run make lint and the quick tests: a minute on 2 idle cores.
+	@$(PYTEST) -m "not ($(SERVERS))" $(QUICK) $(ARGS)
+
 test: $(VENV)/.ready-test ## Run all tests that need nothing but Python, for example: make test ARGS="-k queue".
-	@$(PYTEST) -m "not (kafka or postgres or s3 or spark)" $(ARGS)
+	@$(PYTEST) -m "not ($(SERVERS))" $(ARGS)
+
+test-slow: $(VENV)/.ready-test ## Run those of make test that make check leaves out.
+	@$(PYTEST) -m "not ($(SERVERS))" $(addprefix --ignore=,$(QUICK)) $(ARGS)
 
 test-servers: $(VENV)/.ready-spark ## Run the tests with real Kafka, PostgreSQL and S3 servers, and Spark; needs Java and Maven.
 	@-$(BIN)/python deploy/kafka/broker.py fetch # once, for all; if it cannot be had, the tests say so
-	@$(PYTEST) --no-loadscope-reorder -m "kafka or postgres or s3 or spark" $(ARGS) # the longest files have one test
+	@$(PYTEST) --no-loadscope-reorder -m "$(SERVERS)" $(ARGS) # the longest files have one test
+
+nightly: $(VENV)/.ready-spark $(VENV)/.ready-fuzz ## Run every test and search with larger numbers, for hours; what it finds is kept in tests.
+	@-$(BIN)/python deploy/kafka/broker.py fetch
+	@CALLBOARD_LONG=1 CALLBOARD_SEEDS=0:$(or $(SEEDS),500) $(PYTEST) --timeout 7200
+	@$(MAKE) sim-planted planted-bugs kill-points chaos soak
+	@$(MAKE) sim SEEDS=$(or $(SEEDS),5000)
+	@$(MAKE) fuzz SECONDS=$(or $(FUZZ_SECONDS),600)
 
 conformance: $(VENV)/.ready-test ## Show every check on every log, blob store and repository; needs Java and Maven.
 	@$(BIN)/python -m callboard.testing.conformance $(ARGS)

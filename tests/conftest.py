@@ -109,6 +109,11 @@ def _children() -> dict[object, str]:
     return children
 
 
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """The longest files come first, or one process ends with them while the others have nothing to do."""
+    items.sort(key=lambda item: not item.nodeid.startswith("tests/pipeline/spark/"))
+
+
 def pytest_addoption(parser: pytest.Parser) -> None:
     parser.addoption("--behaviours", action="store_true", help="write docs/behaviours.md from what became of tests")
 
