@@ -196,12 +196,10 @@ async def _unanswered(agent: Agent, command: CommandMessage, timeout_s: float) -
 
 
 def _result(command: CommandMessage, told: CommandResultMessage | None, reason: str) -> CommandResult:
-    orders = ("clear", "retry", "skip", "pause", "resume", "throttle", "verify")
-    order = next(name for name in orders if getattr(command, name))
     about = command.clear or command.retry or command.skip
     return CommandResult(
         command_id=command.command_id,
-        order=order,
+        order=next(iter(command.orders)),
         subscriber=command.subscriber,
         publisher=command.publisher,
         offset=about.offset if about else -1,

@@ -11,6 +11,12 @@ from callboard.cli.options import BoardOptions, Json
 from callboard.cli.terminal.exit_codes import FOUND, USAGE
 from callboard.cli.terminal.output import count, say, show, show_json
 
+OBEYED = {
+    "clear": "skipped", "retry": "tries again", "skip": "skipped", "pause": "is paused", "resume": "goes on",
+    "throttle": "is throttled as told",
+}  # fmt: skip
+"""What a subscriber has done, for people. The answer to ``verify`` is told with what comes of it."""
+
 Name = Annotated[str, typer.Argument(metavar="NAME", help="The subscriber.")]
 Reason = Annotated[str, typer.Option(help="For the record.")]
 Author = Annotated[str, typer.Option(metavar="WHO", help="For the record; you if not given.")]
@@ -112,8 +118,6 @@ def report(told: CommandResult | tuple[CommandResult, ...], *, json: bool) -> No
 
 
 def _obeyed(result: CommandResult) -> str:
-    past = {"clear": "skipped", "retry": "tries again", "skip": "skipped", "pause": "is paused", "resume": "goes on"}
-    what = past.get(result.order, "is throttled as told")
     packages = f" {count(result.packages, 'package')}" if result.order in ("clear", "skip", "retry") else ""
     reason = f" ({result.reason})" if result.reason else ""
-    return f"{result.subscriber} {what}{packages}{reason}"
+    return f"{result.subscriber} {OBEYED[result.order]}{packages}{reason}"

@@ -6,6 +6,8 @@ The field numbers up to 31 are those of Apache Sling's 2019 schema, so bytes wri
 from bisect import bisect_left
 from dataclasses import dataclass
 from enum import IntEnum
+from types import UnionType
+from typing import get_args, get_type_hints
 
 from callboard.messages.event import Event
 
@@ -349,6 +351,19 @@ class CommandMessage(Event):
     signature: bytes = b""
     issued_ns: int = 0
     position: int = -1
+
+    @property
+    def orders(self) -> dict[str, Event]:
+        """What is ordered, by name, as far as this version knows it; if it is not one order, nobody obeys."""
+        return {name: order for name in ORDERS if (order := getattr(self, name)) is not None}
+
+
+ORDERS: dict[str, type[Event]] = {
+    name: get_args(kind)[0]
+    for name, kind in get_type_hints(CommandMessage).items()
+    if isinstance(kind, UnionType) and issubclass(get_args(kind)[0], Event)
+}
+"""Every order there is, by its name: the one list of them, which are the fields of a command that may be None."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

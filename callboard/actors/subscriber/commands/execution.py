@@ -20,7 +20,7 @@ from callboard.actors.subscriber.startup.startup import Startup
 from callboard.content.survey import Survey
 from callboard.errors import CallboardError
 from callboard.messages.distribution.mailbox import CommandPassedOver, CommandReceived
-from callboard.messages.distribution.topic_messages import CommandMessage
+from callboard.messages.distribution.topic_messages import ORDERS, CommandMessage
 
 Answering = Generator[Decided, None, Obeyed | Refused | None]
 """Ends in what the command comes to; None if that cannot be told yet."""
@@ -108,7 +108,7 @@ class CommandExecution:
         names = orders.name(command)
         if reason := distrust(message, self.settings, ledger):
             return Refused(reason)
-        if names not in orders.COMMANDS:
+        if names not in ORDERS:
             return Refused(f"{names or 'nothing'!r} is no order that this version knows; upgrade the subscriber")
         if (offset := orders.about(message)) is not None:
             return (yield from self._about_package(message, offset, now))

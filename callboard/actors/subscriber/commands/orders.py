@@ -18,15 +18,12 @@ from callboard.messages.bounds import clipped
 from callboard.messages.distribution.ledger import Ledger
 from callboard.messages.distribution.mailbox import CommandPassedOver, CommandReceived
 from callboard.messages.distribution.topic_messages import CommandMessage, Status
-from callboard.messages.event import Event
 
 HEAD = -1
 """The offset of a retry that means the package at the head of the queue, whichever it is."""
 
 CLEARS_MAX = 100
 """Clears that may be under way: they are written with every import."""
-
-COMMANDS = ("clear", "retry", "skip", "pause", "resume", "throttle", "verify")
 
 
 def out_of_place(offset: int, end: int, gap: str) -> str:
@@ -40,7 +37,7 @@ def out_of_place(offset: int, end: int, gap: str) -> str:
 
 def name(command: CommandMessage) -> str:
     """What the command orders; several are none that is known."""
-    return "+".join(each for each in COMMANDS if isinstance(getattr(command, each), Event))
+    return "+".join(command.orders)
 
 
 def about(message: CommandReceived | CommandPassedOver) -> int | None:
@@ -164,6 +161,7 @@ def pace(ledger: Ledger, command: CommandMessage) -> Obeyed | Refused:
         if not ledger.paused_by and not forgets:
             return Refused("it is not paused")
         return Obeyed(replace(ledger, paused_by="", pause_reason=""))
+    assert command.pause is not None
     if ledger.paused_by:
         return Refused(f"it is {paused(ledger)}")
     author = clipped(command.author, ledger_changes.AUTHOR_MAX) or "an unknown author"

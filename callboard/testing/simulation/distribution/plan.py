@@ -6,7 +6,7 @@ from random import Random
 from typing import Any
 
 from callboard.actors import publisher, subscriber
-from callboard.messages.distribution.topic_messages import Kind
+from callboard.messages.distribution.topic_messages import ORDERS, Kind
 from callboard.testing.simulation.distribution.acts import (
     Act,
     CutOff,
@@ -35,7 +35,6 @@ TAKEOVERS_S = 0.4 * CHAOS_S
 """When a name is lost at the latest, so that another one has taken it, and the first is back, before all is calm."""
 
 PACKAGES = (8, 24)
-COMMANDS = ("clear", "retry", "skip", "pause", "resume", "throttle", "verify")
 STUBBORN = (0, 0, 0, 0, 0, 0, 0, 1, 2, 6)
 """How often hooks fail at a package: some are given up for it, and none fails for ever."""
 
@@ -240,7 +239,7 @@ def _commands(rng: Random, edges: tuple[str, ...]) -> list[Act]:
         SendCommand(
             rng.uniform(0, CHAOS_S),
             rng.choice(edges),
-            rng.choice(COMMANDS),
+            rng.choice(tuple(ORDERS)),
             rng.choice(["", "site"]),
             rng.random() < 0.2,
         )

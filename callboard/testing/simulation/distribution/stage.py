@@ -2,6 +2,7 @@
 
 import asyncio
 from collections import defaultdict
+from collections.abc import Callable
 from contextlib import suppress
 from dataclasses import asdict, replace
 from typing import Any
@@ -15,17 +16,16 @@ from callboard.messages import codec
 from callboard.messages.distribution.ledger import Ledger
 from callboard.messages.distribution.mailbox import CommandRequest, DistributeRequest, DistributeResponse
 from callboard.messages.distribution.topic_messages import (
+    ORDERS,
     ClearCommand,
     CommandMessage,
     PackageMessage,
-    PauseCommand,
     PingMessage,
-    ResumeCommand,
     RetryCommand,
     SkipCommand,
     ThrottleCommand,
-    VerifyCommand,
 )
+from callboard.messages.event import Event
 from callboard.messages.headers import new_record
 from callboard.messages.record import NewRecord
 from callboard.testing.simulation.distribution import truth, views
@@ -197,7 +197,7 @@ class Stage:
             with suppress(NotAnswered):
                 await agent.ask(roles.COMMAND_SENDER, CommandRequest(command=command), ASK_S)
 
-    def _command(self, edge: Edge, order: str, of_publisher: str) -> CommandMessage:  # noqa: PLR0911  # one an order
+    def _command(self, edge: Edge, order: str, of_publisher: str) -> CommandMessage:
         """The order at the worst moment: about what the subscriber is at, or has set aside."""
         self._orders += 1
         ledger, packages = edge.oracle.ledger, self._fleet.scene.packages
@@ -208,21 +208,15 @@ class Stage:
         message = CommandMessage(
             subscriber=edge.subscriber, command_id=f"order {self._orders}", author="operator", **self._to(edge, "")
         )
-        match order:
-            case "clear":
-                scoped = replace(message, publisher=of_publisher)
-                return replace(scoped, clear=ClearCommand(offset=max(packages, default=0)))
-            case "retry":
-                return replace(message, retry=RetryCommand(offset=self._fleet.rng.choice([-1, offset])))
-            case "skip":
-                return replace(message, skip=SkipCommand(offset=offset))
-            case "pause":
-                return replace(message, pause=PauseCommand())
-            case "resume":
-                return replace(message, resume=ResumeCommand())
-            case "throttle":
-                return replace(message, throttle=ThrottleCommand(packages_per_min=self._fleet.rng.choice([0, 60, 600])))
-        return replace(message, verify=VerifyCommand(paths=()))
+        rng = self._fleet.rng
+        told: dict[str, Callable[[], Event]] = {
+            "clear": lambda: ClearCommand(offset=max(packages, default=0)),
+            "retry": lambda: RetryCommand(offset=rng.choice([-1, offset])),
+            "skip": lambda: SkipCommand(offset=offset),
+            "throttle": lambda: ThrottleCommand(packages_per_min=rng.choice([0, 60, 600])),
+        }
+        given: dict[str, Any] = {order: told.get(order, ORDERS[order])()}
+        return replace(message, publisher=of_publisher if order == "clear" else "", **given)
 
     def _to(self, edge: Edge, to: str) -> dict[str, Any]:
         """Which repository a command is for, and where that was: the one that was heard of last, or one before."""
