@@ -18,12 +18,8 @@ from dataclasses import dataclass, replace
 from callboard.backends.blob_store import BlobStore
 from callboard.backends.log import Log
 from callboard.errors import OffsetOutOfRange, SchemaTooNew, Undecodable
-from callboard.messages.distribution.topic_messages import (
-    CommandResultMessage,
-    PackageMessage,
-    PackageStatusMessage,
-    PingMessage,
-)
+from callboard.messages.distribution.on_topics import classes_on
+from callboard.messages.distribution.topic_messages import CommandResultMessage, PackageMessage, PackageStatusMessage
 from callboard.messages.event import Event
 from callboard.messages.headers import SCHEMA_VERSION, RecordHeaders, open_record
 from callboard.messages.record import Record
@@ -41,7 +37,7 @@ BATCH_BLOBS = 500_000
 Archived = Callable[[str, int], AsyncIterator[Record]]
 """The archived records of a topic below an offset. Raises ``ArchiveHole`` unless they reach up to it."""
 
-OF_STATUS = (PackageStatusMessage, PingMessage, CommandResultMessage)
+OF_STATUS = classes_on("status")
 """What is on the status topic; a type that is not known may refer to blobs."""
 
 

@@ -38,18 +38,20 @@ UNKNOWN_BYTES_MAX = 1 << 17
 """Of fields that this version does not know, in one message: far above what a newer minor version has to say, and each
 field, of two bytes or more, costs every reader a microsecond."""
 
-_SCHEMAS: dict[str, ModuleType] = {
-    topic_messages.__name__: distribution_pb2,
-    ledger.__name__: ledger_pb2,
-    mailbox.__name__: mailbox_pb2,
-    publisher_mail.__name__: publisher_mail_pb2,
-    record.__name__: record_pb2,
-}
-"""The generated code for the event classes of each module."""
+_GENERATED = (
+    (topic_messages, distribution_pb2),
+    (ledger, ledger_pb2),
+    (mailbox, mailbox_pb2),
+    (publisher_mail, publisher_mail_pb2),
+    (record, record_pb2),
+)
+"""Modules of event classes, each with the generated code for them."""
+
+_SCHEMAS: dict[str, ModuleType] = {module.__name__: generated for module, generated in _GENERATED}
 
 EVENTS: dict[str, type[Event]] = {
     name: cls
-    for module in (topic_messages, ledger, mailbox, publisher_mail, record)
+    for module, _ in _GENERATED
     for name, cls in vars(module).items()
     if isinstance(cls, type) and issubclass(cls, Event) and cls.__module__ == module.__name__
 }

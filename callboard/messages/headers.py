@@ -9,6 +9,7 @@ from typing import Self, TypeVar
 from callboard.errors import SchemaTooNew, Undecodable
 from callboard.messages import codec, json_codec
 from callboard.messages.bounds import CONTROL, ID_CHARS_MAX, bounded, digest
+from callboard.messages.distribution.on_topics import ON_TOPICS
 from callboard.messages.distribution.topic_messages import (
     CommandMessage,
     PackageDistributedMessage,
@@ -35,13 +36,7 @@ VERSION = re.compile(r"([0-9]{1,9})(?:\.([0-9]{1,9}))?")
 
 TIME_NS = re.compile("[0-9]{1,19}")
 
-ORIGINAL_TYPES = {
-    "1": "DiscoveryMessage",
-    "2": "PackageMessage",
-    "3": "PackageStatusMessage",
-    "4": "CommandMessage",
-    "5": "PingMessage",
-}
+ORIGINAL_TYPES = {each.original: each.cls.__name__ for each in ON_TOPICS if each.original}
 """The original wrote the type as a number."""
 
 TIME_NS_MAX = 2**63 - 1

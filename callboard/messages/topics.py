@@ -37,10 +37,19 @@ class Topics:
         if len(set(names)) < len(names):
             raise ConfigError(f"the topics {', '.join(names)} need names that differ; rename one")
 
+    @property
+    def but_packages(self) -> tuple[str, ...]:
+        """All but the topic of packages, the only one that is kept as subscribers need it."""
+        return astuple(self)[1:]
+
     @classmethod
     def with_prefix(cls, prefix: str = PREFIX) -> Self:
         """The usual names behind a prefix, such as ``callboard.package``."""
-        return cls(*(f"{prefix}.{name}" for name in cls.__match_args__))
+        return cls(*(f"{prefix}.{name}" for name in SORTS))
+
+
+SORTS: tuple[str, ...] = Topics.__match_args__
+"""The names of the topics without the prefix, in the order in which they are shown: the one list of them."""
 
 
 def _told(name: str) -> str:

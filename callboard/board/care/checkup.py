@@ -3,7 +3,7 @@
 import asyncio
 from collections.abc import Awaitable, Callable, Mapping, Sequence
 from contextlib import suppress
-from dataclasses import dataclass, field
+from dataclasses import astuple, dataclass, field
 from functools import partial
 from pathlib import Path
 
@@ -82,11 +82,9 @@ async def examine_backends(settings: BoardSettings, repositories: Mapping[str, s
 
 async def examine_log(settings: BoardSettings, clock: Clock) -> Examination:
     """What the log says of itself; nothing if it offers nothing. Raises as its methods do."""
-    topics = settings.topics
-    names = (topics.package, topics.status, topics.discovery, topics.command, topics.event)
     log = open_log(settings.log, settings.base)
     try:
-        return await log.examine(names, clock) if isinstance(log, ExaminableLog) else Examination([])
+        return await log.examine(astuple(settings.topics), clock) if isinstance(log, ExaminableLog) else Examination([])
     finally:
         await log.close()
 

@@ -1,7 +1,7 @@
 """What is right and wrong on an open board: its topics, the newest records, and where its subscribers are."""
 
 from collections.abc import AsyncIterator, Mapping
-from dataclasses import dataclass
+from dataclasses import astuple, dataclass
 from shlex import quote
 
 from callboard.backends.examination import CLOCK_SKEW_MAX_S, Clock, Finding, advice, ok, problem
@@ -20,9 +20,6 @@ SOON = 0.5
 NEWEST = 200
 """Records at the end of each topic that are decoded: older ones that could not be have been met by somebody."""
 
-TOPICS = ("package", "status", "discovery", "command", "event")
-"""What every board has."""
-
 
 @dataclass(frozen=True, slots=True)
 class TopicView:
@@ -37,7 +34,7 @@ class TopicView:
 async def examine_topics(board: BoardContext, clock: Clock) -> tuple[list[TopicView], list[Finding]]:
     """Every topic, and what is wrong with its newest records."""
     views, found = list[TopicView](), list[Finding]()
-    for topic in (getattr(board.topics, name) for name in TOPICS):
+    for topic in astuple(board.topics):
         try:
             first, end = await board.log.bounds(topic)
             views.append(TopicView(topic, first, end, await board.log.identity(topic)))

@@ -141,12 +141,9 @@ async def trim(
 
     first = await trimmed(topics.package, kept.get(topics.package))
     statuses = await statuses_from(log, topics.package, topics.status, first, now_ns)
-    return {
-        topics.package: first,
-        topics.status: await trimmed(topics.status, lowest(statuses, kept.get(topics.status))),
-        topics.discovery: await trimmed(topics.discovery, kept.get(topics.discovery)),
-        topics.command: await trimmed(topics.command, kept.get(topics.command)),
-        topics.event: await trimmed(topics.event, kept.get(topics.event)),
+    told = {topics.status: statuses}
+    return {topics.package: first} | {
+        topic: await trimmed(topic, lowest(kept.get(topic), told.get(topic))) for topic in topics.but_packages
     }
 
 

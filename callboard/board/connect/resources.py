@@ -3,7 +3,7 @@
 import tempfile
 from collections.abc import Callable
 from contextlib import AsyncExitStack
-from dataclasses import replace
+from dataclasses import astuple, replace
 
 from callboard.backends.blob_store import BlobStore
 from callboard.backends.log import Log
@@ -76,8 +76,7 @@ class Resources:
 
     async def ensure_topics(self) -> None:
         """Make the topics of this board that the log lacks. What is there stays as it is."""
-        topics = self.settings.topics
-        for topic in (topics.package, topics.status, topics.discovery, topics.command, topics.event):
+        for topic in astuple(self.settings.topics):
             await self.log.ensure(topic)
 
     async def close(self) -> None:

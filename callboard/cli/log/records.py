@@ -8,9 +8,8 @@ import time
 from collections.abc import Mapping
 from contextlib import nullcontext
 from dataclasses import asdict
-from enum import StrEnum
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 import typer
 
@@ -25,24 +24,14 @@ from callboard.cli.terminal import output
 from callboard.cli.terminal.moments import moment_ns
 from callboard.cli.terminal.output import age, count, size, text
 from callboard.errors import ConfigError, RequestRefused
+from callboard.messages.topics import SORTS
 
 if TYPE_CHECKING:
     from callboard.board.board import Callboard
 
-
-class Topic(StrEnum):
-    """The topics, by their names without the prefix."""
-
-    PACKAGE = "package"
-    STATUS = "status"
-    DISCOVERY = "discovery"
-    COMMAND = "command"
-    EVENT = "event"
-
-    def on(self, board: "Callboard") -> str:
-        """The topic's name on this board."""
-        return str(getattr(board.settings.topics, self))
-
+    Topic = str
+else:
+    Topic = Literal[SORTS]
 
 TopicOption = Annotated[Topic, typer.Option(help="Which topic.")]
 KindOption = Annotated[str, typer.Option("--kind", metavar="KIND", help="add, delete, invalidate or test.")]
@@ -56,7 +45,7 @@ BeforeOption = Annotated[int | None, typer.Option("--before", metavar="OFFSET", 
 
 def list_records(
     options: BoardOptions,
-    topic: TopicOption = Topic.PACKAGE,
+    topic: TopicOption = "package",
     start: FromOption = None,
     before: BeforeOption = None,
     publisher: PublisherName = "",
@@ -76,7 +65,7 @@ def list_records(
 def grep(
     options: BoardOptions,
     pattern: Annotated[str, typer.Argument(help="A regular expression.", show_default=False)],
-    topic: TopicOption = Topic.PACKAGE,
+    topic: TopicOption = "package",
     start: FromOption = None,
     before: BeforeOption = None,
     publisher: PublisherName = "",
@@ -98,13 +87,13 @@ def show(
     offset: Annotated[
         str, typer.Argument(metavar="OFFSET", help="Of the record, or TOPIC@OFFSET as in a queue.", show_default=False)
     ],
-    topic: TopicOption = Topic.PACKAGE,
+    topic: TopicOption = "package",
     json: Json = False,
 ) -> None:
     """Show one record: headers, message, and what is in a package."""
 
     async def work(board: "Callboard") -> dict[str, Any]:
-        name = topic.on(board)
+        name = _on(board, topic)
         place = int(offset) if offset.isascii() and offset.isdigit() else entry_offset(name, offset)
         blobs = open_board_blobs(board.settings)
         try:
@@ -142,7 +131,7 @@ def export(
     ndjson: Annotated[
         str, typer.Option("--ndjson", metavar="FILE", help="Write records, a line of JSON each; - prints them.")
     ] = "",
-    topic: TopicOption = Topic.PACKAGE,
+    topic: TopicOption = "package",
     publisher: PublisherName = "",
     since: SinceOption = "",
     until: UntilOption = "",
@@ -155,11 +144,11 @@ def export(
     async def work(board: "Callboard") -> int:
         if offset is None or target is None:
             with nullcontext(sys.stdout) if ndjson == "-" else _new_file(ndjson) as file:
-                return await export_records(board.log, topic.on(board), wanted, file)
+                return await export_records(board.log, _on(board, topic), wanted, file)
         blobs = open_board_blobs(board.settings)
         try:
             with tempfile.TemporaryDirectory(prefix="callboard-export-") as spool:
-                name = Topic.PACKAGE.on(board)
+                name = board.settings.topics.package
                 return await export_content(board.log, blobs, name, offset, target.absolute(), Path(spool))
         finally:
             await blobs.close()
@@ -191,9 +180,14 @@ def _filter(
     return RecordFilter(publisher, kind, path, user, since_ns, until_ns, compiled)
 
 
+def _on(board: "Callboard", topic: str) -> str:
+    """The topic's name on this board."""
+    return str(getattr(board.settings.topics, topic))
+
+
 def _search(
     options: BoardOptions,
-    topic: Topic,
+    topic: str,
     wanted: RecordFilter,
     start: int | None,
     before: int | None,
@@ -202,7 +196,7 @@ def _search(
     json: bool,
 ) -> None:
     async def work(board: "Callboard") -> Found:
-        name = topic.on(board)
+        name = _on(board, topic)
         if start is not None:
             return await oldest(board.log, name, wanted, limit, start)
         return await newest(board.log, name, wanted, limit, before)

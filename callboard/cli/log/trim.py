@@ -74,8 +74,7 @@ async def _trim(
     kept = await retention_gate(board, section).keep_from(board.log, now_ns) if gated else {}
     wanted = {topics.package: replace(every, below_offset=below)}
     if every != Retention():
-        others = (topics.status, topics.discovery, topics.command, topics.event)
-        wanted |= {topic: replace(every, keep_from=kept.get(topic)) for topic in others}
+        wanted |= {topic: replace(every, keep_from=kept.get(topic)) for topic in topics.but_packages}
     needs = await _needs(board, section, now_ns, gated=gated)
     planned = await plan(board.log, topics.package, topics.status, wanted, needs, now_ns)
     removals = [removal for removal, _ in planned]

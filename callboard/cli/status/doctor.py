@@ -15,7 +15,7 @@ import typer
 from callboard.backends.address import shown, without_passwords
 from callboard.backends.examination import Finding, Level, advice, problem_of
 from callboard.board.care.checkup import Checkup, examine_backends
-from callboard.board.care.fleet_checkup import TOPICS, TopicView, examine_fleet, examine_topics
+from callboard.board.care.fleet_checkup import TopicView, examine_fleet, examine_topics
 from callboard.board.read.log.ignored import examine_ignored, look
 from callboard.cli.board import board_settings, open_board, place
 from callboard.cli.options import BoardOptions, Json
@@ -24,6 +24,7 @@ from callboard.cli.terminal.log_setup import log_quietly
 from callboard.cli.terminal.output import show, show_drawn, show_json, show_table, text
 from callboard.config import Loaded
 from callboard.errors import CallboardError
+from callboard.messages.topics import SORTS
 
 if TYPE_CHECKING:
     from callboard.config import Config
@@ -108,7 +109,7 @@ async def _examine_board(loaded: Loaded, report: Report) -> None:
     async with open_board(loaded) as board:
         report.topics, found = await examine_topics(board.context, time.time_ns)
         report.checkup.add("topics", *found)
-        if len(report.topics) < len(TOPICS):
+        if len(report.topics) < len(SORTS):
             return  # who reads a topic that is missing has no answer
         limits = loaded.config.retention.limits()
         report.checkup.add("subscribers", *await examine_fleet(board.context, limits, report.checkup.kept))

@@ -10,29 +10,16 @@ from typing import Any, TypeVar, get_args, get_origin, get_type_hints
 import pyarrow as pa
 
 from callboard.errors import ConfigError
+from callboard.messages.distribution.on_topics import ON_TOPICS
 from callboard.messages.distribution.package_event import PackageEvent
-from callboard.messages.distribution.topic_messages import (
-    CommandMessage,
-    CommandResultMessage,
-    DiscoveryMessage,
-    ForgottenMessage,
-    LogMessage,
-    PackageMessage,
-    PackageStatusMessage,
-    Pairs,
-    ThrottledMessage,
-)
+from callboard.messages.distribution.topic_messages import Pairs
 from callboard.messages.event import Event
+from callboard.messages.topics import SORTS
 
 MESSAGES: dict[str, dict[str, type[Event]]] = {
-    "package": {"package": PackageMessage},
-    "status": {"status": PackageStatusMessage, "result": CommandResultMessage},
-    "discovery": {
-        "discovery": DiscoveryMessage, "forgotten": ForgottenMessage, "log": LogMessage, "throttled": ThrottledMessage,
-    },
-    "command": {"command": CommandMessage},
-    "event": {"event": PackageEvent},
-}
+    topic: {each.column: each.cls for each in ON_TOPICS if each.topic == topic and each.column}
+    for topic in SORTS
+} | {"event": {"event": PackageEvent}}
 """By topic, the columns of messages and what is in them. In each row at most one of them is not null."""
 
 NOT_SHOWN = frozenset({"unknown", "content"})

@@ -53,7 +53,7 @@ class TopicTables:
 
     def extent(self, topic: str) -> Extent:
         """How far the topic reached when it was first asked for; packages last, so that no position is beyond them."""
-        for name in ("discovery", "status", "package"):
+        for name in reversed(SCHEMAS):
             if name not in self._extents:
                 self._extents[name] = look(Place.of({**self.options, "topic": name}))
         return self._extents[topic]

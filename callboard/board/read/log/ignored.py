@@ -26,7 +26,7 @@ NEWEST = 200
 async def look(log: Log, topics: Topics) -> Mapping[str, Ignored]:
     """By topic, what does not count of all that this process has read, and of the newest records."""
     if demands_signatures(log):
-        for topic in (topics.status, topics.discovery, topics.command, topics.event):
+        for topic in topics.but_packages:
             with suppress(LogError):
                 await log.read(topic, await newest_start(log, topic, NEWEST), NEWEST)
     return ignored_on(log)

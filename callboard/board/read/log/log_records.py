@@ -14,6 +14,7 @@ from callboard.content.package_format.manifest import Header, ManifestEntry, rea
 from callboard.content.package_format.package import Content
 from callboard.content.package_format.package import opened as opened_content
 from callboard.errors import BlobError, CallboardError, OffsetOutOfRange, PackageError, SchemaTooNew, Undecodable
+from callboard.messages.distribution.on_topics import ON_TOPICS
 from callboard.messages.distribution.package_event import TYPES, EventMarks, PackageEvent, open_event
 from callboard.messages.distribution.topic_messages import (
     ArchivedMessage,
@@ -25,25 +26,13 @@ from callboard.messages.distribution.topic_messages import (
     LogMessage,
     PackageMessage,
     PackageStatusMessage,
-    PingMessage,
     ThrottledMessage,
 )
 from callboard.messages.event import Event
 from callboard.messages.headers import open_record
 from callboard.messages.record import Record
 
-EVENTS = (
-    PackageMessage,
-    PackageStatusMessage,
-    CommandResultMessage,
-    DiscoveryMessage,
-    ForgottenMessage,
-    CommandMessage,
-    PingMessage,
-    LogMessage,
-    ThrottledMessage,
-    ArchivedMessage,
-)
+EVENTS = tuple(each.cls for each in ON_TOPICS)
 """Whatever may be on a topic, but the event topic."""
 
 
@@ -167,11 +156,9 @@ def _about(event: Event) -> str:  # noqa: PLR0911, PLR0912 - one line a message
 
 def _order(command: CommandMessage) -> str:
     """What is asked for: the name of the order, and at which offset if that matters."""
-    for name in ("clear", "retry", "skip", "pause", "resume", "throttle", "verify"):
-        order = getattr(command, name)
-        if order is not None:
-            offset = getattr(order, "offset", -1)
-            return f"{name} {'up to ' if name == 'clear' else ''}{offset}" if offset >= 0 else name
+    for name, order in command.orders.items():
+        offset = getattr(order, "offset", -1)
+        return f"{name} {'up to ' if name == 'clear' else ''}{offset}" if offset >= 0 else name
     return "a command that this version does not know"
 
 

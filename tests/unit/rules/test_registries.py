@@ -1,0 +1,63 @@
+"""What there is one list of, is known wherever it must be: orders to subscribers, messages, and topics."""
+
+from dataclasses import MISSING, fields
+from typing import Any
+
+import pytest
+
+from callboard.actors.core.effects import SurveyRepository
+from callboard.board.board import Callboard
+from callboard.board.read.log.log_records import in_a_line
+from callboard.cli import app
+from callboard.cli.subscribers.command import OBEYED
+from callboard.messages.distribution import topic_messages
+from callboard.messages.distribution.on_topics import ON_TOPICS
+from callboard.messages.distribution.topic_messages import ORDERS, CommandMessage, PackageDistributedMessage
+from callboard.messages.headers import new_record
+from callboard.messages.topics import SORTS
+from callboard.testing.drivers.subscriber_example import ImporterDriver, command
+
+AT = 7
+"""The offset of every order that is about one."""
+
+
+def order(name: str) -> dict[str, Any]:
+    kind = ORDERS[name]
+    return {name: kind(**{field.name: AT for field in fields(kind) if field.default is MISSING})}
+
+
+def test_an_order_is_a_part_of_a_command_that_may_be_missing():
+    assert list(ORDERS) == ["clear", "retry", "skip", "pause", "resume", "throttle", "verify"]
+    for name in ORDERS:
+        assert list(CommandMessage(subscriber_instance="", subscriber="edge", **order(name)).orders) == [name]
+
+
+@pytest.mark.parametrize("name", ORDERS)
+def test_a_subscriber_obeys_or_refuses_every_order_and_knows_it(name: str):
+    it = ImporterDriver(editable=True).arrive()
+    it.order(command(4, **order(name)))
+    it.save_all()
+    it.sends_all()
+    results = it.results()
+    assert "c4" in results or it.asks(SurveyRepository)
+    assert all("no order that this version knows" not in result.reason for result in results.values())
+
+
+@pytest.mark.parametrize("name", ORDERS)
+def test_a_board_and_the_command_line_give_every_order(name: str):
+    assert callable(getattr(Callboard, name))
+    assert name in app.COMMANDS
+    assert name in OBEYED or name == "verify"
+
+
+@pytest.mark.parametrize("name", ORDERS)
+def test_every_order_is_named_where_records_are_listed(name: str):
+    message = CommandMessage(subscriber_instance="me", subscriber="edge", author="ann", **order(name))
+    record = new_record(message, record_id="c", time_ns=1, producer="ann").at(1, 1)
+    assert f"ann to edge: {name}" in in_a_line(record, message).about
+
+
+def test_every_message_of_the_topics_is_in_the_list_of_them():
+    messages = {cls for name, cls in vars(topic_messages).items() if name.endswith("Message")}
+    assert messages - {PackageDistributedMessage} == {each.cls for each in ON_TOPICS}
+    assert {each.topic for each in ON_TOPICS} <= {"", *SORTS}
