@@ -12,7 +12,9 @@ from callboard.backends.logs.memory import MemoryLog
 from callboard.testing.conformance import __main__ as program
 from callboard.testing.conformance.candidates import Candidate, without_server
 from callboard.testing.conformance.candidates.memory_log import memory_log
-from callboard.testing.conformance.log import LogHarness, headers, keys, restart
+from callboard.testing.conformance.log import LogHarness
+from callboard.testing.conformance.log.records import headers, keys
+from callboard.testing.conformance.log.service import restart
 from callboard.testing.conformance.matrix import Matrix
 from callboard.testing.conformance.planted.logs import DropsHeaders, broken_log
 

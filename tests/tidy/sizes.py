@@ -15,7 +15,6 @@ EXCUSED = {
     "callboard/config/model.py": "the settings, each with its sentence",
     "callboard/messages/distribution/mailbox.py": "the mail between actors, one list of records",
     "callboard/messages/distribution/topic_messages.py": "the messages of the topics, one list of records",
-    "callboard/testing/conformance/log": "a file for each obligation of the contract",
     "callboard/testing/conformance/planted/logs.py": "a list of bugs, of a few lines each",
     "callboard/testing/simulation/distribution/oracle.py": "what must be true of a fleet, whatever failed",
     "callboard/testing/simulation/distribution/oracle.py:Oracle": "what must be true of a fleet, whatever failed",

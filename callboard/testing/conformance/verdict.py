@@ -1,8 +1,9 @@
-"""Carrying out a check: it passes, it fails, or it is about something that is not declared."""
+"""The checks of a suite, and carrying one out: it passes, it fails, or it is about something that is not declared."""
 
 import asyncio
 from collections.abc import Awaitable, Callable
-from typing import TypeVar
+from types import ModuleType
+from typing import Any, TypeVar
 
 H = TypeVar("H")
 T = TypeVar("T")
@@ -30,6 +31,11 @@ def given(what: T | None, word: str) -> T:
     if what is None:
         raise NotDeclared(word)
     return what
+
+
+def checks_of(*subjects: ModuleType) -> tuple[Callable[[Any], Awaitable[None]], ...]:
+    """The checks of a suite: of each subject what its module calls ``check_...``, in the order in which it stands."""
+    return tuple(each for subject in subjects for name, each in vars(subject).items() if name.startswith("check_"))
 
 
 async def verify(check: Callable[[H], Awaitable[None]], harness: H) -> str:

@@ -11,15 +11,11 @@ from collections.abc import Awaitable, Callable
 
 from callboard.testing.conformance.blob_store import content, damage, retention
 from callboard.testing.conformance.blob_store.harness import BlobStoreHarness
-from callboard.testing.conformance.verdict import verify
+from callboard.testing.conformance.verdict import checks_of, verify
 
 Check = Callable[[BlobStoreHarness], Awaitable[None]]
 
-_SUBJECTS = (content, damage, retention)
-
-ALL_CHECKS: tuple[Check, ...] = tuple(
-    member for subject in _SUBJECTS for name, member in vars(subject).items() if name.startswith("check_")
-)
+ALL_CHECKS: tuple[Check, ...] = checks_of(content, damage, retention)
 """Every check. Those of the clock and of damage are passed by a store whose harness cannot bring them about."""
 
 __all__ = ["ALL_CHECKS", "BlobStoreHarness", "Check", "verify"]

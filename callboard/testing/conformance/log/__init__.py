@@ -11,39 +11,19 @@ A check is a function that takes a ``LogHarness``; it needs no test framework::
 
 from collections.abc import Awaitable, Callable
 
-from callboard.testing.conformance.log import (
-    append,
-    bounds,
-    capabilities,
-    close,
-    concurrency,
-    crash,
-    gaps,
-    headers,
-    identity,
-    keys,
-    large_records,
-    order,
-    out_of_range,
-    read,
-    replace,
-    restart,
-    retention,
-    topics,
-    wake_up,
-)
 from callboard.testing.conformance.log.harness import LogHarness
-from callboard.testing.conformance.verdict import verify
+from callboard.testing.conformance.log.records import append, gaps, headers, keys, large_records, order, read
+from callboard.testing.conformance.log.service import capabilities, close, concurrency, crash, restart, wake_up
+from callboard.testing.conformance.log.topic import bounds, identity, out_of_range, replace, retention, topics
+from callboard.testing.conformance.verdict import checks_of, verify
 
 Check = Callable[[LogHarness], Awaitable[None]]
 
-_SUBJECTS = (append, read, order, bounds, gaps, headers, large_records, keys, out_of_range, retention,
-             wake_up, concurrency, identity, topics, capabilities, crash, restart,
-             replace, close)  # fmt: skip
-
-ALL_CHECKS: tuple[Check, ...] = tuple(
-    member for subject in _SUBJECTS for name, member in vars(subject).items() if name.startswith("check_")
-)
+ALL_CHECKS: tuple[Check, ...] = checks_of(
+    append, read, order, bounds, gaps, headers, large_records, keys, out_of_range, retention,
+    wake_up, concurrency, identity, topics, capabilities, crash, restart,
+    replace, close,
+)  # fmt: skip
 """Every check. What a log does not declare is checked for being refused."""
 
 __all__ = ["ALL_CHECKS", "Check", "LogHarness", "verify"]

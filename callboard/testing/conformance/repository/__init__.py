@@ -22,14 +22,12 @@ from callboard.testing.conformance.repository import (
     replace,
 )
 from callboard.testing.conformance.repository.harness import RepositoryHarness
-from callboard.testing.conformance.verdict import verify
+from callboard.testing.conformance.verdict import checks_of, verify
 
 Check = Callable[[RepositoryHarness], Awaitable[None]]
 
-_SUBJECTS = (opening, occupied, ledger, put, keep, replace, delete, prune, atomicity, export)
-
-ALL_CHECKS: tuple[Check, ...] = tuple(
-    member for subject in _SUBJECTS for name, member in vars(subject).items() if name.startswith("check_")
+ALL_CHECKS: tuple[Check, ...] = checks_of(
+    opening, occupied, ledger, put, keep, replace, delete, prune, atomicity, export
 )
 """Every check."""
 

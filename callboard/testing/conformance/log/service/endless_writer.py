@@ -1,4 +1,4 @@
-"""A writer to be killed: ``python -m callboard.testing.conformance.log.endless_writer URL TOPIC NAME COUNT``.
+"""A writer to be killed: ``python -m callboard.testing.conformance.log.service.endless_writer URL TOPIC NAME COUNT``.
 
 It appends so many records at a time, for ever, and prints their offsets once they are acknowledged.
 """

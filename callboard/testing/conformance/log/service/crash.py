@@ -36,7 +36,8 @@ async def check_a_killed_writer_leaves_whole_appends(harness: LogHarness) -> Non
 async def _write_and_be_killed(url: str, topic: str, name: str, appends: int) -> dict[int, str]:
     """What another process was told of its appends, by offset, until it was killed."""
     writer = await asyncio.create_subprocess_exec(
-        sys.executable, "-m", "callboard.testing.conformance.log.endless_writer", url, topic, name, str(_RECORDS),
+        sys.executable, "-m", "callboard.testing.conformance.log.service.endless_writer",
+        url, topic, name, str(_RECORDS),
         stdout=asyncio.subprocess.PIPE,
     )  # fmt: skip
     try:
