@@ -21,6 +21,8 @@ FORBIDDEN = {
     "the engine of simulations knows neither the fleet that it simulates nor the bugs planted in it":
         ("callboard.testing.simulation.engine.shrink", "callboard.testing.simulation.distribution.run"),
     "only the codec knows the generated code": ("callboard.messages.bounds", "callboard.messages._pb.record_pb2"),
+    "backends and signatures take records of any sort, and know no message":
+        ("callboard.messages.signing", "callboard.messages.distribution.ledger"),
     "only actors/runtime/actor_system imports thespian": ("callboard.actors.core.agent", "thespian.actors"),
     "only backends/postgres knows asyncpg": ("callboard.backends.logs.postgres.log", "asyncpg"),
     "only the log on Kafka, and what judges it, knows aiokafka": ("callboard.backends.log", "aiokafka"),
