@@ -138,7 +138,8 @@ class SubscriberSection(Section):
     )
     follows: Names = Field(default=(), description="publishers whose packages are imported; none named means all")
     expect: bool = Field(
-        default=False, description="whether those that it follows, or waits for, may be unheard of when it starts"
+        default=False,
+        description="whether publishers it follows, or its golden subscriber, may be unknown when it starts",
     )
     include: Patterns = Field(default=(), description="patterns of what is imported, such as *.html or /blog/**")
     exclude: Patterns = Field(default=(), description="patterns of what is not, and stays as it is")
@@ -153,7 +154,7 @@ class SubscriberSection(Section):
         description="then: skip (to the error queue), quarantine (set it aside with what touches its paths), or block",
     )
     coalesce: bool = Field(
-        default=True, description="leave a package out of which a later one, imported with it, leaves nothing"
+        default=True, description="leave out packages fully superseded by a later one of the same batch"
     )
     parallel: int = Field(default=4, ge=1, le=PARALLEL_MAX, description="packages that are downloaded at the same time")
     start: Start = Field(default="earliest", description="where a new one begins: earliest, latest, or an offset")
@@ -177,7 +178,7 @@ class SubscriberSection(Section):
     )
     ready_idle_s: float = Field(default=10.0, ge=0, le=HOUR_S, description="ready if nothing came for so long")
     ready_max_age_s: float = Field(
-        default=120.0, ge=0, le=DAY_S, description="ready if it imports a package that is younger than so many seconds"
+        default=120.0, ge=0, le=DAY_S, description="ready if it imports a package that is younger than this, in seconds"
     )
     ready_force_s: float = Field(default=300.0, ge=0, le=DAY_S, description="ready so long after the start in any case")
     standby: bool = Field(default=False, description="wait while another one has the name or the repository")
@@ -198,10 +199,10 @@ class RetentionSection(Section):
     """What `run publisher` and `log trim` remove, packages among it, besides what every board removes by itself."""
 
     older_than_days: float | None = Field(
-        default=None, gt=0, le=DAYS_MAX, examples=[30.0], description="records older than so many days"
+        default=None, gt=0, le=DAYS_MAX, examples=[30.0], description="records older than this, in days"
     )
     above_mb: float | None = Field(
-        default=None, gt=0, le=MB_MAX, examples=[1000.0], description="a topic's oldest records above so many MB"
+        default=None, gt=0, le=MB_MAX, examples=[1000.0], description="a topic's oldest records above this size, in MB"
     )
     gate: Literal["none", "subscribers", "archive"] = Field(
         default="none", description="what is kept nevertheless: what a subscriber needs, or it or the archive"

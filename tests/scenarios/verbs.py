@@ -197,32 +197,32 @@ async def order(stage: Stage, give: Callable[..., Awaitable[CommandResult]], *ar
 
 
 async def clear(stage: Stage, words: list[str], options: Options) -> list[str]:
-    """clear NAME [publisher=NAME] [first=NUMBER] [up_to=OFFSET]: order: treat these as done"""
+    """clear NAME [publisher=NAME] [first=NUMBER] [up_to=OFFSET]: command: treat these as done"""
     return await order(stage, stage.board.clear, words[0], **options)
 
 
 async def retry(stage: Stage, words: list[str], options: Options) -> list[str]:
-    """retry NAME [OFFSET] [without_golden=true]: order: try again now"""
+    """retry NAME [OFFSET] [without_golden=true]: command: retry now"""
     return await order(stage, stage.board.retry, words[0], *map(int, words[1:]), **options)
 
 
 async def skip(stage: Stage, words: list[str], options: Options) -> list[str]:
-    """skip NAME [OFFSET]: order: pass over one package"""
+    """skip NAME [OFFSET]: command: pass over one package"""
     return await order(stage, stage.board.skip, words[0], *map(int, words[1:]), **options)
 
 
 async def pause(stage: Stage, words: list[str], options: Options) -> list[str]:
-    """pause NAME: order: import nothing"""
+    """pause NAME: command: import nothing"""
     return await order(stage, stage.board.pause, words[0], **options)
 
 
 async def resume(stage: Stage, words: list[str], options: Options) -> list[str]:
-    """resume NAME: order: go on"""
+    """resume NAME: command: resume"""
     return await order(stage, stage.board.resume, words[0], **options)
 
 
 async def throttle(stage: Stage, words: list[str], options: Options) -> list[str]:
-    """throttle NAME PACKAGES_A_MINUTE: order: import no more than this"""
+    """throttle NAME PACKAGES_A_MINUTE: command: import no more than this"""
     return await order(stage, stage.board.throttle, words[0], int(words[1]), **options)
 
 
