@@ -89,7 +89,7 @@ class Scene:
     """What happened how often, for the table."""
 
     def __post_init__(self) -> None:
-        self.words = WordOracle(self.demand, self.first, self.tenants, lambda: self.exchanged)
+        self.words = WordOracle(self.demand, self.first, self.end, self.tenants, lambda: self.exchanged)
         self.tenants.hasty = lambda story: self.demand(self.unsettled, "a name is lent for as long as was said", story)
 
     def wrong(self, rule: str, story: str) -> None:
@@ -102,6 +102,10 @@ class Scene:
         """This must always be."""
         if not right:
             self.wrong(rule, story)
+
+    def end(self) -> int:
+        """Of the package topic."""
+        return max(self.packages, default=-1) + 1
 
     @property
     def exchanged(self) -> bool:
@@ -166,12 +170,12 @@ class Scene:
         self.words.trimmed(topic, left)
 
     def _told(self, record: Record) -> None:
-        self.words.appended(TOPICS.status, record)
         try:
             told = open_record(record, (PackageStatusMessage, CommandResultMessage))
         except Undecodable as error:
             self.wrong("a status can be read", str(error))
             return
+        self.words.appended(TOPICS.status, record)
         assert isinstance(told, PackageStatusMessage | CommandResultMessage)
         known = [teller(told) for teller in self.tellers[told.subscriber]]
         self.demand(any(known), "only who is there tells", f"{told}")

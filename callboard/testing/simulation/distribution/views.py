@@ -83,7 +83,7 @@ async def _wrong_queues(fleet: Fleet, name: str) -> str:
 
 async def _wrong_errors(fleet: Fleet, name: str) -> str:
     page = await _ask(fleet, name, roles.STATUS_WATCHER, ErrorsQuery(limit=1000))
-    end = max(fleet.scene.packages, default=-1) + 1  # what is told late of another log may lie beyond it
+    end = fleet.scene.end()  # what is told late of another log may lie beyond it
     expected = sorted(
         (status.subscriber, status.offset, status.status)
         for told in fleet.scene.statuses.values()

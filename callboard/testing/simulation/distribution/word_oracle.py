@@ -1,6 +1,6 @@
 """The oracle of what may be removed: of all that was said, what somebody still goes by stays on the log."""
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 
 from callboard.messages.distribution.topic_messages import (
@@ -26,12 +26,14 @@ class WordOracle:
     Args:
         demand: is told of what must be: whether it is, by which rule, and what happened.
         first: the oldest offset of the package topic.
+        end: of the package topic.
         tenants: the subscribers, and what they were told.
         exchanged: whether another log was put in place.
     """
 
     demand: Callable[[bool, str, str], None]
     first: Callable[[], int]
+    end: Callable[[], int]
     tenants: Tenants
     exchanged: Callable[[], bool]
     _said: dict[str, dict[int, Record]] = field(default_factory=dict)
@@ -40,14 +42,21 @@ class WordOracle:
     gone: set[tuple[str, int]] = field(default_factory=set)
     """The statuses, by instance and sequence, that were trimmed: events of them are told only if that was in time."""
 
+    _early: set[tuple[str, int]] = field(default_factory=set)
+    """Those told before the log had their package: they are of one on a former log, and nobody goes by them."""
+
     def forget(self) -> None:
         """Another log is in place."""
         self._said.clear()
         self.gone.clear()
+        self._early.clear()
 
     def appended(self, topic: str, record: Record) -> None:
         """Something is said."""
         self._said.setdefault(topic, {})[record.offset] = record
+        told = record.header("type") == PackageStatusMessage.__name__
+        if told and open_record(record, PackageStatusMessage).offset >= self.end():
+            self._early.add(_identity(record))
 
     def repeated(self, topic: str, record: Record) -> None:
         """Something is said once more: it is what was said there, and no more than that. It has the time of the record
@@ -88,19 +97,23 @@ class WordOracle:
 
     def _outcomes(self) -> Iterator[tuple[str, list[Record]]]:
         """The last status of every package that did not land, and is on the log; those of a golden subscriber in any
-        case.
+        case. Of a package of a former log there is none.
         """
         golden = {edge.golden for edge in self.tenants.settings.values()}
         for (name, offset), (status, may_be, records) in self._last_statuses().items():
             landed = status in DONE or may_be in DONE
-            if offset >= self.first() and (not landed or name in golden):
+            needed = offset >= self.first() and not _identities(records) <= self._early
+            if needed and (not landed or name in golden):
                 yield f"what {name} told of offset {offset}: {status.name}", list(records.values())
 
     def may_be_landed(self) -> set[tuple[str, int]]:
         """Packages, by subscriber and offset, that are not known to have failed to those who read only now: a host has
-        told again, after the failure of another one, what it told so long ago that the first time was removed.
+        told again, after the failure of another one, what it told so long ago that the first time was removed; or the
+        failure is of a package of a former log, and was removed.
         """
-        return {package for package, (_, may_be, _) in self._last_statuses().items() if may_be in DONE}
+        unread = self._early & self.gone
+        last = self._last_statuses().items()
+        return {at for at, (_, may_be, records) in last if may_be in DONE or _identities(records) <= unread}
 
     def _last_statuses(self) -> dict[tuple[str, int], tuple[Status, Status | None, dict[str, Record]]]:
         """By subscriber and package: the last status, which one those may take for it who read only now, and the
@@ -134,6 +147,10 @@ class WordOracle:
 
     def _originals(self, topic: str) -> list[Record]:
         return [record for record in self._said.get(topic, {}).values() if original_of(record) is None]
+
+
+def _identities(records: Mapping[str, Record]) -> set[tuple[str, int]]:
+    return {_identity(record) for record in records.values()}
 
 
 def _identity(record: Record) -> tuple[str, int]:

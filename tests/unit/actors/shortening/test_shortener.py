@@ -283,6 +283,18 @@ def test_the_verdicts_of_golden_subscribers_stay_as_long_as_their_packages() -> 
     on_board(scenario)
 
 
+def test_a_failure_told_of_a_package_that_the_log_does_not_have_goes() -> None:
+    async def scenario(board: Board) -> None:
+        await board.package()
+        await board.tell("edge", 8, Status.HELD)  # late, of a log that was replaced
+        for _ in range(100):
+            await board.tell("other", 1, Status.IMPORTED)
+        assert (await board.shorten()).removed
+        assert not await statuses_of(board.log, TOPICS.status, "edge")
+
+    on_board(scenario)
+
+
 def test_a_failure_that_is_settled_while_it_is_repeated_does_not_come_back() -> None:
     async def run() -> None:
         async with interrupted() as (board, log):

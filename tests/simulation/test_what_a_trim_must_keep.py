@@ -1,0 +1,63 @@
+"""The oracle of what may be removed knows which statuses nobody goes by."""
+
+from callboard.messages.distribution.topic_messages import PackageStatusMessage, Status
+from callboard.messages.headers import new_record
+from callboard.messages.record import Record, pack_headers
+from callboard.testing.simulation.distribution.scene import TOPICS
+from callboard.testing.simulation.distribution.tenants import Tenants
+from callboard.testing.simulation.distribution.word_oracle import WordOracle
+
+
+class Log:
+    """A topic of statuses, beside one of packages."""
+
+    def __init__(self, packages: int) -> None:
+        self.packages = packages
+        self.lost: list[str] = []
+        self.oracle = WordOracle(self.demand, lambda: 0, lambda: self.packages, Tenants(lambda: 0), lambda: False)
+        self._offset = 0
+
+    def demand(self, right: bool, rule: str, story: str) -> None:
+        if not right:
+            self.lost.append(f"{rule}: {story}")
+
+    def tell(self, sequence: int, package: int, status: Status) -> Record:
+        message = PackageStatusMessage(
+            subscriber_instance="i", subscriber="edge", publisher="site", offset=package, status=status,
+            sequence=sequence,
+        )  # fmt: skip
+        record = new_record(message, record_id=f"i/{sequence}", time_ns=1, producer="edge/i")
+        self._offset += 1
+        headers = pack_headers(record.headers)
+        told = Record(offset=self._offset, time_ns=1, payload=record.payload, header_block=headers)
+        self.oracle.appended(TOPICS.status, told)
+        return told
+
+    def trim(self) -> list[str]:
+        """Remove all that was told but the import of package 1, told last; answers what must not be lost."""
+        self.oracle.trimmed(TOPICS.status, [self.tell(self._offset + 100, 1, Status.IMPORTED)])
+        return self.lost
+
+
+def test_the_failure_of_a_package_that_the_log_has_must_stay() -> None:
+    log = Log(packages=9)
+    log.tell(1, 8, Status.HELD)
+    assert log.trim()
+
+
+def test_a_failure_told_late_of_a_log_that_was_replaced_may_go() -> None:
+    log = Log(packages=2)
+    log.tell(1, 8, Status.HELD)
+    assert not log.trim()
+    log.packages = 9
+    log.tell(1, 8, Status.HELD)
+    assert not log.trim()
+    assert log.oracle.may_be_landed() == {("edge", 8)}
+
+
+def test_the_failure_of_a_package_that_came_to_the_offset_of_a_former_one_must_stay() -> None:
+    log = Log(packages=2)
+    log.tell(1, 8, Status.HELD)
+    log.packages = 9
+    log.tell(2, 8, Status.HELD)
+    assert log.trim()
