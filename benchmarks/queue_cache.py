@@ -32,7 +32,7 @@ ROUNDS = 5
 SMALL = 10_000
 PUBLISHERS = ("site", "news", "shop")
 NOW = Moment(0, 0.0)
-TAIL, HEAD, ASKER = Origin("tail_poller"), Origin("head_poller"), Origin("gateway", 1)
+TAIL, HEAD, ASKER = Origin("tail_poller"), Origin("older_poller"), Origin("gateway", 1)
 
 
 def package(offset: int) -> PackageSummary:

@@ -14,7 +14,7 @@ def actors(settings: PublisherSettings) -> tuple[ActorSpec, ...]:
     from callboard.actors.publisher.events.notifier import Notifier, NotifierSettings
     from callboard.actors.publisher.fleet.fleet import Fleet, FleetSettings
     from callboard.actors.publisher.intake.distributor import Distributor, DistributorSettings
-    from callboard.actors.publisher.queues.older_poller import HeadPollerSettings, OlderPoller
+    from callboard.actors.publisher.queues.older_poller import OlderPoller, OlderPollerSettings
     from callboard.actors.publisher.queues.queue_cache import QueueCache, QueueCacheSettings
     from callboard.actors.publisher.queues.tail_poller import TailPoller, TailPollerSettings
 
@@ -28,7 +28,7 @@ def actors(settings: PublisherSettings) -> tuple[ActorSpec, ...]:
         *_janitors(settings),
         ActorSpec(roles.DISTRIBUTOR, Distributor, distributor),
         ActorSpec(roles.TAIL_POLLER, TailPoller, TailPollerSettings(topics.package)),
-        ActorSpec(roles.OLDER_POLLER, OlderPoller, HeadPollerSettings(topics.package)),
+        ActorSpec(roles.OLDER_POLLER, OlderPoller, OlderPollerSettings(topics.package)),
         ActorSpec(roles.QUEUE_CACHE, QueueCache, QueueCacheSettings(settings.max_entries)),
         ActorSpec(roles.FLEET, Fleet, FleetSettings(topics.discovery, topics, settings.shortening)),
         ActorSpec(roles.STATUS_WATCHER, StatusWatcher, StatusWatcherSettings(topics.status, topics.package)),

@@ -2,7 +2,7 @@
 
 DISTRIBUTOR = "distributor"
 TAIL_POLLER = "tail_poller"
-OLDER_POLLER = "head_poller"
+OLDER_POLLER = "older_poller"
 QUEUE_CACHE = "queue_cache"
 FLEET = "fleet"
 STATUS_WATCHER = "status_watcher"

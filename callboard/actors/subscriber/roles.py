@@ -2,7 +2,7 @@
 
 PACKAGE_POLLER = "package_poller"
 IMPORTER = "importer"
-STATUS_SENDER = "bookkeeper"
+STATUS_SENDER = "status_sender"
 ANNOUNCER = "announcer"
 COMMAND_HANDLER = "command_handler"
 GOLDEN_WATCHER = "golden_watcher"

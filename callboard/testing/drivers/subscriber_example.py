@@ -132,12 +132,12 @@ class ImporterDriver(DecisionDriver):
         self.feed(read)
 
     def results(self) -> dict[str, CommandResultMessage]:
-        """What commands came to, as the bookkeeper was told last, by their ids."""
+        """What commands came to, as the status sender was told last, by their ids."""
         told = [result for pending in self.sent(StatusesPending) for result in pending.results]
         return {result.command_id: result for result in told}
 
     def sends_all(self) -> None:
-        """Say that everything that the bookkeeper was told is on the log, as often as it is told more."""
+        """Say that everything that the status sender was told is on the log, as often as it is told more."""
         told = 0
         while (pending := self.sent(StatusesPending)) and told < len(pending):
             told = len(pending)

@@ -84,7 +84,7 @@ def board(tmp_path: Path) -> Iterator[StatusBoard]:
 
 
 def tell(board: StatusBoard, offset: int, sequence: int, status: Status, **fields: Any) -> Record:
-    """What the subscriber ``edge`` tells, as its bookkeeper writes it."""
+    """What the subscriber ``edge`` tells, as its status sender writes it."""
     message = PackageStatusMessage(
         subscriber_instance="true", subscriber="edge", publisher="site", offset=offset, status=status,
         sequence=sequence, time_ns=fields.pop("time_ns", board.now_ns),

@@ -133,7 +133,7 @@ class CachedRange:
             self.wanted = RangeWanted(log_id=self._reading.log_id, start=self._reading.stop, stop=self._stop)
 
     def fill(self, seen: PackagesSeen) -> None:
-        """Take in what the head poller read, where it continues something that is being read."""
+        """Take in what the older poller read, where it continues something that is being read."""
         reading = self._reading
         if reading is not None and _continues(reading, seen, self._stop):
             reading.add(seen)
@@ -143,7 +143,7 @@ class CachedRange:
             self._block[1].add(seen)
 
     def finish(self, done: RangeDone) -> bool:
-        """The head poller is done with a range. Answers whether it is one being read and is given up."""
+        """The older poller is done with a range. Answers whether it is one being read and is given up."""
         if (wanted := self.loading) and (done.start, done.stop) == (wanted.start, wanted.stop):
             return self._loaded(done)
         reading, index, wanted = self._reading, self.index, self.wanted

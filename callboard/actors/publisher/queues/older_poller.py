@@ -33,7 +33,7 @@ PIECE_RECORDS = 500
 
 
 @dataclass(frozen=True, slots=True)
-class HeadPollerSettings:
+class OlderPollerSettings:
     """``topic`` is the package topic. Bounds: tries in a row at one piece, and ranges waiting."""
 
     topic: str
@@ -51,7 +51,7 @@ class OlderPoller:
     Gives up: on a range, when ``max_attempts`` tries in a row failed, too many wait, or the log is another.
     """
 
-    def __init__(self, settings: HeadPollerSettings, rng: Random) -> None:
+    def __init__(self, settings: OlderPollerSettings, rng: Random) -> None:
         self._settings = settings
         self._rng = rng
         self._ranges: deque[RangeWanted] = deque()  # the first one is being read

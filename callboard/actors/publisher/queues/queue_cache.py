@@ -80,9 +80,9 @@ class Waiting(NamedTuple):
 class QueueCache:
     """Knows where every package of the log lies, as far back as anybody asked.
 
-    Receives: PackagesSeen (tail_poller, head_poller), RangeDone (head_poller), QueueQuery, SizesQuery,
+    Receives: PackagesSeen (tail_poller, older_poller), RangeDone (older_poller), QueueQuery, SizesQuery,
         CountersQuery.
-    Sends: QueuePage, Sizes and Counters, to whoever asked; RangeWanted (head_poller): for older packages, once however
+    Sends: QueuePage, Sizes and Counters, to whoever asked; RangeWanted (older_poller): for older packages, once however
         many ask, and for details of pages.
     Stores: in memory, bounded: columns of the newest packages and of older ones used last, details of shown ones,
         questions that wait.
@@ -99,7 +99,7 @@ class QueueCache:
         self._waiting: dict[Origin, Waiting] = {}  # for the coverage to reach them
         self._goal: int | None = None  # so far back it counts on, though nobody waits for it any more
         self._armed = False
-        self._asked: list[RangeWanted] = []  # the coverage's wishes as told to the head poller
+        self._asked: list[RangeWanted] = []  # the coverage's wishes as told to the older poller
         self._fetches = 0
 
     def receive(self, message: Input, origin: Origin, now: Moment) -> Iterable[Effect]:

@@ -65,10 +65,10 @@ class Importer:
     in ``startup``.
 
     Receives: Admitted (announcer), PackagesRead / PackagesUnavailable (package_poller), CommandReceived /
-        CommandPassedOver / CommandsRead / CommandsBlocked (command_handler), StatusesSent (bookkeeper), Verdicts
+        CommandPassedOver / CommandsRead / CommandsBlocked (command_handler), StatusesSent (status_sender), Verdicts
         (golden_watcher), CaughtUpQuery / ReportQuery (gateway).
     Sends: Report, LogMessage (announcer), PackagesWanted (package_poller), CommandsWanted (command_handler),
-        StatusesPending (bookkeeper), VerdictsWanted (golden_watcher), AgentProblem (gateway); Report and Settled, to
+        StatusesPending (status_sender), VerdictsWanted (golden_watcher), AgentProblem (gateway); Report and Settled, to
         whoever asked.
     Stores: the ledger, in the repository: with each batch of packages in one transaction, and before each attempt.
     Timers: "open" the repository again, "look" for the log's bounds again, "retry" a package, ask a "gate" again,

@@ -1,4 +1,4 @@
-"""The bookkeeper: brings the statuses, and the results of commands, from the ledger to the status topic."""
+"""The status sender: brings the statuses, and the results of commands, from the ledger to the status topic."""
 
 from collections.abc import Iterable, Iterator
 from random import Random

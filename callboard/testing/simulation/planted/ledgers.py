@@ -54,7 +54,7 @@ def _careless_saves(right: Any) -> Any:
     return save
 
 
-def _sure_bookkeeper(right: Any) -> Any:
+def _sure_sender(right: Any) -> Any:
     def receive(self: StatusSender, message: Any, origin: Any, now: Any) -> Any:
         if isinstance(message, Failed) and isinstance(message.effect, Append):
             message = Done(message.effect, ())
@@ -111,7 +111,7 @@ BUGS = (
     Patch("a restart counts statuses from one again", ledger_changes, "adopt", _forgetful_adoption(next_sequence=1)),
     Patch("a restart ends a pause", ledger_changes, "adopt", _forgetful_adoption(paused_by="")),
     Patch("a pause is acknowledged only", orders, "pace", _deaf_to_pauses),
-    Patch("a failed append counts as one", StatusSender, "receive", _sure_bookkeeper),
+    Patch("a failed append counts as one", StatusSender, "receive", _sure_sender),
     Patch("a skip is not told", orders, "recorded", _silent_skips),
     Patch("content and ledger are two transactions", SimulatedRepository, "apply", _two_transactions),
     Patch("attempts are not stored", SimulatedRepository, "save", _no_attempts),

@@ -22,7 +22,7 @@ from callboard.actors.core.decision import (
     Tick,
 )
 from callboard.actors.core.effects import FindBounds, LogRead, ReadLog, TopicBounds
-from callboard.actors.publisher.queues.older_poller import HeadPollerSettings, OlderPoller
+from callboard.actors.publisher.queues.older_poller import OlderPoller, OlderPollerSettings
 from callboard.actors.publisher.queues.package_index import PackageIndex, Wanted
 from callboard.actors.publisher.queues.summary import summarise
 from callboard.actors.publisher.queues.tail_poller import TailPoller, TailPollerSettings
@@ -169,14 +169,14 @@ def test_the_tail_poller_anchors_at_the_end_of_another_log() -> None:
 
 def test_both_pollers_stop_at_once() -> None:
     assert tell(TailPoller(TailPollerSettings("p"), Random(1)), Stopping()) == [Stopped()]
-    assert tell(OlderPoller(HeadPollerSettings("p"), Random(1)), Stopping()) == [Stopped()]
+    assert tell(OlderPoller(OlderPollerSettings("p"), Random(1)), Stopping()) == [Stopped()]
 
 
-# The head poller.
+# The older poller.
 
 
 def head(**bounds: int) -> OlderPoller:
-    return OlderPoller(HeadPollerSettings("p", **bounds), Random(1))
+    return OlderPoller(OlderPollerSettings("p", **bounds), Random(1))
 
 
 def want(it: OlderPoller, start: int, stop: int) -> list[Effect]:

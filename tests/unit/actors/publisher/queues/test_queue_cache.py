@@ -33,7 +33,7 @@ from callboard.messages.distribution.publisher_mail import Counters, CountersQue
 from callboard.messages.distribution.topic_messages import Kind
 
 NOW = Moment(0, 0.0)
-TAIL, HEAD = Origin("tail_poller"), Origin("head_poller")
+TAIL, HEAD = Origin("tail_poller"), Origin("older_poller")
 
 
 def cache(**settings: int) -> QueueCache:
@@ -56,7 +56,7 @@ def seen(start: int, stop: int, packages: Iterable[PackageSummary] | None = None
 
 
 def wanted(start: int, stop: int) -> Send:
-    return Send("head_poller", RangeWanted(log_id="L1", start=start, stop=stop))
+    return Send("older_poller", RangeWanted(log_id="L1", start=start, stop=stop))
 
 
 def done(start: int, stop: int, first: int = 0, problem: str = "") -> RangeDone:
@@ -196,14 +196,14 @@ def test_a_piece_that_got_lost_is_wanted_again() -> None:
     assert sizes_of(tell(it, done(7, 10), HEAD)).queues == (size_after(4, 5),)
 
 
-def test_a_restarted_head_poller_is_told_again_what_is_wanted() -> None:
+def test_a_restarted_older_poller_is_told_again_what_is_wanted() -> None:
     it = cache()
     tell(it, seen(10, 12, []), TAIL)
     tell(it, QueueQuery(after=4), asker(1))
-    assert tell(it, PeerUp("head_poller")) == [wanted(5, 10)]
+    assert tell(it, PeerUp("older_poller")) == [wanted(5, 10)]
     tell(it, seen(5, 10), HEAD)
     assert tell(it, done(5, 10), HEAD) == [wanted(5, 10)]
-    assert tell(it, PeerUp("head_poller")) == [wanted(5, 10)]
+    assert tell(it, PeerUp("older_poller")) == [wanted(5, 10)]
     assert tell(it, PeerUp("fleet")) == []
 
 

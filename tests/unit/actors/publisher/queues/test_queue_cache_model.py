@@ -29,7 +29,7 @@ from callboard.actors.core.decision import (
     Tick,
 )
 from callboard.actors.core.effects import FindBounds, LogRead, ReadLog, TopicBounds
-from callboard.actors.publisher.queues.older_poller import HeadPollerSettings, OlderPoller
+from callboard.actors.publisher.queues.older_poller import OlderPoller, OlderPollerSettings
 from callboard.actors.publisher.queues.queue_cache import QueueCache, QueueCacheSettings
 from callboard.actors.publisher.queues.tail_poller import TailPoller, TailPollerSettings
 from callboard.errors import OffsetOutOfRange
@@ -39,7 +39,7 @@ from callboard.messages.headers import new_record
 from callboard.messages.record import Record
 
 NOW = Moment(0, 0.0)
-ROLES = ("queue_cache", "head_poller", "tail_poller")
+ROLES = ("queue_cache", "older_poller", "tail_poller")
 PUBLISHERS = ("a", "b", "broken", "nameless")
 """Records of the last two cannot be decoded; the header of the last does not say whose they are."""
 
@@ -63,7 +63,7 @@ class Stage:
     def restart(self, role: str) -> None:
         settings: dict[str, Any] = {
             "queue_cache": (QueueCache, QueueCacheSettings(max_entries=self.max_entries, details_max=3)),
-            "head_poller": (OlderPoller, HeadPollerSettings("p")),
+            "older_poller": (OlderPoller, OlderPollerSettings("p")),
             "tail_poller": (TailPoller, TailPollerSettings("p")),
         }
         make, its = settings[role]

@@ -273,7 +273,7 @@ def test_statuses_are_told_only_once_they_are_stored_and_only_once() -> None:
     assert len(it.sent(StatusesPending)) == 2
 
 
-def test_a_new_bookkeeper_is_told_everything_that_is_not_known_to_be_on_the_log() -> None:
+def test_a_new_status_sender_is_told_everything_that_is_not_known_to_be_on_the_log() -> None:
     it = importing(editable=True)
     it.done(ImportPackages)
     it.feed(PeerUp(roles.STATUS_SENDER))

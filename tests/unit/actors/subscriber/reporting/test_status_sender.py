@@ -13,7 +13,7 @@ from callboard.testing.drivers.decision_driver import DecisionDriver
 from callboard.testing.drivers.subscriber_example import settings
 
 
-def bookkeeper() -> DecisionDriver:
+def status_sender() -> DecisionDriver:
     return DecisionDriver(StatusSender(settings(), Random(1)))
 
 
@@ -42,7 +42,7 @@ def keys(append: Append) -> list[str]:
 
 
 def test_statuses_are_appended_together_under_keys_that_make_repeats_harmless() -> None:
-    it = bookkeeper()
+    it = status_sender()
     it.feed(pending(1, 3))
     assert keys(it.done(Append)) == ["me/1", "me/2", "me/3"]
     assert sent(it) == [3]
@@ -50,7 +50,7 @@ def test_statuses_are_appended_together_under_keys_that_make_repeats_harmless() 
 
 
 def test_results_of_commands_go_with_the_statuses_in_the_order_of_their_sequence() -> None:
-    it = bookkeeper()
+    it = status_sender()
     result = CommandResultMessage(
         subscriber_instance="me", subscriber="edge-1", command_id="c", command_offset=1, accepted=True, sequence=2
     )
@@ -61,7 +61,7 @@ def test_results_of_commands_go_with_the_statuses_in_the_order_of_their_sequence
 
 
 def test_many_statuses_go_in_batches() -> None:
-    it = bookkeeper()
+    it = status_sender()
     it.feed(pending(1, 450))
     assert [len(it.done(Append).records) for _ in range(2)] == [200, 200]
     it.tick("rested")
@@ -70,7 +70,7 @@ def test_many_statuses_go_in_batches() -> None:
 
 
 def test_statuses_that_come_one_by_one_wait_a_moment_for_each_other() -> None:
-    it = bookkeeper()
+    it = status_sender()
     it.feed(pending(1, 1))
     it.done(Append)
     it.feed(pending(2, 2))
@@ -81,7 +81,7 @@ def test_statuses_that_come_one_by_one_wait_a_moment_for_each_other() -> None:
 
 
 def test_a_failed_append_is_repeated_with_the_same_keys_ever_more_slowly() -> None:
-    it = bookkeeper()
+    it = status_sender()
     it.feed(pending(1, 2))
     waits = []
     for _ in range(10):
@@ -96,7 +96,7 @@ def test_a_failed_append_is_repeated_with_the_same_keys_ever_more_slowly() -> No
 
 
 def test_what_becomes_pending_during_an_append_is_told_sent_only_after_its_own() -> None:
-    it = bookkeeper()
+    it = status_sender()
     it.feed(pending(1, 5))
     it.feed(pending(4, 7))  # of a new importer, whose ledger knows that the first three were sent
     it.done(Append)
@@ -107,7 +107,7 @@ def test_what_becomes_pending_during_an_append_is_told_sent_only_after_its_own()
 
 
 def test_nothing_pending_after_an_append_is_fine() -> None:
-    it = bookkeeper()
+    it = status_sender()
     it.feed(pending(1, 2))
     it.feed(pending(1, 0))
     it.done(Append)
@@ -115,7 +115,7 @@ def test_nothing_pending_after_an_append_is_fine() -> None:
 
 
 def test_stopping_sends_what_is_pending_and_the_importers_last_statuses() -> None:
-    it = bookkeeper()
+    it = status_sender()
     it.feed(pending(1, 250))
     it.feed(Stopping())
     it.done(Append)
@@ -127,14 +127,14 @@ def test_stopping_sends_what_is_pending_and_the_importers_last_statuses() -> Non
 
 
 def test_an_importer_that_stopped_first_is_not_waited_for() -> None:
-    it = bookkeeper()
+    it = status_sender()
     it.feed(replace(pending(1, 0), last=True))
     it.feed(Stopping())
     assert it.stopped
 
 
 def test_an_importer_that_says_nothing_is_not_waited_for_for_ever() -> None:
-    it = bookkeeper()
+    it = status_sender()
     it.feed(Stopping())
     it.tick("goodbye")
     assert it.stopped
@@ -142,7 +142,7 @@ def test_an_importer_that_says_nothing_is_not_waited_for_for_ever() -> None:
 
 @pytest.mark.proves("R18")
 def test_a_log_that_fails_does_not_hold_up_a_stop() -> None:
-    it = bookkeeper()
+    it = status_sender()
     it.feed(pending(1, 2))
     it.feed(Stopping())
     it.fail(Append, LogUnavailable("down"))
@@ -150,7 +150,7 @@ def test_a_log_that_fails_does_not_hold_up_a_stop() -> None:
 
 
 def test_topics_are_looked_at_soon_after_the_start_and_again_whatever_comes_of_it() -> None:
-    it = bookkeeper()
+    it = status_sender()
     it.feed(Started())
     for answer in (Shortened({"callboard.discovery": 5000}), Shortened(problem="newer"), LogUnavailable("away")):
         it.tick("shorten")
