@@ -1,6 +1,6 @@
 """The simulator is tested: bugs that can be put into the real code by name, each of which some seed has to find."""
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from contextlib import AbstractContextManager, contextmanager
 from dataclasses import dataclass
 from typing import Any
@@ -17,22 +17,22 @@ BUGS: dict[str, Patch] = {bug.name: bug for module in MODULES for bug in module.
 
 @dataclass(frozen=True, slots=True)
 class Finding:
-    """After how many seeds a bug was found, and by which rule; 0 if it was not."""
+    """After how many seeds, counted from 0 on, a bug was found, and by which rule; 0 if it was not."""
 
     bug: str
     seeds: int
     rule: str
 
 
-def hunt(name: str, run_seed: Callable[[int], Any], seeds_max: int = SEEDS_MAX) -> Finding:
+def hunt(name: str, run_seed: Callable[[int], Any], seeds: Iterable[int] = range(SEEDS_MAX)) -> Finding:
     """Run seed after seed with this bug in the code until one finds it, which finds nothing without the bug.
 
     Args:
         name: of the bug.
         run_seed: runs a seed; its outcome has a violation, or not.
-        seeds_max: how many are tried.
+        seeds: those that are tried.
     """
-    for seed in range(seeds_max):
+    for seed in seeds:
         with planted(name):
             violation = run_seed(seed).violation
         if violation is not None and run_seed(seed).violation is None:
