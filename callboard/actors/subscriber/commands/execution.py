@@ -156,7 +156,7 @@ class CommandExecution:
         if without_golden and not self.settings.golden:
             return Refused("this subscriber waits for no golden one")
         if self.startup.gap:
-            self.startup.gap = ""
+            self.startup.look_again()
             return Obeyed(self.state.ledger, reason="looks for its place in the log again")
         head = yield from self.head.settle(now)
         ledger = self.state.ledger

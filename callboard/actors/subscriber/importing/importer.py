@@ -121,7 +121,7 @@ def _hear(it: Parts, message: Input) -> Iterator[Decided]:
         case PackagesUnavailable() if it.backlog.expects(message.start):
             it.backlog.unreadable = message.reason
             if message.obstacle is not Obstacle.UNAVAILABLE:
-                it.startup.lost()
+                it.startup.look_again()
                 it.backlog.reading = False
         case CommandsRead() | CommandsBlocked() if it.inbox.listening:
             yield from it.inbox.hear(message)
@@ -228,6 +228,6 @@ def _opened(it: Parts, stored: Ledger | None) -> Iterator[Decided]:
     before, first = it.state.ledger.offset, not it.startup.known
     yield from it.startup.opened(stored)
     if first:
-        it.condition = it.condition.entering(State.STARTING, it.starting, it.now)
+        it.enter(State.STARTING, it.starting)
     elif it.state.ledger.offset > before:
         it.head.move_on()

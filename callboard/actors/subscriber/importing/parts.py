@@ -77,12 +77,17 @@ class Parts:
         yield State.PAUSED, paused(self.state.ledger)
         yield self.head.failure.kind, self.head.failure.told(self.state.ledger.attempts)
 
-    def observe(self) -> Condition:
-        """The condition, as it follows from what stands in the way."""
+    def enter(self, state: State, reason: str) -> bool:
+        """Be in this state; whether that is news. The condition changes nowhere else."""
+        before, self.condition = self.condition, self.condition.entering(state, reason, self.now)
+        return self.condition is not before
+
+    def observe(self) -> bool:
+        """Be in the state that follows from what stands in the way; whether that is news."""
         going_on = (State.IDLE if self.backlog.head is None else State.IMPORTING), ""
         state, reason = next(((state, text) for state, text in self.obstacles if text), going_on)
         texts = (reason, self.progress.slow(self.now), self.inbox.problem, not_in_force(self.state.ledger))
-        return self.condition.entering(state, "; ".join(text for text in texts if text), self.now)
+        return self.enter(state, "; ".join(text for text in texts if text))
 
     def report(self) -> Report:
         """What the subscriber says of itself."""

@@ -60,7 +60,7 @@ def _stop(it: Parts) -> Iterator[Decided]:
         return
     yield Send(roles.STATUS_SENDER, replace(it.state.pending(above=0), last=True))
     if it.introduced:
-        it.condition = it.condition.stopping(it.now)
+        it.enter(*it.condition.stopped())
         yield Send(roles.ANNOUNCER, it.report())
     yield Stopped()
 
@@ -75,11 +75,6 @@ def _read(it: Parts) -> Iterator[Decided]:
         yield from it.inbox.listen(it.state.ledger)
 
 
-def _ask_for_verdicts(it: Parts) -> Iterator[Decided]:
-    if it.golden is not None:
-        yield from it.golden.wish(it.state.ledger.offset)
-
-
 def _look(it: Parts) -> Iterator[Decided]:
     if it.caught_up.curious or it.inbox.curious or (it.startup.wants_bounds and not it.state.busy):
         it.looking = True
@@ -89,8 +84,7 @@ def _look(it: Parts) -> Iterator[Decided]:
 
 
 def _observe(it: Parts) -> Iterator[Decided]:
-    before, it.condition = it.condition, it.observe()
-    if it.condition is not before or it.state.ledger is not it.reported:
+    if it.observe() or it.state.ledger is not it.reported:
         yield from it.arm(REPORT, REPORT_S)
 
 
@@ -117,7 +111,7 @@ WORK = (
         lambda it: it.progress.time(it.held.work(it.now), it.backlog, it.now),
     ),
     Step("import the next", _always, lambda it: it.progress.follow(it.head.work(it.now), it.backlog, it.now)),
-    Step("ask for verdicts", lambda it: it.golden, _ask_for_verdicts),
+    Step("ask for verdicts", _always, lambda it: it.golden.wish(it.state.ledger.offset) if it.golden else ()),
     Step("store what was passed over", lambda it: it.state.urgent and not it.state.busy, _store),
 )
 """All of this is done, as far as the repository is free."""

@@ -34,7 +34,7 @@ class Condition:
         changed = state is not self.state or not self.since_ns
         return Condition(state, reason, now.wall_ns if changed else self.since_ns)
 
-    def stopping(self, now: Moment) -> "Condition":
-        """Stopped, still saying what stood in the way."""
+    def stopped(self) -> tuple[State, str]:
+        """The state to end in, and for its reason what stood in the way."""
         stuck = self.state in (State.GAP, State.BLOCKED, State.RETRYING, State.WAITING)
-        return self.entering(State.STOPPED, f"was {self.state.name.lower()}: {self.reason}" if stuck else "", now)
+        return State.STOPPED, f"was {self.state.name.lower()}: {self.reason}" if stuck else ""

@@ -159,9 +159,9 @@ class Startup:
             yield note("position.taken", start=start, reason=problem or "first start")
         self.placed = True
 
-    def lost(self) -> None:
-        """The log does not have what comes next: the bounds will name the gap."""
-        self.placed = False
+    def look_again(self) -> None:
+        """The log does not have what comes next, or may have it again: the bounds will say."""
+        self.placed, self.gap = False, ""
 
 
 _PROBLEMS: tuple[tuple[type[CallboardError], Problem], ...] = (

@@ -9,12 +9,14 @@ import pytest
 
 from callboard.actors.core.effects import ImportPackages, OpenRepository, ReadLog, RunHook, SaveLedger
 from callboard.actors.core.hooks import HookSettings
+from callboard.actors.subscriber.gates.gate import Wait
 from callboard.actors.subscriber.importing.parts import Parts
 from callboard.actors.subscriber.importing.steps import STEPS, USES, first
 from callboard.actors.subscriber.ledger.ledger_state import Write
+from callboard.actors.subscriber.reporting.condition import Failure
 from callboard.messages.distribution.ledger import HeldPackage, HookDue
-from callboard.messages.distribution.mailbox import CommandsRead
-from callboard.messages.distribution.topic_messages import Kind, PauseCommand
+from callboard.messages.distribution.mailbox import CommandsRead, PackagesRead
+from callboard.messages.distribution.topic_messages import Kind, PauseCommand, State
 from callboard.testing.drivers.subscriber_example import LEDGER, ImporterDriver, command, package, settings
 
 Fact = Callable[[Parts], None]
@@ -166,6 +168,53 @@ def test_each_step_is_taken_when_it_is_time_for_it(facts: tuple[Fact, ...], name
 def test_a_step_that_another_depends_on_comes_before_it(earlier: str, later: str, why: str) -> None:
     names = [step.name for step in STEPS]
     assert names.index(earlier) < names.index(later), why
+
+
+def is_unreadable(it: Parts) -> None:
+    it.backlog.unreadable = "down"
+
+
+def is_gated(it: Parts) -> None:
+    it.head.gate = Wait(State.STAGED, "waits for staging's verdict")
+
+
+def is_paused(it: Parts) -> None:
+    assert not list(it.state.follow([Write(replace(it.state.ledger, paused_by="ann"))]))
+
+
+def has_failed(it: Parts) -> None:
+    it.head.failure = Failure("no such blob", State.BLOCKED)
+
+
+def has_a_package(it: Parts) -> None:
+    it.backlog.read(PackagesRead(log_id=LEDGER.log_id, start=10, next=11, records=(package(10),)))
+
+
+@pytest.mark.parametrize(
+    ("facts", "state", "reason"),
+    [
+        ((), State.STARTING, "waits for its name"),
+        ((is_admitted,), State.STARTING, "looks for its position in the log"),
+        ((is_admitted, reads), State.STARTING, "reads the commands given so far"),
+        (READY, State.IDLE, ""),
+        ((*READY, has_a_package), State.IMPORTING, ""),
+        ((*READY, has_a_package, has_failed), State.BLOCKED, "no such blob"),
+        ((*READY, has_failed, is_paused), State.PAUSED, "paused by ann"),
+        ((*READY, has_failed, is_paused, is_gated), State.STAGED, "waits for staging's verdict"),
+        ((is_admitted, has_failed, is_paused, is_gated), State.STARTING, "looks for its position in the log"),
+        ((*READY, is_gated, is_unreadable), State.WAITING, "down"),
+        ((is_unreadable,), State.WAITING, "down"),
+        ((is_unreadable, is_lost), State.GAP, "trimmed"),
+    ],
+)
+def test_of_all_that_stands_in_the_way_what_comes_first_is_told(
+    facts: tuple[Fact, ...], state: State, reason: str
+) -> None:
+    it = parts(*facts)
+    it.observe()
+    assert it.condition.state is state
+    assert it.condition.reason.startswith(reason)
+    assert bool(it.condition.reason) == bool(reason)
 
 
 def test_a_hook_is_counted_before_a_held_package_is_tried_and_that_before_the_next_is_imported() -> None:
