@@ -21,7 +21,7 @@ from callboard.content.placed import placed
 from callboard.door import requests
 from callboard.door.questions import asked
 from callboard.errors import LogUnavailable, RefusalCode, RequestRefused
-from callboard.messages.distribution.mailbox import DistributeRequest, DistributeResponse, Sizes, SizesQuery
+from callboard.messages.distribution.mailbox import DistributeRequest, SizesQuery
 from callboard.messages.distribution.topic_messages import Kind
 
 PUBLISH_TIMEOUT_S = 600.0
@@ -118,7 +118,6 @@ class Publisher:
         deadline = loop.time() + timeout_s
         while True:  # each answer comes within a second, whether they are counted by then or not
             sizes = await agent.ask(roles.QUEUE_CACHE, question, deadline - loop.time())
-            assert isinstance(sizes, Sizes)
             if sizes.problem:
                 raise LogUnavailable(sizes.problem)
             if not sizes.queues[0].uncounted:
@@ -163,7 +162,6 @@ class Publisher:
         topic, named = board.topics.package, bool(given.get("request_id"))
         before = await log_bounds(board.log, topic) if named else Bounds(0, 0)
         answer = await agent.ask(roles.DISTRIBUTOR, request, timeout_s)
-        assert isinstance(answer, DistributeResponse)
         if not answer.accepted and not answer.dropped:
             if answer.retry:
                 raise LogUnavailable(answer.reason)

@@ -19,11 +19,8 @@ from callboard.escaping import escaped
 from callboard.messages.distribution.mailbox import (
     AnnouncedQuery,
     CaughtUpQuery,
-    Ready,
     ReadyQuery,
-    Report,
     ReportQuery,
-    Settled,
     Unfinished,
 )
 from callboard.messages.distribution.topic_messages import DiscoveryMessage, State
@@ -152,7 +149,6 @@ class Subscriber:
             if problem := await unreadable(self._board.log, (self._settings.topics.package,)):
                 raise LogUnavailable(f"{reason}: {problem}") from error
             raise NotAnswered(f"{reason}: {await self._at(agent)}") from error
-        assert isinstance(answer, Settled)
         said = answer.announcement
         if not answer.reached:
             raise SubscriberStuck(f"{self.name} {_stands(said)}")
@@ -163,14 +159,12 @@ class Subscriber:
     async def _at(self, agent: Agent) -> str:
         """What stands in its way."""
         answer = await agent.ask(roles.IMPORTER, ReportQuery(), LOOK_S)
-        assert isinstance(answer, Report)
         return f"it {_stands(answer.announcement)}"
 
     async def report(self, timeout_s: float = 10.0) -> DiscoveryMessage:
         """What the subscriber says of itself at this moment. Raises as ``caught_up``."""
         asked(timeout_s=timeout_s)
         answer = await (await self.start()).ask(roles.IMPORTER, ReportQuery(), timeout_s)
-        assert isinstance(answer, Report)
         return answer.announcement
 
     @property
@@ -197,7 +191,6 @@ class Subscriber:
 
     async def _watch_readiness(self, agent: Agent) -> None:
         answer = await agent.ask(roles.ANNOUNCER, ReadyQuery(), FOREVER_S)
-        assert isinstance(answer, Ready)
         self._ready = answer.reason
 
     async def ended(self) -> None:

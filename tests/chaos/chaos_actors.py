@@ -12,8 +12,8 @@ from random import Random
 from callboard.actors.core.agent import ActorSpec, AgentSpec
 from callboard.actors.core.decision import Decision, Effect, Input, Moment, Origin, Reply, Stopped, Stopping
 from callboard.actors.runtime.actor_system import seal
-from callboard.messages.distribution.mailbox import CommandSent
-from callboard.testing.conformance.runtime_example import Counter, example_agent, open_shouting_world, word
+from callboard.messages.distribution.mailbox import CommandRequest
+from callboard.testing.conformance.runtime_example import Counter, example_agent, open_shouting_world, said, word
 
 FOR_EVER_S = 3600
 """Longer than any test."""
@@ -51,10 +51,10 @@ class Traitor:
 
     def receive(self, message: Input, origin: Origin, now: Moment) -> Iterable[Effect]:
         match message:
-            case CommandSent():
+            case CommandRequest():
                 pid = os.getpid()
                 numbers = [number for owner, number in seal._receivers if owner == pid]
-                return [Reply(origin, word(seal.member().key.hex(), numbers[0]))]
+                return [Reply(origin, said(seal.member().key.hex(), numbers[0]))]
             case Stopping():
                 return [Stopped()]
         return []

@@ -22,7 +22,6 @@ from callboard.actors.runtime.actor_system import leash, seal
 from callboard.actors.runtime.actor_system.actors import ActorAddress
 from callboard.actors.runtime.processes.system import System
 from callboard.errors import AgentFailed
-from callboard.messages.distribution.mailbox import CommandSent
 from callboard.testing.conformance.runtime_example import word
 
 PATIENCE_S = 60.0
@@ -114,7 +113,6 @@ def test_a_genuine_frame_altered_or_sent_to_another_is_refused(
     async def scenario(agent: Agent, home: Path) -> None:
         proof = tmp_path / "proof"
         answer = await agent.ask("traitor", word("key"), PATIENCE_S)
-        assert isinstance(answer, CommandSent)
         traitor = home / str(answer.offset)
         monkeypatch.setattr(seal, "_membership", seal.Membership(bytes.fromhex(answer.command_id), str(home)))
         exploit = pickle.dumps((ActorAddress("nobody"), Exploit(proof)))
@@ -196,7 +194,6 @@ def inodes_of(protocol: str, column: int) -> set[str]:
 def test_the_key_is_in_no_command_line_and_no_environment(monkeypatch: pytest.MonkeyPatch) -> None:
     async def scenario(agent: Agent, home: Path) -> None:
         answer = await agent.ask("traitor", word("key"), PATIENCE_S)
-        assert isinstance(answer, CommandSent)
         key = bytes.fromhex(answer.command_id)
         assert len(key) == 32
         for pid in descendants(os.getpid()):

@@ -21,8 +21,7 @@ from callboard.actors.core.decision import (
 )
 from callboard.actors.runtime import Limits
 from callboard.actors.runtime.simulated.simulated import Simulation
-from callboard.messages.distribution.mailbox import CommandSent
-from callboard.testing.conformance.runtime_example import word
+from callboard.testing.conformance.runtime_example import heard, said, word
 
 ROUNDS = 12
 SETTLE_S = 0.05
@@ -53,12 +52,12 @@ class Listener:
         self._heard = heard
 
     def receive(self, message: Input, origin: Origin, now: Moment) -> Iterable[Effect]:
-        match message:
+        match heard(message):
             case PeerUp("talker"):
                 self._heard.append(("up", 0))
-            case CommandSent(command_id="ready?"):
-                return [Reply(origin, word("ready"))]
-            case CommandSent(command_id=who, offset=number):
+            case ("ready?", _):
+                return [Reply(origin, said("ready"))]
+            case (who, number):
                 self._heard.append((who, number))
             case Stopping():
                 return [Stopped()]

@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from typing import Any, NamedTuple, Protocol
 
 from callboard.actors.core.decision import DecisionFactory, Moment, Perform
-from callboard.messages.event import Event
+from callboard.messages.question import A, Question
 
 GATEWAY = "gateway"
 """The role through which the service outside speaks with the actors of an agent."""
@@ -66,11 +66,12 @@ class ActorStatus(NamedTuple):
 class Agent(Protocol):
     """A running agent, whatever base it runs on. To be used from the event loop that started it."""
 
-    async def ask(self, role: str, question: Event, timeout_s: float) -> Event:
+    async def ask(self, role: str, question: Question[A], timeout_s: float) -> A:
         """Mail the question to an actor and wait for its reply.
 
         Mailed again when the actor restarts meanwhile, so questions must be idempotent; but once only if it was the
-        question that the actor crashed at. Raises ``NotAnswered`` after the timeout, ``RequestRefused`` when the actor
+        question that the actor crashed at. The answer is what the question's class says: ``TypeError`` otherwise, which
+        is a bug. Raises ``NotAnswered`` after the timeout, ``RequestRefused`` when the actor
         has crashed at it twice, and ``AgentFailed`` (or what the ``AgentProblem`` stands for) if the agent cannot go
         on.
         """

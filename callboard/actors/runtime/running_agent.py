@@ -23,6 +23,7 @@ from callboard.errors import (
 from callboard.logger import get_logger
 from callboard.messages.distribution.mailbox import AgentProblem, Problem
 from callboard.messages.event import Event
+from callboard.messages.question import A, Question, answer_to
 
 ERRORS: dict[Problem, type[CallboardError]] = {
     Problem.SUBSCRIBER_TAKEN: SubscriberTaken,
@@ -61,7 +62,7 @@ class Link(Protocol):
 
 
 @dataclass(slots=True)
-class Question:
+class Asked:
     """A question that waits for its answer."""
 
     role: str
@@ -78,7 +79,7 @@ class RunningAgent:
         self._roles = tuple(actor.role for actor in spec.actors)
         self._link: Link
         self._numbers = itertools.count(1)
-        self._questions: dict[int, Question] = {}
+        self._questions: dict[int, Asked] = {}
         self._up: dict[str, ActorStatus] = {}
         self._problem: CallboardError | None = None
         self._all_stopped = asyncio.Event()
@@ -92,18 +93,18 @@ class RunningAgent:
 
     # What the service does.
 
-    async def ask(self, role: str, question: Event, timeout_s: float) -> Event:
+    async def ask(self, role: str, question: Question[A], timeout_s: float) -> A:
         """See ``Agent.ask``."""
         if role not in self._roles:
             raise ValueError(f"agent {self._name!r} has no actor {role!r}; it has {', '.join(self._roles)}")
         self._refuse_if_ended()
         number = next(self._numbers)
-        asked = Question(role, question, asyncio.get_running_loop().create_future())
+        asked = Asked(role, question, asyncio.get_running_loop().create_future())
         self._questions[number] = asked
         try:
             if role in self._up:
                 self._link.send(Frame(Kind.ASK, role, number, event=question))
-            return await asyncio.wait_for(asked.answer, timeout_s)
+            return answer_to(question, await asyncio.wait_for(asked.answer, timeout_s))
         except TimeoutError:
             raise NotAnswered(
                 f"actor {role!r} of agent {self._name!r} did not answer {type(question).__name__} within "

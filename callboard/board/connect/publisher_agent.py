@@ -7,7 +7,7 @@ from callboard.actors.core.agent import ActorStatus, Agent
 from callboard.actors.publisher import roles
 from callboard.backends.log import Log
 from callboard.errors import LogError, LogUnavailable, NotAnswered
-from callboard.messages.event import Event
+from callboard.messages.question import A, Question
 
 READERS = (roles.FLEET, roles.QUEUE_CACHE, roles.STATUS_WATCHER)
 """Actors that answer by what they have read. What others do with the log may come of it yet, and they say so."""
@@ -29,7 +29,7 @@ class PublisherAgent:
     def __init__(self, agent: Agent, log: Log, topics: Sequence[str]) -> None:
         self._agent, self._log, self._topics = agent, log, topics
 
-    async def ask(self, role: str, question: Event, timeout_s: float) -> Event:
+    async def ask(self, role: str, question: Question[A], timeout_s: float) -> A:
         """See ``Agent.ask``. Raises also a ``LogError`` if the log is why there is no answer."""
         if role not in READERS:
             return await self._agent.ask(role, question, timeout_s)

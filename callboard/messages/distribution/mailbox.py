@@ -13,28 +13,10 @@ from callboard.messages.distribution.topic_messages import (
     ThrottledMessage,
 )
 from callboard.messages.event import Event
+from callboard.messages.question import Question
 from callboard.messages.record import Record
 
 # Publisher: distributing.
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class DistributeRequest(Event):
-    """Ship these paths; only ADD needs a ``source``, the folder whose root is ``at`` at subscribers (``/`` if empty).
-
-    ``recipients`` are the subscribers that it is for; none named means all. ``source_name`` goes into the package.
-    """
-
-    request_id: str
-    kind: Kind
-    paths: tuple[str, ...]
-    deep_paths: tuple[str, ...] = ()
-    source: str = ""
-    user: str = ""
-    metadata: Pairs = ()
-    recipients: tuple[str, ...] = ()
-    at: str = ""
-    source_name: str = ""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -58,6 +40,25 @@ class DistributeResponse(Event):
     throttled_ms: int = 0
     throttled_by: str = ""
     code: str = ""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class DistributeRequest(Question[DistributeResponse]):
+    """Ship these paths; only ADD needs a ``source``, the folder whose root is ``at`` at subscribers (``/`` if empty).
+
+    ``recipients`` are the subscribers that it is for; none named means all. ``source_name`` goes into the package.
+    """
+
+    request_id: str
+    kind: Kind
+    paths: tuple[str, ...]
+    deep_paths: tuple[str, ...] = ()
+    source: str = ""
+    user: str = ""
+    metadata: Pairs = ()
+    recipients: tuple[str, ...] = ()
+    at: str = ""
+    source_name: str = ""
 
 
 # Publisher: queues as views on the log.
@@ -117,23 +118,6 @@ class RangeDone(Event):
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class QueueQuery(Event):
-    """A page of the queue of a subscriber that has processed everything up to ``after``; no publisher means all.
-
-    With a ``subscriber``, packages that are addressed to others are left out.
-    With the ``end`` of the topic at the moment of asking, the answer waits for what comes before it to be known, if
-    only for a moment: there may be offsets without a package.
-    """
-
-    after: int
-    publisher: str = ""
-    skip: int = 0
-    limit: int = 100
-    end: int = 0
-    subscriber: str = ""
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
 class QueueSize(Event):
     """How many packages lie after an offset, how many bytes they have (``PackageSummary.length``), and when the oldest
     was appended. With a ``subscriber``, packages that are addressed to others are left out.
@@ -161,11 +145,20 @@ class QueuePage(Event):
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class SizesQuery(Event):
-    """The sizes of many queues at once, asked for by publisher, ``after`` and subscriber; ``end``: ``QueueQuery``."""
+class QueueQuery(Question[QueuePage]):
+    """A page of the queue of a subscriber that has processed everything up to ``after``; no publisher means all.
 
-    queues: tuple[QueueSize, ...]
+    With a ``subscriber``, packages that are addressed to others are left out.
+    With the ``end`` of the topic at the moment of asking, the answer waits for what comes before it to be known, if
+    only for a moment: there may be offsets without a package.
+    """
+
+    after: int
+    publisher: str = ""
+    skip: int = 0
+    limit: int = 100
     end: int = 0
+    subscriber: str = ""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -176,6 +169,14 @@ class Sizes(Event):
     publishers: tuple[str, ...] = ()
     problem: str = ""
     log_id: str = ""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SizesQuery(Question[Sizes]):
+    """The sizes of many queues at once, asked for by publisher, ``after`` and subscriber; ``end``: ``QueueQuery``."""
+
+    queues: tuple[QueueSize, ...]
+    end: int = 0
 
 
 # Publisher: the fleet, its errors, and orders to it.
@@ -200,11 +201,6 @@ class Member(Event):
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class FleetQuery(Event):
-    """Who is there?"""
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
 class FleetView(Event):
     """Every subscriber ever heard of in the retained discovery records, by name.
 
@@ -220,13 +216,8 @@ class FleetView(Event):
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class ErrorsQuery(Event):
-    """A page of the error queue of a subscriber; empty names mean all."""
-
-    subscriber: str = ""
-    publisher: str = ""
-    skip: int = 0
-    limit: int = 100
+class FleetQuery(Question[FleetView]):
+    """Who is there?"""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -253,10 +244,13 @@ class ErrorsPage(Event):
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class CommandRequest(Event):
-    """Put this command on the log; its ``command_id`` makes retries harmless."""
+class ErrorsQuery(Question[ErrorsPage]):
+    """A page of the error queue of a subscriber; empty names mean all."""
 
-    command: CommandMessage
+    subscriber: str = ""
+    publisher: str = ""
+    skip: int = 0
+    limit: int = 100
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -266,6 +260,13 @@ class CommandSent(Event):
     command_id: str
     offset: int = -1
     problem: str = ""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class CommandRequest(Question[CommandSent]):
+    """Put this command on the log; its ``command_id`` makes retries harmless."""
+
+    command: CommandMessage
 
 
 # Subscriber.
@@ -449,11 +450,6 @@ class Admitted(Event):
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class ReadyQuery(Event):
-    """Answer with ``Ready`` once the subscriber may serve."""
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
 class Ready(Event):
     """The subscriber may serve, and ``reason`` is which condition made it so."""
 
@@ -461,21 +457,26 @@ class Ready(Event):
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class AnnouncedQuery(Event):
+class ReadyQuery(Question[Ready]):
+    """Answer with ``Ready`` once the subscriber may serve."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class AnnouncedQuery(Question[Admitted]):
     """Announce, and answer with ``Admitted`` once it is on the log that everything up to ``offset`` is processed."""
 
     offset: int
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class CaughtUpQuery(Event):
+class CaughtUpQuery(Question[Settled]):
     """Answer with ``Settled`` once every package on the log at the time of asking is processed, and its hook was called
     as often as there is hope; or as soon as the subscriber cannot go on.
     """
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class ReportQuery(Event):
+class ReportQuery(Question[Report]):
     """Answer with ``Report`` at once."""
 
 

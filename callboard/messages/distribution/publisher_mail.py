@@ -2,13 +2,9 @@
 
 from dataclasses import dataclass
 
-from callboard.messages.distribution.topic_messages import Histogram
+from callboard.messages.distribution.topic_messages import CommandResultMessage, Histogram
 from callboard.messages.event import Event
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class CountersQuery(Event):
-    """What have you counted since you started? Any actor that counts answers with ``Counters``."""
+from callboard.messages.question import Question
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -36,7 +32,12 @@ class Counters(Event):
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class CommandResultQuery(Event):
+class CountersQuery(Question[Counters]):
+    """What have you counted since you started? Any actor that counts answers with ``Counters``."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class CommandResultQuery(Question[CommandResultMessage]):
     """Answer with the ``CommandResultMessage`` of this command once it is on the log."""
 
     command_id: str

@@ -1,6 +1,6 @@
 """A small agent that uses all that a runtime promises: questions, mail, timers, effects, restarts, problems.
 
-Every question and every answer is a ``CommandSent``, read as (what, how much).
+Every question is a ``CommandRequest`` and every answer a ``CommandSent``, each read as (what, how much).
 """
 
 import asyncio
@@ -30,12 +30,26 @@ from callboard.actors.core.decision import (
     Tick,
 )
 from callboard.errors import LogUnavailable
-from callboard.messages.distribution.mailbox import AgentProblem, CommandSent, Problem
+from callboard.messages.distribution.mailbox import AgentProblem, CommandRequest, CommandSent, Problem
+from callboard.messages.distribution.topic_messages import CommandMessage
 
 
-def word(what: str, number: int = 0) -> CommandSent:
-    """A question or an answer."""
+def word(what: str, number: int = 0) -> CommandRequest:
+    """A question, or mail."""
+    command = CommandMessage(subscriber_instance="", subscriber="", command_id=what, position=number)
+    return CommandRequest(command=command)
+
+
+def said(what: str, number: int = 0) -> CommandSent:
+    """An answer."""
     return CommandSent(command_id=what, offset=number)
+
+
+def heard(message: Input) -> Input | tuple[str, int]:
+    """A question or mail as what it says; anything else as it is."""
+    if isinstance(message, CommandRequest):
+        return message.command.command_id, message.command.position
+    return message
 
 
 @dataclass(frozen=True, slots=True)
@@ -88,28 +102,28 @@ class Counter:
 
     def receive(self, message: Input, origin: Origin, now: Moment) -> Iterable[Effect]:  # noqa: PLR0911
         """Asked to ``add``, ``count``, ``luck``, ``crash``, ``fuse`` and ``tick`` (in n ms), or ``rearm``."""
-        match message:
-            case CommandSent(command_id="add", offset=number):
+        match heard(message):
+            case ("add", int() as number):
                 self._total += number
-            case CommandSent(command_id="count"):
-                return [Reply(origin, word("count", self._total))]
-            case CommandSent(command_id="luck"):
-                return [Reply(origin, word("luck", self._luck))]
-            case CommandSent(command_id="crash"):
+            case ("count", _):
+                return [Reply(origin, said("count", self._total))]
+            case ("luck", _):
+                return [Reply(origin, said("luck", self._luck))]
+            case ("crash", _):
                 raise RuntimeError("asked to crash")
-            case CommandSent(command_id="fuse", offset=milliseconds):
+            case ("fuse", int() as milliseconds):
                 return [After("crash", milliseconds / 1000)]
             case Tick("crash"):
                 raise RuntimeError("asked to crash")
-            case CommandSent(command_id="rearm"):
+            case ("rearm", _):
                 return [After("late", 60), After("late", 0.01), After("never", 0.005), After("never", -1)]
-            case CommandSent(command_id="ticks"):
-                return [Reply(origin, word("ticks", self._ticks))]
-            case CommandSent(command_id="tick", offset=milliseconds):
+            case ("ticks", _):
+                return [Reply(origin, said("ticks", self._ticks))]
+            case ("tick", int() as milliseconds):
                 self._waiting["tick"] = origin
                 return [After("tick", milliseconds / 1000)]
             case Tick("tick"):
-                return [Reply(self._waiting.pop("tick"), word("tick", round(now.mono_s * 1000)))]
+                return [Reply(self._waiting.pop("tick"), said("tick", round(now.mono_s * 1000)))]
             case Tick():
                 self._ticks += 1
             case Stopping():
@@ -126,18 +140,18 @@ class Echo:
 
     def receive(self, message: Input, origin: Origin, now: Moment) -> Iterable[Effect]:  # noqa: ARG002
         """Shouts any text it is asked, for n ms; ``problem`` ends the agent instead."""
-        match message:
-            case CommandSent(command_id="problem", offset=number):
+        match heard(message):
+            case ("problem", int() as number):
                 problem = AgentProblem(problem=Problem(number), reason="asked to; do not ask")
                 return [Send(GATEWAY, problem)]
-            case CommandSent(command_id=text, offset=milliseconds):
+            case (str() as text, int() as milliseconds):
                 shout = Shout(text, milliseconds / 1000)
                 self._asked[shout] = origin
                 return [shout]
             case Done(Shout() as shout, result):
-                return [Reply(self._asked.pop(shout), word(result)), *self._rest()]
+                return [Reply(self._asked.pop(shout), said(result)), *self._rest()]
             case Failed(Shout() as shout, error):
-                return [Reply(self._asked.pop(shout), word(type(error).__name__)), *self._rest()]
+                return [Reply(self._asked.pop(shout), said(type(error).__name__)), *self._rest()]
             case Stopping():
                 self._stopping = True
                 return self._rest()
@@ -156,14 +170,14 @@ class Friend:
 
     def receive(self, message: Input, origin: Origin, now: Moment) -> Iterable[Effect]:  # noqa: ARG002
         """Asked for the name of a peer, answers with how often it came up."""
-        match message:
+        match heard(message):
             case Started():
                 return [After("again", 3600)]
             case PeerUp(role):
                 self._seen[role] = self._seen.get(role, 0) + 1
                 return [Send(role, word("add", self._number))] if role == "counter" else []
-            case CommandSent(command_id=role):
-                return [Reply(origin, word(role, self._seen.get(role, 0)))]
+            case (str() as role, _):
+                return [Reply(origin, said(role, self._seen.get(role, 0)))]
             case Stopping():
                 return [Stopped()]
         return []

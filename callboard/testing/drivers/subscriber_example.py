@@ -14,7 +14,6 @@ from callboard.messages.distribution.mailbox import (
     CommandsRead,
     PackagesRead,
     PackagesWanted,
-    Report,
     ReportQuery,
     StatusesPending,
     StatusesSent,
@@ -30,6 +29,7 @@ from callboard.messages.distribution.topic_messages import (
     SubscriberConfiguration,
 )
 from callboard.messages.headers import new_record
+from callboard.messages.question import answer_to
 from callboard.messages.record import NewRecord, Record, pack_headers
 from callboard.messages.topics import Topics
 from callboard.testing.drivers.decision_driver import DecisionDriver
@@ -147,10 +147,9 @@ class ImporterDriver(DecisionDriver):
 
     def report(self) -> DiscoveryMessage:
         """What it says of itself."""
-        self.feed(ReportQuery(), Origin("gateway", 99))
-        _, report = self.replies()[-1]
-        assert isinstance(report, Report)
-        return report.announcement
+        question = ReportQuery()
+        self.feed(question, Origin("gateway", 99))
+        return answer_to(question, self.replies()[-1][1]).announcement
 
     def state(self) -> tuple[State, str]:
         """What it does, and why."""

@@ -9,7 +9,7 @@ from callboard.backends.log import Bounds
 from callboard.board.read.queues.queue_sizes import queue_of
 from callboard.board.read.status.status import followed
 from callboard.errors import LogUnavailable, RequestRefused
-from callboard.messages.distribution.mailbox import Member, QueuePage, QueueQuery, QueueSize, Sizes, SizesQuery
+from callboard.messages.distribution.mailbox import Member, QueuePage, QueueQuery, QueueSize, SizesQuery
 from callboard.messages.event import replaced
 
 
@@ -76,7 +76,6 @@ def _joined(queues: Sequence[QueueSize]) -> QueueSize:
 
 async def _sizes(agent: Agent, queues: Iterable[QueueSize], end: int, timeout_s: float) -> tuple[QueueSize, ...]:
     found = await agent.ask(roles.QUEUE_CACHE, SizesQuery(queues=tuple(queues), end=end), timeout_s)
-    assert isinstance(found, Sizes)
     if found.problem:
         raise LogUnavailable(found.problem)
     return found.queues
@@ -87,7 +86,6 @@ async def _page(agent: Agent, queue: QueueSize, skip: int, limit: int, end: int,
         after=queue.after, publisher=queue.publisher, subscriber=queue.subscriber, skip=skip, limit=limit, end=end
     )
     found = await agent.ask(roles.QUEUE_CACHE, query, timeout_s)
-    assert isinstance(found, QueuePage)
     if found.problem:
         raise LogUnavailable(found.problem)
     return found

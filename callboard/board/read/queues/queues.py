@@ -26,11 +26,9 @@ from callboard.door.limits import ANSWER_S, OFFSET_MAX
 from callboard.door.questions import asked
 from callboard.errors import LogUnavailable, NotAnswered, RequestRefused
 from callboard.messages.distribution.mailbox import (
-    ErrorsPage,
     ErrorsQuery,
     Member,
     PackageSummary,
-    Sizes,
     SizesQuery,
 )
 from callboard.messages.distribution.topic_messages import DiscoveryMessage, PackageStatusMessage, Status
@@ -66,7 +64,6 @@ async def newest_queued(
     query, deadline = SizesQuery(queues=tuple(wanted), end=bounds.end), _deadline(timeout_s)
     while True:  # an answer takes as long as it helps to wait, up to half a second
         found = await agent.ask(roles.QUEUE_CACHE, query, timeout_s)
-        assert isinstance(found, Sizes)
         if found.problem:
             raise LogUnavailable(found.problem)
         if all(queue.size or not queue.uncounted for queue in found.queues):  # they are counted from their ends
@@ -164,7 +161,6 @@ async def errors(
     first = (await board.log.bounds(topic)).first
     query = ErrorsQuery(subscriber=subscriber, publisher=publisher, skip=skip, limit=limit)
     found = await agent.ask(roles.STATUS_WATCHER, query, timeout_s)
-    assert isinstance(found, ErrorsPage)
     counted = [
         count
         for count in found.counts

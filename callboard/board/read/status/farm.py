@@ -9,7 +9,7 @@ from callboard.actors.publisher import roles
 from callboard.backends.log import Bounds
 from callboard.board.read.queues.queue_sizes import queue_after
 from callboard.board.views import FarmQueue, PublisherStatus, QueueState, SubscriberStatus
-from callboard.messages.distribution.mailbox import QueueSize, Sizes, SizesQuery
+from callboard.messages.distribution.mailbox import QueueSize, SizesQuery
 
 PERSISTED = "persisted"
 """Kept by the editable subscribers, whose outcome decides for others."""
@@ -89,7 +89,6 @@ async def publisher_status(
     each = (queue_after(slowest.offset, bounds, name, slowest.name) for name, _, slowest, _ in asked)
     query = SizesQuery(queues=tuple(each), end=bounds.end)
     found = await agent.ask(roles.QUEUE_CACHE, query, timeout_s)
-    assert isinstance(found, Sizes)
     if found.problem:
         return (), found.problem
     queues = {

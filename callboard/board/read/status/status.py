@@ -20,7 +20,6 @@ from callboard.door.names import unknown
 from callboard.messages.bounds import is_id
 from callboard.messages.distribution.mailbox import (
     ErrorCount,
-    ErrorsPage,
     ErrorsQuery,
     FleetQuery,
     FleetView,
@@ -51,7 +50,6 @@ NEXT_TRY_S_MAX = 86_400.0
 async def fleet(agent: Agent, log_id: str, timeout_s: float) -> FleetView:
     """Every subscriber ever heard of, as it is to be seen on the package log ``log_id``."""
     view = await agent.ask(roles.FLEET, FleetQuery(), timeout_s)
-    assert isinstance(view, FleetView)
     return replaced(view, members=tuple(on_log(each, log_id) for each in view.members))
 
 
@@ -86,7 +84,6 @@ async def board_status(agent: Agent, log: Log, topic: str, now_ns: int, timeout_
     wanted = [queue_of(member, bounds, publisher) for member in placed.values() for publisher in followed(member)]
     found = await sizes(agent, wanted, bounds.end, timeout_s)
     errors = await agent.ask(roles.STATUS_WATCHER, ErrorsQuery(limit=0), timeout_s)
-    assert isinstance(errors, ErrorsPage)
     its_errors = defaultdict[str, list[ErrorCount]](list)
     for count in errors.counts:
         its_errors[count.subscriber].append(count)

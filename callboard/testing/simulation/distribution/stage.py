@@ -14,13 +14,12 @@ from callboard.content.ship import build
 from callboard.errors import CallboardError, LogUnavailable, NotAnswered, RequestRefused
 from callboard.messages import codec
 from callboard.messages.distribution.ledger import Ledger
-from callboard.messages.distribution.mailbox import CommandRequest, DistributeRequest, DistributeResponse
+from callboard.messages.distribution.mailbox import CommandRequest, DistributeRequest, ReadyQuery
 from callboard.messages.distribution.topic_messages import (
     ORDERS,
     ClearCommand,
     CommandMessage,
     PackageMessage,
-    PingMessage,
     RetryCommand,
     SkipCommand,
     ThrottleCommand,
@@ -148,7 +147,6 @@ class Stage:
                 continue
             with suppress(NotAnswered):
                 answer = await agent.ask(roles.DISTRIBUTOR, request, ASK_S)
-                assert isinstance(answer, DistributeResponse)
                 if answer.accepted:
                     return
                 self._fleet.scene.demand(answer.retry, "a right request is accepted", f"{act}: {answer.reason}")
@@ -252,7 +250,7 @@ class Stage:
         if (agent := host.agent) is None:
             return
         try:
-            await agent.ask(role, PingMessage(), POISON_S)
+            await agent.ask(role, ReadyQuery(), POISON_S)
             told = "an answer"
         except RequestRefused:
             return

@@ -16,7 +16,8 @@ from callboard.actors.worlds.world import AgentWorld
 from callboard.content.importing.changes import Changes
 from callboard.content.ship import build
 from callboard.errors import HookFailed, LogUnavailable
-from callboard.messages.distribution.topic_messages import PackageMessage, PingMessage
+from callboard.messages.distribution.mailbox import ReadyQuery
+from callboard.messages.distribution.topic_messages import PackageMessage
 from callboard.testing.simulation.distribution import truth
 from callboard.testing.simulation.distribution.acts import Publish
 from callboard.testing.simulation.engine.disk import SimulatedRepository
@@ -34,7 +35,7 @@ Witness = Callable[[Perform], None]
 
 
 POISON = "this is poison"
-"""What every actor crashes with at a ``PingMessage``; see ``Poison``."""
+"""What every actor crashes with at a ``ReadyQuery``, which is no question of anybody else here; see ``Poison``."""
 
 
 class Marked:
@@ -48,7 +49,7 @@ class Marked:
 
     def receive(self, message: Input, origin: Origin, now: Moment) -> Iterable[Effect]:
         """See ``Decision``."""
-        if isinstance(message, PingMessage):
+        if isinstance(message, ReadyQuery):
             raise RuntimeError(POISON)
         if isinstance(message, Done | Failed):
             owner = message.effect.owner.removeprefix(f"{self._role}/")

@@ -1,0 +1,24 @@
+"""Events that ask for another one, of which the question's class says what it is."""
+
+from dataclasses import dataclass
+from typing import Generic, TypeVar, get_args
+
+from callboard.messages.event import Event
+
+A = TypeVar("A", bound=Event)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Question(Event, Generic[A]):
+    """The base of every question: ``class QueueQuery(Question[QueuePage])`` is answered with a ``QueuePage``."""
+
+
+def answer_to(question: Question[A], answer: Event) -> A:
+    """The answer, if it is one to this question. Raises ``TypeError`` otherwise, for a bug in whoever gave it."""
+    expected: type[A] = get_args(vars(type(question))["__orig_bases__"][0])[0]
+    if not isinstance(answer, expected):
+        got = type(answer).__name__
+        raise TypeError(
+            f"{type(question).__name__} was answered with {got}, not {expected.__name__}: a bug, report it"
+        )
+    return answer

@@ -1,0 +1,26 @@
+import pytest
+
+from callboard.messages.codec import EVENTS
+from callboard.messages.distribution.mailbox import FleetView, QueuePage, QueueQuery, QueueSize
+from callboard.messages.question import Question, answer_to
+
+QUERY = QueueQuery(after=3)
+QUESTIONS = [kind for kind in EVENTS.values() if issubclass(kind, Question)]
+
+
+def test_a_question_is_answered_with_what_its_class_says() -> None:
+    page = QueuePage(queue=QueueSize(publisher="site", after=3))
+    assert answer_to(QUERY, page) is page
+
+
+def test_another_answer_is_a_bug_that_says_who_was_asked_what() -> None:
+    with pytest.raises(TypeError, match="QueueQuery was answered with FleetView, not QueuePage"):
+        answer_to(QUERY, FleetView(members=()))
+
+
+@pytest.mark.parametrize("kind", QUESTIONS)
+def test_every_question_says_with_which_event_it_is_answered(kind: type[Question]) -> None:
+    question = object.__new__(kind)
+    with pytest.raises(TypeError, match="was answered with QueueSize, not ") as raised:
+        answer_to(question, QueueSize(publisher="site", after=3))
+    assert str(raised.value).rpartition("not ")[2].partition(":")[0] in EVENTS
