@@ -24,6 +24,7 @@ from callboard.messages.distribution.topic_messages import (
 )
 from callboard.messages.headers import open_record
 from tests.e2e.commands.test_commands import board_in, on_a_loop, publish, until
+from tests.refused import refused
 
 NAMES = ("a", "b", "c", "d")
 
@@ -160,9 +161,9 @@ async def test_who_takes_over_with_a_repository_of_its_own_says_what_its_predece
 async def test_only_a_pause_and_a_limit_wait_for_one_that_was_never_heard_of(tmp_path: Path) -> None:
     async with board_in(tmp_path) as board:
         await publish(board, tmp_path, "a", "a")
-        for refused in (board.retry, board.resume, board.list_content):
+        for command in (board.retry, board.resume, board.list_content):
             with pytest.raises(RequestRefused, match=r"ever heard of on this log; known: none yet$"):
-                await refused("edge-1", force=True)
+                await command("edge-1", force=True)
         with refused("unknown_name"):
             await board.skip("edge-1", 1, force=True)
         await board.pause("edge-1", force=True)
