@@ -5,9 +5,8 @@ from collections.abc import Awaitable, Callable, Iterable
 from functools import partial
 from typing import TypeVar
 
-from callboard.actors.core.agent import Agent
 from callboard.actors.publisher.fleet.following import counts, is_elsewhere
-from callboard.board.command.commands import give
+from callboard.board.command.commands import CommandOptions, give
 from callboard.board.context import BoardContext
 from callboard.board.read.known_names import demand_publisher
 from callboard.board.read.queues.queue_sizes import log_bounds, log_identity
@@ -78,7 +77,8 @@ async def clear(
     if first is not None:
         at = await queued_at(agent, target, publisher, first - 1, bounds, timeout_s)
         offset = offset if at is None else at
-    return await _clear(board, agent, target, offset, publisher, timeout_s, reason=reason, author=author)
+    options = CommandOptions(reason=reason, author=author, timeout_s=timeout_s)
+    return await give(board, agent, subscriber, target, ClearCommand(offset=offset), options, publisher)
 
 
 async def clear_all(
@@ -128,17 +128,13 @@ async def clear_all(
             for (target, offset), head in zip(clears, heads, strict=True)
             if head is not None and head <= last
         ]
-    texts = {"reason": reason, "author": author}
+    options = CommandOptions(reason=reason, author=author, timeout_s=timeout_s)
     return await _few_at_once(
-        partial(_clear, board, agent, target, offset, publisher, timeout_s, **texts) for target, offset in clears
+        partial(
+            give, board, agent, each.announcement.subscriber, each, ClearCommand(offset=offset), options, publisher
+        )
+        for each, offset in clears
     )
-
-
-async def _clear(
-    board: BoardContext, agent: Agent, target: Member, offset: int, publisher: str, timeout_s: float, **texts: str
-) -> CommandResult:
-    orders = {"clear": ClearCommand(offset=offset), "publisher": publisher}
-    return await give(board, agent, target.announcement.subscriber, target, timeout_s, **orders, **texts)
 
 
 async def _few_at_once(works: Iterable[Callable[[], Awaitable[T]]]) -> tuple[T, ...]:

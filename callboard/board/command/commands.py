@@ -5,8 +5,9 @@ the same name does not obey it. That one obeys it once, in the order of the log,
 if only to refuse.
 """
 
+from collections.abc import Mapping
 from contextlib import suppress
-from typing import Any, TypedDict, Unpack
+from typing import TypedDict, Unpack, get_args
 
 from callboard.actors.core.agent import Agent
 from callboard.actors.publisher import roles
@@ -24,6 +25,7 @@ from callboard.errors import LogUnavailable, NotAnswered, RequestRefused
 from callboard.messages.distribution.mailbox import CommandRequest, Liveness, Member
 from callboard.messages.distribution.publisher_mail import CommandResultQuery
 from callboard.messages.distribution.topic_messages import (
+    ClearCommand,
     CommandMessage,
     CommandResultMessage,
     DiscoveryMessage,
@@ -34,6 +36,13 @@ from callboard.messages.distribution.topic_messages import (
     ThrottleCommand,
     VerifyCommand,
 )
+from callboard.messages.event import replaced
+
+Order = (
+    ClearCommand | RetryCommand | SkipCommand | PauseCommand | ResumeCommand | ThrottleCommand | VerifyCommand
+)
+NAMES: Mapping[type, str] = {order: order.__name__.removesuffix("Command").lower() for order in get_args(Order)}
+"""Of the orders: those of their fields in the message."""
 
 
 class CommandOptions(TypedDict, total=False):
@@ -76,7 +85,7 @@ async def retry(
     if offset is not None:
         asked(offset=offset)
     order = RetryCommand(offset=-1 if offset is None else offset, without_golden=without_golden)
-    return await _order(board, subscriber, options, retry=order)
+    return await _order(board, subscriber, options, order)
 
 
 async def skip(
@@ -105,17 +114,17 @@ async def skip(
             message = f"nothing is at the head of the queue of {subscriber!r}; say which offset to skip"
             raise RequestRefused(message, code="empty")
         offset = said.head_offset
-    return await _order(board, subscriber, options, skip=SkipCommand(offset=offset))
+    return await _order(board, subscriber, options, SkipCommand(offset=offset))
 
 
 async def pause(board: BoardContext, subscriber: str, **options: Unpack[CommandOptions]) -> CommandResult:
     """Have the subscriber import nothing until ``resume``, also after a restart. Raises as ``retry``."""
-    return await _order(board, subscriber, options, pause=PauseCommand())
+    return await _order(board, subscriber, options, PauseCommand())
 
 
 async def resume(board: BoardContext, subscriber: str, **options: Unpack[CommandOptions]) -> CommandResult:
     """Have a paused subscriber go on. Raises as ``retry``."""
-    return await _order(board, subscriber, options, resume=ResumeCommand())
+    return await _order(board, subscriber, options, ResumeCommand())
 
 
 async def throttle(
@@ -126,7 +135,7 @@ async def throttle(
     Raises as ``retry``.
     """
     asked(packages_per_min=packages_per_min)
-    return await _order(board, subscriber, options, throttle=ThrottleCommand(packages_per_min=packages_per_min))
+    return await _order(board, subscriber, options, ThrottleCommand(packages_per_min=packages_per_min))
 
 
 async def list_content(
@@ -136,50 +145,60 @@ async def list_content(
 
     Raises as ``retry``. The result names the list, a blob, and the position that the content belongs to.
     """
-    return await _order(board, subscriber, options, verify=VerifyCommand(paths=asked(paths=paths)["paths"]))
+    return await _order(board, subscriber, options, VerifyCommand(paths=asked(paths=paths)["paths"]))
 
 
 async def give(
-    board: BoardContext, agent: Agent, subscriber: str, target: Member | None, timeout_s: float, **fields: Any
+    board: BoardContext,
+    agent: Agent,
+    subscriber: str,
+    target: Member | None,
+    order: Order,
+    options: CommandOptions,
+    publisher: str = "",
 ) -> CommandResult:
     """Put the order on the log, and wait for the result if the subscriber is there to give one."""
     log_id, said = await board.log.identity(board.topics.package), target and target.announcement
-    command = CommandMessage(
+    timeout_s = options.get("timeout_s", ANSWER_S)
+    unnamed = CommandMessage(
         subscriber_instance=said.subscriber_instance if said else "",
         subscriber=subscriber,
+        publisher=publisher,
         command_id=board.new_id(),
+        author=options.get("author") or current_user(),
+        reason=options.get("reason", ""),
         log_id=log_id,
         issued_ns=board.now_ns(),
         position=position(said, log_id) if said else -1,
-        **(fields | {"author": fields["author"] or current_user()}),
     )
+    command = replaced(unnamed, **{NAMES[type(order)]: order})
     sent = await agent.ask(roles.COMMAND_SENDER, CommandRequest(command=command), timeout_s)
     if sent.problem:
         raise LogUnavailable(sent.problem)
     if target is None or target.liveness in (Liveness.STOPPED, Liveness.GONE):
         absent = "was never heard of" if target is None else f"is {target.liveness.name.lower()}"
         then = "" if target is None else ", unless with another repository"
-        return _result(command, None, f"{subscriber} {absent}; it is told when it comes{then}")
+        return _result(command, order, None, f"{subscriber} {absent}; it is told when it comes{then}")
     try:
         told = await agent.ask(roles.COMMAND_SENDER, CommandResultQuery(command_id=command.command_id), timeout_s)
     except NotAnswered:
-        return _result(command, None, await _unanswered(agent, command, timeout_s))
-    return _result(command, told, told.reason)
+        return _result(command, order, None, await _unanswered(agent, command, timeout_s))
+    return _result(command, order, told, told.reason)
 
 
-async def _order(board: BoardContext, subscriber: str, options: CommandOptions, **order: Any) -> CommandResult:
+async def _order(board: BoardContext, subscriber: str, options: CommandOptions, order: Order) -> CommandResult:
     asked(subscriber=subscriber)
     options = commanded(options)
-    agent, timeout_s = await board.viewer(), options.get("timeout_s", ANSWER_S)
+    agent = await board.viewer()
     log_id = await log_identity(board.log, board.topics.package)
-    known = {each.announcement.subscriber: each for each in await members(agent, log_id, timeout_s)}
+    fleet = await members(agent, log_id, options.get("timeout_s", ANSWER_S))
+    known = {each.announcement.subscriber: each for each in fleet}
     target = known.get(subscriber)
-    can_wait = ("pause" in order or "throttle" in order) and not board.settings.trusted_keys
+    can_wait = isinstance(order, PauseCommand | ThrottleCommand) and not board.settings.trusted_keys
     if target is None and not (can_wait and options.get("force", False)):
         then = " With force it is told all the same, when it comes" if can_wait else ""
         raise unknown("subscriber", subscriber, known, then)
-    texts = {"reason": options.get("reason", ""), "author": options.get("author", "")}
-    return await give(board, agent, subscriber, target, timeout_s, **order, **texts)
+    return await give(board, agent, subscriber, target, order, options)
 
 
 async def _unanswered(agent: Agent, command: CommandMessage, timeout_s: float) -> str:
@@ -193,14 +212,13 @@ async def _unanswered(agent: Agent, command: CommandMessage, timeout_s: float) -
     return f"{command.subscriber} has not answered within {timeout_s:g} s; the order stands"
 
 
-def _result(command: CommandMessage, told: CommandResultMessage | None, reason: str) -> CommandResult:
-    about = command.clear or command.retry or command.skip
+def _result(command: CommandMessage, order: Order, told: CommandResultMessage | None, reason: str) -> CommandResult:
     return CommandResult(
         command_id=command.command_id,
-        order=next(iter(command.orders)),
+        order=NAMES[type(order)],
         subscriber=command.subscriber,
         publisher=command.publisher,
-        offset=about.offset if about else -1,
+        offset=order.offset if isinstance(order, ClearCommand | RetryCommand | SkipCommand) else -1,
         accepted=told.accepted if told else None,
         packages=told.packages if told else -1,
         reason=reason,

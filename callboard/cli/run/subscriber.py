@@ -155,34 +155,7 @@ async def _run(
 
 
 def _subscriber(board: Callboard, name: str, settings: "SubscriberSection", on_occupied: OnOccupied) -> Subscriber:
-    return board.subscriber(
-        name,
-        settings.into,
-        follows=settings.follows,
-        include=settings.include,
-        exclude=settings.exclude,
-        expect=settings.expect,
-        editable=settings.editable,
-        max_retries=settings.max_retries,
-        on_give_up=settings.on_give_up,
-        coalesce=settings.coalesce,
-        parallel=settings.parallel,
-        start=settings.start,
-        on_gap=settings.on_gap,
-        on_occupied=on_occupied,
-        on_undecodable=settings.on_undecodable,
-        golden=settings.golden,
-        skip_commands=settings.skip_commands,
-        announce_interval_s=settings.announce_interval_s,
-        retry=Backoff(settings.retry_first_s, settings.retry_max_s),
-        before_import=settings.before_import,
-        after_import=settings.after_import,
-        on_invalidate=settings.on_invalidate,
-        hook_timeout_s=settings.hook_timeout_s,
-        hook_max_retries=settings.hook_max_retries,
-        ready_idle_s=settings.ready_idle_s,
-        ready_max_age_s=settings.ready_max_age_s,
-        ready_force_s=settings.ready_force_s,
-        standby=settings.standby,
-        stop_drain_s=settings.stop_drain_s,
-    )
+    """The section has the names of the options, but for these."""
+    options = settings.model_dump(exclude={"into", "retry_first_s", "retry_max_s"})
+    retry = Backoff(settings.retry_first_s, settings.retry_max_s)
+    return board.subscriber(name, settings.into, on_occupied=on_occupied, retry=retry, **options)
