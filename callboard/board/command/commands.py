@@ -7,7 +7,7 @@ if only to refuse.
 
 from collections.abc import Mapping
 from contextlib import suppress
-from typing import TypedDict, Unpack, get_args
+from typing import TypedDict, Unpack
 
 from callboard.actors.core.agent import Agent
 from callboard.actors.publisher import roles
@@ -25,6 +25,7 @@ from callboard.errors import LogUnavailable, NotAnswered, RequestRefused
 from callboard.messages.distribution.mailbox import CommandRequest, Liveness, Member
 from callboard.messages.distribution.publisher_mail import CommandResultQuery
 from callboard.messages.distribution.topic_messages import (
+    ORDERS,
     ClearCommand,
     CommandMessage,
     CommandResultMessage,
@@ -41,8 +42,7 @@ from callboard.messages.event import replaced
 Order = (
     ClearCommand | RetryCommand | SkipCommand | PauseCommand | ResumeCommand | ThrottleCommand | VerifyCommand
 )
-NAMES: Mapping[type, str] = {order: order.__name__.removesuffix("Command").lower() for order in get_args(Order)}
-"""Of the orders: those of their fields in the message."""
+NAMES: Mapping[type, str] = {kind: name for name, kind in ORDERS.items()}
 
 
 class CommandOptions(TypedDict, total=False):
