@@ -75,7 +75,7 @@ class NameHolder(Holder[Word]):
                 elif original is None:
                     self.hear(Word.of(said, record.offset, record.time_ns))
                 else:
-                    self.hear_older(Word.of(said, original.offset, original.time_ns))
+                    self.hear_older(Word.of(said, original.offset, original.time_ns), original.read_to)
         return self.claim
 
 

@@ -40,7 +40,7 @@ def takes_over(held: Claim, claim: Claim) -> bool:
     """
     if claim.by_time:
         return claim.time_ns - held.time_ns > held.duration_s * 1e9
-    return claim.takes_over == held.offset
+    return 0 <= held.offset == claim.takes_over
 
 
 class Holder(Generic[C]):
@@ -94,8 +94,10 @@ class Holder(Generic[C]):
             self._freed, self._known = claim.offset, True
         self._note_rival(held)
 
-    def hear_older(self, claim: C) -> None:
-        """Take in a claim from before where the fold began. Of these the order does not matter."""
+    def hear_older(self, claim: C, read_to: int = -1) -> None:
+        """Take in a claim from before where the fold began. Of these the order does not matter. The one that made it
+        made no other before ``read_to``; so who took over from it there has the name.
+        """
         held, last = self.claim, self.last
         if not self._freed < claim.offset < self._first or (held is not None and claim.leaves):
             return
@@ -107,6 +109,8 @@ class Holder(Generic[C]):
             newer = (claim.speaker, claim.since) == (last.speaker, last.since) and claim.offset > last.offset
         if newer:
             self.last = claim
+        elif held is not None and held.since < 0 and held.offset < read_to and takes_over(claim, held):
+            self.last = replace(held, since=held.offset)
         elif held is not None and held.since < 0 and not claim.by_time and claim.speaker != held.speaker:
             self.rival = claim
         self._note_rival(held)

@@ -235,7 +235,8 @@ class Fleet:
             return
         seen_ns, holder = believed_ns(time_ns, now.wall_ns), self._holder(said.subscriber, record.offset)
         known = holder.last, holder.rival
-        holder.hear_older(Heard.of(said, offset, time_ns, seen_ns=seen_ns, heard_s=self._heard_s(seen_ns, now)))
+        heard = Heard.of(said, offset, time_ns, seen_ns=seen_ns, heard_s=self._heard_s(seen_ns, now))
+        holder.hear_older(heard, original.read_to if original else -1)
         if (holder.last, holder.rival) != known:
             self._heard.put(said.subscriber, holder, last=False)
             yield from self._keep_bound()

@@ -218,4 +218,4 @@ class LastAnnouncements(TopicFold):
         gone = forgotten is not None and original.offset < forgotten.said
         words[instance] = LastWord(older, offset, forgotten_ns=forgotten.time_ns if forgotten and gone else 0)
         if not gone:
-            self._holder(said.subscriber).hear_older(older)
+            self._holder(said.subscriber).hear_older(older, original.read_to)

@@ -112,6 +112,25 @@ def test_one_that_got_the_name_since_the_old_claim_that_was_kept_is_believed() -
     assert held_by(holder)[0] == "b"
 
 
+@pytest.mark.parametrize(("read_to", "who"), [(37, "b"), (36, "a")])
+def test_the_former_holder_is_too_late_though_only_its_old_claim_was_kept(read_to: int, who: str) -> None:
+    """Unless it may have spoken before the takeover, too: then that was too late."""
+    holder = Holder[Claim](first=20)
+    holder.hear(claim(36, "b", over=17))
+    holder.hear_older(claim(17, "a", term=8), read_to)
+    holder.hear(claim(38, "a", term=8))
+    assert held_by(holder)[0] == who
+
+
+def test_one_that_was_refused_is_not_taken_for_the_holder_where_some_was_not_read() -> None:
+    holder = Holder[Claim](first=1)
+    holder.hear(claim(1, "a"))
+    holder.lose(first=10)
+    holder.hear(claim(12, "b"))
+    holder.hear(claim(13, "a", term=1))
+    assert held_by(holder)[0] == "a"
+
+
 def test_where_some_was_not_read_anybody_may_have_got_the_name() -> None:
     holder = Holder[Claim](first=1)
     holder.hear(claim(1, "a"))
