@@ -2,18 +2,7 @@
 
 from typing import NamedTuple
 
-from callboard.messages.distribution.topic_messages import (
-    ArchivedMessage,
-    CommandMessage,
-    CommandResultMessage,
-    DiscoveryMessage,
-    ForgottenMessage,
-    LogMessage,
-    PackageMessage,
-    PackageStatusMessage,
-    PingMessage,
-    ThrottledMessage,
-)
+from callboard.messages.distribution import topic_messages
 from callboard.messages.event import Event
 
 
@@ -29,16 +18,16 @@ class OnTopic(NamedTuple):
 
 
 ON_TOPICS = (
-    OnTopic("package", PackageMessage, "package", original="2"),
-    OnTopic("status", PackageStatusMessage, "status", original="3"),
-    OnTopic("status", CommandResultMessage, "result"),
-    OnTopic("discovery", DiscoveryMessage, "discovery", original="1"),
-    OnTopic("discovery", ForgottenMessage, "forgotten"),
-    OnTopic("command", CommandMessage, "command", original="4"),
-    OnTopic("", PingMessage, original="5"),
-    OnTopic("discovery", LogMessage, "log"),
-    OnTopic("discovery", ThrottledMessage, "throttled"),
-    OnTopic("discovery", ArchivedMessage),
+    OnTopic("package", topic_messages.PackageMessage, "package", original="2"),
+    OnTopic("status", topic_messages.PackageStatusMessage, "status", original="3"),
+    OnTopic("status", topic_messages.CommandResultMessage, "result"),
+    OnTopic("discovery", topic_messages.DiscoveryMessage, "discovery", original="1"),
+    OnTopic("discovery", topic_messages.ForgottenMessage, "forgotten"),
+    OnTopic("command", topic_messages.CommandMessage, "command", original="4"),
+    OnTopic("", topic_messages.PingMessage, original="5"),
+    OnTopic("discovery", topic_messages.LogMessage, "log"),
+    OnTopic("discovery", topic_messages.ThrottledMessage, "throttled"),
+    OnTopic("discovery", topic_messages.ArchivedMessage),
 )
 
 

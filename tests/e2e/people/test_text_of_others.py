@@ -34,6 +34,7 @@ from callboard.messages.distribution.topic_messages import (
 )
 from callboard.messages.event import Event
 from callboard.messages.headers import new_record
+from callboard.messages.topics import SORTS
 
 EVIL = "e\x1b[31m\x9b2J\x07\r\nINJECTED\u202e\u2066\u200b\u2028[bold]<b>"
 ODD = "e\x9b2JINJECTED\u202e\u2066\u200b\u2028[bold]<b>"
@@ -44,7 +45,6 @@ SUBSCRIBER, PUBLISHER, PATH = f"edge {ODD}", f"site {ODD}", f"/{EVIL}"
 PLAIN = "site"
 """A publisher whose name the command line takes."""
 
-TOPICS = ("package", "status", "discovery", "command", "event")
 JOBS = "needs Java; shows what others wrote by the functions that the other commands use"
 NOTHING = {
     ("demo",): "makes a board of its own", ("chaos",): "makes a board of its own", ("migrate",): "shows no record",
@@ -67,10 +67,10 @@ SHOWING: dict[tuple[str, ...], list[tuple[str, ...]]] = {
     ("metrics",): [NONE],
     ("doctor",): [NONE, ("--all",), ("--json",)],
     ("explain",): [("quiet", "/a"), (SUBSCRIBER, PATH), ("quiet", "/a", "--json")],
-    ("log", "list"): [(*words, "--topic", topic) for topic in TOPICS
+    ("log", "list"): [(*words, "--topic", topic) for topic in SORTS
                       for words in (NONE, ("--json",))],
     ("log", "grep"): [("INJ",), (EVIL,), ("INJ", "--json")],
-    ("log", "show"): [(f"callboard.{topic}@1", *words) for topic in TOPICS
+    ("log", "show"): [(f"callboard.{topic}@1", *words) for topic in SORTS
                       for words in (NONE, ("--json",))],
     ("log", "export"): [("--ndjson", "-"), ("1", "content"), ("--ndjson", f"{EVIL}.json")],
     ("log", "resend"): [("1",), ("2", "--force", "--to", SUBSCRIBER)],
