@@ -1,7 +1,7 @@
 """What a seed stands for: a fleet, what happens to it, and how likely which fault is. A plan can be made shorter."""
 
-from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, field, replace
+from collections.abc import Mapping
+from dataclasses import dataclass, field
 from random import Random
 from typing import Any
 
@@ -26,6 +26,7 @@ from callboard.testing.simulation.distribution.acts import (
     Trim,
 )
 from callboard.testing.simulation.engine.fates import Fault
+from callboard.testing.simulation.engine.outcome import Planned
 
 PUBLISHERS = ("site", "shop")
 CHAOS_S = 12.0
@@ -74,41 +75,18 @@ SUBSCRIBER_ROLES = (
 
 
 @dataclass(frozen=True)
-class Plan:
-    """Everything that the seed decides before the simulation begins.
-
-    ``edges`` are the subscribers' settings by their names, ``keys`` whether the log knows keys, and ``odds`` those of
-    each fault at one effect.
+class Plan(Planned):
+    """A fleet, and what happens to it: ``edges`` are the subscribers' settings by their names, and ``keys`` whether the
+    log knows keys.
     """
 
-    seed: int
-    keys: bool
-    edges: Mapping[str, Mapping[str, Any]]
     acts: tuple[Act, ...]
-    odds: Mapping[Fault, float]
-    kept: tuple[int, ...] | None = field(default=None)
-    """The numbers of the acts that are left of the seed's; None for all."""
+    keys: bool = field(kw_only=True)
+    edges: Mapping[str, Mapping[str, Any]] = field(kw_only=True)
 
-    def shortened(self, kept: Iterable[int] | None = None, faults: Iterable[Fault] | None = None) -> "Plan":
-        """The same with these of the seed's acts only, by their numbers, and these faults only."""
-        whole = plan(self.seed)
-        numbers = tuple(sorted(kept)) if kept is not None else self.kept
-        chosen = range(len(whole.acts)) if numbers is None else numbers
-        acts = tuple(whole.acts[number] for number in chosen)
-        allowed = set(faults) if faults is not None else set(self.odds)
-        odds = {fault: share for fault, share in whole.odds.items() if fault in allowed}
-        return replace(whole, acts=acts, odds=odds, kept=numbers)
-
-    @property
-    def command(self) -> str:
-        """What replays it."""
-        whole = plan(self.seed)
-        words = ["callboard simulate", f"--seed {self.seed}"]
-        if self.kept is not None:
-            words.append(f"--acts {','.join(map(str, self.kept)) or 'none'}")
-        if self.odds.keys() != whole.odds.keys():
-            words.append(f"--faults '{','.join(self.odds) or 'none'}'")
-        return " ".join(words)
+    def whole(self) -> "Plan":
+        """See ``Planned``."""
+        return plan(self.seed)
 
 
 def plan(seed: int) -> Plan:
@@ -136,7 +114,7 @@ def plan(seed: int) -> Plan:
     if steps.random() < STEPS:
         acts += _steps(steps, edges)
     odds = {fault: share for fault in Fault if (share := rng.choice(ODDS))}
-    return Plan(seed, rng.random() < 0.6, edges, tuple(acts), odds)
+    return Plan(seed, tuple(acts), odds, keys=rng.random() < 0.6, edges=edges)
 
 
 def _edges(rng: Random) -> dict[str, dict[str, Any]]:

@@ -1,38 +1,50 @@
 """What the engine knows of a plan, and what came of one; the fleet that is simulated has plans of its own."""
 
 from collections import Counter
-from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
-from typing import Generic, Protocol, Self, TypeVar
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field, replace
+from typing import Any, Generic, Self, TypeVar
 
 from callboard.testing.simulation.engine.fates import Fault
 
 
-class Planned(Protocol):
-    """Everything that a seed decides before the simulation begins."""
+@dataclass(frozen=True)
+class Planned:
+    """What a seed decides before the simulation begins.
 
-    @property
-    def seed(self) -> int:
-        """Decides."""
+    ``acts`` happen from outside, and ``odds`` are those of each fault at one effect. ``kept`` are the numbers of the
+    acts that are left of the seed's; None for all.
+    """
 
-    @property
-    def acts(self) -> Sequence[object]:
-        """What happens from outside."""
+    seed: int
+    acts: tuple[Any, ...]
+    odds: Mapping[Fault, float]
+    kept: tuple[int, ...] | None = None
 
-    @property
-    def odds(self) -> Mapping[Fault, float]:
-        """Of each fault at one effect."""
+    def whole(self) -> Self:
+        """The plan of the seed, with all that it decides."""
+        raise NotImplementedError
 
-    @property
-    def kept(self) -> Sequence[int] | None:
-        """The numbers of the acts that are left of the seed's; None for all."""
+    def shortened(self, kept: Iterable[int] | None = None, faults: Iterable[Fault] | None = None) -> Self:
+        """The same with these of the seed's acts only, by their numbers, and these faults only."""
+        whole = self.whole()
+        numbers = tuple(sorted(kept)) if kept is not None else self.kept
+        chosen = range(len(whole.acts)) if numbers is None else numbers
+        acts = tuple(whole.acts[number] for number in chosen)
+        allowed = set(faults) if faults is not None else set(self.odds)
+        odds = {fault: share for fault, share in whole.odds.items() if fault in allowed}
+        return replace(whole, acts=acts, odds=odds, kept=numbers)
 
     @property
     def command(self) -> str:
         """What replays it."""
-
-    def shortened(self, kept: Iterable[int] | None = None, faults: Iterable[Fault] | None = None) -> Self:
-        """The same with these of the seed's acts only, by their numbers, and these faults only."""
+        whole = self.whole()
+        words = ["callboard simulate", f"--seed {self.seed}"]
+        if self.kept is not None:
+            words.append(f"--acts {','.join(map(str, self.kept)) or 'none'}")
+        if self.odds.keys() != whole.odds.keys():
+            words.append(f"--faults '{','.join(self.odds) or 'none'}'")
+        return " ".join(words)
 
 
 P = TypeVar("P", bound=Planned)
