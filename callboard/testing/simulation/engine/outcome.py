@@ -1,5 +1,6 @@
 """What the engine knows of a plan, and what came of one; the fleet that is simulated has plans of its own."""
 
+from abc import ABC, abstractmethod
 from collections import Counter
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field, replace
@@ -9,7 +10,7 @@ from callboard.testing.simulation.engine.fates import Fault
 
 
 @dataclass(frozen=True)
-class Planned:
+class Planned(ABC):
     """What a seed decides before the simulation begins.
 
     ``acts`` happen from outside, and ``odds`` are those of each fault at one effect. ``kept`` are the numbers of the
@@ -21,9 +22,9 @@ class Planned:
     odds: Mapping[Fault, float]
     kept: tuple[int, ...] | None = None
 
+    @abstractmethod
     def whole(self) -> Self:
         """The plan of the seed, with all that it decides."""
-        raise NotImplementedError
 
     def shortened(self, kept: Iterable[int] | None = None, faults: Iterable[Fault] | None = None) -> Self:
         """The same with these of the seed's acts only, by their numbers, and these faults only."""
