@@ -1,6 +1,6 @@
 """The archive of a log: Parquet segments in a folder or a bucket, which outlive the log's retention.
 
-``docs/archive.md`` has the format. Nothing here needs more than pyarrow, and for a bucket aiobotocore.
+``docs/archive.md`` describes the format. It needs only pyarrow, plus aiobotocore for a bucket.
 """
 
 from callboard.errors import ExtraMissing

@@ -1,4 +1,4 @@
-"""A log that goes further back: what it has no more is read from its archive."""
+"""A log extended backwards: records that it no longer retains are read from its archive."""
 
 import asyncio
 from bisect import bisect_left
@@ -15,12 +15,12 @@ from callboard.messages.record import NewRecord, Record
 
 
 class ArchivedLog:
-    """Reads the log where it has the records, and the archive before that; writes, waits and trims as the log does.
+    """Reads from the log what it retains, and older records from the archive; all else is passed to the log.
 
-    Only where the archive reaches up to the log without a hole: otherwise the log is all there is.
+    The archive is used only if it reaches up to the log without a hole; otherwise only the log is read.
 
     Args:
-        log: which this object then owns.
+        log: owned by this object from now on.
         reader: of the log's archive; owned as well.
     """
 
@@ -49,7 +49,7 @@ class ArchivedLog:
         max_records: int = READ_RECORDS_MAX,
         max_bytes: int = READ_BYTES_MAX,
     ) -> list[Record]:
-        """See ``Log``. Raises ``ArchiveDamaged`` as well."""
+        """See ``Log``. Also raises ``ArchiveDamaged``."""
         try:
             return await self._log.read(topic, start, max_records, max_bytes)
         except OffsetOutOfRange as error:
@@ -69,12 +69,12 @@ class ArchivedLog:
         return start < (await self._log.bounds(topic)).first or await self._log.wait(topic, start, timeout_s)
 
     async def bounds(self, topic: str) -> Bounds:
-        """See ``Log``; the first is that of the archive."""
+        """See ``Log``; ``first`` is the archive's."""
         first, end = await self._log.bounds(topic)
         return Bounds(min(first, (await self._archived(topic, first)).first), end)
 
     async def trim(self, topic: str, retention: Retention) -> int:
-        """See ``Log``; the archive keeps what it has."""
+        """See ``Log``; the archive is not trimmed."""
         return await self._log.trim(topic, retention)
 
     async def identity(self, topic: str) -> str:
@@ -89,7 +89,7 @@ class ArchivedLog:
         await self._log.close()
 
     async def _archived(self, topic: str, first: int) -> Bounds:
-        """What is archived of what comes before ``first``, the log's first; nothing if it does not reach that far."""
+        """The archived range below ``first``, the log's first; empty if the archive does not reach up to it."""
         known = self._bounds.get(topic, Bounds(0, 0))
         if known.end < first:
             found = await self._reader.topic(topic)
@@ -104,7 +104,7 @@ class ArchivedLog:
 
 
 class _Pages:
-    """The page of a topic's archive that was read last, and those behind it: who reads on finds them open."""
+    """The last page read from a topic's archive, and the rows after it, kept open for sequential readers."""
 
     def __init__(self, reader: ArchiveReader, topic: str) -> None:
         self._reader, self._topic = reader, topic
@@ -114,12 +114,12 @@ class _Pages:
         self._turn = asyncio.Lock()
 
     async def read(self, start: int, stop: int, max_records: int) -> list[Record]:
-        """Records from ``start`` on and below ``stop``, one at least if there is one."""
+        """Records with offsets in ``[start, stop)``; at least one if there is one."""
         async with self._turn:
             return await self._read(start, stop, max_records)
 
     async def close(self) -> None:
-        """Let go of the file."""
+        """Close the file."""
         if self._batches is not None:
             await self._batches.aclose()
             self._batches = None

@@ -1,4 +1,4 @@
-"""Copies a topic from the log into the archive, from where the archive ends to where the log is stable."""
+"""Copies a topic from the log into the archive, from the end of the archive to the stable end of the log."""
 
 from collections.abc import AsyncIterator, Callable, Sequence
 from contextlib import aclosing
@@ -15,11 +15,11 @@ class Archiver:
 
     Args:
         log: open.
-        store: open; it remains the caller's.
-        topics: all topics of the log, whose ends are noted with every range.
+        store: open; the caller closes it.
+        topics: all topics of the log; each manifest notes their ends.
         clock: nanoseconds since the epoch.
-        unique: makes a random name of hexadecimal digits, a new one with each call.
-        segment_bytes: see ``SEGMENT_BYTES``; a segment may become larger by one row group.
+        unique: returns a new random hexadecimal name with each call.
+        segment_bytes: see ``SEGMENT_BYTES``; a segment may exceed it by one row group.
         segment_records: see ``SEGMENT_RECORDS``.
     """
 
@@ -39,22 +39,22 @@ class Archiver:
         self._segment_bytes, self._segment_records = segment_bytes, segment_records
 
     async def run(self, topic: str, *, accept_hole: bool = False) -> AsyncIterator[Archived]:
-        """Archive what is new; one report for each manifest that was written.
+        """Archive the new records; yield a report for each manifest written.
 
         Args:
             topic: one of the log's.
-            accept_hole: if the log has lost records that are not archived, note that and go on behind them.
+            accept_hole: if the log has trimmed records that are not archived, note the hole and continue after it.
 
         Raises:
-            ArchiveHole: the log has lost records that are not archived.
-            ArchiveBusy: another process archived the same range meanwhile.
+            ArchiveHole: the log has trimmed records that are not archived.
+            ArchiveBusy: another process archived the same range.
             LogReplaced: the archive is of another log, or the log has lost its newest records.
         """
         chain = await Chain.of(self._log, self._store, topic, self._topics, self._clock)
         if (crossed := await chain.cross_hole(accept=accept_hole)) is not None:
             yield crossed
         begun_ns = self._clock()
-        page_records = min(READ_RECORDS_MAX, self._segment_records)  # so that a segment is put before more is read
+        page_records = min(READ_RECORDS_MAX, self._segment_records)  # a segment is then put before more is read
         rows = log_rows(self._log, topic, chain.next, chain.end, page_records)
         made = segments(
             self._store, topic, rows, lambda _: self._unique(),

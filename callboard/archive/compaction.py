@@ -1,7 +1,7 @@
-"""Rewrites the small segments of a topic into large ones, as a new generation that takes the place of the manifests.
+"""Rewrites a topic's small segments into large ones, as a new generation that replaces the manifests before it.
 
-One file decides: until the generation is there, readers see the manifests; from then on, its files. What it replaced
-stays for a day, for those who have begun to read it.
+One file commits it: readers use the manifests until the generation exists, and its files from then on. Replaced files
+stay for a day, for readers that have already opened them.
 """
 
 import asyncio
@@ -22,7 +22,7 @@ from callboard.errors import ArchiveBusy
 
 @dataclass(frozen=True, slots=True)
 class Compacted:
-    """A generation: so many files of a topic became so many; ``generation`` is 0 if there was nothing to do."""
+    """A generation: how many files of a topic became how many; ``generation`` is 0 if there was nothing to do."""
 
     topic: str
     generation: int
@@ -39,10 +39,10 @@ async def compact(
     *,
     segment_bytes: int = SEGMENT_BYTES,
 ) -> Compacted:
-    """Rewrite files that are smaller than half of ``segment_bytes`` and have such neighbours.
+    """Rewrite adjacent files that are each smaller than half of ``segment_bytes``.
 
     Raises:
-        ArchiveBusy: another process compacts this topic.
+        ArchiveBusy: another process is compacting this topic.
         ArchiveDamaged: a file is missing or altered; nothing is changed.
     """
     found = await load(store, topic)
@@ -78,7 +78,7 @@ async def compact(
 
 
 def _runs(files: Sequence[Segment], large: int) -> list[list[Segment]]:
-    """The files in their order; small ones that are neighbours together, each large one alone."""
+    """The files in order: adjacent small ones grouped, each large one alone."""
     runs: list[list[Segment]] = []
     for file in files:
         small = file.length < large and file.rows < SEGMENT_RECORDS // 2
@@ -92,7 +92,7 @@ def _runs(files: Sequence[Segment], large: int) -> list[list[Segment]]:
 async def _rewrite(
     store: ArchiveStore, found: TopicArchive, run: Sequence[Segment], unique: Callable[[], str], segment_bytes: int
 ) -> AsyncIterator[Segment]:
-    """The same rows in new files, which are in the store."""
+    """The same rows in new files, already in the store."""
     reader = ArchiveReader(store)
     with tempfile.TemporaryDirectory(prefix="callboard-archive-") as spool:
         writer = SegmentWriter(Path(spool) / "segment.parquet")

@@ -1,4 +1,4 @@
-"""Reads an archive: records in order, of files that are checked before they are used."""
+"""Reads an archive: records in order, from files that are verified before use."""
 
 import asyncio
 import hashlib
@@ -22,15 +22,15 @@ from callboard.errors import ArchiveDamaged, ArchiveHole, BlobMissing, OffsetOut
 from callboard.messages.record import Record, records_of
 
 BATCH_ROWS = 10_000
-"""Rows that are made into records at a time, while others wait."""
+"""Rows made into records at a time, before other tasks get their turn."""
 
 
 class ArchiveReader:
-    """Reads the topics of an archive. To be used in ``async with``, or closed.
+    """Reads the topics of an archive. Use it in ``async with``, or close it.
 
     Args:
-        place: a folder or ``s3://BUCKET/PREFIX``; or a store, which it then owns.
-        base: the folder from which relative paths count; the current one if not given.
+        place: a folder or ``s3://BUCKET/PREFIX``; or a store, which this object then owns.
+        base: the folder that relative paths start from; the current one by default.
     """
 
     def __init__(self, place: str | ArchiveStore, base: Path | None = None) -> None:
@@ -49,15 +49,15 @@ class ArchiveReader:
         await self._store.close()
 
     async def topic(self, topic: str) -> TopicArchive | None:
-        """What there is of the topic at this moment; None if nothing. Raises ``ArchiveDamaged``."""
+        """The archived part of the topic at this moment; None if there is none. Raises ``ArchiveDamaged``."""
         return await load(self._store, topic)
 
     async def read(self, topic: str, start: int | None = None, stop: int | None = None) -> AsyncIterator[Record]:
-        """The records with offsets of at least ``start`` and below ``stop``, in order; all if neither is given.
+        """The records with offsets in ``[start, stop)``, in order; all if neither is given.
 
         Raises:
-            OffsetOutOfRange: the archive does not reach that far, or begins later.
-            ArchiveHole: an accepted hole is in this range.
+            OffsetOutOfRange: the archive begins later or ends earlier.
+            ArchiveHole: the range contains an accepted hole.
             ArchiveDamaged: a file is missing or altered.
         """
         async for batch in self.batches(topic, start, stop):
@@ -67,7 +67,7 @@ class ArchiveReader:
     async def read_with_keys(
         self, topic: str, start: int | None = None, stop: int | None = None
     ) -> AsyncIterator[list[Returned]]:
-        """The records as lists, each with its key. Raises as ``read``."""
+        """The records as lists, each with its key. Raises the same as ``read``."""
         async for batch in self.batches(topic, start, stop):
             texts, digests = batch.column("key").to_pylist(), batch.column("key_sha256").to_pylist()
             keys: list[Key | None] = [text or known for text, known in zip(texts, digests, strict=True)]
@@ -76,9 +76,9 @@ class ArchiveReader:
     async def batches(
         self, topic: str, start: int | None = None, stop: int | None = None, pinned: TopicArchive | None = None
     ) -> AsyncGenerator[pa.RecordBatch, None]:
-        """The same rows as Arrow batches with the columns of ``segment.SCHEMA``. Raises as ``read``.
+        """The same rows as Arrow batches with the columns of ``segment.SCHEMA``. Raises the same as ``read``.
 
-        ``pinned`` is what an earlier look at the topic found, to read again just that.
+        ``pinned`` is the result of an earlier ``topic``, to read exactly that state again.
         """
         found = pinned or await self.topic(topic)
         if found is None:
@@ -105,7 +105,7 @@ class ArchiveReader:
                 yield batch
 
     async def check(self, segment: Segment) -> None:
-        """Read the whole segment. Raises ``ArchiveDamaged`` unless it is what the manifest says."""
+        """Read the whole segment. Raises ``ArchiveDamaged`` unless it matches its manifest entry."""
         rows, last = 0, segment.first - 1
         async for batch in self.segment(segment):
             offsets = batch.column("offset").to_pylist()
@@ -140,7 +140,7 @@ class ArchiveReader:
                 path.unlink()
 
     async def _fetch(self, segment: Segment, spool: Path) -> Path:
-        """The segment as a local file, which has the digest that its manifest says."""
+        """The segment as a local file with the digest that its manifest states."""
         try:
             path = await self._store.fetch(segment.name, spool)
         except BlobMissing as error:

@@ -1,7 +1,7 @@
-"""Puts a topic back on a log: the same records under the same offsets.
+"""Restores a topic to a log: the same records under the same offsets.
 
-The log may be killed or the restoration interrupted: what is on the log by then is compared with the archive, and the
-next attempt goes on behind it. Only a log of which nobody else writes anything can be restored into.
+The log or the restoration may be killed: the next attempt compares what is on the log with the archive, and resumes
+after it. Only a log that nothing else writes to can be restored into.
 """
 
 from collections.abc import AsyncIterator
@@ -20,7 +20,7 @@ from callboard.messages.record import Record
 
 @dataclass(frozen=True, slots=True)
 class Restored:
-    """Records that were put back, up to the offset ``next``; ``left`` are still to come."""
+    """Records restored up to the offset ``next``; ``left`` are still to come."""
 
     topic: str
     next: int
@@ -31,18 +31,18 @@ class Restored:
 async def restore(
     store: ArchiveStore, log: Log, topic: str, *, same_identity: bool = False
 ) -> AsyncIterator[Restored]:
-    """Put everything back that is archived of the topic, from behind the last accepted hole; a report for each batch.
+    """Restore all archived records of the topic after the last accepted hole; yield a report for each batch.
 
     Args:
         store: the archive, open.
         log: open, and without records.
         topic: of the log; it is created.
-        same_identity: the log takes the place of the one that was archived, which must be gone for good: subscribers
-            go on where they are. Else it is another log, on which they have no position.
+        same_identity: the log replaces the archived one, which must be gone for good: subscribers resume at their
+            positions. Otherwise it is another log, on which they have no position.
 
     Raises:
-        NotSupported: the log gives its own offsets.
-        RequestRefused: the log has other records, or somebody appends to it meanwhile.
+        NotSupported: the log assigns its own offsets.
+        RequestRefused: the log has other records, or another process is appending to it.
         ArchiveDamaged: a file is missing or altered.
     """
     if not isinstance(log, Restorable):
@@ -71,13 +71,13 @@ async def restore(
 
 
 async def _is_whole(log: Log, topic: str, found: TopicArchive) -> bool:
-    """Whether the log is that of the archive, whole."""
+    """Whether the log already has everything that is archived."""
     bounds = await log.bounds(topic)
     return await log.identity(topic) == found.tip.log_id and bounds.end >= found.next and bounds.first <= found.next
 
 
 async def _resume_at(reader: ArchiveReader, log: Log, topic: str, found: TopicArchive) -> int:
-    """The first offset to put back. Raises ``RequestRefused`` for a log that is no part of the archive."""
+    """The first offset to restore. Raises ``RequestRefused`` for a log that is not a prefix of the archive."""
     bounds = await log.bounds(topic)
     if bounds.first == bounds.end:
         if bounds.end > found.after_holes and found.rows:
@@ -106,7 +106,7 @@ async def _resume_at(reader: ArchiveReader, log: Log, topic: str, found: TopicAr
 
 
 async def _newest_archived(log: Log, topic: str, end: int) -> Record:
-    """The newest record below ``end``, found by halving: offsets have gaps."""
+    """The newest record below ``end``, found by bisection, since offsets have gaps."""
     low, high = (await log.bounds(topic)).first, end
     found = (await log.read(topic, low, 1))[0]
     while low < high:

@@ -1,4 +1,4 @@
-"""Where the files of an archive are. They are never changed: the first who writes a name decides what it is."""
+"""Where the files of an archive are stored. They are never changed: the first writer of a name decides its content."""
 
 from collections.abc import AsyncIterator
 from pathlib import Path
@@ -6,7 +6,7 @@ from typing import NamedTuple, Protocol
 
 
 class Stored(NamedTuple):
-    """A file of the archive; ``stored_ns`` is when it was written, by the clock of the store."""
+    """A file of the archive; ``stored_ns`` is when it was written, by the store's clock."""
 
     name: str
     length: int
@@ -14,17 +14,17 @@ class Stored(NamedTuple):
 
 
 class ArchiveStore(Protocol):
-    """A folder or a bucket. Every method may raise ``BlobUnavailable``, after which it may be called again."""
+    """A folder or a bucket. Every method may raise ``BlobUnavailable``; the same call may then be tried again."""
 
     @property
     def place(self) -> str:
-        """Where it is, for people."""
+        """Its location, for people."""
         ...
 
     async def put_new(self, name: str, content: Path | bytes) -> bool:
-        """Create a file, durable and complete or not at all; False if there is one of this name.
+        """Create a file, complete and durable or not at all; False if the name exists.
 
-        Raises ``ConfigError`` where that cannot be decided: a later writer would overwrite what an earlier one wrote.
+        Raises ``ConfigError`` if the store cannot decide that: a later writer would overwrite an earlier one.
         """
         ...
 
@@ -33,18 +33,18 @@ class ArchiveStore(Protocol):
         ...
 
     async def fetch(self, name: str, spool: Path) -> Path:
-        """The content of a large file as a local one: in the folder ``spool`` of the caller, or the store's own.
+        """The content of a large file as a local one: in the caller's folder ``spool``, or the store's own.
 
         Raises ``BlobMissing``.
         """
         ...
 
     def list(self, prefix: str, start: str = "") -> AsyncIterator[Stored]:
-        """The files whose names begin with the prefix, in the order of names, from the name ``start`` on."""
+        """The files whose names begin with the prefix, sorted by name, from the name ``start`` on."""
         ...
 
     async def delete(self, name: str) -> None:
-        """Remove a file, if there is one."""
+        """Remove a file if it exists."""
         ...
 
     async def close(self) -> None:

@@ -1,4 +1,4 @@
-"""What the archive has of a topic: the newest generation, and the manifests behind it."""
+"""The archived part of a topic: the newest generation, and the manifests after it."""
 
 import asyncio
 from collections.abc import Sequence
@@ -19,19 +19,19 @@ from callboard.archive.store import ArchiveStore
 from callboard.errors import ArchiveDamaged
 
 GETS_AT_ONCE = 16
-"""Manifests that are fetched side by side: from a bucket one takes tens of milliseconds."""
+"""Manifests fetched concurrently: from a bucket, each takes tens of milliseconds."""
 
 
 @dataclass(frozen=True, slots=True)
 class Tip:
-    """How far the archive of a topic is: the next record to archive, and the manifest before it."""
+    """How far the archive of a topic reaches: the next record to archive, and the manifest before it."""
 
     log_id: str
     last: Link
 
     @property
     def next(self) -> int:
-        """The offset from which on nothing is archived yet."""
+        """The first offset that is not archived."""
         return self.last.next
 
 
@@ -39,9 +39,9 @@ class Tip:
 class TopicArchive:
     """The topic's records from ``first`` up to the tip, at one moment.
 
-    A later compaction does not disturb who reads these files: they stay for a day. ``generation`` is the number of the
-    compaction that they come from, 0 before the first, and ``digest`` that of its document. ``manifests`` are those
-    behind it.
+    A later compaction does not disturb readers of these files: they stay for a day. ``generation`` is the number of the
+    compaction that wrote them, 0 before the first, and ``digest`` that of its document. ``manifests`` are those after
+    it.
     """
 
     topic: str
@@ -55,12 +55,12 @@ class TopicArchive:
 
     @property
     def next(self) -> int:
-        """The offset from which on nothing is archived yet."""
+        """The first offset that is not archived."""
         return self.tip.next
 
     @property
     def after_holes(self) -> int:
-        """From this offset on there is everything."""
+        """The offset after the last hole; every record from here to the tip is archived."""
         return self.holes[-1].next if self.holes else self.first
 
     @property
@@ -70,12 +70,12 @@ class TopicArchive:
 
     @property
     def length(self) -> int:
-        """What the files take, in bytes."""
+        """The total size of the files, in bytes."""
         return sum(file.length for file in self.files)
 
 
 async def find_tip(store: ArchiveStore, topic: str) -> Tip | None:
-    """How far the archive is; None if it has nothing of the topic. Looks at the newest documents only."""
+    """How far the archive reaches; None without any of the topic. Reads only the newest documents."""
     generation, _ = await newest_generation(store, topic)
     names = await manifest_names(store, topic, generation.last.next if generation else 0)
     if names:
@@ -86,9 +86,9 @@ async def find_tip(store: ArchiveStore, topic: str) -> Tip | None:
 
 
 async def load(store: ArchiveStore, topic: str) -> TopicArchive | None:
-    """What the archive has of the topic, None if nothing.
+    """The archived part of the topic; None if there is none.
 
-    Raises ``ArchiveDamaged`` unless the manifests follow from one another.
+    Raises ``ArchiveDamaged`` unless each manifest links to the one before.
     """
     generation, generation_digest = await newest_generation(store, topic)
     names = await manifest_names(store, topic, generation.last.next if generation else 0)
@@ -115,7 +115,7 @@ async def load(store: ArchiveStore, topic: str) -> TopicArchive | None:
 
 
 async def newest_generation(store: ArchiveStore, topic: str) -> tuple[Generation | None, str]:
-    """The result of the last compaction and its digest; None and nothing before the first."""
+    """The result of the last compaction and its digest; None and an empty string before the first."""
     names = [stored.name async for stored in store.list(layout.generations(topic))]
     if not names:
         return None, ""
@@ -124,12 +124,12 @@ async def newest_generation(store: ArchiveStore, topic: str) -> tuple[Generation
 
 
 async def manifest_names(store: ArchiveStore, topic: str, start: int) -> list[str]:
-    """The names of the manifests whose ranges begin at ``start`` or above, in order."""
+    """The names of the manifests whose ranges begin at ``start`` or later, in order."""
     return [stored.name async for stored in store.list(layout.manifests(topic), layout.manifest(topic, start))]
 
 
 def check_chain(last: Link | None, manifests: Sequence[Manifest], contents: Sequence[bytes]) -> None:
-    """Raise ``ArchiveDamaged`` unless each manifest follows the one before it, and the first one follows ``last``."""
+    """Raise ``ArchiveDamaged`` unless each manifest follows the one before it, and the first follows ``last``."""
     for manifest, content in zip(manifests, contents, strict=True):
         name = layout.manifest(manifest.topic, manifest.first)
         if manifest.previous != last or (last is not None and manifest.first != last.next):

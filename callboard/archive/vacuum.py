@@ -1,4 +1,4 @@
-"""Removes files that no manifest refers to: what runs that were killed left, and what compactions replaced."""
+"""Removes files that no manifest refers to: leftovers of killed runs, and files that compactions replaced."""
 
 from dataclasses import dataclass
 
@@ -9,19 +9,19 @@ from callboard.archive.stores.folder import UNFINISHED
 from callboard.archive.topic_archive import manifest_names
 
 ORPHAN_AGE_NS = 24 * 3600 * 10**9
-"""What is younger stays. A run may be about to refer to it, and who reads an older generation has so long to finish."""
+"""Younger files stay: a run may be about to refer to one, and readers of an older generation get this long."""
 
 
 @dataclass(frozen=True, slots=True)
 class Vacuumed:
-    """What was removed."""
+    """The files that were removed."""
 
     files: int
     length: int
 
 
 async def vacuum(store: ArchiveStore, topic: str, now_ns: int, age_ns: int = ORPHAN_AGE_NS) -> Vacuumed:
-    """Remove what was of use to nobody in the last ``age_ns`` nanoseconds. Manifests and generations stay for ever."""
+    """Remove files unused for the last ``age_ns`` nanoseconds. Manifests and generations are never removed."""
     kept = await _in_use(store, topic, now_ns - age_ns)
     files = length = 0
     for prefix in (f"{layout.segments()}{topic}/", f"{UNFINISHED}/"):
@@ -33,7 +33,7 @@ async def vacuum(store: ArchiveStore, topic: str, now_ns: int, age_ns: int = ORP
 
 
 async def _in_use(store: ArchiveStore, topic: str, since_ns: int) -> set[str]:
-    """The segments of all that was the newest at some time since then, and of what came after."""
+    """The segments of every state that was current at any time since ``since_ns``."""
     kept: set[str] = set()
     oldest: Generation | None = None
     for name in reversed([stored.name async for stored in store.list(layout.generations(topic))]):
@@ -41,7 +41,7 @@ async def _in_use(store: ArchiveStore, topic: str, since_ns: int) -> set[str]:
         kept.update(file.name for file in oldest.files)
         if oldest.time_ns < since_ns:
             break
-        oldest = None  # before it, another one was the newest
+        oldest = None  # before this one, an earlier one was current
     for name in await manifest_names(store, topic, oldest.last.next if oldest else 0):
         kept.update(file.name for file in decode_manifest(name, await store.get(name)).files)
     return kept

@@ -1,4 +1,4 @@
-"""Looks whether an archive is whole: every file, byte by byte, and every link between manifests."""
+"""Verifies an archive: every file, byte by byte, and every link between manifests."""
 
 from collections.abc import Callable
 from dataclasses import dataclass, field
@@ -12,7 +12,7 @@ from callboard.errors import ArchiveDamaged
 
 @dataclass(frozen=True, slots=True)
 class Verified:
-    """What was found of a topic: accepted holes, and what is missing or altered. Without either it is whole."""
+    """The result for a topic: accepted holes, and missing or altered files. Without either, the archive is whole."""
 
     topic: str
     first: int = 0
@@ -26,12 +26,12 @@ class Verified:
 async def verify(
     store: ArchiveStore, topic: str, on_file: Callable[[int, int], None] = lambda _done, _all: None
 ) -> Verified | None:
-    """Read all that the archive has of a topic; None if it has nothing.
+    """Read everything archived of the topic; None if there is nothing.
 
     Args:
-        store: the archive, open; it remains the caller's.
+        store: the archive, open; the caller closes it.
         topic: of the log.
-        on_file: is told how many files are done, of how many.
+        on_file: called with the number of files done, and of all files.
     """
     try:
         found = await load(store, topic)

@@ -1,8 +1,8 @@
-"""The manifests of a topic, each of which follows from the one before: where an archive ends, and how it goes on.
+"""The manifests of a topic, each linked to the one before: where the archive ends, and how a run extends it.
 
-The archive itself says how far it is, in the same file that makes records part of it; nothing else remembers a
-position. Whoever archives may be killed anywhere: the next run goes on behind what counts. Two at once are harmless,
-for only one can create the manifest of a range.
+A manifest both adds records to the archive and says how far it reaches; no position is stored elsewhere. An archiver
+may be killed at any point: the next run resumes after the last manifest. Two at once are harmless, since only one can
+create the manifest of a range.
 """
 
 from collections.abc import Callable, Sequence
@@ -19,12 +19,12 @@ from callboard.errors import ArchiveBusy, ArchiveHole, BlobMissing, LogReplaced
 from callboard.logger import get_logger
 
 COMMIT_WITHIN_NS = ORPHAN_AGE_NS // 2
-"""A segment that is older when its manifest is to be written may be vacuumed as an orphan: the run is given up."""
+"""If a segment is older than this when its manifest is due, vacuum may treat it as an orphan: the run gives up."""
 
 
 @dataclass(frozen=True, slots=True)
 class Archived:
-    """What a run did for a topic: records, offsets from ``first`` up to ``next``, files and their bytes."""
+    """The result of a run for a topic: records, offsets in ``[first, next)``, files and their bytes."""
 
     topic: str
     first: int
@@ -36,7 +36,7 @@ class Archived:
 
 
 class Chain:
-    """The end of a topic's archive, to which one run adds ranges. To be made with ``of``."""
+    """The end of a topic's archive, to which one run adds ranges. Create it with ``of``."""
 
     def __init__(self, log: Log, store: ArchiveStore, topic: str, topics: Sequence[str], clock: Callable[[], int]):
         self._log, self._store, self._topic, self._topics, self._clock = log, store, topic, topics, clock
@@ -48,13 +48,13 @@ class Chain:
     async def of(
         cls, log: Log, store: ArchiveStore, topic: str, topics: Sequence[str], clock: Callable[[], int]
     ) -> Self:
-        """The chain as it is now, and up to where the log is stable now.
+        """The chain as it is now, with the log's current stable end.
 
         Args:
             log: open.
             store: open.
             topic: one of the log's.
-            topics: all topics of the log, whose ends are noted with every range.
+            topics: all topics of the log; each manifest notes their ends.
             clock: nanoseconds since the epoch.
 
         Raises:
@@ -74,13 +74,13 @@ class Chain:
 
     @property
     def end(self) -> int:
-        """Where the log was stable when the chain was looked at."""
+        """The stable end of the log when the chain was read."""
         return self._bounds.end
 
     async def cross_hole(self, *, accept: bool) -> Archived | None:
-        """Note what the log has lost and is not archived, if there is such; what was noted.
+        """Note a hole if the log has trimmed records that are not archived; returns what was noted.
 
-        Raises ``ArchiveHole`` instead unless that is accepted.
+        Raises ``ArchiveHole`` unless ``accept`` is set.
         """
         first, following = self.next, self._bounds.first
         if following <= first:
@@ -92,16 +92,16 @@ class Chain:
         return Archived(self._topic, following, following, hole=True)
 
     async def append(self, following: int, files: Sequence[Segment], begun_ns: int) -> Archived:
-        """Make the records from ``next`` on and below ``following`` part of the archive.
+        """Commit the records in ``[next, following)`` to the archive.
 
         Args:
             following: where the range ends.
-            files: the segments with all records of the range; they are in the store.
+            files: the segments with all records of the range, already in the store.
             begun_ns: when the first of them was begun, by the clock.
 
         Raises:
-            ArchiveBusy: another process archived the same range meanwhile, or this one took too long.
-            LogReplaced: the log is another one meanwhile.
+            ArchiveBusy: another process archived the same range, or this one took too long.
+            LogReplaced: the log was replaced since.
         """
         first = self.next
         if self._clock() - begun_ns > COMMIT_WITHIN_NS:
@@ -124,7 +124,7 @@ class Chain:
             )
 
     async def _was_restored(self, tip: Tip) -> bool:
-        """Whether this log was restored from this very archive, up to where it ends now."""
+        """Whether this log was restored from this very archive, up to its current end."""
         try:
             return await self._store.get(layout.lineage(self._topic, self.log_id)) == lineage_note(tip)
         except BlobMissing:
@@ -159,12 +159,12 @@ class Chain:
 
 
 def lineage_note(tip: Tip) -> bytes:
-    """What is noted for a log that was restored from the archive when it had this tip."""
+    """The note about a log that was restored from the archive at this tip."""
     return f"{tip.log_id} {tip.last.next} {tip.last.sha256}\n".encode()
 
 
 def hole(topic: str, first: int, following: int) -> ArchiveHole:
-    """The error for records from ``first`` on and below ``following`` that are neither on the log nor archived."""
+    """The error for records in ``[first, following)`` that are neither on the log nor archived."""
     return ArchiveHole(
         f"ARCHIVE HOLE: topic {topic!r} was trimmed up to {following}, but is archived only up to {first}; archive "
         "another copy of this log first if there is one, or accept the loss with --accept-hole"

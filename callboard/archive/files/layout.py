@@ -1,13 +1,13 @@
-"""The names of an archive's files. Numbers in them have twenty digits, so that names sort as the numbers do."""
+"""The names of an archive's files. Numbers are padded to twenty digits, so that names sort numerically."""
 
 import re
 
 SEGMENT = re.compile(r"segment/[a-z0-9][a-z0-9._-]{0,80}/[0-9]{20}-[0-9a-f]{1,64}\.parquet")
-"""What a manifest may refer to: nothing outside the archive."""
+"""The only names that a manifest may refer to; none is outside the archive."""
 
 
 def segments() -> str:
-    """What the names of all segments begin with."""
+    """The common prefix of all segments."""
     return "segment/"
 
 
@@ -17,22 +17,22 @@ def segment(topic: str, first: int, unique: str) -> str:
 
 
 def manifests(topic: str) -> str:
-    """What the names of the topic's manifests begin with."""
+    """The common prefix of the topic's manifests."""
     return f"manifest/{topic}/"
 
 
 def manifest(topic: str, first: int) -> str:
-    """The manifest of a range that begins at the offset ``first``: there can be only one."""
+    """The manifest of the range that begins at the offset ``first``; there can be only one."""
     return f"manifest/{topic}/{first:020d}.json"
 
 
 def generations(topic: str) -> str:
-    """What the names of the topic's generations begin with."""
+    """The common prefix of the topic's generations."""
     return f"generation/{topic}/"
 
 
 def generation(topic: str, number: int) -> str:
-    """The result of a compaction; the first has the number 1."""
+    """The result of a compaction; the first is number 1."""
     return f"generation/{topic}/{number:020d}.json"
 
 

@@ -1,7 +1,7 @@
-"""What an archive says of itself: manifests, each of a range of offsets, and generations, the results of compactions.
+"""The archive's metadata: manifests, one for each range of offsets, and generations, the results of compactions.
 
-Both are JSON, written once and never changed. A manifest carries the digest of the one before it, so that a range that
-was removed, altered or put in from elsewhere is found out.
+Both are JSON, written once and never changed. A manifest carries the digest of the one before it, which reveals a range
+that was removed, altered or inserted.
 """
 
 import hashlib
@@ -15,14 +15,14 @@ from callboard.archive.files import layout
 from callboard.errors import ArchiveDamaged, SchemaTooNew
 
 FORMAT = 1
-"""Of manifests, generations and segments. A reader takes this one and older ones."""
+"""Version of manifests, generations and segments. A reader accepts this one and older ones."""
 
 T = TypeVar("T")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Segment:
-    """A Parquet file: records with offsets from ``first`` to ``last``, both among them, in order."""
+    """A Parquet file: records in order, with offsets from ``first`` to ``last`` inclusive."""
 
     name: str
     first: int
@@ -34,7 +34,7 @@ class Segment:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Link:
-    """A manifest, by where its range ends and the digest of its bytes."""
+    """A reference to a manifest: where its range ends, and the digest of its bytes."""
 
     next: int
     sha256: str
@@ -42,7 +42,7 @@ class Link:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Hole:
-    """Offsets from ``first`` up to ``next`` were trimmed from the log before they were archived; that was accepted."""
+    """Offsets in ``[first, next)`` that were trimmed from the log before they were archived; the hole was accepted."""
 
     first: int
     next: int
@@ -50,10 +50,10 @@ class Hole:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Manifest:
-    """The topic's records with offsets of at least ``first`` and below ``next``; all of them, unless it is a hole.
+    """All of the topic's records with offsets in ``[first, next)``, or a hole.
 
-    ``log_id`` is the identity of the topic they were read from, ``vector`` where the other topics ended when they were,
-    ``previous`` the manifest before it, whose ``next`` is this one's ``first``; the first of a topic has none.
+    ``log_id`` is the identity of the topic they were read from; ``vector`` says where the other topics ended then.
+    ``previous`` is the manifest before it, whose ``next`` is this one's ``first``; the first manifest has none.
     """
 
     topic: str
@@ -75,7 +75,7 @@ class Manifest:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Generation:
-    """The same records as those of all manifests up to ``last``, in other files. It takes their place.
+    """The records of all manifests up to ``last``, in other files, which replace theirs.
 
     ``previous`` is the digest of the generation before it, empty for the first.
     """
@@ -98,7 +98,7 @@ def encode(document: Manifest | Generation) -> bytes:
 
 
 def digest(content: bytes) -> str:
-    """What the next document says of this one."""
+    """The digest by which the next document refers to this one."""
     return hashlib.sha256(content).hexdigest()
 
 
@@ -137,7 +137,7 @@ def _decode(adapter: TypeAdapter[T], name: str, content: bytes) -> T:
 
 
 def _in_order(first: int, following: int, files: tuple[Segment, ...]) -> bool:
-    """Whether the files are inside the range, one after the other."""
+    """Whether the files lie inside the range, in order and without overlap."""
     at = first
     for file in files:
         if not (at <= file.first <= file.last < following and layout.SEGMENT.fullmatch(file.name)):

@@ -15,14 +15,14 @@ from callboard.backends.logs.restorable import Key
 from callboard.messages.record import Record
 
 SEGMENT_BYTES = 128 << 20
-"""A file is closed when it has so many: large enough that opening it costs nothing beside reading it."""
+"""A file is closed at this size, where the cost of opening it is negligible beside reading it."""
 
 SEGMENT_RECORDS = 4_000_000
-"""Or so many records, however small: a reader that looks for one offset scans no more."""
+"""A file is also closed at this many records, which bounds how far a reader scans for one offset."""
 
 GROUP_BYTES = 16 << 20
 GROUP_RECORDS = 65_536
-"""A row group is written when it has so much, which is what a writer or a reader holds in memory."""
+"""A row group is written at this size, which is what a writer or a reader holds in memory."""
 
 SCHEMA = pa.schema(
     [
@@ -37,10 +37,10 @@ SCHEMA = pa.schema(
         pa.field("id", pa.string()),
     ]
 )
-"""``headers`` is the block that ``pack_headers`` makes; what follows the payload repeats some of it for who queries.
+"""``headers`` is the block made by ``pack_headers``; the columns after the payload repeat parts of it for queries.
 
-``key`` is that of the record, ``key_sha256`` its digest where the log keeps only that; records without a key, or from a
-log that knows none, have neither.
+``key`` is the record's key, ``key_sha256`` its digest where the log keeps only that. Both are null for records without
+a key, or from a log without keys.
 """
 
 
@@ -59,18 +59,18 @@ def batch_of(records: Sequence[Record], keys: Mapping[int, Key]) -> pa.RecordBat
 
 
 def rows_of(columns: Sequence[pa.Array]) -> pa.RecordBatch:
-    """Rows of these columns of ``SCHEMA``, all up to the payload; what the others repeat is looked up."""
+    """Rows of ``SCHEMA`` from its columns up to the payload; the remaining ones are derived from the headers."""
     headers = columns[SCHEMA.get_field_index("headers")]
     try:
         text = headers.cast(pa.string())
-    except pa.ArrowInvalid:  # one that is no text
+    except pa.ArrowInvalid:  # one is not text
         text = pa.array([(block or b"").decode(errors="replace") for block in headers.to_pylist()], pa.string())
     named = [_header(text, name) for name in ("type", "publisher", "id")]
     return pa.RecordBatch.from_arrays([*columns, *named], schema=SCHEMA)
 
 
 def _header(blocks: pa.Array, name: str) -> pa.Array:
-    """The value of the first header of that name in each block; null where there is none."""
+    """The value of the first header of that name in each block; null if absent."""
     found = pc.extract_regex(blocks, rf"^(?:[^\x00]*\x00[^\x00]*\x00)*?{name}\x00(?P<value>[^\x00]*)")
     return pc.struct_field(found, "value")
 
@@ -100,11 +100,11 @@ class SegmentWriter:
 
     @property
     def length(self) -> int:
-        """What the file has by now, without the row group that is being collected."""
+        """The size of the file so far, without the row group being collected."""
         return int(self._sink.tell())
 
     def add(self, batch: pa.RecordBatch) -> None:
-        """Add rows, all behind those that are there."""
+        """Add rows; all must follow those already added."""
         if not batch.num_rows:
             return
         first, last = batch.column("offset")[0].as_py(), batch.column("offset")[-1].as_py()
@@ -120,7 +120,7 @@ class SegmentWriter:
             self._write_group()
 
     def finish(self, name: str) -> Segment:
-        """Complete the file; what a manifest says of it under this name. There must be rows."""
+        """Complete the file and return its manifest entry under this name. There must be rows."""
         self._write_group()
         self._writer.add_key_value_metadata({"callboard.format": str(FORMAT)})
         self._writer.close()
@@ -137,9 +137,9 @@ class SegmentWriter:
         )
 
     def abandon(self) -> None:
-        """Close the file, whatever is in it; idempotent, and harmless after ``finish``."""
+        """Close the file, complete or not; idempotent, and harmless after ``finish``."""
         if not self._sink.closed:
-            with suppress(OSError):  # a full disk, which is why it is abandoned
+            with suppress(OSError):  # a full disk, the reason to abandon it
                 self._writer.close()
             self._sink.close()
 

@@ -1,4 +1,4 @@
-"""Divides records into segments, which it puts into the store: all that lies between a log and a manifest."""
+"""Divides records into segments and puts them into the store: the path from a log to its manifests."""
 
 import asyncio
 import tempfile
@@ -21,9 +21,9 @@ from callboard.errors import OffsetOutOfRange
 async def log_rows(
     log: Log, topic: str, start: int, end: int, page_records: int = READ_RECORDS_MAX
 ) -> AsyncIterator[pa.RecordBatch]:
-    """The records with offsets of at least ``start`` and below ``end``, as rows of segments.
+    """The records with offsets in ``[start, end)``, as rows of segments.
 
-    Raises ``ArchiveHole`` if the log trims them meanwhile.
+    Raises ``ArchiveHole`` if the log trims them in the meantime.
     """
     while start < end:
         try:
@@ -49,14 +49,14 @@ async def segments(
     segment_bytes: int = SEGMENT_BYTES,
     segment_records: int = SEGMENT_RECORDS,
 ) -> AsyncGenerator[tuple[Segment, bool], None]:
-    """Segments that are in the store by then, in order, each with whether it is known to be the last.
+    """Segments in order, each already in the store, with whether it is known to be the last.
 
     Args:
         store: open.
         topic: whose rows they are.
         rows: in the order of their offsets.
-        unique: makes the last part of a segment's name of the digest of its content: at most 64 hexadecimal digits.
-        segment_bytes: see ``SEGMENT_BYTES``; a segment may become larger by one row group.
+        unique: maps the digest of a segment's content to the last part of its name: at most 64 hexadecimal digits.
+        segment_bytes: see ``SEGMENT_BYTES``; a segment may exceed it by one row group.
         segment_records: see ``SEGMENT_RECORDS``.
     """
     with tempfile.TemporaryDirectory(prefix="callboard-archive-") as spool:
@@ -80,6 +80,6 @@ async def segments(
 async def _put(store: ArchiveStore, topic: str, writer: SegmentWriter, unique: Callable[[str], str]) -> Segment:
     written = await asyncio.to_thread(writer.finish, "")
     segment = replace(written, name=layout.segment(topic, written.first, unique(written.sha256)))
-    await store.put_new(segment.name, writer.path)  # if it is there already, an answer was lost: the name is ours
+    await store.put_new(segment.name, writer.path)  # if it exists, an earlier answer was lost: the name is ours
     writer.path.unlink()
     return segment

@@ -1,4 +1,4 @@
-"""Where the files of an archive can be."""
+"""The stores for an archive, and the choice between them."""
 
 from pathlib import Path
 
@@ -12,10 +12,10 @@ def open_archive(place: str, base: Path) -> ArchiveStore:
 
     Args:
         place: a folder, or ``s3://BUCKET/PREFIX`` with the options of a blob store.
-        base: the folder from which relative paths count.
+        base: the folder that relative paths start from.
 
     Raises:
-        ConfigError: it names nothing of the kind.
+        ConfigError: ``place`` names no such store.
         ExtraMissing: S3 needs a package that is not installed.
     """
     kind, colon, path = place.partition(":")

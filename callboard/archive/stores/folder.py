@@ -1,4 +1,4 @@
-"""An archive in a folder, which may be on a file system that several hosts share."""
+"""An archive in a folder, which may be on a file system shared by several hosts."""
 
 import asyncio
 import os
@@ -12,11 +12,11 @@ from callboard.backends.local.disk import disk_errors, sync_folder
 from callboard.errors import BlobMissing, BlobUnavailable
 
 UNFINISHED = "tmp"
-"""The folder of files that are being written. What a writer that died left there is vacuumed like other orphans."""
+"""The folder of files being written. Files of a writer that died there are vacuumed like other orphans."""
 
 
 class FolderArchiveStore:
-    """Each file of the archive is a file below ``root``, which is created with the first one."""
+    """Each file of the archive is a file below ``root``, which is created with the first file."""
 
     def __init__(self, root: Path) -> None:
         self._root = root.absolute()
@@ -49,7 +49,7 @@ class FolderArchiveStore:
             (self._root / name).unlink(missing_ok=True)
 
     async def close(self) -> None:
-        """See ``ArchiveStore``; nothing is held open."""
+        """See ``ArchiveStore``; nothing is kept open."""
 
     def _put_new(self, path: Path, content: Path | bytes) -> bool:
         with disk_errors(BlobUnavailable, self._root):
@@ -71,7 +71,7 @@ class FolderArchiveStore:
                 except FileExistsError:
                     return False
                 finally:
-                    sync_folder(path.parent)  # also of a file of somebody else's, who may have died before
+                    sync_folder(path.parent)  # another writer's file too, since it may have died before its sync
             finally:
                 Path(unfinished).unlink(missing_ok=True)
             return True

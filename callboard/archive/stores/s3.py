@@ -15,14 +15,14 @@ from callboard.backends.blob_stores.s3.failure import BROKEN_STREAM, Declined
 from callboard.errors import BlobMissing, BlobUnavailable, ConfigError
 
 CHUNK_BYTES = 1 << 20
-"""Of a download in memory."""
+"""The chunk size of a download in memory."""
 
 
 class S3ArchiveStore:
     """Each file of the archive is an object below the prefix of ``s3://BUCKET/PREFIX?endpoint_url=URL&region=REGION``.
 
-    The server must honour ``If-None-Match: *``, or two that archive at once would overwrite one another: it is asked
-    before the first write.
+    The server must honour ``If-None-Match: *``, or two concurrent archivers would overwrite each other's files: this is
+    checked before the first write.
     """
 
     def __init__(self, url: str) -> None:
