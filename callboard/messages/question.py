@@ -17,8 +17,6 @@ def answer_to(question: Question[A], answer: Event) -> A:
     """The answer, if it is one to this question. Raises ``TypeError`` otherwise, for a bug in whoever gave it."""
     expected: type[A] = get_args(vars(type(question))["__orig_bases__"][0])[0]
     if not isinstance(answer, expected):
-        got = type(answer).__name__
-        raise TypeError(
-            f"{type(question).__name__} was answered with {got}, not {expected.__name__}: a bug, report it"
-        )
+        wrong = f"{type(question).__name__} was answered with {type(answer).__name__}"
+        raise TypeError(f"{wrong}, not {expected.__name__}: a bug, report it")
     return answer
