@@ -55,6 +55,9 @@ STEPS = 0.4
 """The share of seeds in which wall clocks jump by as much as gives a name away, or keeps it for ever, to whom they are
 believed."""
 
+LEASES = 0.5
+"""The share of the seeds with such a pair in which the two lend the name for different times."""
+
 JUMPS_S = (45.0, 86_400.0, -3600.0)
 
 TAKES_AWAY = ("clear", "clear", "skip", "pause", "throttle")
@@ -113,6 +116,9 @@ def plan(seed: int) -> Plan:
     steps = Random(f"steps/{seed}")  # noqa: S311  # likewise
     if steps.random() < STEPS:
         acts += _steps(steps, edges)
+    leases = Random(f"leases/{seed}")  # noqa: S311  # likewise
+    if leases.random() < LEASES:
+        acts += _leases(leases, edges)
     odds = {fault: share for fault in Fault if (share := rng.choice(ODDS))}
     return Plan(seed, tuple(acts), odds, keys=rng.random() < 0.6, edges=edges)
 
@@ -171,6 +177,18 @@ def _steps(rng: Random, edges: dict[str, dict[str, Any]]) -> list[Act]:
     return [
         Skew(rng.uniform(0, CHAOS_S), rng.choice(hosts), rng.choice(JUMPS_S), 1.0) for _ in range(rng.choice([2, 4, 8]))
     ]
+
+
+def _leases(rng: Random, edges: dict[str, dict[str, Any]]) -> list[Act]:
+    """Of two that share a name, and lend it differently, one is lost when the other is about to stand still."""
+    pair = [name for name, options in edges.items() if options.get("standby")]
+    if not pair:
+        return []
+    lost, other = rng.sample(pair, 2)
+    for name, lease_s in ((lost, rng.choice([3.0, 6.0])), (other, rng.choice([4.5, 9.0]))):
+        edges[name] = edges[name] | {"claim_ttl_s": lease_s}
+    at_s = rng.uniform(1.0, TAKEOVERS_S)
+    return [Lose(at_s, lost, True, 12.0), Suspend(at_s + rng.uniform(0.0, 1.0), other, rng.choice([5.0, 9.0]))]
 
 
 def _renewals(rng: Random, edges: tuple[str, ...]) -> list[Act]:

@@ -23,8 +23,8 @@ from callboard.testing.simulation.distribution.truth import Sent
 from callboard.testing.simulation.distribution.word_oracle import WordOracle
 from callboard.testing.simulation.engine.outcome import Violation
 
-SETTLE_S = 8.0
-"""Two claims live for three seconds each in the fleets of hosts that share a name, and the log is away for one."""
+SETTLE_S = 2.0
+"""The log is away for one, when two claims have run out in the fleets of hosts that share a name."""
 
 Line = PackageStatusMessage | CommandResultMessage
 """What a subscriber tells."""
@@ -126,7 +126,7 @@ class Scene:
         cut = min(lost, default=max(offsets, default=self.first()) + 1) if same else 0
         self.packages = {offset: self.packages[offset] for offset in sorted(offsets | trimmed)}
         self.histories.append(History(log_id, self.packages, cut))
-        self._settled_ns = self.tenants.now_ns() + round(SETTLE_S * 1e9)
+        self._settled_ns = self.tenants.now_ns() + round((SETTLE_S + 2 * self.tenants.longest_s) * 1e9)
         self.statuses.clear()
         self.unanswered.clear()
         self.tenants.forget()

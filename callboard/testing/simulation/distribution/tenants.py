@@ -14,14 +14,18 @@ Who = tuple[str, str]
 
 @dataclass(frozen=True, slots=True)
 class Tenant:
-    """Has a name since the word at that offset; its last word is at that one, and it has it until then unless it
-    speaks again.
-    """
+    """Has a name since the word at that offset; its last word, at the other one, lends it the name."""
 
     who: Who
-    offset: int
-    until_ns: int
     since: int
+    offset: int
+    said_ns: int
+    lease_ns: int
+
+    @property
+    def until_ns(self) -> int:
+        """Up to when it has the name unless it speaks again."""
+        return self.said_ns + self.lease_ns
 
 
 @dataclass(slots=True)
@@ -33,6 +37,10 @@ class Tenants:
     now_ns: Callable[[], int]
     hasty: Callable[[str], None] = lambda _: None
     """Is told of a name that was taken over too early."""
+    stood_still_ns: Callable[[str, int], int] = lambda _, __: 0
+    """For how long the process in that place stood still since then: of that no more than half a lease counts."""
+    longest_s: float = 0.0
+    """The longest lease that anybody may have."""
     settings: dict[str, SubscriberSettings] = field(default_factory=dict)
     """By name; those of one name may differ in how long a claim lives."""
     held: dict[str, Tenant] = field(default_factory=dict)
@@ -59,15 +67,17 @@ class Tenants:
             known = said.takes_over == tenant.offset
             if not known and (said.term <= tenant.since or now_ns < tenant.until_ns):
                 return  # or by what is left of the topic, where not all is known, it was decided to have a free name
-            if now_ns < tenant.until_ns:
-                self.hasty(f"{who} took {name} from {tenant.who} {(tenant.until_ns - now_ns) / 1e9:.3f} s too early")
+            still_ns = self.stood_still_ns(who[1], tenant.said_ns) if known else 0
+            early_ns = tenant.until_ns + max(still_ns - tenant.lease_ns // 2, 0) - now_ns
+            if early_ns > 0:
+                self.hasty(f"{who} took {name} from {tenant.who} {early_ns / 1e9:.3f} s too early")
         if said.state is State.STOPPED:
             self.permits[name].pop(who, None)
             self.held.pop(name, None)
             self.known_ns.pop(name, None)
         else:
             self.known_ns.setdefault(name, now_ns)
-            self.held[name] = Tenant(who, offset, now_ns + said.lease_ms * 10**6, max(since, said.term))
+            self.held[name] = Tenant(who, max(since, said.term), offset, now_ns, said.lease_ms * 10**6)
 
     def rival(self, name: str, me: Who, permit: Permit, mono_s: float) -> Who | None:
         """Who else may import now: the name was lent to it, by its word or in its own opinion."""

@@ -408,3 +408,32 @@ def test_a_line_for_the_publishers_log_is_appended_and_may_be_lost() -> None:
     assert open_record(as_read(record, 7), LogMessage) == line
     it.fail(Append, LogUnavailable("down"))
     assert "again" not in it.timers
+
+
+@pytest.mark.parametrize(("its_s", "successors_s"), [(120, 30), (30, 120), (30, 30)])
+def test_a_holder_that_wakes_late_and_a_successor_with_another_lease_never_both_have_the_name(
+    its_s: int, successors_s: int
+) -> None:
+    holder = AnnouncerDriver(claim_ttl_s=float(its_s), standby=True).admitted()
+    successor = AnnouncerDriver(claim_ttl_s=float(successors_s), standby=True)
+    successor.topic, successor.now = holder.topic, holder.now
+    successor.claim(instance="successor")
+    slept_until_s = holder.now.mono_s + 41
+    while not successor.asks(Append) and successor.now.mono_s < slept_until_s:
+        successor.look_in_vain()
+    if successor.asks(Append):
+        assert successor.now.mono_s > admitted_until_s(holder)
+        successor.append()
+        successor.look()
+    holder.now = holder.now._replace(mono_s=slept_until_s)
+    holder.tick("announce")
+    holder.append()
+    holder.look()
+    successor.look()
+    have = [it for it in (holder, successor) if admitted_until_s(it) > slept_until_s + 3]
+    assert have == [holder if its_s > 41 else successor]
+
+
+def admitted_until_s(it: AnnouncerDriver) -> float:
+    """Up to when its importer may import."""
+    return max((each.until_ms / 1000 for each in it.sent(Admitted)[-1:]), default=float("-inf"))
