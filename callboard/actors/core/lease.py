@@ -118,19 +118,20 @@ class Holder(Generic[C]):
     def _follow(self, held: C, claim: C, term: int) -> C:
         """The holder's last claim once this one was made, where the beginning of the topic tells who had the name.
 
-        What was said below the first offset was removed: who got the name there is believed, unless the holder got it
-        later; and so is one that got it since, if the holder is only known by what it said there. While it is not known
-        at all who has the name, everybody who speaks may be the one.
+        Where something was removed two may come to different answers. So one that says since when it has the name is
+        believed, unless the holder got it later. While it is not known at all who has it, everybody who speaks may be
+        the one.
         """
         if claim.speaker == held.speaker:
             since = max(held.since, term)
-            refused = claim.leaves and since < 0 and not claim.by_time  # by somebody who may be there
-            return held if refused else replace(claim, since=since)
+            if claim.leaves and since < 0 and not claim.by_time:
+                return held  # it was refused, by somebody who may be there
+            over = held.takes_over if since < 0 else -1  # whether that was the holder is yet to be heard
+            return replace(claim, since=since, takes_over=max(claim.takes_over, over))
         if takes_over(held, claim):
             return replace(claim, since=claim.offset)
         unknown = held.since < 0 and not claim.by_time and (term >= 0 or not claim.leaves)
-        later = term > held.since and min(term, held.offset) < self._first
-        return replace(claim, since=term) if unknown or later else held
+        return replace(claim, since=term) if unknown or term > held.since else held
 
     def _note_rival(self, before: C | None) -> None:
         if self.claim is None or self.claim.since >= 0:

@@ -187,7 +187,7 @@ def _leases(rng: Random, edges: dict[str, dict[str, Any]]) -> list[Act]:
     lost, other = rng.sample(pair, 2)
     for name, lease_s in ((lost, rng.choice([3.0, 6.0])), (other, rng.choice([4.5, 9.0]))):
         edges[name] = edges[name] | {"claim_ttl_s": lease_s}
-    at_s = rng.uniform(1.0, TAKEOVERS_S)
+    at_s = rng.uniform(CHAOS_S, CHAOS_S + 3.0)  # when it is settled who has the name
     return [Lose(at_s, lost, True, 12.0), Suspend(at_s + rng.uniform(0.0, 1.0), other, rng.choice([5.0, 9.0]))]
 
 

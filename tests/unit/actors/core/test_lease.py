@@ -131,6 +131,22 @@ def test_one_that_was_refused_is_not_taken_for_the_holder_where_some_was_not_rea
     assert held_by(holder)[0] == "a"
 
 
+def test_one_that_took_over_and_started_again_is_not_followed_by_whom_it_took_over() -> None:
+    holder = Holder[Claim](first=12)
+    holder.hear(claim(36, "b", over=9))
+    holder.hear(claim(37, "b"))
+    holder.hear_older(claim(9, "a", term=2), read_to=38)
+    holder.hear(claim(39, "a", term=2))
+    assert held_by(holder)[0] == "b"
+
+
+def test_of_two_that_say_since_when_they_have_the_name_the_later_one_does() -> None:
+    holder = Holder[Claim](first=1)
+    for each in (claim(1, "a"), claim(2, "b"), claim(3, "b", term=2), claim(4, "a", term=1)):
+        holder.hear(each)
+    assert held_by(holder)[0] == "b", "it was decided by a topic that had lost some"
+
+
 def test_where_some_was_not_read_anybody_may_have_got_the_name() -> None:
     holder = Holder[Claim](first=1)
     holder.hear(claim(1, "a"))
