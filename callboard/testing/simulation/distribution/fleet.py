@@ -14,7 +14,7 @@ from callboard.actors.core.decision import Perform
 from callboard.actors.core.hooks import HookSettings
 from callboard.actors.core.shortening_limits import ShorteningLimits
 from callboard.actors.publisher import PublisherSettings
-from callboard.actors.runtime.simulated.simulated import EPOCH_NS, Simulation
+from callboard.actors.runtime.simulated.simulated import Simulation
 from callboard.actors.subscriber import SubscriberSettings
 from callboard.messages.distribution.package_event import KINDS
 from callboard.messages.record import Record
@@ -98,7 +98,7 @@ class Fleet:
         self.plan = plan
         self.folder = folder
         self.rng = Random(simulation.rng.random())  # noqa: S311  # reproducible, not secret
-        self.scene = Scene(self.first, Tenants(self._now_ns, stood_still_ns=self._stood_still_ns))
+        self.scene = Scene(self.first, Tenants(self._now_ns))
         self.scene.events = self.events = EventOracle(self.scene, plan.keys, self.passed)
         self.fates = Fates(Random(self.rng.random()), plan.odds)  # noqa: S311  # likewise
         self.log = SimulatedLog(
@@ -161,9 +161,6 @@ class Fleet:
 
     def _now_ns(self) -> int:
         return self.simulation.clock.now().wall_ns
-
-    def _stood_still_ns(self, host: str, since_ns: int) -> int:
-        return round(self.edges[host].host.stood_still_s((since_ns - EPOCH_NS) / 1e9) * 1e9)
 
     def _dated(self, topic: str, host: str) -> int:
         """Announcements are dated by the host that appends them, as where hosts share a file."""

@@ -19,13 +19,7 @@ class Tenant:
     who: Who
     since: int
     offset: int
-    said_ns: int
-    lease_ns: int
-
-    @property
-    def until_ns(self) -> int:
-        """Up to when it has the name unless it speaks again."""
-        return self.said_ns + self.lease_ns
+    until_ns: int
 
 
 @dataclass(slots=True)
@@ -37,8 +31,6 @@ class Tenants:
     now_ns: Callable[[], int]
     hasty: Callable[[str], None] = lambda _: None
     """Is told of a name that was taken over too early."""
-    stood_still_ns: Callable[[str, int], int] = lambda _, __: 0
-    """For how long the process in that place stood still since then: of that no more than half a lease counts."""
     longest_s: float = 0.0
     """The longest lease that anybody may have."""
     settings: dict[str, SubscriberSettings] = field(default_factory=dict)
@@ -67,17 +59,15 @@ class Tenants:
             known = said.takes_over == tenant.offset
             if not known and (said.term <= tenant.since or now_ns < tenant.until_ns):
                 return  # or by what is left of the topic, where not all is known, it was decided to have a free name
-            still_ns = self.stood_still_ns(who[1], tenant.said_ns) if known else 0
-            early_ns = tenant.until_ns + max(still_ns - tenant.lease_ns // 2, 0) - now_ns
-            if early_ns > 0:
-                self.hasty(f"{who} took {name} from {tenant.who} {early_ns / 1e9:.3f} s too early")
+            if now_ns < tenant.until_ns:
+                self.hasty(f"{who} took {name} from {tenant.who} {(tenant.until_ns - now_ns) / 1e9:.3f} s too early")
         if said.state is State.STOPPED:
             self.permits[name].pop(who, None)
             self.held.pop(name, None)
             self.known_ns.pop(name, None)
         else:
             self.known_ns.setdefault(name, now_ns)
-            self.held[name] = Tenant(who, max(since, said.term), offset, now_ns, said.lease_ms * 10**6)
+            self.held[name] = Tenant(who, max(since, said.term), offset, now_ns + said.lease_ms * 10**6)
 
     def rival(self, name: str, me: Who, permit: Permit, mono_s: float) -> Who | None:
         """Who else may import now: the name was lent to it, by its word or in its own opinion."""

@@ -60,7 +60,6 @@ class Host:
         self.agent: Agent | None = None
         self.closing = False
         self._away_s = AGAIN_S
-        self._still_s = 0.0, 0.0
         self.ends: list[str] = []
         """Why it has ended by itself."""
 
@@ -68,7 +67,6 @@ class Host:
         """Run it until the end of the simulation."""
         while not self.closing:
             self.agent = await self._simulation.start(self._spec(), LIMITS, self.clock)
-            self._still_s = 0.0, 0.0
             try:
                 await self.agent.ended()
             except CallboardError as problem:
@@ -102,14 +100,7 @@ class Host:
     def suspend(self, seconds: float) -> None:
         """The process stands still; what the system does for it goes on."""
         if self.agent is not None:
-            (since_s, until_s), now_s = self._still_s, self._simulation.loop.time()
-            self._still_s = since_s if now_s < until_s else now_s, max(until_s, now_s + seconds)
             self._simulation.suspend(self.agent, seconds)
-
-    def stood_still_s(self, since_s: float) -> float:
-        """For how long of the time since then the process stood still, the last time that it did."""
-        began_s, until_s = self._still_s
-        return max(min(until_s, self._simulation.loop.time()) - max(began_s, since_s), 0.0)
 
     async def stop(self, drain_s: float) -> None:
         """Stop it in order; it is started again unless this is the end."""

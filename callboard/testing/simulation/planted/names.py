@@ -1,6 +1,5 @@
 """Bugs in who may go on: under a name that another one has, or on a log that is another one."""
 
-from dataclasses import replace
 from typing import Any
 
 from callboard.actors.core import lease
@@ -64,27 +63,6 @@ def _by_its_own_lease(right: Any) -> Any:
     return property(lambda self: min(right.fget(self), self._mine.lease_ms / 1000))
 
 
-def _by_any_word(right: Any) -> Any:
-    def takes_over(held: Any, claim: Any) -> bool:
-        return bool(right(held, claim)) or claim.takes_over >= 0
-
-    return takes_over
-
-
-def _without_terms(right: Any) -> Any:
-    def hear(self: lease.Holder[Any], claim: Any) -> None:
-        right(self, replace(claim, term=-1))
-
-    return hear
-
-
-def _without_gaps(right: Any) -> Any:
-    def look(self: lease.LeaseClock, mono_s: float, gap_s: float = 0.0) -> float:
-        return float(right(self, mono_s, gap_s and float("inf")))
-
-    return look
-
-
 def _never_late(right: Any) -> Any:
     def is_over(self: Permit, mono_s: float) -> bool:
         return bool(right(self, mono_s - 30.0))
@@ -96,9 +74,6 @@ BUGS = (
     Patch("a name is taken over by the times of the log", lease, "takes_over", _by_records),
     Patch("whoever stands by is impatient", LeaseHolder, "_watch", _by_the_first_look),
     Patch("whoever stands by goes by its own lease", LeaseHolder, "_silence_s", _by_its_own_lease),
-    Patch("a name is taken over from a holder that has spoken since", lease, "takes_over", _by_any_word),
-    Patch("nobody hears since when a name is held", lease.Holder, "hear", _without_terms),
-    Patch("whoever stands by counts the time in which it stood still", lease.LeaseClock, "look", _without_gaps),
     Patch("an import is committed when the name is another's", Permit, "is_over", _never_late),
     Patch("a name is kept when its time is over", Startup, "lapse", _never),
     Patch("whoever stands by has every name", LeaseHolder, "_decide", _all_ours),
