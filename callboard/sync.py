@@ -174,7 +174,7 @@ class Callboard(Twin[board.Callboard]):
     def from_config(cls, asynchronous: board.Callboard) -> Self:
         """See ``callboard.Callboard.from_config``."""
         twin = cls.__new__(cls)
-        Twin.__init__(twin, EventLoop(), asynchronous)
+        vars(twin).update(_loop=EventLoop(), _asynchronous=asynchronous)
         return twin
 
     def publisher(self, name: str = "main") -> Publisher:

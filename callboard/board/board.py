@@ -5,6 +5,7 @@ import os
 import socket
 from collections.abc import Callable, Mapping
 from functools import wraps
+from inspect import Parameter, signature
 from pathlib import Path
 from types import TracebackType
 from typing import Concatenate, ParamSpec, Self, TypeVar, Unpack
@@ -50,6 +51,9 @@ def method(function: Callable[Concatenate[BoardContext, P], R]) -> Callable[Conc
     def call(self: "Callboard", /, *args: P.args, **kwargs: P.kwargs) -> R:
         return function(self.context, *args, **kwargs)
 
+    its = signature(function)
+    mine = Parameter("self", Parameter.POSITIONAL_ONLY), *list(its.parameters.values())[1:]
+    call.__signature__ = its.replace(parameters=mine)  # type: ignore[attr-defined]  # for people: type checkers know it
     return call
 
 

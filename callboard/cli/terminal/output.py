@@ -35,7 +35,7 @@ STYLES = {
 
 def show_json(data: Any, *, indent: int | None = 2) -> None:
     """Print one JSON document, in which what JSON leaves as it is, such as U+009B, is escaped as well."""
-    utf8 = sys.stdout.encoding.lower().replace("-", "") == "utf8"
+    utf8 = (sys.stdout.encoding or "").lower().replace("-", "") == "utf8"
     document = json.dumps(data, indent=indent, ensure_ascii=not utf8)
     _write("\n".join(map(escaped, document.split("\n"))))
 
