@@ -37,7 +37,7 @@ BATCH = 1000
 GOOD_S = 30.0
 """Far beyond what a good call takes, so that only a defect meets it."""
 REPORT_EVERY = 50
-NOT_CALLED = {"start", "stop", "ended", "close"}
+NOT_CALLED = {"start", "stop", "ended", "close", "leave"}
 """They begin and end what the others need, or wait for the end."""
 OPTIONS = {"publish": RequestOptions, "delete": RequestOptions, "invalidate": RequestOptions, "test": RequestOptions}
 SIGNATURE = re.compile(r"unexpected keyword argument|missing \d|positional argument|^there is no '")
