@@ -11,7 +11,7 @@ SETTINGS = PublisherSettings("site", "i1", Topics.with_prefix())
 def test_a_publisher_agent_has_each_of_its_actors_once() -> None:
     roles = [spec.role for spec in actors(SETTINGS)]
     assert sorted(roles) == [
-        "command_sender", "distributor", "fleet", "older_poller", "notifier", "queue_cache", "status_watcher",
+        "command_sender", "distributor", "fleet", "notifier", "older_poller", "queue_cache", "status_watcher",
         "tail_poller",
     ]  # fmt: skip
 
