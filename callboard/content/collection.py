@@ -1,15 +1,15 @@
-"""Finds the blobs that no record needs, retained or archived, and removes them: mark and sweep, with a period of grace.
+"""Finds the blobs that no record needs, retained or archived, and removes them: mark and sweep, with a grace period.
 
-The order of reading is what makes it safe beside publishers, without any lock:
+It needs no lock against publishers, because of the order of its steps:
 
-1. list the blobs that were last put longer than ``grace_s`` ago; the others are spared, whoever needs them;
-2. then read the whole of the log, and of the archive what comes before it, and spare what a record refers to;
-3. then remove what is left, each unless it was put again since it was listed.
+1. list the blobs last put longer than ``grace_s`` ago; all others are kept, referenced or not;
+2. read the whole log, and the archive below it, and keep every blob that a record refers to;
+3. remove the rest, each unless it was put again since it was listed.
 
-A publisher first puts every blob, which renews its time, and then appends the package. If the package was appended
-before step 2 came to its place, it is seen there. If later, its blobs were put less than the longest build before
-that, and thus, as the grace is longer, are spared by step 1 or step 3. Nothing is remembered between two
-runs, so that two at once, or one that was killed anywhere, do no harm.
+A publisher first puts every blob, which renews its time, and then appends the package. If it appended the package
+before step 2 read that place, the package is seen there. If it did so later, it put the blobs at most one build
+earlier; the grace period is longer than any build, so step 1 or step 3 keeps them. Nothing is stored between runs, so
+concurrent or killed runs do no harm.
 """
 
 from collections.abc import AsyncIterator, Callable
@@ -26,27 +26,27 @@ from callboard.messages.record import Record
 from callboard.messages.untrusted import UNTRUSTED
 
 GRACE_S = 24 * 3600.0
-"""Longer than any build of a package takes, and than the clocks of two hosts differ."""
+"""Longer than the longest build of a package plus the clock difference between two hosts."""
 
 GRACE_MIN_S = 2 * 3600.0
-"""Nobody may choose less: clocks that are off by an hour, as by a wrong time zone, must do no harm."""
+"""The minimum that may be configured: a clock off by an hour, such as by a wrong time zone, must do no harm."""
 
 BATCH_BLOBS = 500_000
-"""Candidates in memory at a time, about 150 bytes each. For each batch the log is read once."""
+"""Candidates in memory at a time, about 150 bytes each. The log is read once for each batch."""
 
 Archived = Callable[[str, int], AsyncIterator[Record]]
 """The archived records of a topic below an offset. Raises ``ArchiveHole`` unless they reach up to it."""
 
 OF_STATUS = classes_on("status")
-"""What is on the status topic; a type that is not known may refer to blobs."""
+"""The types of the status topic; a record of an unknown type may refer to blobs."""
 
 
 @dataclass(frozen=True, slots=True)
 class BlobCollection:
-    """What was found and done.
+    """The result of a collection.
 
-    ``unused`` blobs with ``unused_bytes`` are referred to by nothing; ``removed`` of them are gone. With a ``problem``
-    none was removed since it appeared.
+    ``unused`` blobs with ``unused_bytes`` are not referenced; ``removed`` of them are gone. If there is a ``problem``,
+    no blob was removed after it appeared.
     """
 
     blobs: int = 0
@@ -74,14 +74,14 @@ async def collect(
 
     Args:
         log: open; its packages refer to blobs, and so do results of commands on the status topic.
-        blobs: nothing but this log refers to what is in this store.
+        blobs: used by this log only.
         package: the topic of packages.
         status: the topic of statuses.
-        grace_s: blobs that were put within these seconds are spared.
-        now_ns: the time.
-        delete: otherwise nothing is changed.
-        archived: if there is an archive, whose records can be replayed only with their blobs.
-        batch: how many candidates are looked at together.
+        grace_s: blobs put within the last ``grace_s`` seconds are kept.
+        now_ns: the current time.
+        delete: if not set, nothing is changed.
+        archived: reads the archive, if there is one: its records can be replayed only with their blobs.
+        batch: how many candidates to check at a time.
     """
     done, roots = BlobCollection(), _Roots(log, archived)
     since_ns = now_ns - int(grace_s * 1e9)
@@ -101,11 +101,11 @@ async def collect(
 
 
 async def _spare(roots: "_Roots", package: str, status: str, candidates: dict[bytes, int]) -> str:
-    """Take what a record refers to from the candidates; or say which record cannot be read, for it may refer to any."""
+    """Drop referenced blobs from the candidates; return the problem if a record is unreadable: it may refer to any."""
     for topic, expected in ((package, (PackageMessage,)), (status, OF_STATUS)):
         async for record in roots.records(topic):
             if record.header("type") in (PackageStatusMessage.__name__, UNTRUSTED):
-                continue  # most of its topic, and refers to nothing
+                continue  # most records of this topic; they refer to nothing
             try:
                 event = open_record(record, expected)
             except (Undecodable, SchemaTooNew) as error:
@@ -131,23 +131,23 @@ def _binary(digest: str) -> bytes:
     try:
         return bytes.fromhex(digest)
     except ValueError:
-        return b""  # no blob has this name
+        return b""  # not the name of any blob
 
 
 class _Roots:
-    """What keeps blobs: the records of the log, and those of the archive that come before."""
+    """The records that keep blobs: those of the log, and the archived ones below it."""
 
     def __init__(self, log: Log, archived: Archived | None) -> None:
         self._log, self._archived = log, archived
 
     async def records(self, topic: str) -> AsyncIterator[Record]:
-        """All records; the log's come first, for it may be trimmed, and what is gone by then is to be archived."""
+        """All records, the log's first: it may be trimmed meanwhile, and trimmed records should be archived by then."""
         first, end = await self._log.bounds(topic)
         start = first
         while start < end:
             try:
                 found = await self._log.read(topic, start)
-            except OffsetOutOfRange as error:  # trimmed meanwhile: what is gone needs nothing, unless it is archived
+            except OffsetOutOfRange as error:  # trimmed meanwhile: those records need nothing, unless archived
                 if error.first <= start:
                     raise
                 first = start = error.first

@@ -1,4 +1,4 @@
-"""A source whose content goes to a place of its own, below a prefix."""
+"""A source whose content is moved below a prefix."""
 
 from collections.abc import Iterator
 from dataclasses import replace
@@ -9,13 +9,13 @@ from callboard.errors import RequestRefused
 
 
 class PlacedSource:
-    """What is ``/a`` in the source is ``/at/a`` here; the folders above ``at`` merely lead to it."""
+    """``/a`` in the source is ``/at/a`` here; the folders above ``at`` only lead to it."""
 
     def __init__(self, source: Source, at: str) -> None:
         self._source, self._at = source, at
 
     def entries(self, path: str, deep: bool) -> Iterator[Entry]:
-        """As ``Source`` says."""
+        """See ``Source.entries``."""
         if self._at.startswith(path.rstrip("/") + "/") and not deep:
             yield Entry(path, EntryKind.FOLDER, MISSING_FOLDER_MODE)
             return
@@ -26,7 +26,7 @@ class PlacedSource:
 
 
 def placed(path: str, at: str) -> str:
-    """Where a path of a source goes. Raises ``RequestRefused`` for what is no path."""
+    """The new path of a source's path. Raises ``RequestRefused`` for an invalid one."""
     check_path(path)
     if check_path(at) == "/":
         return path

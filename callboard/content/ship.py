@@ -1,4 +1,4 @@
-"""The asynchronous edge: content goes out through the record or the blob store, and comes in from there."""
+"""The asynchronous edge: sends and receives content through the record or the blob store."""
 
 import asyncio
 import shutil
@@ -26,7 +26,7 @@ takes records of 1 MB, and the rest is left for the other fields."""
 
 @dataclass(frozen=True)
 class Shipment:
-    """The fields of a ``PackageMessage`` that say what is shipped, under the names they have there."""
+    """The fields of a ``PackageMessage`` that describe the content, under the names they have there."""
 
     paths: tuple[str, ...]
     deep_paths: tuple[str, ...]
@@ -41,7 +41,7 @@ class Shipment:
 
 @dataclass(frozen=True)
 class Received:
-    """A package message with its content at hand."""
+    """A package message with its content available locally."""
 
     message: PackageMessage
     content: Content | None
@@ -49,14 +49,14 @@ class Received:
     package: Package | None = None
     """The content once it is checked."""
     only: Admission | None = None
-    """What the subscriber's patterns admit of it; None if it has none."""
+    """The effect of the subscriber's patterns; None if it has none."""
 
     def check(self) -> Package:
-        """Check the content of an ADD, if that is not done; raises like ``apply.operations``. Blocking."""
+        """Check the content of an ADD, once; raises the same as ``apply.operations``. Blocking."""
         return self.package or checked(self.message, self.content)
 
     def operations(self) -> Iterator[Operation]:
-        """What the repository has to do; raises like ``apply.operations``. Consume it off the event loop."""
+        """The operations for the repository; raises the same as ``apply.operations``. Consume it off the event loop."""
         all_of_it = operations(self.message, self.content, self.blobs, self.package)
         return self.only.operations(all_of_it) if self.only is not None else all_of_it
 
@@ -73,23 +73,23 @@ async def build(
     blob_threshold: int = BLOB_THRESHOLD,
     max_bytes: int | None = None,
 ) -> Shipment:
-    """Make the content of a package, and put into the blob store what is too large for the record.
+    """Build the content of a package, and put into the blob store what is too large for the record.
 
-    When this returns, whatever the shipment refers to is in the blob store. Nothing is left in the spool.
+    On return, everything that the shipment refers to is in the blob store, and the spool is empty again.
 
     Args:
         kind: only ADD reads the source; TEST may have no paths.
         source: where the content is.
         paths: what the package is about; for ADD see ``draft``.
-        deep_paths: those of the paths that mean everything below, too.
+        deep_paths: the paths among them that include everything below.
         blobs: gets the large files and a large package.
         spool: a folder for temporary files, on disk.
         inline_max: bytes up to which a package goes into the record.
         blob_threshold: files above this many bytes go to the blob store.
-        max_bytes: what the files of a package may have together.
+        max_bytes: limit of the total size of the package's files.
 
     Raises:
-        RequestRefused: the paths or what lies there cannot be shipped.
+        RequestRefused: the paths or their content cannot be shipped.
         RepositoryUnavailable: the spool cannot be written.
         BlobUnavailable: the blob store cannot be written.
     """
@@ -105,7 +105,7 @@ async def build(
 
 @asynccontextmanager
 async def receive(message: PackageMessage, blobs: BlobStore, spool: Path) -> AsyncIterator[Received]:
-    """Get everything a package needs; it is there until the context ends, which leaves nothing in the spool.
+    """Get everything a package needs; it is available until the context ends, which empties the spool again.
 
     Args:
         message: as read from the log.
@@ -137,7 +137,7 @@ async def receive(message: PackageMessage, blobs: BlobStore, spool: Path) -> Asy
 
 
 async def _remove(folder: Path) -> None:
-    """Remove it also if that is cancelled, as it is when another package of the same import has failed first."""
+    """Remove the folder even when cancelled, which happens when another package of the same import fails first."""
     removing = asyncio.ensure_future(asyncio.to_thread(shutil.rmtree, folder, ignore_errors=True))
     try:
         await asyncio.shield(removing)
@@ -159,7 +159,7 @@ async def _drafted(
     try:
         return await asyncio.shield(work)
     except asyncio.CancelledError:
-        work.add_done_callback(_discard)  # the thread cannot be stopped, only its result thrown away
+        work.add_done_callback(_discard)  # the thread cannot be stopped; discard its result
         raise
 
 
@@ -195,6 +195,6 @@ async def _put(file: LargeFile, blobs: BlobStore) -> None:
 
 
 def _bytes_beside(drafted: Draft) -> int:
-    """About what the message holds in bytes besides the content: paths and digests, with their framing."""
+    """The approximate size of a message besides its content, in bytes: paths and digests, with their framing."""
     texts = (*drafted.paths, *drafted.deep_paths, *(file.digest for file in drafted.large))
     return sum(len(text.encode()) + 4 for text in texts)

@@ -1,6 +1,6 @@
 """A snapshot of a repository as one file: all of its content, and the ledger that belongs to it.
 
-The file begins with a package that adds the whole tree, inline, as ``manifest`` describes. Behind it follow::
+The file begins with a package that adds the whole tree, inline, as ``manifest`` describes. After it come::
 
     n bytes    JSON, UTF-8: format (1), ledger (base64), length (of the package), taken_ns
     u32        n, big-endian
@@ -26,19 +26,19 @@ from callboard.errors import PackageCorrupt, RepositoryUnavailable, RequestRefus
 
 MAGIC = b"CBSN"
 FORMAT = 1
-"""Raised with every change that an older version would misread."""
+"""Incremented with every change that an older version would misread."""
 
 _TAIL = struct.Struct(">I32s4s")
 _SENSELESS = (ValueError, KeyError, TypeError, OverflowError, RecursionError)
-"""What comes of reading as JSON, numbers and base64 what is not."""
+"""The errors of parsing arbitrary bytes as JSON, numbers and base64."""
 
 _ALL_INLINE = 1 << 62
-"""No file is large enough to be left to a blob store: a snapshot stands for itself."""
+"""Above the size of any file, so that none goes to a blob store: a snapshot is self-contained."""
 
 
 @dataclass(frozen=True, slots=True)
 class Snapshot:
-    """What is behind the package in a snapshot: ``length`` is the package's, in bytes."""
+    """The metadata after the package of a snapshot: ``length`` is the package's, in bytes."""
 
     ledger: bytes
     length: int
@@ -46,10 +46,10 @@ class Snapshot:
 
 
 def write_snapshot(source: Source, ledger: bytes, target: Path, taken_ns: int) -> Snapshot:
-    """Write a snapshot of a source that does not change meanwhile. Blocking. The file is there when it is complete.
+    """Write a snapshot of a source that does not change meanwhile. Blocking. The file appears once it is complete.
 
-    Raises ``RequestRefused`` for a file that is there already and for content that cannot be shipped, and
-    ``RepositoryUnavailable`` when the file cannot be written.
+    Raises ``RequestRefused`` if the file exists and for content that cannot be shipped, and ``RepositoryUnavailable``
+    if the file cannot be written.
     """
     if target.exists():
         raise RequestRefused(f"{target} is there already; choose a new file", code="exists")
@@ -68,9 +68,9 @@ def write_snapshot(source: Source, ledger: bytes, target: Path, taken_ns: int) -
 
 
 def read_snapshot(path: Path, package: Path) -> Snapshot:
-    """Check a snapshot from its first byte to its last, and put the package that is in it into a file of its own.
+    """Check a snapshot from its first byte to its last, and copy its package into a file of its own.
 
-    Raises ``RequestRefused`` for what is no snapshot, ``PackageCorrupt`` for a damaged one.
+    Raises ``RequestRefused`` if it is not a snapshot, ``PackageCorrupt`` for a damaged one.
     """
     with disk_errors(RepositoryUnavailable, path), path.open("rb") as file:
         size = file.seek(0, os.SEEK_END)
@@ -104,7 +104,7 @@ def _encoded(snapshot: Snapshot) -> bytes:
 
 
 def _decoded(path: Path, text: bytes) -> Snapshot:
-    """The digest is right, so this is what somebody wrote; anybody can make a file with its right digest."""
+    """Decode the metadata. Its digest was verified, but anybody can make a file with a matching digest."""
     try:
         data = json.loads(text)
         version, length, taken_ns = (int(data[name]) for name in ("format", "length", "taken_ns"))

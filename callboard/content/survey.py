@@ -1,4 +1,4 @@
-"""What a repository holds, as a list with a digest: an entry a line, JSON, in the order of ``Source.entries``."""
+"""A listing of a repository, with a digest: one entry a line, as JSON, in the order of ``Source.entries``."""
 
 import asyncio
 import hashlib
@@ -15,12 +15,12 @@ from callboard.backends.repository import Entry, EntryKind, Source
 from callboard.errors import PackageCorrupt, RequestRefused
 
 ENTRIES_MAX = 2_000_000
-"""Entries of one list, about 200 MB of it; for more, ask for paths one after the other."""
+"""The most entries of one list, about 200 MB of it; for more, ask for single paths."""
 
 
 @dataclass(frozen=True, slots=True)
 class Survey:
-    """A list that is in the blob store under its ``digest``."""
+    """A list stored in the blob store under its ``digest``."""
 
     digest: str
     entries: int
@@ -38,7 +38,7 @@ class Surveyed:
 
 
 async def survey(source: Source, blobs: BlobStore, paths: tuple[str, ...]) -> Survey:
-    """List what is at and below the paths, or all if there are none; a path that is not there has no entries.
+    """List the entries at and below the paths, or all if none are given; a missing path has no entries.
 
     Raises ``RequestRefused`` for too many entries, ``BlobUnavailable`` when the list cannot be stored.
     """
@@ -49,7 +49,7 @@ async def survey(source: Source, blobs: BlobStore, paths: tuple[str, ...]) -> Su
 
 
 def read_survey(path: Path) -> Iterator[Surveyed]:
-    """The entries of a list. Blocking. Raises ``PackageCorrupt`` for what is none: anybody can put one."""
+    """The entries of a list. Blocking. Raises ``PackageCorrupt`` if it is not one: anybody can store a blob."""
     with path.open("rb") as file:
         for number, line in enumerate(file, start=1):
             try:
@@ -89,7 +89,7 @@ def _entries(source: Source, path: str) -> Iterator[Entry]:
     try:
         list(source.entries(path, deep=False))
     except RequestRefused:
-        return  # not there; or not to be read, which is as good
+        return  # missing or unreadable: the list has no entries for it
     yield from source.entries(path, deep=True)
 
 

@@ -1,4 +1,4 @@
-"""What a subscriber with patterns of paths imports of a package; the rest of its repository is left as it is."""
+"""Limits an import to the paths that a subscriber's patterns admit; the rest of its repository is left as it is."""
 
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
@@ -19,7 +19,7 @@ class Admission:
     spared: tuple[str, ...] = ()
 
     def operations(self, operations: Iterable[Operation]) -> Iterator[Operation]:
-        """Those of the operations that are about admitted paths. A folder that merely leads to one is kept."""
+        """The operations on admitted paths. A folder that only leads to one is kept."""
         leading: dict[str, Operation] = {}
         for operation in operations:
             match operation:
@@ -37,7 +37,7 @@ class Admission:
                     if self.patterns.admits(path):
                         yield from taken(leading, path)
                         yield operation
-                    else:  # what stands below a folder that is a file now is gone at the publisher
+                    else:  # below a folder that has become a file, the publisher has nothing any more
                         yield from self._removal(path, frozenset(), below=True)
 
     def _removal(self, path: str, keep: frozenset[str], *, below: bool = False) -> Iterator[Operation]:
@@ -52,9 +52,9 @@ class Admission:
 
 
 def admission(patterns: PathPatterns, messages: Sequence[PackageMessage], repository: Source) -> Admission | None:
-    """What the patterns admit of these packages; None without patterns. Blocking.
+    """The patterns' effect on these packages; None without patterns. Blocking.
 
-    Raises ``RepositoryUnavailable`` if something in the repository cannot be told by its path.
+    Raises ``RepositoryUnavailable`` if the repository's entries cannot be listed.
     """
     if not patterns:
         return None
@@ -75,7 +75,7 @@ def _is_spared(entry: Entry, patterns: PathPatterns) -> bool:
 
 
 def patterns_of(configuration: SubscriberConfiguration) -> PathPatterns:
-    """Those that the subscriber says it has."""
+    """The patterns that the subscriber announces."""
     return PathPatterns(configuration.include, configuration.exclude)
 
 

@@ -13,14 +13,14 @@ from callboard.errors import BlobDamaged, PackageCorrupt, PackageRefused, Reques
 from callboard.messages.distribution.topic_messages import Kind, PackageMessage
 
 FORMAT = "callboard"
-"""The name of the package format in a message, should there ever be another."""
+"""The name of the package format in a message, to tell it from any later one."""
 
 
 def needed_blobs(message: PackageMessage) -> tuple[str, ...]:
-    """The digests to fetch before the operations can be had, the package itself not among them.
+    """The digests to fetch before ``operations`` can be called, not counting the package itself.
 
     Raises:
-        PackageRefused: something that is no digest.
+        PackageRefused: one is not a digest.
     """
     for digest in (*message.blobs, *filter(None, [message.content_ref])):
         if not is_digest(digest):
@@ -31,22 +31,22 @@ def needed_blobs(message: PackageMessage) -> tuple[str, ...]:
 def operations(
     message: PackageMessage, content: Content | None, blobs: Mapping[str, Path], package: Package | None = None
 ) -> Iterator[Operation]:
-    """What a repository has to do for a package of any kind. Blocking: consume it outside the event loop.
+    """The operations for a package of any kind. Blocking: consume it outside the event loop.
 
-    Everything but the digests of single files is checked before the first operation comes. ADD brings
-    what is in its content, DELETE removes its paths, INVALIDATE and TEST change nothing.
+    Everything except the digests of single files is checked before the first operation is yielded. ADD brings its
+    content, DELETE removes its paths, INVALIDATE and TEST change nothing.
 
     Args:
         message: as read from the log.
         content: the bytes of the package, for ADD.
         blobs: a local file for every digest of ``needed_blobs``.
-        package: the content, if it was ``checked`` before.
+        package: the content, if ``checked`` was called before.
 
     Raises:
         PackageCorrupt: the content is not what was published; ``BlobDamaged`` if it is a blob.
-        PackageRefused: it asks for something that is never done.
+        PackageRefused: it asks for a forbidden operation.
         SchemaTooNew: it has a newer format.
-        BlobMissing: a needed blob is not there.
+        BlobMissing: a needed blob is missing.
     """
     _check_format(message)
     if message.kind is Kind.ADD:
@@ -61,9 +61,9 @@ def _check_format(message: PackageMessage) -> None:
 
 
 def checked(message: PackageMessage, content: Content | None) -> Package:
-    """The content of an ADD, which is what was published, and has the paths that the message says. Blocking.
+    """The content of an ADD, verified to be what was published and to have the message's paths. Blocking.
 
-    Raises as ``operations``.
+    Raises the same as ``operations``.
     """
     _check_format(message)
     if content is None:
@@ -71,7 +71,7 @@ def checked(message: PackageMessage, content: Content | None) -> Package:
     digest, size = _measured(content)
     if digest != message.content_digest:
         wrong = f"package {message.package_id} has the digest {digest} instead of {message.content_digest!r}"
-        if message.content_ref == message.content_digest:  # else no blob could ever be what the record says
+        if message.content_ref == message.content_digest:  # otherwise no blob could ever match the record
             raise BlobDamaged(f"{wrong}: its blob is damaged; publish the content again, which replaces it")
         raise PackageCorrupt(f"{wrong}; restore its content or publish it again")
     package = open_package(content)
@@ -90,7 +90,7 @@ def checked(message: PackageMessage, content: Content | None) -> Package:
 
 
 def _measured(content: Content) -> tuple[str, int]:
-    """Its digest, and how many bytes it has."""
+    """The digest of the content, and its size in bytes."""
     sha = hashlib.sha256()
     with opened(content) as file:
         while chunk := file.read(CHUNK_BYTES):

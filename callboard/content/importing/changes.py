@@ -1,4 +1,4 @@
-"""The paths that an import writes and removes, for the hook that is called after it."""
+"""The paths that an import writes and removes, for the hook called after it."""
 
 import asyncio
 import hashlib
@@ -14,7 +14,7 @@ from callboard.content.ship import Received
 from callboard.errors import BlobError, BlobMissing, RequestRefused
 
 SHOWN_BYTES_MAX = 8 << 10
-"""Of paths in one hook call: they are stored with the ledger at each import until the hook has succeeded."""
+"""Limit of the paths in one hook call: they are stored with the ledger at each import until the hook succeeds."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -27,8 +27,8 @@ class Change:
 
 @dataclass(frozen=True, slots=True)
 class Changes:
-    """What an import changed. Written are the files, links and folders that the package brought, whether they differed
-    from what was there or not; removed is what was there before and is there no more. Both are sorted.
+    """The changes of an import. Written are all files, links and folders that the package brought, even if they did not
+    differ; removed are the paths that existed before and no longer do. Both are sorted.
 
     ``written`` and ``removed`` hold the first 8 KiB of paths, and ``total`` counts all of them.
     """
@@ -37,18 +37,18 @@ class Changes:
     removed: tuple[str, ...] = ()
     total: int = 0
     listed: Path | None = field(default=None, repr=False, compare=False)
-    """A file with all of them, there while the hook runs; see ``all``."""
+    """A file that lists all of them, while the hook runs; see ``all``."""
 
     @property
     def complete(self) -> bool:
-        """Whether ``written`` and ``removed`` are all."""
+        """Whether ``written`` and ``removed`` list every change."""
         return self.total == len(self.written) + len(self.removed)
 
     def all(self) -> Iterator[Change]:
-        """Every change, however many there are; while the hook runs. Blocking.
+        """Every change, however many there are; only while the hook runs. Blocking.
 
         Raises:
-            BlobMissing: the list is no longer in the blob store, or could not be put there. Act on ``paths`` and
+            BlobMissing: the list is no longer in the blob store, or could not be stored. Act on ``paths`` and
                 ``deep_paths`` instead: nothing outside of them has changed.
         """
         if self.complete:
@@ -64,7 +64,7 @@ class Changes:
 
 
 def find_changes(received: Sequence[Received], source: Source) -> list[Changes]:
-    """What each package will change when they are applied in this order to what is there. Blocking; raises as
+    """The changes that each package will make when they are applied in this order. Blocking; raises the same as
     ``apply.operations``.
     """
     tree = _Tree(source)
@@ -72,9 +72,9 @@ def find_changes(received: Sequence[Received], source: Source) -> list[Changes]:
 
 
 async def stored_list(changes: Changes, blobs: BlobStore) -> str:
-    """Put the list of all changes into the blob store; its digest, or nothing if the store does not take it.
+    """Put the list of all changes into the blob store; its digest, or an empty string if the store fails.
 
-    Content is not held up by that: the hook is told how many changes there are, and that their list is missing.
+    Content does not wait for that: the hook gets the number of changes, and learns that the list is missing.
     """
     lines = [json.dumps([change.path, change.removed]).encode() + b"\n" for change in changes.all()]
     digest = hashlib.sha256(b"".join(lines)).hexdigest()
@@ -86,7 +86,7 @@ async def stored_list(changes: Changes, blobs: BlobStore) -> str:
 
 
 async def fetched_list(digest: str, blobs: BlobStore, spool: Path) -> Path | None:
-    """The list as a file; None if it is there no more, or damaged."""
+    """The list as a file; None if it is missing or damaged."""
     try:
         file = await blobs.fetch(digest, spool) if digest else None
     except BlobMissing:
@@ -100,7 +100,7 @@ def _digest(path: Path) -> str:
 
 
 def shown(changes: Changes) -> Changes:
-    """As many of them as are stored with the ledger."""
+    """The part of the changes that is stored with the ledger."""
     kept: tuple[list[str], list[str]] = [], []
     room = SHOWN_BYTES_MAX
     for change in changes.all():
@@ -130,11 +130,11 @@ def _changes(tree: "_Tree", operations: Iterator[Operation]) -> Changes:
 
 
 _Node = dict[str, "_Node | None"]
-"""A folder: what is in it by name; None for a file or a link."""
+"""A folder's children by name; None for a file or a link."""
 
 
 class _Tree:
-    """The paths of a repository, read where an operation needs them, and changed by the operations."""
+    """The paths of a repository: read where an operation needs them, then changed by the operations."""
 
     def __init__(self, source: Source) -> None:
         self._source = source
@@ -142,12 +142,12 @@ class _Tree:
         self._read: set[str] = set()
 
     def has(self, path: str) -> bool:
-        """Whether something is there, as far as it was read."""
+        """Whether the path exists, in the part that was read."""
         folder = self._folder(parent_of(path))
         return path == "/" or (folder is not None and path.rpartition("/")[2] in folder)
 
     def put(self, path: str, *, folder: bool) -> list[str]:
-        """Have a folder there, or else a file; what lies below a folder that a file replaces goes."""
+        """Put a folder or a file at the path; a file that replaces a folder removes everything below it."""
         if path == "/":
             return []
         if not folder:
@@ -161,7 +161,7 @@ class _Tree:
         return list(_below(path, before)) if before else []
 
     def remove(self, path: str) -> list[str]:
-        """What goes with it, itself included; the root stays."""
+        """Remove the path; returns all removed paths. The root itself stays."""
         self._ensure(path)
         if path == "/":
             gone = list(_below("/", self._top))
@@ -174,7 +174,7 @@ class _Tree:
         return [path, *(_below(path, node) if node else ())]
 
     def prune(self, path: str, keep: frozenset[str]) -> list[str]:
-        """What goes below it: all that is not to be kept and does not lead to that."""
+        """Remove all below the path except ``keep`` and the folders that lead there; returns the removed paths."""
         self._ensure(path)
         leading, node = with_parents(keep), self._folder(path)
         gone, ahead = [], [(path, node)] if node is not None else []
@@ -190,7 +190,7 @@ class _Tree:
         return gone
 
     def _ensure(self, path: str) -> None:
-        """Have read what is at and below the path."""
+        """Read the path and everything below it, unless done already."""
         if not self._read.isdisjoint(with_parents([path])):
             return
         try:
@@ -200,7 +200,7 @@ class _Tree:
                     if entry.path != "/":
                         parent.setdefault(entry.path.rpartition("/")[2], {} if entry.kind is EntryKind.FOLDER else None)
         except RequestRefused:
-            pass  # it is not there, so nothing of it can go
+            pass  # it does not exist, so nothing of it can be removed
         self._read.add(path)
 
     def _folder(self, path: str) -> _Node | None:

@@ -1,4 +1,4 @@
-"""What was in a repository before callboard: spared by packages until one of them brings or deletes exactly that."""
+"""Content that a repository held before callboard: packages spare it until one brings or deletes exactly that."""
 
 import zlib
 from bisect import bisect_left, insort
@@ -9,16 +9,16 @@ from callboard.backends.repository import Delete, Entry, EntryKind, Keep, Operat
 from callboard.errors import Undecodable
 
 MARK = b"\0found 1\n"
-"""Stands before a ledger that has such paths with it. No ledger begins like this, so an older version refuses it."""
+"""Marks a stored ledger with such paths. No ledger begins like this, so an older version refuses it."""
 
 LENGTH_BYTES = 8
 
 
 class Found:
-    """The paths, and what becomes of them as packages are imported.
+    """The found paths, as packages gradually take them over.
 
-    A package takes a path when it puts an entry there or below it, or deletes that very path. A deletion, or a deep
-    ADD, of a folder above spares it, with the folders that lead to it.
+    A package takes a path when it puts an entry there or below it, or deletes that very path. Deleting a folder above,
+    or a deep ADD of one, spares the path and the folders that lead to it.
     """
 
     def __init__(self, paths: Iterable[str] = ()) -> None:
@@ -37,7 +37,7 @@ class Found:
     # With the ledger.
 
     def wrap(self, ledger: bytes) -> bytes:
-        """The ledger with these paths before it; the ledger itself if there are none."""
+        """The ledger preceded by these paths, or the ledger alone if there are none."""
         if not self._paths:
             return ledger
         if not self._packed:
@@ -60,7 +60,7 @@ class Found:
     # With the operations of packages.
 
     def spare(self, operations: Iterable[Operation]) -> Iterator[Operation]:
-        """The operations, changed so that they leave alone what was found; what they take is among it no longer."""
+        """The operations, changed so that they spare found paths; paths that they take are removed from these."""
         for operation in operations:
             match operation:
                 case Delete(path):
@@ -90,7 +90,7 @@ class Found:
     def _below(self, path: str) -> list[str]:
         if path == "/":
             return list(self._paths)
-        # In the order of characters all that is below a folder stands together: "0" comes after "/".
+        # Everything below a folder is contiguous in character order: "0" comes after "/".
         return self._paths[bisect_left(self._paths, f"{path}/") : bisect_left(self._paths, f"{path}0")]
 
     def _change(self, new: Set[str] = frozenset(), gone: Set[str] = frozenset()) -> None:
@@ -105,6 +105,6 @@ class Found:
 
 
 def _leading(path: str, left: Iterable[str]) -> set[str]:
-    """The folders that lead from ``path`` to what is left below it, and ``path`` itself."""
+    """The folders that lead from ``path`` to the remaining paths below it, and ``path`` itself."""
     inside = "/" if path == "/" else f"{path}/"
     return {path, *(each for each in with_parents(left) if each.startswith(inside))}

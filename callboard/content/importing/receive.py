@@ -1,4 +1,4 @@
-"""The packages of an import: fetched and checked side by side, carried out in their order."""
+"""The packages of an import: fetched and checked concurrently, applied in order."""
 
 import asyncio
 from collections.abc import AsyncIterator, Iterator, Sequence
@@ -16,10 +16,10 @@ from callboard.messages.distribution.topic_messages import PackageMessage
 async def receive_all(
     messages: Sequence[PackageMessage], blobs: BlobStore, spool: Path, parallel: int
 ) -> AsyncIterator[tuple[Received, ...]]:
-    """Get everything these packages need; it is there until the context ends. Raises as ``receive``.
+    """Get everything these packages need; it is available until the context ends. Raises the same as ``receive``.
 
-    What comes from the blob store is checked while others are on their way; what came with the record is checked when
-    its turn comes. If several fail, the error is that of the first in their order.
+    A package from the blob store is checked while others are being fetched; one inside its record is checked when its
+    turn comes. If several fail, the error is that of the first in order.
 
     Args:
         messages: as read from the log.
@@ -43,7 +43,7 @@ async def receive_all(
 
 
 def operations(received: Sequence[Received]) -> Iterator[Operation]:
-    """What the repository has to do for all of them; raises like ``apply.operations``."""
+    """The operations for all of them; raises the same as ``apply.operations``."""
     for each in received:
         yield from each.operations()
 

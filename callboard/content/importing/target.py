@@ -1,4 +1,4 @@
-"""The repository that a subscriber imports into, and what becomes of content that was there before its first one."""
+"""The repository that a subscriber imports into, and how it treats content that predates the first import."""
 
 import asyncio
 from collections.abc import Iterable, Iterator
@@ -13,16 +13,16 @@ OnOccupied = Literal["refuse", "adopt", "replace"]
 ON_OCCUPIED: tuple[OnOccupied, ...] = get_args(OnOccupied)
 
 FOUND_MAX = 100_000
-"""Entries that are adopted at most: their list is stored with every import, some ten bytes for each."""
+"""The most entries that can be adopted: their list is stored with every import, some ten bytes for each."""
 
 
 class Target:
-    """A ``Repository`` over another one, of whatever kind, that deals with content which has no ledger.
+    """A wrapper of any ``Repository``, which handles content that has no ledger.
 
-    ``refuse`` raises ``RepositoryOccupied``. ``replace`` removes all of it when the repository is opened. ``adopt``
-    keeps it: such an entry is passed over by whatever removes or replaces the tree that it is in, and is not shown as
-    content, until a package puts an entry at its path or below it, or deletes just that path. The list of what is left
-    of it stands before the ledger, and so changes in one transaction with content.
+    ``refuse`` raises ``RepositoryOccupied``. ``replace`` removes the content when the repository is opened. ``adopt``
+    keeps it: operations that remove or replace a tree spare such an entry, and it is not listed as content, until a
+    package puts an entry at its path or below it, or deletes exactly that path. The list of remaining entries is stored
+    in front of the ledger, and so changes in one transaction with the content.
     """
 
     def __init__(self, repository: Repository, on_occupied: OnOccupied = "refuse") -> None:
@@ -31,7 +31,7 @@ class Target:
         self._found = Found()
 
     def entries(self, path: str, deep: bool) -> Iterator[Entry]:
-        """See ``Source.entries``; without what was found there."""
+        """See ``Source.entries``; without found content."""
         for entry in self._repository.entries(path, deep):
             if entry.path not in self._found:
                 yield entry
@@ -74,7 +74,7 @@ class Target:
         await self._repository.close()
 
     async def _spared(self, operations: Iterable[Operation]) -> tuple[Found, Iterable[Operation]]:
-        """What is left of the found after the operations, and what these come to."""
+        """The found paths that remain after the operations, and the operations that spare them."""
         if not self._found:
             return self._found, operations
         left = Found(self._found)

@@ -1,4 +1,4 @@
-"""Writing a package: read the source once into unnamed files, then stream the package from them."""
+"""Writes a package: reads the source once into unnamed files, then streams the package from them."""
 
 import hashlib
 import os
@@ -17,10 +17,10 @@ from callboard.content.package_format.manifest import Form, Header, ManifestEntr
 from callboard.errors import RepositoryUnavailable, RequestRefused
 
 BLOB_THRESHOLD = 64 << 10
-"""A file above this many bytes goes to the blob store and is only referenced: unchanged, it travels once."""
+"""A larger file, in bytes, goes to the blob store and is only referenced: while unchanged, it travels once."""
 
 BLOBS_MAX = 8192
-"""Blobs that one package refers to: their digests must fit into its record. Further files travel inline."""
+"""The most blobs of one package: their digests must fit into its record. Further files travel inline."""
 
 
 @dataclass(frozen=True)
@@ -35,7 +35,7 @@ class LargeFile:
 
 @dataclass(frozen=True)
 class Draft:
-    """A package that is complete but not yet shipped. Close it to give its disk space back.
+    """A package that is complete but not yet shipped. Close it to free its disk space.
 
     ``length`` is the package's size in bytes, ``digest`` its sha-256 in hexadecimal, ``entries`` the number
     of its entries. ``paths`` and ``deep_paths`` are sorted and free of duplicates.
@@ -52,7 +52,7 @@ class Draft:
     contents: BinaryIO
 
     def stream(self) -> Iterator[bytes]:
-        """The bytes of the package, as often as wanted. Blocking."""
+        """The bytes of the package; may be called repeatedly. Blocking."""
         return _stream(self.header, self.manifest, self.contents)
 
     def close(self) -> None:
@@ -77,19 +77,19 @@ def draft(
     blob_threshold: int = BLOB_THRESHOLD,
     max_bytes: int | None = None,
 ) -> Draft:
-    """Read what was asked for and make a package of it. Blocking: call it outside the event loop.
+    """Read the requested paths and make a package of them. Blocking: call it outside the event loop.
 
     Args:
         source: where the content is.
-        paths: what to ship: each path itself, without what lies below.
-        deep_paths: those of the paths to ship with everything below.
+        paths: what to ship: each path itself, without its children.
+        deep_paths: the paths among them to ship with everything below.
         spool: a folder with room for the package; it gets only unnamed files, which the system removes
             even if the process dies.
         blob_threshold: files above this many bytes go to the blob store.
-        max_bytes: what the files may have together; a file is not even read once it is clear that they have more.
+        max_bytes: limit of the files' total size; reading stops before the file that would exceed it.
 
     Raises:
-        RequestRefused: a path that is missing or wrong, too much content, or content that changed while it was read.
+        RequestRefused: a missing or invalid path, too much content, or content that changed while it was read.
         RepositoryUnavailable: the spool cannot be written.
     """
     layout = Layout(paths, deep_paths)
@@ -105,7 +105,7 @@ def draft(
             if max_bytes is not None and size > max_bytes:
                 raise _too_large(size, max_bytes)
             drafted = writer.finish()
-            files.pop_all()  # they are the draft's now
+            files.pop_all()  # the draft owns them now
             return drafted
     except OSError as error:
         raise RepositoryUnavailable(f"cannot spool a package in {spool}: {error}; make room there") from error
@@ -119,14 +119,14 @@ def _too_large(size: int, max_bytes: int) -> RequestRefused:
 
 
 def changed(path: str) -> RequestRefused:
-    """The error for a file that did not stay the same."""
+    """The error for a file that changed while it was read."""
     return RequestRefused(f"file {path!r} changed while it was read; publish it again when it rests", code="changed")
 
 
 def _requested(source: Source, layout: Layout) -> Iterator[tuple[Entry, bool]]:
     """The entries to ship, parents first, each with whether it only leads to a requested path."""
     for path in layout.roots:
-        if path in layout:  # it came with the tree of a deep path
+        if path in layout:  # already shipped with the tree of a deep path
             continue
         entries = source.entries(path, path in layout.deep)
         first = next(entries, None)  # before its folders, so that a missing path is refused by its own name
@@ -140,7 +140,7 @@ def _requested(source: Source, layout: Layout) -> Iterator[tuple[Entry, bool]]:
 
 
 class _Writer:
-    """Spools manifest and contents side by side; in the package one follows the other."""
+    """Spools manifest and contents separately; the package has one after the other."""
 
     def __init__(self, layout: Layout, manifest: BinaryIO, contents: BinaryIO, blob_threshold: int) -> None:
         self._layout = layout
@@ -165,7 +165,7 @@ class _Writer:
         self._manifest.write(line.encode())
 
     def _read(self, entry: Entry) -> tuple[Form, str]:
-        """Hash a file, and keep it unless it is for the blob store."""
+        """Hash a file, and spool its content unless it is for the blob store."""
         apart = entry.size > self._blob_threshold and len(self._large) < BLOBS_MAX
         sha, size = hashlib.sha256(), 0
         for chunk in _chunks(entry):

@@ -1,4 +1,4 @@
-"""What a package changes, by its paths: enough to say when a later one leaves nothing of it."""
+"""What a package changes, by its paths: enough to decide whether a later package supersedes it."""
 
 import io
 from collections.abc import Iterable, Mapping
@@ -12,17 +12,17 @@ from callboard.errors import PackageError, SchemaTooNew
 from callboard.messages.distribution.topic_messages import Kind, PackageMessage
 
 LEADING_BYTES_MAX = 8 << 20
-"""What the folders that lead to a package's paths may take. Deep paths that fill one record name hundreds of megabytes
-of them, which is more than leaving a package out could save."""
+"""Limit of the folders that lead to a package's paths. Deep paths that fill one record imply hundreds of megabytes of
+them, more than skipping a package could save."""
 
 
 @dataclass(frozen=True, slots=True)
 class Footprint:
-    """Three kinds of paths, and the folders that merely lead to them.
+    """Three kinds of paths, and the folders that only lead to them.
 
-    ``trees`` are made or removed with everything below them. ``nodes`` are folders that are made, whatever is in them.
-    ``unsure`` are one or the other. ``leading`` folders are made with this mode (None: one that is not known) where
-    they are missing. A package that removes ``/`` removes all but the root itself, so it ``spares_root``.
+    ``trees`` are created or removed with everything below them. ``nodes`` are created folders, whose content may stay.
+    ``unsure`` are one or the other. ``leading`` folders are created with this mode (None: unknown) where they are
+    missing. A package that removes ``/`` removes all but the root itself, so it ``spares_root``.
     """
 
     trees: frozenset[str] = frozenset()
@@ -32,12 +32,12 @@ class Footprint:
     spares_root: bool = False
 
     def covers(self, path: str) -> bool:
-        """Whether everything at and below the path is, after this package, as it says."""
+        """Whether this package determines everything at and below the path."""
         return not self.trees.isdisjoint(with_parents([path])) and not (path == "/" and self.spares_root)
 
 
 def footprint(message: PackageMessage) -> Footprint:
-    """That of a package. What lies in the blob store is not fetched for this: then less is known."""
+    """The footprint of a package. Content in the blob store is not fetched for this, so less is known of it."""
     if message.format != FORMAT or message.kind not in (Kind.ADD, Kind.DELETE):
         return Footprint()
     if message.kind is Kind.DELETE:
@@ -46,7 +46,7 @@ def footprint(message: PackageMessage) -> Footprint:
         try:
             return _of_content(message.content)
         except (PackageError, SchemaTooNew):
-            pass  # whoever imports it will say what is wrong with it
+            pass  # its importer will report what is wrong with it
     if sum(len(path) * path.count("/") for path in message.paths) > LEADING_BYTES_MAX:
         return Footprint()
     deep = frozenset(message.deep_paths)
@@ -58,12 +58,12 @@ def footprint(message: PackageMessage) -> Footprint:
 def supersedes(later: Footprint, earlier: Footprint, between: Iterable[Footprint]) -> bool:
     """Whether the repository ends up the same if the earlier package is left out.
 
-    Whatever it does must be done over again by the later one. For a folder that leads to its paths that is so if the
-    later one would make it in the same way, unless one between them makes it in another way, which then stays.
+    The later package must redo everything that the earlier one does. A folder that leads to the earlier one's paths is
+    redone if the later package would create it in the same way, and no package between them creates it differently.
     """
     whole = earlier.trees | earlier.unsure
     if not whole and not earlier.nodes:
-        return False  # it changes nothing here, so it is about something else
+        return False  # it changes nothing in the repository, so it has another purpose
     if not all(_covered(later, earlier, path) for path in whole):
         return False
     if not all(path in later.nodes or later.covers(path) for path in earlier.nodes):

@@ -1,10 +1,10 @@
-"""Which entries may stand in a package, and in which order: one set of rules for who writes and who reads it.
+"""Which entries a package may have, and in which order: the same rules for writers and readers.
 
-* Every requested path is there itself, as is every folder that leads to one, as a *keep*. ``/`` always
+* Every requested path is present itself, as is every folder that leads to one, as a *keep*. ``/`` always
   exists and is never kept.
-* Below a deep path anything may stand, elsewhere nothing that was not asked for.
-* No path stands twice, and the folder that holds an entry stands before it. So nothing is ever written
-  through a link or a file that a subscriber happens to have in place of a folder.
+* Below a deep path any entry is allowed, elsewhere only requested ones.
+* No path occurs twice, and a folder comes before the entries in it. So nothing is ever written through a link or a
+  file that a subscriber happens to have in place of a folder.
 * Every path passes ``check_path``, no link leaves the root, and modes are the nine permission bits.
 """
 
@@ -16,22 +16,22 @@ from callboard.content.package_format.manifest import Form, ManifestEntry
 from callboard.errors import RequestRefused
 
 TARGET_BYTES_MAX = 4095
-"""Longest target of a link that Linux takes, in bytes."""
+"""The longest target of a link that Linux accepts, in bytes."""
 
 MODE_MAX = 0o777
 
 
 class Layout:
-    """The entries of one package as they come, checked against the requested paths.
+    """The entries of one package as they arrive, checked against the requested paths.
 
-    Holds every path once, about 200 bytes each: the only thing here that grows with a package.
+    Holds every path once, about 200 bytes each: the only memory here that grows with a package.
 
     Args:
         paths: the requested paths.
         deep_paths: those of them that are shipped as whole trees.
 
     Raises:
-        RequestRefused: no path, a path that cannot be, or a deep path that is not among the paths.
+        RequestRefused: no path, an invalid path, or a deep path that is not among the paths.
     """
 
     def __init__(self, paths: Iterable[str], deep_paths: Iterable[str]) -> None:
@@ -51,7 +51,7 @@ class Layout:
         return path in self._members[""] or path in self._members.get(tree, ())
 
     def admit(self, entry: ManifestEntry) -> None:
-        """Take the next entry. Raises ``RequestRefused`` when it must not stand here."""
+        """Accept the next entry. Raises ``RequestRefused`` if it is not allowed here."""
         path = check_path(entry.path)
         if path in self:
             raise RequestRefused(
@@ -73,18 +73,18 @@ class Layout:
         self.entries += 1
 
     def _leads(self, path: str) -> bool:
-        """Whether it leads to a requested path, and was not asked for. A set of all such could fill the memory."""
+        """Whether it leads to a requested path, but was not requested. A set of all such paths could exhaust memory."""
         at = bisect_left(self.roots, path + "/")
         return path not in self._requested and at < len(self.roots) and self.roots[at].startswith(path + "/")
 
     def finish(self) -> None:
-        """No more entries. Raises ``RequestRefused`` when a requested path did not come."""
+        """End of the entries. Raises ``RequestRefused`` if a requested path is missing."""
         for path in self.roots:
             if path not in self:
                 raise RequestRefused(f"path {path!r} does not exist; correct it or leave it out", code="not_found")
 
     def trees(self) -> dict[str, frozenset[str]]:
-        """For every topmost deep path that is a folder, the paths below it. Ends the use of this layout."""
+        """For every topmost deep path that is a folder, the paths below it. The layout cannot be used afterwards."""
         tops = [path for path in sorted(self.deep) if self._tree_of.get(path) == path]
         return {path: frozenset(self._members.pop(path, ())) for path in tops}
 

@@ -21,9 +21,9 @@ A package is the content of one ADD. All numbers are big-endian and unsigned, al
                         then the path, then the target
     contents   the bytes of every entry of form file, in the order of the manifest, nothing between them
 
-Nothing follows the contents. A *keep* is a folder that was not asked for but leads to a requested path; a
-*blob* is a file whose content lies in the blob store under its sha-256. Which entries may stand in a
-package, and in which order, is the matter of ``layout``. A reader needs one entry in memory at a time.
+Nothing follows the contents. A *keep* is a folder that was not requested but leads to a requested path; a
+*blob* is a file whose content is in the blob store under its sha-256. ``layout`` has the rules about which entries a
+package may have, and in which order. A reader needs one entry in memory at a time.
 """
 
 import re
@@ -38,7 +38,7 @@ from callboard.errors import PackageCorrupt, PackageRefused, SchemaTooNew
 MAGIC = b"CBPK"
 VERSION = 1
 TEXT_MAX = 0xFFFF
-"""Longest path or link target in bytes: what two bytes can count."""
+"""Longest path or link target in bytes: the most that two bytes can count."""
 
 _START = struct.Struct(">4sH")
 _LENGTHS = struct.Struct(">QQII")
@@ -50,7 +50,7 @@ HEADER_BYTES = _START.size + _LENGTHS.size
 
 
 class Form(IntEnum):
-    """What an entry of a package is; the number is the one in the bytes."""
+    """The kind of an entry in a package; the number is its encoding."""
 
     KEEP = 0
     FOLDER = 1
@@ -61,12 +61,12 @@ class Form(IntEnum):
 
 _FORMS = {int(form): form for form in Form}
 _OWNER_ALL = 0o700
-"""What every folder is read with: an ordinary user would be locked out of its own target by one that lacks it."""
+"""Added to the mode of every folder that is read: without it, an ordinary user would lock itself out of its target."""
 
 
 @dataclass(frozen=True, slots=True)
 class ManifestEntry:
-    """One entry of a manifest. ``digest`` is hexadecimal; empty, like ``target``, where the form has none."""
+    """One entry of a manifest. ``digest`` is hexadecimal; it and ``target`` are empty where the form has none."""
 
     form: Form
     path: str
@@ -98,7 +98,7 @@ class ManifestEntry:
 
 
 class Header(NamedTuple):
-    """What the first bytes of a package promise."""
+    """The header of a package: what the rest must contain."""
 
     manifest_bytes: int
     content_bytes: int

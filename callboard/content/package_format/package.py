@@ -1,4 +1,4 @@
-"""Reading a package: everything about it is checked before the first operation comes out of it."""
+"""Reads a package: all of it is checked before the first operation is yielded."""
 
 import io
 from collections.abc import Iterator, Mapping
@@ -16,14 +16,14 @@ Content = Path | bytes
 """The bytes of a package: a file, or in memory."""
 
 MANIFEST_KEPT_BYTES = 64 << 10
-"""A manifest up to this size is read once and kept until the package is applied, which saves a third of the work on a
-small package. A larger one is read again, so that it never is in memory."""
+"""A manifest up to this size is read once and kept until the package is applied, which saves a third of the work for a
+small package. A larger one is read again, so that it is never held in memory."""
 
 
 @dataclass(frozen=True)
 class Package:
-    """A package that was checked. ``blobs`` gives the size in bytes of every blob it needs, by digest, and
-    ``trees`` for every deep path that is a folder all the paths below it: they decide what is removed.
+    """A checked package. ``blobs`` maps the digest of every blob it needs to its size in bytes, and ``trees`` maps
+    every deep path that is a folder to all paths below it, which decides what is removed.
     """
 
     content: Content = field(repr=False)
@@ -33,17 +33,17 @@ class Package:
     blobs: Mapping[str, int]
     trees: Mapping[str, frozenset[str]] = field(repr=False)
     manifest: tuple[ManifestEntry, ...] = field(default=(), repr=False)
-    """Its entries, if it is small."""
+    """Its entries, if the manifest is small."""
 
     def operations(self, blobs: Mapping[str, Path]) -> Iterator[Operation]:
-        """What a repository has to do, parents first. The files must stay until every entry was read.
+        """The operations for a repository, parents first. The files must stay until every entry was read.
 
         Args:
             blobs: a local file for every digest in ``self.blobs``.
 
         Raises:
             BlobMissing: a file is not given.
-            PackageCorrupt: a file has not the size that was published.
+            PackageCorrupt: the size of a file differs from the published one.
         """
         for digest, size in self.blobs.items():
             _check_blob(digest, size, blobs)
@@ -65,11 +65,11 @@ class Package:
 def open_package(content: Content) -> Package:
     """Check a package from its first byte to its last, except the digests of the files.
 
-    Those are checked by the repository while it writes. Memory grows only by the set of all paths.
+    The repository checks those while it writes. Memory grows only by the set of all paths.
 
     Raises:
-        PackageCorrupt: truncated, or bytes that are not a package.
-        PackageRefused: an entry that must not stand in a package, such as one outside the root.
+        PackageCorrupt: truncated, or not a package.
+        PackageRefused: an entry that a package may not have, such as one outside the root.
         SchemaTooNew: a newer version of the format.
     """
     with opened(content) as file:
@@ -87,7 +87,7 @@ def open_package(content: Content) -> Package:
 
 
 def opened(content: Content) -> BinaryIO:
-    """The bytes as a file, to be closed. Raises ``BlobMissing`` and ``BlobUnavailable``."""
+    """The bytes as an open file; the caller closes it. Raises ``BlobMissing`` and ``BlobUnavailable``."""
     if isinstance(content, bytes):
         return io.BytesIO(content)
     try:
@@ -122,7 +122,7 @@ def _check(content: Content, file: BinaryIO, header: Header) -> Package:
 
 
 def _entries(file: BinaryIO, header: Header) -> Iterator[ManifestEntry]:
-    """The entries of a file whose header was read."""
+    """The entries of a file whose header was already read."""
     list(read_roots(file, header.roots))
     for _ in range(header.entries):
         yield ManifestEntry.read(file)
