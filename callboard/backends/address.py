@@ -1,7 +1,7 @@
-"""Addresses as they may be shown: scheme, hosts, port and path, and nothing that could be part of a password.
+"""Addresses in a form that may be shown: scheme, hosts, port and path, and nothing that could be part of a password.
 
-What is shown is what was understood. A password in which an ``@`` or a ``/`` was not encoded ends up in any part of a
-URL, and a mistyped URL has no parts at all, so what is in doubt is left out, as ``…``.
+Only parts that were parsed with certainty are shown. A password with an unencoded ``@`` or ``/`` can end up in any part
+of a URL, and a mistyped URL has no parts at all, so anything doubtful is replaced by ``…``.
 """
 
 import re
@@ -11,13 +11,13 @@ from urllib.parse import unquote
 from callboard.errors import ConfigError
 
 HIDDEN = "…"
-"""Stands for what is not shown."""
+"""Stands for a part that is not shown."""
 
 LOCAL = ("folder", "sqlite")
-"""The schemes of what is on this machine, whose paths are shown."""
+"""The schemes of local places, whose paths are shown."""
 
 _DECODINGS = 3
-"""What was encoded more often than this was not encoded by mistake."""
+"""Text encoded more often than this was not encoded by mistake."""
 
 _SCHEME = re.compile(r"([A-Za-z][A-Za-z0-9+.-]{0,31}):(.*)", re.DOTALL)
 _URL = re.compile(r"//(?:[^/?#]*@)?([^/?#@]*)([^?#]*)(.*)", re.DOTALL)
@@ -40,7 +40,7 @@ _SECRET_KEY = re.compile(r"(?:pass|pwd|secret|token|sasl|credential|(?:api|acces
 
 
 def shown(place: str) -> str:
-    """A URL, a connection string or a path as far as it may be shown. What was shown is shown again as it is."""
+    """A URL, connection string or path as far as it may be shown; idempotent."""
     if _is_connection_string(place):
         return _pairs(place)
     if (match := _SCHEME.fullmatch(place)) is None:
@@ -56,17 +56,17 @@ def shown(place: str) -> str:
 
 
 def is_shown_in_full(place: str) -> bool:
-    """Whether nothing of it is left out."""
+    """Whether nothing of it is hidden."""
     return shown(place) == place
 
 
 def is_mistaken(path: str) -> bool:
-    """Whether what is taken for a path rather is an address with a user or a password: nobody begins a path so."""
+    """Whether a supposed path looks like an address with a user or a password; no real path begins like that."""
     return not path.startswith(("/", ".")) and not is_shown_in_full(path)
 
 
 def demand_path(path: str) -> str:
-    """The path. Raises ``ConfigError`` for one that is mistaken."""
+    """The path itself. Raises ``ConfigError`` if it is mistaken."""
     if is_mistaken(path) or (path.startswith("//") and not is_shown_in_full(path)):
         raise ConfigError(
             f"{shown(path)!r} is taken for a path, and looks like an address with a password; write it with its "
@@ -76,14 +76,14 @@ def demand_path(path: str) -> str:
 
 
 def without_passwords(url: str) -> str:
-    """The URL as something to tell it from others by, not to be shown: a digest of a password can be guessed."""
+    """The URL without passwords, to identify it by: even a digest of a password can be guessed. Do not show it."""
     address, mark, query = _PASSWORD.sub(r"\1@", url).partition("?")
     options = [option for option in query.split("&") if not _SECRET_KEY.search(decoded(option))]
     return f"{address}{mark}{'&'.join(options)}"
 
 
 def host_shown(host: str) -> str:
-    """A host, or several with commas between them, or the folder of a socket."""
+    """A host, several hosts separated by commas, or the folder of a socket."""
     folder = decoded(host)
     if all(map(_is_host, host.split(","))) or (folder.startswith("/") and is_shown_in_full(folder)):
         return host
@@ -91,7 +91,7 @@ def host_shown(host: str) -> str:
 
 
 def decoded(text: str) -> str:
-    """The text as it is meant: without the encoding of URLs, even twice, and with an @ for one of full width."""
+    """The text without URL encoding, even if it was encoded twice, and with ``@`` in place of its full-width form."""
     for _ in range(_DECODINGS):
         text = unquote(text)
     return unicodedata.normalize("NFKC", text)
@@ -105,7 +105,7 @@ def _is_connection_string(place: str) -> bool:
 
 
 def _pairs(text: str) -> str:
-    """Of ``host=... dbname=... password=...`` the first two, if all of it is understood."""
+    """Host and dbname of ``host=... dbname=... password=...``, if all of it can be parsed."""
     found, at = dict[str, str](), 0
     while at < len(text.rstrip()):
         pair = _PAIR.match(text, at)
@@ -119,7 +119,7 @@ def _pairs(text: str) -> str:
 
 
 def _url(rest: str) -> str:
-    """What follows the colon of a scheme."""
+    """The part of a URL after the colon of the scheme."""
     match = _URL.fullmatch(rest)
     if match is None:
         return HIDDEN
@@ -131,7 +131,7 @@ def _url(rest: str) -> str:
 
 
 def _path(path: str) -> str:
-    """A path on this machine: from the first name on that could be of an address nothing is shown."""
+    """A local path, cut at the first name that could belong to an address."""
     names, meant = path.split("/"), [decoded(name) for name in path.split("/")]
     for place, name in enumerate(meant):
         rest = "/".join(meant[place:])

@@ -1,4 +1,4 @@
-"""The blob store: shared, content-addressed, for what is too large to put in a record."""
+"""The blob store: shared, content-addressed storage for content too large for a record."""
 
 from collections.abc import AsyncIterator, Iterable
 from pathlib import Path
@@ -7,18 +7,18 @@ from typing import NamedTuple, Protocol
 from callboard.logger import get_logger
 
 CHUNK_BYTES = 1 << 20
-"""The size in which content is streamed."""
+"""The chunk size in which content is streamed."""
 
 
 def log_replaced(store: str, digest: str) -> None:
-    """Tell that a damaged blob was replaced; for blob stores to call."""
+    """Log that a damaged blob was replaced; blob stores call this."""
     get_logger(store=store).warning(
         "blob.replaced", digest=digest, reason="it was truncated or altered in the blob store; find out by what"
     )
 
 
 class BlobInfo(NamedTuple):
-    """One stored blob: ``digest`` is the sha-256 in hexadecimal, ``stored_ns`` when it was put or last re-put."""
+    """One stored blob: ``digest`` is the sha-256 in hexadecimal, ``stored_ns`` the time of its last put."""
 
     digest: str
     size: int
@@ -26,47 +26,47 @@ class BlobInfo(NamedTuple):
 
 
 class BlobStore(Protocol):
-    """What every blob store does. Every method may raise ``BlobUnavailable``."""
+    """The contract of a blob store. Every method may raise ``BlobUnavailable``."""
 
     async def put(self, digest: str, chunks: Iterable[bytes], size: int | None = None) -> bool:
-        """Store the content under its sha-256 unless it is there; True if this call created it.
+        """Store the content under its sha-256 unless it exists; True if this call created it.
 
-        ``chunks`` is read outside the event loop. Durable on return. An existing blob has its
-        ``stored_ns`` renewed, so that a collector's grace period begins again. Raises ``PackageCorrupt`` when the
-        chunks do not have that digest; then nothing is stored.
+        ``chunks`` is read outside the event loop. Durable on return. An existing blob gets a new ``stored_ns``, which
+        restarts the collector's grace period. Raises ``PackageCorrupt`` when the chunks do not have that digest; then
+        nothing is stored.
 
-        An existing blob that is damaged is replaced in one step, logged as ``blob.replaced``, and the answer is True.
-        It is damaged if it does not have ``size`` bytes, where that is given, or if the store sees without moving
-        large content that it was written to by others.
+        An existing blob that is damaged is replaced atomically and logged as ``blob.replaced``; the result is True. It
+        is damaged if its size is not the given ``size``, or if the store detects, without reading large content, that
+        another program wrote to it.
         """
         ...
 
     async def fetch(self, digest: str, spool: Path) -> Path:
-        """A local file with the content: the store's own, not to be changed, or a download in folder ``spool``.
+        """A local file with the content: the store's own, which must not be changed, or a download in ``spool``.
 
-        The size is that of the stored content but the digest is for the reader to check.
+        Its size is that of the stored content, but the caller must check the digest.
         Raises ``BlobMissing``.
         """
         ...
 
     async def exists(self, digest: str) -> bool:
-        """Whether the blob is there."""
+        """Whether the blob exists."""
         ...
 
     async def delete(self, digest: str) -> bool:
-        """Remove the blob; True if it was there."""
+        """Remove the blob; True if it existed."""
         ...
 
     async def delete_unless_renewed(self, digest: str, since_ns: int) -> bool:
-        """Remove the blob unless its ``stored_ns`` is ``since_ns`` or later; True if it was there and was removed.
+        """Remove the blob unless its ``stored_ns`` is ``since_ns`` or later; True if this call removed it.
 
-        For a collector that judged by a list, which is old by now. A put at the same time either renews the blob
-        first, and then it stays, or finds it gone, and stores it anew.
+        For a collector, whose list is outdated by now. A concurrent put either renews the blob first, and it stays, or
+        finds it removed and stores it again.
         """
         ...
 
     def list(self) -> AsyncIterator[BlobInfo]:
-        """Every blob, in the order of the digests."""
+        """Every blob, sorted by digest."""
         ...
 
     async def close(self) -> None:

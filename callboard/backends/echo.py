@@ -1,4 +1,4 @@
-"""What others say of what they were given, such as a driver of its URL: without the passwords that they repeat."""
+"""Masks secrets in foreign text, such as the errors of a driver: they may repeat passwords from a URL."""
 
 import re
 import sys
@@ -10,25 +10,25 @@ from urllib.parse import unquote_plus
 from callboard.backends.address import HIDDEN, decoded, shown
 
 GRAM_CHARS = 4
-"""A piece of a password as long as this tells something about it."""
+"""A fragment of a password of this length already reveals something."""
 
 HUGE_BITS = 256
-"""A number above this is told by its size: Python writes none of more than 4300 digits."""
+"""A larger number is shown by its size: Python refuses to print more than 4300 digits."""
 
 _IN_TEXT = re.compile(r"[A-Za-z][A-Za-z0-9+.-]*:/+[^\s'\"]*(?<![.,;:)])")
 """An address somewhere in a text."""
 _TELLING = re.compile(r"[@=]|%40|%3[ad]|:/|//", re.IGNORECASE)
-"""What makes a text one that may be an address."""
+"""Marks a text that may be an address."""
 
 
 def masked(said: object, *addresses: str, known: str = "", password: str = "") -> str:
-    """What was said, without what it repeats.
+    """The text with all repeated secrets masked.
 
     Args:
         said: a text or an error.
-        *addresses: what may be repeated; what is shown of it anyway stays.
-        known: words that stay although they are in an address, such as the names of options.
-        password: one that was given elsewhere.
+        *addresses: the addresses that it may repeat; the parts that may be shown stay.
+        known: words that stay although an address has them, such as the names of options.
+        password: one that was given separately.
     """
     text = _IN_TEXT.sub(lambda match: shown(match[0]), str(said))
     folded, grams = _folded(text), _hidden_grams(addresses, known, password)
@@ -41,7 +41,7 @@ def masked(said: object, *addresses: str, known: str = "", password: str = "") -
 
 
 def harmless(error: BaseException, *addresses: str, known: str = "") -> BaseException | None:
-    """The error as the cause of another, or None if it or an error behind it repeats what is hidden."""
+    """The error, for use as a cause; None if it or one of its own causes repeats a secret."""
     behind = [error]
     for each in behind:
         said = f"{each} {each!r}"
@@ -52,7 +52,7 @@ def harmless(error: BaseException, *addresses: str, known: str = "") -> BaseExce
 
 
 def quoted(value: object) -> str:
-    """A value for people: its ``repr``, short, and without what may not be shown of an address in it."""
+    """A value for people: its ``repr``, short, and without the secret parts of any address in it."""
     return _SHORT.repr(value)
 
 
@@ -71,13 +71,13 @@ def _grams(text: str) -> set[str]:
 
 
 def _folded(text: str) -> str:
-    """In small letters, each in its place."""
+    """In lower case, with every character in its place."""
     return "".join(letter.lower()[:1] for letter in text)
 
 
 class _Short(Repr):
     def repr_str(self, text: str, level: int) -> str:
-        """As it is shown, if it may be an address."""
+        """The text as it may be shown, if it may be an address."""
         return super().repr_str(shown(text) if _TELLING.search(decoded(text)) else text, level)
 
     def repr_int(self, value: int, level: int) -> str:
@@ -85,14 +85,14 @@ class _Short(Repr):
         return super().repr_int(value, level) if value.bit_length() <= HUGE_BITS else f"{value.bit_length()} bits long"
 
     def repr_dict(self, value: dict[object, object], level: int) -> str:
-        """Its keys: what is behind one that is called password is for nobody."""
+        """Only its keys: the value of a key such as password must not be shown."""
         return f"{{{', '.join(f'{self.repr1(key, level - 1)}: {HIDDEN}' for key in list(value)[: self.maxdict])}}}"
 
     def repr_instance(self, value: object, level: int) -> str:
-        """Anything else, unless there may be an address in it."""
+        """Any other value, unless it may contain an address."""
         if isinstance(value, Path):
             return f"{type(value).__name__}({self.repr_str(str(value), level)})"
-        whole = _WHOLE.repr_instance(value, level)  # which, as this does, survives a repr that raises
+        whole = _WHOLE.repr_instance(value, level)  # which, like this method, survives a repr that raises
         return f"a {type(value).__name__}" if _TELLING.search(decoded(whole)) else super().repr_instance(value, level)
 
 

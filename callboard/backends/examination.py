@@ -1,7 +1,7 @@
-"""What a backend can say about its own health, for ``callboard doctor``: an optional part of each contract.
+"""How a backend reports its own health to ``callboard doctor``: an optional part of each contract.
 
-A log, a blob store or a repository that has a method ``examine`` is asked by it; one that has none is only tried out.
-So a log that another package offers joins in by having the method.
+A log, blob store or repository may have a method ``examine``; one without it is only tried out. A log from another
+package takes part by having the method.
 """
 
 from collections.abc import Callable, Mapping, Sequence
@@ -13,27 +13,27 @@ from callboard.backends.log import Retention
 from callboard.errors import CallboardError
 
 CLOCK_SKEW_MAX_S = 5.0
-"""Between two hosts. Synchronised clocks differ by milliseconds; who is silent is judged by windows of 30 s."""
+"""Between two hosts. Synchronised clocks differ by milliseconds; silence is judged by windows of 30 s."""
 
 
 Clock = Callable[[], int]
-"""Nanoseconds since the epoch, by this host."""
+"""Returns this host's time, in nanoseconds since the epoch."""
 
 
 class Level(StrEnum):
-    """What a finding asks for."""
+    """How urgent a finding is."""
 
     OK = "ok"
-    """Nothing: it is as it should be."""
+    """As it should be."""
     ADVICE = "advice"
-    """Nothing now: it works, and could be better, or somebody else may need more."""
+    """Works, but could be better, or another user may need more."""
     PROBLEM = "problem"
-    """Something has to be done."""
+    """Must be fixed."""
 
 
 @dataclass(frozen=True, slots=True)
 class Finding:
-    """One thing that was looked at: what it is and, unless it is as it should be, what to do.
+    """The result of one check: what was found and, unless it is fine, what to do.
 
     ``fix`` is a command or names a setting.
     """
@@ -45,9 +45,9 @@ class Finding:
 
 @dataclass(frozen=True, slots=True)
 class Examination:
-    """What a log found out about itself.
+    """The result of examining a log.
 
-    ``kept`` is what the server itself removes from a topic by its settings, besides what callboard trims.
+    ``kept`` is the retention that the server's own settings apply, besides callboard's trims.
     """
 
     findings: list[Finding]
@@ -56,7 +56,7 @@ class Examination:
 
 @runtime_checkable
 class ExaminableLog(Protocol):
-    """A log that can be asked. Nothing is written; raises as the methods of ``Log`` do."""
+    """A log that can examine itself. Writes nothing; raises the same as the methods of ``Log``."""
 
     async def examine(self, topics: Sequence[str], clock: Clock) -> Examination:
         """Versions, schema, settings of the topics, clock and permissions."""
@@ -65,7 +65,7 @@ class ExaminableLog(Protocol):
 
 @runtime_checkable
 class Examinable(Protocol):
-    """A blob store or a repository that can be asked. Nothing is written; raises as its other methods do."""
+    """A blob store or a repository that can examine itself. Writes nothing; raises the same as its other methods."""
 
     async def examine(self, clock: Clock) -> Sequence[Finding]:
         """Versions, settings, clock and permissions."""
@@ -73,22 +73,22 @@ class Examinable(Protocol):
 
 
 def ok(what: str) -> Finding:
-    """It is as it should be."""
+    """A finding that needs nothing."""
     return Finding(Level.OK, what)
 
 
 def advice(what: str, fix: str) -> Finding:
-    """It works, and could be better."""
+    """A finding that works, but could be better."""
     return Finding(Level.ADVICE, what, fix)
 
 
 def problem(what: str, fix: str) -> Finding:
-    """It has to be put right."""
+    """A finding that must be fixed."""
     return Finding(Level.PROBLEM, what, fix)
 
 
 def problem_of(error: CallboardError) -> Finding:
-    """The finding that an error is: its message says what is wrong and, after a semicolon, what to do."""
+    """The finding for an error, whose message says what is wrong and, after a semicolon, what to do."""
     what, _, fix = str(error).partition("; ")
     return problem(what, fix or "repair it, then run `callboard doctor` again")
 
@@ -97,11 +97,11 @@ def clock_finding(server: str, server_ns: int, before_ns: int, after_ns: int, pr
     """Whether this host's clock agrees with a server's.
 
     Args:
-        server: what to call it.
+        server: the name to show for it.
         server_ns: its time, asked for between ``before_ns`` and ``after_ns`` by the clock of this host.
         before_ns: when it was asked.
         after_ns: when it had answered.
-        precision_s: what the server's time is rounded down to.
+        precision_s: the unit that the server's time is rounded down to.
     """
     ahead_s = (after_ns + before_ns) / 2e9 - server_ns / 1e9 - precision_s / 2
     unknown_s = (after_ns - before_ns) / 2e9 + precision_s / 2

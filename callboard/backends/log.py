@@ -1,8 +1,8 @@
-"""The log: the only thing agents share.
+"""The log: the only thing that agents share.
 
-A log holds topics; a topic is a sequence of records with strictly increasing offsets. Gaps between
-offsets are legal, so nobody may count records by subtracting, nor infer a loss from a gap. Offsets mean
-something only together with the topic's identity.
+A log holds topics; a topic is a sequence of records with strictly increasing offsets. Gaps between offsets are legal,
+so never count records by subtracting offsets, nor infer a loss from a gap. Offsets have a meaning only together with
+the topic's identity.
 """
 
 from collections.abc import Sequence
@@ -15,14 +15,14 @@ from callboard.messages.record import NewRecord, Record
 READ_RECORDS_MAX = 1000
 READ_BYTES_MAX = 4 << 20
 AHEAD_NS = 3600 * 10**9
-"""The clock of who appends may be ahead by so much. A record that is dated later tells nothing of when it came."""
+"""How far an appender's clock may be ahead. A record dated later says nothing about when it was appended."""
 
 RECORD_BYTES_MAX = 2 << 20
-"""Every log takes records (payload and headers) of at least 1 MB; the built-in ones refuse above this."""
+"""Every log accepts records (payload and headers) of at least 1 MB; the built-in ones refuse larger ones than this."""
 
 
 class Capability(Flag):
-    """What a log can do beyond the contract. Asserted both ways by the conformance suite."""
+    """What a log supports beyond the contract. The conformance suite tests each one, present or absent."""
 
     NONE = 0
     DURABLE = auto()
@@ -30,16 +30,16 @@ class Capability(Flag):
     SHARED = auto()
     """Several processes may open it at once."""
     KEYS = auto()
-    """Appends with a key are idempotent while the first record is retained. Without it keys have no effect, and
-    readers tell a repeated record by the id in its headers."""
+    """Appends with a key are idempotent while the first record is retained. Without it, keys have no effect, and
+    readers detect a repeated record by the id in its headers."""
     TRIM = auto()
-    """``trim`` removes records; without it retention is the server's own business."""
+    """``trim`` removes records; without it, retention is up to the server."""
     TRIM_BYTES = auto()
-    """``trim`` knows what records take, and heeds ``above_bytes``."""
+    """``trim`` knows the size of records, and supports ``above_bytes``."""
 
 
 class Bounds(NamedTuple):
-    """The retained range ``[first, end)``: ``end`` is stable, nothing below it will still appear.
+    """The retained range ``[first, end)``: ``end`` is stable, no record will appear below it any more.
 
     An empty topic has ``first == end``.
     """
@@ -50,10 +50,10 @@ class Bounds(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class Retention:
-    """What may go. A record is removed as soon as one of the given limits allows it, but none from ``keep_from`` on.
+    """What may be removed: a record that any of the given limits allows to go, but none from ``keep_from`` on.
 
-    Age is told by the records' times. One that is dated ahead by more than ``AHEAD_NS`` tells none: it goes with the
-    next one behind it that is too old, so that it neither holds up those behind it nor goes while it may be young.
+    A record's age comes from its time. A record dated more than ``AHEAD_NS`` ahead has no known age: it is removed with
+    the next later record that is too old, so it neither blocks later records nor is removed while possibly young.
     """
 
     below_offset: int | None = None
@@ -62,7 +62,7 @@ class Retention:
     keep_from: int | None = None
 
     def too_old(self, time_ns: int, now_ns: int) -> bool | None:
-        """Whether a record with this time is older than the limit; None if it tells nothing of its age."""
+        """Whether a record with this time is older than the limit; None if its age is unknown."""
         if self.older_than_s is None:
             return False
         if time_ns > now_ns + AHEAD_NS:
@@ -71,9 +71,9 @@ class Retention:
 
 
 class Log(Protocol):
-    """What every log does. Implementations are in ``logs/``; ``callboard.testing.conformance`` decides.
+    """The contract of a log. Implementations are in ``logs/``; ``callboard.testing.conformance`` verifies them.
 
-    A log may also tell ``callboard doctor`` how it is: see ``ExaminableLog`` in ``examination.py``.
+    A log may also report its health to ``callboard doctor``: see ``ExaminableLog`` in ``examination.py``.
 
     Every method may raise ``LogUnavailable``, after which the same call may be tried again, and
     ``TopicMissing`` for a topic that was never ensured.
@@ -81,7 +81,7 @@ class Log(Protocol):
 
     @property
     def capabilities(self) -> Capability:
-        """What this log declares to support."""
+        """The optional features that this log declares."""
         ...
 
     async def ensure(self, topic: str) -> None:
@@ -105,9 +105,9 @@ class Log(Protocol):
     ) -> list[Record]:
         """The records with an offset of at least ``start``, oldest first; empty at the end of the log.
 
-        Always at least one record when there is one, however large, but perhaps fewer than there are: whoever wants
-        all reads on behind the last one until nothing comes. Raises ``OffsetOutOfRange`` when ``start`` is below
-        ``first`` or above ``end``.
+        Returns at least one record if there is one, however large, but perhaps not all of them: to get all, read again
+        after the last one until nothing comes. Raises ``OffsetOutOfRange`` when ``start`` is below ``first`` or above
+        ``end``.
         """
         ...
 
@@ -116,7 +116,7 @@ class Log(Protocol):
         ...
 
     async def bounds(self, topic: str) -> Bounds:
-        """The retained range. A trimmed topic keeps its end: offsets are never given twice."""
+        """The retained range. A trimmed topic keeps its end: no offset is assigned twice."""
         ...
 
     async def trim(self, topic: str, retention: Retention) -> int:
@@ -127,9 +127,9 @@ class Log(Protocol):
         ...
 
     async def identity(self, topic: str) -> str:
-        """A random name of this incarnation of the topic; another one after it was replaced or re-created."""
+        """A random name of this incarnation of the topic; it changes when the topic is replaced or re-created."""
         ...
 
     async def close(self) -> None:
-        """Release everything; idempotent. Pending appends are finished, waits return False."""
+        """Release everything; idempotent. Pending appends are completed, waits return False."""
         ...

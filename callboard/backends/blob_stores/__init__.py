@@ -1,4 +1,4 @@
-"""The blob stores that come with callboard, and the choice among them by name."""
+"""The built-in blob stores, and the choice among them by URL."""
 
 from pathlib import Path
 
@@ -15,12 +15,12 @@ def open_blob_store(url: str, base: Path) -> BlobStore:
     """The blob store that ``url`` names; nothing is opened or created yet.
 
     Args:
-        url: ``folder:PATH``, a path alone, or ``s3://BUCKET/PREFIX``; see ``S3BlobStore`` for its options,
+        url: ``folder:PATH``, a path alone, ``s3://BUCKET/PREFIX`` (see ``S3BlobStore`` for its options),
             or a scheme that an installed package offers.
-        base: the folder from which relative paths count.
+        base: the folder that relative paths start from.
 
     Raises:
-        ConfigError: no such kind of blob store, or a URL that cannot be understood.
+        ConfigError: an unknown kind of blob store, or an invalid URL.
         ExtraMissing: S3 needs a package that is not installed.
     """
     kind, colon, path = url.partition(":")

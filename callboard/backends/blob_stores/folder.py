@@ -29,7 +29,7 @@ THREADS = 4
 """How many blobs are written or looked up at once."""
 
 LEFTOVER_AGE_NS = 24 * 3600 * 10**9
-"""A temporary file that nobody has written to for so long was left by a writer that died."""
+"""A temporary file that was not written to for this long was left by a writer that died."""
 
 _DIGEST = re.compile(r"[0-9a-f]{64}")
 _TEMPORARY = "tmp"
@@ -39,7 +39,7 @@ _LOCK = ".lock"
 class FolderBlobStore:
     """Blob ``abcdef...`` is the file ``ab/cdef...`` below ``root``; its modification time is ``stored_ns``.
 
-    A put reads what is there only if it is small, or was written to since its last put.
+    A put reads an existing file only if it is small, or was written to since its last put.
 
     Args:
         root: created with the first blob.
@@ -111,7 +111,7 @@ class FolderBlobStore:
                 return self._place(temporary, path, digest, size)
         finally:
             os.close(descriptor)
-            with suppress(OSError):  # what cannot be removed now is tidied up later
+            with suppress(OSError):  # removed by a later cleanup
                 temporary.unlink(missing_ok=True)
 
     def _write(self, descriptor: int, digest: str, chunks: Iterable[bytes]) -> None:
@@ -144,17 +144,17 @@ class FolderBlobStore:
                 return True
 
     def _replace(self, temporary: Path, path: Path, digest: str, found: Stored) -> None:
-        with self._turn(fcntl.LOCK_SH):  # a collector may be about to remove what is there
+        with self._turn(fcntl.LOCK_SH):  # a collector may be about to remove the old file
             temporary.replace(path)
         sync_folder(path.parent)
         if found is Stored.DAMAGED:
             log_replaced(str(self._root), digest)
 
     def _renew(self, path: Path, digest: str, size: int | None) -> Stored:
-        """What is there. If that is good, renew its ``stored_ns`` and make sure it stays."""
+        """The state of the existing file. If it is good, renew its ``stored_ns`` and make sure it stays."""
         found = examined(path, digest, size)
         if found is not Stored.GOOD:
-            return found  # most puts are of something new, and need no turn
+            return found  # most puts are of new blobs, and need no turn
         try:
             with self._turn(fcntl.LOCK_SH):
                 os.utime(path, ns=self._times(digest), follow_symlinks=False)
@@ -172,7 +172,7 @@ class FolderBlobStore:
     def _make_folders(self, shard: Path) -> None:
         self._root.mkdir(mode=PRIVATE_FOLDER, parents=True, exist_ok=True)
         for folder in (self._root / _TEMPORARY, shard):
-            if folder.is_symlink():  # who may write here could have us write, and tidy up, anywhere
+            if folder.is_symlink():  # whoever can write here could redirect our writes and cleanups
                 raise BlobUnavailable(f"{folder} is a link; replace it by a folder, then try again")
             if not folder.is_dir():
                 with suppress(FileExistsError):  # by another writer, since
@@ -180,7 +180,7 @@ class FolderBlobStore:
                 sync_folder(self._root)
 
     def _tidy(self, now_ns: int) -> None:
-        """Remove what dead writers left; ``now_ns`` is by the clock that stamps files, not this host's."""
+        """Remove the leftovers of dead writers; ``now_ns`` is by the clock that stamps files, not this host's."""
         if self._tidied:
             return
         self._tidied = True
@@ -219,7 +219,7 @@ class FolderBlobStore:
 
     @contextmanager
     def _turn(self, operation: int) -> Iterator[None]:
-        """Renewals do not disturb one another, but none comes between a collector's look at a blob and its removal."""
+        """Renewals run concurrently, but never between a collector's check of a blob and its removal."""
         path = self._root / _LOCK
         descriptor = open_shared(path, writers_mode(self._root))
         try:

@@ -1,7 +1,7 @@
-"""What is found in a blob's place in a folder, and how it shows without being read that nobody wrote to it.
+"""Examines a blob's file in a folder, and detects without reading it whether it was written to.
 
-A file is given the time of its put with a mark in the digits below a millisecond. Whoever writes to the file later
-changes its time, and thereby loses the mark. What has no mark is read in full, once: then it is marked, or replaced.
+A put sets the file's time with a mark in the digits below a millisecond. A later write changes the time, and thereby
+erases the mark. A file without a mark is read in full, once: then it is marked, or replaced.
 """
 
 import hashlib
@@ -13,29 +13,29 @@ from pathlib import Path
 from callboard.backends.blob_store import CHUNK_BYTES
 
 READ_ALWAYS_BYTES = CHUNK_BYTES
-"""Up to this size a file is read in full at every put, which also finds what the disk itself has changed."""
+"""A file up to this size is read in full at every put, which also finds errors of the disk itself."""
 
 _MARK_NS = 10**6
-"""The marks are below this: one time in a million is the right one by chance."""
+"""Marks are below this value: one time in a million carries the right mark by chance."""
 
 
 class Stored(Enum):
-    """What is in a blob's place."""
+    """The state of a blob's file."""
 
     NOTHING = auto()
     GOOD = auto()
     DAMAGED = auto()
     FOREIGN = auto()
-    """Good, but of another user, so that its time cannot be set."""
+    """Good, but owned by another user, so that its time cannot be set."""
 
 
 def marked_ns(digest: str, time_ns: int) -> int:
-    """The time with the mark of the blob."""
+    """The time with the blob's mark."""
     return time_ns // _MARK_NS * _MARK_NS + int(digest[:12], 16) % _MARK_NS
 
 
 def is_file(path: Path) -> bool:
-    """Whether a file is there; a link, a pipe or a folder in its place is none. Raises ``OSError``."""
+    """Whether a regular file is there, and not a link, a pipe or a folder. Raises ``OSError``."""
     try:
         return stat.S_ISREG(path.lstat().st_mode)
     except FileNotFoundError:
@@ -43,7 +43,7 @@ def is_file(path: Path) -> bool:
 
 
 def examined(path: Path, digest: str, size: int | None) -> Stored:
-    """What is there, and durable if it is good. Raises ``OSError``."""
+    """The file's state; a good file is durable on return. Raises ``OSError``."""
     try:
         if not stat.S_ISREG(path.lstat().st_mode):
             return Stored.DAMAGED
@@ -51,7 +51,7 @@ def examined(path: Path, digest: str, size: int | None) -> Stored:
     except FileNotFoundError:
         return Stored.NOTHING
     except PermissionError:
-        return Stored.DAMAGED  # for those who are to read it
+        return Stored.DAMAGED  # others could not read it
     try:
         found = os.fstat(descriptor)
         if size not in (None, found.st_size):
@@ -59,7 +59,7 @@ def examined(path: Path, digest: str, size: int | None) -> Stored:
         marked = found.st_mtime_ns == marked_ns(digest, found.st_mtime_ns)
         if (not marked or found.st_size <= READ_ALWAYS_BYTES) and _digest(descriptor) != digest:
             return Stored.DAMAGED
-        os.fsync(descriptor)  # its writer may have died before it did
+        os.fsync(descriptor)  # its writer may have died before its sync
     finally:
         os.close(descriptor)
     return Stored.GOOD

@@ -1,1 +1,1 @@
-"""What folder and SQLite backends need of a local disk."""
+"""Local-disk support for the folder and SQLite backends."""

@@ -1,7 +1,7 @@
-"""Who may use the files of a log or a blob store: those who may use its folder, whatever the umask.
+"""File permissions of a log or a blob store: the same users as for its folder, whatever the umask.
 
-What several users share lies in a folder that their group may write, such as one of mode 2770. Who may read a file
-can lock it, so the files that are locked are only for those who may write.
+To share one, use a folder that a group may write, such as one of mode 2770. Anyone who can read a file can lock it, so
+lock files are only for users who may write.
 """
 
 import errno
@@ -10,26 +10,26 @@ import stat
 from pathlib import Path
 
 PRIVATE_FOLDER = 0o700
-"""Of a folder that callboard makes itself; its owner opens it to others with chmod."""
+"""The mode of folders that callboard creates; the owner opens them to others with chmod."""
 
 
 def shared_mode(folder: Path) -> int:
-    """The mode of a file: read by those who may read the folder, written by those who may write it.
+    """The mode of a file: readable and writable for those who may read and write the folder.
 
-    In a folder like /tmp, in which everybody may write but nobody owns what others wrote, files are private.
+    In a sticky folder such as /tmp, where everybody may create files but not remove those of others, files are private.
     """
     mode = folder.stat().st_mode
     return 0o600 if mode & stat.S_ISVTX else 0o600 | (mode & 0o666)
 
 
 def writers_mode(folder: Path) -> int:
-    """The mode of a file for those alone who may write in the folder."""
+    """The mode of a file for only those who may write in the folder."""
     write = shared_mode(folder) & 0o222
     return write | write << 1
 
 
 def open_shared(path: Path, mode: int) -> int:
-    """A descriptor to read and write with; of nothing but a file. The mode is set only by the owner."""
+    """A read-write descriptor of a regular file. Only the owner sets the mode."""
     descriptor = os.open(path, os.O_RDWR | os.O_CREAT | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC, 0o600)
     status = os.fstat(descriptor)
     if not stat.S_ISREG(status.st_mode):
@@ -41,13 +41,13 @@ def open_shared(path: Path, mode: int) -> int:
 
 
 def make_shared(folder: Path) -> None:
-    """Make a folder for those who may use the one above it. Raises ``FileExistsError``."""
+    """Make a folder for those who may use its parent. Raises ``FileExistsError``."""
     folder.mkdir(mode=PRIVATE_FOLDER)
     folder.chmod(PRIVATE_FOLDER | folder.parent.stat().st_mode & 0o2777)
 
 
 def share(path: Path, mode: int) -> None:
-    """Give a file its mode by its name: to close a descriptor of a database would let go of SQLite's locks on it."""
+    """Set a file's mode by name: closing a descriptor of a database would release SQLite's locks on it."""
     try:
         status = path.lstat()
     except FileNotFoundError:

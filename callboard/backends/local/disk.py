@@ -1,4 +1,4 @@
-"""What the folder and SQLite backends do on a local disk: lock, write, make durable, explain errors."""
+"""Local-disk operations of the folder and SQLite backends: lock, write, make durable, explain errors."""
 
 import errno
 import fcntl
@@ -50,9 +50,9 @@ def write_all(descriptor: int, data: bytes) -> None:
 
 @contextmanager
 def replacing(target: Path) -> Iterator[BinaryIO]:
-    """A new file, which takes the place of the target when the block has ended; durable then. Raises ``OSError``.
+    """A new file that replaces the target when the block ends; durable then. Raises ``OSError``.
 
-    Until then it has a name beside the target that nobody can guess, so nobody can have put a link there.
+    Until then it has an unguessable name beside the target, so that nobody can have put a link there.
     """
     part = target.with_name(f".{target.name[:100]}.{secrets.token_hex(8)}.part")
     descriptor = os.open(part, os.O_RDWR | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW | os.O_CLOEXEC, 0o666)
@@ -68,7 +68,7 @@ def replacing(target: Path) -> Iterator[BinaryIO]:
 
 
 def sync_folder(folder: Path) -> None:
-    """Make the names in the folder, and its mode, survive a loss of power."""
+    """Make the folder's names and mode survive a power failure."""
     descriptor = os.open(folder, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
     try:
         os.fsync(descriptor)
@@ -79,13 +79,13 @@ def sync_folder(folder: Path) -> None:
 def take_lock(path: Path, locked: Path, folder: int | None = None) -> int:
     """Lock the file, on behalf of ``locked``, for as long as the returned descriptor is open.
 
-    ``folder`` is a descriptor of the one that the file is in. A link in the file's place is refused.
+    ``folder`` is a descriptor of the folder that the file is in. A link in the file's place is refused.
 
-    The kernel lets go of it when the process dies, so a lock is never stale; the file itself is never
-    removed, since two processes could then lock two files of the same name.
+    The kernel releases the lock when the process dies, so it is never stale; the file itself is never removed, since
+    two processes could then lock two files of the same name.
 
     Raises:
-        RepositoryBusy: naming the process that has it.
+        RepositoryBusy: names the process that holds it.
         OSError: the file cannot be created.
     """
     flags = os.O_RDWR | os.O_CREAT | os.O_NOFOLLOW | os.O_CLOEXEC

@@ -1,4 +1,4 @@
-"""Locks on files: for how long to wait for one, and who has it."""
+"""Locks on files: how long to wait for one, and which process holds it."""
 
 import fcntl
 import os
@@ -8,7 +8,7 @@ from contextlib import suppress
 from pathlib import Path
 
 WAIT_S = 10.0
-"""Whoever has such a lock needs it for milliseconds; a disk that is busy may make a second of them."""
+"""These locks are held for milliseconds, or perhaps a second on a busy disk."""
 
 POLL_S = 0.01
 
@@ -16,16 +16,16 @@ _LOCKS = Path("/proc/locks")
 
 
 def lock_holder(status: os.stat_result) -> int:
-    """The process that has the file locked, as the kernel tells it; 0 if it does not, as for those of another host."""
+    """The process that holds the file's lock, as reported by the kernel; 0 if none does, or one on another host."""
     return lock_holders().get((os.major(status.st_dev), os.minor(status.st_dev), status.st_ino), 0)
 
 
 def lock_holders() -> dict[tuple[int, int, int], int]:
-    """Who has which file locked, by device and inode."""
+    """The processes that hold file locks, by device and inode."""
     try:
         lines = _LOCKS.read_text().splitlines()
     except OSError:
-        return {}  # not everywhere may one look
+        return {}  # not readable everywhere
     rows = (line.split() for line in lines if " FLOCK " in line and "->" not in line)
     found = {}
     for row in rows:
@@ -35,7 +35,7 @@ def lock_holders() -> dict[tuple[int, int, int], int]:
 
 
 def kept_by(descriptor: int, path: Path) -> str:
-    """The words for a lock that is not to be had: who has it, and what to do."""
+    """The message for a lock that is not available: which process holds it, and what to do."""
     process = lock_holder(os.fstat(descriptor))
     if process > 0:
         look = f"look at it: ps {process}; continue it (kill -CONT {process}), or end it"
@@ -44,7 +44,7 @@ def kept_by(descriptor: int, path: Path) -> str:
 
 
 def lock_soon(descriptor: int, operation: int) -> bool:
-    """Take the lock, looking for it again and again; False if that takes longer than it should."""
+    """Take the lock, trying again for a while; False if that takes too long."""
     deadline = time.monotonic() + WAIT_S
     while True:
         try:
@@ -58,10 +58,10 @@ def lock_soon(descriptor: int, operation: int) -> bool:
 
 
 class QueuedLock:
-    """An exclusive lock for which one queues in the kernel, but not for ever. For one thread at a time.
+    """An exclusive lock that is queued for in the kernel, with a timeout. Use it from one thread at a time.
 
-    Only a thread of its own can wait in the kernel and be left there. It goes on waiting when ``acquire`` gives up,
-    and the next ``acquire`` joins it.
+    A separate thread waits in the kernel. It continues to wait when ``acquire`` gives up, and the next ``acquire``
+    joins it.
     """
 
     def __init__(self, descriptor: int) -> None:
@@ -71,7 +71,7 @@ class QueuedLock:
         self._wanted = self._closed = False
 
     def acquire(self) -> bool:
-        """Whether it was to be had within ``WAIT_S``."""
+        """Whether the lock was acquired within ``WAIT_S``."""
         with self._state:
             if self._waiter is None:
                 try:
@@ -91,24 +91,24 @@ class QueuedLock:
             return got.is_set()
 
     def release(self) -> None:
-        """Let the next one have it."""
+        """Release the lock to the next waiter."""
         fcntl.flock(self._descriptor, fcntl.LOCK_UN)
 
     def close(self) -> None:
-        """Close the descriptor, now or when nobody waits with it any more; idempotent."""
+        """Close the descriptor, now or when no thread waits with it any more; idempotent."""
         with self._state:
             if not self._closed and self._waiter is None:
                 os.close(self._descriptor)
             self._closed = True
 
     def leave_to_the_parent(self) -> None:
-        """Close the descriptor in a forked child, in which nobody waits, nor lets go of what another thread had."""
+        """Close the descriptor in a forked child, which has none of the threads that wait for the lock or hold it."""
         if not self._closed:
             self._closed = True
             os.close(self._descriptor)
 
     def _wait(self, got: threading.Event) -> None:
-        with suppress(OSError):  # which the next to try without waiting is told
+        with suppress(OSError):  # the next attempt without waiting raises it
             fcntl.flock(self._descriptor, fcntl.LOCK_EX)
         with self._state:
             self._waiter = None

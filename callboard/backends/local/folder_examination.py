@@ -1,4 +1,4 @@
-"""What ``callboard doctor`` wants to know of a folder: whether it can be written, and how much room is left."""
+"""The checks of ``callboard doctor`` for a folder: whether it can be written, and how much space is left."""
 
 import os
 from pathlib import Path
@@ -6,11 +6,11 @@ from pathlib import Path
 from callboard.backends.examination import Finding, ok, problem
 
 ROOM_BYTES_MIN = 100 << 20
-"""Less is used up by a few large packages."""
+"""A few large packages use up less than this."""
 
 
 def examine_place(what: str, path: Path, *, file: bool = False) -> list[Finding]:
-    """Look at a folder or file, or at where it will be made, and change nothing. ``what`` it is begins a sentence."""
+    """Check a folder or file, or where it will be created, without changes. ``what`` begins each sentence."""
     try:
         there = next(folder for folder in (path, *path.parents) if folder.exists())
         room = os.statvfs(there)

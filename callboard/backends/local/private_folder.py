@@ -1,7 +1,7 @@
-"""Folders for temporary files, that nobody else can have made before or look into.
+"""Folders for temporary files, which no other user can create in advance or look into.
 
-The place for them is shared with other users, so each folder gets a name that cannot be guessed, behind a prefix by
-which those that a killed process left are found.
+They are created in a place shared with other users, so each gets an unguessable name, after a prefix by which the
+leftovers of a killed process are found.
 """
 
 import os
@@ -18,7 +18,7 @@ def make(prefix: Path) -> Path:
 
 
 def remove_left(prefix: Path) -> None:
-    """Remove what was made with this prefix, with all that is in it, and nothing of other users."""
+    """Remove this user's folders with this prefix and everything in them; those of other users stay."""
     with suppress(OSError), os.scandir(prefix.parent) as entries:
         for entry in entries:
             if entry.name.startswith(f"{prefix.name}-") and entry.is_dir(follow_symlinks=False):

@@ -1,1 +1,1 @@
-"""The logs that come with callboard."""
+"""The built-in logs."""

@@ -1,4 +1,4 @@
-"""Blobs as the objects of an S3 bucket, on AWS or any server that speaks its protocol."""
+"""Blobs as the objects of an S3 bucket, on AWS or any compatible server."""
 
 from callboard.errors import ExtraMissing
 

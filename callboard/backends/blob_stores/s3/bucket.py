@@ -11,10 +11,10 @@ from callboard.errors import ConfigError, PackageRefused
 FORM = "s3://BUCKET/PREFIX?endpoint_url=URL&region=REGION"
 
 RENEWED = ".renewed"
-"""Ends the key of the empty object that a repeated put leaves beside its blob: its time is the time of that put.
+"""Suffix of the empty object that a repeated put writes beside its blob: its time is the time of that put.
 
-Copying the blob onto itself would renew its own time, but moves all its bytes, and S3 refuses it above 5 GB. In the
-order of keys a renewal comes directly after its blob.
+Copying the blob onto itself would also renew its time, but moves all its bytes, and S3 refuses it above 5 GB. In key
+order, a renewal comes directly after its blob.
 """
 
 _BUCKET = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{1,254}")
@@ -25,19 +25,19 @@ _OPTIONS = ("endpoint_url", "region")
 
 @dataclass(frozen=True, slots=True)
 class Bucket:
-    """Names a place for blobs. ``endpoint_url`` and ``region`` may be empty: then the AWS configuration decides."""
+    """The location of blobs. ``endpoint_url`` and ``region`` may be empty: then the AWS configuration decides."""
 
     name: str
-    prefix: str = field(default="", repr=False)  # for what was mistyped may have a password there
+    prefix: str = field(default="", repr=False)  # a mistyped URL may have a password there
     endpoint_url: str = field(default="", repr=False)
     region: str = field(default="", repr=False)
 
     @classmethod
     def of(cls, url: str) -> "Bucket":
-        """What ``s3://BUCKET/PREFIX?endpoint_url=URL&region=REGION`` names. Raises ``ConfigError``."""
+        """Parse ``s3://BUCKET/PREFIX?endpoint_url=URL&region=REGION``. Raises ``ConfigError``."""
         try:
             parts = urlsplit(url)
-        except ValueError:  # whose text repeats parts of the URL
+        except ValueError:  # its text repeats parts of the URL
             raise ConfigError(f"{shown(url)!r} names no bucket; write {FORM}") from None
         options = dict(parse_qsl(parts.query, keep_blank_values=True))
         endpoint_url = options.get("endpoint_url", "https://")
@@ -71,16 +71,16 @@ class Bucket:
         return f"s3://{self.name}/{self.prefix}".rstrip("/")
 
     def key(self, name: str) -> str:
-        """The key of what has this name below the prefix."""
+        """The key of this name below the prefix."""
         return f"{self.prefix}/{name}" if self.prefix else name
 
     def blob_key(self, digest: str) -> str:
-        """The key of a blob, ``PREFIX/ab/cdef...``. Raises ``PackageRefused`` for what is no digest."""
+        """The key of a blob, ``PREFIX/ab/cdef...``. Raises ``PackageRefused`` for an invalid digest."""
         if not _DIGEST.fullmatch(digest):
             raise PackageRefused(f"{digest!r} is not a sha-256 in lower-case hexadecimal; correct the package")
         return self.key(f"{digest[:2]}/{digest[2:]}")
 
     def digest(self, key: str) -> str:
-        """The digest of the blob that has this key, or nothing if it is the key of something else."""
+        """The digest of the blob with this key, or an empty string if the key is not a blob's."""
         digest = key.removeprefix(self.key("")).replace("/", "", 1)
         return digest if _DIGEST.fullmatch(digest) and self.blob_key(digest) == key else ""

@@ -1,4 +1,4 @@
-"""Whether the server creates an object only if it is absent: some ignore the condition, and overwrite."""
+"""Whether the server supports creating an object only if it is absent: some ignore the condition, and overwrite."""
 
 import asyncio
 
@@ -7,10 +7,10 @@ from callboard.backends.blob_stores.s3.failure import Declined
 from callboard.logger import get_logger
 
 EXISTS = ("PreconditionFailed", "412")
-"""The codes of a conditional write that found the object there."""
+"""The error codes of a conditional write to an existing object."""
 
 UNKNOWN = ("NotImplemented", "501")
-"""The codes of servers that refuse what they do not know."""
+"""The error codes of servers that refuse unknown requests."""
 
 IF_ABSENT = {"IfNoneMatch": "*"}
 MARKER = ".conditional-writes"
@@ -18,14 +18,14 @@ NOTE = b"This object tells whether the server honours If-None-Match. It may be r
 
 
 class Conditions:
-    """Asks the server once, with the first blob that is put."""
+    """Tests the server once, with the first blob that is put."""
 
     def __init__(self) -> None:
         self._parameters: dict[str, str] | None = None
         self._asking = asyncio.Lock()
 
     async def if_absent(self, s3: Connection) -> dict[str, str]:
-        """What to add to a write so that it only creates: nothing, where the server would ignore it."""
+        """The parameters that make a write create only; empty if the server would ignore them."""
         async with self._asking:
             if self._parameters is None:
                 honoured = await declines_to_overwrite(s3)
@@ -39,7 +39,7 @@ class Conditions:
 
 
 async def declines_to_overwrite(s3: Connection) -> bool:
-    """Two writes of one object: the second must be declined. The object stays, so that next time one is enough."""
+    """Write one object twice: the second write must be declined. The object stays, so later one write is enough."""
     for _ in range(2):
         try:
             await s3.call(

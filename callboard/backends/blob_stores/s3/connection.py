@@ -1,4 +1,4 @@
-"""The client of a store: made with the first request, shared by all, closed when nobody uses it any more."""
+"""The client of a store: opened with the first request, shared by all, closed when no request uses it any more."""
 
 import asyncio
 from contextlib import AsyncExitStack
@@ -13,28 +13,28 @@ from callboard.backends.blob_stores.s3.failure import explained
 
 CONNECT_TIMEOUT_S = 5.0
 READ_TIMEOUT_S = 60.0
-"""Without a byte from the server."""
+"""How long the server may send nothing."""
 
 ATTEMPTS = 4
-"""Of each request, in all; between them botocore waits for up to 1, 2 and 4 seconds."""
+"""Attempts of each request, in all; between them botocore waits for up to 1, 2 and 4 seconds."""
 
 CONNECTIONS_MAX = 32
-"""Requests in progress at once; any more wait for their turn."""
+"""Requests in progress at once; further ones wait."""
 
 _CONFIG = AioConfig(
     connect_timeout=CONNECT_TIMEOUT_S,
     read_timeout=READ_TIMEOUT_S,
     retries={"mode": "standard", "total_max_attempts": ATTEMPTS},
     max_pool_connections=CONNECTIONS_MAX,
-    # Every request is signed with the sha-256 of its body, and readers check the digest of what they get. Further
-    # checksums are unknown to many servers that are not AWS.
+    # Every request is signed with the sha-256 of its body, and readers verify the digest of their downloads. Many
+    # servers other than AWS do not support further checksums.
     request_checksum_calculation="when_required",
     response_checksum_validation="when_required",
 )
 
 
 class Connection:
-    """Use it in ``async with``: what is in use stays open. The first use finds out whether the bucket answers."""
+    """Use it in ``async with``, which keeps the client open. The first use checks that the bucket answers."""
 
     def __init__(self, bucket: Bucket) -> None:
         self.bucket = bucket
@@ -61,20 +61,20 @@ class Connection:
         self._leave()
 
     async def call(self, operation: str, *expected: str, **parameters: Any) -> dict[str, Any]:
-        """The answer to a request about the bucket.
+        """Send a request about the bucket, and return the answer.
 
         Args:
             operation: the name of the client's method.
             expected: the error codes for which ``Declined`` is raised.
-            **parameters: of the operation, but for the bucket.
+            **parameters: of the operation, except the bucket.
 
         Raises:
-            BlobUnavailable: for whatever else goes wrong.
+            BlobUnavailable: for any other error.
         """
         return await self._request(self._client, operation, *expected, **parameters)
 
     async def close(self) -> None:
-        """Wait until nobody uses the client, and close it. Idempotent; a later use opens another."""
+        """Wait until the client is unused, and close it. Idempotent; a later use opens a new one."""
         while self._users:
             self._unused.clear()
             await self._unused.wait()
@@ -93,7 +93,7 @@ class Connection:
         async with AsyncExitStack() as resources:
             with explained(self.bucket):
                 client = await resources.enter_async_context(making)
-            # A look at one object has no body that could tell a missing bucket from a missing object.
+            # A HEAD request has no body that could tell a missing bucket from a missing object.
             await self._request(client, "list_objects_v2", Prefix=self.bucket.key(""), MaxKeys=1)
             self._resources = resources.pop_all()
             self._client = client

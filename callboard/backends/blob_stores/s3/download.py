@@ -1,4 +1,4 @@
-"""A blob comes down: into a file, and after a broken connection from where it stopped."""
+"""Downloads a blob into a file; a broken connection resumes where it stopped."""
 
 import asyncio
 import os
@@ -13,20 +13,20 @@ from callboard.backends.local.disk import disk_errors, write_all
 from callboard.errors import BlobMissing, BlobUnavailable
 
 MISSING = ("NoSuchKey", "NotFound", "404")
-"""The codes of a request for an object that is not there."""
+"""The error codes for an object that does not exist."""
 
 WRITE_BYTES = 4 * CHUNK_BYTES
-"""Held back to be written at once, since every write goes through a thread."""
+"""Buffered up to this size, since every write goes through a thread."""
 
 PAUSES_S = (0.1, 0.5, 2.0)
-"""Before going on after a broken connection that brought nothing new; when they are used up we give up."""
+"""Pauses between attempts after a broken connection without progress; then the download fails."""
 
 
 async def download(s3: Connection, digest: str, spool: Path) -> Path:
-    """A new file in the spool with the content of the blob, complete; none is left after a failure.
+    """A new file in the spool with the complete content of the blob; a failure leaves no file.
 
     Raises:
-        BlobMissing: the blob is not there.
+        BlobMissing: the blob does not exist.
         BlobUnavailable: the server or the connection fails, or the spool cannot be written.
     """
     with disk_errors(BlobUnavailable, spool):
@@ -67,7 +67,7 @@ class _Download:
                 await asyncio.sleep(pause)
 
     async def _go_on(self) -> None:
-        """Ask for what is missing, and write it down as far as it comes."""
+        """Request the missing part, and write as much of it as arrives."""
         asked = {"Range": f"bytes={self._done}-"} if self._done else {}
         try:
             answer = await self._s3.call("get_object", *MISSING, Key=self._s3.bucket.blob_key(self._digest), **asked)
@@ -91,7 +91,7 @@ class _Download:
                 await self._write(waiting)
 
     def _place(self, answer: dict[str, Any]) -> None:
-        """Where the answer begins, and how large the blob is: some servers ignore ranges and send all of it."""
+        """Read from the answer its start and the blob's size: some servers ignore ranges and send everything."""
         start, size = 0, answer["ContentLength"]
         if "ContentRange" in answer:  # bytes 100-199/200
             extent, _, total = answer["ContentRange"].removeprefix("bytes ").partition("/")
@@ -108,9 +108,9 @@ class _Download:
 
 
 def _write_at(file: Path, offset: int, chunks: list[bytes]) -> int:
-    """How many bytes were written.
+    """Write the chunks; returns the number of bytes.
 
-    Each time with a descriptor of its own: one that is closed by a cancelled download may be another file by now.
+    Opens its own descriptor each time: one closed by a cancelled download may refer to another file by now.
     """
     with file.open("r+b", buffering=0) as opened:
         opened.seek(offset)

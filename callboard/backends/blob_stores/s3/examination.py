@@ -1,4 +1,4 @@
-"""What ``callboard doctor`` wants to know of a bucket: that it answers, what may be done with it, and the clock."""
+"""The checks of ``callboard doctor`` for a bucket: that it answers, its permissions, and the clock."""
 
 from email.utils import parsedate_to_datetime
 from typing import Any
@@ -13,7 +13,7 @@ _DENIED = ("AccessDenied", "AllAccessDisabled", "403")
 
 
 async def examine(s3: Connection, clock: Clock) -> list[Finding]:
-    """Ask the bucket, which was found to answer. Leaves nothing in it that was not there."""
+    """Check the bucket, which is known to answer. Leaves nothing new in it."""
     before_ns = clock()
     answer = await s3.call("list_objects_v2", Prefix=s3.bucket.key(""), MaxKeys=1)
     headers: dict[str, str] = answer["ResponseMetadata"]["HTTPHeaders"]
@@ -25,9 +25,9 @@ async def examine(s3: Connection, clock: Clock) -> list[Finding]:
 
 
 async def _writing(s3: Connection) -> list[Finding]:
-    """Whether this user may put blobs, and whether the server creates only what is absent.
+    """Whether this user may put blobs, and whether the server honours conditional creation.
 
-    Asked by what leaves no trace: a conditional write of the marker, if it is there, else an upload that is aborted.
+    Leaves no trace: it writes the marker conditionally if the marker exists, else starts an upload and aborts it.
     """
     key = s3.bucket.key(MARKER)
     try:

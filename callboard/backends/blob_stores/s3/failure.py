@@ -1,7 +1,7 @@
-"""Turns what S3, botocore and the network say into ``BlobUnavailable`` with what to do about it.
+"""Turns errors of S3, botocore and the network into ``BlobUnavailable``, with advice.
 
-Never into ``ConfigError``, even where a setting is wrong: a subscriber waits for a blob store that is unavailable, but
-gives up on a package that fails in another way, and no package is to blame for a setting.
+Never into ``ConfigError``, even where a setting is wrong: a subscriber waits for an unavailable blob store, but gives
+up on a package that fails in another way, and a wrong setting is no fault of the package.
 """
 
 from collections.abc import Iterator
@@ -44,7 +44,7 @@ _CODES = {
 BROKEN_STREAM: tuple[type[Exception], ...] = (
     exceptions.HTTPClientError, exceptions.IncompleteReadError, aiohttp.ClientError, TimeoutError, ConnectionError,
 )  # fmt: skip
-"""What is raised when a connection ends before the content that it carries."""
+"""The errors for a connection that ends before its content."""
 
 _CAUSES: tuple[tuple[type[Exception], str], ...] = (
     (exceptions.NoCredentialsError, "set AWS_ACCESS_KEY_ID and AWS_SECRET_ACCESS_KEY, or AWS_PROFILE"),
@@ -60,7 +60,7 @@ _CAUSES: tuple[tuple[type[Exception], str], ...] = (
 
 
 class Declined(Exception):
-    """The server declined with a code that the caller of a request expects."""
+    """The server declined with an error code that the caller expects."""
 
     def __init__(self, code: str) -> None:
         super().__init__(code)

@@ -1,4 +1,4 @@
-"""Content cut into parts of the size that is uploaded at once."""
+"""Cuts content into the parts of a multipart upload."""
 
 import hashlib
 from collections.abc import Iterable
@@ -11,7 +11,7 @@ PART_BYTES = 8 << 20
 
 
 class Parts:
-    """Reads the chunks, which block: for use in threads, one call at a time."""
+    """Reads the chunks, which block: call it in threads, one call at a time."""
 
     def __init__(self, chunks: Iterable[bytes]) -> None:
         self._chunks = iter(chunks)
@@ -21,24 +21,24 @@ class Parts:
         self._first: BytesIO | None = None
 
     def is_one(self) -> bool:
-        """Whether the first part, which is read and kept for ``next``, is the only one."""
+        """Whether there is only one part; it is read, and kept for ``next``."""
         self._first = self._cut()
         return self._ended
 
     def next(self) -> BytesIO | None:
-        """The next part, full unless it is the last one; None after that. Raises what the chunks raise."""
+        """The next part, full unless it is the last one; then None. Raises the errors of the chunks."""
         part, self._first = self._first, None
         if part is None and not self._ended:
             part = self._cut()
         return part
 
     def check(self, digest: str) -> None:
-        """Raise ``PackageCorrupt`` unless what has been read has this sha-256."""
+        """Raise ``PackageCorrupt`` unless the parts read so far have this sha-256."""
         if self._found.hexdigest() != digest:
             raise PackageCorrupt(f"the content has the digest {self._found.hexdigest()} instead of {digest}")
 
     def _cut(self) -> BytesIO:
-        part = BytesIO()  # written piece by piece: to send one made of bytes, which others hold too, copies them
+        part = BytesIO()  # filled piece by piece: sending a BytesIO made of shared bytes copies them
         self._look_ahead()
         while not self._ended and (missing := PART_BYTES - part.tell()):
             part.write(self._rest[:missing])
@@ -48,7 +48,7 @@ class Parts:
         return part
 
     def _look_ahead(self) -> None:
-        """Have a rest, or know that there is none."""
+        """Read ahead until there is a rest, or the chunks end."""
         while not self._rest and not self._ended:
             chunk = next(self._chunks, None)
             if chunk is None:

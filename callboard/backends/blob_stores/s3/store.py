@@ -17,10 +17,10 @@ from callboard.backends.blob_stores.s3.upload import DIGEST, upload
 from callboard.backends.examination import Clock, Finding
 
 PUTS_AT_ONCE = 4
-"""Blobs that are put at once; each holds up to ``PARTS_AT_ONCE`` parts in memory."""
+"""Concurrent puts; each holds up to ``PARTS_AT_ONCE`` parts in memory."""
 
 PAGE_OBJECTS = 1000
-"""Objects listed with one request; S3 gives no more."""
+"""Objects listed with one request; the limit of S3."""
 
 
 class S3BlobStore:
@@ -32,7 +32,7 @@ class S3BlobStore:
         url: ``s3://BUCKET/PREFIX?endpoint_url=URL&region=REGION``, all but the bucket optional.
 
     Raises:
-        ConfigError: the URL cannot be understood. Nothing is opened yet.
+        ConfigError: the URL is invalid. Nothing is opened yet.
     """
 
     def __init__(self, url: str) -> None:
@@ -42,10 +42,10 @@ class S3BlobStore:
         self._puts = asyncio.Semaphore(PUTS_AT_ONCE)
 
     async def put(self, digest: str, chunks: Iterable[bytes], size: int | None = None) -> bool:
-        """See ``BlobStore.put``. What others wrote is damaged: its metadata lack the digest.
+        """See ``BlobStore.put``. An object written by another program is damaged: its metadata lack the digest.
 
-        Where the server ignores conditional writes, several puts at the same time may each say that they created
-        the blob. Its content is the same, whoever wrote it last.
+        If the server ignores conditional writes, several concurrent puts may each report that they created the blob.
+        All of them write the same content.
         """
         key = self._bucket.blob_key(digest)
         async with self._connection as s3, self._puts:
@@ -82,8 +82,8 @@ class S3BlobStore:
     async def delete_unless_renewed(self, digest: str, since_ns: int) -> bool:
         """See ``BlobStore.delete_unless_renewed``.
 
-        S3 cannot remove an object on the condition that another has not been written. What is left is the time between
-        the last look at the marker of renewals and the removal, which is that of one request.
+        S3 has no conditional delete that depends on another object. A renewal can therefore be missed between the last
+        check of its marker and the removal, which takes one request.
         """
         key = self._bucket.blob_key(digest)
         async with self._connection as s3:
@@ -128,7 +128,7 @@ class S3BlobStore:
             yield blob
 
     async def _objects(self, folder: str) -> AsyncIterator[dict[str, Any]]:
-        """Whatever is in the folder below the prefix, in the order of keys; objects may be deleted meanwhile."""
+        """All objects in the folder below the prefix, in key order; objects may be deleted meanwhile."""
         after: dict[str, str] = {}
         while True:
             async with self._connection as s3:
@@ -145,7 +145,7 @@ async def _is_there(s3: Connection, key: str) -> bool:
 
 
 async def _stored_ns(s3: Connection, key: str) -> int | None:
-    """When the object was written; None if it is not there."""
+    """When the object was written; None if it does not exist."""
     found = await _found(s3, key)
     return _nanoseconds(found["LastModified"]) if found is not None else None
 
@@ -166,6 +166,6 @@ def _nanoseconds(time: datetime) -> int:
 
 
 async def _renew(s3: Connection, key: str) -> bool:
-    """Renew ``stored_ns`` of a blob; False if it is gone meanwhile."""
+    """Renew ``stored_ns`` of a blob; False if the blob is gone."""
     await s3.call("put_object", Key=key + RENEWED, Body=b"")
-    return await _is_there(s3, key)  # a collector that had not seen the renewal may have deleted it
+    return await _is_there(s3, key)  # a collector that missed the renewal may have deleted it

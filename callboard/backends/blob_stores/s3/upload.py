@@ -1,4 +1,4 @@
-"""A blob goes up: in one request, or in parts. It becomes visible as a whole, after its digest was checked."""
+"""Uploads a blob, in one request or in parts. It becomes visible as a whole, after its digest was checked."""
 
 import asyncio
 from collections.abc import AsyncIterator, Iterable
@@ -14,23 +14,23 @@ from callboard.errors import BlobError, RequestRefused
 from callboard.logger import get_logger
 
 DIGEST = "sha256"
-"""The metadata of a blob: its digest, which was checked before it came into being. Who writes over it loses that."""
+"""The metadata key of the digest, which is checked before the blob is created. Overwriting the blob loses it."""
 
 PARTS_AT_ONCE = 4
-"""Parts of one blob in memory and on their way."""
+"""Parts of one blob in memory, being sent."""
 
 PARTS_MAX = 10_000
-"""S3 takes no more."""
+"""The limit of S3."""
 
 
 async def upload(s3: Connection, digest: str, chunks: Iterable[bytes], if_absent: dict[str, str]) -> bool:
-    """Create the blob; False if somebody else was faster.
+    """Create the blob; False if another writer was faster.
 
     Raises:
         PackageCorrupt: the chunks do not have the digest.
-        RequestRefused: they are more than S3 can take.
+        RequestRefused: the content exceeds the limit of S3.
         BlobUnavailable: the request failed.
-        Exception: whatever the chunks raise.
+        Exception: any error of the chunks.
     """
     key = s3.bucket.blob_key(digest)
     parts = Parts(chunks)
@@ -46,14 +46,14 @@ async def upload(s3: Connection, digest: str, chunks: Iterable[bytes], if_absent
                 await s3.call("complete_multipart_upload", *EXISTS, Key=key, UploadId=upload_id,
                               MultipartUpload={"Parts": sent}, **if_absent)  # fmt: skip
     except Declined:
-        # Or we were, and lost the answer: then botocore's second attempt is declined. Either way it is there.
+        # Or this call created it but lost the answer, and botocore's second attempt is declined. Either way it exists.
         return False
     return True
 
 
 @asynccontextmanager
 async def _multipart(s3: Connection, key: str, digest: str) -> AsyncIterator[str]:
-    """The id of an upload, which is aborted if the block raises: else its parts would stay, unseen, and cost."""
+    """The id of an upload, aborted if the block raises: otherwise its parts would stay, invisible, and cost money."""
     upload_id = (await s3.call("create_multipart_upload", Key=key, Metadata={DIGEST: digest}))["UploadId"]
     try:
         yield upload_id
@@ -61,14 +61,14 @@ async def _multipart(s3: Connection, key: str, digest: str) -> AsyncIterator[str
         try:
             await s3.call("abort_multipart_upload", "NoSuchUpload", Key=key, UploadId=upload_id)
         except Declined:
-            pass  # it was completed, by a request whose answer was lost
+            pass  # completed, by a request whose answer was lost
         except BlobError as error:
             get_logger(bucket=str(s3.bucket)).warning("upload.abandoned", key=key, upload=upload_id, reason=str(error))
         raise
 
 
 async def _send(s3: Connection, key: str, upload_id: str, parts: Parts) -> list[dict[str, Any]]:
-    """Send all parts, several at once but read one after the other; the list is for the completion."""
+    """Send all parts, read in order and several at once; returns the list that completes the upload."""
     sent: dict[int, str] = {}
     turn = asyncio.Lock()
     numbers = count(1)

@@ -1,4 +1,4 @@
-"""The log over Kafka: one partition a topic, no consumer group, offsets that callboard keeps itself."""
+"""The log over Kafka: one partition a topic, no consumer group; callboard stores positions itself."""
 
 from importlib.util import find_spec
 
@@ -11,7 +11,7 @@ def open_kafka(url: str) -> Log:
     """The log that ``kafka://host:port,host:port/?option=value`` names; see ``address.py`` for the options.
 
     Raises:
-        ConfigError: for a URL that cannot be understood.
+        ConfigError: for an invalid URL.
         ExtraMissing: when aiokafka is not installed.
     """
     address = parse_address(url)

@@ -27,20 +27,20 @@ OPTIONS = (
 
 _FORM = "kafka://host:port,host:port/?option=value"
 _URL = re.compile(r"kafka:(?://([^/?#]*))?([^?#]*)(?:\?([^#]*))?(#.*)?", re.DOTALL)
-"""``urlsplit`` would do, but newer releases of Python refuse several hosts if a later one is an [address]."""
+"""``urlsplit`` is no use: newer releases of Python refuse several hosts if a later one is an [address]."""
 
 
 @dataclass(frozen=True, slots=True)
 class Address:
-    """Where the cluster is, how to be let in, and what new topics are given.
+    """Where the cluster is, how to authenticate, and the settings of new topics.
 
     Attributes:
         servers: host and port of the brokers to ask for the others.
         security: arguments of ``aiokafka.conn.create_conn``.
-        request_timeout_ms: how long one request may take, and how long a call goes on trying.
-        client_id: the name under which the brokers' logs and quotas know this process.
+        request_timeout_ms: how long one request may take, and how long a call retries.
+        client_id: the name of this process in the brokers' logs and quotas.
         replication_factor: of new topics.
-        retention_ms: of new topics, besides what ``Log.trim`` removes.
+        retention_ms: of new topics, besides ``Log.trim``.
         retention_bytes: likewise.
     """
 
@@ -54,10 +54,10 @@ class Address:
 
 
 def parse_address(url: str, environ: Mapping[str, str] = os.environ) -> Address:
-    """The address in ``kafka://host:port,host:port/?option=value``.
+    """Parse ``kafka://host:port,host:port/?option=value``.
 
-    ``environ`` is where ``sasl_password_env`` looks. Raises ``ConfigError``, which repeats neither names nor values of
-    options: where an & was forgotten, a password is part of them.
+    ``sasl_password_env`` is looked up in ``environ``. Raises ``ConfigError``, which repeats neither names nor values of
+    options: if an & was forgotten, a password is part of them.
     """
     if (parts := _URL.fullmatch(url)) is None:
         raise ConfigError(f"a kafka: URL is {_FORM}, and this is {shown(url)}")
@@ -87,7 +87,7 @@ def _server(text: str) -> tuple[str, int]:
     host, colon, port = text.rpartition(":") if not text.endswith("]") else (text, "", "")
     if not colon:
         host, port = text, str(DEFAULT_PORT)
-    if host.startswith("[") and host.endswith("]"):  # an address of IPv6
+    if host.startswith("[") and host.endswith("]"):  # an IPv6 address
         host = host[1:-1]
     if not host or set("[]") & set(host) or host_shown(text) == HIDDEN or not port.isdecimal() or not int(port):
         raise ConfigError("a kafka: URL names what is not a host and a port; write like kafka.example:9092")

@@ -1,4 +1,4 @@
-"""What one fetch brings: record batches, read as far as transactions were committed."""
+"""The result of one fetch: record batches, read up to where transactions are committed."""
 
 from collections.abc import Iterator, Sequence
 from typing import Any, NamedTuple
@@ -11,26 +11,26 @@ from callboard.messages.record import Record, records_of
 
 NS_PER_MS = 1_000_000
 TIME_NS_MAX = 2**63 - 1
-"""Other programs may write any time; one beyond this is as good as this, and fits where times are kept."""
+"""Other programs may write any time; a later one is treated as this, the largest that storage can hold."""
 
 _Row = tuple[int, int, bytes, bytes]
 """Offset, time, payload and header block of a record."""
 
 
 class Aborted(NamedTuple):
-    """A transaction in the chunk that was rolled back: by whom, and where it begins."""
+    """A transaction in the chunk that was rolled back: its producer, and where it begins."""
 
     producer: int
     first_offset: int
 
 
 class Chunk:
-    """Records that were fetched and not yet taken, decoded when they are.
+    """Fetched records that were not taken yet; they are decoded when taken.
 
     Args:
-        data: whole record batches; a last incomplete one is passed over.
-        aborted: the transactions whose records are not to be seen.
-        start: the offset that was asked for; the first batch may begin below it.
+        data: whole record batches; a last incomplete one is skipped.
+        aborted: the transactions whose records must not be visible.
+        start: the requested offset; the first batch may begin below it.
     """
 
     def __init__(self, data: bytes, aborted: Sequence[Aborted], start: int) -> None:
@@ -38,9 +38,9 @@ class Chunk:
         self._rows = _committed(batches, sorted(aborted, key=lambda one: one.first_offset), start)
         self._held: _Row | None = None
         self.next = batches[-1].next_offset if batches else start
-        """Where the next fetch goes on."""
+        """Where the next fetch starts."""
         self.empty = False
-        """Whether all was taken, as far as known: only a take that finds nothing more can tell."""
+        """Whether everything was taken, as far as known: only a take that finds no more records can tell."""
 
     def take(self, max_records: int, max_bytes: int) -> list[Record]:
         """The next records, at least one if any is left."""
@@ -59,7 +59,7 @@ class Chunk:
         return records_of(taken)
 
     def newest(self) -> int:
-        """The offset of the last record, -1 if there is none; decodes what was not yet taken."""
+        """The offset of the last record, -1 if there is none; decodes records that were not taken yet."""
         rows = list(self._rows)
         self._rows = iter(rows)
         return rows[-1][0] if rows else -1
@@ -75,7 +75,7 @@ def _batches(data: bytes) -> Iterator[Any]:
 
 
 def _committed(batches: list[Any], aborted: list[Aborted], start: int) -> Iterator[_Row]:
-    """What is to be seen from ``start`` on: nothing of aborted transactions, which run up to an abort marker."""
+    """The visible records from ``start`` on: none of aborted transactions, which extend to an abort marker."""
     pending, rolled_back = aborted[::-1], set[int]()
     for batch in batches:
         while pending and pending[-1].first_offset <= batch.base_offset:
@@ -91,7 +91,7 @@ def _committed(batches: list[Any], aborted: list[Aborted], start: int) -> Iterat
 
 
 def _header_block(pairs: Sequence[tuple[str, bytes | None]]) -> bytes:
-    """See ``pack_headers``. Other programs may write headers without a value, or with a NUL; neither stops a reader."""
+    """See ``pack_headers``. Other programs may write headers without a value, or with a NUL; readers must cope."""
     if not pairs:
         return b""
     parts = [part for name, value in pairs for part in (name.encode(), value or b"")]

@@ -1,6 +1,6 @@
-"""What ``callboard doctor`` wants to know of Kafka: brokers, the settings of topics, replicas, and permissions.
+"""The checks of ``callboard doctor`` for Kafka: brokers, the settings of topics, replicas, and permissions.
 
-Kafka tells neither its version nor its time. That it is new enough shows when it understands the requests.
+Kafka reports neither its version nor its time. It is new enough if it understands the requests.
 """
 
 from collections.abc import Iterator, Sequence
@@ -15,10 +15,10 @@ from callboard.backends.logs.kafka.client.protocol import MetadataRequest
 from callboard.errors import ConfigError, LogUnavailable, TopicMissing
 
 _OPERATIONS = {"READ": 3, "WRITE": 4, "CREATE": 5, "DELETE": 6, "DESCRIBE": 8, "DESCRIBE_CONFIGS": 10}
-"""What callboard does with a topic, and the bit of each in what a broker says that this user may do."""
+"""The operations that callboard needs on a topic, and their bits in a broker's report of this user's permissions."""
 
 _NEEDED = ("READ", "WRITE", "DESCRIBE", "DELETE")
-"""Besides these, CREATE is needed once, and DESCRIBE_CONFIGS for the checks only."""
+"""Besides these, CREATE is needed once, and DESCRIBE_CONFIGS only for the checks."""
 
 _NOT_TOLD = -(1 << 31)
 _FROM_THE_BROKER = "min.insync.replicas"
@@ -26,7 +26,7 @@ _RETENTION = ("retention.ms", "retention.bytes")
 
 
 async def examine(cluster: Cluster, address: Address, names: Sequence[str]) -> Examination:
-    """Ask about every topic. Raises ``LogUnavailable`` and ``ConfigError`` when nobody answers."""
+    """Check every topic. Raises ``LogUnavailable`` and ``ConfigError`` when no broker answers."""
     found, kept = list[Finding](), dict[str, Retention]()
     for name in names:
         answer = await cluster.ask_any(MetadataRequest(name, operations=True), lambda answer: int(answer.topics[0][0]))
@@ -49,7 +49,7 @@ async def examine(cluster: Cluster, address: Address, names: Sequence[str]) -> E
 
 
 async def _creatable(cluster: Cluster, address: Address, name: str) -> Finding:
-    """Whether the topic could be created: the broker checks everything, and does not do it."""
+    """Whether the topic could be created: the broker validates the request without carrying it out."""
     try:
         await topics.create(cluster, name, address, validate_only=True)
     except (ConfigError, LogUnavailable) as error:
@@ -58,7 +58,7 @@ async def _creatable(cluster: Cluster, address: Address, name: str) -> Finding:
 
 
 def _replicas(name: str, answer: Any, settings: dict[str, str]) -> Iterator[Finding]:
-    """What the loss of a broker would do."""
+    """The effect of losing a broker."""
     for _, _, _, _, replicas, in_sync, *_ in answer.topics[0][4]:
         least = int(settings.get(_FROM_THE_BROKER, 1))
         if len(in_sync) < least:

@@ -1,4 +1,4 @@
-"""The log over Kafka: what callers see."""
+"""The log over Kafka: its public interface."""
 
 import asyncio
 import os
@@ -21,10 +21,10 @@ from callboard.messages.record import NewRecord, Record
 
 
 class KafkaLog:
-    """A log in a Kafka cluster, version 3.1 or newer. To be used from one event loop.
+    """A log in a Kafka cluster, version 3.1 or newer. Use it from one event loop.
 
-    Nothing is opened before the first call. Of aiokafka it uses the connections, the protocol and the record
-    batches, and not the consumer and the producer: those cannot tell "nothing there" from "not yet", nor give up.
+    Nothing is opened before the first call. It uses aiokafka's connections, protocol and record batches, but not its
+    consumer and producer: these can neither tell "nothing there" from "not yet", nor give up.
 
     Args:
         address: from ``parse_address``.
@@ -42,17 +42,17 @@ class KafkaLog:
 
     @property
     def capabilities(self) -> Capability:
-        """See ``Log``. Keys are written but not looked at: Kafka cannot find a record by its key."""
+        """See ``Log``. Keys are written but not used: Kafka cannot find a record by its key."""
         return Capability.DURABLE | Capability.SHARED | Capability.TRIM
 
     async def ensure(self, topic: str) -> None:
-        """See ``Log``. Raises ``ConfigError`` for a bad name, or a topic with settings that lose order or records."""
+        """See ``Log``. Raises ``ConfigError`` for an invalid name, or settings that lose order or records."""
         self._check_open()
         check_topic_name(topic)
         self._write_to(topic, await topics.ensure(self._cluster, topic, self._address))
 
     async def append(self, topic: str, records: Sequence[NewRecord]) -> list[int]:
-        """See ``Log``. The records of one append have to fit into the topic's ``max.message.bytes``."""
+        """See ``Log``. The records of one append must fit into the topic's ``max.message.bytes``."""
         self._check_open()
         entries, size = to_entries(topic, records)
         await self._cluster.find(topic)
@@ -87,16 +87,16 @@ class KafkaLog:
         return await self._reader.bounds(await self._cluster.find(topic))
 
     async def trim(self, topic: str, retention: Retention) -> int:
-        """See ``Log``. Raises ``NotSupported`` for ``above_bytes``, which is the brokers' ``retention.bytes``."""
+        """See ``Log``. Raises ``NotSupported`` for ``above_bytes``: set the brokers' ``retention.bytes`` instead."""
         self._check_open()
         return await retained.trim(self._cluster, self._reader, topic, retention, self._clock())
 
     async def identity(self, topic: str) -> str:
-        """See ``Log``: the ids that Kafka gave the cluster and the topic."""
+        """See ``Log``: made of Kafka's ids of the cluster and the topic."""
         self._check_open()
         return await self._cluster.identity(topic)
 
-    async def examine(self, topics: Sequence[str], clock: Clock) -> Examination:  # noqa: ARG002 - Kafka tells no time
+    async def examine(self, topics: Sequence[str], clock: Clock) -> Examination:  # noqa: ARG002 - Kafka reports no time
         """See ``ExaminableLog``."""
         self._check_open()
         return await examination.examine(self._cluster, self._address, topics)

@@ -15,23 +15,23 @@ from callboard.errors import LogUnavailable, OffsetOutOfRange
 from callboard.messages.record import Record
 
 FETCH_BYTES = 1 << 20
-"""What one fetch asks for; a single larger batch comes nevertheless."""
+"""The size of one fetch; a single larger batch is returned nevertheless."""
 
 AHEAD_CHUNKS = 8
-"""How many readers may each have a part of a chunk left for their next read."""
+"""How many readers may each keep the rest of a chunk for their next read."""
 
 AHEAD_S = 1.0
-"""How long such a rest is kept: after that it might have been trimmed by another process."""
+"""How long such a rest is kept: later, another process might have trimmed it."""
 
 LATEST = -1
 """Asks for the end instead of the first offset since a time."""
 
 COMMITTED = 1
-"""The isolation level: nothing of a transaction before its end."""
+"""The isolation level: no record of an unfinished transaction."""
 
 
 class Fetched(NamedTuple):
-    """The answer to one fetch: the chunk, and the retained range as its leader knew it."""
+    """The answer to one fetch: the chunk, and the retained range according to the leader."""
 
     chunk: Chunk
     first: int
@@ -41,8 +41,8 @@ class Fetched(NamedTuple):
 class Reader:
     """The reads of all topics.
 
-    An end that was once reported is remembered: a leader that was just elected may for a moment know less,
-    which must look like neither the end of the log nor an offset beyond it.
+    It remembers the highest end reported: a newly elected leader may briefly know a lower one, which must look like
+    neither the end of the log nor an offset out of range.
     """
 
     def __init__(self, cluster: Cluster) -> None:
@@ -51,7 +51,7 @@ class Reader:
         self._ahead: dict[tuple[bytes, int], tuple[float, Chunk]] = {}
 
     async def read(self, name: str, start: int, max_records: int, max_bytes: int) -> list[Record]:
-        """See ``Log.read``; returns at most what one fetch brings."""
+        """See ``Log.read``; returns at most the records of one fetch."""
         topic = await self._cluster.find(name)
         if records := self._read_ahead(topic, start, max_records, max_bytes):
             return records
@@ -91,7 +91,7 @@ class Reader:
     async def fetch(
         self, topic: Topic, start: int, max_bytes: int, max_wait_ms: int = 0, purpose: str = "read"
     ) -> Fetched:
-        """One fetch. Raises ``OffsetOutOfRange``, and ``LogReplaced`` if the topic is not this one any more."""
+        """One fetch. Raises ``OffsetOutOfRange``, and ``LogReplaced`` if the topic was re-created."""
         request = FetchRequest(topic.id, start, max_bytes, max_wait_ms)
         _, error, _, end, first, aborted, _, data, _ = await self._cluster.ask(topic, request, purpose)
         if error == OUT_OF_RANGE:
@@ -103,7 +103,7 @@ class Reader:
         return Fetched(Chunk(data or b"", rolled_back, start), first, end)
 
     async def bounds(self, topic: Topic) -> Bounds:
-        """See ``Log.bounds``: what the leader says once it knows, and of this topic and no later one."""
+        """See ``Log.bounds``: the leader's answer once it knows the end, for exactly this incarnation of the topic."""
         attempts = Attempts(self._cluster.timeout_ms)
         while True:
             latest = OffsetRequest(-1, COMMITTED, [(topic.name, [(0, LATEST)])])
@@ -128,7 +128,7 @@ class Reader:
         return int(offset)
 
     def keep(self, topic: Topic, start: int, chunk: Chunk) -> None:
-        """Have the rest of a chunk at hand for the read that goes on at ``start``."""
+        """Keep the rest of a chunk for the read that continues at ``start``."""
         self._ahead[topic.id, start] = (asyncio.get_running_loop().time() + AHEAD_S, chunk)
         while len(self._ahead) > AHEAD_CHUNKS:
             del self._ahead[next(iter(self._ahead))]

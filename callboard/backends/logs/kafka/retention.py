@@ -26,7 +26,7 @@ async def trim(cluster: Cluster, reader: Reader, name: str, retention: Retention
         oldest_ms = -(-(now_ns - int(retention.older_than_s * 1e9)) // NS_PER_MS)  # rounded up: older, not equal
         since = await reader.first_since(topic, max(0, oldest_ms))
         kept = end if retention.keep_from is None else min(retention.keep_from, end)
-        # Where times do not rise, brokers were seen to find none although there was one: then all are looked at.
+        # If times do not increase, brokers may report none although one exists: then check all records.
         since = since if since >= 0 else first
         below = max(below, await _behind_old(reader, name, since, kept, retention, now_ns))
     if retention.keep_from is not None:
@@ -34,22 +34,22 @@ async def trim(cluster: Cluster, reader: Reader, name: str, retention: Retention
     if below > first:
         request = DeleteRecordsRequest([(name, [(0, below)])], cluster.timeout_ms)
         _, _, error, *_ = await cluster.ask(topic, request, "any", error_at=2)
-        if error and error != OUT_OF_RANGE:  # then somebody else removed more
+        if error and error != OUT_OF_RANGE:  # otherwise another process removed more
             raise refused(error, name)
         reader.drop_ahead()
     return (await reader.bounds(topic)).first
 
 
 async def _behind_old(reader: Reader, name: str, since: int, kept: int, retention: Retention, now_ns: int) -> int:
-    """Behind the last record below ``kept`` that is too old, where all before ``since`` are.
+    """The offset after the last too old record below ``kept``; all records before ``since`` are too old.
 
-    Brokers take a record that is dated ahead for young, so it is looked for what is behind it.
+    Brokers consider a record dated ahead young, so this also checks the records after it.
     """
     below = position = since
     while position < kept:
         try:
             records = await reader.read(name, position, READ_RECORDS_MAX, READ_BYTES_MAX)
-        except OffsetOutOfRange:  # somebody else removed more
+        except OffsetOutOfRange:  # another process removed more
             return below
         for record in records:
             old = retention.too_old(record.time_ns, now_ns)

@@ -1,4 +1,4 @@
-"""Waits for a topic's next record: one long poll for everyone who does."""
+"""Waits for a topic's next record: one long poll shared by all waiters."""
 
 import asyncio
 
@@ -9,24 +9,24 @@ from callboard.errors import LogUnavailable, OffsetOutOfRange
 from callboard.logger import get_logger
 
 POLL_MS = 500
-"""How long the broker may hold a poll back when nothing comes; at most half of what a request may take."""
+"""How long the broker may hold a poll when nothing comes; at most half of the request timeout."""
 
 LINGER_S = 5.0
-"""How long polling goes on when nobody waits: followers come back at once, after they have read."""
+"""How long polling continues without a waiter: followers wait again soon, after they have read."""
 
 QUIET_S = 20.0
-"""After this long without a record the watchdog asks another broker who leads: one that was cut off from the
-cluster goes on answering, but will never again have news."""
+"""After this long without a record, the watchdog asks another broker for the leader: a broker cut off from the
+cluster keeps answering, but will never have new records."""
 
 
 class Tail:
-    """The end of one topic. The records of a poll stay at hand for the read that follows the wake-up."""
+    """The end of one topic. The records of a poll are kept for the read that follows the wake-up."""
 
     def __init__(self, name: str, cluster: Cluster, reader: Reader) -> None:
         self._name, self._cluster, self._reader = name, cluster, reader
         self._moved = WakeUp()
         self._task: asyncio.Task[None] | None = None
-        self._since = -1  # records from here on are seen by the polls; -1 until they have begun
+        self._since = -1  # the polls see records from here on; -1 until they have begun
         self._newest = -1
         self._error: Exception | None = None
         self._waiting = 0
@@ -67,7 +67,7 @@ class Tail:
             if start <= self._newest:
                 return True
             if looked is not self._task and start < self._since:
-                looked = self._task  # what is below its polls is looked for once: nothing new comes there
+                looked = self._task  # below its polls, look only once: nothing new appears there
                 if await self._reader.holds(self._name, start):
                     return True
             await asyncio.wait({ring})
@@ -98,7 +98,7 @@ class Tail:
                 if loop.time() - news > QUIET_S:
                     self._cluster.forget(self._name)
                     news = loop.time()
-        except Exception as error:  # noqa: BLE001 - belongs to those who wait, whatever it is
+        except Exception as error:  # noqa: BLE001 - passed on to the waiters, whatever it is
             self._error = error
             get_logger().warning("tail.failed", topic=self._name, error=str(error))
             self._moved.ring()

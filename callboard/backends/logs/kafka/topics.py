@@ -1,4 +1,4 @@
-"""Creates topics, and checks the settings of those that are there."""
+"""Creates topics, and checks the settings of existing ones."""
 
 from collections.abc import Sequence
 from typing import Any
@@ -21,20 +21,20 @@ from callboard.errors import ConfigError, LogError, LogUnavailable, TopicMissing
 from callboard.logger import get_logger
 
 BATCH_BYTES = 8 << 20
-"""``max.message.bytes`` of new topics, hence what one append may take; several hosted services allow no more."""
+"""``max.message.bytes`` of new topics, hence the limit of one append; several hosted services allow no more."""
 
 BATCH_BYTES_MIN = RECORD_BYTES_MAX + (1 << 16)
-"""What a topic must take for every legal record to fit: its bytes, and how Kafka wraps them."""
+"""The least that a topic must accept for every legal record to fit: its bytes plus Kafka's framing."""
 
 _TOPIC_RESOURCE = 2
 SETTINGS = ("max.message.bytes", "cleanup.policy")
-"""What ``check`` looks at."""
+"""The settings that ``check`` needs."""
 
 
 async def ensure(cluster: Cluster, name: str, address: Address) -> int:
-    """Create the topic, or check the one that is there; how large a batch it takes.
+    """Create the topic, or check the existing one; returns the largest batch it accepts, in bytes.
 
-    Raises ``ConfigError`` naming the setting that cannot stay, and the fix.
+    Raises ``ConfigError`` naming the wrong setting, and the fix.
     """
     attempts = Attempts(cluster.timeout_ms)
     while True:
@@ -49,11 +49,11 @@ async def ensure(cluster: Cluster, name: str, address: Address) -> int:
             await create(cluster, name, address)
         except LogUnavailable as error:
             reason = error
-        await attempts.pause(reason)  # until every broker knows of it
+        await attempts.pause(reason)  # until every broker knows the topic
 
 
 def check(topic: Topic, found: dict[str, str]) -> None:
-    """Raise ``ConfigError`` for a topic that callboard cannot use as it is."""
+    """Raise ``ConfigError`` for a topic whose settings callboard cannot work with."""
     alter = f"kafka-configs.sh --alter --entity-type topics --entity-name {topic.name} --add-config"
     if topic.partitions != 1:
         raise ConfigError(
@@ -73,12 +73,12 @@ def check(topic: Topic, found: dict[str, str]) -> None:
 
 
 def batch_bytes(found: dict[str, str]) -> int:
-    """How large a batch a topic with these settings takes; the least that passes ``check`` if one may not see them."""
+    """The largest batch that a topic accepts, in bytes; the minimum of ``check`` if the settings are not visible."""
     return int(found.get("max.message.bytes", BATCH_BYTES_MIN))
 
 
 async def settings(cluster: Cluster, name: str, wanted: Sequence[str] = SETTINGS) -> dict[str, str]:
-    """The topic's settings of these names; none if this user may not see them."""
+    """The topic's settings of these names; empty if this user may not see them."""
     request = DescribeConfigsRequest([(_TOPIC_RESOURCE, name, list(wanted))])
     answer = await cluster.ask_any(request, lambda answer: answer.resources[0][0])
     error, _, _, _, entries, *_ = answer.resources[0]

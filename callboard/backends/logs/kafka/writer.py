@@ -1,4 +1,4 @@
-"""Appends in groups: one request per topic under way, with whatever came while the one before was."""
+"""Appends in groups: one request per topic at a time, with everything that arrived during the one before."""
 
 import asyncio
 from collections import deque
@@ -15,7 +15,7 @@ from callboard.backends.logs.kafka.client.failure import MESSAGE_TOO_LARGE, UNKN
 from callboard.errors import LogUnavailable
 
 GROUP_BYTES = 1 << 20
-"""A request takes in no further append after this."""
+"""A request takes in no further append beyond this size."""
 
 ALL_IN_SYNC = -1
 
@@ -30,14 +30,14 @@ class _Work:
 class Writer:
     """The appends of one topic.
 
-    An append is never divided between batches, and Kafka writes a batch as a whole, so an append is all or none. A
-    request whose answer got lost is repeated under the same sequence number, which brokers write only once; after
-    one that was given up, whose outcome is unknown, a new producer id begins.
+    An append is never split between batches, and Kafka writes a batch as a whole, so an append is all or none. A
+    request whose answer is lost is repeated with the same sequence number, which brokers write only once. After a
+    request is given up, its outcome is unknown, and a new producer id begins.
 
     Args:
         name: the topic's.
         cluster: where it is.
-        limit: the bytes of its largest batch.
+        limit: the size of its largest batch, in bytes.
         clock: nanoseconds since the epoch, for the records' times.
     """
 
@@ -58,7 +58,7 @@ class Writer:
         return await work.future
 
     async def close(self) -> None:
-        """Finish what is pending."""
+        """Complete pending appends."""
         if self._task is not None:
             await asyncio.wait({self._task})
 
@@ -69,7 +69,7 @@ class Writer:
                 continue
             try:
                 offset = await self._send([entry for work in group for entry in work.entries])
-            except Exception as error:  # noqa: BLE001 - belongs to those who wait, whatever it is
+            except Exception as error:  # noqa: BLE001 - passed on to the waiters, whatever it is
                 self._producer = None
                 for work in group:
                     if not work.future.done():
@@ -81,7 +81,7 @@ class Writer:
                     offset += len(work.entries)
 
     def _group(self) -> list[_Work]:
-        """The appends to send together, in their order, without those that were cancelled before."""
+        """The appends to send together, in order, except cancelled ones."""
         group, size = list[_Work](), 0
         while self._queue and (not group or size + self._queue[0].size < GROUP_BYTES):
             work = self._queue.popleft()
@@ -103,7 +103,7 @@ class Writer:
             raise LogUnavailable(f"{failure}. {UNKNOWN_OUTCOME}") from failure
         if error == MESSAGE_TOO_LARGE:
             raise append_too_large(self._name, len(batch), len(batch) - 1)
-        if error or offset < 0:  # a repeated batch may be known to be written, and its offset no more
+        if error or offset < 0:  # the broker may know that a repeated batch was written, but not its offset
             raise refused(error, self._name, UNKNOWN_OUTCOME)
         id_, epoch, sequence = self._producer
         self._producer = Producer(id_, epoch, (sequence + len(entries)) % (1 << 31))

@@ -1,4 +1,4 @@
-"""Record batches: what Kafka appends as a whole or not at all."""
+"""Record batches: the unit that Kafka appends as a whole or not at all."""
 
 from collections.abc import Sequence
 from typing import NamedTuple
@@ -11,14 +11,14 @@ from callboard.messages.record import NewRecord
 
 BATCH_OVERHEAD = 61
 RECORD_OVERHEAD = 21
-"""What a batch and a record take at most besides keys, values and headers."""
+"""Maximum size of a batch's and a record's framing, besides keys, values and headers."""
 
 Entry = tuple[bytes | None, bytes, list[tuple[str, bytes | None]]]
 """Key, value and headers of a record."""
 
 
 class Producer(NamedTuple):
-    """Who appends. Brokers pass over a batch whose ``sequence`` they had from this producer before."""
+    """The producer of a batch. Brokers skip a batch whose ``sequence`` they already have from this producer."""
 
     id: int
     epoch: int
@@ -26,7 +26,7 @@ class Producer(NamedTuple):
 
 
 def to_entries(topic: str, records: Sequence[NewRecord]) -> tuple[list[Entry], int]:
-    """The records as Kafka has them, and the bytes they take in a batch. Raises ``RecordTooLarge``."""
+    """The records in Kafka's form, and their size in a batch, in bytes. Raises ``RecordTooLarge``."""
     check_sizes(topic, records)
     entries = [_entry(record) for record in records]
     return entries, sum(DefaultRecordBatchBuilder.size_of(*entry) + RECORD_OVERHEAD for entry in entries)

@@ -1,4 +1,4 @@
-"""Finds who leads a topic, asks there, and goes on asking when the answer is that somebody else does."""
+"""Finds the leader of a topic and sends it requests, retrying when the leader has changed."""
 
 import asyncio
 from collections.abc import Callable
@@ -16,11 +16,11 @@ RETRY_FIRST_S = 0.02
 RETRY_MAX_S = 1.0
 
 IDENTITY_S = 1.0
-"""How long an identity is not asked for again. Reads need no fresher one: their requests carry the topic's id."""
+"""How long a known identity is reused. Reads need no fresher one: their requests carry the topic's id."""
 
 
 class Attempts:
-    """The pauses between attempts, each longer than the one before.
+    """Increasing pauses between attempts.
 
     Args:
         timeout_ms: when to give up.
@@ -31,7 +31,7 @@ class Attempts:
         self._pause_s = RETRY_FIRST_S
 
     async def pause(self, reason: LogError) -> None:
-        """Wait before the next attempt; raises the reason for it when there is no time left for one."""
+        """Wait before the next attempt; raises ``reason`` when there is no time left for one."""
         if asyncio.get_running_loop().time() + self._pause_s > self._deadline:
             raise reason
         await asyncio.sleep(self._pause_s)
@@ -39,7 +39,7 @@ class Attempts:
 
 
 class Topic(NamedTuple):
-    """A topic as a broker described it. A topic that is created again has another ``id``."""
+    """A topic as described by a broker. A re-created topic has another ``id``."""
 
     name: str
     id: bytes
@@ -51,7 +51,7 @@ class Topic(NamedTuple):
 class Cluster:
     """The brokers and topics behind an address.
 
-    Calls go on trying for the address' request timeout, then raise ``LogUnavailable`` with the last reason.
+    Calls retry for the address' request timeout, then raise ``LogUnavailable`` with the last reason.
     """
 
     def __init__(self, address: Address) -> None:
@@ -72,7 +72,7 @@ class Cluster:
             try:
                 return await self._look_up(name)
             except TopicMissing as error:
-                if name not in self._leaders:  # of one that was there, a broker that just started may not know yet
+                if name not in self._leaders:  # a broker that just started may not know an existing topic yet
                     raise
                 await attempts.pause(error)
             except LogUnavailable as error:
@@ -91,14 +91,14 @@ class Cluster:
         """The leader's answer about partition 0 of a topic that was found before.
 
         Args:
-            topic: which incarnation is meant.
+            topic: the incarnation to ask about.
             request: one of aiokafka's or of ``protocol.py``.
             purpose: see ``Connections``.
-            error_at: where in the answer the error code is. Codes not in ``STALE`` are the caller's business.
+            error_at: where in the answer the error code is. The caller handles codes that are not in ``STALE``.
 
         Raises:
-            LogReplaced: there is another topic of this name by now.
-            TopicMissing: there is none any more.
+            LogReplaced: the topic was re-created.
+            TopicMissing: it no longer exists.
         """
         attempts = Attempts(self.timeout_ms)
         while not self._closed:
@@ -120,7 +120,7 @@ class Cluster:
         raise closed()
 
     async def ask_any(self, request: Any, error_of: Callable[[Any], int]) -> Any:
-        """The answer of any broker; ``error_of`` finds the error code in it, to try again for some."""
+        """The answer of any broker; ``error_of`` extracts its error code, since some are retried."""
         attempts = Attempts(self.timeout_ms)
         while not self._closed:
             try:
@@ -134,11 +134,11 @@ class Cluster:
         raise closed()
 
     async def ask_controller(self, request: Any) -> Any:
-        """The answer of the controller as it was with the last ``find``; one attempt."""
+        """The answer of the controller known from the last ``find``; one attempt."""
         return await self._connections.ask(self._controller, "any", request)
 
     def forget(self, name: str) -> None:
-        """Look the topic up again with its next use."""
+        """Look the topic up again at its next use."""
         self._topics.pop(name, None)
 
     async def close(self) -> None:

@@ -17,14 +17,14 @@ IDLE_MS = 300_000
 """A connection without traffic is closed after this, before brokers do it (10 minutes)."""
 
 CLOSE_S = 1.0
-"""How long to wait for brokers to take what was sent to them, or to end TLS."""
+"""How long to wait for brokers to accept the last bytes sent, or to end TLS."""
 
 
 class Connections:
-    """One connection for each broker and purpose, made when it is needed.
+    """One connection for each broker and purpose, opened on demand.
 
-    A broker answers the requests of a connection one after the other, so what may wait at the broker gets a
-    connection, hence a purpose, of its own. Raises ``LogUnavailable`` and ``ConfigError``.
+    A broker answers the requests of a connection in order, so requests that may wait at the broker use a connection,
+    and hence a purpose, of their own. Raises ``LogUnavailable`` and ``ConfigError``.
     """
 
     def __init__(self, address: Address) -> None:
@@ -36,7 +36,7 @@ class Connections:
         self._closed = False
 
     def learn(self, brokers: dict[int, tuple[str, int]]) -> None:
-        """The brokers there are now, by id."""
+        """Set the current brokers, by id."""
         self._brokers = brokers
 
     async def ask(self, node: int, purpose: str, request: Any) -> Any:
@@ -46,7 +46,7 @@ class Connections:
         return await self._ask(*self._brokers[node], purpose, request)
 
     async def ask_any(self, request: Any) -> Any:
-        """The answer of any broker, another one with each call: the first that can be reached."""
+        """The answer of any reachable broker, starting with another one at each call."""
         servers = list(dict.fromkeys([*self._brokers.values(), *self._address.servers]))
         self._turn += 1
         for number in range(len(servers)):
@@ -59,11 +59,11 @@ class Connections:
         raise AssertionError("an address has at least one server")
 
     async def close(self) -> None:
-        """Close them all; requests under way fail."""
+        """Close all connections; requests under way fail."""
         self._closed = True
         for made in list(self._making.values()):
             async with made:
-                pass  # one that is just being made is in the dictionary now
+                pass  # one that was just being made is in the dictionary now
         if self._open:
             await asyncio.wait([connection.close() for connection in self._open.values()], timeout=CLOSE_S)
         self._open.clear()
@@ -94,7 +94,7 @@ class Connections:
             return self._open[key]
 
     def _drop(self, key: tuple[str, int, str], said: str) -> None:
-        """Use the connection no more: what is late on it would hold up all that comes after."""
+        """Stop using the connection: a late answer on it would delay all later ones."""
         if connection := self._open.pop(key, None):
             connection.close()
             get_logger().warning("connection.dropped", host=key[0], port=key[1], purpose=key[2], error=said)

@@ -1,4 +1,4 @@
-"""Turns what brokers and connections say into errors that say what to do."""
+"""Turns errors of brokers and connections into callboard's, with advice."""
 
 import ssl
 
@@ -14,7 +14,7 @@ TOPIC_EXISTS = 36
 INVALID_REPLICATION_FACTOR = 38
 
 FORBIDDEN = {29: "the topic", 31: "the cluster"}
-"""Codes of refused permissions, and on what."""
+"""Error codes of refused permissions, and the object of each."""
 
 STALE = {
     UNKNOWN_TOPIC,
@@ -36,7 +36,7 @@ STALE = {
     100,  # unknown topic id
     103,  # inconsistent topic id
 }
-"""Codes after which the same request may succeed, once one knows again who leads."""
+"""Codes after which the same request may succeed, once the leader is looked up again."""
 
 UNKNOWN_OUTCOME = "Whether the records were written is unknown: append them again"
 
@@ -48,7 +48,7 @@ def described(code: int) -> str:
 
 
 def refused(code: int, topic: str, consequence: str = "") -> CallboardError:
-    """The error for an answer that asking again will not change."""
+    """The error for an answer that a retry will not change."""
     if code in FORBIDDEN:
         return ConfigError(
             f"Kafka refuses this user {FORBIDDEN[code]} ({topic!r}); allow READ, WRITE, CREATE, DELETE and "
@@ -64,7 +64,7 @@ def refused(code: int, topic: str, consequence: str = "") -> CallboardError:
 
 
 def unreachable(error: Exception, host: str, port: int, protocol: str, said: str) -> CallboardError:
-    """The error for a connection that could not be made or broke; ``said`` is what may be told of that."""
+    """The error for a connection that failed or broke; ``said`` is the part of its text that may be shown."""
     where = f"Kafka at {host}:{port}"
     if isinstance(error, errors.AuthenticationFailedError | errors.SaslAuthenticationFailed):
         return ConfigError(f"{where} refuses the user name or password; check sasl_username and sasl_password_env")
@@ -97,7 +97,7 @@ def _advice(error: Exception, protocol: str, said: str) -> str:
 
 
 def replaced(topic: str) -> LogReplaced:
-    """The error for a topic that was deleted and made anew."""
+    """The error for a topic that was deleted and re-created."""
     return LogReplaced(
         f"topic {topic!r} is no longer the one that was opened, it was deleted and created again; "
         "its offsets begin anew, so decide where to start"

@@ -1,6 +1,6 @@
 """The requests that aiokafka has only in versions without topic ids.
 
-A name says nothing about which incarnation of a topic answers; an id does. Layouts as in Kafka's protocol guide.
+A name does not say which incarnation of a topic answers; an id does. Layouts as in Kafka's protocol guide.
 """
 
 from io import BytesIO
@@ -25,7 +25,7 @@ _TAGS = ("tags", TaggedFields)
 
 
 class _Uuid:
-    """16 bytes as they are, in the shape of aiokafka's types."""
+    """16 raw bytes, with the interface of aiokafka's types."""
 
     def encode(self, value: bytes) -> bytes:
         return value
@@ -160,9 +160,9 @@ class _FetchRequest(RequestStruct):  # type: ignore[misc]
 
 
 class MetadataRequest(Request[_MetadataRequest]):  # type: ignore[misc]
-    """Which brokers there are, and a topic's id and leader; creates nothing. Kafka 3.1 and newer.
+    """The current brokers, and a topic's id and leader; creates nothing. Kafka 3.1 and newer.
 
-    With ``operations`` also what this user may do with the topic, as bits.
+    With ``operations``, also this user's permissions on the topic, as bits.
     """
 
     API_KEY = 3
