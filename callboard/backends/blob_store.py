@@ -36,7 +36,7 @@ class BlobStore(Protocol):
         nothing is stored.
 
         An existing blob that is damaged is replaced atomically and logged as ``blob.replaced``; the result is True. It
-        is damaged if its size is not the given ``size``, or if the store detects, without reading large content, that
+        is damaged if ``size`` is given and differs, or if the store detects, without reading large content, that
         another program wrote to it.
         """
         ...

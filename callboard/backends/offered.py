@@ -1,4 +1,4 @@
-"""What installed packages offer: backends under names of their own, through entry points."""
+"""Backends that installed packages offer under names of their own, through entry points."""
 
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -11,19 +11,19 @@ if TYPE_CHECKING:
     from importlib.metadata import EntryPoint
 
 LOGS, BLOB_STORES, REPOSITORIES = "callboard.logs", "callboard.blob_stores", "callboard.repositories"
-"""The groups. An entry's name is the scheme of its URLs, its object a function of the URL and the folder that relative
-paths start from; it returns the log, blob store or repository without touching anything yet."""
+"""The groups. An entry's name is the scheme of its URLs; its object is a function of the URL and the folder that
+relative paths start from, and returns the log, blob store or repository without opening anything yet."""
 
 
 def offered(group: str) -> "dict[str, EntryPoint]":
-    """The entry points of a group, by the scheme that each is for."""
-    from importlib.metadata import entry_points  # slow, and most boards need nothing that others offer
+    """The entry points of a group, by URL scheme."""
+    from importlib.metadata import entry_points  # slow, and most boards need no offered backend
 
     return {entry.name: entry for entry in entry_points(group=group)}
 
 
 def open_offered(entry: "EntryPoint", url: str, base: Path) -> Any:
-    """What the entry point makes of a URL. Raises as it does, but for what may not be shown of the URL."""
+    """Open a URL with the entry point. Raises its errors, without the secret parts of the URL."""
     try:
         return entry.load()(url, base)
     except (CallboardError, ValueError) as error:  # such as urllib's, which repeat parts of the URL

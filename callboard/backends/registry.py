@@ -1,4 +1,4 @@
-"""From a URL to a log."""
+"""Opens the log that a URL names."""
 
 from collections.abc import Callable
 from pathlib import Path
@@ -9,7 +9,7 @@ from callboard.backends.offered import LOGS, offered, open_offered
 from callboard.errors import ConfigError
 
 Opener = Callable[[str, Path], Log]
-"""Makes a log from a URL and the folder that relative paths start from, without touching anything yet."""
+"""Makes a log from a URL and the folder that relative paths start from, without opening anything yet."""
 
 
 def open_log(url: str, base: Path) -> Log:
@@ -23,7 +23,7 @@ def open_log(url: str, base: Path) -> Log:
         base: the folder that relative paths start from.
 
     Raises:
-        ConfigError: for an unknown scheme or a URL that cannot be understood.
+        ConfigError: for an unknown scheme or an invalid URL.
         ExtraMissing: for a scheme that needs a package which is not installed.
     """
     scheme, colon, _ = url.partition(":")

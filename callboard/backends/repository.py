@@ -10,7 +10,7 @@ from enum import IntEnum
 from typing import Protocol, runtime_checkable
 
 MISSING_FOLDER_MODE = 0o755
-"""The mode of a folder that no operation names but that the path of another entry implies."""
+"""The mode of a folder that no operation names but the path of another entry implies."""
 
 
 class EntryKind(IntEnum):
@@ -39,7 +39,7 @@ class Entry:
 
 @dataclass(frozen=True, slots=True)
 class Keep:
-    """A folder that must be there, such as an ancestor: created with ``mode`` if missing, else left as it is.
+    """A folder that must exist, such as an ancestor: created with ``mode`` if missing, else left as it is.
 
     A file or link at its path is replaced.
     """
@@ -50,10 +50,10 @@ class Keep:
 
 @dataclass(frozen=True, slots=True)
 class Put:
-    """Make the entry exist exactly so; what was at its path is replaced, but a folder keeps its children.
+    """Make the entry exist exactly so, replacing what was at its path; but a folder keeps its children.
 
-    For files, ``digest`` is the sha-256 of the content in hexadecimal; the repository compares while it
-    writes and raises ``PackageCorrupt``.
+    For files, ``digest`` is the sha-256 of the content in hexadecimal; the repository verifies it while writing, and
+    raises ``PackageCorrupt``.
     """
 
     entry: Entry
@@ -62,16 +62,16 @@ class Put:
 
 @dataclass(frozen=True, slots=True)
 class Delete:
-    """Remove the path and everything below it; nothing there is fine. Deleting ``/`` empties the root."""
+    """Remove the path, if it exists, and everything below it. Deleting ``/`` empties the root."""
 
     path: str
 
 
 @dataclass(frozen=True, slots=True)
 class Prune:
-    """Remove whatever lies below ``path`` and is not in ``keep`` (absolute paths): a deep ADD is the whole tree.
+    """Remove everything below ``path`` that is not in ``keep`` (absolute paths): a deep ADD is the whole tree.
 
-    A folder that leads to something in ``keep`` is kept as well.
+    Folders that lead to something in ``keep`` are kept as well.
     """
 
     path: str
@@ -82,7 +82,7 @@ Operation = Keep | Put | Delete | Prune
 
 
 class Source(Protocol):
-    """Where content is read from."""
+    """Content that can be read."""
 
     def entries(self, path: str, deep: bool) -> Iterator[Entry]:
         """The entry at ``path``; with ``deep`` also everything below it, parents first, names sorted.
@@ -94,20 +94,20 @@ class Source(Protocol):
 
 
 class Repository(Source, Protocol):
-    """What every repository does. Every method may raise ``RepositoryUnavailable``.
+    """The contract of a repository. Every method may raise ``RepositoryUnavailable``.
 
-    The ledger is opaque bytes; content and ledger change together or not at all, whatever dies when.
+    The ledger is opaque bytes; content and ledger change together or not at all, even if a process dies.
     """
 
     async def open(self, occupied: bool = False) -> bytes:
-        """Take the repository for this process, finish or undo what a crash left, and return the ledger.
+        """Take the repository for this process, finish or undo an interrupted apply, and return the ledger.
 
-        May be called again at any time, to learn after an error which ledger holds. Empty bytes for a repository
-        without a ledger; if such a one holds any content, that is not callboard's. It is then refused, and left as
-        it is, unless the caller says with ``occupied`` that it knows what to do about it.
+        May be called again at any time, to learn after an error which ledger holds. Returns empty bytes for a
+        repository without a ledger; any content in it is then not callboard's. Such a repository is refused, and left
+        as it is, unless the caller declares with ``occupied`` that it can handle the content.
 
         Raises:
-            RepositoryOccupied: it has no ledger but holds something; or it is another program's, whatever is said.
+            RepositoryOccupied: it has no ledger but has content; or, even with ``occupied``, it is another program's.
             RepositoryBusy: another instance has it.
             SchemaTooNew: a newer version wrote it.
         """
@@ -116,28 +116,28 @@ class Repository(Source, Protocol):
     async def apply(self, operations: Iterable[Operation], ledger: bytes) -> None:
         """Carry out the operations in order, together with the new ledger, in one transaction.
 
-        ``operations`` is consumed outside the event loop. Whatever it raises undoes everything. After
-        ``RepositoryUnavailable`` or a cancellation the outcome is unknown: ``open`` again finishes or undoes
-        it, and returns the ledger that holds. After any other error it is the old one, with the old content.
+        ``operations`` is consumed outside the event loop. Any error that it raises undoes everything. After
+        ``RepositoryUnavailable`` or a cancellation the outcome is unknown: ``open`` finishes or undoes
+        it, and returns the ledger that holds. After any other error, the old ledger and content hold.
         """
         ...
 
     async def save(self, ledger: bytes, durable: bool = True) -> None:
         """Store the ledger alone.
 
-        With ``durable=False`` it survives the death of the process but perhaps not the loss of power, which
+        With ``durable=False`` it survives the death of the process but perhaps not a power failure, which
         then brings back an older ledger with the content that belongs to it.
         """
         ...
 
     async def close(self) -> None:
-        """Let go of the repository; idempotent."""
+        """Release the repository; idempotent."""
         ...
 
 
 @runtime_checkable
 class Attempting(Protocol):
-    """What a repository may offer besides, because to call it twice costs it more than once."""
+    """An optional method of a repository, for those where two calls cost more than one."""
 
     async def attempt(self, before: bytes, operations: Iterable[Operation], ledger: bytes) -> None:
         """The same as ``save(before, durable=False)`` and then ``apply(operations, ledger)``, in two transactions."""

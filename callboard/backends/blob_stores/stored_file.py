@@ -51,7 +51,7 @@ def examined(path: Path, digest: str, size: int | None) -> Stored:
     except FileNotFoundError:
         return Stored.NOTHING
     except PermissionError:
-        return Stored.DAMAGED  # others could not read it
+        return Stored.DAMAGED  # to its readers
     try:
         found = os.fstat(descriptor)
         if size not in (None, found.st_size):

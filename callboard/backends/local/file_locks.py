@@ -16,7 +16,7 @@ _LOCKS = Path("/proc/locks")
 
 
 def lock_holder(status: os.stat_result) -> int:
-    """The process that holds the file's lock, as reported by the kernel; 0 if none does, or one on another host."""
+    """The process that holds the file's lock, by the kernel's list; 0 if not on it, as for one of another host."""
     return lock_holders().get((os.major(status.st_dev), os.minor(status.st_dev), status.st_ino), 0)
 
 

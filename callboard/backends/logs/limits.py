@@ -1,4 +1,4 @@
-"""What every built-in log refuses, in the same words."""
+"""The limits shared by all built-in logs, with the same error messages."""
 
 import re
 from collections.abc import Sequence
@@ -11,12 +11,12 @@ _TOPIC = re.compile(r"[a-z0-9][a-z0-9._-]{0,80}")
 
 
 def is_topic_name(topic: str) -> bool:
-    """Whether a topic can have this name."""
+    """Whether this is a valid name of a topic."""
     return _TOPIC.fullmatch(topic) is not None
 
 
 def check_topic_name(topic: str) -> None:
-    """Raise ``ConfigError`` unless a topic can have this name."""
+    """Raise ``ConfigError`` unless this is a valid name of a topic."""
     if not is_topic_name(topic):
         raise ConfigError(
             f"{topic!r} cannot name a topic; use 1 to 81 of a-z, 0-9, '.', '_' and '-', "
@@ -25,7 +25,7 @@ def check_topic_name(topic: str) -> None:
 
 
 def record_bytes(record: NewRecord | Record) -> int:
-    """What a record counts for in limits and retention: its payload and its packed headers."""
+    """The size of a record for limits and retention, in bytes: its payload and its packed headers."""
     block = record.header_block if isinstance(record, Record) else pack_headers(record.headers)
     return len(record.payload) + len(block)
 
@@ -46,10 +46,10 @@ def too_large(topic: str, size: int) -> RecordTooLarge:
 
 
 def missing(topic: str) -> TopicMissing:
-    """The error for a topic that nobody ensured."""
+    """The error for a topic that was never ensured."""
     return TopicMissing(f"there is no topic {topic!r} in this log; ensure() it, or correct its name")
 
 
 def closed() -> LogUnavailable:
-    """The error for a call that comes after ``close``."""
+    """The error for a call after ``close``."""
     return LogUnavailable("this log was closed; open it again")

@@ -1,4 +1,4 @@
-"""The log of one process and event loop: for tests, the simulator, and boards that nobody needs tomorrow."""
+"""The log of one process and event loop: for tests, the simulator, and boards that need not persist."""
 
 import time
 import uuid
@@ -21,7 +21,7 @@ class _Topic:
     def __init__(self, identity: str) -> None:
         self.identity = identity
         self.records: list[Record] = []
-        self.end = 1  # as SQLite counts: whoever takes 0 for the first offset finds out early
+        self.end = 1  # as in SQLite: code that assumes a first offset of 0 fails early
         self.keys: dict[str, int] = {}
         self.key_of: dict[int, str] = {}
         self.appended = WakeUp()
@@ -58,11 +58,11 @@ class _Topic:
 
 
 class MemoryLog:
-    """A log in memory; also the oracle that the others are compared with.
+    """A log in memory; also the reference that the others are compared with.
 
     Args:
         clock: nanoseconds since the epoch, for the records' times and retention by age.
-        new_identity: names of topics' incarnations.
+        new_identity: returns an identity for a new topic.
     """
 
     def __init__(
@@ -78,7 +78,7 @@ class MemoryLog:
         return Capability.KEYS | Capability.TRIM | Capability.TRIM_BYTES
 
     async def ensure(self, topic: str) -> None:
-        """See ``Log``; raises ``ConfigError`` for a name that no topic can have."""
+        """See ``Log``; raises ``ConfigError`` for an invalid name."""
         if self._closed:
             raise closed()
         check_topic_name(topic)
@@ -151,7 +151,7 @@ class MemoryLog:
         held.identity, held.end = identity or held.identity, max(held.end, end)
 
     async def close(self) -> None:
-        """See ``Log``; the records are gone."""
+        """See ``Log``; the records are lost."""
         self._closed = True
         for held in self._topics.values():
             held.appended.ring()
@@ -166,7 +166,7 @@ class MemoryLog:
 
 
 def _removable(records: list[Record], retention: Retention, now_ns: int) -> int:
-    """How many of the oldest records may go; the first one that must stay protects those after it."""
+    """How many of the oldest records may be removed; the first one that must stay protects those after it."""
     going = 0
     excess = 0 if retention.above_bytes is None else sum(map(record_bytes, records)) - retention.above_bytes
     for count, record in enumerate(records):

@@ -11,10 +11,10 @@ _offset_of = attrgetter("offset")
 
 
 class Recent:
-    """All retained records with offsets in ``[low, next)``; the oldest leave when there are too many bytes.
+    """All retained records with offsets in ``[low, next)``; above ``max_bytes``, the oldest are dropped.
 
     Args:
-        max_bytes: what they may take.
+        max_bytes: limit of their total size.
     """
 
     def __init__(self, max_bytes: int) -> None:
@@ -26,7 +26,7 @@ class Recent:
         self._sizes: list[int] = []
 
     def covers(self, start: int) -> bool:
-        """Whether a read from ``start`` can be answered from here, if only with nothing new."""
+        """Whether a read from ``start`` can be answered from here, even if with no records."""
         return self.low <= start <= self.next
 
     def holds(self, start: int) -> bool:
@@ -41,7 +41,7 @@ class Recent:
         return self._records[begin : begin + min(max_records, max(within, 1))]
 
     def extend(self, start: int, records: list[Record]) -> None:
-        """Take in what was read from ``start``; what is here is forgotten unless that continues it."""
+        """Add the records read from ``start``; if they do not continue the present ones, these are dropped."""
         if start != self.next:
             self.low = self.next = start
             self._records, self._sizes, self._bytes = [], [], 0
@@ -53,7 +53,7 @@ class Recent:
         self._drop()
 
     def trimmed(self, first: int) -> None:
-        """Forget what lies below ``first``, now and later."""
+        """Drop the records below ``first``, now and later."""
         self._first = max(first, self._first)
         self._drop()
 

@@ -1,7 +1,7 @@
-"""What a log can do for an archive: tell its records' keys, and take records back under their own offsets.
+"""What an archive needs of a log: its records' keys, and restoring records under their own offsets.
 
-An optional part of the contract, as ``ExaminableLog`` is. A log that gives offsets itself and lets nobody choose, as
-Kafka does, can be archived but not restored into.
+An optional part of the contract, like ``ExaminableLog``. A log that always assigns offsets itself, such as Kafka, can
+be archived but not restored into.
 """
 
 from collections.abc import Iterator, Sequence
@@ -10,11 +10,11 @@ from typing import NamedTuple, Protocol, runtime_checkable
 from callboard.messages.record import Record
 
 Key = str | bytes
-"""The key of a record or, as bytes, its sha-256 where a log keeps only that."""
+"""The key of a record or, as bytes, its sha-256 where a log stores only that."""
 
 
 class Returned(NamedTuple):
-    """A record that goes back to where it was."""
+    """A record to restore, with its key."""
 
     record: Record
     key: Key | None
@@ -22,30 +22,30 @@ class Returned(NamedTuple):
 
 @runtime_checkable
 class Restorable(Protocol):
-    """A log that an archive can be restored into. The methods raise as those of ``Log``."""
+    """A log that an archive can be restored into. The methods raise the same as those of ``Log``."""
 
     async def keys(self, topic: str, start: int, stop: int) -> dict[int, Key]:
-        """The keys of the retained records with offsets of at least ``start`` and below ``stop``, by offset."""
+        """The keys of the retained records with offsets in ``[start, stop)``, by offset."""
         ...
 
     async def put_back(self, topic: str, records: Sequence[Returned]) -> bool:
-        """Write the records under their own offsets and times, all or none; durable as an append is.
+        """Write the records under their own offsets and times, all or none; as durable as an append.
 
-        False, and nothing is written, unless all of them are behind every offset that the topic has given out. A digest
-        for a key is left out where the log needs the key itself.
+        Returns False, and writes nothing, unless all of them are above every offset that the topic has assigned. A
+        digest is omitted where the log needs the key itself.
         """
         ...
 
     async def complete(self, topic: str, identity: str, first: int, end: int) -> None:
-        """Restored: the topic begins at ``first``, goes on at ``end`` at the earliest, and has this identity.
+        """Finish a restoration: the topic begins at ``first``, continues at ``end`` or later, and has this identity.
 
-        An empty identity leaves the topic the one it has.
+        If ``identity`` is empty, the topic keeps its own.
         """
         ...
 
 
 def are_behind(records: Sequence[Returned], end: int) -> bool:
-    """Whether the records are in order, and behind all offsets below ``end``."""
+    """Whether the records are in order, and none is below ``end``."""
     return all(before < after.record.offset for before, after in zip(_offsets(records, end), records, strict=False))
 
 

@@ -14,21 +14,21 @@ from callboard.messages.signing import Place, Signature, SigningKey, is_genuine,
 from callboard.messages.untrusted import untrusted
 
 LOOK_NS = 2 * 10**9
-"""For so long what is known of a topic is good enough to sign for it: after it was replaced, what is signed meanwhile
-is lost, as is what was appended to the old one."""
+"""How long the known state of a topic is used to sign for it. If the topic is replaced, records signed meanwhile are
+lost, as are those appended to the old one."""
 
 WALKS_MAX = 4
-"""Readers of one topic at different places whose way is remembered; others have the log read a little twice."""
+"""Readers of one topic at different places whose walks are remembered; others reread some of the log."""
 
 QUIET_NS = 60 * 10**9
-"""Between two lines about one topic: who may write to it could fill a disk with them."""
+"""Between two log lines about one topic: otherwise a hostile writer could fill a disk with them."""
 
 UNSIGNED = "it is not signed, and only what is signed counts here; set signing_key where it is written"
 
 
 @dataclass(frozen=True, slots=True)
 class Ignored:
-    """Records of a topic that do not count, as far as it was read; the newest of them, and why that one does not."""
+    """Records of a topic that do not count, as far as it was read; the newest of them, and the reason for it."""
 
     count: int = 0
     offset: int = -1
@@ -42,21 +42,21 @@ class _Topic:
     end: int = 0
     looked_ns: int | None = None
     looking: asyncio.Lock = field(default_factory=asyncio.Lock)
-    walks: dict[int, SignedWalk] = field(default_factory=dict)  # by where each goes on
+    walks: dict[int, SignedWalk] = field(default_factory=dict)  # by the offset where each continues
     ignored: Ignored = Ignored()
     told_ns: int | None = None
 
 
 class SignedLog:
-    """A log that signs what is appended, and on which what is not signed does not count.
+    """A log that signs its appends, and on which unsigned records do not count.
 
-    Its readers get a record of the type ``Untrusted`` in place of each that does not count: one without a signature,
-    or with one by a stranger, for another topic or log, or from another time, and any copy.
+    Readers get a record of the type ``Untrusted`` in place of each one that does not count: one without a signature, or
+    with one by an untrusted key, for another topic or log, or from another time, and any copy.
 
     Args:
-        log: the log below, which this object then owns.
+        log: the log below, owned by this object from now on.
         key: signs what is appended.
-        trusted: whose signatures count; without any, all records do, and those that are appended are signed.
+        trusted: the keys whose signatures count; without any, all records count, and appends are signed.
         except_for: the topic whose records are not signed.
         clock: nanoseconds since the epoch.
     """
@@ -72,12 +72,12 @@ class SignedLog:
 
     @property
     def ignored(self) -> Mapping[str, Ignored]:
-        """By topic, what of it does not count."""
+        """The records that do not count, by topic."""
         return {topic: held.ignored for topic, held in self._topics.items() if held.ignored.count}
 
     @property
     def demanding(self) -> bool:
-        """Whether only what is signed counts."""
+        """Whether only signed records count."""
         return bool(self._trusted)
 
     @property
@@ -150,7 +150,7 @@ class SignedLog:
         return self._topics.setdefault(topic, _Topic())
 
     async def _look(self, topic: str) -> None:
-        """Know which incarnation of the topic there is, and where it ends, or ended some moments ago."""
+        """Learn the topic's current incarnation and end, at most some moments old."""
         held = self._held(topic)
         async with held.looking:
             if held.looked_ns is None or abs(self._clock() - held.looked_ns) > LOOK_NS:
@@ -164,7 +164,7 @@ class SignedLog:
             held.walks.clear()
 
     def _now_ns(self) -> int:
-        """Another time for each record, so that two alike have signatures that differ; the clock may be set back."""
+        """A distinct time for each record, so that equal records differ in signature; the clock may go backwards."""
         now_ns = self._clock()
         ahead = 0 <= self._signed_ns - now_ns < LOOK_NS
         self._signed_ns = self._signed_ns + 1 if ahead else now_ns
@@ -194,7 +194,7 @@ class SignedLog:
         return found
 
     def _opened(self, record: Record, place: Place) -> tuple[Record, Signature | str]:
-        """The record without its signature, and that if it is genuine, or why the record does not count."""
+        """The record without its signature, and a genuine signature or the reason why the record does not count."""
         bare, signature, there = unsigned(record)
         if signature is None:
             return bare, "its signature makes no sense" if there else UNSIGNED
@@ -217,7 +217,7 @@ class SignedLog:
         return bare, signature
 
     async def _look_back(self, place: Place, walk: SignedWalk, since: int) -> None:
-        """Take in what lies before the walk, as far as it is retained."""
+        """Add the retained records before the walk to it."""
         found, at = list[tuple[int, Signature]](), since
         first = since
         while at < walk.since:
@@ -236,7 +236,7 @@ class SignedLog:
         walk.go_back(since, found, complete_from=max(first, since))
 
     def _ignore(self, topic: str, record: Record, reason: str) -> Record:
-        """What stands in for the record; counted once, however often it is read."""
+        """The replacement for the record; counted once, however often it is read."""
         held, now_ns = self._held(topic), self._clock()
         if record.offset > held.ignored.offset:
             held.ignored = Ignored(held.ignored.count + 1, record.offset, record.time_ns, reason)
@@ -249,12 +249,12 @@ class SignedLog:
 
 
 def demands_signatures(log: Log) -> bool:
-    """Whether only what is signed counts on it."""
+    """Whether only signed records count on it."""
     below = log.below if isinstance(log, SharedTail) else log
     return isinstance(below, SignedLog) and below.demanding
 
 
 def ignored_on(log: Log) -> Mapping[str, Ignored]:
-    """By topic, what of the log does not count as far as this process has read it."""
+    """The records that do not count, by topic, as far as this process has read the log."""
     below = log.below if isinstance(log, SharedTail) else log
     return below.ignored if isinstance(below, SignedLog) else {}

@@ -1,4 +1,4 @@
-"""The signatures on a stretch of a topic, by which a copy of a signed record is told."""
+"""The signatures on a stretch of a topic, which reveal copies of signed records."""
 
 from bisect import bisect_left
 from collections.abc import Iterable
@@ -6,22 +6,22 @@ from collections.abc import Iterable
 from callboard.messages.signing import Signature
 
 SKEW_NS = 300 * 10**9
-"""The clock of who signs, and the time that a record has on the log, may differ by so much."""
+"""The maximum difference between the signer's clock and a record's time on the log."""
 
 POSITIONS_MAX = 10_000
-"""A record lies at most so many offsets behind where the topic ended when it was signed: what a large fleet appends in
-two seconds, ten times over. So many signatures are remembered, 250 bytes each."""
+"""How many offsets a record may lie after the end that its signer knew: ten times what a large fleet appends in two
+seconds. This many signatures are remembered, 250 bytes each."""
 
 SLACK = 1_000
-"""More than that may be remembered: to forget them one by one costs more than they take."""
+"""How many more may be remembered: forgetting them one by one costs more than their memory."""
 
 
 class SignedWalk:
-    """Everything genuine on ``[since, next)``, or the last of it that matters.
+    """The genuine signatures on ``[since, next)``, or as many of the last as matter.
 
-    A copy lies behind its original, which lies behind where the topic ended when it was signed. So it is found if all
-    from there on was read. If the original may have been trimmed away, what was signed since gives the copy away. Only
-    then: somebody's clock may be wrong, and that must silence nobody else.
+    A copy comes after its original, which comes after the end that the signer knew. So it is found if everything since
+    that end was read. If the original may be trimmed, later signatures expose the copy. Only then: a wrong clock of one
+    signer must not silence others.
     """
 
     def __init__(self, start: int) -> None:
@@ -31,7 +31,7 @@ class SignedWalk:
         self._first: dict[bytes, int] = {}
 
     def take(self, offset: int, signature: Signature) -> str:
-        """Why the next record does not count, genuine as its signature is; empty if it does."""
+        """Why the next record does not count, despite its genuine signature; empty if it does count."""
         original = self._first.setdefault(signature.mac, offset)
         if original != offset:
             return f"it is a copy of the record at offset {original}"
@@ -43,7 +43,7 @@ class SignedWalk:
         return ""
 
     def go_back(self, since: int, found: Iterable[tuple[int, Signature]], complete_from: int) -> None:
-        """What lies before all that is known, from ``since`` on; the log has nothing before ``complete_from``."""
+        """Add the signatures before the known ones, from ``since`` on; the log has nothing before ``complete_from``."""
         before = list(found)
         self._offsets[:0] = (offset for offset, _ in before)
         self._signed_ns[:0] = (signature.signed_ns for _, signature in before)
@@ -52,7 +52,7 @@ class SignedWalk:
         self.since, self._complete_from = since, complete_from
 
     def go_on(self, following: int) -> None:
-        """All below ``following`` was taken; what is too far back for any copy is forgotten."""
+        """Note that everything below ``following`` was taken; forget signatures too far back for any copy."""
         self.next = following
         gone = bisect_left(self._offsets, following - POSITIONS_MAX)
         if gone > SLACK:

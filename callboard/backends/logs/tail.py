@@ -11,32 +11,32 @@ from callboard.errors import CallboardError, LogUnavailable, OffsetOutOfRange
 from callboard.messages.record import NewRecord, Record
 
 TAIL_BYTES_MAX = 32 << 20
-"""What the recent records of one topic may take."""
+"""Limit of the recent records of one topic."""
 
 
 class _Tail:
-    """Where the most advanced reader of a topic is, and what it read last."""
+    """The position of a topic's most advanced reader, and the records that it read last."""
 
     def __init__(self, max_bytes: int) -> None:
         self.recent = Recent(max_bytes)
         self.identity = ""
         self.looking = asyncio.Lock()  # for the identity
-        self.looks = self.answered = 0  # how many have begun, and the last one that came to something
-        self.failure: CallboardError | None = None  # what that was, if not an identity
+        self.looks = self.answered = 0  # how many were started, and the last one with an outcome
+        self.failure: CallboardError | None = None  # that outcome, if it is not an identity
         self.reading = asyncio.Lock()
         self.followed = False
         self.moved = WakeUp()
 
 
 class SharedTail:
-    """A log that reads each new record of a topic once, however many follow it, and waits once.
+    """A log that reads each new record of a topic once, however many readers follow it, and waits once.
 
     Reads near the end are answered from memory; older ones go to the log below. A trim through this object
-    is seen at once; after one by another process, recent records may be served until they leave the memory.
+    applies at once; after one by another process, recent records may be served until they leave the memory.
 
     Args:
-        log: the log below, which this object then owns.
-        max_bytes: what the recent records of one topic may take.
+        log: the log below, owned by this object from now on.
+        max_bytes: limit of the recent records of one topic.
     """
 
     def __init__(self, log: Log, max_bytes: int = TAIL_BYTES_MAX) -> None:
@@ -46,7 +46,7 @@ class SharedTail:
 
     @property
     def below(self) -> Log:
-        """The log below, for whoever reads much that nobody else wants."""
+        """The log below, for large reads that no other reader shares."""
         return self._log
 
     @property
@@ -91,7 +91,7 @@ class SharedTail:
         except LogUnavailable:
             if was_closed or not self._closed:
                 raise
-            return False  # closed while we looked, as well as while we wait
+            return False  # closed during the check, or during the wait
         while tail.recent.covers(start) and not tail.recent.holds(start):
             left_s = deadline - loop.time()
             if self._closed:
@@ -115,10 +115,10 @@ class SharedTail:
         return first
 
     async def identity(self, topic: str) -> str:
-        """See ``Log``; when it changes, what was held of the former topic is forgotten.
+        """See ``Log``; when it changes, the records held of the former topic are dropped.
 
-        Many ask at once, whenever a record comes. They share an answer that was looked for after they had asked, be it
-        a failure.
+        Many callers ask at once, whenever a record arrives. They share an answer, or a failure, of a request made after
+        they asked.
         """
         tail = self._tails[topic]
         before = tail.looks
@@ -148,23 +148,23 @@ class SharedTail:
         tail.identity = identity
 
     async def _advance(self, topic: str, tail: _Tail, start: int) -> None:
-        """Read what comes next, once for all who want it; the most advanced reader says where that is."""
+        """Read the next records once for all readers; the most advanced one determines where."""
         async with tail.reading:
             if start < tail.recent.next:
-                return  # somebody else just did
+                return  # another reader just did
             tail.recent.extend(start, await self._log.read(topic, start))
         if tail.recent.holds(start):
             tail.moved.ring()
 
     async def _follow(self, topic: str, tail: _Tail, timeout_s: float) -> bool:
-        """Wait on behalf of everyone; whoever is rung without news takes over."""
+        """Wait on behalf of all waiters; one that is woken without news takes over."""
         tail.followed = True
         try:
             came = await self._log.wait(topic, tail.recent.next, timeout_s)
             if came:
                 await self._advance(topic, tail, tail.recent.next)
             return came
-        except OffsetOutOfRange as error:  # trimmed under the tail: who waits there goes to the log itself
+        except OffsetOutOfRange as error:  # trimmed under the tail: waiters there go to the log itself
             tail.recent.extend(error.end, [])
             return True
         finally:

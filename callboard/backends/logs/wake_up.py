@@ -1,4 +1,4 @@
-"""One future that all who wait for the next change share."""
+"""One future for the next change, shared by all waiters."""
 
 import asyncio
 from collections.abc import Callable
@@ -7,15 +7,15 @@ from collections.abc import Callable
 class WakeUp:
     """Wakes every waiter at once, whatever their number.
 
-    To be used from one event loop. Time is the loop's, so a loop with a virtual clock works as well.
+    Use it from one event loop. Time is the loop's, so a loop with a virtual clock works as well.
     """
 
     def __init__(self) -> None:
         self._future: asyncio.Future[None] | None = None
-        self._waiters: dict[asyncio.Future[None], None] = {}  # in the order in which they came
+        self._waiters: dict[asyncio.Future[None], None] = {}  # in order of arrival
 
     def ring(self) -> None:
-        """Wake everyone who waits now."""
+        """Wake all current waiters."""
         future, self._future = self._future, None
         if future is not None:
             _wake(future)
@@ -24,16 +24,16 @@ class WakeUp:
             _wake(waiter)
 
     def next_ring(self) -> asyncio.Future[None]:
-        """The future of the next ring, shared by all.
+        """The future of the next ring, shared by all waiters.
 
-        Wait for it only with ``asyncio.wait``, which leaves it alone when the waiter is cancelled.
+        Wait for it only with ``asyncio.wait``, which does not cancel it when the waiter is cancelled.
         """
         if self._future is None:
             self._future = asyncio.get_running_loop().create_future()
         return self._future
 
     async def pause(self, timeout_s: float) -> None:
-        """Wait for the next ring, or so long. Costs half of ``asyncio.wait``, which counts where hundreds wait."""
+        """Wait for the next ring or the timeout. Costs half of ``asyncio.wait``, which matters with many waiters."""
         loop = asyncio.get_running_loop()
         waiter: asyncio.Future[None] = loop.create_future()
         timer = loop.call_later(timeout_s, _wake, waiter)
@@ -45,7 +45,7 @@ class WakeUp:
             self._waiters.pop(waiter, None)
 
     async def until(self, ready: Callable[[], bool], timeout_s: float) -> bool:
-        """Wait until ``ready`` (asked again after each ring) or the timeout; whether it is ready."""
+        """Wait until ``ready`` (checked after each ring) or the timeout; returns whether it is ready."""
         loop = asyncio.get_running_loop()
         deadline = loop.time() + timeout_s
         while not ready():

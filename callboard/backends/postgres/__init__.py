@@ -1,4 +1,4 @@
-"""What the log and the repository over PostgreSQL share: the server, its errors, and the schema."""
+"""Shared by the log and the repository over PostgreSQL: the server, its errors, and the schema."""
 
 from callboard.errors import ExtraMissing
 

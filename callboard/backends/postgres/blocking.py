@@ -1,4 +1,4 @@
-"""A connection for code that blocks: its event loop runs in a thread of its own."""
+"""A connection for blocking code: its event loop runs in a separate thread."""
 
 import asyncio
 import threading
@@ -12,13 +12,13 @@ from callboard.backends.postgres.server import Connection, Server
 from callboard.errors import RepositoryUnavailable
 
 CLOSE_TIMEOUT_S = 2.0
-"""To say goodbye to the server; it is not needed."""
+"""Limit for a clean disconnect, which is optional."""
 
 T = TypeVar("T")
 
 
 class BlockingConnection:
-    """Connects at once. Methods may be called in any thread, and raise ``RepositoryUnavailable`` or ``ConfigError``."""
+    """Connects at once. Call it from any thread. Raises ``RepositoryUnavailable`` or ``ConfigError``."""
 
     def __init__(self, server: Server) -> None:
         self._server = server
@@ -53,10 +53,10 @@ class BlockingConnection:
         return self._connection.is_closed()
 
     def close(self) -> None:
-        """Say goodbye and end the thread; idempotent."""
+        """Disconnect and end the thread; idempotent."""
         if not self._thread.is_alive():
             return
-        if threading.current_thread() is self._thread:  # a garbage collection came by in there
+        if threading.current_thread() is self._thread:  # called by a garbage collection in that thread
             self._connection.terminate()
             self._loop.call_soon(self._loop.stop)
             return

@@ -1,4 +1,4 @@
-"""What ``callboard doctor`` wants to know of a PostgreSQL server: version, schema, clock, and what the user may do."""
+"""The checks of ``callboard doctor`` for a PostgreSQL server: version, schema, clock, and permissions."""
 
 from collections.abc import Sequence
 
@@ -31,11 +31,11 @@ _KEEPERS = """
         ON w.since < clock_timestamp() - interval '1 second'
     LEFT JOIN pg_stat_activity a ON a.pid = held.pid
     WHERE t.name = ANY($1)"""
-"""Who holds the lock that appends need, while somebody has waited for a second: an append takes milliseconds."""
+"""The holder of the lock that appends need, if one has waited for a second: an append takes milliseconds."""
 
 
 async def examine_server(server: Server, clock: Clock, topics: Sequence[str] = ()) -> list[Finding]:
-    """Everything about the server, the schema, and the topics that are there. Raises what asyncpg does."""
+    """Check the server, the schema, and the existing topics. Raises asyncpg's errors."""
     connection = await server.connect()
     try:
         version = await connection.fetchval("SHOW server_version")

@@ -1,4 +1,4 @@
-"""Turns what PostgreSQL, asyncpg and the network say into errors that say what to do."""
+"""Turns errors of PostgreSQL, asyncpg and the network into callboard's, with advice."""
 
 import socket
 import ssl
@@ -22,7 +22,7 @@ _TO_FIX = {
     "42P01": "the schema is not complete, or hidden from this user: run callboard migrate",
     "42883": "the schema is not complete, or hidden from this user: run callboard migrate",
 }
-"""What stays wrong until somebody changes a setting, by SQLSTATE."""
+"""Errors that last until a setting is changed, by SQLSTATE."""
 
 _TO_WAIT_FOR = {
     "25006": "it is read-only, perhaps a standby: name the primary, or add target_session_attrs=read-write",
@@ -33,7 +33,7 @@ _TO_WAIT_FOR = {
     "57P03": "it is starting or shutting down",
 }
 _TRANSIENT = ("08", "40", "53", "57", "58", "XX")
-"""Classes of SQLSTATE that say nothing about the statement: connection, conflict, resources, operator, system."""
+"""Classes of SQLSTATE that are not about the statement: connection, conflict, resources, operator, system."""
 
 
 @contextmanager

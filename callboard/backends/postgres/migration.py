@@ -22,7 +22,7 @@ CREATE TABLE IF NOT EXISTS {schema}.schema_version (  -- in full: else who may n
 _TAKEN = """
     SELECT array_agg(name) FROM unnest(ARRAY['topics', 'repositories', 'entries', 'chunks']) AS name
     WHERE to_regclass(quote_ident(current_schema()) || '.' || name) IS NOT NULL"""
-"""Tables under our names in a schema that we have not made ours yet: ``IF NOT EXISTS`` would take them for our own."""
+"""Tables with our names in a schema that is not ours yet: ``IF NOT EXISTS`` would mistake them for our own."""
 _APPLIED = "INSERT INTO schema_version(version) VALUES ({version}) ON CONFLICT DO NOTHING;\n"
 
 
@@ -34,9 +34,9 @@ def migrations() -> dict[int, str]:
 
 
 def sql(schema: str = "callboard") -> str:
-    """All of it as one script for ``psql``, for those who let no program change a schema.
+    """All migrations as one script for ``psql``, for sites where no program may change a schema.
 
-    It may be run at any time: what is there already is left as it is.
+    It may be run at any time: existing objects are left as they are.
     """
     steps = (f"\n{text}\n{_APPLIED.format(version=version)}" for version, text in migrations().items())
     beginning = f"BEGIN;\n{_LOCK.format(schema=schema)};\n{_BEGINNING.format(schema=schema)}"
@@ -44,9 +44,9 @@ def sql(schema: str = "callboard") -> str:
 
 
 async def pending(connection: Connection) -> list[int]:
-    """The versions that the schema of a connection lacks: all of them when it is not there.
+    """The versions that the schema of a connection lacks: all of them when it does not exist.
 
-    Raises ``SchemaTooNew`` when it has one that this callboard does not know.
+    Raises ``SchemaTooNew`` when it has a version unknown to this callboard.
     """
     known = list(migrations())
     if await connection.fetchval("SELECT to_regclass('schema_version')") is None:
@@ -60,9 +60,9 @@ async def pending(connection: Connection) -> list[int]:
 
 
 async def migrate(url: str) -> list[int]:
-    """Bring the schema that a URL names up to date, creating it if need be; the versions that were applied.
+    """Update the schema that a URL names, creating it if need be; returns the versions that were applied.
 
-    All or nothing. Of several processes at once, one does it and the others find nothing to do. Raises
+    All or nothing. If several processes run it at once, one migrates and the others find nothing to do. Raises
     ``ConfigError``, ``LogUnavailable``, and ``SchemaTooNew``.
     """
     server = Server.of(url)
@@ -77,8 +77,8 @@ async def migrate(url: str) -> list[int]:
 async def check_schema(server: Server, connection: Connection, create: bool = False) -> None:
     """Raise ``ConfigError`` unless the schema is up to date.
 
-    With ``create``, one that is not there at all is made. One that is there is never changed: other processes,
-    of another version, may be using it.
+    With ``create``, a missing schema is created. An existing one is never changed: processes of another version may be
+    using it.
     """
     missing = await pending(connection)
     if missing == list(migrations()):

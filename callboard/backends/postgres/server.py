@@ -16,10 +16,10 @@ else:
     Connection = asyncpg.Connection
 
 CONNECT_TIMEOUT_S = 10.0
-"""To reach the server, with the name look-up and TLS."""
+"""To reach the server, including name look-up and TLS."""
 
 COMMAND_TIMEOUT_S = 30.0
-"""Of one statement. Who waits longer for an append's lock waits for somebody's forgotten transaction."""
+"""Of one statement. An append that waits longer for the lock waits for a forgotten transaction."""
 
 OLDEST_SERVER = 15
 
@@ -37,7 +37,7 @@ WORDS = (
     "disable allow prefer require verify-ca verify-full direct target_session_attrs read-write read-only primary "
     "standby prefer-standby any application_name options gsslib krbsrvname timeout"
 )
-"""Names and values of a URL's options, which errors speak of."""
+"""Names and values of a URL's options, which errors may repeat."""
 
 _SCHEMA = re.compile(r"[a-z_][a-z0-9_]{0,40}")
 _DEFAULT_SCHEMA = "callboard"
@@ -50,7 +50,7 @@ _UNREADABLE = (
 
 @dataclass(frozen=True, slots=True)
 class Server:
-    """Where things are. ``dsn`` is for asyncpg and may hold a password: only ``name`` is to be shown."""
+    """A database and schema. ``dsn`` is for asyncpg and may hold a password: show only ``name``."""
 
     dsn: str = field(repr=False)
     name: str
@@ -59,21 +59,21 @@ class Server:
 
     @classmethod
     def of(cls, url: str) -> "Server":
-        """What a URL such as ``postgresql://user@host/db?schema=callboard`` names.
+        """Parse a URL such as ``postgresql://user@host/db?schema=callboard``.
 
-        ``schema`` and ``repository`` are our own options; the others are asyncpg's (``sslmode``, ...).
+        ``schema`` and ``repository`` are callboard's options; the others are asyncpg's (``sslmode``, ...).
         Raises ``ConfigError`` for a URL that names no database.
         """
         if not url.startswith("postgresql://") or "@" in url.partition("//")[2].partition("/")[2].partition("?")[0]:
             raise ConfigError(f"{shown(url)!r} {_UNREADABLE}")
         try:
             parts = urlsplit(url)
-        except ValueError:  # whose text repeats parts of the URL
+        except ValueError:  # its text repeats parts of the URL
             raise ConfigError(f"{shown(url)!r} {_UNREADABLE}") from None
         hosts = parts.netloc.rpartition("@")[2]
         if not parts.path.strip("/"):
             raise ConfigError(f"{shown(url)!r} names no database; write postgresql://user@host:5432/database")
-        # asyncpg takes what is behind the first @ for the host: it would look the end of a password up as a name.
+        # asyncpg takes the text after the first @ for the host: it would look up the end of a password as a name.
         if host_shown(hosts) == HIDDEN or parts.netloc.count("@") > 1:
             raise ConfigError(f"{shown(url)!r} {_UNREADABLE}")
         options = dict(parse_qsl(parts.query, keep_blank_values=True))
@@ -88,17 +88,17 @@ class Server:
         return cls(parts._replace(query=urlencode(options)).geturl(), name, schema, repository)
 
     def said(self, error: Exception) -> str:
-        """What an error says, in one line and without what it repeats of the URL."""
+        """The text of an error, in one line and without the secrets of the URL."""
         user = self.dsn.partition("//")[2].partition("@")[0].partition(":")[0]
         words = f"{WORDS} {user}" if _USER.fullmatch(user) else WORDS
         return masked(", ".join(str(error).splitlines()), self.dsn, known=words)
 
     def harmless(self, error: Exception) -> BaseException | None:
-        """The error as a cause, if it repeats nothing."""
+        """The error as a cause, if it repeats no secret."""
         return harmless(error, self.dsn, known=WORDS)
 
     async def connect(self) -> Connection:
-        """A new connection, whose search_path is the schema. Raises what asyncpg does; see ``failure``."""
+        """A new connection, whose search_path is the schema. Raises asyncpg's errors; see ``failure``."""
         try:
             connection = await asyncpg.connect(
                 self.dsn,
@@ -106,14 +106,14 @@ class Server:
                 command_timeout=COMMAND_TIMEOUT_S,
                 server_settings={**SESSION, "search_path": f"{self.schema}, pg_temp"},
             )
-        except ValueError as error:  # of asyncpg's own, or of what it reads the URL with
+        except ValueError as error:  # from asyncpg itself, or from parsing the URL
             if isinstance(error, asyncpg.InterfaceError | OSError):
                 raise
             raise ConfigError(f"{self.name}: {self.said(error)}; correct the URL") from self.harmless(error)
         try:
             if (version := connection.get_server_version()).major < OLDEST_SERVER:
                 raise ConfigError(f"{self.name} is PostgreSQL {version.major}; upgrade it to {OLDEST_SERVER} or newer")
-            # Whoever turned it off for other programs would lose acknowledged records with the power.
+            # If it is turned off for other programs, a power failure would lose acknowledged records.
             await connection.execute(
                 "SELECT set_config('synchronous_commit', 'on', false)"
                 " WHERE current_setting('synchronous_commit') = 'off'"

@@ -1,4 +1,4 @@
-"""The repositories that come with callboard, and the choice among them by name."""
+"""The built-in repositories, and the choice among them by name."""
 
 from pathlib import Path
 
@@ -15,16 +15,16 @@ def open_repository(where: str, base: Path) -> Repository:
     """The repository that ``where`` names; nothing is opened or created yet.
 
     Args:
-        where: ``folder:PATH``, ``sqlite:PATH``, ``postgresql://user@host/database?repository=NAME``, or a path
-            alone: one that ends in .db or .sqlite is a SQLite file, any other a folder; or a scheme that an
-            installed package offers.
-        base: the folder from which relative paths count.
+        where: ``folder:PATH``, ``sqlite:PATH``, ``postgresql://user@host/database?repository=NAME``, a scheme that an
+            installed package offers, or a path alone: one that ends in .db or .sqlite is a SQLite file, any other a
+            folder.
+        base: the folder that relative paths start from.
 
     Raises:
-        ConfigError: no such kind of repository.
+        ConfigError: an unknown kind of repository.
         ExtraMissing: it needs a package which is not installed.
     """
-    # Imported here: these modules import the checks beside them, and so this one.
+    # Imported here, since these modules import the checks beside them, and so this module.
     from callboard.backends.repositories.folder import FolderRepository
     from callboard.backends.repositories.sqlite import SqliteRepository
 

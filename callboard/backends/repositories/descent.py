@@ -1,8 +1,8 @@
 """A tree of files, entered one folder at a time by descriptors, so that no link in it is ever followed.
 
-A path that is given to the kernel as a whole leads through whatever is there at that moment. Who may write in one
-folder of the tree can swap another folder for a link between any two calls, and lead them out of the tree. A
-descriptor stays with its folder, whatever becomes of the folder's name.
+The kernel resolves a whole path through the entries that exist at that moment. A user who can write in one folder of
+the tree can replace another folder by a link between two calls, and redirect them out of the tree. A descriptor
+stays with its folder, even if the folder is renamed.
 """
 
 import os
@@ -17,16 +17,16 @@ from typing import Concatenate, ParamSpec, Self, TypeVar
 from callboard.backends.repositories.paths import RESERVED, parent_of
 
 HELD_FOLDERS = 32
-"""Descriptors kept for the folders used last: enough for the way down most trees, few beside the limit of 1024."""
+"""Descriptors kept for the folders used last: enough for the depth of most trees, far below the limit of 1024."""
 
 ENTER = os.O_PATH | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC
-"""For a folder to look up names in. As with a path, this takes the right to search it, not to read it."""
+"""For a folder to look up names in. As with a path, this needs the right to search it, not to read it."""
 
 LIST = os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC
 """For a folder to be read, synced, or given a mode."""
 
 OWNER_LOOKS = 0o500
-"""What the owner needs on a folder to find what is in it; the right to change that, an owner can take at any time."""
+"""The owner's rights needed to look into a folder; the owner can always grant itself the right to change it."""
 
 P = ParamSpec("P")
 T = TypeVar("T")
@@ -34,7 +34,7 @@ Method = Callable[Concatenate["Descent", str, P], T]
 
 
 def _named(method: Method[P, T]) -> Method[P, T]:
-    """Have an ``OSError`` name the whole path: the kernel was told a name only."""
+    """Have an ``OSError`` name the whole path, since the kernel was given only a name."""
 
     @wraps(method)
     def naming(self: "Descent", path: str, /, *args: P.args, **kwargs: P.kwargs) -> T:
@@ -48,17 +48,17 @@ def _named(method: Method[P, T]) -> Method[P, T]:
 
 
 def workable(mode: int) -> int:
-    """The mode for a folder: one that locks the owner out gives it every right."""
+    """The mode for a folder: if it locks the owner out, all rights of the owner are added."""
     return mode if mode & OWNER_LOOKS == OWNER_LOOKS else mode | stat.S_IRWXU
 
 
 class Descent:
     """The tree below a folder. Paths are those of content: ``/`` is the folder itself. For one thread at a time.
 
-    Every method raises ``OSError``; ``NotADirectoryError`` when something on the way is not, or no longer, a folder.
+    Every method raises ``OSError``; ``NotADirectoryError`` when an ancestor is not, or no longer, a folder.
 
     Args:
-        root: the folder, looked up once; it alone may be reached through links.
+        root: the folder, looked up once; only it may be reached through links.
         unlocks: folders of this user that lock it out are made ``workable`` when they are entered.
     """
 
@@ -78,21 +78,21 @@ class Descent:
         self.close()
 
     def close(self) -> None:
-        """Let go of every folder; idempotent."""
+        """Close every descriptor; idempotent."""
         self.forget("/")
         top, self._top = self._top, -1
         if top >= 0:
             os.close(top)
 
     def forget(self, path: str) -> None:
-        """What was at the path, and below it, has gone: look again."""
+        """Drop the descriptors at and below the path, which has changed."""
         below = path.rstrip("/") + "/"
         for held in [held for held in self._held if held == path or held.startswith(below)]:
             os.close(self._held.pop(held))
 
     @_named
     def folder(self, path: str) -> int:
-        """A descriptor to look up names in the folder with; good until other folders are asked for."""
+        """A descriptor to look up names in the folder with; valid until another folder is requested."""
         if path in self._held:
             self._held.move_to_end(path)
             return self._held[path]
@@ -111,7 +111,7 @@ class Descent:
 
     @_named
     def status(self, path: str) -> os.stat_result:
-        """What is at the path; of a link, itself."""
+        """The status of the entry at the path; links are not followed."""
         if path == "/":
             return os.fstat(self._top)
         folder, name = self._at(path)
@@ -119,7 +119,7 @@ class Descent:
 
     @_named
     def names(self, path: str) -> list[str]:
-        """The names in a folder, in no order; at the top without the repository's own."""
+        """The names in a folder, unsorted; at the top without the repository's own."""
         descriptor = self.open_folder(path)
         try:
             names = os.listdir(descriptor)  # noqa: PTH208 - a descriptor, not a path
@@ -129,13 +129,13 @@ class Descent:
 
     @_named
     def target(self, path: str) -> str:
-        """Where a link points to, as it is written there."""
+        """The target of a link, verbatim."""
         folder, name = self._at(path)
         return os.readlink(name, dir_fd=folder)
 
     @_named
     def open_file(self, path: str) -> int:
-        """A descriptor to read with; of a pipe without waiting for a writer."""
+        """A descriptor to read with; opening a pipe does not wait for a writer."""
         folder, name = self._at(path)
         return os.open(name, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC, dir_fd=folder)
 
@@ -146,7 +146,7 @@ class Descent:
 
     @_named
     def make_folder(self, path: str, mode: int) -> bool:
-        """Whether a folder had to be made; a file or link in its place is removed first."""
+        """Make a folder if there is none, replacing a file or link; returns whether it was made."""
         try:
             self.folder(path)
         except FileNotFoundError:
@@ -161,7 +161,7 @@ class Descent:
 
     @_named
     def set_mode(self, path: str, mode: int) -> None:
-        """Set the nine permission bits of a folder and leave the others, such as set-group-id, as they are."""
+        """Set the nine permission bits of a folder, and keep the others, such as set-group-id."""
         descriptor = self.folder(path)
         now = os.fstat(descriptor).st_mode & 0o7777
         wanted = (now & ~0o777) | mode
@@ -181,13 +181,13 @@ class Descent:
 
     @_named
     def place(self, path: str, name: str, folder: int) -> None:
-        """Rename what has this name in the other folder to the path, over what is there unless it is a folder."""
+        """Move the entry ``name`` from another folder to the path, replacing anything there but a folder."""
         onto, new_name = self._at(path)
         os.replace(name, new_name, src_dir_fd=folder, dst_dir_fd=onto)
 
     @_named
     def unlink(self, path: str) -> None:
-        """Remove a file or link; nothing there is fine."""
+        """Remove a file or link, if it exists."""
         folder, name = self._at(path)
         try:
             os.unlink(name, dir_fd=folder)
@@ -213,5 +213,5 @@ class Descent:
 
 
 def _set_mode(descriptor: int, mode: int) -> None:
-    # fchmod takes no descriptor of this kind, and another takes the right to read, which may be lacking.
+    # fchmod does not accept O_PATH descriptors, and any other needs the right to read, which may be missing.
     os.chmod(f"/proc/self/fd/{descriptor}", mode)  # noqa: PTH101 - no path of the tree

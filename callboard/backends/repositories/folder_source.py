@@ -17,11 +17,11 @@ from callboard.backends.repository import Entry, EntryKind
 from callboard.errors import RequestRefused
 
 EXCLUDED = ("__pycache__", "*.pyc", ".git", ".DS_Store", "Thumbs.db")
-"""Names that publishers leave out unless told otherwise."""
+"""Names that publishers exclude by default."""
 
 
 UNFIT_TOLD = 20
-"""Entries that a refusal names one by one."""
+"""The most entries that a refusal lists."""
 
 
 class FolderSource:
@@ -29,7 +29,7 @@ class FolderSource:
 
     Args:
         root: the folder; it may itself be reached through a link.
-        patterns: the paths that there are; the others are treated as not there. Folders may merely lead to them.
+        patterns: the paths to include; others are treated as missing. Folders may merely lead to included ones.
     """
 
     def __init__(self, root: Path, patterns: PathPatterns = PathPatterns()) -> None:  # noqa: B008 - frozen
@@ -39,9 +39,9 @@ class FolderSource:
     def entries(self, path: str, deep: bool) -> Iterator[Entry]:
         """The entry at ``path``; with ``deep`` also everything below it, parents first, names sorted.
 
-        Raises ``RequestRefused``, naming the entry and the reason, for what does not exist, cannot be read, has
-        a name that is not UTF-8, is neither file, folder nor link, or is a link that leads out of the root. All such
-        entries of a tree are named together: once there is one, no more is yielded, but looked for others.
+        Raises ``RequestRefused``, naming the entry and the reason, for an entry that does not exist, cannot be read,
+        has a name that is not UTF-8, is neither file, folder nor link, or is a link that leaves the root. All such
+        entries of a tree are reported together: after the first one, the search continues but yields nothing more.
         """
         check_path(path)
         with closing(_Walk(self._root)) as walk:
@@ -77,7 +77,7 @@ class FolderSource:
                 )
 
     def _children(self, walk: "_Walk", path: str, unfit: list[RequestRefused]) -> list[str]:
-        """The paths in a folder; what is wrong with names goes to ``unfit``."""
+        """The paths in a folder; invalid names are added to ``unfit``."""
         children = []
         for child in (child_of(path, name) for name in sorted(walk.names(path))):
             if self._patterns.leads(child):
@@ -89,7 +89,7 @@ class FolderSource:
 
 
 class _Walk:
-    """The folder as one call of ``entries`` goes through it. Files can be opened at any time after, in any thread."""
+    """One call of ``entries`` on the folder. Files can be opened at any time after, in any thread."""
 
     def __init__(self, root: Path) -> None:
         try:
@@ -105,13 +105,13 @@ class _Walk:
         self._ended = False
 
     def close(self) -> None:
-        """No further entry is wanted."""
+        """Release the folder; no further entry is needed."""
         with self._turn:
             self._ended = True
             self._tree.close()
 
     def entry(self, path: str) -> Entry:
-        """What is at the path now."""
+        """The current entry at the path."""
         try:
             with self._turn:
                 status = self._tree.status(path)
@@ -131,7 +131,7 @@ class _Walk:
         raise RequestRefused(f"{path} is neither file, folder nor link; move it away or exclude its name", code="unfit")
 
     def names(self, path: str) -> list[str]:
-        """What is in the folder now."""
+        """The current names in the folder."""
         try:
             with self._turn:
                 return self._tree.names(path)
@@ -139,7 +139,7 @@ class _Walk:
             raise self._unreadable(path, error) from error
 
     def _read(self, path: str, size: int) -> Iterator[bytes]:
-        """The content in chunks, checked to be of the size that was announced; it may be something else by now."""
+        """The content in chunks, checked against the announced size; the file may have changed since."""
         try:
             descriptor = self._opened(path)
             try:
@@ -175,7 +175,7 @@ def _excluded(path: str) -> RequestRefused:
 
 
 def _together(unfit: list[RequestRefused]) -> RequestRefused:
-    """One refusal for all that is wrong."""
+    """One refusal that lists all invalid entries."""
     if len(unfit) == 1:
         return unfit[0]
     more = [f"and {len(unfit) - UNFIT_TOLD} more"] if len(unfit) > UNFIT_TOLD else []

@@ -1,4 +1,4 @@
-"""What a repository says when it is to be opened over something that callboard did not put there."""
+"""Refuses to open a repository over content that callboard did not put there."""
 
 from collections.abc import Collection, Iterable
 from itertools import islice
@@ -7,11 +7,11 @@ from callboard.backends.repository import Source
 from callboard.errors import RepositoryOccupied
 
 NAMES_SHOWN = 3
-"""Enough to recognise whose folder it is."""
+"""Enough names to recognise whose folder it is."""
 
 
 def refusal(where: str, names: Iterable[str]) -> RepositoryOccupied:
-    """The error that refuses ``where``, which holds these names."""
+    """The error for the place ``where``, which holds these names."""
     first = list(islice(names, NAMES_SHOWN + 1))
     more = ", ..." if len(first) > NAMES_SHOWN else ""
     return RepositoryOccupied(

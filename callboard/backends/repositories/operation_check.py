@@ -1,11 +1,11 @@
-"""What no repository ever does, whatever a package asks for."""
+"""The rules for operations that every repository enforces, on any package."""
 
 from callboard.backends.repositories.paths import check_path, link_leaves_root
 from callboard.backends.repository import EntryKind, Keep, Operation, Put
 from callboard.errors import BlobDamaged, PackageCorrupt, PackageRefused, RequestRefused
 
 TARGET_BYTES_MAX = 4095
-"""The longest target of a symbolic link that Linux takes."""
+"""The longest target of a symbolic link that Linux accepts."""
 
 
 def check_operation(operation: Operation) -> None:
@@ -19,7 +19,7 @@ def check_operation(operation: Operation) -> None:
 
 
 def check_content(put: Put, size: int, digest: str) -> None:
-    """Raise ``PackageCorrupt``, or ``BlobDamaged`` for a blob, unless this is what the package says it is."""
+    """Raise ``PackageCorrupt``, or ``BlobDamaged`` for a blob, unless size and digest are those of the package."""
     path = put.entry.path
     if size != put.entry.size:
         wrong = f"{path} does not have {put.entry.size} bytes"

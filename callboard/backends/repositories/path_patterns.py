@@ -1,4 +1,4 @@
-"""Which paths are wanted: patterns of names and of paths."""
+"""Patterns of names and paths, which select the wanted paths."""
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
@@ -11,15 +11,15 @@ from callboard.backends.repositories.paths import parent_of, with_parents
 T = TypeVar("T")
 
 REMEMBERED = 4096
-"""Answers about a path and a pattern: the folders of a tree come with each of their files."""
+"""Cached results for a path and a pattern: the folders of a tree recur with each of their files."""
 
 
 @dataclass(frozen=True, slots=True)
 class PathPatterns:
-    """What matches ``include``, or all if that is empty, but for what matches ``exclude``; each with all below it.
+    """Paths matching ``include`` (all if empty), except those matching ``exclude``; each match includes all below it.
 
-    A pattern without ``/`` is for names at any depth, such as ``*.html``. One with ``/`` is for paths from the root,
-    name by name, such as ``/blog/*.html``; in it ``**`` stands for any number of folders.
+    A pattern without ``/`` matches names at any depth, such as ``*.html``. One with ``/`` matches paths from the root,
+    name by name, such as ``/blog/*.html``; in it, ``**`` stands for any number of folders.
     """
 
     include: tuple[str, ...] = ()
@@ -29,7 +29,7 @@ class PathPatterns:
         return bool(self.include or self.exclude)
 
     def admits(self, path: str) -> bool:
-        """Whether the entry at the path is wanted; the root always is."""
+        """Whether the path is wanted; the root always is."""
         if path == "/" or not self:
             return True
         above = list(_upwards(path))
@@ -38,18 +38,18 @@ class PathPatterns:
         return not self.include or any(_matches(each, pattern) for pattern in self.include for each in above)
 
     def leads(self, folder: str) -> bool:
-        """Whether something below the folder may be wanted."""
+        """Whether a path below the folder may be wanted."""
         if any(_matches(each, pattern) for pattern in self.exclude for each in _upwards(folder)):
             return False
         return self.admits(folder) or any(_may_lead(folder, pattern) for pattern in self.include)
 
     def whole(self, folder: str) -> bool:
-        """Whether everything that may be below the folder is wanted."""
+        """Whether every possible path below the folder is wanted."""
         return self.admits(folder) and not self.exclude and (folder != "/" or not self.include)
 
 
 def taken(leading: dict[str, T], path: str) -> Iterator[T]:
-    """What was put off about the folders that lead to the path, from the top down; it is not put off any more."""
+    """Pop the values deferred for the folders that lead to the path, from the top down."""
     if leading:
         for folder in sorted(with_parents([path])):
             if folder in leading:
@@ -81,7 +81,7 @@ def _fits(names: Sequence[str], parts: Sequence[str]) -> bool:
 
 
 def _begins(names: Sequence[str], parts: Sequence[str]) -> bool:
-    """Whether a path that fits may begin with these names."""
+    """Whether a matching path may begin with these names."""
     if not names or not parts:
         return bool(parts)
     return parts[0] == "**" or (fnmatchcase(names[0], parts[0]) and _begins(names[1:], parts[1:]))

@@ -1,4 +1,4 @@
-"""Paths of content: which ones there may be, and which links stay inside the root."""
+"""Paths of content: which ones are valid, and which links stay inside the root."""
 
 from bisect import bisect_left, bisect_right
 from collections.abc import Iterable
@@ -8,16 +8,16 @@ from callboard.backends.address import shown
 from callboard.errors import RequestRefused
 
 RESERVED = ".callboard"
-"""A repository's own state lies under this name at the top; content never has it."""
+"""The top-level name of a repository's own state; content never has it."""
 
 NAME_BYTES_MAX = 255
-"""What every Linux file system takes as one name."""
+"""The longest name that every Linux file system accepts."""
 
 PATH_BYTES_MAX = 3072
 """Leaves room for a repository's root below the kernel's limit of 4096 bytes for a whole path."""
 
 CHECKED_PATHS = 1024
-"""Paths known to be good: every hand that a package passes through checks them again, and their folders come often."""
+"""Valid paths to remember: a package's paths are checked again at every stage, and folders recur often."""
 
 
 @lru_cache(maxsize=CHECKED_PATHS)
@@ -56,7 +56,7 @@ def link_leaves_root(path: str, target: str) -> bool:
     """Whether a symbolic link at ``path`` with this ``target`` could lead out of the root.
 
     True for an absolute target, for more leading ``..`` than there are folders above the link, and for a
-    ``..`` after a name: the name may be a link itself, so only the file system could tell where that leads.
+    ``..`` after a name: the name may be a link itself, so only the file system knows where that leads.
     """
     if target.startswith("/"):
         return True
@@ -84,9 +84,9 @@ def with_parents(paths: Iterable[str]) -> set[str]:
 
 
 class Trees:
-    """Paths, to be asked whether others lie at, above or below one of them.
+    """A set of paths, to test whether others lie at, above or below one of them.
 
-    Takes no more than the paths themselves, however deep: the folders above those of one record can have gigabytes.
+    Takes no more memory than the paths themselves, however deep: their ancestors, for one record, can take gigabytes.
     """
 
     def __init__(self, paths: Iterable[str]) -> None:
@@ -96,7 +96,7 @@ class Trees:
                 self._tops.append(path)
 
     def touch(self, paths: Iterable[str]) -> bool:
-        """Whether one of these lies at, above or below one of those."""
+        """Whether any given path lies at, above or below one of these."""
         return any(map(self._touches, map(_as_folder, paths)))
 
     def _touches(self, path: str) -> bool:

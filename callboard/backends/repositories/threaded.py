@@ -1,4 +1,4 @@
-"""Runs a repository that blocks in one thread of its own, so that its calls keep their order."""
+"""Runs a blocking repository in one thread of its own, which keeps its calls in order."""
 
 import asyncio
 from collections.abc import Callable, Iterable, Iterator
@@ -38,7 +38,7 @@ class BlockingRepository(Protocol):
 class ThreadedRepository:
     """A ``Repository`` made of a blocking one.
 
-    A cancelled call goes on in the thread to its end; the next one waits for it.
+    A cancelled call continues in the thread to its end; the next one waits for it.
     """
 
     def __init__(self, blocking: BlockingRepository) -> None:
@@ -58,7 +58,7 @@ class ThreadedRepository:
         await self._call(self._blocking.apply, operations, ledger)
 
     async def attempt(self, before: bytes, operations: Iterable[Operation], ledger: bytes) -> None:
-        """See ``Attempting``: one turn of the thread, which costs more than a small import does."""
+        """See ``Attempting``: one switch to the thread, which costs more than a small import."""
         await self._call(self._attempt, before, operations, ledger)
 
     async def save(self, ledger: bytes, durable: bool = True) -> None:

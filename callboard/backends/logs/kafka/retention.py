@@ -41,7 +41,7 @@ async def trim(cluster: Cluster, reader: Reader, name: str, retention: Retention
 
 
 async def _behind_old(reader: Reader, name: str, since: int, kept: int, retention: Retention, now_ns: int) -> int:
-    """The offset after the last too old record below ``kept``; all records before ``since`` are too old.
+    """The offset after the last record below ``kept`` that is too old; every record before ``since`` is.
 
     Brokers consider a record dated ahead young, so this also checks the records after it.
     """

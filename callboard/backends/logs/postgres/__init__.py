@@ -1,4 +1,4 @@
-"""The log of a PostgreSQL server: durable, and shared by the processes of any number of hosts."""
+"""The log on a PostgreSQL server: durable, and shared by processes on any number of hosts."""
 
 from callboard.backends.logs.postgres.log import PostgresLog
 from callboard.backends.logs.postgres.outbox import append_within

@@ -1,4 +1,4 @@
-"""The append itself: records as the arrays that the schema's function takes, each key once."""
+"""The append itself: records as array arguments of the schema's function, each key once."""
 
 from collections.abc import Sequence
 from hashlib import sha256
@@ -13,11 +13,11 @@ from callboard.messages.record import NewRecord, pack_headers
 _WRONG_ISOLATION = "CB001"
 
 Row = tuple[bytes | None, bytes, bytes]
-"""A record as the table has it: key, encoded headers, payload. Of the key the digest, which an index takes."""
+"""A record as stored: key, encoded headers, payload. The key is its digest, which fits into an index."""
 
 
 def to_rows(topic: str, records: Sequence[NewRecord]) -> tuple[list[Row], int]:
-    """The records' rows and bytes. Raises ``RecordTooLarge``."""
+    """The records as rows, and their size in bytes. Raises ``RecordTooLarge``."""
     rows, total = list[Row](), 0
     for record in records:
         headers = pack_headers(record.headers)
@@ -30,9 +30,9 @@ def to_rows(topic: str, records: Sequence[NewRecord]) -> tuple[list[Row], int]:
 
 
 async def append_rows(connection: Connection, function: str, rows: Sequence[Row], time_ns: int) -> list[int]:
-    """Write the rows in one statement, the topic's own function, and return their offsets.
+    """Write the rows in one statement, with the topic's own function, and return their offsets.
 
-    Raises ``ConfigError`` for a wrong isolation level, and what asyncpg does.
+    Raises ``ConfigError`` for a wrong isolation level, and asyncpg's errors.
     """
     if not rows:
         return []
@@ -49,7 +49,7 @@ async def append_rows(connection: Connection, function: str, rows: Sequence[Row]
 
 
 def _distinct(rows: Sequence[Row]) -> tuple[Sequence[int], Sequence[Row]]:
-    """The rows without those that repeat a key, and for each row its place or that of the first with its key."""
+    """The rows without repeated keys, and for each row the place of the first one with its key."""
     places, sent, place_of = list[int](), list[Row](), dict[bytes, int]()
     for row in rows:
         place = place_of.setdefault(row[0], len(sent)) if row[0] else len(sent)

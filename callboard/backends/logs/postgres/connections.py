@@ -1,4 +1,4 @@
-"""The connections of a log: a few, shared by everything it does, made anew when they are lost."""
+"""The connections of a log: a few, shared by all its operations, and replaced when lost."""
 
 import asyncio
 from collections.abc import AsyncIterator
@@ -11,17 +11,17 @@ from callboard.backends.postgres.server import Connection, Server
 from callboard.errors import CallboardError, LogUnavailable
 
 CONNECTIONS_MAX = 4
-"""Statements of one log that run at a time; every process costs the server so many connections, and one to listen."""
+"""Concurrent statements of one log; each process costs the server this many connections, plus one that listens."""
 
 CLOSE_TIMEOUT_S = 2.0
-"""To say goodbye to the server; it is not needed."""
+"""Limit for a clean disconnect, which is optional."""
 
 PAUSES_S = (0.0, 0.05, 0.1, 0.2, 0.5, 1.0)
-"""After a failed attempt to connect, the next waits so long; the last one counts from then on."""
+"""Pauses after failed attempts to connect; the last one repeats."""
 
 
 class Connections:
-    """Lends connections, as many as ``CONNECTIONS_MAX`` at a time."""
+    """Lends connections, at most ``CONNECTIONS_MAX`` at a time."""
 
     def __init__(self, server: Server) -> None:
         self._server = server
@@ -35,9 +35,9 @@ class Connections:
 
     @asynccontextmanager
     async def lend(self, consequence: str = "Then try again", create: bool = False) -> AsyncIterator[Connection]:
-        """A connection for a few statements, whose failures are explained with this consequence.
+        """Lend a connection for a few statements; their errors are explained with ``consequence``.
 
-        With ``create``, the schema is made if it is not there.
+        With ``create``, the schema is created if it is missing.
         """
         async with self._turns:
             connection = await self._take(create)
@@ -49,18 +49,18 @@ class Connections:
             except CallboardError as error:
                 sound = not isinstance(error, LogUnavailable)
                 raise
-            finally:  # after a cancellation, or without an answer, its state is unknown
+            finally:  # after a cancellation or a lost answer, its state is unknown
                 if sound and not self._closed and not connection.is_closed():
                     self._idle.append(connection)
                 else:
                     connection.terminate()
 
     async def close(self) -> None:
-        """Close those that are idle now, the others when they come back."""
+        """Close the idle connections now, and the others when they are returned."""
         self._closed = True
         idle, self._idle = self._idle, []
         goodbyes = (connection.close(timeout=CLOSE_TIMEOUT_S) for connection in idle)
-        await asyncio.gather(*goodbyes, return_exceptions=True)  # which fail where a connection is lost already
+        await asyncio.gather(*goodbyes, return_exceptions=True)  # these fail where a connection is already lost
 
     async def _take(self, create: bool) -> Connection:
         while True:
@@ -71,7 +71,7 @@ class Connections:
                 if not connection.is_closed():
                     return connection
                 continue
-            async with self._connecting:  # one at a time: a server that is down is asked by one caller
+            async with self._connecting:  # one at a time, so that only one caller tries a server that is down
                 return await self._connect(create)
 
     async def _connect(self, create: bool) -> Connection:

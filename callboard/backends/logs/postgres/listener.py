@@ -1,4 +1,4 @@
-"""Hears every append to a log: one connection of the process listens, and is made anew when it is lost."""
+"""Hears every append to a log, on one connection of the process, which is replaced when lost."""
 
 import asyncio
 from collections.abc import Callable
@@ -12,7 +12,7 @@ from callboard.errors import CallboardError, LogUnavailable
 from callboard.logger import get_logger
 
 PING_S = 10.0
-"""How long the connection may be silent before it is asked whether it is still there."""
+"""How long the connection may be silent before it is pinged."""
 
 
 class Listener:
@@ -20,7 +20,7 @@ class Listener:
 
     Args:
         heard: called with a topic's id and the newest offset when records were committed.
-        renewed: called when it begins to listen: what came before was perhaps not heard.
+        renewed: called when listening begins: earlier notifications may have been missed.
     """
 
     def __init__(self, server: Server, heard: Callable[[int, int], None], renewed: Callable[[], None]) -> None:
@@ -41,7 +41,7 @@ class Listener:
                     connection = await self._server.connect()
                     failures = 0
                     await self._listen(connection)
-            except (CallboardError, asyncpg.PostgresError) as error:  # whatever it is, waiters poll until it is over
+            except (CallboardError, asyncpg.PostgresError) as error:  # waiters poll until it works again
                 get_logger().warning("listener.failed", server=self._server.name, error=str(error), failures=failures)
             await asyncio.sleep(PAUSES_S[min(failures, len(PAUSES_S) - 1)])
             failures += 1

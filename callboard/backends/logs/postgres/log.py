@@ -1,4 +1,4 @@
-"""The log over PostgreSQL: what callers see."""
+"""The log over PostgreSQL: its public interface."""
 
 import asyncio
 import os
@@ -24,19 +24,19 @@ from callboard.errors import ConfigError, LogReplaced, LogUnavailable
 from callboard.messages.record import NewRecord, Record
 
 RECHECK_S = 1.0
-"""How often a waiter looks although nothing was heard: notifications are lost with the listening connection."""
+"""How often a waiter checks without a notification: these are lost with the listening connection."""
 
 P = ParamSpec("P")
 T = TypeVar("T")
 
 
 class PostgresLog:
-    """A durable log in a schema of a PostgreSQL database. To be used from one event loop.
+    """A durable log in a schema of a PostgreSQL database. Use it from one event loop.
 
-    Nothing is connected before the first call. After a lost connection the next call connects anew.
+    Nothing is connected before the first call. After a lost connection, the next call reconnects.
 
     Args:
-        url: ``postgresql://user@host:5432/database``, with ``?schema=`` for another one than ``callboard``.
+        url: ``postgresql://user@host:5432/database``, with ``?schema=`` for a schema other than ``callboard``.
         clock: nanoseconds since the epoch, for the records' times and retention by age.
     """
 
@@ -55,9 +55,9 @@ class PostgresLog:
         return Capability.DURABLE | Capability.SHARED | Capability.KEYS | Capability.TRIM | Capability.TRIM_BYTES
 
     async def ensure(self, topic: str) -> None:
-        """See ``Log``. Creates the schema in a database without one, but never changes one that is there.
+        """See ``Log``. Creates the schema in a database without one, but never changes an existing one.
 
-        Raises ``ConfigError`` for a bad name, wrong settings and an older schema, and ``SchemaTooNew``.
+        Raises ``ConfigError`` for an invalid name, wrong settings and an older schema, and ``SchemaTooNew``.
         """
         self._check_open()
         check_topic_name(topic)
@@ -88,7 +88,7 @@ class PostgresLog:
         deadline = loop.time() + timeout_s
         self._listen()
         while not self._closed:
-            ring = held.appended.next_ring()  # before the look: what comes between the two is not missed
+            ring = held.appended.next_ring()  # before the check, so that an append between the two is not missed
             try:
                 if await self._look(topic, reader.holds, start):
                     return True
@@ -107,7 +107,7 @@ class PostgresLog:
         return await self._look(topic, reader.bounds)
 
     async def trim(self, topic: str, retention_: Retention) -> int:
-        """See ``Log``. Raises the low-water mark, then drops the partitions that are below it."""
+        """See ``Log``. Raises the low-water mark, then drops the partitions below it."""
         return await self._look(topic, retention.trim, retention_, self._clock())
 
     async def identity(self, topic: str) -> str:
@@ -134,7 +134,7 @@ class PostgresLog:
         await self._look(topic, restore.complete, identity, first, end)
 
     async def examine(self, topics: Sequence[str], clock: Clock) -> Examination:
-        """See ``ExaminableLog``. Looks at a schema that is missing, older or newer as well."""
+        """See ``ExaminableLog``. Also examines a schema that is missing, older or newer."""
         self._check_open()
         with explained(self._server):
             return Examination(await examine_server(self._server, clock, topics))
@@ -157,7 +157,7 @@ class PostgresLog:
             return self._topics[topic]
         if not is_topic_name(topic):
             raise missing(topic)
-        async with self._opening:  # those who come at once go on in the order in which they came
+        async with self._opening:  # concurrent callers continue in the order of their calls
             if topic not in self._topics:
                 async with self._connections.lend() as db:
                     topic_id = await db.fetchval("SELECT id FROM topics WHERE name = $1", topic)
@@ -195,7 +195,7 @@ class PostgresLog:
         )
 
     def _listen(self) -> None:
-        """From now on, topics ring when any process appends."""
+        """From now on, an append by any process rings the topic."""
         if self._listener is None:
             self._listener = Listener(self._server, self._heard, self._renewed)
 

@@ -17,10 +17,10 @@ async def append_within(
     schema: str = "callboard",
     clock: Callable[[], int] = time.time_ns,
 ) -> list[int]:
-    """Append to a log in the same database, in the transaction that the caller has begun.
+    """Append to a log in the same database, in the caller's open transaction.
 
-    The records can be read once that is committed; after a rollback there are none. Until then every other
-    append to the topic waits, so commit soon. Who appends to several topics does so in one order everywhere.
+    The records become readable when it commits; after a rollback there are none. Until then every other append to the
+    topic waits, so commit soon. To append to several topics, use the same order of topics everywhere.
 
     Args:
         connection: an asyncpg connection of the caller, in a READ COMMITTED transaction.
@@ -36,7 +36,7 @@ async def append_within(
         ConfigError: for another isolation level.
         RecordTooLarge: before anything is written.
         TopicMissing: for a topic that was never ensured.
-        asyncpg.PostgresError: whatever else befalls the transaction, which can then only be rolled back.
+        asyncpg.PostgresError: any other failure of the transaction, which can then only be rolled back.
     """
     rows, _ = to_rows(topic, records)
     topic_id = await connection.fetchval(f"SELECT id FROM {schema}.topics WHERE name = $1", topic)  # noqa: S608

@@ -1,17 +1,17 @@
-"""Reads a topic. One statement is one snapshot; offsets come from the primary key in order, whatever the plan."""
+"""Reads a topic. One statement is one snapshot; offsets come in order of the primary key under any plan."""
 
 from callboard.backends.log import Bounds
 from callboard.backends.postgres.server import Connection
 from callboard.errors import OffsetOutOfRange
 from callboard.messages.record import Record, records_of
 
-# What lies below low is trimmed, though it may not be dropped yet.
+# Records below low are trimmed, though perhaps not dropped yet.
 _PAGE = """
     SELECT off, time_ns, payload, headers, total FROM records_{id}
     WHERE off >= greatest($1, (SELECT low FROM topics WHERE id = {id})) ORDER BY off LIMIT $2"""
 
-# The first record of the page, however large, and those after it as long as all together are within max_bytes.
-# The page is in order, and a filter leaves it so.
+# The first record of the page, however large, and those after it while their total is within max_bytes.
+# The page is sorted, and a filter keeps the order.
 READ = f"""
     SELECT off, time_ns, payload, headers FROM ({_PAGE}) AS page
     WHERE total <= (
@@ -27,7 +27,7 @@ async def read(
     """See ``Log.read``."""
     rows = await db.fetch(READ.format(id=topic_id), start, max_records, max_bytes)
     if not rows or rows[0][0] != start:
-        # a gap, the end, or out of range; what changed since the query does no harm
+        # a gap, the end, or out of range; changes since the query do no harm
         first, end = await bounds(db, topic_id)
         if not first <= start <= end:
             raise OffsetOutOfRange(topic, start, first, end)
@@ -43,8 +43,8 @@ async def holds(db: Connection, topic_id: int, start: int) -> bool:
 async def bounds(db: Connection, topic_id: int) -> Bounds:
     """See ``Log.bounds``.
 
-    The first is the low-water mark and not the oldest record: who waits at the end of an empty topic is in range
-    also when the first append there is rolled back and leaves a gap.
+    ``first`` is the low-water mark and not the oldest record: a reader at the end of an empty topic stays in range even
+    when the first append there is rolled back and leaves a gap.
     """
     low, newest = await db.fetchrow(_BOUNDS.format(id=topic_id)) or (1, None)
     return Bounds(low, low if newest is None else newest + 1)

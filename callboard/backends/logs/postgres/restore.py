@@ -1,4 +1,4 @@
-"""Takes records back under their own offsets, for an archive; see ``Restorable``."""
+"""Restores records under their own offsets, for an archive; see ``Restorable``."""
 
 import re
 from collections.abc import Sequence
@@ -17,7 +17,7 @@ _KEYS = """
 _LOCK = "SELECT pg_advisory_xact_lock(1128419140, {id})"
 _GIVEN = "SELECT CASE WHEN is_called THEN last_value ELSE 0 END FROM offsets_{id}"
 _TOTAL = "SELECT total FROM records_{id} ORDER BY off DESC LIMIT 1"
-# Else a partition would be made for every hundred thousand offsets from 1 on. Only before the first one.
+# Otherwise a partition would be made for every hundred thousand offsets from 1 on. Only before the first record.
 _BEGIN_ROOM = """
     UPDATE topics SET room = $1::bigint - ($1::bigint - 1) % partition_size
     WHERE id = {id} AND room < $1 AND NOT EXISTS (SELECT FROM pg_inherits WHERE inhparent = 'records_{id}'::regclass)"""
@@ -27,12 +27,12 @@ _INSERT = """
 
 
 async def keys(db: Connection, topic_id: int, start: int, stop: int) -> dict[int, Key]:
-    """The keys' digests of the records in this range: nothing else is kept."""
+    """The digests of the keys of the records in this range; the keys themselves are not stored."""
     return {row[0]: bytes(row[1]) for row in await db.fetch(_KEYS.format(id=topic_id), start, stop)}
 
 
 async def put_back(db: Connection, topic_id: int, records: Sequence[Returned]) -> bool:
-    """Write the records; False unless all of them are behind what the topic has given out."""
+    """Write the records; False unless all of them are above every offset that the topic has assigned."""
     if not records:
         return True
     async with db.transaction():
@@ -57,7 +57,7 @@ async def put_back(db: Connection, topic_id: int, records: Sequence[Returned]) -
 
 
 async def complete(db: Connection, topic_id: int, identity: str, first: int, end: int) -> None:
-    """Give the topic its beginning and its identity, and let offsets go on at ``end``.
+    """Set the topic's first offset and identity, and have offsets continue at ``end``.
 
     Raises ``NotSupported`` for an identity that this log cannot have.
     """

@@ -1,7 +1,7 @@
-"""What may go of a topic, and its removal: the low-water mark rises at once, whole partitions follow.
+"""Trims a topic: the low-water mark rises at once, and whole partitions are dropped later.
 
-No row is ever deleted, so there is nothing to vacuum and writers are not held up. The disk space of trimmed
-records is free again when all of their partition is trimmed.
+No row is ever deleted, so nothing needs a vacuum and writers do not wait. Trimmed records free their disk space once
+all of their partition is trimmed.
 """
 
 from callboard.backends.log import AHEAD_NS, Retention
@@ -30,7 +30,7 @@ async def trim(db: Connection, topic_id: int, retention: Retention, now_ns: int)
 
 
 async def _lowest_staying(db: Connection, topic_id: int, retention: Retention, now_ns: int) -> int:
-    """The lowest offset that the retention does not let go; the end if everything may go."""
+    """The lowest offset that the retention keeps; the end if everything may be removed."""
     end = (await bounds(db, topic_id)).end
     kept = end if retention.keep_from is None else min(retention.keep_from, end)
     limits = [retention.below_offset or 0]

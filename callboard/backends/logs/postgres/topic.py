@@ -1,4 +1,4 @@
-"""A topic in use: its number in the schema, its writer, and what was heard of it."""
+"""A topic in use: its id in the schema, its writer, and the newest offset heard."""
 
 from callboard.backends.logs.postgres.writer import Commit, Writer
 from callboard.backends.logs.wake_up import WakeUp
@@ -14,6 +14,6 @@ class Topic:
         self.newest_heard = 0
 
     def hear(self, newest: int) -> None:
-        """Records up to this offset were committed."""
+        """Note that records up to this offset were committed."""
         self.newest_heard = max(newest, self.newest_heard)
         self.appended.ring()

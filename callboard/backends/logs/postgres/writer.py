@@ -1,4 +1,4 @@
-"""Appends in groups: one statement commits whatever arrived during the one before it, without lingering."""
+"""Appends in groups: one statement commits everything that arrived during the one before, without lingering."""
 
 import asyncio
 from collections import deque
@@ -9,13 +9,13 @@ from callboard.backends.logs.postgres.append import Row
 
 GROUP_RECORDS = 1000
 GROUP_BYTES = 4 << 20
-"""A group takes no more than these, unless one caller does, so that the topic's lock is soon free for others."""
+"""Limit of a group, unless one caller exceeds it, so that the topic's lock is soon free for other processes."""
 
 Commit = Callable[[Sequence[Row]], Awaitable[list[int]]]
 
 
 class Work(NamedTuple):
-    """The rows of one caller, which go into one group together, and the future of their offsets."""
+    """The rows of one caller, kept in one group, and the future of their offsets."""
 
     rows: list[Row]
     size: int
@@ -43,7 +43,7 @@ class Writer:
         return future
 
     async def close(self) -> None:
-        """Finish what was given to do."""
+        """Complete pending appends."""
         if self._task is not None:
             await self._task
 
@@ -52,7 +52,7 @@ class Writer:
             while group := self._gather():
                 try:
                     offsets = await self._commit([row for work in group for row in work.rows])
-                except Exception as error:  # noqa: BLE001 - belongs to those who wait, whatever it is
+                except Exception as error:  # noqa: BLE001 - passed on to the waiters, whatever it is
                     _fail(group, error)
                 else:
                     _answer(group, offsets)
@@ -60,7 +60,7 @@ class Writer:
             self._task = None
 
     def _gather(self) -> list[Work]:
-        """The next group, without those who have gone; empty when nobody waits."""
+        """The next group, without cancelled appends; empty when none waits."""
         group, records, size = list[Work](), 0, 0
         while self._waiting:
             work = self._waiting[0]

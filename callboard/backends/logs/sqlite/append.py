@@ -17,11 +17,11 @@ Row = tuple[str | None, bytes, bytes]
 
 
 def to_rows(topic: str, records: Sequence[NewRecord]) -> tuple[list[Row], int]:
-    """The records' rows and bytes. Raises ``RecordTooLarge``, and ``ValueError`` for what is not text."""
+    """The records as rows, and their size in bytes. Raises ``RecordTooLarge``, and ``ValueError`` for invalid text."""
     rows, total = list[Row](), 0
     for record in records:
         headers = pack_headers(record.headers)
-        record.key.encode()  # what cannot be written must fail here, and not those it shares a transaction with
+        record.key.encode()  # must fail here, and not fail others in the same transaction
         size = len(record.payload) + len(headers)
         if size > RECORD_BYTES_MAX:
             raise too_large(topic, size)
@@ -31,10 +31,10 @@ def to_rows(topic: str, records: Sequence[NewRecord]) -> tuple[list[Row], int]:
 
 
 def append_rows(db: sqlite3.Connection, rows: list[Row], clock: Callable[[], int]) -> list[int]:
-    """Write the rows and return their offsets; a key that is there already answers with its offset.
+    """Write the rows and return their offsets; an existing key returns the offset that it has.
 
-    Look-up and insertion are in one transaction: a commit that a dying writer left behind unseen
-    comes to light, if ever, before it.
+    Look-up and insertion share one transaction: if a commit that a dying writer left unseen becomes visible at all, it
+    does so before.
     """
     now_ns, offsets = clock(), list[int]()
     if len(rows) > 1 and not any(key for key, _, _ in rows):

@@ -1,4 +1,4 @@
-"""What ``callboard doctor`` wants to know of a SQLite log: its folder, and who keeps others from appending."""
+"""The checks of ``callboard doctor`` for a SQLite log: its folder, and processes that block appends."""
 
 import os
 import time
@@ -12,11 +12,11 @@ from callboard.backends.logs.sqlite.schema import Files
 
 LOOKS = 10
 LOOK_S = 0.1
-"""A turn takes milliseconds. Who has it whenever we look, for a second, is stopped or does not give it back."""
+"""A turn takes milliseconds. A process that holds it at every check, for a second, is stopped or stuck."""
 
 
 def examine(folder: Path, topics: Sequence[str]) -> list[Finding]:
-    """Look at the folder, and at the turns to append. Blocks for up to a second."""
+    """Check the folder and the turns to append. Blocks for up to a second."""
     found = examine_place("log", folder)
     if keepers := _keepers({topic: Files.of(folder, topic).lock for topic in topics}, time.sleep):
         found += [
@@ -30,7 +30,7 @@ def examine(folder: Path, topics: Sequence[str]) -> list[Finding]:
 
 
 def _keepers(locks: dict[str, Path], sleep: Callable[[float], None]) -> dict[str, int]:
-    """The processes that had the lock of a topic at every look."""
+    """The processes that held the lock of a topic at every check."""
     kept: dict[str, int] = {}
     for look in range(LOOKS):
         holders = lock_holders()

@@ -1,4 +1,4 @@
-"""Turns what SQLite and the operating system say into errors that say what to do."""
+"""Turns errors of SQLite and the operating system into callboard's, with advice."""
 
 import errno
 import os
@@ -32,7 +32,7 @@ UNKNOWN_OUTCOME = "Whether the records were written is unknown: append them agai
 
 @contextmanager
 def explained(path: Path, consequence: str = "Then try again") -> Iterator[None]:
-    """Raise ``LogUnavailable`` or ``ConfigError`` for an error that comes of using the file at ``path``."""
+    """Raise ``LogUnavailable`` or ``ConfigError`` for an error from using the file at ``path``."""
     try:
         yield
     except sqlite3.ProgrammingError:

@@ -1,4 +1,4 @@
-"""The log over SQLite files: what callers see."""
+"""The log over SQLite files: its public interface."""
 
 import asyncio
 import os
@@ -24,10 +24,10 @@ from callboard.errors import ConfigError, LogUnavailable
 from callboard.messages.record import NewRecord, Record
 
 READ_THREADS = 4
-"""Reads of one log that run at a time."""
+"""Concurrent reads of one log."""
 
 RECHECK_S = 0.5
-"""How often a waiter looks although no bell rang: a writer may have died between its commit and its ring."""
+"""How often a waiter checks without a ring: a writer may have died between its commit and its ring."""
 
 P = ParamSpec("P")
 T = TypeVar("T")
@@ -36,9 +36,9 @@ T = TypeVar("T")
 class SqliteLog:
     """A durable log in a folder, with one SQLite file per topic, for the processes of one host.
 
-    To be used from one event loop, and not on a network file system. Nothing is opened before the first call.
-    Beside the contract's errors every method may raise ``LogReplaced``, when a topic's file was exchanged under
-    it, ``SchemaTooNew``, and ``ConfigError`` for files of somebody else or in a forked child.
+    Use it from one event loop, and not on a network file system. Nothing is opened before the first call.
+    Besides the contract's errors, every method may raise ``LogReplaced`` when a topic's file was replaced while open,
+    ``SchemaTooNew``, and ``ConfigError`` for files of another program or in a forked child.
 
     Args:
         folder: created with the first topic.
@@ -59,7 +59,7 @@ class SqliteLog:
         return Capability.DURABLE | Capability.SHARED | Capability.KEYS | Capability.TRIM | Capability.TRIM_BYTES
 
     async def ensure(self, topic: str) -> None:
-        """See ``Log``. Raises ``ConfigError`` for a bad name or a folder that holds something else."""
+        """See ``Log``. Raises ``ConfigError`` for an invalid name or a folder that holds something else."""
         self._check_open()
         check_topic_name(topic)
         if topic not in self._topics:
@@ -90,7 +90,7 @@ class SqliteLog:
         loop = asyncio.get_running_loop()
         deadline = loop.time() + timeout_s
         while not self._closed:
-            ring = held.appended.next_ring()  # before the look: what comes between the two is not missed
+            ring = held.appended.next_ring()  # before the check, so that an append between the two is not missed
             try:
                 if await self._run(held.reader.holds, start):
                     return True
@@ -108,7 +108,7 @@ class SqliteLog:
         return await self._run(held.reader.bounds)
 
     async def trim(self, topic: str, retention: Retention) -> int:
-        """See ``Log``. Removes in slices, so that writers are not held up; cancelling it leaves the rest."""
+        """See ``Log``. Removes in slices, so that writers need not wait long; a cancellation leaves the rest."""
         held = await self._topic(topic)
         below = await self._run(held.reader.lowest_staying, retention, self._clock())
         for step in (partial(remove_slice, below=below), give_back_slice):
@@ -138,7 +138,7 @@ class SqliteLog:
         await held.writer().submit(partial(restore.complete, identity=identity, end=end))
 
     async def examine(self, topics: Sequence[str], clock: Clock) -> Examination:  # noqa: ARG002 - no server, no clock
-        """See ``ExaminableLog``; the schema is checked by every look at a topic."""
+        """See ``ExaminableLog``; every access to a topic checks the schema anyway."""
         return Examination(await self._run(examine, self._folder, topics))
 
     async def close(self) -> None:
@@ -148,10 +148,10 @@ class SqliteLog:
         self._closed = True
         async with self._opening:
             for held in self._topics.values():
-                held.close_reader()  # first: the last to close tidies up, which only writers can
+                held.close_reader()  # first: the last one to close cleans up, which only writers can
             for held in self._topics.values():
                 await self._run(held.close_writer)
-            self._threads.shutdown()  # waits for the reads under way, which are short
+            self._threads.shutdown()  # waits for running reads, which are short
 
     async def _topic(self, topic: str) -> Topic:
         self._check_open()
@@ -159,7 +159,7 @@ class SqliteLog:
             return self._topics[topic]
         if not is_topic_name(topic):
             raise missing(topic)
-        # To its end whoever is cancelled: the files that a thread has opened by then are to be closed one day.
+        # Runs to its end even if cancelled, so that the files opened by a thread are closed one day.
         return await asyncio.shield(asyncio.create_task(self._opened(topic)))
 
     async def _opened(self, topic: str) -> Topic:

@@ -31,9 +31,9 @@ _NEWEST = "SELECT max(offset) FROM records"
 
 
 class Reader:
-    """Everything that only looks, for any number of threads: each look borrows a connection.
+    """All read operations, for any number of threads: each one borrows a connection.
 
-    Blocking. Raises what ``open_readable`` does, and ``LogReplaced``.
+    Blocking. Raises the same as ``open_readable``, and ``LogReplaced``.
     """
 
     def __init__(self, files: Files, bell: Bell) -> None:
@@ -56,7 +56,7 @@ class Reader:
                 found.append(row)
             rows.close()
             if not found or found[0][0] != start:
-                # a gap, the end, or out of range; what changed since the query does no harm
+                # a gap, the end, or out of range; changes since the query do no harm
                 first, end = self._bounds(db)
                 if not first <= start <= end:
                     raise OffsetOutOfRange(self._files.topic, start, first, end)
@@ -74,7 +74,7 @@ class Reader:
             return self._bounds(db)
 
     def lowest_staying(self, retention: Retention, now_ns: int) -> int:
-        """The lowest offset that the retention does not let go."""
+        """The lowest offset that the retention keeps."""
         with self._look() as db:
             return lowest_staying(db, retention, now_ns, self._bounds(db).end)
 
@@ -89,7 +89,7 @@ class Reader:
             return keys(db, start, stop)
 
     def close(self) -> None:
-        """Close the connections, those in use when their look ends; idempotent."""
+        """Close the connections, those in use when they are returned; idempotent."""
         with self._lock:
             self._closed = True
             while self._idle:
@@ -100,7 +100,7 @@ class Reader:
         return Bounds(end if first is None else first, end)
 
     def _open(self) -> sqlite3.Connection:
-        heard = self._bell.heard()  # before the look: commits come before rings
+        heard = self._bell.heard()  # before opening: commits come before rings
         db = open_readable(self._files)
         if newest_given(db) < remembered(heard, lineage(db)):  # an older copy was put back
             db.close()

@@ -1,4 +1,4 @@
-"""Takes records back under their own offsets, for an archive; see ``Restorable``."""
+"""Restores records under their own offsets, for an archive; see ``Restorable``."""
 
 import sqlite3
 from collections.abc import Sequence
@@ -16,7 +16,7 @@ def keys(db: sqlite3.Connection, start: int, stop: int) -> dict[int, Key]:
 
 
 def put_back(db: sqlite3.Connection, records: Sequence[Returned]) -> bool:
-    """Write the records; False unless all of them are behind what the topic has given out."""
+    """Write the records; False unless all of them are above every offset that the topic has assigned."""
     if not are_behind(records, newest_given(db) + 1):
         return False
     db.executemany(
@@ -30,7 +30,7 @@ def put_back(db: sqlite3.Connection, records: Sequence[Returned]) -> bool:
 
 
 def complete(db: sqlite3.Connection, identity: str, end: int) -> None:
-    """Give the topic its identity, and let offsets go on at ``end``; where it begins its first record says."""
+    """Set the topic's identity, and have offsets continue at ``end``; its first record determines its beginning."""
     db.execute("UPDATE sqlite_sequence SET seq = max(seq, ?) WHERE name = 'records'", (end - 1,))
     if identity:
         db.execute("UPDATE incarnation SET identity = ?", (identity,))

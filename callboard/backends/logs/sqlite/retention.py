@@ -1,4 +1,4 @@
-"""What may go of a topic, and its removal in slices that hold up nobody for long."""
+"""Trims a topic in slices, so that writers do not wait for long."""
 
 import sqlite3
 
@@ -6,16 +6,16 @@ from callboard.backends.log import AHEAD_NS, Retention
 
 SLICE_RECORDS = 500
 SLICE_BYTES = 1 << 20
-"""One slice removes no more than these, which holds the turn for a millisecond or two."""
+"""Limit of one slice in bytes, which holds the turn for a millisecond or two."""
 
 SLICE_PAGES = 200
-"""And this many pages given back to the disk at a time."""
+"""And of the pages returned to the disk at a time."""
 
 PAUSE_S = 0.005
-"""Between two slices, so that writers come in between."""
+"""Between two slices, so that writers get their turn."""
 
 SPARE_PAGES = 4096
-"""Freed pages (of 4 kB) that the file keeps for what comes next; only what exceeds it is given back."""
+"""Free pages (of 4 kB) that the file keeps for reuse; only those in excess are returned."""
 
 _NEWEST_ABOVE = """
     SELECT offset FROM (
@@ -29,7 +29,7 @@ _OLDEST = """
 
 
 def lowest_staying(db: sqlite3.Connection, retention: Retention, now_ns: int, end: int) -> int:
-    """The lowest offset that must stay; ``end`` if everything may go."""
+    """The lowest offset that must stay; ``end`` if everything may be removed."""
     kept = end if retention.keep_from is None else min(retention.keep_from, end)
     limits = [retention.below_offset or 0]
     if retention.older_than_s is not None:
@@ -55,8 +55,8 @@ def remove_slice(db: sqlite3.Connection, below: int) -> bool:
 
 
 def give_back_slice(db: sqlite3.Connection) -> bool:
-    """Give some freed pages back to the disk; False when there are no more than the file should keep."""
+    """Return some free pages to the disk; False when there are no more than the file should keep."""
     excess = int(db.execute("PRAGMA freelist_count").fetchone()[0]) - SPARE_PAGES
     for _ in range(min(excess, SLICE_PAGES)):
-        db.execute("PRAGMA incremental_vacuum(1)")  # through this module a greater number frees one page, too
+        db.execute("PRAGMA incremental_vacuum(1)")  # through this module, a larger number also frees only one page
     return excess > 0

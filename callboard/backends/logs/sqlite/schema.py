@@ -1,4 +1,4 @@
-"""The file of a topic: what is in it, how it is created, opened and recognised."""
+"""The file of a topic: its schema, and how it is created, opened and recognised."""
 
 import os
 import secrets
@@ -22,7 +22,7 @@ BUSY_S = 5.0
 _CREATION = ("page_size=4096", "auto_vacuum=INCREMENTAL", "journal_mode=WAL")
 PRAGMAS = ("synchronous=FULL", "wal_autocheckpoint=1000", "journal_size_limit=16777216", "secure_delete=OFF")
 _SCHEMA = (
-    # AUTOINCREMENT: an offset is never given again, even after everything was trimmed
+    # AUTOINCREMENT: no offset is assigned twice, even after everything was trimmed
     """CREATE TABLE records(
         offset INTEGER PRIMARY KEY AUTOINCREMENT,
         time_ns INTEGER NOT NULL,
@@ -39,7 +39,7 @@ _SCHEMA = (
 
 
 class Files(NamedTuple):
-    """Where a topic lives."""
+    """The paths of a topic's files."""
 
     topic: str
     database: Path
@@ -53,7 +53,7 @@ class Files(NamedTuple):
 
 
 def prepare(files: Files) -> None:
-    """Create the topic, or make sure that this version can use it, in a turn of its own."""
+    """Create the topic, or check that this version can use it, in a turn of its own."""
     folder = files.database.parent
     folder.mkdir(mode=PRIVATE_FOLDER, parents=True, exist_ok=True)
     bell, turn = Bell(files.bell), Turn(files.lock)
@@ -68,20 +68,20 @@ def prepare(files: Files) -> None:
 
 
 def open_writable(files: Files, bell: Bell, *, create: bool = False) -> sqlite3.Connection:
-    """A read-write connection; to be called, used and closed in a turn.
+    """A read-write connection; open, use and close it in a turn.
 
-    An older copy that was put back, which has not given out all the offsets that the bell remembers, gets
-    a new identity and goes on above them. Raises as ``open_readable``, and ``LogUnavailable`` for a file that was
+    A restored older copy, which has not assigned all offsets that the bell remembers, gets a new identity and
+    continues above them. Raises the same as ``open_readable``, and ``LogUnavailable`` for a file that was
     emptied.
     """
     if create and _is_new(files):
-        if files.database.exists() and (newest := remembered(bell.heard(), None)):  # somebody cut it off
+        if files.database.exists() and (newest := remembered(bell.heard(), None)):  # it was truncated
             raise LogUnavailable(
                 f"{files.database} is empty although it had records up to offset {newest}; stop the board and "
                 "restore a copy, or remove the file to begin anew without what was in it"
             )
         _create(files)
-    open_readable(files).close()  # judges the file before a writer's pragmas touch it
+    open_readable(files).close()  # check the file before a writer's pragmas touch it
     db = _connect(files.database, "rw")
     try:
         for pragma in PRAGMAS:
@@ -98,7 +98,7 @@ def open_writable(files: Files, bell: Bell, *, create: bool = False) -> sqlite3.
 def open_readable(files: Files) -> sqlite3.Connection:
     """A read-only connection, which never checkpoints.
 
-    Where nothing can be written, a file at rest is read as it is: SQLite wants to make files of its own beside it.
+    Where nothing can be written, a file at rest is opened as immutable: SQLite would create files of its own beside it.
 
     Raises ``TopicMissing``, ``SchemaTooNew``, or ``ConfigError`` for a file that is something else.
     """
@@ -120,7 +120,7 @@ def open_readable(files: Files) -> sqlite3.Connection:
         if version == 0:
             if db.execute("SELECT count(*) FROM sqlite_master").fetchone()[0]:
                 raise ConfigError(f"{files.database} is not a log of callboard; choose another folder")
-            raise missing(files.topic)  # whoever creates it has not finished
+            raise missing(files.topic)  # its creator has not finished
     except BaseException:
         db.close()
         raise
@@ -134,7 +134,7 @@ def check_exists(files: Files) -> None:
 
 
 def newest_given(db: sqlite3.Connection) -> int:
-    """The newest offset that the topic has given out, whether it is retained or not."""
+    """The newest offset that the topic has assigned, whether it is retained or not."""
     return int(db.execute("SELECT seq FROM sqlite_sequence WHERE name = 'records'").fetchone()[0])
 
 
@@ -144,12 +144,12 @@ def identity(db: sqlite3.Connection) -> str:
 
 
 def lineage(db: sqlite3.Connection) -> int:
-    """A random number that a file has from its creation on, and its copies too."""
+    """A random number that a file and its copies have from its creation on."""
     return int(db.execute("PRAGMA application_id").fetchone()[0])
 
 
 def inode(files: Files) -> tuple[int, int]:
-    """What tells a file from another one put in its place. Raises ``LogReplaced`` if there is none."""
+    """Identifies a file, to detect another one in its place. Raises ``LogReplaced`` if there is none."""
     try:
         found = files.database.stat()
     except FileNotFoundError:
@@ -158,7 +158,7 @@ def inode(files: Files) -> tuple[int, int]:
 
 
 def replaced(files: Files) -> LogReplaced:
-    """The error for a file that was exchanged under a running board."""
+    """The error for a file that was replaced while a board was running."""
     return LogReplaced(
         f"{files.database} was removed or replaced while in use; "
         "stop every process of this board and start again"
@@ -166,7 +166,7 @@ def replaced(files: Files) -> LogReplaced:
 
 
 def _connect(path: Path, mode: str) -> sqlite3.Connection:
-    # isolation_level=None: transactions are begun and ended in so many words, on every Python alike
+    # isolation_level=None: transactions begin and end explicitly, on every version of Python
     uri = f"{path.absolute().as_uri()}?mode={mode}"
     return sqlite3.connect(uri, uri=True, timeout=BUSY_S, isolation_level=None, check_same_thread=False)
 
@@ -176,7 +176,7 @@ def _version(db: sqlite3.Connection) -> int:
 
 
 def _rests_unwritable(files: Files) -> bool:
-    """Whether nobody has the file open to write, and its folder cannot be written: a mount or a copy to look at."""
+    """Whether no process has the file open for writing, and its folder is read-only: a mount, or a copy to inspect."""
     log = files.database.with_name(f"{files.database.name}-wal")
     return not os.access(files.database.parent, os.W_OK) and not (log.exists() and log.stat().st_size)
 
@@ -192,7 +192,7 @@ def _is_new(files: Files) -> bool:
 
 
 def _roll_back(files: Files) -> None:
-    """Undo what somebody left who was killed while creating the file, before it had a WAL; reading alone cannot."""
+    """Undo the work of a creator that was killed before the file had a WAL; a read-only connection cannot."""
     if files.database.exists():
         db = _connect(files.database, "rw")
         try:
@@ -204,7 +204,7 @@ def _roll_back(files: Files) -> None:
 def _create(files: Files) -> None:
     folder = files.database.parent
     os.close(os.open(files.database, os.O_WRONLY | os.O_CREAT | os.O_CLOEXEC, 0o600))
-    share(files.database, shared_mode(folder))  # SQLite gives the same mode to the files that it makes beside it
+    share(files.database, shared_mode(folder))  # SQLite gives the same mode to the files that it creates beside it
     db = _connect(files.database, "rw")
     try:
         for pragma in (*_CREATION, f"application_id={secrets.randbits(31)}"):
@@ -215,7 +215,7 @@ def _create(files: Files) -> None:
         db.execute("COMMIT")
     finally:
         db.close()
-    sync_folder(folder)  # so that the files themselves outlive a loss of power
+    sync_folder(folder)  # so that the files themselves survive a power failure
 
 
 def _renew(db: sqlite3.Connection, above: int) -> None:

@@ -1,4 +1,4 @@
-"""An open topic: its bell, its reader, and its writer once there is something to write."""
+"""An open topic: its bell, its reader, and its writer once something is written."""
 
 from callboard.backends.logs.limits import closed
 from callboard.backends.logs.sqlite.bell import Bell
@@ -11,7 +11,7 @@ from callboard.backends.logs.wake_up import WakeUp
 
 
 class Topic:
-    """Opens the topic, which must exist. Raises what ``Reader`` does."""
+    """Opens the topic, which must exist. Raises the same as ``Reader``."""
 
     def __init__(self, files: Files) -> None:
         self._files = files
@@ -29,7 +29,7 @@ class Topic:
         self._closing = False
 
     def writer(self) -> Writer:
-        """The writer, started with the first call. Raises ``LogUnavailable`` when the topic is being closed."""
+        """The writer, started by the first call. Raises ``LogUnavailable`` when the topic is being closed."""
         if self._closing:
             raise closed()
         if self._writer is None:
@@ -38,14 +38,14 @@ class Topic:
         return self._writer
 
     def listen(self) -> None:
-        """From now on, ``appended`` rings when any process appends."""
+        """From now on, an append by any process rings ``appended``."""
         if self._watch is None:
             with explained(self._files.bell):
                 self._watch = watch()
                 self._watch.add(self._bell, self.appended)
 
     def close_reader(self) -> None:
-        """Wake those who wait, look no more, and take nothing more to write."""
+        """Wake all waiters, stop reading, and accept no further writes."""
         self._closing = True
         self.appended.ring()
         if self._watch is not None:
@@ -53,7 +53,7 @@ class Topic:
         self.reader.close()
 
     def close_writer(self) -> None:
-        """Finish pending appends, then close the files. Blocks."""
+        """Complete pending appends, then close the files. Blocking."""
         if self._writer is not None:
             self._writer.close()
         self._bell.close()

@@ -1,4 +1,4 @@
-"""Whose turn it is to write: one ``flock`` per topic, taken before SQLite is touched.
+"""The turn to write: one ``flock`` per topic, taken before SQLite is touched.
 
 Every commit, checkpoint, trim, open and close of a read-write connection happens in a turn. Writers queue in
 the kernel instead of sleeping in SQLite's busy handler, which starves some of them for seconds, and no
@@ -17,15 +17,15 @@ from callboard.errors import LogUnavailable
 
 
 class NoTurn(LogUnavailable):
-    """Somebody keeps the turn. Nothing was written."""
+    """Another process keeps the turn. Nothing was written."""
 
 
 class Turn:
-    """The lock, as a context manager: entering waits for its turn. For one thread at a time.
+    """The lock, as a context manager: entering waits for its turn. Use it from one thread at a time.
 
-    The kernel lets go of it when the process dies. A *stopped* holder blocks everyone: there is no lease. Who waits
-    for it is told after ``WAIT_S``, by ``NoTurn``, which names the process. ``take`` waits for ever, and is for those
-    who are watched by a thread of their own: to be handed the lock by another thread takes longer than to commit.
+    The kernel releases it when the process dies. A *stopped* holder blocks everyone: there is no lease. After
+    ``WAIT_S`` a waiter gets ``NoTurn``, which names the process. ``take`` waits without limit, for callers that another
+    thread watches: having another thread hand over the lock would take longer than a commit.
     """
 
     def __init__(self, path: Path) -> None:
@@ -44,7 +44,7 @@ class Turn:
         self._lock.release()
 
     def take(self, *, wait: bool) -> bool:
-        """Take the lock; False if it is not to be had without waiting, which was not wanted."""
+        """Take the lock; False if ``wait`` is not set and the lock is not free."""
         try:
             fcntl.flock(self._fd, fcntl.LOCK_EX if wait else fcntl.LOCK_EX | fcntl.LOCK_NB)
         except BlockingIOError:
@@ -52,11 +52,11 @@ class Turn:
         return True
 
     def release(self) -> None:
-        """Let the next one have it."""
+        """Release the lock to the next waiter."""
         self._lock.release()
 
     def late(self) -> NoTurn:
-        """The error for those who have waited too long."""
+        """The error for a wait that took too long."""
         return NoTurn(f"{kept_by(self._fd, self._path)}. Nothing was written; then try again")
 
     def close(self) -> None:
@@ -76,5 +76,5 @@ def _leave_to_the_parent() -> None:
         turn.leave_to_the_parent()
 
 
-# A forked child shares the lock: were the parent killed in its turn, the child would hold it on.
+# A forked child shares the lock: if the parent were killed in its turn, the child would keep holding it.
 os.register_at_fork(after_in_child=_leave_to_the_parent)

@@ -1,4 +1,4 @@
-"""Hears bells: one inotify instance per event loop, or a poll where there is none to be had."""
+"""Hears bells: one inotify instance per event loop, or polling where inotify is not available."""
 
 import asyncio
 import ctypes
@@ -10,7 +10,7 @@ from callboard.backends.logs.sqlite.bell import Bell
 from callboard.backends.logs.wake_up import WakeUp
 
 POLL_S = 0.02
-"""How often bells are looked at without inotify: beyond fs.inotify.max_user_instances, or not on Linux."""
+"""How often bells are polled without inotify: beyond fs.inotify.max_user_instances, or not on Linux."""
 
 _IN_MODIFY = 0x2
 _EVENT = struct.Struct("iIII")  # watch, mask, cookie, length of the name that follows
@@ -42,12 +42,12 @@ class Watch:
         self._wake_ups.setdefault(bell.path, []).append((bell, wake_up))
 
     def remove(self, bell: Bell, wake_up: WakeUp) -> None:
-        """Stop ringing it; the last one to leave closes the inotify instance."""
+        """Stop ringing it; removing the last one closes the inotify instance."""
         left = [pair for pair in self._wake_ups[bell.path] if pair[1] is not wake_up]
         if left:
             self._wake_ups[bell.path] = left
         else:
-            del self._wake_ups[bell.path]  # the kernel's watch may stay: it is the same one when added again
+            del self._wake_ups[bell.path]  # the kernel's watch may stay: adding it again returns the same one
         if not self._wake_ups:
             self._close()
 
@@ -76,7 +76,7 @@ class Watch:
 
 
 class _Inotify:
-    """The three system calls that the standard library lacks."""
+    """The three system calls missing from the standard library."""
 
     def __init__(self, libc: ctypes.CDLL, fd: int) -> None:
         self._libc, self.fd = libc, fd

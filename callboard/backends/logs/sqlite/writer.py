@@ -1,4 +1,4 @@
-"""Appends in groups: one thread per topic commits whatever arrived while it waited for its turn."""
+"""Appends in groups: one thread per topic commits everything that arrived while it waited for its turn."""
 
 import asyncio
 import sqlite3
@@ -16,13 +16,13 @@ from callboard.backends.logs.sqlite.schema import Files, inode, lineage, newest_
 from callboard.backends.logs.sqlite.turn import Turn
 
 GROUP_BYTES = 4 << 20
-"""A group commit takes in no more after this."""
+"""A group commit takes in no further append beyond this size."""
 
 T = TypeVar("T")
 
 
 class Work(NamedTuple):
-    """Something to do in a transaction, and the future of its result."""
+    """Work for a transaction, and the future of its result."""
 
     do: Callable[[sqlite3.Connection], Any]
     size: int
@@ -32,7 +32,7 @@ class Work(NamedTuple):
 class Writer:
     """The only user of a topic's read-write connection in this log.
 
-    Opens it with the first work, and again after a failure. Not to be carried across a fork.
+    Opens it with the first work, and again after a failure. Must not be used across a fork.
     """
 
     def __init__(self, files: Files, bell: Bell) -> None:
@@ -41,7 +41,7 @@ class Writer:
         self._db: sqlite3.Connection | None = None
         self._inode, self._lineage = (0, 0), 0
         self._state = threading.Lock()
-        self._group: list[Work] = []  # what waits for the turn
+        self._group: list[Work] = []  # the work that waits for the turn
         self._since: float | None = None  # by the monotonic clock
         self._watcher: threading.Thread | None = None
         self._closing = False
@@ -51,18 +51,18 @@ class Writer:
         self._thread.start()
 
     def submit(self, do: Callable[[sqlite3.Connection], T], size: int = 0) -> asyncio.Future[T]:
-        """The result of ``do`` once its transaction is on the disk; ``size`` is the bytes it writes, about.
+        """The result of ``do`` once its transaction is on the disk; ``size`` is roughly the bytes it writes.
 
-        Transactions are shared, so ``do`` may only fail for reasons that fail the file as a whole.
+        Transactions are shared, so ``do`` may fail only for reasons that affect the whole file.
         """
         future: asyncio.Future[T] = asyncio.get_running_loop().create_future()
         self._inbox.put(Work(do, size, future))
         return future
 
     def close(self) -> None:
-        """Finish what was given to do, then let go of the file. Blocks; to be called once.
+        """Complete pending work, then close the file. Blocking; call it once.
 
-        While somebody keeps the turn the file is let go of later, by the thread that waits for it.
+        While another process keeps the turn, the file is closed later, by the thread that waits for it.
         """
         self._closing = True
         self._inbox.put(None)
@@ -79,16 +79,16 @@ class Writer:
             try:
                 with explained(self._files.database, UNKNOWN_OUTCOME), self._queued():
                     open_ended = self._gather(group)
-                    if not group:  # it was given up meanwhile, and with it what said that this is the end
+                    if not group:  # given up meanwhile, including the mark of the end
                         open_ended = not self._closing
                         continue
                     results, newest = self._commit(group)
-            except Exception as error:  # noqa: BLE001 - belongs to those who wait, whatever it is
+            except Exception as error:  # noqa: BLE001 - passed on to the waiters, whatever it is
                 _settle(group, [error] * len(group))
             else:
                 _settle(group, results)
-                with suppress(OSError):  # the disk may just have become full; who waits looks without a ring, too
-                    # After the turn and the answers: the woken take the processor.
+                with suppress(OSError):  # the disk may just have filled up; waiters also check without a ring
+                    # After the turn and the answers: woken processes take the processor.
                     self._bell.ring(newest, self._lineage)
         self._group = []
         with suppress(OSError), self._queued():
@@ -98,7 +98,7 @@ class Writer:
 
     @contextmanager
     def _queued(self) -> Iterator[None]:
-        """In the turn. Until then a watcher may give up what is in the group."""
+        """Hold the turn. Until it comes, a watcher may give up the work in the group."""
         if not self._turn.take(wait=False):
             if self._watcher is None:
                 name = f"callboard-turn-{self._files.topic}"
@@ -117,7 +117,7 @@ class Writer:
         while not self._ended.wait(file_locks.WAIT_S / 10):
             with self._state:
                 if self._since is not None and time.monotonic() - self._since > file_locks.WAIT_S:
-                    self._gather(self._group)  # the next would wait as long again, to be told the same
+                    self._gather(self._group)  # the next would wait as long, and also fail
                     _settle(self._group, [self._turn.late()] * len(self._group))
                     self._group.clear()
                     self._since = time.monotonic()
@@ -125,7 +125,7 @@ class Writer:
                         self._ended.set()
 
     def _gather(self, group: list[Work]) -> bool:
-        """Take in what came while waiting for the turn; False if the writer is to close after this group."""
+        """Add the work that arrived while waiting for the turn; False if the writer must close after this group."""
         size = sum(work.size for work in group)
         while size < GROUP_BYTES:
             try:
@@ -162,7 +162,7 @@ class Writer:
 
 
 def _settle(group: list[Work], results: list[Any]) -> None:
-    """Answer everyone, with one call into each event loop."""
+    """Resolve all futures, with one call into each event loop."""
     by_loop: dict[asyncio.AbstractEventLoop, list[tuple[asyncio.Future[Any], Any]]] = {}
     for work, result in zip(group, results, strict=True):
         by_loop.setdefault(work.future.get_loop(), []).append((work.future, result))

@@ -1,7 +1,7 @@
 """Turns operations into the wanted state of every path they touch.
 
-The plan is a tree laid over the one on disk. Because it says what shall be, and not what to do, the steps
-made from it can be carried out again from the start after a crash, however far the first run came.
+The plan is a tree over the one on disk. It states the result instead of the changes, so its steps can be carried
+out again from the start after a crash, however far the first run got.
 """
 
 import os
@@ -20,10 +20,10 @@ WHOLE_PATH_BYTES_MAX = 4095
 
 
 class Step(NamedTuple):
-    """What shall be at a path; ``kind`` is None for nothing.
+    """The wanted state of a path; ``kind`` is None for nothing.
 
-    ``content`` is the name of the staged file, or the target of the link. For folders, ``fresh`` says that
-    nothing but the children in the plan remains, ``touched`` that its own names or mode change.
+    ``content`` is the name of the staged file, or the target of the link. For folders, ``fresh`` says that only the
+    children in the plan remain, ``touched`` that its own names or mode change.
     """
 
     path: str
@@ -46,7 +46,7 @@ class _Node:
 
 
 class Plan:
-    """The operations so far, over what is on disk. Only reads the disk; raises ``OSError``."""
+    """The operations so far, over the tree on disk. Only reads the disk; raises ``OSError``."""
 
     def __init__(self, tree: Descent) -> None:
         self._tree = tree
@@ -55,26 +55,26 @@ class Plan:
         self._top = _folder_on_disk(status)
 
     def keep(self, path: str, mode: int) -> None:
-        """There shall be a folder; if there is none, with this mode."""
+        """Want a folder; if it is missing, with this mode."""
         self._folder(path, workable(mode))
 
     def put_folder(self, path: str, mode: int) -> None:
-        """There shall be a folder with this mode."""
+        """Want a folder with this mode."""
         mode = workable(mode)
         node = self._folder(path, mode)
         if node.mode != mode:
             node.mode, node.touched = mode, True
 
     def put_file(self, path: str, content: str) -> None:
-        """There shall be the staged file of this name."""
+        """Want the staged file of this name."""
         self._set(path, _Node(EntryKind.FILE, content=content))
 
     def put_link(self, path: str, target: str) -> None:
-        """There shall be a link."""
+        """Want a link."""
         self._set(path, _Node(EntryKind.LINK, content=target))
 
     def delete(self, path: str) -> None:
-        """There shall be nothing; below the root, if that is the path."""
+        """Want nothing at the path; for the root, nothing below it."""
         if path == "/":
             self._top.children.clear()
             self._top.fresh = self._top.touched = True
@@ -82,7 +82,7 @@ class Plan:
             self._set(path, _Node(None))
 
     def prune(self, path: str, keep: frozenset[str]) -> None:
-        """There shall be nothing below ``path`` but what is named, and the folders that lead to it."""
+        """Want nothing below ``path`` except ``keep`` and the folders that lead there."""
         leading = with_parents(keep)
         start = self._find(path)
         ahead = [(path, start)] if start is not None and start.kind is EntryKind.FOLDER else []
@@ -117,7 +117,7 @@ class Plan:
         parent.touched = True
 
     def _folder(self, path: str, mode: int) -> _Node:
-        """The folder's node in the plan. It and its parents are put there, new where the disk has none."""
+        """The folder's node in the plan. It and its parents are added, as new ones where the disk has none."""
         self._check_length(path)
         node, at = self._top, "/"
         names = path.split("/")[1:] if path != "/" else []
@@ -141,7 +141,7 @@ class Plan:
         return node
 
     def _child(self, node: _Node, path: str, name: str) -> _Node | None:
-        """What will be there: by the plan if it says so, else by the disk."""
+        """The wanted state of a child: from the plan if it has one, else from the disk."""
         if name in node.children:
             child = node.children[name]
             return None if child.kind is None else child
@@ -174,7 +174,7 @@ class Plan:
             raise PackageRefused(f"{path[:80]}... below {self._tree.root} is too long; use a shorter root")
 
     def _check_writable(self, path: str) -> None:
-        """Of a folder of this user the mode can be changed; any other must be writable as it is."""
+        """A folder owned by this user can be made writable; any other must be writable already."""
         if not self._tree.may_write(path):
             folder = self._tree.root / path[1:]
             raise RepositoryUnavailable(f"{folder} is not writable; give this user write permission")

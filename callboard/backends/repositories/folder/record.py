@@ -17,22 +17,22 @@ from callboard.backends.repository import EntryKind
 from callboard.errors import RequestRefused, SchemaTooNew
 
 FORMAT = 1
-"""Raised with every change that an older version would misread."""
+"""Incremented with every change that an older version would misread."""
 
 _STEPS_A_WRITE = 500
 
 _SENSELESS = (ValueError, KeyError, TypeError, AttributeError, OverflowError, RecursionError, RequestRefused)
-"""What comes of reading as JSON, numbers and paths what is not; overflows and recursion from 1e999 and a million
-brackets."""
+"""The errors of parsing arbitrary bytes as JSON, numbers and paths; overflows and recursion come from 1e999 and a
+million brackets."""
 
 
 class Torn(Exception):
-    """The file is not complete."""
+    """The file is incomplete."""
 
 
 @dataclass(frozen=True, slots=True)
 class Record:
-    """A ledger and its steps. ``serial`` counts the durable ledgers, ``draft`` the drafts after such a one."""
+    """A ledger and its steps. ``serial`` counts the durable ledgers, ``draft`` the drafts after the durable one."""
 
     serial: int
     draft: int
@@ -41,8 +41,8 @@ class Record:
 
 
 def write_record(path: Path, record: Record, durable: bool, folder: int | None = None) -> None:
-    """Write the record over what the file holds. ``folder`` is a descriptor of the one it is in. Raises ``OSError``."""
-    # Cut at the end, not emptied at the start: the file system then need not find room for it again.
+    """Overwrite the file with the record. ``folder`` is a descriptor of the file's folder. Raises ``OSError``."""
+    # Truncate at the end, not at the start: the file system then need not allocate space again.
     descriptor = _opened(path, os.O_WRONLY | os.O_CREAT, folder)
     try:
         digest = hashlib.sha256()
@@ -66,7 +66,7 @@ def write_record(path: Path, record: Record, durable: bool, folder: int | None =
 
 
 def read_record(path: Path, folder: int | None = None) -> Record | None:
-    """The record in the file; None if there is no file. ``folder`` is a descriptor of the one it is in.
+    """The record in the file; None if there is no file. ``folder`` is a descriptor of the file's folder.
 
     Raises:
         Torn: the file is incomplete or was altered.
@@ -97,7 +97,7 @@ def read_record(path: Path, folder: int | None = None) -> Record | None:
 
 
 def _opened(path: Path, flags: int, folder: int | None) -> int:
-    """The file itself: a link is not followed, and a pipe not waited for."""
+    """Open the file itself: a link is not followed, and a pipe does not block."""
     try:
         flags |= os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC
         return os.open(path if folder is None else path.name, flags, 0o600, dir_fd=folder)
@@ -107,7 +107,7 @@ def _opened(path: Path, flags: int, folder: int | None) -> int:
 
 
 def _step(line: bytes) -> Step:
-    """A step that ``plan`` could have made: none leads out of the root or the stage, or sets more than a mode."""
+    """A step that ``plan`` could have made: none leaves the root or the stage, or sets more than permission bits."""
     path, kind, mode, content, fresh, touched = json.loads(line)
     step = Step(check_path(path), None if kind is None else EntryKind(kind), mode, content, fresh, touched)
     if not 0 <= step.mode <= 0o777 or (step.kind is EntryKind.FILE and not step.content.isdecimal()):

@@ -1,4 +1,4 @@
-"""Carries out the steps of a plan. All of it may be done again from the start, whatever was done before."""
+"""Carries out the steps of a plan. It can be repeated from the start after any interruption."""
 
 import os
 from collections.abc import Sequence
@@ -10,14 +10,14 @@ from callboard.backends.repositories.paths import child_of, parent_of
 from callboard.backends.repository import EntryKind
 
 OWNER_ALL = 0o700
-"""What the owner needs on a folder to change what is in it."""
+"""The owner's rights needed to change the entries of a folder."""
 
 _LINK = "link"
-"""The name in the stage of a link that is about to be placed."""
+"""The staged name of a link about to be placed."""
 
 
 def roll_forward(tree: Descent, stage: int, steps: Sequence[Step]) -> None:
-    """Make the tree as the steps say, durably, with the files from the folder ``stage``, a descriptor.
+    """Make the tree match the steps, durably, with the files from ``stage``, a folder's descriptor.
 
     A parent always comes before its children and is made a real folder. Raises ``OSError``.
     """
@@ -35,7 +35,7 @@ def roll_forward(tree: Descent, stage: int, steps: Sequence[Step]) -> None:
             _remove(tree, step.path)
     for step in reversed(steps):
         if step.touched:
-            # The final mode comes last: it may not allow the changes below, nor even to look.
+            # The final mode comes last: it may forbid the changes below, and even reading.
             folder = tree.open_folder(step.path)
             try:
                 tree.set_mode(step.path, step.mode)
@@ -59,7 +59,7 @@ def _place_file(tree: Descent, step: Step, stage: int) -> None:
     try:
         _place(tree, step.path, step.content, stage)
     except FileNotFoundError:
-        if step.content in os.listdir(stage):  # else it was renamed by the run that was cut short
+        if step.content in os.listdir(stage):  # otherwise the interrupted run has already renamed it
             raise
 
 
@@ -79,7 +79,7 @@ def _place(tree: Descent, path: str, name: str, stage: int) -> None:
 
 
 def _remove(tree: Descent, path: str) -> None:
-    """Remove the entry and, of a folder, everything below it."""
+    """Remove the entry with everything below it."""
     folders, ahead = [], [path]
     while ahead:
         path = ahead.pop()

@@ -1,4 +1,4 @@
-"""Where new files wait, complete and durable, until they are renamed into place."""
+"""Holds new files, complete and durable, until they are renamed into place."""
 
 import hashlib
 import os
@@ -16,7 +16,7 @@ OPEN_FILES_MAX = 64
 class Stage:
     """New files in the folder with the descriptor ``folder``, named by number.
 
-    A file is synced some files after it was written: its pages are on their way to the disk by then, so that
+    A file is synced only after some later files were written: by then its pages are on their way to the disk, so that
     syncing many small files takes about half as long as one by one.
     """
 
@@ -29,7 +29,7 @@ class Stage:
     def add(self, put: Put) -> str:
         """Write the content of the entry and return the name of the staged file.
 
-        Raises ``PackageCorrupt`` for another size or digest than announced, and whatever the content raises.
+        Raises ``PackageCorrupt`` if size or digest differ from the entry's, and any error of the content.
         """
         entry, digest, size = put.entry, hashlib.sha256(), 0
         name = str(self._count)
@@ -46,7 +46,7 @@ class Stage:
                 break
             with self._own_errors():
                 write_all(descriptor, chunk)
-                # Of pages just written this drops none; it starts writing them while the digest is computed.
+                # This drops no freshly written pages; it starts writing them while the digest is computed.
                 os.posix_fadvise(descriptor, 0, 0, os.POSIX_FADV_DONTNEED)
             digest.update(chunk)
         check_content(put, size, digest.hexdigest())
@@ -55,14 +55,14 @@ class Stage:
         return name
 
     def sync(self) -> None:
-        """Make everything staged durable."""
+        """Make all staged files durable."""
         with self._own_errors():
             if self._count:
                 self._sync_files()
                 os.fsync(self._folder)
 
     def close(self) -> None:
-        """Close the files; what is staged stays."""
+        """Close the files; staged content stays."""
         while self._unsynced:
             os.close(self._unsynced.pop())
 

@@ -1,9 +1,9 @@
-"""A folder repository's own folder, held open: it stays the same one, whatever becomes of its name.
+"""A folder repository's own folder, held open by descriptor, so that it stays the same even if renamed.
 
 Below the root lies ``.callboard`` with ``lock``, ``stage`` (new files), ``new`` (a record being written),
 ``intent`` (a committed apply that is being carried out), ``ledger``, and ``draft0`` and ``draft1``: ledgers saved
-without waiting for the disk, written in turn so that a crash harms one at most. They count while their serial is
-the one of ``ledger``.
+without waiting for the disk, written in turn so that a crash harms one at most. A draft counts while its serial is
+that of ``ledger``.
 """
 
 import os
@@ -23,7 +23,7 @@ _PRIVATE = 0o700
 
 
 class State:
-    """Makes what is missing, and takes the lock. Every method raises ``OSError``.
+    """Creates missing files and folders, and takes the lock. Every method raises ``OSError``.
 
     ``tree`` is the content, ``stage`` a descriptor of the folder for new files.
 
@@ -50,11 +50,11 @@ class State:
             self._open = stack.pop_all()
 
     def close(self) -> None:
-        """Let go of the lock."""
+        """Release the lock."""
         self._open.close()
 
     def check(self) -> None:
-        """Raise if the lock that is held is no longer the one below the root, which anybody may take by now."""
+        """Raise if the held lock is no longer the file below the root, which another process may then have locked."""
         with suppress(FileNotFoundError):
             if os.path.samestat(os.stat(self._path / "lock"), os.fstat(self._lock)):  # noqa: PTH116 - half the time
                 return
@@ -64,18 +64,18 @@ class State:
         )
 
     def read(self, name: str) -> Record | None:
-        """The record; None if there is none. Raises ``RepositoryUnavailable`` for one that is damaged."""
+        """The record; None if there is none. Raises ``RepositoryUnavailable`` if it is damaged."""
         try:
             return read_record(self._path / name, self._folder)
         except Torn:
-            # It was synced before it got this name, so no crash explains it.
+            # It was synced before it got this name, so a crash cannot explain the damage.
             raise RepositoryUnavailable(
                 f"{self._path / name} is damaged; check the disk, then restore {self._root} from a backup, or remove "
                 f"{self._path} and start the subscriber with --replace, which imports everything again"
             ) from None
 
     def drafts(self) -> list[Record]:
-        """The drafts that are whole."""
+        """The complete drafts."""
         found = []
         for name in DRAFTS:
             with suppress(Torn):
@@ -83,36 +83,36 @@ class State:
         return [draft for draft in found if draft is not None]
 
     def write(self, name: str, record: Record) -> None:
-        """Write the record, durably, under the name; all of it or nothing."""
+        """Write the record, durably and atomically, under the name."""
         write_record(self._path / "new", record, durable=True, folder=self._folder)
         self.rename("new", name)
         self.sync()
 
     def write_draft(self, record: Record) -> None:
-        """Write the record over the older draft, without waiting for the disk."""
+        """Overwrite the older draft with the record, without waiting for the disk."""
         write_record(self._path / DRAFTS[record.draft % 2], record, durable=False, folder=self._folder)
 
     def rename(self, old: str, new: str) -> None:
-        """In one step, over what has the new name."""
+        """Atomically, replacing any file with the new name."""
         os.replace(old, new, src_dir_fd=self._folder, dst_dir_fd=self._folder)
 
     def sync(self) -> None:
-        """Make the names in it survive a loss of power."""
+        """Make its names survive a power failure."""
         os.fsync(self._folder)
 
     def clear(self) -> None:
-        """Remove what never came to count."""
+        """Remove uncommitted files."""
         self.clear_stage()
         with suppress(FileNotFoundError):
             os.unlink("new", dir_fd=self._folder)
 
     def clear_stage(self) -> None:
-        """Remove whatever is staged."""
+        """Remove all staged files."""
         for name in os.listdir(self.stage):  # noqa: PTH208 - a descriptor, not a path
             os.unlink(name, dir_fd=self.stage)
 
     def _make_folders(self) -> bool:
-        """Whether one of them was missing."""
+        """Create missing folders; returns whether one was missing."""
         try:
             self.tree.folder(_OWN)
             made = False
@@ -124,7 +124,7 @@ class State:
         return self.tree.make_folder(_STAGE, _PRIVATE) or made
 
     def _demand_own(self) -> None:
-        """Somebody else may have made the folder before, and could exchange the ledger and what is staged."""
+        """Refuse a folder that another user made, who could then replace the ledger and the staged files."""
         own, root = self.tree.status(_OWN), self.tree.status("/")
         if own.st_uid not in (os.geteuid(), root.st_uid):
             raise RepositoryUnavailable(

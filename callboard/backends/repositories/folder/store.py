@@ -1,4 +1,4 @@
-"""The folder repository itself, as blocking calls."""
+"""The folder repository itself, with blocking calls."""
 
 import os
 from collections.abc import Iterable, Iterator
@@ -31,15 +31,15 @@ class FolderStore:
         self._serial = self._draft = 0
 
     def entries(self, path: str, deep: bool) -> Iterator[Entry]:
-        """Read the content; works without ``open``, and sees an apply half done while one is running."""
+        """Read the content; works without ``open``, and sees a half-finished apply while one is running."""
         return self._source.entries(path, deep)
 
     def open(self, occupied: bool = False) -> bytes:
-        """Take the lock unless this object has it, settle what was interrupted, and return the ledger."""
+        """Take the lock unless this object has it, finish an interrupted apply, and return the ledger."""
         with self._own_errors():
             if self._state is None:
                 if not occupied and not os.path.lexists(self._root / RESERVED):
-                    self._refuse_content()  # before anything is made beside it
+                    self._refuse_content()  # before any file is created beside it
                 self._state = State(self._root)
             self._state.check()
             ledger = self._settle(self._state)
@@ -48,7 +48,7 @@ class FolderStore:
             return ledger
 
     def apply(self, operations: Iterable[Operation], ledger: bytes) -> None:
-        """Stage, write the intent, roll forward. From the rename of the intent on, the new state holds."""
+        """Stage, write the intent, roll forward. The rename of the intent is the commit."""
         state = self._begin()
         stage = Stage(state.stage, self._own_errors)
         try:
@@ -65,7 +65,7 @@ class FolderStore:
                 steps = plan.steps()
             stage.sync()
         except BaseException:
-            # Nothing is committed: make room again at once, the disk may be full.
+            # Nothing is committed: free the space at once, the disk may be full.
             stage.close()
             with suppress(OSError):
                 state.clear_stage()
@@ -80,7 +80,7 @@ class FolderStore:
         self._settled = True
 
     def save(self, ledger: bytes, durable: bool = True) -> None:
-        """Replace the ledger, or with ``durable=False`` the older one of the drafts."""
+        """Replace the ledger, or with ``durable=False`` the older of the drafts."""
         state = self._begin()
         with self._own_errors():
             if durable:
@@ -92,13 +92,13 @@ class FolderStore:
         self._settled = True
 
     def close(self) -> None:
-        """Let go of the lock."""
+        """Release the lock."""
         state, self._state = self._state, None
         if state is not None:
             state.close()
 
     def _begin(self) -> State:
-        """Before a change: settle what an earlier one left when it failed; this one may fail as well."""
+        """Before a change: finish or undo an earlier one that failed; this may fail as well."""
         if self._state is None:
             raise RepositoryUnavailable(f"{self._root} is not open; call open() first")
         with self._own_errors():
@@ -112,7 +112,7 @@ class FolderStore:
     def _settle(self, state: State) -> bytes:
         """Finish a committed apply, clear the rest, and return the ledger that holds."""
         self._settled = False
-        # What is read here is acted on, so it must not go away again: a crash may have come before its sync.
+        # The state read here is acted on, so it must be durable: a crash may have come before its sync.
         state.sync()
         intent = state.read("intent")
         if intent is not None:
@@ -127,13 +127,13 @@ class FolderStore:
         return newest.ledger
 
     def _carry_out(self, state: State, record: Record) -> None:
-        state.tree.forget("/")  # the plan has looked at folders that are replaced now
+        state.tree.forget("/")  # the plan has opened folders that are replaced now
         try:
             roll_forward(state.tree, state.stage, record.steps)
         finally:
             state.tree.forget("/")
-        # No sync: if the loss of power undoes this rename, the intent is there again and repeats harmlessly.
-        # Whatever is made durable later in this folder makes this durable before it.
+        # No sync: if a power failure undoes this rename, the intent is there again and is repeated harmlessly.
+        # Any later sync of this folder makes the rename durable first.
         state.rename("intent", "ledger")
         self._serial, self._draft = record.serial, 0
         state.clear_stage()

@@ -1,4 +1,4 @@
-"""A schema of a PostgreSQL database as a repository: content and ledger in one transaction an apply."""
+"""A schema of a PostgreSQL database as a repository: an apply changes content and ledger in one transaction."""
 
 from callboard.backends.repositories.postgres.repository import PostgresRepository
 

@@ -1,4 +1,4 @@
-"""Carries out operations on the tables of a PostgreSQL repository, inside the transaction of the caller."""
+"""Carries out operations on the tables of a PostgreSQL repository, in the caller's transaction."""
 
 import hashlib
 from collections.abc import Iterable, Iterator
@@ -27,7 +27,7 @@ class PostgresContent:
         self._folders = {"/"}
 
     def carry_out(self, operation: Operation) -> None:
-        """Do what the operation says."""
+        """Apply the operation."""
         match operation:
             case Keep(path, mode):
                 self._make_folder(path, mode)
@@ -81,14 +81,14 @@ class PostgresContent:
         kind = EntryKind.FOLDER
         if path != "/":
             kind = self._connection.value(_DELETE, self._repository, path.encode())
-        if kind == EntryKind.FOLDER:  # nothing is below anything else
+        if kind == EntryKind.FOLDER:  # nothing is below other kinds
             self._connection.fetch(_DELETE_BELOW, self._repository, *below(path))
             self._folders = {"/"}
 
     def _prune(self, path: str, keep: frozenset[str]) -> None:
         kept, leading = ({name.encode() for name in names} for names in (keep, with_parents(keep)))
         found = self._connection.fetch(_FIND_BELOW, self._repository, *below(path))
-        # What lies below a folder that goes is not kept either, so it is among these as well.
+        # Below a removed folder nothing is kept, so all of that is found here as well.
         gone = [
             identity
             for identity, name, kind in found

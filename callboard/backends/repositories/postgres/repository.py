@@ -12,10 +12,10 @@ from callboard.errors import RepositoryUnavailable
 
 
 class PostgresRepository(ThreadedRepository):
-    """Content in a database: ``postgresql://user@host/database?repository=NAME``, created with the first ``open``.
+    """Content in a database: ``postgresql://user@host/database?repository=NAME``, created by the first ``open``.
 
     Args:
-        url: with ``&schema=`` for another one than ``callboard``. Any number of repositories share a schema.
+        url: with ``&schema=`` for a schema other than ``callboard``. Any number of repositories share a schema.
 
     Raises:
         ConfigError: for a URL that names no database or no repository.

@@ -11,7 +11,7 @@ from callboard.backends.repositories.paths import check_path
 from callboard.backends.repository import Entry, EntryKind
 from callboard.errors import CallboardError, RequestRefused
 
-# $1 is the repository. The paths below a folder are those from $2 to $3; the prefix is what the index has.
+# $1 is the repository. The paths below a folder are those from $2 to $3; the prefix is what the index covers.
 AT_PATH = "repository = $1 AND sha256(path) = sha256($2)"
 BELOW_PATH = """repository = $1 AND path >= $2 AND path < $3 AND substring(path FROM 1 FOR 1000)
     BETWEEN substring($2::bytea FROM 1 FOR 1000) AND substring($3::bytea FROM 1 FOR 1000)"""
@@ -23,8 +23,8 @@ _CHUNK = "SELECT data FROM chunks WHERE entry = $1 AND number = $2"
 class PostgresSource:
     """The content of a repository as a ``Source``.
 
-    Each reading has a connection of its own, which is closed when the last of its entries is forgotten: their
-    content can be asked for as long as they are there.
+    Each call of ``entries`` has its own connection, which is closed when its last entry is garbage-collected: until
+    then, their content can be read.
     """
 
     def __init__(self, server: Server) -> None:
@@ -60,7 +60,7 @@ class _Reading:
         found = self._connection.fetch(_SELECT + AT_PATH, number, path.encode())
         if found and deep:
             found += self._connection.fetch(_SELECT + BELOW_PATH, number, *below(path))
-        # Bytes would put /a-b before /a/b: by name, not by character, is what parents first means.
+        # Sorting bytes would put /a-b before /a/b; parents first requires sorting by name.
         rows = [(name.decode(), *rest, target.decode(), identity) for name, *rest, target, identity in found]
         return sorted(rows, key=lambda row: row[0].split("/"))
 

@@ -1,4 +1,4 @@
-"""The PostgreSQL repository itself, as blocking calls."""
+"""The PostgreSQL repository itself, with blocking calls."""
 
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager, suppress
@@ -18,7 +18,7 @@ from callboard.errors import ConfigError, RepositoryBusy, RepositoryOccupied, Re
 _LOCK = "SELECT pg_advisory_lock(1128419909, $1)"  # CBRE: of callboard's repositories in this database
 
 LOCK_TIMEOUT = "500ms"
-"""A server takes a moment to notice that the holder before us is gone; a holder that is there stays longer."""
+"""A server takes a moment to notice that the previous holder is gone; a live holder keeps it longer."""
 
 _ROOT = """
     INSERT INTO entries(repository, path, kind, mode) VALUES ($1, '/', 0, 493)
@@ -29,7 +29,7 @@ _SAVE = "UPDATE repositories SET ledger = $2 WHERE id = $1"
 class PostgresStore:
     """See ``callboard.backends.repository.Repository`` for what each method does and raises.
 
-    The session that holds the repository's lock is the one that writes: when the lock is lost, so is the session.
+    The session that holds the repository's lock also writes: if the lock is lost, so is the session.
     """
 
     def __init__(self, url: str) -> None:
@@ -65,7 +65,7 @@ class PostgresStore:
         return ledger
 
     def apply(self, operations: Iterable[Operation], ledger: bytes) -> None:
-        """One transaction; the commit is where the new state begins to hold."""
+        """Carry out the operations in one transaction; its commit makes the new state valid."""
         with self._transaction() as connection:
             content = PostgresContent(connection, self._id)
             for operation in operations:
@@ -81,7 +81,7 @@ class PostgresStore:
             connection.fetch(_SAVE, self._id, ledger)
 
     def close(self) -> None:
-        """Close the session, and let go of the lock with it."""
+        """Close the session, which releases the lock."""
         connection, self._connection = self._connection, None
         if connection is not None:
             with suppress(RepositoryUnavailable):
@@ -89,7 +89,7 @@ class PostgresStore:
             connection.close()
 
     async def _take(self, connection: Connection) -> int:
-        """The number of the repository, created if need be, once its lock is this session's."""
+        """Take the repository's lock in this session, creating the repository if need be; returns its number."""
         name = self._server.repository
         await check_schema(self._server, connection, create=True)
         await connection.execute("INSERT INTO repositories(name) VALUES ($1) ON CONFLICT DO NOTHING", name)

@@ -1,4 +1,4 @@
-"""A SQLite file as a repository: content and ledger in one database, one transaction an apply."""
+"""A SQLite file as a repository: an apply changes content and ledger in one transaction."""
 
 from callboard.backends.repositories.sqlite.repository import SqliteRepository
 

@@ -1,4 +1,4 @@
-"""Carries out operations on the tables of a SQLite repository, inside the transaction of the caller."""
+"""Carries out operations on the tables of a SQLite repository, in the caller's transaction."""
 
 import hashlib
 import sqlite3
@@ -22,7 +22,7 @@ from callboard.backends.repository import (
 
 
 class SqliteContent:
-    """The operations of one apply. Errors of the database pass through ``own_errors``, those of content do not."""
+    """The operations of one apply. Database errors pass through ``own_errors``, those of content do not."""
 
     def __init__(
         self, connection: sqlite3.Connection, own_errors: Callable[[], AbstractContextManager[None]]
@@ -32,7 +32,7 @@ class SqliteContent:
         self._folders = {"/"}
 
     def carry_out(self, operation: Operation) -> None:
-        """Do what the operation says."""
+        """Apply the operation."""
         if isinstance(operation, Put) and operation.entry.kind is EntryKind.FILE:
             self._put_file(operation)
             return
@@ -86,7 +86,7 @@ class SqliteContent:
             self._folders.add(folder)
 
     def _remove(self, path: str) -> None:
-        # The root stays, so it is not among what goes.
+        # The root stays, so it is not among the removed paths.
         first = "" if path == "/" else path
         delete = "DELETE FROM entries WHERE path = ? OR (path >= ? AND path < ?)"
         if self._connection.execute(delete, (first, *below(path))).rowcount:
@@ -96,7 +96,7 @@ class SqliteContent:
         leading = with_parents(keep)
         select = "SELECT path, kind FROM entries WHERE path >= ? AND path < ?"
         found = self._connection.execute(select, below(path)).fetchall()
-        # What lies below a folder that goes is not kept either, so it is among these as well.
+        # Below a removed folder nothing is kept, so all of that is found here as well.
         gone = [
             (name,)
             for name, kind in found

@@ -12,7 +12,7 @@ from callboard.errors import RequestRefused
 
 
 class SqliteSource:
-    """The content of the file as a ``Source``; each reading has a connection of its own."""
+    """The content of the file as a ``Source``; each call of ``entries`` has its own connection."""
 
     def __init__(self, path: Path) -> None:
         self._path = path
@@ -31,7 +31,7 @@ class SqliteSource:
             raise self._unreadable(path, error) from error
         if not rows:
             raise RequestRefused(f"{path} does not exist in {self._path}; correct the path", code="not_found")
-        # SQLite would put /a-b before /a/b: by name, not by character, is what parents first means.
+        # SQLite would put /a-b before /a/b; parents first requires sorting by name.
         for name, kind, mode, size, target, identity in sorted(rows, key=lambda row: row[0].split("/")):
             content = partial(self._read, name, size, identity)
             yield Entry(name, EntryKind(kind), mode, size=size, target=target, open=content)

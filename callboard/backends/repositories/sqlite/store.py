@@ -1,4 +1,4 @@
-"""The SQLite repository itself, as blocking calls."""
+"""The SQLite repository itself, with blocking calls."""
 
 import os
 import sqlite3
@@ -15,16 +15,16 @@ from callboard.backends.repository import Entry, Operation
 from callboard.errors import RepositoryOccupied, RepositoryUnavailable, SchemaTooNew
 
 FORMAT = 1
-"""``PRAGMA user_version``: raised with every change that an older version would misread."""
+"""``PRAGMA user_version``: incremented with every change that an older version would misread."""
 
 APPLICATION_ID = 0x43424F41
 """``PRAGMA application_id``, the letters CBOA: tells a repository from another program's file."""
 
 MAGIC, HEADER_BYTES = b"SQLite format 3\0", 100
-"""What every SQLite file begins with, and how long its header is."""
+"""The start of every SQLite file, and the length of its header."""
 
 WAL_KEPT_BYTES = 64 << 20
-"""The write-ahead log is cut to this size after a larger transaction."""
+"""The write-ahead log is truncated to this size after a larger transaction."""
 
 BUSY_TIMEOUT_S = 5.0
 """How long a write waits for another program, such as a backup, that holds the file."""
@@ -58,7 +58,7 @@ class SqliteStore:
     """See ``callboard.backends.repository.Repository`` for what each method does and raises."""
 
     def __init__(self, path: Path) -> None:
-        self._path = path.resolve()  # SQLite, too, names what belongs to a file by where links to it lead
+        self._path = path.resolve()  # SQLite, too, resolves links to name a file's companions
         self._source = SqliteSource(self._path)
         self._lock: int | None = None
         self._connection: sqlite3.Connection | None = None
@@ -71,7 +71,7 @@ class SqliteStore:
         """Take the lock unless this object has it, and return the ledger."""
         with self._own_errors():
             if self._lock is None:
-                self._refuse_strangers()  # before anything is made beside it
+                self._refuse_strangers()  # before any file is created beside it
                 self._path.parent.mkdir(parents=True, exist_ok=True)
                 self._lock = take_lock(self._path.with_name(self._path.name + ".lock"), self._path)
             self._disconnect()
@@ -86,7 +86,7 @@ class SqliteStore:
         return bytes(ledger)
 
     def apply(self, operations: Iterable[Operation], ledger: bytes) -> None:
-        """One transaction; the commit is where the new state begins to hold."""
+        """Carry out the operations in one transaction; its commit makes the new state valid."""
         connection = self._connected()
         with self._transaction(connection):
             content = SqliteContent(connection, self._own_errors)
@@ -109,7 +109,7 @@ class SqliteStore:
                 connection.execute("PRAGMA synchronous = FULL")
 
     def close(self) -> None:
-        """Close the file and let go of the lock."""
+        """Close the file and release the lock."""
         self._disconnect()
         if self._lock is not None:
             os.close(self._lock)
@@ -130,13 +130,13 @@ class SqliteStore:
             raise
 
     def _refuse_strangers(self) -> None:
-        """Raise if there is a file that is no SQLite database, or that of another program, or has a second name."""
-        if self._path.exists() and not (self._path.is_file() or self._path.is_dir()):  # to open a pipe may never end
+        """Raise for a file that is not a SQLite database, belongs to another program, or has a second hard link."""
+        if self._path.exists() and not (self._path.is_file() or self._path.is_dir()):  # opening a pipe may block
             raise RepositoryOccupied(f"{self._path} is a pipe, a socket or a device, not a file; choose another place")
         try:
             with self._path.open("rb") as file:
                 if (names := os.fstat(file.fileno()).st_nlink) > 1:
-                    # Lock and write-ahead log go by the name: by another one, both would be passed over.
+                    # Lock and write-ahead log belong to the name: another name would bypass both.
                     raise RepositoryUnavailable(
                         f"{self._path} has {names} names, and is a repository by one only; find the others "
                         f"(find -samefile {self._path}) and remove them, then try again"
@@ -154,8 +154,8 @@ class SqliteStore:
             )
 
     def _is_blank(self) -> bool:
-        """Whether there is no table in the file; one that callboard is making has its mark when it has its tables."""
-        uri = self._path.as_uri() + "?immutable=1"  # leaves no file beside it
+        """Whether the file has no tables; one that callboard creates gets its mark together with its tables."""
+        uri = self._path.as_uri() + "?immutable=1"  # creates no file beside it
         with closing(sqlite3.connect(uri, uri=True)) as connection:
             (tables,) = connection.execute("SELECT count(*) FROM sqlite_master").fetchone()
         return not tables
@@ -171,7 +171,7 @@ class SqliteStore:
             connection.close()
 
     def _connect(self) -> sqlite3.Connection:
-        # The transactions here are explicit; the thread that runs these methods may be another one each time.
+        # Transactions are explicit; each call of these methods may come from another thread.
         connection = sqlite3.connect(
             self._path, timeout=BUSY_TIMEOUT_S, isolation_level=None, check_same_thread=False
         )
