@@ -8,7 +8,7 @@ __all__ = ["PublisherSettings", "actors"]
 
 
 def actors(settings: PublisherSettings) -> tuple[ActorSpec, ...]:
-    """What a publisher agent is made of; imported here, for most who import this package want a name of it."""
+    """The actors of a publisher agent. Imported lazily: most importers of this package want only a name."""
     from callboard.actors.publisher.command_sender import CommandSender, CommandSenderSettings
     from callboard.actors.publisher.errors.status_watcher import StatusWatcher, StatusWatcherSettings
     from callboard.actors.publisher.events.notifier import Notifier, NotifierSettings

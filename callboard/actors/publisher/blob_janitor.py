@@ -1,4 +1,4 @@
-"""Removes what nobody needs any more from the blob store, twice a day."""
+"""Removes blobs that no record refers to any more, twice a day."""
 
 from collections.abc import Iterable
 from dataclasses import dataclass
@@ -23,13 +23,13 @@ from callboard.actors.core.effects import CollectBlobs
 from callboard.content.collection import GRACE_S, BlobCollection
 
 INTERVAL_S = 12 * 3600.0
-"""Between two collections; each reads the whole log."""
+"""Time between two collections; each reads the whole log."""
 
 FIRST_S = (300.0, 900.0)
-"""The first one begins within this time after the start: not with every restart, nor with all publishers at once."""
+"""The first collection starts within this time: not at every restart, and not on all publishers at once."""
 
 AGAIN = Backoff(first_s=60.0, max_s=3600.0)
-"""Between tries while the log or the blob store fails."""
+"""Time between retries while the log or the blob store fails."""
 
 COLLECT = "collect"
 """The timer."""
@@ -37,7 +37,7 @@ COLLECT = "collect"
 
 @dataclass(frozen=True, slots=True)
 class BlobJanitorSettings:
-    """The topics whose records refer to blobs, and how long a blob is spared after it was put."""
+    """The topics whose records refer to blobs, and how long a blob is kept after it was put."""
 
     package: str
     status: str
@@ -46,13 +46,13 @@ class BlobJanitorSettings:
 
 
 class BlobJanitor:
-    """Collects blobs that no retained record refers to. Any number may do so at once: see ``content.collection``.
+    """Collects blobs that no retained record refers to. Janitors may run concurrently: see ``content.collection``.
 
     Receives: nothing.
     Sends: nothing.
-    Stores: nothing; the next run finds everything out again.
+    Stores: nothing; every run starts from scratch.
     Timers: "collect", 5 to 15 min after the start, then ``interval_s`` apart; 60 s to 1 h after a failure.
-    Gives up: a run on a record that cannot be read, for it may refer to any blob; the next run looks again.
+    Gives up: a run, on a record that cannot be read, since it may refer to any blob; the next run tries again.
     """
 
     def __init__(self, settings: BlobJanitorSettings, rng: Random) -> None:

@@ -1,4 +1,4 @@
-"""Puts orders to subscribers on the log, and hears what they came to."""
+"""Appends commands for subscribers to the log, and reads their results."""
 
 from collections.abc import Iterable
 from dataclasses import dataclass, field
@@ -31,15 +31,15 @@ from callboard.messages.record import Record
 RETRY = Backoff(first_s=0.1, max_s=5.0)
 
 RESULTS_BACK = 2000
-"""Statuses before the present end of their topic that may hold a result already: those of the moment in which a command
-is sent, or in which this actor is started again."""
+"""Statuses before the end of their topic that may already hold a result: those written while a command is being sent,
+or while this actor restarts."""
 
 
 @dataclass(frozen=True, slots=True)
 class CommandSenderSettings:
     """The command topic, and the status topic with the results.
 
-    Bounds: tries to append, commands on their way at once, results that are remembered, and questions for others.
+    Bounds: attempts to append, commands being appended at once, results remembered, and waiting queries.
     """
 
     topic: str
@@ -53,7 +53,7 @@ class CommandSenderSettings:
 
 @dataclass(slots=True)
 class Sending:
-    """A command on its way to the log, and who waits for it."""
+    """A command being appended to the log, and who waits for it."""
 
     command: CommandMessage
     origins: set[Origin] = field(default_factory=set)
@@ -61,15 +61,15 @@ class Sending:
 
 
 class CommandSender:
-    """Appends commands, each under its own id, so that one that is sent again is on the log once.
+    """Appends commands, each under its own id, so that a command sent twice is on the log once.
 
-    Receives: CommandRequest; the same command again while it is on its way is appended once. CommandResultQuery,
-        answered when the subscriber has told, be it never.
-    Sends: CommandSent and CommandResultMessage, to whoever asked.
-    Stores: commands on the log; the last results in memory. The status topic is not read before the first command.
+    Receives: CommandRequest; a duplicate of a command being appended is appended once. CommandResultQuery,
+        answered once the subscriber reports the result, which may be never.
+    Sends: CommandSent and CommandResultMessage, to the asker.
+    Stores: commands on the log; the last results in memory. Reads the status topic only from the first command on.
     Timers: one per command id, the back-off while the log is unavailable, and the follower's, 0.1 to 5 s.
-    Gives up: on a command after ``max_attempts`` tries, or when the log refuses it; ``problem`` says so. On a
-        question, with a line in the log, when too many wait.
+    Gives up: on a command after ``max_attempts`` attempts, or when the log rejects it; ``problem`` says so. On a
+        query, with a line in the log, when too many wait.
     """
 
     def __init__(self, settings: CommandSenderSettings, rng: Random) -> None:

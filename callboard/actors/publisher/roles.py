@@ -1,4 +1,4 @@
-"""The roles in a publisher agent: what its actors mail each other by."""
+"""The roles in a publisher agent: the addresses by which its actors send mail to each other."""
 
 DISTRIBUTOR = "distributor"
 TAIL_POLLER = "tail_poller"

@@ -1,4 +1,4 @@
-"""The error queues: packages that a subscriber gave up, set aside, or imported without finishing their hooks."""
+"""The error queues: packages that a subscriber gave up, quarantined, or imported without finishing their hooks."""
 
 from dataclasses import dataclass, field
 
@@ -10,13 +10,13 @@ FAILURES = frozenset({Status.REMOVED_FAILED, Status.HELD, Status.HOOK_FAILED})
 """What puts a package into an error queue; any other status takes it out."""
 
 REASON_MAX = 2500
-"""Characters of a reason in an error queue: a bit more than subscribers of this version tell."""
+"""Characters of a reason in an error queue: slightly more than subscribers of this version send."""
 
 QUEUES_MAX = 20_000
-"""Error queues, however short: anybody can tell of failures in any name. The oldest goes first."""
+"""Number of error queues, however short: anyone can report failures under any name. The oldest is dropped first."""
 
 SUCCESSES = frozenset(status.name for status in Status if status not in FAILURES)
-"""As the header ``kind`` of a status has them."""
+"""The values of the header ``kind`` of a status."""
 
 Name = tuple[str, str]
 """Subscriber and publisher."""
@@ -28,32 +28,32 @@ class ErrorQueue:
 
     errors: dict[int, PackageStatusMessage] = field(default_factory=dict)
     dropped: int = 0
-    """Failures older than these that memory had no room for."""
+    """Older failures dropped because memory was full."""
 
     def add(self, status: PackageStatusMessage) -> None:
-        """Take in a failure. One at an offset that is here already takes its place."""
+        """Add a failure. It replaces one at the same offset."""
         status = replaced(status, reason=clipped(status.reason, REASON_MAX))
         late = bool(self.errors) and status.offset < next(reversed(self.errors))
         self.errors[status.offset] = status
-        if late:  # rare: a subscriber that was set back, or a package that was set aside for long
+        if late:  # rare: a subscriber that was moved back, or a package quarantined for long
             self.errors = dict(sorted(self.errors.items()))
 
     def drop(self, count: int) -> None:
-        """Forget the oldest, but count them."""
+        """Drop the oldest ``count`` failures, but keep counting them."""
         for offset in list(self.errors)[:count]:
             del self.errors[offset]
         self.dropped += count
 
     def of(self, status: Status) -> int:
-        """How many of the failures are of this kind."""
+        """How many failures have this status."""
         return sum(error.status is status for error in self.errors.values())
 
 
 class ErrorQueues:
-    """All error queues, ``most`` failures altogether. The last status of a package at a subscriber holds.
+    """All error queues, at most ``most`` failures in total. The last status of a package at a subscriber wins.
 
-    An offset stands for one package, whoever published it: what a subscriber says of it after the log was replaced is
-    about the package that is there now, and takes the former one out of the queue of another publisher.
+    An offset stands for one package, whoever published it: a status sent after the log was replaced is about the new
+    package at that offset, and removes the former one from the queue of another publisher.
     """
 
     def __init__(self, most: int, most_queues: int = QUEUES_MAX) -> None:
@@ -61,20 +61,20 @@ class ErrorQueues:
         self.by_name: dict[Name, ErrorQueue] = {}
         self._most = most
         self._size = 0
-        self._publishers: dict[str, set[str]] = {}  # by subscriber, of whose packages it has failed at any so far
+        self._publishers: dict[str, set[str]] = {}  # by subscriber, the publishers it has failed a package of
 
     def concerned(self, kind: str, producer: str) -> bool:
-        """Whether a status with these headers can change anything: most tell of an import at one who failed nothing."""
+        """Whether a status with these headers can change anything: most report an import where nothing has failed."""
         return kind not in SUCCESSES or producer.partition("/")[0] in self._publishers
 
     def take_again(self, status: PackageStatusMessage) -> int:
-        """Take in a status that is repeated, and so older than any that is known of its package."""
+        """Add a repeated status, which is older than any known status of its package."""
         if status.status not in FAILURES or self._known(status.subscriber, status.offset) is not None:
             return 0
         return self.take(status)
 
     def take(self, status: PackageStatusMessage) -> int:
-        """Take in a new status, none that is repeated; how many failures were dropped to make room for it."""
+        """Add a new status, not a repeated one; return how many failures were dropped to make room for it."""
         known = self._known(status.subscriber, status.offset)
         failed = status.status in FAILURES
         if known is not None and not (failed and known.publisher == status.publisher):
@@ -89,7 +89,7 @@ class ErrorQueues:
         return dropped + (self._make_room() if self._size > self._most else 0)
 
     def _known(self, subscriber: str, offset: int) -> PackageStatusMessage | None:
-        """The failure at this offset, whosever package it was about."""
+        """The failure at this offset, of any publisher."""
         queues = (self.by_name.get((subscriber, publisher)) for publisher in self._publishers.get(subscriber, ()))
         return next((queue.errors[offset] for queue in queues if queue and offset in queue.errors), None)
 
@@ -102,7 +102,7 @@ class ErrorQueues:
             self._forget(name)
 
     def _forget(self, name: Name) -> int:
-        """Drop a whole queue; how many failures were in it."""
+        """Drop a whole queue; return how many failures were in it."""
         subscriber, publisher = name
         errors = len(self.by_name.pop(name).errors)
         self._size -= errors

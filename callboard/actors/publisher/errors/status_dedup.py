@@ -1,34 +1,34 @@
-"""How far each teller of statuses has come by its own numbering, so that what it repeats is known from what is new."""
+"""Tells repeated statuses from new ones by the number each sender gives them."""
 
 from collections.abc import Mapping
 
 from callboard.backends.log import AHEAD_NS
 
 TELLERS_MAX = 20_000
-"""StatusDedup that are remembered, 200 bytes each: two hosts for each of a fleet's 10,000 members. Whoever was heard of
-first is forgotten first; the next that it tells is new then."""
+"""Senders remembered, 200 bytes each: two hosts for each of a fleet's 10,000 members. The least recently added is
+forgotten first; its next status counts as new."""
 
 LEAP_MAX = 1000
-"""Numbers follow one another. One that is further from the last is new, but it is not where its teller goes on."""
+"""Numbers are consecutive. A status with a number further ahead is new, but does not move its sender's number."""
 
 DIGITS_MAX = 19
-"""Of a number of 63 bits; a longer one is none of ours."""
+"""Digits of a 63-bit number; a longer number is not ours."""
 
 
 class StatusDedup:
-    """The newest number that each one has told, and when. They tell in the order of their numbers, and again what they
-    do not know to be on the log. The original's tellers do not count: all that they tell is new.
+    """The newest number of each sender, and when it was sent. Senders number their statuses in order, and repeat those
+    that they do not know to be on the log. The original's senders have no numbers: all their statuses are new.
 
-    One whose repository was restored from a back-up goes on at a lower number; what it tells then was decided after
-    everything that it has told before, by its own clock. Nothing was decided after it was appended, and nobody leaps: a
-    record that says so does not silence the teller for ever.
+    A sender whose repository was restored from a back-up continues at a lower number; by its own clock, those statuses
+    were decided after all that it sent before. A status decided after it was appended, or with a number that leaps
+    ahead, is not believed: such a record must not silence the sender for ever.
     """
 
     def __init__(self) -> None:
         self._newest: dict[str, tuple[int, int]] = {}
 
     def goes_on(self, headers: Mapping[str, str], appended_ns: int) -> bool:
-        """Whether the record with these headers, appended then, is new by its number alone. If so, it is remembered."""
+        """Whether the record with these headers, appended at that time, is new by its number; remember it if so."""
         teller, _, digits = headers.get("id", "").rpartition("/")
         sequence = _number(digits)
         newest, newest_ns = self._newest.get(teller, (0, 0))
@@ -43,8 +43,8 @@ class StatusDedup:
         return True
 
     def starts_over(self, headers: Mapping[str, str], time_ns: int, appended_ns: int) -> bool:
-        """Whether a record that does not go on is new all the same, because what it says was decided at that time. If
-        so, its number is where its teller goes on.
+        """Whether a record with an old number is new all the same, because it was decided at a later time. If so, its
+        sender continues at its number.
         """
         time_ns = min(time_ns, appended_ns + AHEAD_NS)
         teller, _, digits = headers["id"].rpartition("/")
@@ -55,7 +55,7 @@ class StatusDedup:
 
 
 def subscriber_of(headers: Mapping[str, str]) -> str:
-    """Whose status it is, by its headers."""
+    """The subscriber that a status is about, from its headers."""
     return headers.get("producer", "").rpartition("/")[0]
 
 

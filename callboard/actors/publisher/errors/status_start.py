@@ -1,4 +1,4 @@
-"""Where in the status topic to begin: what was said about packages that the log no longer has helps nobody."""
+"""Where to start reading the status topic: statuses of packages that the log no longer has are useless."""
 
 from collections.abc import Iterable
 
@@ -7,14 +7,14 @@ from callboard.actors.core.effects import FindBounds, LogRead, ReadLog, TopicBou
 from callboard.actors.core.follower import StartPolicy, from_first, from_offset
 
 MARGIN_NS = 3600 * 10**9
-"""The clocks behind the times of two topics' records may differ, though hardly by an hour."""
+"""The clocks that stamp the records of two topics may differ, though hardly by an hour."""
 
 
 class StatusStart:
-    """Finds the first status that is not older than the oldest package, by bisection over the records' times.
+    """Finds the first status that is not older than the oldest package, by bisection over record times.
 
-    The owner passes its inputs on to ``handle`` until ``found`` is set. Whenever the log does something unexpected, the
-    answer is to read everything, which is always right.
+    The owner passes its inputs to ``handle`` until ``found`` is set. If the log does something unexpected, the answer
+    is to read everything, which is always right.
     """
 
     def __init__(self, package_topic: str, status_topic: str) -> None:
@@ -27,15 +27,15 @@ class StatusStart:
         self._pending: Effect | None = None
 
     def start(self) -> Iterable[Effect]:
-        """The effects that begin it."""
+        """The effects that begin the search."""
         yield from self._perform(self._packages)
 
     def handle(self, message: Input) -> Iterable[Effect]:
-        """Take in what concerns it."""
+        """Handle an input if it belongs to the search."""
         match message:
             case Done(effect, TopicBounds() as bounds) if effect == self._pending == self._packages:
                 if bounds.first == bounds.end:
-                    self.found = from_first()  # no package tells how old is too old
+                    self.found = from_first()  # without packages there is no age limit
                 else:
                     yield from self._perform(ReadLog(self._packages.topic, bounds.first, max_records=1))
             case Done(effect, TopicBounds() as bounds) if effect == self._pending:

@@ -1,4 +1,4 @@
-"""Keeps the error queues: what every subscriber gave up on, set aside, or could not finish."""
+"""Keeps the error queues: what each subscriber gave up, quarantined, or could not finish."""
 
 from collections.abc import Generator, Iterable
 from dataclasses import dataclass
@@ -33,14 +33,14 @@ from callboard.messages.repeated import original_of
 from callboard.messages.untrusted import distrust_of
 
 PAGE_MAX = 1000
-"""Errors on a page; a query for more gets this many."""
+"""Errors on a page at most; a query for more gets this many."""
 
 
 @dataclass(frozen=True, slots=True)
 class StatusWatcherSettings:
     """The status topic, and the package topic that it is about.
 
-    Bounds: errors in memory altogether (about 1 kB each), and questions that wait for the history.
+    Bounds: errors in memory in total (about 1 kB each), and queries that wait for the history.
     """
 
     topic: str
@@ -51,32 +51,32 @@ class StatusWatcherSettings:
 
 class StatusWatcher:
     """Folds the statuses by subscriber and publisher. A package is in an error queue once, however often it failed,
-    and leaves it when the subscriber takes it after all, or an operator dismisses it. A status that is repeated changes
-    nothing: another host of that name may have told something newer meanwhile.
+    and leaves it when the subscriber imports it after all, or an operator dismisses it. A repeated status changes
+    nothing: another host of that name may have sent something newer meanwhile.
 
-    It reads nothing until it is asked first, and then only what can be about packages that the log still has.
+    It reads nothing before the first query, and then only statuses of packages that the log may still have.
 
     Receives: ErrorsQuery, answered once all these statuses are read.
-    Sends: ErrorsPage, to whoever asked.
-    Stores: in memory the error queues, of which the oldest errors beyond ``max_errors`` are only counted, and how far
-        each teller of statuses has come.
+    Sends: ErrorsPage, to the asker.
+    Stores: in memory the error queues (the oldest errors beyond ``max_errors`` are only counted), and the newest
+        number of each sender of statuses.
     Timers: the follower's back-off, 0.1 to 5 s.
-    Gives up: never; the follower tries again. What is no status is passed over, and a question when too
-        many wait is dropped, each with a line in the log.
+    Gives up: never; the follower tries again. A record that is no status is skipped, and a query when too many wait
+        is dropped, each with a line in the log.
     """
 
     def __init__(self, settings: StatusWatcherSettings, rng: Random) -> None:
         self._settings = settings
         self._rng = rng
-        self._start: StatusStart | None = None  # set while the place is looked for
+        self._start: StatusStart | None = None  # set during the search
         self._follower: Follower | None = None
         self._queues = ErrorQueues(settings.max_errors)
         self._dedup = StatusDedup()
-        self._spoke: dict[str, int] = {}  # by subscriber, where it told something new last
-        self._from = 0  # everything from there on was read
+        self._spoke: dict[str, int] = {}  # by subscriber, the offset of its last new status
+        self._from = 0  # everything from here on was read
         self._waiting: dict[Origin, ErrorsQuery] = {}
         self._looking = False  # for the end of the packages
-        self._end = 0  # of the packages: what is told of others does not count; 0 if it is not known
+        self._end = 0  # of the packages: statuses beyond it do not count; 0 if unknown
         self._ignored = 0
 
     def receive(self, message: Input, origin: Origin, now: Moment) -> Iterable[Effect]:
@@ -89,7 +89,7 @@ class StatusWatcher:
                 self._waiting[origin] = message
                 if self._start is None and self._follower is None:
                     self._start = StatusStart(self._settings.package_topic, self._settings.topic)
-                    yield from self._start.start()  # it looks for the packages first
+                    yield from self._start.start()  # it looks up the packages first
                 elif not self._looking:
                     yield FindBounds(self._settings.package_topic)
                 self._looking = True
@@ -126,7 +126,7 @@ class StatusWatcher:
         yield from effects
 
     def _forget(self) -> None:
-        """It is another copy of the topic, which is read from its beginning and has the statuses that hold."""
+        """This is another copy of the topic: read it from its beginning, since it has the valid statuses."""
         self._queues, self._dedup = ErrorQueues(self._settings.max_errors), StatusDedup()
         self._spoke.clear()
 
@@ -152,7 +152,7 @@ class StatusWatcher:
             yield from self._dropped(self._queues.take(status))
 
     def _take_again(self, record: Record) -> Iterable[Effect]:
-        """It was not read when it was new: what lay before all this was removed, and this kept."""
+        """Its first copy was not read: that one was removed with what lay before, and this one kept."""
         status = yield from self._open(record)
         if isinstance(status, PackageStatusMessage):
             yield from self._dropped(self._queues.take_again(status))
@@ -197,7 +197,7 @@ class StatusWatcher:
         )
 
     def _real(self, queue: ErrorQueue) -> ErrorQueue:
-        """The queue without what was told of packages that the log does not have yet."""
+        """The queue without failures of packages that the log does not have yet."""
         oldest, newest = next(iter(queue.errors), 0), next(reversed(queue.errors), 0)
         if not self._end or 0 <= oldest <= newest < self._end:
             return queue

@@ -1,1 +1,1 @@
-"""What becomes of packages, told to other services."""
+"""Events for other services about what happens to packages."""

@@ -1,4 +1,4 @@
-"""How far events were written: the last marks of a publisher on the event topic, and the events that it has."""
+"""How far events were written: a publisher's last marks on the event topic, and its events already there."""
 
 from collections.abc import Iterable, Sequence
 from random import Random
@@ -11,43 +11,43 @@ from callboard.messages.distribution.package_event import MARKS, EventMarks, Mar
 from callboard.messages.record import Record
 
 WINDOW = 1000
-"""So many of the newest offsets are looked at first: every batch of events ends with marks, so one look is enough
+"""Newest offsets read first: every batch of events ends with marks, so one read is enough
 unless other publishers wrote thousands of events since."""
 GROWTH = 8
 ENOUGH = 3
-"""Marks of a kind that are looked for: of three one may be forged, and the middle one is true, or lies between two
-that are."""
+"""Marks of each kind to find: of three, one may be forged; the middle one is then true, or lies between two true
+ones."""
 MARKS_MAX = 1000
-"""Marks of each kind in mind; the newest ones."""
+"""Newest marks of each kind kept."""
 KEYS_MAX = 20_000
-"""Events that are known to be told, of 100 bytes each; more than any window has of one publisher, but for one that is
-far back."""
+"""Events known to be written, 100 bytes each; more than any window has of one publisher, unless that one is far
+behind."""
 
 
 class KnownMarks:
-    """Reads the end of the event topic, then further and further back, until enough marks of each kind are found or
-    nothing is left to read; then follows the topic, for there may be other notifiers of this publisher. No mark is
-    believed by itself, see ``start_of``, and an event counts as told when it was seen.
+    """Reads the end of the event topic, then further and further back until enough marks of each kind are found or
+    nothing is left to read; then follows the topic, since this publisher may have other notifiers. No single mark is
+    trusted, see ``start_of``, and an event counts as written only once it was seen on the topic.
     """
 
     OWNER = "marks"
 
     def __init__(self, topic: str, publisher: str, kinds: tuple[str, ...], rng: Random) -> None:
         self.marks: dict[str, list[Mark]] = {}
-        """Of each kind those that were found, the newest one at the end."""
+        """By kind, the marks found, the newest last."""
         self.told: dict[str, None] = {}
         """The keys of this publisher's events that are on the topic."""
         self.complete = False
-        """Whether there is no use in looking further back."""
+        """Whether there is nothing to gain from reading further back."""
         self.replaced = 0
-        """How often another topic, or an older copy that lacks some of what was told, took the place of this one."""
+        """How often this topic was replaced by another, or by an older copy that lacks some of the events."""
         self._topic, self._publisher, self._kinds, self._rng = topic, publisher, kinds, rng
         self._window = WINDOW
         self._follower = Follower(topic, last(WINDOW), rng, owner=self.OWNER)
-        self._at_first = False  # the window begins where the topic does
+        self._at_first = False  # the window begins at the start of the topic
 
     def start(self) -> Iterable[Effect]:
-        """The effects that begin it."""
+        """The effects that begin reading."""
         return self._follower.start()
 
     def handle(self, message: Input) -> Iterable[Effect]:
@@ -57,7 +57,7 @@ class KnownMarks:
             case Positioned(offset, bounds):
                 self._at_first = offset <= bounds.first
             case OutOfRange() | Replaced():
-                self._at_first = True  # the follower goes on at the first record
+                self._at_first = True  # the follower continues at the first record
                 self.told.clear()
                 self.replaced += isinstance(news, Replaced) or news.expected > news.bounds.end
             case Delivered(records=records):
@@ -83,11 +83,11 @@ class KnownMarks:
                 del self.told[next(iter(self.told))]
             return
         if self.complete:
-            return  # by then every source knows where it is
+            return  # by then every source knows its position
         try:
             event = open_event(record)
         except (Undecodable, SchemaTooNew):
-            return  # whatever it is, it is no mark that this version could go by
+            return  # not a mark that this version understands
         if not isinstance(event, EventMarks):
             return
         for mark in event.marks:
@@ -97,18 +97,18 @@ class KnownMarks:
 
 
 def start_of(marks: Sequence[Mark], bounds: TopicBounds) -> int:
-    """Where to go on: at the middle one of the marks that can be true, or the oldest record if there are not two.
+    """Where to continue: at the middle one of the possible marks, or at the oldest record if there are fewer than two.
 
-    A mark that was forged may be too high, so that events would never be told, or too low, so that many would be told
-    again. The middle one of several is neither, the lower one of two is not too high, and one that is alone is not
-    believed. What was told behind it was seen on the topic.
+    A forged mark may be too high, so that events would be lost, or too low, so that many would be written again. The
+    middle one of several is neither, the lower one of two is not too high, and a single one is not trusted. Events
+    already written after that mark were seen on the topic.
     """
     offsets = sorted(mark.offset for mark in marks if is_possible(mark, bounds))
     if offsets and offsets[-1] < bounds.first:
-        return offsets[(len(offsets) - 1) // 2]  # all were trimmed, which is told
+        return offsets[(len(offsets) - 1) // 2]  # all were trimmed, which gets reported
     return max(offsets[(len(offsets) - 1) // 2], bounds.first) if len(offsets) > 1 else bounds.first
 
 
 def is_possible(mark: Mark, bounds: TopicBounds) -> bool:
-    """Whether the mark is of this topic and within it."""
+    """Whether the mark belongs to this topic and lies within it."""
     return mark.log_id == bounds.log_id and 0 <= mark.offset <= bounds.end

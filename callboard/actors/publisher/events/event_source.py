@@ -1,4 +1,4 @@
-"""One kind of event: read from where the last mark was, held until it is due, and handed out to be written."""
+"""One kind of event: read from the last mark on, held until due, and handed out to be written."""
 
 from collections import deque
 from collections.abc import Iterable
@@ -18,7 +18,7 @@ from callboard.messages.headers import RecordHeaders, open_record
 from callboard.messages.record import Record
 
 MAX_HELD = 1000
-"""Events in memory: a source that has so many reads on when some are written."""
+"""Events in memory: a source with this many reads on only after some are written."""
 
 
 TEXT_MAX = 2000
@@ -26,14 +26,14 @@ TEXT_MAX = 2000
 
 
 class Found(NamedTuple):
-    """An event, and the mark of a source that has not written it yet."""
+    """An event, and the mark of a source that has not yet written it."""
 
     mark: Mark
     event: PackageEvent
 
 
 class EventSource:
-    """The events ``created`` and ``queued``: due as soon as the package is read. Its ``kind`` owns its effects."""
+    """The events ``created`` and ``queued``: due as soon as the package is read. ``kind`` owns its effects."""
 
     def __init__(self, kind: str, topic: str, publisher: str, known: KnownMarks, rng: Random) -> None:
         self.kind = kind
@@ -47,12 +47,12 @@ class EventSource:
 
     @property
     def log_id(self) -> str:
-        """The incarnation of the topic that is read."""
+        """The incarnation of the topic being read."""
         return self._follower.log_id
 
     @property
     def mark(self) -> Mark | None:
-        """Where to go on when everything is written that was taken from ``ready``; None if it is not known."""
+        """Where to continue once everything taken from ``ready`` is written; None if unknown."""
         for found in (*list(self.ready)[:1], *list(self.waiting)[:1]):
             return found.mark
         if self._follower.position < 0:
@@ -60,7 +60,7 @@ class EventSource:
         return Mark(kind=self.kind, log_id=self.log_id, offset=self._follower.position)
 
     def start(self) -> Iterable[Effect]:
-        """The effects that begin it."""
+        """The effects that begin reading."""
         return self._follower.start()
 
     def handle(self, message: Input) -> Iterable[Effect]:
@@ -85,14 +85,14 @@ class EventSource:
         yield from self.go_on()
 
     def go_on(self) -> Iterable[Effect]:
-        """Make ready what is due, and read on if there is room."""
+        """Make due events ready, and read on if there is room."""
         yield from self._release()
         if len(self.ready) + len(self.waiting) < MAX_HELD:
             paused, self._paused = self._paused, []
             yield from paused
 
     def skip(self) -> Iterable[Effect]:
-        """Leave out what another notifier of this publisher has told meanwhile."""
+        """Drop events that another notifier of this publisher has written meanwhile."""
         before = len(self.ready) + len(self.waiting)
         for found in (self.ready, self.waiting):
             left = [each for each in found if each.event.dedup_key not in self._told]
@@ -126,7 +126,7 @@ class DistributedStrand(EventSource):
     """The event ``distributed``: due when the slowest subscriber that counts is past the package."""
 
     def passed(self, offset: int, log_id: str, now_ns: int) -> Iterable[Effect]:
-        """Everybody is past the packages up to this offset, at this moment: a new one may begin further back."""
+        """All subscribers are past this offset at this moment; a new subscriber may begin further back."""
         while self.waiting and self.log_id == log_id and self.waiting[0].mark.offset <= offset:
             found = self.waiting.popleft()
             self.ready.append(found._replace(event=replace(found.event, time_ns=now_ns)))
@@ -137,7 +137,7 @@ class DistributedStrand(EventSource):
 
 
 def package_event(kind: str, package: PackageMessage, record: Record, log_id: str) -> PackageEvent:
-    """The event about a package on the log. ``created`` is told with the time when the publisher had built it."""
+    """The event about a package on the log. ``created`` carries the time when the publisher had built the package."""
     identity = package.package_id or f"{log_id}@{record.offset}"
     time_ns = RecordHeaders.parse(record.headers).time_ns if kind == "created" else 0
     return PackageEvent(

@@ -1,4 +1,4 @@
-"""Tells the world what becomes of packages: writes events to the event topic, and how far it has come."""
+"""Writes events about packages to the event topic, with marks of how far it has come."""
 
 from collections.abc import Iterable
 from dataclasses import dataclass
@@ -37,23 +37,23 @@ from callboard.messages.topics import Topics
 
 BATCH_RECORDS = 500
 BATCH_BYTES = 600_000
-"""Of events in one append; the smallest log takes 1 MB at once."""
+"""Bytes of events in one append; the smallest log takes 1 MB at once."""
 
 PACE_S = 0.5
-"""Between appends: whatever the packages, events cost two appends a second."""
+"""Between appends: however many packages there are, events cost two appends a second."""
 
 LOOK_S = 1.0
-"""Between looks at the fleet, while a package waits to be distributed: subscribers announce once a second at most."""
+"""Between queries to the fleet, while a package waits to be distributed: subscribers announce at most once a second."""
 
 RENEW_S = 6 * 3600.0
-"""How often the marks are written although there was nothing to tell, so that no retention removes the newest."""
+"""How often the marks are written when there are no events, so that retention never removes the newest marks."""
 
 RETRY = Backoff(first_s=0.1, max_s=5.0)
 
 
 @dataclass(frozen=True, slots=True)
 class NotifierSettings:
-    """Whose packages, which kinds of events (none: nothing is read or written), on which topics."""
+    """The publisher, the kinds of events (none: nothing is read or written), and the topics."""
 
     topics: Topics
     publisher: str
@@ -64,16 +64,16 @@ class NotifierSettings:
 class Notifier:
     """Writes the events of one publisher's packages, at least once each, with marks that say how far it has come.
 
-    A successor goes on from the marks, see ``start_of``, and without any at the oldest record, so that no range is ever
-    left out; what is told twice carries the same key. Of several notifiers of one publisher each leaves out what it
-    sees that another has told, and none relies on the others.
+    A successor continues from the marks, see ``start_of``, or without marks at the oldest record, so that no range is
+    left out; an event written twice has the same key both times. If a publisher has several notifiers, each drops
+    the events that it sees another has written, and none relies on the others.
 
-    Receives: FleetView (fleet), by which packages are distributed.
+    Receives: FleetView (fleet), which tells when packages are distributed.
     Sends: FleetQuery (fleet).
     Stores: events and marks on the event topic, in one append; nothing else.
-    Timers: "pace", 0.5 s between appends; "look", 1 s between questions to the fleet while a package waits; "renew",
+    Timers: "pace", 0.5 s between appends; "look", 1 s between queries to the fleet while a package waits; "renew",
         6 h; "append", the back-off while the log is unavailable, 0.1 to 5 s; those of the followers.
-    Gives up: never. What cannot be told (trimmed, not decodable) is passed over with a line in the log.
+    Gives up: never. A package without an event (trimmed, not decodable) is skipped with a line in the log.
     """
 
     def __init__(self, settings: NotifierSettings, rng: Random) -> None:
@@ -81,10 +81,10 @@ class Notifier:
         self._rng = rng
         self._marks = KnownMarks(settings.topics.event, settings.publisher, settings.kinds, rng)
         self._strands: tuple[EventSource, ...] = ()
-        self._batch: tuple[NewRecord, ...] = ()  # on its way
+        self._batch: tuple[NewRecord, ...] = ()  # being appended
         self._resting = False
         self._looking = False
-        self._listening_s: float | None = None  # since when the fleet hears announcements that are not history
+        self._listening_s: float | None = None  # since when the fleet hears live announcements, not history
         self._renew = False
         self._attempt = 0
 
@@ -119,14 +119,14 @@ class Notifier:
         yield from self._go_on(now)
 
     def _read(self, message: Input) -> Iterable[Effect]:
-        owner = message.effect.owner if isinstance(message, Done | Failed) else None  # a timer may be anybody's
+        owner = message.effect.owner if isinstance(message, Done | Failed) else None  # a timer may belong to any
         for source in self._strands:
             if owner in {None, source.kind}:
                 yield from source.handle(message)
         told, replaced = (len(self._marks.told), next(reversed(self._marks.told), "")), self._marks.replaced
         yield from self._marks.handle(message)
         if self._marks.complete and (not self._strands or self._marks.replaced > replaced):
-            # What they left out, as told already, may not be on the topic that there is now.
+            # Events they dropped as already written may be missing on the new topic.
             self._strands = tuple(self._strand(kind) for kind in self._settings.kinds)
             for source in self._strands:
                 yield from source.start()
@@ -146,7 +146,7 @@ class Notifier:
 
     def _look_at(self, view: FleetView, now: Moment) -> Iterable[Effect]:
         if view.unread:
-            return  # somebody may be missing who is slower than all that are known
+            return  # a subscriber slower than all known ones may be missing
         self._listening_s = now.mono_s if self._listening_s is None else self._listening_s
         heard_s = now.mono_s - self._listening_s
         view = replaced(view, members=tuple(_unless_too_early(member, heard_s) for member in view.members))
@@ -169,7 +169,7 @@ class Notifier:
             yield Append(self._settings.topics.event, self._batch)
 
     def _take(self, now: Moment) -> Iterable[NewRecord]:
-        """The next events, and the marks behind them."""
+        """The next events, and the marks after them."""
         producer, records, length = self._settings.producer, 0, 0
         for source in self._strands:
             while source.ready and records < BATCH_RECORDS and length < BATCH_BYTES:
@@ -196,8 +196,8 @@ class Notifier:
 
 
 def _unless_too_early(member: Member, heard_s: float) -> Member:
-    """The member, which is not gone by the date of its last word alone: its clock may be wrong, and it be heard again
-    within its lease.
+    """The member, not counted as gone by the date of its last announcement alone: its clock may be wrong, and it may
+    be heard again within its lease.
     """
     said = member.announcement
     if member.liveness is not Liveness.GONE or heard_s > lease_s(said.lease_ms, said.announce_interval_ms):

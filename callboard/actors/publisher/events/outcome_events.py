@@ -1,4 +1,4 @@
-"""The events ``imported`` and ``failed``: what subscribers tell of packages, with the paths that the log knows."""
+"""The events ``imported`` and ``failed``: what subscribers report about packages, with the paths from the log."""
 
 from collections import OrderedDict
 from collections.abc import Iterable
@@ -28,17 +28,17 @@ OUTCOMES = {
     "imported": (Status.IMPORTED,),
     "failed": (Status.REMOVED_FAILED, Status.HELD, Status.HOOK_FAILED),
 }
-"""Of which statuses a kind tells."""
+"""The statuses that each kind reports."""
 
 READ_AHEAD = 100
-"""Packages read at once: statuses come in about the order of the packages."""
+"""Packages read at once: statuses come roughly in the order of the packages."""
 KNOWN_MAX = 1000
-"""Packages remembered for the next statuses, those of other subscribers; some hundred bytes each, 40 kB at most."""
+"""Packages remembered for other subscribers' statuses; some hundred bytes each, 40 kB at most."""
 RETRY = Backoff(first_s=0.1, max_s=5.0)
 
 
 class OutcomeEvents(EventSource):
-    """Follows the status topic; due as soon as the package was looked up."""
+    """Follows the status topic; an event is due as soon as its package was looked up."""
 
     def __init__(
         self, kind: str, topic: str, package_topic: str, publisher: str, known: KnownMarks, rng: Random
@@ -52,7 +52,7 @@ class OutcomeEvents(EventSource):
         self._rng = rng
 
     def handle(self, message: Input) -> Iterable[Effect]:
-        """Take in statuses and packages."""
+        """Handle statuses and packages."""
         match message:
             case Done(effect, LogRead() as read) if effect == self._reading:
                 self._looked_up(effect.start, read)
@@ -69,7 +69,7 @@ class OutcomeEvents(EventSource):
                 yield from super().handle(message)
 
     def _looked_up(self, offset: int, read: LogRead) -> None:
-        """Remember the packages that were read; one that is not there any more has no paths to tell."""
+        """Remember the packages that were read; one that is gone has no paths to report."""
         self._reading, self._attempt = None, 0
         self._known[offset] = None
         for record in read.records:
@@ -95,7 +95,7 @@ class OutcomeEvents(EventSource):
 
     def _take(self, record: Record) -> Iterable[Effect]:
         if original_of(record) is not None or distrust_of(record):
-            return  # it was told when it was new, or is not to be told at all
+            return  # reported when it was new, or not to be reported at all
         try:
             status = open_record(record, (PackageStatusMessage, CommandResultMessage))
         except (SchemaTooNew, Undecodable) as error:
@@ -108,7 +108,7 @@ class OutcomeEvents(EventSource):
 
 
 def outcome_event(kind: str, status: PackageStatusMessage, record: Record) -> PackageEvent:
-    """The event about a package at a subscriber. The subscriber's numbering tells a repeated status from another."""
+    """The event about a package at a subscriber. The subscriber's number tells a repeated status from a new one."""
     identity = f"{status.subscriber}/{status.subscriber_instance}/{status.sequence or record.offset}"
     return PackageEvent(
         kind=kind,

@@ -1,1 +1,1 @@
-"""Which subscribers there are, and how each is."""
+"""Which subscribers exist, and what state each is in."""

@@ -1,4 +1,4 @@
-"""Knows every subscriber that was ever heard of, and whether it still is."""
+"""Knows every subscriber that ever announced itself, and whether it is still alive."""
 
 from collections import OrderedDict
 from collections.abc import Generator, Iterable
@@ -46,25 +46,24 @@ from callboard.messages.topics import Topics
 from callboard.messages.untrusted import distrust_of
 
 THROTTLED_S = 3 * AGAIN_S
-"""Three records about a publisher are missing: it has ended, or is not held up any more."""
+"""After three missing notices a publisher has ended, or is no longer throttled."""
 
 GAP_S = 15.0
-"""One read waits for ten seconds. In a longer time in which nothing is read nobody falls silent."""
+"""One read waits ten seconds. While nothing is read for longer than this, no subscriber turns silent."""
 
 FOLDED = (DiscoveryMessage, LogMessage, ForgottenMessage, ThrottledMessage, ArchivedMessage)
-"""What is said on the discovery topic."""
+"""The messages on the discovery topic."""
 
 
 @dataclass(frozen=True, slots=True)
 class FleetSettings:
-    """``topic`` is the discovery topic. With ``shortening`` it sees to it that those of the ``topics`` which grow by
-    themselves stay short.
+    """``topic`` is the discovery topic. With ``shortening`` the fleet keeps short those of the ``topics`` that grow by
+    themselves.
 
-    ``history`` is how many of its newest offsets are read before anything is answered. All that lies before them is
-    read on the side, for those who have been silent for long; the first questions wait for it, but no longer than
-    ``lookback_wait_s`` seconds. After ``gone_after_s`` seconds without a word a subscriber is gone. Bounds: subscribers
-    known (those not heard of for longest are dropped first), publishers that are held up, and questions that
-    wait for the history.
+    ``history`` is how many of the newest offsets are read before anything is answered. Older ones are read in the
+    background, for subscribers silent for long; the first queries wait for that, but at most ``lookback_wait_s``
+    seconds. After ``gone_after_s`` seconds without an announcement a subscriber is gone. Bounds: subscribers known
+    (those silent for longest are dropped first), throttled publishers, and queries that wait for the history.
     """
 
     topic: str
@@ -79,17 +78,17 @@ class FleetSettings:
 
 
 class Fleet:
-    """Folds the announcements by subscriber name; see ``Holder`` for whose counts.
+    """Folds the announcements by subscriber name; see ``Holder`` for which host's announcement counts.
 
-    A subscriber leaves it only when it is forgotten by command, or when retention takes its last word.
+    A subscriber leaves the fleet only when a command forgets it, or when retention removes its last announcement.
 
-    Receives: FleetQuery, answered once everything is read that was announced before it.
-    Sends: FleetView, to whoever asked.
-    Stores: in memory, the last announcement of every subscriber, and which publishers are held up.
+    Receives: FleetQuery, answered once everything announced before it is read.
+    Sends: FleetView, to the asker.
+    Stores: in memory, the last announcement of every subscriber, and which publishers are throttled.
     Timers: the back-offs of follower and lookback, 0.1 to 5 s; "patience", which ends the wait for the
         lookback; "shorten", 5 to 10 min.
-    Gives up: never; the follower tries again. What is no announcement is passed over, and a question when
-        too many wait is dropped, each with a line in the log.
+    Gives up: never; the follower tries again. A record that is no announcement is skipped, and a query when too many
+        wait is dropped, each with a line in the log.
     """
 
     def __init__(self, settings: FleetSettings, rng: Random) -> None:
@@ -98,16 +97,16 @@ class Fleet:
         self._lookback = Lookback(settings.topic, DiscoveryMessage.__name__, rng)
         its = settings
         self._shortening = Shortening(its.topics, its.shortening, rng) if its.topics and its.shortening else None
-        self._patient = True  # questions still wait for the lookback
+        self._patient = True  # queries still wait for the lookback
         self._heard = Roster(settings.max_members)
-        self._forgotten: OrderedDict[str, int] = OrderedDict()  # whom no older word brings back, and where
+        self._forgotten: OrderedDict[str, int] = OrderedDict()  # by name, the offset before which nothing counts
         self._dropped: set[str] = set()
         self._throttled: OrderedDict[tuple[str, str], tuple[ThrottledMessage, float]] = OrderedDict()  # and when heard
-        self._waiting: dict[Origin, int | None] = {}  # who asks, and up to where must be read for the answer
+        self._waiting: dict[Origin, int | None] = {}  # by asker, the offset to read up to before the answer
         self._times = AppendTimes()
-        self._probing = False  # whether nothing but a gap is left before the end
+        self._probing = False  # whether only a gap is left before the end
         self._clock = LeaseClock()
-        self._first = -1  # from where on everything was read
+        self._first = -1  # everything from here on was read
         self._ignored = 0
 
     def receive(self, message: Input, origin: Origin, now: Moment) -> Iterable[Effect]:
@@ -118,14 +117,14 @@ class Fleet:
             case Started():
                 yield from self._follower.start()
             case FleetQuery() if len(self._waiting) < self._settings.max_waiting:
-                self._waiting[origin] = None  # an announcement that was appended before the question counts
+                self._waiting[origin] = None  # an announcement appended before the query counts
                 yield FindBounds(self._settings.topic)
             case FleetQuery():
                 yield note("question.dropped", "warning", waiting=len(self._waiting))
             case Stopping():
                 yield Stopped()
             case Failed(FindBounds()):
-                self._aim(-1)  # what is known will have to do
+                self._aim(-1)  # answer with what is known
                 yield from self._follow(message, now)
             case Done(FindBounds(), TopicBounds() as bounds):
                 self._aim(bounds.end)
@@ -169,7 +168,7 @@ class Fleet:
         yield from effects
 
     def _look_ahead(self, end: int) -> Iterable[Effect]:
-        """The follower waits for a record; offsets without one may be all that is left before the end."""
+        """The follower waits for a record; only offsets without one may be left before the end."""
         position = self._follower.position
         if self._follower.caught_up and position < end and not self._probing:
             self._probing = True
@@ -177,14 +176,14 @@ class Fleet:
 
     def _looked_ahead(self, start: int, read: LogRead) -> Iterable[Effect]:
         if read.records:
-            return  # the follower has them, too, in a moment
+            return  # the follower gets them, too, in a moment
         for asker, end in self._waiting.items():
             if end is not None and start < end <= read.next:
                 self._waiting[asker] = start
         yield from self._look_ahead(max((end for end in self._waiting.values() if end is not None), default=-1))
 
     def _aim(self, end: int, *, again: bool = False) -> None:
-        """The questions that do not know it yet, or all of them, are answered once everything below is read."""
+        """Queries without an end yet, or all of them, are answered once everything below ``end`` is read."""
         for asker, target in self._waiting.items():
             if target is None or again:
                 self._waiting[asker] = end
@@ -218,7 +217,7 @@ class Fleet:
         yield from self._keep_bound()
 
     def _holder(self, name: str, offset: int) -> Holder[Heard]:
-        """Who is known to hold the name; of one that was forgotten or dropped only what follows is known."""
+        """The known holder of the name; after one was forgotten or dropped, only later announcements count."""
         first = max(self._first, self._forgotten.get(name, -1) + 1, offset if name in self._dropped else -1)
         return self._heard.get(name) or Holder(first)
 
@@ -226,8 +225,8 @@ class Fleet:
         return self._clock.now_s - max(now.wall_ns - seen_ns, 0) / 1e9
 
     def _take_older(self, record: Record, now: Moment) -> Iterable[Effect]:
-        """A word that was said before others that are known: looked back for, or repeated. It makes nobody look alive,
-        for its time is that when it was said.
+        """Take an announcement older than others that are known: read by the lookback, or repeated. It makes no
+        subscriber look alive, since its time is when it was first made.
         """
         said, original = (yield from self._open(record)), original_of(record)
         offset, time_ns = (original.offset, original.time_ns) if original else (record.offset, record.time_ns)
@@ -250,7 +249,7 @@ class Fleet:
             self._throttled.popitem(last=False)
 
     def _open(self, record: Record) -> Generator[Effect, None, Event | None]:
-        """What the record says, if that counts; and forget whom it says to be gone."""
+        """Decode the record if it counts, and forget the subscriber that it declares gone."""
         if distrust_of(record):
             return None
         try:
@@ -265,7 +264,7 @@ class Fleet:
             return None
 
     def _forget(self, subscriber: str, offset: int) -> None:
-        """Of what was said before that offset nothing counts."""
+        """Ignore everything the subscriber announced before that offset."""
         known = self._heard.get(subscriber)
         if known is not None and known.last is not None and known.last.offset > offset:
             return

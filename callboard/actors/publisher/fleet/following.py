@@ -1,4 +1,4 @@
-"""Which subscribers a publisher has, where they are on its log, and for which of them it waits."""
+"""Which subscribers a publisher has, where they are on its log, and which of them it waits for."""
 
 from callboard.messages.distribution.mailbox import FleetView, Liveness, Member
 from callboard.messages.distribution.topic_messages import DiscoveryMessage, State
@@ -6,33 +6,33 @@ from callboard.messages.event import replaced
 
 
 def follows(said: DiscoveryMessage, publisher: str) -> bool:
-    """Whether the subscriber that announced this imports the publisher's packages."""
+    """Whether the subscriber that sent this announcement imports the publisher's packages."""
     return not said.configuration.follows or publisher in said.configuration.follows
 
 
 def counts(member: Member) -> bool:
-    """Whether anybody waits for this subscriber: it is live, or only silent, and may be back any moment.
+    """Whether the publisher waits for this subscriber: it is live, or only silent, and may be back any moment.
 
-    One that said goodbye, was not heard of for so long that it is gone, or was forgotten, holds nothing up.
+    A subscriber that said goodbye, is gone after long silence, or was forgotten, holds nothing up.
     """
     return member.liveness in (Liveness.LIVE, Liveness.SILENT)
 
 
 def is_elsewhere(said: DiscoveryMessage, log_id: str) -> bool:
-    """Whether the subscriber speaks of another log than this one, whose offsets mean nothing here. One that was never
-    placed speaks of none, and of an unknown log (empty) nothing can be told.
+    """Whether the subscriber is on another log than this one, so that its offsets mean nothing here. A subscriber
+    without a position is on none, and against an unknown log (empty) nothing can be compared.
     """
     return bool(log_id) and said.log_id not in ("", log_id)
 
 
 def position(said: DiscoveryMessage, log_id: str) -> int:
-    """The last offset of this log that the subscriber has processed; -1 if none. Compare offsets by this alone."""
+    """The last offset of this log that the subscriber has processed; -1 if none. Compare offsets only by this."""
     return -1 if is_elsewhere(said, log_id) else said.offset
 
 
 def on_log(member: Member, log_id: str) -> Member:
-    """The member as it is to be seen on this log: one that speaks of another has lost its place here, and says of no
-    offset anything.
+    """The member as seen on this log: one on another log has lost its position here, and its offsets are
+    dropped.
     """
     said = member.announcement
     if not is_elsewhere(said, log_id):
@@ -59,23 +59,23 @@ def on_log(member: Member, log_id: str) -> Member:
 
 
 def after_trim(member: Member, first: int) -> Member:
-    """The member as it is to be seen on a log that begins at ``first``. One that stopped before that is at a gap, as it
-    will say itself when it starts.
+    """The member as seen on a log that begins at ``first``. One that stopped before that is at a gap, as it will
+    announce itself when it starts.
     """
     said = member.announcement
     if member.liveness is not Liveness.STOPPED or not said.log_id or said.offset + 1 >= first:
         return member
     if said.state is State.GAP:
-        return member  # it is on another log, and that is said already
+        return member  # it is on another log, which is shown already
     reason = f"was gap: packages {said.offset + 1} to {first - 1} were trimmed from the log before it had them"
     return replaced(member, announcement=replaced(said, reason=reason))
 
 
 def slowest(view: FleetView, publisher: str, log_id: str) -> int:
-    """The offset that all of the publisher's subscribers that count are past, -1 if there is none, also for nobody:
-    what nobody is there to get has not been distributed.
+    """The offset that all of the publisher's subscribers that count are past; -1 if there is none, or no subscriber:
+    a package that nobody receives has not been distributed.
 
-    A subscriber that speaks of another incarnation of the log has nothing of this one yet.
+    A subscriber on another incarnation of the log has nothing of this one yet.
     """
     return min(
         (

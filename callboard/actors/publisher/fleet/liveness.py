@@ -1,4 +1,4 @@
-"""Whether a subscriber is heard of."""
+"""Whether a subscriber is alive, by its announcements."""
 
 from dataclasses import dataclass
 
@@ -9,24 +9,24 @@ from callboard.messages.record import Record
 
 
 class AppendTimes:
-    """When records were appended, told by all clocks that wrote them.
+    """When records were appended, from the clocks of all hosts that wrote them.
 
-    A record has the time of the host that appended it. If that one's clock is behind, it is told by the records before
-    it: it cannot have come earlier than they did. A time that lies in the future proves nothing.
+    A record has the time of the host that appended it. If that host's clock is slow, the records before it correct it:
+    it cannot have been appended earlier than they were. A time in the future proves nothing.
     """
 
     def __init__(self) -> None:
         self._latest_ns = 0
 
     def take(self, record: Record, now_ns: int) -> int:
-        """For each record of the topic in turn: when it was appended, at the earliest."""
+        """For each record of the topic in turn: the earliest time when it can have been appended."""
         if record.time_ns <= now_ns:
             self._latest_ns = max(self._latest_ns, record.time_ns)
         return max(self._latest_ns, believed_ns(record.time_ns, now_ns))
 
 
 def believed_ns(time_ns: int, now_ns: int) -> int:
-    """The time if it may be true, and else the beginning of all times: it must make nobody look alive for ever."""
+    """The time if it can be true, else the epoch: a false time must not make a subscriber look alive for ever."""
     return time_ns if time_ns <= now_ns + AHEAD_NS else 1
 
 
@@ -34,7 +34,7 @@ def believed_ns(time_ns: int, now_ns: int) -> int:
 class Heard(Word):
     """An announcement that was heard.
 
-    ``seen_ns`` is when the record was appended, for people. ``heard_s`` is when it was heard by our own lease clock,
+    ``seen_ns`` is when the record was appended, for display. ``heard_s`` is when it was read, by our own lease clock,
     for durations: the clocks of two hosts may differ.
     """
 
@@ -42,7 +42,7 @@ class Heard(Word):
     heard_s: float
 
     def liveness(self, now_s: float, gone_after_s: float) -> Liveness:
-        """What to think of the subscriber at ``now_s`` of the same clock, if nothing else is heard."""
+        """The subscriber's state at ``now_s`` of the same clock, if nothing else is heard."""
         silence_s = now_s - self.heard_s
         if self.leaves:
             return Liveness.STOPPED

@@ -1,4 +1,4 @@
-"""Reading what lies before a follower's start, the newest first, while the follower goes on."""
+"""Reads what lies before a follower's start, the newest first, while the follower continues."""
 
 from dataclasses import dataclass, field
 from random import Random
@@ -13,15 +13,15 @@ from callboard.messages.repeated import HEADER
 RETRY = Backoff(first_s=0.1, max_s=5.0)
 
 PIECE = 20_000
-"""Offsets read in their order, from the last such piece to the first."""
+"""Offsets in a piece: pieces are read from last to first, each in its order."""
 
 
 @dataclass(slots=True)
 class Lookback:
-    """Reads ``[first, stop)`` of one topic in pieces from the last to the first, and each piece in its order.
+    """Reads ``[first, stop)`` of one topic in pieces from last to first, and each piece in its order.
 
-    The owner passes its inputs on to ``handle``. Of all records of ``type`` with the same header ``producer`` only
-    the last of a piece is told, and no other decoded: that makes it fast.
+    The owner passes its inputs to ``handle``. Of all records of ``type`` with the same header ``producer`` only the
+    last of a piece is returned, and no other decoded: that makes it fast.
     """
 
     OWNER = "lookback"
@@ -30,29 +30,29 @@ class Lookback:
     type: str
     rng: Random
     unread: int = 0
-    """So many offsets were not told yet."""
+    """Offsets not yet returned."""
     _log_id: str = ""
     _first: int = 0
-    _stop: int = 0  # all from here on is told
+    _stop: int = 0  # everything from here on was returned
     _next: int = 0
     _last: dict[str | int, Record] = field(default_factory=dict)
     _pending: ReadLog | None = None
     _attempt: int = 0
 
     def start(self, log_id: str, first: int, stop: int) -> tuple[Effect, ...]:
-        """The effects that begin it, or begin it anew."""
+        """The effects that begin it, or restart it."""
         self._log_id, self._first, self._stop, self._pending = log_id, first, stop, None
         return self._begin_piece()
 
     def handle(self, message: Input) -> tuple[list[Record], tuple[Effect, ...]]:
-        """Take in what concerns it: the records it has to tell, the newest first, and the effects to go on."""
+        """Handle an input: the records found, the newest first, and the effects that continue."""
         match message:
             case Done(effect, LogRead() as read) if effect == self._pending:
                 self._attempt = 0
                 return self._advance(read) if read.log_id == self._log_id else ([], self._end())
             case Failed(effect, OffsetOutOfRange() as error) if effect == self._pending:
                 if error.first <= self._next:
-                    return [], self._end()  # it lies beyond the end: this is not the log that it was
+                    return [], self._end()  # it lies beyond the end: the log was replaced
                 self._first = error.first
                 return [], self._begin_piece()
             case Failed(effect, _) if effect == self._pending:
@@ -82,7 +82,7 @@ class Lookback:
         for record in read.records:
             if record.offset < self._stop:
                 headers = dict(record.headers)
-                alone = headers.get("type") != self.type or HEADER in headers  # what is repeated may be an older word
+                alone = headers.get("type") != self.type or HEADER in headers  # a repeated one may be older
                 producer = None if alone else headers.get("producer")
                 self._last[producer or record.offset] = record
         if read.records and read.next < self._stop:

@@ -1,4 +1,4 @@
-"""The last word of every subscriber, bounded: whoever can write to the log can announce anybody, and anything."""
+"""The last announcement of every subscriber, bounded: any writer of the log can announce any name and content."""
 
 from collections import OrderedDict
 from collections.abc import Iterator
@@ -9,20 +9,20 @@ from callboard.messages import codec
 from callboard.messages.distribution.topic_messages import DiscoveryMessage
 
 BYTES_MAX = 48 << 20
-"""What all the words may take: the view of the fleet crosses to the service in one frame, which has 64 MB at most. Ten
+"""Bytes of all announcements: the fleet view crosses to the service in one frame, which has 64 MB at most. Ten
 thousand subscribers that follow ten publishers each take a fifth of it."""
 
 KEPT_PART = 7 / 8
-"""What is left of it once there is no room: to look for the largest each time would cost more than it saves."""
+"""Bytes kept once the bound is hit: looking for the largest each time would cost more than it saves."""
 
 TEXT_BYTES, STATE_BYTES = 64, 256
-"""About what a text, and a state, take in memory beside their own characters."""
+"""About the memory that a text, and a state, take beside their characters."""
 
 
 class Roster:
-    """The words by subscriber, the one heard last at the end.
+    """The announcements by subscriber, the most recently heard at the end.
 
-    With too many of them those not heard of for longest go. With too long ones the longest do: an honest one is short.
+    With too many of them those silent for longest go. With too many bytes the longest go: an honest one is short.
     """
 
     def __init__(self, most: int, most_bytes: int = BYTES_MAX) -> None:
@@ -33,11 +33,11 @@ class Roster:
         self._bytes = 0
 
     def get(self, name: str) -> Holder[Heard] | None:
-        """Who holds this name."""
+        """The holder of this name."""
         return self._holders.get(name)
 
     def put(self, name: str, holder: Holder[Heard], *, last: bool) -> None:
-        """Put this in the place of what is known, as the one heard last, or first of all."""
+        """Replace what is known, as the most or the least recently heard."""
         self.pop(name)
         self._holders[name] = holder
         self._holders.move_to_end(name, last=last)
@@ -45,17 +45,17 @@ class Roster:
         self._bytes += self._weights[name]
 
     def pop(self, name: str) -> None:
-        """Forget this one."""
+        """Forget this subscriber."""
         if self._holders.pop(name, None) is not None:
             self._bytes -= self._weights.pop(name)
 
     def lose(self, first: int) -> None:
-        """What lies below was not read; see ``Holder``."""
+        """What lies below ``first`` was not read; see ``Holder``."""
         for holder in self._holders.values():
             holder.lose(first)
 
     def make_room(self) -> Iterator[str]:
-        """Forget as many as have no room, and tell their names."""
+        """Forget as many as exceed the bounds, and yield their names."""
         while len(self._holders) > self._most:
             name = next(iter(self._holders))
             self.pop(name)
@@ -68,12 +68,12 @@ class Roster:
                     break
 
     def by_name(self) -> list[Heard]:
-        """All that is known, sorted."""
+        """All that are known, sorted."""
         return [holder.last for _, holder in sorted(self._holders.items()) if holder.last is not None]
 
 
 def _weight(said: DiscoveryMessage) -> int:
-    """Its bytes on the way to the service, and what many small parts take in memory beside these."""
+    """Its bytes on the way to the service, plus the memory of its many small parts."""
     its = said.configuration
     texts = len(its.follows) + len(its.include) + len(its.exclude) + len(said.left)
     return len(codec.encode(said)) + TEXT_BYTES * texts + STATE_BYTES * len(said.states)

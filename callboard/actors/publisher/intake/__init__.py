@@ -1,1 +1,1 @@
-"""Requests: admitted, held up, and appended to the log as packages."""
+"""Requests: admitted, throttled, and appended to the log as packages."""

@@ -1,4 +1,4 @@
-"""The requests that wait for their turn, in their order, and the throttle that may let them wait longer."""
+"""The requests that wait for their turn, in order, and the throttle that may delay them."""
 
 from collections import OrderedDict
 from collections.abc import Iterable, Iterator
@@ -10,37 +10,37 @@ from callboard.messages.distribution.mailbox import FleetView, Sizes
 from callboard.messages.distribution.topic_messages import Kind
 
 NEXT = "admit"
-"""The timer for the first request that is held up."""
+"""The timer for the first request that is throttled."""
 
 
 class Admission:
-    """Lets requests in by their order, each no earlier than the throttle wants.
+    """Admits requests in order, each no earlier than the throttle allows.
 
-    Nothing overtakes a request that is held up, for then the log would have another order than was asked for;
-    except TEST, which changes nothing and so need not wait. Nobody is blocked meanwhile: the answer comes later.
+    No request overtakes one that is throttled, or the log would have another order than was asked for;
+    except TEST, which changes nothing and so need not wait. No caller is blocked meanwhile: the answer comes later.
     """
 
     def __init__(self, settings: ThrottleSettings, publisher: str) -> None:
         self._throttle = Throttle(settings, publisher)
         self._waiting: OrderedDict[str, Job] = OrderedDict()  # by request id
-        self._last = (0.0, "")  # when the last one that was measured may go, and because of whom
+        self._last = (0.0, "")  # when the last measured one may go, and which subscriber delays it
 
     def __len__(self) -> int:
         return len(self._waiting)
 
     def find(self, request_id: str) -> Job | None:
-        """The job that waits under this id."""
+        """The job waiting under this id."""
         return self._waiting.get(request_id)
 
     def add(self, job: Job, now: Moment) -> Iterable[Effect]:
-        """Let it wait."""
+        """Queue the job."""
         job.received_s = now.mono_s
         self._waiting[job.request.request_id] = job
         if self._throttle.active and job.request.kind is not Kind.TEST:
             yield from self._throttle.ask(now)
 
     def handle(self, message: Input, now: Moment) -> Iterable[Effect]:
-        """Take in what the throttle asked for."""
+        """Handle the answers that the throttle asked for."""
         match message:
             case FleetView():
                 yield from self._throttle.heard(message, now)
@@ -50,13 +50,13 @@ class Admission:
                 yield from self._throttle.give_up(now)
 
     def appended(self, jobs: Iterable[Job]) -> None:
-        """The packages of these were appended."""
+        """Count the packages of these jobs as appended."""
         for job in jobs:
-            if job.request.kind is not Kind.TEST:  # nobody has it to import
+            if job.request.kind is not Kind.TEST:  # no subscriber imports it
                 self._throttle.appended(job.request.recipients)
 
     def admit(self, most: int, in_progress: Iterable[Job], now: Moment) -> Iterator[Job | After]:
-        """Those whose turn it is, ``most`` at most, and the wait for the next."""
+        """Up to ``most`` jobs whose turn it is, and the wait for the next."""
         if self._throttle.active and self._throttle.knows(now):
             self._measure(in_progress)
         while most > 0 and (job := self._next(now)) is not None:
@@ -68,8 +68,8 @@ class Admission:
             yield After(NEXT, head.due_s - now.mono_s)
 
     def held_up(self, now: Moment) -> tuple[str, int, float]:
-        """Because of whom the first request is held up, how many packages are before that one, and for how many seconds
-        more; nobody if none is.
+        """The subscriber that delays the first request, how many packages it has before that one, and for how many
+        seconds more; an empty name if none is delayed.
         """
         head = next((job for job in self._waiting.values() if job.due_s > now.mono_s), None)
         if head is None:
@@ -77,12 +77,12 @@ class Admission:
         return head.throttled_by, self._throttle.backlog(head.throttled_by), head.due_s - now.mono_s
 
     def drain(self) -> Iterator[Job]:
-        """All of them, which wait no longer."""
+        """All jobs, which wait no longer."""
         while self._waiting:
             yield self._waiting.popitem(last=False)[1]
 
     def _next(self, now: Moment) -> Job | None:
-        """The first that may go. None is due before those it came after, so the order stays."""
+        """The first that may go. None is due before an earlier one, so the order stays."""
         return next((job for job in self._waiting.values() if self._may_go(job, now)), None)
 
     def _may_go(self, job: Job, now: Moment) -> bool:

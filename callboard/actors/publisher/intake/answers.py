@@ -1,4 +1,4 @@
-"""What requests came to, for those that are made again."""
+"""The outcomes of requests, to answer a request that is made again."""
 
 from collections import OrderedDict
 from collections.abc import Iterable
@@ -14,43 +14,43 @@ from callboard.messages.headers import open_record
 from callboard.messages.record import Record
 
 LOOK_BACK = 1000
-"""So many of the newest offsets are read for requests that came to packages: a request is made again soon, or never."""
+"""Newest offsets read for requests that became packages: a request is made again soon, or never."""
 
 PATIENCE = 5
-"""So many times in a row the log may fail before those who wait for it are told."""
+"""Failures of the log in a row before those who wait for it are told."""
 
 
 class Answers:
-    """The newest answers, ``most`` of them. A log that knows keys knows the older ones.
+    """The newest ``most`` answers. A log that knows keys knows the older ones.
 
-    With ``recall``, for a log that does not, what is on the log comes first: packages of this publisher from before a
-    restart, or from another process. Two processes that are asked the same at the same moment still ship it twice.
+    With ``recall``, for a log that does not, the log is read first: packages of this publisher from before a restart,
+    or from another process. Two processes that get the same request at the same moment still ship it twice.
     """
 
     END = "end"
-    """Who asks where the topic ends after an append that may have failed; the follower asks for itself."""
+    """Owner of the query for the end of the topic after an append that may have failed; the follower has its own."""
 
     def __init__(self, topic: str, publisher: str, most: int, rng: Random, *, recall: bool) -> None:
         self.problem = ""
-        """Why what is on the log cannot be told."""
+        """Why the log cannot be read."""
         self._publisher = publisher
         self._most = most
         self._answers: OrderedDict[str, DistributeResponse] = OrderedDict()
         self._follower = Follower(topic, last(LOOK_BACK), rng) if recall else None
         self._find_end = FindBounds(topic, owner=self.END)
-        self._end: int | None = None  # what is below it is to be read before an append is repeated
+        self._end: int | None = None  # everything below it is read before an append is repeated
 
     @property
     def complete(self) -> bool:
-        """Whether everything is known that is to be known before a request is carried out."""
+        """Whether everything that must be known before carrying out a request is known."""
         return self._follower is None or self._follower.caught_up
 
     def start(self) -> Iterable[Effect]:
-        """The effects that begin it."""
+        """The effects that begin reading."""
         return self._follower.start() if self._follower else ()
 
     def handle(self, message: Input) -> Iterable[Effect]:
-        """Take in what was read."""
+        """Handle what was read."""
         if self._follower is None:
             return ()
         news, effects = self._follower.handle(message)
@@ -66,27 +66,27 @@ class Answers:
         return effects
 
     def catch_up(self) -> Iterable[Effect]:
-        """Read what is on the log by now; ``caught_up`` tells when."""
+        """Read what is on the log by now; ``caught_up`` reports when that is done."""
         self._end = None
         return (self._find_end,)
 
     def ends(self, end: int) -> None:
-        """Where the topic ends, as ``catch_up`` has asked."""
+        """Set the end of the topic, as queried by ``catch_up``."""
         self._end = end
 
     def caught_up(self) -> bool:
-        """Whether it is all read, told once."""
+        """Whether everything is read; True only once."""
         if self._follower is None or self._end is None or self._follower.position < self._end:
             return False
         self._end = None
         return True
 
     def find(self, request_id: str) -> DistributeResponse | None:
-        """The answer to this request, if it is known."""
+        """The answer to this request, if known."""
         return self._answers.get(request_id)
 
     def remember(self, answer: DistributeResponse) -> None:
-        """Keep it; the oldest goes."""
+        """Keep the answer; the oldest is dropped."""
         self._answers[answer.request_id] = answer
         if len(self._answers) > self._most:
             self._answers.popitem(last=False)
@@ -97,7 +97,7 @@ class Answers:
         try:
             package = open_record(record, PackageMessage)
         except (Undecodable, SchemaTooNew):
-            return  # a newer version's; whether it is the same request cannot be told
+            return  # of a newer version; whether it is the same request is unknown
         if package.request_id:
             answer = DistributeResponse(
                 request_id=package.request_id,

@@ -1,4 +1,4 @@
-"""The packages that are being appended to the log: in order, as one batch."""
+"""The packages being appended to the log: in order, as one batch."""
 
 from collections.abc import Iterable
 from dataclasses import dataclass, field
@@ -18,9 +18,9 @@ RETRY = Backoff(first_s=0.1, max_s=5.0)
 
 @dataclass(slots=True)
 class Job:
-    """A request on its way: being built until it has a ``package``, or a ``refusal``.
+    """A request in progress: being built until it has a ``package``, or a ``refusal``.
 
-    ``begun_s`` (to be built), ``received_s`` and ``due_s`` are moments of the monotonic clock: it is not admitted
+    ``begun_s`` (building), ``received_s`` and ``due_s`` are moments of the monotonic clock: the job is not admitted
     before ``due_s``, which is known once the backlog of ``throttled_by`` is ``measured``.
     """
 
@@ -29,8 +29,8 @@ class Job:
     package: PackageMessage | None = None
     refusal: str = ""
     code: str = ""  # of the refusal
-    passing: bool = False  # the reason for the refusal may pass
-    dropped: bool = False  # the reason is that there is nothing to ship
+    passing: bool = False  # whether a retry may help
+    dropped: bool = False  # refused because there is nothing to ship
     begun_s: float = 0.0
     received_s: float = 0.0
     due_s: float = 0.0
@@ -40,7 +40,7 @@ class Job:
 
 
 class Batch:
-    """Jobs whose packages are built. One batch at a time is on its way to the log.
+    """Jobs whose packages are built. One batch at a time is being appended.
 
     The records are keyed by package id, which is made from publisher and request id, so that appending them
     again is harmless.
@@ -53,7 +53,7 @@ class Batch:
         self._max_attempts = max_attempts
         self._rng = rng
         self._attempt = 0
-        self._one_by_one = 0  # so many jobs are left of a batch that was taken apart
+        self._one_by_one = 0  # jobs left of a batch that was split
 
     def take(self, built: Iterable[Job]) -> bool:
         """Take the next jobs, if there are any."""
@@ -77,21 +77,21 @@ class Batch:
         return Append(self._topic, records)
 
     def retry(self, error: CallboardError, timer: str) -> After | None:
-        """The wait before the next try; None when there is to be none."""
+        """The wait before the next attempt; None if there is none."""
         self._attempt += 1
         if isinstance(error, LogUnavailable) and self._attempt < self._max_attempts:
             return After(timer, RETRY.delay_s(self._attempt, self._rng))
         return None
 
     def take_apart(self, error: CallboardError) -> bool:
-        """Whether the jobs are now tried one by one, to find out which of them the log refuses."""
+        """Whether the jobs are now tried one by one, to find which of them the log rejects."""
         if isinstance(error, LogUnavailable) or len(self.jobs) == 1:
             return False
         self._one_by_one, self._attempt, self.jobs = len(self.jobs), 0, []
         return True
 
     def finish(self) -> list[Job]:
-        """The jobs, which are done with."""
+        """The jobs, which are finished."""
         done, self.jobs = self.jobs, []
         self._attempt = 0
         self._one_by_one = max(self._one_by_one - 1, 0)

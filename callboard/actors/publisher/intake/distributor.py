@@ -1,4 +1,4 @@
-"""Turns requests into packages on the log, in the order in which they were received."""
+"""Turns requests into packages on the log, in the order received."""
 
 from collections import OrderedDict
 from collections.abc import Iterable
@@ -40,23 +40,23 @@ from callboard.messages.distribution.publisher_mail import Counter, Counters, Co
 from callboard.messages.distribution.topic_messages import Histogram, Kind, PackageMessage
 
 PASSING = (LogUnavailable, BlobUnavailable, RepositoryUnavailable)
-"""What may be over by the next try."""
+"""Errors that a retry may overcome."""
 EMPTY = "empty request: there is nothing in this folder; to remove what subscribers have, delete its paths"
 STOPPING = "the publisher is stopping; ask again, with the same request id, once it is back"
 
 WAITING_MAX = 1000
-"""Requests that wait, unless something else is said."""
+"""Requests that may wait, by default."""
 
 COUNTED = ("requests_accepted_total", "requests_refused_total", "requests_throttled_total")
-"""What is counted for metrics, since the start."""
+"""What the metrics count, since the start."""
 
 
 @dataclass(frozen=True, slots=True)
 class DistributorSettings:
-    """Who publishes, to which package topic, and whose backlog holds it up. Bounds: packages being built or waiting for
-    their turn on the log, requests waiting behind them, tries to append, and answers remembered for who asks twice.
-    Without ``keys`` the log takes the same record twice, so the newest packages are looked through first. On the topic
-    ``discovery`` it says that requests are held up.
+    """Who publishes, to which package topic, and whose backlog throttles it. Bounds: packages being built or waiting
+    to be appended, requests waiting behind them, attempts to append, and answers remembered for repeated requests.
+    Without ``keys`` the log takes the same record twice, so the newest packages are searched first. Notices of
+    throttling go to the topic ``discovery``.
     """
 
     topic: str
@@ -75,15 +75,15 @@ class DistributorSettings:
 class Distributor:
     """Builds several packages at a time, and appends them in the order of their requests.
 
-    Receives: DistributeRequest. One asked again while in progress is built once and answered to all who asked.
+    Receives: DistributeRequest. One repeated while in progress is built once and answered to all who asked.
         FleetView (fleet) and Sizes (queue_cache), by which it throttles. CountersQuery.
-    Sends: DistributeResponse and Counters, to whoever asked; FleetQuery (fleet) and SizesQuery (queue_cache).
-    Stores: packages on the log, keyed by request id, so that a request made again gets the offset it had; and there
-        ThrottledMessage, while requests are held up. In memory, bounded: the newest answers.
-    Timers: "append", the back-off while the log is unavailable, 0.1 to 5 s; "admit", until the next request may go on;
-        "measure", how long a question about the backlog may take, 5 s; "notice", until that is told again, or over;
+    Sends: DistributeResponse and Counters, to the asker; FleetQuery (fleet) and SizesQuery (queue_cache).
+    Stores: packages on the log, keyed by request id, so that a repeated request gets its first offset; and there
+        ThrottledMessage, while requests are throttled. In memory, bounded: the newest answers.
+    Timers: "append", the back-off while the log is unavailable, 0.1 to 5 s; "admit", until the next request may go;
+        "measure", limit for a query for the backlog, 5 s; "notice", until throttling is announced again or over;
         without keys the follower's back-off, 0.1 to 5 s.
-    Gives up: on a request that cannot be built or finds too many waiting, or after ``max_attempts`` tries to
+    Gives up: on a request that cannot be built or finds too many waiting, or after ``max_attempts`` attempts to
         append; it may be made again.
     """
 
@@ -170,7 +170,7 @@ class Distributor:
         return ""
 
     def _go_on(self, now: Moment) -> Iterable[Effect]:
-        """Refuse, build and append what the order allows."""
+        """Refuse, build and append in order."""
         if self._answers.caught_up():
             yield from self._append_the_rest(now)
         while not self._batch.jobs and self._jobs and (job := next(iter(self._jobs.values()))).refusal:
@@ -238,7 +238,7 @@ class Distributor:
         self._counted[f"requests_{what}_total"] += 1
 
     def _append_the_rest(self, now: Moment) -> Iterable[Effect]:
-        """Append once more what did not get to the log by the last try."""
+        """Append again what the last attempt did not get to the log."""
         found = [(job, self._answers.find(job.request.request_id)) for job in self._batch.jobs]
         for job, answer in found:
             if answer is not None:

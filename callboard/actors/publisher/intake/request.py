@@ -1,4 +1,4 @@
-"""What a request must be like, and the package it becomes."""
+"""The rules for a request, and the package that it becomes."""
 
 import hashlib
 from dataclasses import replace
@@ -10,10 +10,10 @@ from callboard.messages.distribution.topic_messages import Kind, PackageMessage
 
 
 def check_request(request: DistributeRequest) -> None:
-    """Look at a request before any work is put into it.
+    """Check a request before any work is done for it.
 
     Raises:
-        RequestRefused: naming what is wrong with it.
+        RequestRefused: the request breaks a rule; the message names it.
     """
     if not request.request_id:
         raise RequestRefused("the request has no id; give it one, and use it again to ask again")
@@ -42,9 +42,9 @@ def _check_text(request: DistributeRequest) -> None:
 
 
 def package_of(request: DistributeRequest, publisher: str, instance: str) -> PackageMessage:
-    """The package as far as it is known without content: all there is to any kind but ADD.
+    """The package without content, which is complete for all kinds but ADD.
 
-    The package id follows from the request id, so that a request made again gives the same one.
+    The package id follows from the request id, so that a repeated request gives the same one.
     """
     digest = hashlib.sha256(f"{publisher}\0{request.request_id}".encode())
     return PackageMessage(
@@ -63,7 +63,7 @@ def package_of(request: DistributeRequest, publisher: str, instance: str) -> Pac
 
 
 def with_identity(built: PackageMessage, request: DistributeRequest, publisher: str, instance: str) -> PackageMessage:
-    """The built package with all that the builder did not know."""
+    """The built package with the fields that the builder did not know."""
     known = package_of(request, publisher, instance)
     return replace(
         built,
@@ -82,7 +82,7 @@ def with_identity(built: PackageMessage, request: DistributeRequest, publisher: 
 def is_empty(package: PackageMessage, at: str) -> bool:
     """Whether a built package has nothing in it but the root folder of its source, which is ``at``.
 
-    A folder that is empty, such as one where nothing is mounted yet, is not taken for the wish to remove everything.
+    An empty folder, such as a mount point without its mount, is not taken for the wish to remove everything.
     """
     root = at or "/"
     return package.kind is Kind.ADD and package.paths == (root,) and package.entries <= root.count("/")

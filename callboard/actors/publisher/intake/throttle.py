@@ -1,4 +1,4 @@
-"""How long a request is held up: by the backlog of the subscribers that count."""
+"""How long a request is delayed: by the backlog of the subscribers that count."""
 
 from collections import Counter
 from collections.abc import Iterable
@@ -12,34 +12,34 @@ from callboard.messages.distribution.mailbox import FleetQuery, FleetView, Membe
 from callboard.messages.distribution.topic_messages import DiscoveryMessage
 
 FRESH_S = 1.0
-"""How long a measurement holds: subscribers announce once a second at most, and what is appended since is added."""
+"""How long a measurement holds: subscribers announce at most once a second, and packages appended since are added."""
 
 ANSWER_S = 5.0
-"""How long to wait for a measurement. Then the last one has to do: a question must not hold requests up."""
+"""How long to wait for a measurement. Then the last one is used: a query must not hold requests up."""
 
 TIMER = "measure"
 
 
 class Tally:
-    """Counts packages, so that it can be told how many of them are for a subscriber."""
+    """Counts packages by recipient."""
 
     def __init__(self) -> None:
-        self._by_name = Counter[str]()  # the empty name stands for those that name no recipients
+        self._by_name = Counter[str]()  # the empty name stands for packages without recipients
 
     def add(self, recipients: tuple[str, ...]) -> None:
-        """One more, for these, or for all if none is named."""
+        """Count one more, for these recipients, or for all if none is named."""
         self._by_name.update(set(recipients) or ("",))
 
     def of(self, subscriber: str) -> int:
-        """How many are for this one."""
+        """How many are for this subscriber."""
         return self._by_name[""] + self._by_name[subscriber]
 
 
 @dataclass(frozen=True, slots=True)
 class ThrottleSettings:
-    """Whose backlog counts: nobody's, that of ``editable`` subscribers, or of ``all``, and of those in ``subscribers``
-    in any case. Up to ``at`` packages it holds nothing up, from twice as many on it does so for ``max_s`` seconds;
-    between the two the delay grows in proportion.
+    """Whose backlog counts: that of no subscriber, of ``editable`` ones, or of ``all``, and always of those in
+    ``subscribers``. A backlog of up to ``at`` packages delays nothing, one of twice as many or more delays by
+    ``max_s`` seconds; between the two the delay grows linearly.
     """
 
     by: Literal["none", "editable", "all"] = "none"
@@ -49,16 +49,16 @@ class ThrottleSettings:
 
 
 class Delay(NamedTuple):
-    """So many seconds, because of this subscriber."""
+    """A delay in seconds, and the subscriber that causes it."""
 
     seconds: float = 0.0
     subscriber: str = ""
 
 
 class Throttle:
-    """Measures the backlogs, one measurement at a time for all requests that wait for it.
+    """Measures the backlogs, one measurement at a time for all waiting requests.
 
-    A subscriber that is silent counts until it is gone; those that stopped, are gone or were forgotten do not.
+    A silent subscriber counts until it is gone; those that stopped, are gone or were forgotten do not.
     """
 
     def __init__(self, settings: ThrottleSettings, publisher: str) -> None:
@@ -71,23 +71,23 @@ class Throttle:
         self._asking = False
         self._counting: list[DiscoveryMessage] = []
         self._asked: dict[str, QueueSize] = {}  # by subscriber
-        self._log_id = ""  # that of the packages, once it is known
+        self._log_id = ""  # that of the packages, once known
 
     def knows(self, now: Moment) -> bool:
-        """Whether there is a measurement to go by."""
+        """Whether there is a current measurement."""
         return now.mono_s < self._fresh_until_s
 
     def ask(self, now: Moment) -> Iterable[Effect]:
-        """Begin a measurement, unless one is known or under way."""
+        """Begin a measurement, unless one is current or running."""
         if not self._asking and not self.knows(now):
             self._asking = True
             yield Send(FLEET, FleetQuery())
             yield After(TIMER, ANSWER_S)
 
     def heard(self, view: FleetView, now: Moment) -> Iterable[Effect]:
-        """The fleet answered: ask for the queues of those that count."""
+        """Handle the fleet's answer: query the queues of those that count."""
         if not self._asking:
-            return  # the answer came too late
+            return  # too late
         self._counting = [member.announcement for member in view.members if self._counts(member)]
         if self._counting:
             yield from self._ask_sizes()
@@ -103,7 +103,7 @@ class Throttle:
         yield Send(QUEUE_CACHE, SizesQuery(queues=tuple(self._asked.values())))
 
     def sized(self, sizes: Sizes, now: Moment) -> Iterable[Effect]:
-        """The queue cache answered."""
+        """Handle the queue cache's answer."""
         asked = [(queue.subscriber, queue.after) for queue in self._asked.values()]
         if not asked or [(queue.subscriber, queue.after) for queue in sizes.queues] != asked:
             return  # the answer to an earlier question
@@ -119,21 +119,21 @@ class Throttle:
             yield from self._measured(found, now)
 
     def give_up(self, now: Moment) -> Iterable[Effect]:
-        """There is no answer: go by the last measurement for a while."""
+        """No answer came: use the last measurement for a while."""
         if self._asking:
             yield note("backlog.not_measured", "warning", last_known=max(self._backlogs.values(), default=0))
             yield from self._measured(self._backlogs, now)
 
     def appended(self, recipients: tuple[str, ...]) -> None:
-        """A package for these was appended; they have it before them now."""
+        """Add an appended package to the backlogs of these recipients."""
         self._appended.add(recipients)
 
     def backlog(self, subscriber: str) -> int:
-        """Packages before this subscriber, as far as is known."""
+        """Packages that this subscriber still has to import, as far as known."""
         return self._backlogs.get(subscriber, 0) + self._appended.of(subscriber)
 
     def delay(self, recipients: tuple[str, ...], ahead: Tally) -> Delay:
-        """How long to hold up a request for these recipients that has these others before it."""
+        """How long to delay a request for these recipients, with the packages of ``ahead`` before it."""
         counting = {
             name: self.backlog(name) + ahead.of(name)
             for name in self._backlogs

@@ -1,4 +1,4 @@
-"""Tells everybody that requests are held up: by whom, since when, and for how long."""
+"""Announces that requests are throttled: by which subscriber, since when, and for how long."""
 
 from collections.abc import Iterator
 
@@ -10,15 +10,15 @@ from callboard.messages.headers import new_record
 TIMER = "notice"
 
 WORTH_S = 1.0
-"""A request that is held up for less than this is not worth a record."""
+"""A request delayed by less than this is not worth a record."""
 AGAIN_S = 10.0
-"""Between two records while it lasts, which a reader takes for over after three."""
+"""Between two notices while it lasts; readers take it as over after three."""
 OVER_S = 5.0
-"""It is over when nothing was held up for so long: who publishes one thing after the other is held up each time."""
+"""It is over when nothing was delayed for this long: who publishes one package after another is delayed each time."""
 
 
 class ThrottleNotice:
-    """Writes to the discovery topic, and never waits for that: the next record says it anew."""
+    """Writes to the discovery topic, and never waits for that: the next record repeats it."""
 
     OWNER = "notice"
 
@@ -27,13 +27,13 @@ class ThrottleNotice:
         self._publisher = publisher
         self._instance = instance
         self._producer = producer
-        self._since_ns = 0  # not told while 0
+        self._since_ns = 0  # no notice is active while 0
         self._told_s = float("-inf")
-        self._last_s = 0.0  # up to when a request is held up
+        self._last_s = 0.0  # until when a request is delayed
         self._told = 0
 
     def update(self, subscriber: str, backlog: int, delay_s: float, waiting: int, now: Moment) -> Iterator[Effect]:
-        """The first request is held up for so long, by this subscriber with this backlog; by nobody if it is none."""
+        """The first request is delayed for ``delay_s``, by this subscriber with this backlog; empty if by none."""
         if delay_s >= WORTH_S or (subscriber and self._since_ns):
             self._since_ns, self._last_s = self._since_ns or now.wall_ns, now.mono_s + delay_s
             if now.mono_s - self._told_s >= AGAIN_S:

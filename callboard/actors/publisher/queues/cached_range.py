@@ -1,4 +1,4 @@
-"""Which part of the log the queue cache knows. It grows with the log, and towards older packages on demand."""
+"""The part of the log that the queue cache knows. It grows with the log, and towards older packages on demand."""
 
 from callboard.actors.publisher.queues.older_blocks import Block, Figures, OlderBlocks, joined
 from callboard.actors.publisher.queues.package_index import PackageIndex, Wanted
@@ -6,62 +6,62 @@ from callboard.messages.distribution.mailbox import PackagesSeen, QueueSize, Ran
 from callboard.messages.event import replaced
 
 SLACK = 16
-"""One part in so many of the bound is evicted at a time, or overstepped while reading: moving arrays costs."""
+"""The fraction of the bound evicted at a time, or exceeded while reading: moving arrays is costly."""
 
 
 SEGMENT = 5_000
-"""Offsets read at a time towards older packages, and a part in so many of those in the index: what others want of the
-log waits for no more than that, and whoever asks about a shorter queue does not wait for a longer one to be counted."""
+"""Offsets read at a time towards older packages, as a fraction of the index: other readers of the log
+wait no longer than for one piece, and a query for a short queue does not wait for a longer one to be counted."""
 SEGMENT_PART = 50
 
 
 class CachedRange:
-    """The index of a contiguous range up to the newest package, and what lies before it, in blocks.
+    """The index of a contiguous range up to the newest package, and figures by block for what lies before it.
 
     At most ``max_entries`` packages are in the index, the newest ones, with 1/16 more while older ones are read, and
-    a quarter more in the columns of the blocks used last. Of all other blocks only figures are held, so a queue may
-    reach back as far as the log does: its size is exact, and what it needs of a block is read on demand.
+    a quarter more in the columns of the blocks used last. Of other blocks only figures are kept, so a queue may reach
+    back as far as the log does: its size is exact, and columns that it needs are read on demand.
     """
 
     def __init__(self, max_entries: int) -> None:
         self.index: PackageIndex | None = None
-        """None until the tail poller's anchor came."""
+        """None until the tail poller's anchor arrives."""
         self.wanted: RangeWanted | None = None
-        """The range that is being read to know more of the log."""
+        """The range being read to know more of the log."""
         self.loading: RangeWanted | None = None
-        """The block that is being read for its columns."""
+        """The block being read for its columns."""
         self.older = OlderBlocks()
         self.first = 0
-        """Where the log began when that was last looked at."""
+        """Where the log began when last checked."""
         self._reading: PackageIndex | None = None
-        self._read: list[Block] = []  # what memory had no room for of what is being read
-        self._stop = 0  # the end of what is being read
+        self._read: list[Block] = []  # the part being read that does not fit in memory
+        self._stop = 0  # the end of the range being read
         self._gap = False  # it lies between the blocks and the index, not before both
-        self._block: tuple[Block, PackageIndex] | None = None  # whose columns are being read
+        self._block: tuple[Block, PackageIndex] | None = None  # the block whose columns are being read
         self._max_entries = max_entries
         self._slack = max_entries // SLACK
 
     @property
     def log_id(self) -> str:
-        """The log that all this is about; empty until it is known."""
+        """The log that is known; empty until the first package."""
         return "" if self.index is None else self.index.log_id
 
     @property
     def start(self) -> int:
-        """From where on everything is known."""
+        """Everything from here on is known."""
         assert self.index is not None
         return self.older.start if self.older.blocks and not self._gap else self.index.start
 
     @property
     def publishers(self) -> tuple[str, ...]:
-        """Those that have packages in here, sorted."""
+        """Publishers that have packages in here, sorted."""
         assert self.index is not None
         return tuple(sorted({*self.index.publishers, *self.older.publishers}))
 
     # Answers. None means that a block has to be read first; then it is wanted.
 
     def size(self, wanted: Wanted) -> QueueSize | None:
-        """The figures of a queue that begins within what is known."""
+        """The figures of a queue that begins within the known range."""
         assert self.index is not None
         older = self.older.figures(wanted) if wanted.after + 1 < self.index.start else Figures()
         if older is None:
@@ -70,7 +70,7 @@ class CachedRange:
         return joined((older, Figures.of(self.index, wanted))).to_size(wanted)
 
     def counted(self, wanted: Wanted) -> QueueSize | None:
-        """The figures of a queue as far as it is known."""
+        """The figures of the known part of a queue."""
         assert self.index is not None
         uncounted = max(self.start - max(wanted.after + 1, self.first), 0)
         if not uncounted:
@@ -88,10 +88,10 @@ class CachedRange:
         offsets, skip = older
         return (*offsets, *self.index.queue(wanted).page(skip, limit - len(offsets)))
 
-    # What is seen and read.
+    # New packages, and ranges read.
 
     def add(self, seen: PackagesSeen) -> bool:
-        """Take in what the tail poller saw. Answers whether it is from another log, so that all else is void."""
+        """Add what the tail poller saw. Return whether it is from another log, so that all else is void."""
         index = self.index
         another = index is not None and index.log_id != seen.log_id
         if index is None or another:
@@ -101,7 +101,7 @@ class CachedRange:
             self._stop_reading()
             self._stop_loading()
         elif seen.start > index.stop:
-            # The tail poller was restarted and missed some: keep what is known and read what lies between.
+            # The tail poller restarted and missed some: keep what is known and read what lies between.
             if self._gap:
                 self.older.clear()
             self._stop_reading()
@@ -117,7 +117,7 @@ class CachedRange:
         return another
 
     def reach(self, offset: int) -> None:
-        """Begin to read the newest of what lies between ``offset`` and what is known, unless something is read."""
+        """Begin to read the newest part between ``offset`` and the known range, unless a read is running."""
         if self._reading is None and self.index is not None:
             self._stop = self.start
             segment = max(SEGMENT, len(self.index) // SEGMENT_PART)
@@ -128,12 +128,12 @@ class CachedRange:
             self.resume()
 
     def resume(self) -> None:
-        """Want what is still missing of the range that is being read."""
+        """Want the missing part of the range being read."""
         if self._reading is not None:
             self.wanted = RangeWanted(log_id=self._reading.log_id, start=self._reading.stop, stop=self._stop)
 
     def fill(self, seen: PackagesSeen) -> None:
-        """Take in what the older poller read, where it continues something that is being read."""
+        """Add what the older poller read, if it continues a range being read."""
         reading = self._reading
         if reading is not None and _continues(reading, seen, self._stop):
             reading.add(seen)
@@ -143,7 +143,7 @@ class CachedRange:
             self._block[1].add(seen)
 
     def finish(self, done: RangeDone) -> bool:
-        """The older poller is done with a range. Answers whether it is one being read and is given up."""
+        """The older poller is done with a range. Return whether that range was being read and is given up."""
         if (wanted := self.loading) and (done.start, done.stop) == (wanted.start, wanted.stop):
             return self._loaded(done)
         reading, index, wanted = self._reading, self.index, self.wanted
@@ -157,7 +157,7 @@ class CachedRange:
             self._stop_reading()
             return True
         if reading.stop < self._stop:
-            self.resume()  # some piece got lost on the way
+            self.resume()  # some piece got lost
         else:
             self._join(reading, index)
         return False
@@ -178,7 +178,7 @@ class CachedRange:
 
     @property
     def _room(self) -> int:
-        """So many of the packages being read have room in the index; the others become blocks."""
+        """How many of the packages being read fit in the index; the others become blocks."""
         assert self.index is not None
         if self.older.blocks and not self._gap:
             return 0
@@ -200,7 +200,7 @@ class CachedRange:
         self._gap, self._read = False, []
 
     def _load(self) -> None:
-        """Have the block read that an answer lacks, unless one is being read already."""
+        """Read the block that an answer lacks, unless one is being read already."""
         if self.loading is None and (block := self.older.missing) is not None:
             self._block = (block, PackageIndex(self.log_id, block.start))
             self.loading = RangeWanted(log_id=self.log_id, start=block.start, stop=block.stop)
@@ -211,7 +211,7 @@ class CachedRange:
         self._stop_loading()
         if done.problem:
             return True
-        if index.stop == block.stop:  # otherwise a piece got lost, and whoever needs it asks again
+        if index.stop == block.stop:  # otherwise a piece got lost, and the next query reads it again
             self.older.load(block, index)
         return False
 

@@ -1,7 +1,7 @@
-"""Where packages lie in the log, those of one publisher for one recipient or for all, by columns: 24 bytes an entry,
-and no object for any.
+"""Where the packages of one publisher, for one recipient or for all, lie in the log: 24 bytes per entry, in columns,
+without an object per package.
 
-Offsets ascend, so a place is found by bisection, and lengths are kept as running totals, so that the content
+Offsets ascend, so a position is found by bisection; lengths are running totals, so that the content
 of any stretch is one subtraction.
 """
 
@@ -11,12 +11,12 @@ from collections.abc import Iterable, Sequence
 from typing import NamedTuple
 
 TOTAL_MAX = 2**63 - 1
-"""What a column holds. Only packages that claim to be larger than they can be come to so much; then lengths are no more
-than a guess anyway."""
+"""The largest value in a column. Only packages that claim an impossible size reach it; lengths are then no more than
+a guess anyway."""
 
 
 class View(NamedTuple):
-    """The entries of some columns from an index on: no copy, and good until the columns change."""
+    """The entries of some columns from an index on: not a copy, and valid until the columns change."""
 
     columns: "Columns"
     start: int
@@ -38,7 +38,7 @@ class View(NamedTuple):
 
     @property
     def newest(self) -> int:
-        """The offset of the last; -1 for an empty view."""
+        """The offset of the last entry; -1 for an empty view."""
         return self.columns.offsets[-1] if self.size else -1
 
     def through(self, offset: int) -> int:
@@ -81,7 +81,7 @@ class Columns:
         self.times.append(time_ns)
 
     def prepend(self, older: "Columns") -> None:
-        """Add all entries of ``older``, which lie before all of these. Linear: join much at a time."""
+        """Add all entries of ``older``, which lie before all of these. Linear: join large parts at a time."""
         if not older:
             return
         assert not self.offsets or self.offsets[0] > older.offsets[-1]
@@ -92,7 +92,7 @@ class Columns:
         self.below = max(older.below + shift, -TOTAL_MAX)
 
     def cut(self, offset: int) -> "Columns":
-        """Take out the entries with a smaller offset. Linear: cut off many at a time."""
+        """Remove and return the entries with a smaller offset. Linear: cut many at a time."""
         older, count = Columns(), self.view(offset - 1).start
         older.offsets, older.times, older.totals = self.offsets[:count], self.times[:count], self.totals[:count]
         older.below = self.below

@@ -1,4 +1,4 @@
-"""What lies before the packages that memory holds: its figures by blocks, and the columns of the blocks used last."""
+"""What lies before the packages in memory: figures by block, and the columns of the blocks used last."""
 
 from collections import OrderedDict
 from collections.abc import Callable, Hashable, Iterable, Sequence
@@ -10,14 +10,14 @@ from callboard.actors.publisher.queues.package_index import EVERY_QUEUE, Package
 from callboard.messages.distribution.mailbox import QueueSize
 
 LOADED_MAX = 4
-"""Blocks whose columns are held. Each has about a sixteenth of the packages that memory holds anyway."""
+"""Blocks whose columns are kept. Each has about a sixteenth of the packages that memory holds."""
 
 ANSWERS_MAX = 10_000
-"""Answers remembered after their block's columns are dropped: positions of subscribers hardly move where they stuck."""
+"""Answers kept after their block's columns are dropped: positions of stuck subscribers hardly move."""
 
 
 class Figures(NamedTuple):
-    """How many packages, their content in bytes, and the ends."""
+    """The number of packages, their content in bytes, and both ends."""
 
     size: int = 0
     length: int = 0
@@ -27,13 +27,13 @@ class Figures(NamedTuple):
 
     @classmethod
     def of(cls, index: PackageIndex, wanted: Wanted) -> Self:
-        """Those of a queue in an index."""
+        """The figures of a queue in an index."""
         queue = index.queue(wanted)
         (first,) = queue.page(0, 1) or (-1,)
         return cls(queue.size, queue.length, first, queue.oldest_ns, queue.newest)
 
     def to_size(self, wanted: Wanted) -> QueueSize:
-        """As the answer to a question."""
+        """The figures as the answer to a query."""
         return QueueSize(
             publisher=wanted.publisher, after=wanted.after, subscriber=wanted.subscriber, size=self.size,
             length=min(self.length, TOTAL_MAX), oldest_ns=self.oldest_ns, newest=self.newest,
@@ -57,9 +57,9 @@ def joined(parts: Iterable[Figures]) -> Figures:
 
 @dataclass(slots=True, eq=False)
 class Block:
-    """Packages in ``[start, stop)``: figures of each stream, and the columns while they are held.
+    """Packages in ``[start, stop)``: figures of each stream, and the columns while they are kept.
 
-    Without ``totals`` it has to be read again: a part of it was trimmed away.
+    Without ``totals`` it has to be read again: a part of it was trimmed.
     """
 
     start: int
@@ -73,7 +73,7 @@ class Block:
         return cls(index.start, index.stop, _totals(index))
 
     def figures(self, wanted: Wanted) -> Figures | None:
-        """Of the whole block, for this queue."""
+        """The figures of the whole block, for this queue."""
         return None if self.totals is None else joined(wanted.select(self.totals))
 
 
@@ -86,39 +86,39 @@ def _totals(index: PackageIndex) -> Streams[Figures]:
 
 @dataclass(slots=True)
 class OlderBlocks:
-    """Blocks that follow each other without a gap. What needs the columns of one is answered once it was read.
+    """Contiguous blocks. A query that needs the columns of a block is answered once that was read.
 
-    A question that cannot be answered yet is answered with None and leaves the block that it needs in ``missing``.
+    A query that cannot be answered yet returns None and sets the block that it needs in ``missing``.
     """
 
     blocks: list[Block] = field(default_factory=list)
     missing: Block | None = None
-    _trimmed: bool = False  # the log begins in here: nothing older is left to be known
+    _trimmed: bool = False  # the log begins in here: there is nothing older
     _loaded: OrderedDict[int, Block] = field(default_factory=OrderedDict)
     _answers: OrderedDict[Hashable, Any] = field(default_factory=OrderedDict)
 
     @property
     def start(self) -> int:
-        """From where on everything is known. Only if there are blocks."""
+        """Everything from here on is known. Only if there are blocks."""
         return 0 if self._trimmed else self.blocks[0].start
 
     @property
     def publishers(self) -> set[str]:
-        """Those that have packages here."""
+        """Publishers that have packages here."""
         totals = (block.totals for block in self.blocks if block.totals)
         return {name for streams in totals for its in streams.values() for name in its} - {EVERY_QUEUE}
 
     @property
     def held(self) -> int:
-        """Packages whose columns are held."""
+        """Packages whose columns are kept."""
         return sum(len(block.index) for block in self._loaded.values() if block.index is not None)
 
     def before(self, older: Iterable[Block]) -> None:
-        """Put blocks before the others."""
+        """Add blocks before the others."""
         self.blocks[:0] = older
 
     def after(self, newer: Iterable[Block]) -> None:
-        """Put blocks after the others."""
+        """Add blocks after the others."""
         self.blocks += newer
 
     def clear(self) -> None:
@@ -128,10 +128,10 @@ class OlderBlocks:
         self._answers.clear()
 
     def trim(self, first: int) -> bool:
-        """The log now begins at ``first``. Answers whether that changes what is known here."""
+        """The log now begins at ``first``. Return whether that changes anything here."""
         if not self.blocks or first < self.blocks[0].start or (self._trimmed and first == self.blocks[0].start):
             return False
-        self._trimmed = True  # nothing older is left to be known
+        self._trimmed = True  # there is nothing older
         self._answers.clear()
         for block in self.blocks:
             if block.start < first:
@@ -148,7 +148,7 @@ class OlderBlocks:
             self._drop(next(iter(self._loaded.values())))
 
     def figures(self, wanted: Wanted) -> Figures | None:
-        """Of these packages."""
+        """The figures of these packages."""
         parts: list[Figures] = []
         for block in self._from(wanted.after):
             found = self._of(block, wanted)
@@ -159,7 +159,7 @@ class OlderBlocks:
         return joined(parts)
 
     def page(self, wanted: Wanted, skip: int, limit: int) -> tuple[tuple[int, ...], int] | None:
-        """``limit`` of these offsets at most, after the first ``skip``; and how many are still to be skipped."""
+        """At most ``limit`` of these offsets after the first ``skip``; and how many are still to be skipped."""
         found: tuple[int, ...] = ()
         for block in self._from(wanted.after):
             whole = self._of(block, wanted)
@@ -193,7 +193,7 @@ class OlderBlocks:
         return found
 
     def _answer(self, block: Block, key: Hashable, compute: Callable[[PackageIndex], Any]) -> Any:
-        """The remembered answer, else what the columns say, else None."""
+        """The remembered answer, else the answer of the columns, else None."""
         if key in self._answers:
             self._answers.move_to_end(key)
             return self._answers[key]
@@ -206,6 +206,6 @@ class OlderBlocks:
         return self._answers[key]
 
     def _drop(self, block: Block) -> None:
-        """Forget its columns."""
+        """Drop its columns."""
         self._loaded.pop(block.start, None)
         block.index = None

@@ -1,4 +1,4 @@
-"""Reads older packages for the queue cache, when somebody looks at a queue that reaches back to them."""
+"""Reads older packages for the queue cache, when a query reaches back to them."""
 
 from collections import deque
 from collections.abc import Iterable
@@ -29,12 +29,12 @@ from callboard.messages.distribution.mailbox import PackagesSeen, PackageSummary
 RETRY = Backoff(first_s=0.1, max_s=5.0)
 
 PIECE_RECORDS = 500
-"""Records read, and told to the queue cache, at a time."""
+"""Records read, and sent to the queue cache, at a time."""
 
 
 @dataclass(frozen=True, slots=True)
 class OlderPollerSettings:
-    """``topic`` is the package topic. Bounds: tries in a row at one piece, and ranges waiting."""
+    """``topic`` is the package topic. Bounds: attempts in a row at one piece, and ranges waiting."""
 
     topic: str
     max_attempts: int = 6
@@ -48,14 +48,14 @@ class OlderPoller:
     Sends: PackagesSeen (queue_cache), without a gap from the start of the range to its end, then RangeDone.
     Stores: the ranges that wait, in memory.
     Timers: "retry", the back-off after a failed read, 0.1 to 5 s.
-    Gives up: on a range, when ``max_attempts`` tries in a row failed, too many wait, or the log is another.
+    Gives up: on a range, after ``max_attempts`` failed attempts in a row, if too many wait, or if the log is another.
     """
 
     def __init__(self, settings: OlderPollerSettings, rng: Random) -> None:
         self._settings = settings
         self._rng = rng
         self._ranges: deque[RangeWanted] = deque()  # the first one is being read
-        self._told = 0  # everything of it below this offset was told
+        self._told = 0  # everything of it below this offset was sent
         self._first = -1
         self._attempt = 0
 
@@ -130,7 +130,7 @@ class OlderPoller:
         self._attempt += 1
         yield note("range.failed", "warning", attempt=self._attempt, error=str(error))
         if self._attempt < self._settings.max_attempts:
-            # Asking for the bounds again also tells where to go on if the start was trimmed away meanwhile.
+            # Asking for the bounds again also tells where to continue if the start was trimmed meanwhile.
             yield After("retry", RETRY.delay_s(self._attempt, self._rng))
         else:
             yield from self._finish(f"the log cannot be read: {error}")

@@ -1,4 +1,4 @@
-"""Which packages lie in a contiguous range of the log, and the queues that are views on them."""
+"""The packages in a contiguous range of the log, and the queues, which are views on them."""
 
 from bisect import bisect_left
 from collections.abc import Callable, Iterator
@@ -11,20 +11,20 @@ from callboard.messages.distribution.mailbox import PackagesSeen, PackageSummary
 from callboard.messages.distribution.topic_messages import Kind
 
 EVERY_QUEUE = ""
-"""Where packages go that name no publisher, and cannot be decoded: they block every subscriber."""
+"""The stream of packages that name no publisher, or cannot be decoded: they block every subscriber."""
 
 
 FOR_ALL = ""
 """The recipient of packages that name none."""
 
 FOR_SOME = None
-"""Where a package that names its recipients is found once, by whoever asks for no subscriber's queue. It is at each of
-them, too: an entry of 24 bytes for each, so that the queue of one costs no more if there are many."""
+"""The stream where a package that names recipients is listed once, for queries that name no subscriber. It is listed
+for each recipient, too: an entry of 24 bytes each, so that the queue of one costs no more if there are many."""
 
 MANY = 64
-"""Publishers whose packages are put together for those who follow all, who may be many as well."""
+"""Number of publishers from which on their packages are merged for subscribers that follow all of them."""
 TOGETHER_MAX = 16
-"""Recipients for whom that is kept: nearly always it is those that are for all."""
+"""Recipients for whom merged columns are kept: nearly always it is packages for all."""
 
 T = TypeVar("T")
 Streams = dict[str | None, dict[str, T]]
@@ -32,14 +32,14 @@ Streams = dict[str | None, dict[str, T]]
 
 
 class Wanted(NamedTuple):
-    """Which packages: those after an offset, of a publisher (empty: of all), for a subscriber (empty: for anybody)."""
+    """Packages after an offset, of a publisher (empty: of all), for a subscriber (empty: for any)."""
 
     publisher: str
     after: int
     subscriber: str = ""
 
     def select(self, streams: Streams[T]) -> Iterator[T]:
-        """The streams that these packages are in."""
+        """The streams that contain these packages."""
         for recipient in (FOR_ALL, self.subscriber or FOR_SOME):
             found = streams.get(recipient, {})
             names = {self.publisher, EVERY_QUEUE} if self.publisher else found.keys()
@@ -56,7 +56,7 @@ def is_queued(package: PackageSummary, wanted: Wanted = Wanted("", -1)) -> bool:
 
 
 class Queue(NamedTuple):
-    """The packages after an offset, merged from views on columns. Good until the index changes."""
+    """The packages after an offset, merged from views on columns. Valid until the index changes."""
 
     views: tuple[View, ...]
 
@@ -100,10 +100,10 @@ class PackageIndex:
         self.stop = start
         self.streams: Streams[Columns] = {}
         """None is empty."""
-        self._together: dict[str | None, Columns] = {}  # of many publishers, by recipient, until something changes
+        self._together: dict[str | None, Columns] = {}  # of many publishers, by recipient, until the next change
 
     def __len__(self) -> int:
-        """How many entries: one for a package, and another one for each of its recipients if it names some."""
+        """How many entries: one for a package, plus one for each recipient that it names."""
         return sum(map(len, self._columns))
 
     @property
@@ -113,11 +113,11 @@ class PackageIndex:
 
     @property
     def publishers(self) -> tuple[str, ...]:
-        """Those that have packages here, sorted."""
+        """Publishers that have packages here, sorted."""
         return tuple(sorted({name for its in self.streams.values() for name in its} - {EVERY_QUEUE}))
 
     def queue(self, wanted: Wanted) -> Queue:
-        """These packages, in O(log n) for each publisher that is named, or for all of them if they are many."""
+        """These packages, in O(log n) for each named publisher, or for all of them if they are many."""
         return Queue(tuple(columns.view(wanted.after) for columns in self._selected(wanted)))
 
     def _selected(self, wanted: Wanted) -> Iterator[Columns]:
@@ -133,7 +133,7 @@ class PackageIndex:
             yield from [self._together[recipient]] if len(its) > MANY else its.values()
 
     def add(self, seen: PackagesSeen) -> None:
-        """Take in what begins at or before ``stop``; what is here already is not added twice."""
+        """Add packages that begin at or before ``stop``; those already here are not added twice."""
         assert seen.start <= self.stop
         for package in seen.packages:
             if package.offset < self.stop or not is_queued(package):
@@ -145,7 +145,7 @@ class PackageIndex:
         self.stop = max(self.stop, seen.stop)
 
     def prepend(self, older: "PackageIndex") -> None:
-        """Take in an index that ends where this one starts."""
+        """Add an index that ends where this one starts."""
         assert (older.log_id, older.stop) == (self.log_id, self.start)
         for recipient, its in older.streams.items():
             for publisher, columns in its.items():
@@ -154,14 +154,14 @@ class PackageIndex:
         self.start = older.start
 
     def trim(self, first: int) -> None:
-        """The log now begins at ``first``; when it does so in here, there is nothing older left to cover."""
+        """The log now begins at ``first``; if that is in here, there is nothing older to cover."""
         self._drop_below(first)
         self._together.clear()
         if first >= self.start:
             self.start = 0
 
     def cut(self, count: int) -> "PackageIndex":
-        """Take out the oldest ``count`` entries, as an index that ends where this one now starts."""
+        """Remove the oldest ``count`` entries and return them as an index that ends where this one now starts."""
         older = PackageIndex(self.log_id, self.start)
         everything = Queue(tuple(columns.view(-1) for columns in self._columns))
         (self.start,) = everything.page(count, 1) or (self.stop,)
@@ -185,14 +185,14 @@ class PackageIndex:
 
 
 def _streams_of(package: PackageSummary) -> set[str | None]:
-    """Each once, whatever the record says; and nobody has an empty name."""
+    """Each stream once, even if the record names it twice; an empty name is no recipient."""
     return {FOR_SOME, *filter(None, package.recipients)} if package.recipients else {FOR_ALL}
 
 
 def _filled(
     streams: Streams[Columns], part: Callable[[Columns], Columns] = lambda columns: columns
 ) -> Streams[Columns]:
-    """This part of all columns, without those that have nothing in it."""
+    """This part of all columns, without empty ones."""
     parts = {to: {name: part(columns) for name, columns in its.items()} for to, its in streams.items()}
     filled = {to: {name: columns for name, columns in its.items() if columns} for to, its in parts.items()}
     return {to: its for to, its in filled.items() if its}

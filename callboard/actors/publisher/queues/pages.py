@@ -1,4 +1,4 @@
-"""The details of shown packages: a bounded memory of them, and pages that wait for theirs to be read."""
+"""The details of shown packages: a bounded memory of them, and pages that wait for details to be read."""
 
 from collections import OrderedDict
 from collections.abc import Iterable, Iterator, Sequence
@@ -10,25 +10,25 @@ Range = tuple[int, int]
 """Offsets ``[start, stop)``."""
 
 READ_THROUGH = 16
-"""Reading up to this many offsets that nobody asked for is cheaper than another read."""
+"""Reading up to this many unneeded offsets is cheaper than another read."""
 
 
 class Details:
-    """The summaries that were seen or shown last, at most ``most`` of them."""
+    """The summaries seen or shown last, at most ``most`` of them."""
 
     def __init__(self, most: int) -> None:
         self._most = most
         self._held: OrderedDict[int, PackageSummary] = OrderedDict()
 
     def hold(self, package: PackageSummary) -> None:
-        """Remember a package; the one that was not needed for longest goes."""
+        """Remember a package; the least recently used one is dropped."""
         self._held[package.offset] = package
         self._held.move_to_end(package.offset)
         if len(self._held) > self._most:
             self._held.popitem(last=False)
 
     def find(self, offsets: Iterable[int]) -> Iterator[PackageSummary]:
-        """Those of the packages at these offsets that are remembered."""
+        """The remembered ones of the packages at these offsets."""
         for offset in offsets:
             if offset in self._held:
                 self._held.move_to_end(offset)
@@ -40,7 +40,7 @@ class Details:
 
 
 class Page:
-    """A page that was asked for by ``origin``: complete, or waiting for ``ranges`` of the log to be read."""
+    """A page for ``origin``: complete, or waiting for ``ranges`` of the log to be read."""
 
     def __init__(
         self,
@@ -62,11 +62,11 @@ class Page:
         return package.offset in self._packages and self._packages[package.offset] is None
 
     def fill(self, package: PackageSummary) -> None:
-        """Take in a package that it lacks."""
+        """Add a package that the page lacks."""
         self._packages[package.offset] = package
 
     def finish(self, done: RangeDone) -> None:
-        """A range was read; what it did not bring and the log no longer holds is left out of the page."""
+        """A range was read; packages not found in it and no longer on the log are left out of the page."""
         if (done.start, done.stop) not in self.ranges:
             return
         self.ranges.remove((done.start, done.stop))
@@ -78,13 +78,13 @@ class Page:
             self.problem = done.problem or "some packages of the page could not be read; ask again"
 
     def answer(self) -> QueuePage:
-        """What is to be replied once there are no more ``ranges`` to wait for."""
+        """The reply, once there are no more ``ranges`` to wait for."""
         packages = tuple(package for package in self._packages.values() if package is not None)
         return QueuePage(queue=self._queue, packages=packages, problem=self.problem)
 
 
 class Pages:
-    """The pages that wait, and the details they are made of."""
+    """The pages that wait, and the details for them."""
 
     def __init__(self, details_max: int) -> None:
         self._details = Details(details_max)
@@ -95,11 +95,11 @@ class Pages:
 
     @property
     def ranges(self) -> list[Range]:
-        """All that must be read for the pages that wait."""
+        """All ranges to read for the waiting pages."""
         return sorted({wanted for page in self._waiting for wanted in page.ranges})
 
     def hold(self, packages: Iterable[PackageSummary]) -> None:
-        """Remember new packages: they are likely to be looked at."""
+        """Remember new packages, which are likely to be viewed."""
         for package in packages:
             self._details.hold(package)
 
@@ -111,7 +111,7 @@ class Pages:
         return page
 
     def fill(self, packages: Iterable[PackageSummary]) -> None:
-        """Take in what was read. Only what is shown is held: a long range would push out everything else."""
+        """Add what was read. Remember only what is shown: a long range would push out everything else."""
         for package in packages if self._waiting else ():
             lacking = [page for page in self._waiting if page.lacks(package)]
             for page in lacking:
@@ -120,7 +120,7 @@ class Pages:
                 self._details.hold(package)
 
     def finish(self, done: RangeDone) -> list[Page]:
-        """A range was read. The pages that need no other are complete and wait no longer."""
+        """A range was read. Return the pages that are now complete, which wait no longer."""
         for page in self._waiting:
             page.finish(done)
         complete = [page for page in self._waiting if not page.ranges]
@@ -128,7 +128,7 @@ class Pages:
         return complete
 
     def void(self, problem: str) -> list[Page]:
-        """Nothing here is true any more; the pages that wait get the problem and wait no longer."""
+        """Discard everything; return the waiting pages with the problem, which wait no longer."""
         void, self._waiting = self._waiting, []
         for page in void:
             page.problem = problem
@@ -137,7 +137,7 @@ class Pages:
 
 
 def _ranges(offsets: Iterable[int]) -> Iterator[Range]:
-    """Few ranges that cover ascending offsets, without reading far through what is not wanted."""
+    """Few ranges that cover ascending offsets, without reading many unneeded ones."""
     start = stop = -1
     for offset in offsets:
         if start >= 0 and offset - stop > READ_THROUGH:

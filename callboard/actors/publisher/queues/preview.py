@@ -1,4 +1,4 @@
-"""What can be told of a queue that is not counted yet: its first packages."""
+"""A preview of a queue that is not counted yet: its first packages."""
 
 from dataclasses import dataclass, field
 from itertools import islice
@@ -16,12 +16,12 @@ from callboard.messages.distribution.mailbox import (
 from callboard.messages.event import replaced
 
 GLIMPSE_OFFSETS = 500
-"""So far a preview reaches from the queue's head: one read of the log. A page is rarely longer."""
+"""Offsets that a preview covers from the queue's head: one read of the log. A page is rarely longer."""
 
 
 @dataclass(slots=True)
 class QueuePreview:
-    """The records ``[start, stop)``, where the queue begins, on their way from the log."""
+    """The records ``[start, stop)`` at the head of the queue, while they are being read."""
 
     query: QueueQuery
     start: int
@@ -31,7 +31,7 @@ class QueuePreview:
     _found: dict[int, PackageSummary] = field(default_factory=dict)
 
     def fill(self, seen: PackagesSeen) -> None:
-        """Take in what was read of it, and of anything else."""
+        """Add what was read of this range; ignore anything else."""
         if self.ready or seen.stop <= self.start or seen.start >= self.stop:
             return
         mine = wanted(self.query)
@@ -40,7 +40,7 @@ class QueuePreview:
                 self._found[package.offset] = package
 
     def finish(self, done: RangeDone) -> bool:
-        """It was read, if ``done`` is about it. True if it is to be read further on, where the log begins now."""
+        """The range was read, if ``done`` is about it. True if reading continues at the new start of the log."""
         if self.ready or (done.start, done.stop) != (self.start, self.stop):
             return False
         if not done.problem and done.first >= self.stop:
@@ -50,7 +50,7 @@ class QueuePreview:
         return False
 
     def answer(self, counted: QueueSize, limit: int) -> QueuePage:
-        """The page, with what is counted of the queue by now."""
+        """The page, with the count of the queue so far."""
         found = [self._found[offset] for offset in sorted(self._found)]
         oldest_ns = found[0].time_ns if found else counted.oldest_ns
         queue = replaced(counted, oldest_ns=oldest_ns)

@@ -1,4 +1,4 @@
-"""The questions about queues: how far back they reach, and how they are refused."""
+"""The queries about queues: how far back they reach, and how they are refused."""
 
 from sys import maxsize
 
@@ -16,12 +16,12 @@ def reach(query: Query) -> int:
 
 
 def wanted(query: QueueQuery | QueueSize) -> Wanted:
-    """The packages that are asked about."""
+    """The packages that the query is about."""
     return Wanted(query.publisher, query.after, query.subscriber)
 
 
 def refusal(query: Query, problem: str) -> QueuePage | Sizes:
-    """The answer that gives no answer but the problem."""
+    """The answer that contains only the problem."""
     if isinstance(query, SizesQuery):
         return Sizes(queues=query.queues, problem=problem)
     queue = QueueSize(publisher=query.publisher, after=query.after, subscriber=query.subscriber)

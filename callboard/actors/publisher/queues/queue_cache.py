@@ -1,4 +1,4 @@
-"""Answers what lies in the queues, out of columns in memory; a queue is a view on them, never a copy."""
+"""Answers queries about the queues from columns in memory; a queue is a view on them, never a copy."""
 
 from collections.abc import Iterable
 from dataclasses import dataclass
@@ -37,29 +37,29 @@ from callboard.messages.distribution.mailbox import (
 from callboard.messages.distribution.publisher_mail import Counter, Counters, CountersQuery
 
 RETENTION_CHECK_S = 60.0
-"""How old the knowledge may be of what the log no longer holds; until then sizes may count such packages."""
+"""How long trimmed packages may still be counted in sizes."""
 
 PATIENCE_S = 0.5
-"""A queue that is not counted by then is answered with what is known of it. It is counted on. As long does an answer
-wait for what the log held when it was asked for, of which the tail poller tells within milliseconds."""
+"""A queue not counted by then is answered with what is known of it; counting continues. An answer waits as long for
+packages that the log had when the query came, which the tail poller reports within milliseconds."""
 
 AGAIN_S = 0.1
-"""Between looks whether the first packages of the queue have been read by now."""
+"""Between checks whether the first packages of the queue have been read."""
 
 SLACK_S = 1e-3
-"""A timer may come so much too early."""
+"""How much too early a timer may fire."""
 
 COUNTING = "counting"
 
 PUBLISHERS_MAX = 10_000
-"""Publishers that are named with sizes: anybody can write packages in any name."""
+"""Publishers named with sizes: any writer can use any publisher name."""
 PAGE_MAX = 1000
-"""Packages on a page; a query for more gets this many."""
+"""Packages on a page at most; a query for more gets this many."""
 
 
 @dataclass(frozen=True, slots=True)
 class QueueCacheSettings:
-    """Bounds: packages in memory (about 27 bytes each), summaries held for pages, questions that wait."""
+    """Bounds: packages in memory (about 27 bytes each), summaries kept for pages, waiting queries."""
 
     max_entries: int = MAX_ENTRIES
     details_max: int = 10_000
@@ -67,8 +67,8 @@ class QueueCacheSettings:
 
 
 class Waiting(NamedTuple):
-    """A question, until when it waits for an exact answer, up to where the log must be known till then, and for a page
-    what can be told before that.
+    """A query, until when it waits for an exact answer, how far the log must be read until then, and for a page
+    the preview to show before that.
     """
 
     query: Query
@@ -78,18 +78,18 @@ class Waiting(NamedTuple):
 
 
 class QueueCache:
-    """Knows where every package of the log lies, as far back as anybody asked.
+    """Knows where every package of the log lies, as far back as queries have reached.
 
     Receives: PackagesSeen (tail_poller, older_poller), RangeDone (older_poller), QueueQuery, SizesQuery,
         CountersQuery.
-    Sends: QueuePage, Sizes and Counters, to whoever asked; RangeWanted (older_poller): for older packages, once however
+    Sends: QueuePage, Sizes and Counters, to the asker; RangeWanted (older_poller): for older packages, once however
         many ask, and for details of pages.
     Stores: in memory, bounded: columns of the newest packages and of older ones used last, details of shown ones,
-        questions that wait.
-    Timers: "retention", every 60 s: asks by an empty range where the log begins now; "counting": when a question has
-        waited for 0.5 s it is answered by what is known, with ``uncounted``, and the first packages of the queue, and
-        without what the tail poller has not told of.
-    Gives up: on a question, with a ``problem``, when too many wait, or a read failed.
+        queries that wait.
+    Timers: "retention", every 60 s: an empty range asks where the log begins now; "counting": a query that has
+        waited for 0.5 s is answered with what is known, with ``uncounted``, and the first packages of the queue,
+        but without packages that the tail poller has not reported.
+    Gives up: on a query, with a ``problem``, when too many wait, or a read failed.
     """
 
     def __init__(self, settings: QueueCacheSettings, rng: Random) -> None:
@@ -97,9 +97,9 @@ class QueueCache:
         self._cached = CachedRange(settings.max_entries)
         self._pages = Pages(settings.details_max)
         self._waiting: dict[Origin, Waiting] = {}  # for the coverage to reach them
-        self._goal: int | None = None  # so far back it counts on, though nobody waits for it any more
+        self._goal: int | None = None  # count back to here, even if no query waits for it any more
         self._armed = False
-        self._asked: list[RangeWanted] = []  # the coverage's wishes as told to the older poller
+        self._asked: list[RangeWanted] = []  # the coverage's wishes as sent to the older poller
         self._fetches = 0
 
     def receive(self, message: Input, origin: Origin, now: Moment) -> Iterable[Effect]:
@@ -163,7 +163,7 @@ class QueueCache:
         yield from self._serve()
 
     def _refuse(self, problem: str, *, glimpsed: bool = False) -> Iterable[Effect]:
-        """Nobody who waits is answered; or only nobody who was shown something that is no longer true."""
+        """Answer all waiting queries with the problem; or only those with a preview that is no longer true."""
         for origin, waiting in list(self._waiting.items()):
             if not glimpsed or waiting.preview is not None:
                 del self._waiting[origin]
@@ -180,7 +180,7 @@ class QueueCache:
             yield After(COUNTING, PATIENCE_S)
 
     def _serve(self) -> Iterable[Effect]:
-        """Answer what can be answered; have read what the rest needs."""
+        """Answer the queries that can be answered; read what the others need."""
         coverage = self._cached
         if coverage.index is None:
             return
@@ -203,7 +203,7 @@ class QueueCache:
         self._asked = wishes
 
     def _lose_patience(self, now: Moment) -> Iterable[Effect]:
-        """Answer those who have waited long enough with what is known, and count on."""
+        """Answer the queries that have waited long enough with what is known, and continue counting."""
         coverage = self._cached
         late = {origin: it for origin, it in self._waiting.items() if it.until_s <= now.mono_s + SLACK_S}
         self._waiting |= {origin: it._replace(end=0) for origin, it in late.items()}
@@ -225,7 +225,7 @@ class QueueCache:
             yield After(COUNTING, max(first_s - now.mono_s, AGAIN_S))
 
     def _estimate(self, origin: Origin, query: Query, preview: QueuePreview | None) -> Iterable[Effect]:
-        """The answer as far as it is known; none while a block is read for it."""
+        """The answer as far as known; none while a block is read for it."""
         counted = self._counted(query)
         if counted is None:
             return
@@ -240,14 +240,14 @@ class QueueCache:
         return Sizes(queues=queues, publishers=self._cached.publishers[:PUBLISHERS_MAX], log_id=self._cached.log_id)
 
     def _counted(self, query: Query) -> tuple[QueueSize, ...] | None:
-        """The figures of the queues as far as they are known; None while a block is read for them."""
+        """The figures of the known parts of the queues; None while a block is read for them."""
         queues = query.queues if isinstance(query, SizesQuery) else (query,)
         counted = [self._cached.counted(wanted(queue)) for queue in queues]
         known = tuple(size for size in counted if size is not None)
         return known if len(known) == len(counted) else None
 
     def _answer(self, origin: Origin, query: Query) -> Iterable[Effect]:
-        """The answer; nothing while it needs something to be read."""
+        """The answer; nothing while a read is needed."""
         coverage = self._cached
         if isinstance(query, SizesQuery):
             sizes = [coverage.size(wanted(queue)) for queue in query.queues]
@@ -269,7 +269,7 @@ class QueueCache:
         return [waiting.preview for waiting in self._waiting.values() if waiting.preview is not None]
 
     def _glimpsed(self, done: RangeDone) -> Iterable[Effect]:
-        """A range was read: whoever has only waited for it is answered."""
+        """A range was read: answer the queries that waited only for it."""
         for origin, (query, _, _, preview) in list(self._waiting.items()):
             if preview is not None and preview.finish(done):
                 yield self._look(preview)

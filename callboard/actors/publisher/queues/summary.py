@@ -10,18 +10,18 @@ from callboard.messages.headers import open_record, told_in
 from callboard.messages.record import Record
 
 PATHS_CHARS_MAX = 4000
-"""Characters of paths in a summary, of each sort. Ten thousand summaries are remembered, a thousand make a page, and a
-package can have two MB of paths."""
+"""Characters of paths in a summary, for each kind of path. Ten thousand summaries are remembered, a thousand make a
+page, and a package can have 2 MB of paths."""
 
 PATH_OVERHEAD = 16
-"""What counts for a path beside its characters."""
+"""What a path counts in addition to its characters."""
 
 USER_CHARS_MAX = 200
 
 
 def summarise(record: Record) -> PackageSummary:
-    """What a queue shows of a record. One that cannot be decoded is never dropped: ``problem`` says why, and the
-    headers whose it is and whom it is for, by which subscribers pass it over, too.
+    """What a queue shows of a record. One that cannot be decoded is never dropped: ``problem`` says why, and publisher
+    and recipients come from the headers, by which subscribers skip it, too.
     """
     try:
         message = open_record(record, PackageMessage)
@@ -49,7 +49,7 @@ def summarise(record: Record) -> PackageSummary:
 
 
 def _shown(paths: tuple[str, ...]) -> tuple[str, ...]:
-    """The first of the paths, as far as there is room; one at least, as far as it goes."""
+    """The first paths, as many as fit; at least one, cut if needed."""
     sizes = accumulate(len(path) + PATH_OVERHEAD for path in paths)
     few = paths[: sum(1 for _ in takewhile(lambda size: size <= PATHS_CHARS_MAX, sizes))]
     return few or tuple(clipped(path, PATHS_CHARS_MAX) for path in paths[:1])

@@ -1,4 +1,4 @@
-"""Tells the queue cache about every new package."""
+"""Reports every new package to the queue cache."""
 
 from collections.abc import Iterable
 from dataclasses import dataclass
@@ -22,7 +22,7 @@ class TailPoller:
     """Follows the package topic from its end.
 
     Receives: only what it asked the log for.
-    Sends: PackagesSeen (queue_cache); an empty one, the anchor, when its place or the queue_cache is new.
+    Sends: PackagesSeen (queue_cache); an empty one, the anchor, when its position or the queue_cache is new.
     Stores: its position, in memory.
     Timers: the follower's back-off, 0.1 to 5 s.
     Gives up: never; the follower tries again, skips what was trimmed, and starts over on another log.
