@@ -1,4 +1,4 @@
-"""What an agent is made of, as data, and the handle on one that runs."""
+"""The description of an agent, as data, and the handle on a running one."""
 
 from collections.abc import Awaitable, Callable
 from dataclasses import dataclass
@@ -44,7 +44,7 @@ class ActorSpec:
 
 @dataclass(frozen=True, slots=True)
 class AgentSpec:
-    """An agent: its name for people, its actors, and how to open the world they act on.
+    """An agent: its name for display, its actors, and how to open the world they act on.
 
     For actors in processes of their own, everything in here is picklable: classes, module-level functions,
     ``functools.partial`` of these, frozen settings.
@@ -64,16 +64,16 @@ class ActorStatus(NamedTuple):
 
 
 class Agent(Protocol):
-    """A running agent, whatever base it runs on. To be used from the event loop that started it."""
+    """A running agent, on any runtime. Use it from the event loop that started it."""
 
     async def ask(self, role: str, question: Question[A], timeout_s: float) -> A:
         """Mail the question to an actor and wait for its reply.
 
-        Mailed again when the actor restarts meanwhile, so questions must be idempotent; but once only if it was the
-        question that the actor crashed at. The answer is what the question's class says: ``TypeError`` otherwise, which
-        is a bug. Raises ``NotAnswered`` after the timeout, ``RequestRefused`` when the actor
-        has crashed at it twice, and ``AgentFailed`` (or what the ``AgentProblem`` stands for) if the agent cannot go
-        on.
+        The question is mailed again when the actor restarts meanwhile, so questions must be idempotent; but only once
+        if the actor crashed at this question. The answer has the type that the question's class declares: ``TypeError``
+        otherwise, which is a bug. Raises ``NotAnswered`` after the timeout, ``RequestRefused`` when the actor
+        has crashed at it twice, and ``AgentFailed`` (or the error that the ``AgentProblem`` stands for) if the agent
+        cannot continue.
         """
         ...
 
@@ -82,12 +82,12 @@ class Agent(Protocol):
         ...
 
     async def kill(self, role: str) -> None:
-        """For chaos: end this actor at once, without a word to it; the supervisor replaces it."""
+        """For chaos: end this actor at once, without warning; the supervisor replaces it."""
         ...
 
     @property
     def has_ended(self) -> bool:
-        """Whether it has been stopped, or could not go on."""
+        """Whether it was stopped, or has failed."""
         ...
 
     async def ended(self) -> None:
@@ -95,5 +95,5 @@ class Agent(Protocol):
         ...
 
     async def stop(self, drain_s: float) -> None:
-        """End the agent: actors get up to ``drain_s`` seconds to finish what they are at. Idempotent."""
+        """End the agent: actors get up to ``drain_s`` seconds to finish their work. Idempotent."""
         ...

@@ -1,17 +1,17 @@
-"""How long to wait before the next try."""
+"""How long to wait before the next attempt."""
 
 from dataclasses import dataclass
 from random import Random
 
 _EXPONENT_MAX = 64
-"""Far above what reaches any ``max_s``; keeps the power from overflowing after days of failures."""
+"""Far above any exponent that reaches ``max_s``; keeps the power from overflowing after days of failures."""
 
 
 @dataclass(frozen=True, slots=True)
 class Backoff:
     """Delays growing by ``factor`` from ``first_s`` to ``max_s`` seconds, spread by ``jitter`` (a share).
 
-    The spread keeps a fleet that lost the same server from coming back to it in the same instant.
+    The jitter keeps a fleet that lost the same server from returning to it in the same instant.
     """
 
     first_s: float
@@ -20,7 +20,7 @@ class Backoff:
     jitter: float = 0.2
 
     def delay_s(self, attempt: int, rng: Random) -> float:
-        """Seconds to wait after the failed try number ``attempt``, counted from 1; never above ``max_s``."""
+        """Seconds to wait after failed attempt number ``attempt``, counted from 1; never above ``max_s``."""
         exponent = min(attempt - 1, _EXPONENT_MAX)
         delay = min(self.first_s * self.factor**exponent, self.max_s)
         return min(delay * rng.uniform(1 - self.jitter, 1 + self.jitter), self.max_s)

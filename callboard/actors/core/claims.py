@@ -12,40 +12,40 @@ from callboard.messages.record import Record
 from callboard.messages.repeated import original_of
 
 INTERVALS = 3
-"""A claim outlives so many of the holder's announcements that are late or lost, however rarely it announces itself."""
+"""A claim outlives this many late or lost announcements of the holder, however rarely it announces itself."""
 
 LEASE_S_MIN, LEASE_S_MAX = 1.0, 1800.0
-"""What an announcement may say: nobody can keep a name for longer than that with one word."""
+"""The longest lease that an announcement may claim: no single announcement keeps a name longer than that."""
 
 TTL_S = 30.0
-"""How long a claim of an older version lives, unless it announces itself rarely; it does not say so itself."""
+"""The lease of a claim of an older version, which names none, unless it announces itself rarely."""
 
 HEARD: tuple[type[DiscoveryMessage | ForgottenMessage], ...] = (DiscoveryMessage, ForgottenMessage)
 
 
 def lease_s(lease_ms: int, announce_interval_ms: int) -> float:
-    """For how long an announcement that says so lends the name."""
+    """Seconds for which an announcement with these values leases the name."""
     rare_s = INTERVALS * min(announce_interval_ms / 1000, ANNOUNCE_S_MAX)
     wanted_s = lease_ms / 1000 if lease_ms else max(TTL_S, rare_s)
     return min(max(wanted_s, LEASE_S_MIN), LEASE_S_MAX)
 
 
 def speaker(said: DiscoveryMessage) -> tuple[str, str]:
-    """Who says it. A copied repository brings the instance along, but it is in another place. In one place there is
-    only one at a time, for a repository is locked while it is open.
+    """Who makes the announcement. A copied repository has the same instance, but it is in another place. In one place
+    there is only one at a time, since a repository is locked while it is open.
     """
     return said.subscriber_instance, said.place
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Word(Claim):
-    """An announcement: where, and by its record when, it was said first."""
+    """An announcement: where it was first made and, by its record, when."""
 
     said: DiscoveryMessage
 
     @classmethod
     def of(cls, said: DiscoveryMessage, offset: int, time_ns: int, **more: Any) -> Self:
-        """What the announcement claims; ``more`` is what a subclass has beside it."""
+        """The claim in the announcement; ``more`` holds the fields that a subclass adds."""
         return cls(
             said=said, speaker=speaker(said), offset=offset, time_ns=time_ns, takes_over=said.takes_over,
             duration_s=lease_s(said.lease_ms, said.announce_interval_ms), term=said.term,
@@ -62,10 +62,10 @@ class NameHolder(Holder[Word]):
         super().__init__(first)
         self._name, self._needle = name, name.encode()
         self.forgotten = -1
-        """Where somebody said last that the subscriber is gone for good. By itself this frees nothing."""
+        """Where the subscriber was last declared gone for good. This alone frees nothing."""
 
     def fold(self, records: Iterable[Record]) -> Word | None:
-        """Take in what follows on the topic; returns the holder's last word then."""
+        """Fold the next records of the topic; return the holder's last announcement after them."""
         for record in records:
             self.begin(record.offset)
             if self._needle in record.payload and (said := _event(record)) and said.subscriber == self._name:
@@ -85,4 +85,4 @@ def _event(record: Record) -> DiscoveryMessage | ForgottenMessage | None:
     try:
         return open_record(record, HEARD)
     except (Undecodable, SchemaTooNew):
-        return None  # what is not understood cannot be taken for a rival
+        return None  # an unreadable record is no rival

@@ -1,7 +1,7 @@
 """What an actor decides: an event comes in, a list of effects goes out. No clock, no randomness, no I/O.
 
-A decision is a plain class. The runtime's shell feeds it events one at a time and carries out what it
-answers, in order. The same class therefore runs embedded, in processes of its own, and in the simulator.
+A decision is a plain class. The runtime's shell feeds it events one at a time and carries out the effects
+that it returns, in order. The same class therefore runs embedded, in processes of its own, and in the simulator.
 """
 
 from collections.abc import Callable, Iterable, Mapping
@@ -14,7 +14,7 @@ from callboard.messages.event import Event
 
 
 class Moment(NamedTuple):
-    """When an event is handled: wall clock time for people, monotonic seconds for durations."""
+    """When an event is handled: wall clock time for display, monotonic seconds for durations."""
 
     wall_ns: int
     mono_s: float
@@ -27,7 +27,7 @@ class Origin(NamedTuple):
     question: int = 0
 
 
-# What a decision is told beside the events of its peers.
+# Inputs of a decision besides the events of its peers.
 
 
 @dataclass(frozen=True, slots=True)
@@ -37,21 +37,21 @@ class Started:
 
 @dataclass(frozen=True, slots=True)
 class PeerUp:
-    """A peer has (re)started; it knows nothing of what was said to its predecessor."""
+    """A peer has (re)started; it knows nothing of the mail to its predecessor."""
 
     role: str
 
 
 @dataclass(frozen=True, slots=True)
 class Tick:
-    """The timer ``key`` has run out."""
+    """The timer ``key`` has fired."""
 
     key: str
 
 
 @dataclass(frozen=True, slots=True)
 class Done:
-    """An effect was carried out; ``result`` is what its description promises."""
+    """An effect was carried out; ``result`` is the one that its description promises."""
 
     effect: "Perform"
     result: Any
@@ -59,7 +59,7 @@ class Done:
 
 @dataclass(frozen=True, slots=True)
 class Failed:
-    """An effect could not be carried out; ``trace`` is where, for people."""
+    """An effect could not be carried out; ``trace`` is its stack trace, for display."""
 
     effect: "Perform"
     error: CallboardError
@@ -68,13 +68,13 @@ class Failed:
 
 @dataclass(frozen=True, slots=True)
 class Stopping:
-    """The agent is being stopped: finish what must be finished, then answer with ``Stopped``."""
+    """The agent is stopping: finish what must be finished, then answer with ``Stopped``."""
 
 
 Input = Event | Started | PeerUp | Tick | Done | Failed | Stopping
 
 
-# What a decision may answer.
+# Effects that a decision may return.
 
 
 @dataclass(frozen=True, slots=True)
@@ -95,7 +95,7 @@ class Reply:
 
 @dataclass(frozen=True, slots=True)
 class After:
-    """Start the timer ``key``, in place of an earlier one with this key; ``seconds < 0`` cancels it."""
+    """Start the timer ``key``, replacing one with the same key; ``seconds < 0`` cancels it."""
 
     key: str
     seconds: float
@@ -105,7 +105,7 @@ class After:
 class Perform:
     """The base of every effect that does I/O; see ``effects.py``. Ends in exactly one ``Done`` or ``Failed``.
 
-    ``owner`` is who in the actor asked, and gets the answer. The world makes nothing of it.
+    ``owner`` is the part of the actor that asked, and gets the answer. The world ignores it.
     """
 
     owner: str = field(default="", kw_only=True)
@@ -113,7 +113,7 @@ class Perform:
 
 @dataclass(frozen=True, slots=True)
 class Note:
-    """Write a line to the log of the process: ``noun.past_verb`` and what belongs to it."""
+    """Write a line to the log of the process: ``noun.past_verb`` and its fields."""
 
     event: str
     fields: tuple[tuple[str, str | int | float | bool], ...] = ()
@@ -129,7 +129,7 @@ Effect = Send | Reply | After | Perform | Note | Stopped
 
 
 class Decision(Protocol):
-    """What the shell drives. One instance is one incarnation; it starts from nothing."""
+    """What the shell drives. One instance is one incarnation, and starts without state."""
 
     def receive(self, message: Input, origin: Origin, now: Moment) -> Iterable[Effect]:
         """Handle one input. ``origin`` is ``Origin("")`` for anything but a peer's event. Must not block."""

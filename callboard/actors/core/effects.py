@@ -1,4 +1,4 @@
-"""The I/O an actor can ask for, as data. ``world.py`` carries it out through the backends' contracts."""
+"""The I/O that an actor can ask for, as data. ``world.py`` carries it out through the backends' contracts."""
 
 from dataclasses import dataclass, field
 
@@ -29,7 +29,7 @@ class TopicBounds:
 
 @dataclass(frozen=True, slots=True)
 class ReadLog(Perform):
-    """Result ``LogRead``; when nothing is there yet, waits up to ``wait_s`` seconds for more."""
+    """Result ``LogRead``; at the end of the topic, waits up to ``wait_s`` seconds for more."""
 
     topic: str
     start: int
@@ -40,7 +40,7 @@ class ReadLog(Perform):
 
 @dataclass(frozen=True, slots=True)
 class LogRead:
-    """The records found, and ``next``: where to read on. Every record in ``[start, next)`` is included."""
+    """The records found, and ``next``, where to read on. Every record in ``[start, next)`` is included."""
 
     log_id: str
     records: tuple[Record, ...]
@@ -64,7 +64,7 @@ class BuildPackage(Perform):
 
 @dataclass(frozen=True, slots=True)
 class CollectBlobs(Perform):
-    """Result ``BlobCollection``: the blobs that no record of these topics refers to are removed, with so much grace."""
+    """Result ``BlobCollection``: blobs that no record of these topics refers to are removed after the grace period."""
 
     package: str
     status: str
@@ -74,7 +74,7 @@ class CollectBlobs(Perform):
 
 @dataclass(frozen=True, slots=True)
 class ShortenTopics(Perform):
-    """Result ``Shortened``: of the topics of discovery, statuses and commands what nobody needs is removed."""
+    """Result ``Shortened``: removes records no longer needed from the topics of discovery, statuses and commands."""
 
     topics: Topics
     limits: ShorteningLimits
@@ -83,7 +83,7 @@ class ShortenTopics(Perform):
 
 @dataclass(frozen=True, slots=True)
 class Shortened:
-    """How many records were removed from which topic; ``problem`` says why more could not be."""
+    """How many records were removed from each topic; ``problem`` says why more could not be."""
 
     removed: dict[str, int] = field(default_factory=dict)
     problem: str = ""
@@ -99,12 +99,12 @@ class SurveyRepository(Perform):
 
 @dataclass(frozen=True, slots=True)
 class OpenRepository(Perform):
-    """Result ``Ledger``, or None for a repository never written."""
+    """Result ``Ledger``, or None for a repository that was never written."""
 
 
 @dataclass(frozen=True, slots=True)
 class SaveLedger(Perform):
-    """Result None. ``durable=False`` is enough for what only a crash of the process must not lose."""
+    """Result None. Use ``durable=False`` for changes that only a crash of the process must not lose."""
 
     ledger: Ledger
     durable: bool = True
@@ -112,25 +112,25 @@ class SaveLedger(Perform):
 
 @dataclass(slots=True)
 class Permit:
-    """Up to which moment of the monotonic clock the subscriber's name is ours, 0 being without end. The importer moves
-    it on while an import is under way.
+    """Until which moment of the monotonic clock the subscriber's name is ours; 0 means without end. The importer
+    extends it while an import is running.
     """
 
     until_ms: int = 0
 
     def is_over(self, mono_s: float) -> bool:
-        """Whether that moment has come."""
+        """Whether that moment has passed."""
         return bool(self.until_ms) and mono_s * 1000 >= self.until_ms
 
 
 @dataclass(frozen=True, slots=True)
 class ImportPackages(Perform):
-    """Result: the ``Ledger`` as stored, after ``attempt`` was stored and then in one transaction the packages were
-    applied in order and ``ledger`` was stored, the hooks that are due in it knowing what their packages have changed.
+    """Result: the stored ``Ledger``. First ``attempt`` is stored; then, in one transaction, the packages are applied in
+    order and ``ledger`` is stored, with the changes of their packages added to the hooks that are due.
 
-    ``attempt`` comes first, so that a package that kills its importer is counted as well. Up to ``parallel``
-    packages are fetched at the same time. Whether the ``permit`` still holds is looked at last, just before the commit:
-    if not, nothing was imported, and the error is ``NameLapsed``.
+    ``attempt`` comes first, so that a package that kills its importer is counted, too. Up to ``parallel``
+    packages are fetched at the same time. The ``permit`` is checked last, just before the commit: if it is over,
+    nothing is imported, and the error is ``NameLapsed``.
     """
 
     packages: tuple[PackageMessage, ...]
@@ -142,17 +142,17 @@ class ImportPackages(Perform):
 
     @property
     def offset(self) -> int:
-        """Of the first package: the only one, unless several are imported together."""
+        """The first package: the only one, unless several are imported together."""
         return self.offsets[0]
 
     @property
     def alone(self) -> bool:
-        """Whether the attempt is at one package, to which it counts."""
+        """Whether only one package is attempted, so that the attempt counts against it."""
         return self.attempt.attempt_offset == self.offset
 
 
 @dataclass(frozen=True, slots=True)
 class RunHook(Perform):
-    """Result None: the post-import hook was called for this package, ``due.attempts`` being the number of the call."""
+    """Result None: the post-import hook was called for this package; ``due.attempts`` is the number of the call."""
 
     due: HookDue

@@ -1,7 +1,7 @@
-"""Following a topic: find where it begins and ends, read, wait for more, and cope with whatever the log does.
+"""Follows a topic: finds where it begins and ends, reads, waits for more, and handles trims, replacement and failures.
 
-The part that every reader of a topic has in common. The owner passes its inputs on to ``handle``, acts on the
-news that comes back, then yields the effects; holding them back pauses the reading.
+The part that all readers of a topic share. The owner passes its inputs to ``handle``, acts on the news
+that comes back, then yields the effects; holding them back pauses the reading.
 """
 
 from collections.abc import Callable
@@ -15,7 +15,7 @@ from callboard.errors import CallboardError, LogReplaced, OffsetOutOfRange
 from callboard.messages.record import Record
 
 RETRY = Backoff(first_s=0.1, max_s=5.0)
-"""Between tries to read a log that fails."""
+"""Between attempts to read a log that fails."""
 
 READ_WAIT_S = 10.0
 """How long one read waits at the end of the topic. It bounds nothing else: the next read follows at once."""
@@ -23,24 +23,24 @@ READ_WAIT_S = 10.0
 
 @dataclass(frozen=True, slots=True)
 class StartPolicy:
-    """Where to start in a topic with given bounds; ``log_id`` is the incarnation that is expected, if any."""
+    """Where to start in a topic with given bounds; ``log_id`` is the expected incarnation, if any."""
 
     place: Callable[[TopicBounds], int]
     log_id: str = ""
 
 
 def from_end() -> StartPolicy:
-    """Only what is appended from now on."""
+    """Only records appended from now on."""
     return StartPolicy(lambda bounds: bounds.end)
 
 
 def from_first() -> StartPolicy:
-    """Everything that is retained."""
+    """Everything retained."""
     return StartPolicy(lambda bounds: bounds.first)
 
 
 def last(offsets: int) -> StartPolicy:
-    """What is retained of the newest ``offsets`` offsets (gaps count, so there may be fewer records)."""
+    """The retained part of the newest ``offsets`` offsets (gaps count, so there may be fewer records)."""
     return StartPolicy(lambda bounds: max(bounds.first, bounds.end - offsets))
 
 
@@ -51,7 +51,7 @@ def from_offset(offset: int, log_id: str) -> StartPolicy:
 
 @dataclass(frozen=True, slots=True)
 class Positioned:
-    """The follower has found its place and reads from ``offset``. Told once, unless one of the next is."""
+    """The follower has its position and reads from ``offset``. Sent once, unless one of the next news replaces it."""
 
     offset: int
     bounds: TopicBounds
@@ -59,7 +59,7 @@ class Positioned:
 
 @dataclass(frozen=True, slots=True)
 class OutOfRange:
-    """The offset ``expected`` is not retained (any more). Goes on at ``bounds.first``, or stops to report."""
+    """The offset ``expected`` is not, or no longer, retained. Continues at ``bounds.first``, or stops to report."""
 
     expected: int
     bounds: TopicBounds
@@ -75,7 +75,7 @@ class Replaced:
 
 @dataclass(frozen=True, slots=True)
 class Delivered:
-    """Every record in ``[start, next)``; empty after a wait in vain."""
+    """Every record in ``[start, next)``; empty if the wait found none."""
 
     start: int
     next: int
@@ -84,7 +84,7 @@ class Delivered:
 
 @dataclass(frozen=True, slots=True)
 class Unavailable:
-    """The log failed for the ``attempt``-th time in a row; the follower tries again by itself."""
+    """The log failed for the ``attempt``-th time in a row; the follower retries by itself."""
 
     reason: str
     attempt: int
@@ -97,10 +97,10 @@ Answer = tuple[News | None, tuple[Effect, ...]]
 class Follower:
     """Reads one topic in order, one read at a time.
 
-    With ``report`` it stops after ``OutOfRange`` and ``Replaced``, for an owner to whom these are a decision;
-    otherwise it goes on by itself. After any failure it looks at the topic's identity and bounds again, so
+    With ``report`` it stops after ``OutOfRange`` and ``Replaced``, for an owner that must decide about these;
+    otherwise it continues by itself. After any failure it checks the topic's identity and bounds again, so
     a log that was restored, trimmed or replaced meanwhile is noticed. ``wait_s`` is in seconds. Followers of one topic
-    in one actor ask for the same, so each of them needs another ``owner``.
+    in one actor yield equal effects, so each of them needs its own ``owner``.
     """
 
     def __init__(
@@ -117,11 +117,11 @@ class Follower:
     ) -> None:
         self.topic = topic
         self.log_id = start.log_id
-        """The incarnation being read; empty until it is known."""
+        """The incarnation being read; empty until known."""
         self.position = -1
         """The next offset to read; -1 until ``Positioned``."""
         self.caught_up = False
-        """Whether everything was delivered that the topic held when the follower was positioned."""
+        """Whether everything on the topic when the follower was positioned has been delivered."""
         self._policy = start
         self._rng = rng
         self._owner = owner
@@ -130,17 +130,17 @@ class Follower:
         self._wait_s = wait_s
         self._history_end = -1
         self._attempt = 0
-        self._pending: FindBounds | ReadLog | None = None  # answers to anything else are out of date
+        self._pending: FindBounds | ReadLog | None = None  # answers to any other effect are outdated
         self._timer = f"follow {topic}"
 
     def start(self) -> tuple[Effect, ...]:
-        """The effects that begin it, or that make it go on after it has stopped to report."""
+        """The effects that begin reading, or resume it after a stop to report."""
         find = FindBounds(self.topic, owner=self._owner)
         self._pending = find
         return (find,)
 
     def handle(self, message: Input) -> Answer:
-        """Take in what concerns this follower; anything else is answered with ``(None, ())``."""
+        """Handle an input of this follower; for any other input return ``(None, ())``."""
         match message:
             case Done(effect, TopicBounds() as bounds) if effect == self._pending:
                 return self._place(bounds)
@@ -181,7 +181,7 @@ class Follower:
         self._attempt = 0
         delivered = Delivered(self.position, read.next, read.records)
         self.position = read.next
-        # The end may lie behind a gap that no record fills, so finding nothing also means: all is read.
+        # The end may lie behind a gap without records, so finding nothing also means that everything is read.
         self.caught_up = self.caught_up or self.position >= self._history_end or not read.records
         effects: tuple[Effect, ...] = (self._read(),)
         return delivered, (note("log.resumed", topic=self.topic), *effects) if resumed else effects
@@ -191,7 +191,7 @@ class Follower:
         self._attempt += 1
         wait = After(self._timer, RETRY.delay_s(self._attempt, self._rng))
         if isinstance(error, OffsetOutOfRange | LogReplaced):
-            return None, (wait,)  # what it means is told once the bounds are known
+            return None, (wait,)  # the cause is reported once the bounds are known
         level = "warning" if self._attempt == 1 else "debug"
         line = note("log.failed", level, topic=self.topic, attempt=self._attempt, error=str(error))
         return Unavailable(str(error), self._attempt), (line, wait)

@@ -1,4 +1,4 @@
-"""What a service may have called around an import, as data."""
+"""The hooks that a service may have called around an import, as data."""
 
 from collections.abc import Callable
 from dataclasses import dataclass, field
@@ -12,23 +12,23 @@ NO_CHANGES = Changes()
 
 
 class Hook(StrEnum):
-    """When it is called; the names are those of the settings."""
+    """When the hook is called; the names are those of the settings."""
 
     BEFORE_IMPORT = "before_import"
-    """Before the content of an ADD or DELETE changes. If it fails, the attempt has failed and nothing has changed."""
+    """Before the content of an ADD or DELETE changes. If it fails, the attempt fails and nothing changes."""
     AFTER_IMPORT = "after_import"
-    """After that content is in the repository. If it fails, the content stays, and only the hook is called again."""
+    """After the content is in the repository. If it fails, the content stays, and only the hook is called again."""
     ON_INVALIDATE = "on_invalidate"
-    """In place of the import of an INVALIDATE. If it fails, the attempt has failed."""
+    """In place of the import of an INVALIDATE. If it fails, the attempt fails."""
 
 
 @dataclass(frozen=True, slots=True)
 class HookCall:
-    """What a hook is told. The same package may be told of again: after a failure, and after a crash.
+    """The argument of a hook. A hook may be called again for the same package: after a failure, and after a crash.
 
-    ``subscriber``, ``hook`` and ``offset`` stay the same when that happens, so together they tell a repeated call.
+    ``subscriber``, ``hook`` and ``offset`` stay the same then, so together they identify a repeated call.
     ``attempt`` counts from 1. ``into`` is the repository: an absolute path if it is a folder. ``changes`` are the paths
-    that the import wrote and removed, for a hook after it; a hook before it is told of none.
+    that the import wrote and removed, for a hook after it; empty for a hook before it.
     """
 
     hook: Hook
@@ -51,10 +51,10 @@ HookFunction = Callable[[HookCall], object]
 
 @dataclass(frozen=True, slots=True)
 class HookSettings:
-    """The hooks of a subscriber: each a function, or where one is, as ``module:function``.
+    """The hooks of a subscriber: each a function, or the location of one, as ``module:function``.
 
-    A call that takes longer than ``timeout_s`` has failed. A post-import hook is given up after ``max_retries + 1``
-    calls, below zero never.
+    A call that takes longer than ``timeout_s`` fails. A post-import hook is given up after ``max_retries + 1``
+    calls; with ``max_retries`` below zero never.
     """
 
     before_import: HookFunction | str = ""
@@ -64,7 +64,7 @@ class HookSettings:
     max_retries: int = 10
 
     def function(self, hook: Hook) -> HookFunction | str:
-        """What is to be called."""
+        """The function to call."""
         chosen: HookFunction | str = getattr(self, hook.value)
         return chosen
 
@@ -73,7 +73,7 @@ class Hooks(Protocol):
     """Calls the hooks of one subscriber."""
 
     def has(self, hook: Hook) -> bool:
-        """Whether there is one to call."""
+        """Whether there is a hook to call."""
         ...
 
     async def call(
@@ -84,7 +84,7 @@ class Hooks(Protocol):
 
 
 class Concerned(Protocol):
-    """What a hook is told about: a package message, or what the ledger keeps of one."""
+    """The package that a hook is called for: a package message, or what the ledger keeps of one."""
 
     @property
     def kind(self) -> Kind:
@@ -98,7 +98,7 @@ class Concerned(Protocol):
 
     @property
     def deep_paths(self) -> tuple[str, ...]:
-        """Those of them that mean the whole tree."""
+        """Those of the paths that mean the whole tree."""
         ...
 
     @property
@@ -113,5 +113,5 @@ class Concerned(Protocol):
 
     @property
     def metadata(self) -> Pairs:
-        """What the publisher wrote beside it."""
+        """The metadata that the publisher added."""
         ...

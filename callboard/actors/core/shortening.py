@@ -1,4 +1,4 @@
-"""When to shorten topics: the part that every actor which sees to it has in common."""
+"""When to shorten topics: the part shared by the actors that do so."""
 
 from collections.abc import Iterator
 from random import Random
@@ -12,14 +12,14 @@ TIMER = "shorten"
 
 
 class Shortening:
-    """The owner passes its inputs on to ``handle`` and yields what comes of it; any number of agents may have one."""
+    """The owner passes its inputs to ``handle`` and yields the effects; any number of agents may have one."""
 
     def __init__(self, topics: Topics, limits: ShorteningLimits | None, rng: Random) -> None:
         self._topics, self._limits, self._rng = topics, limits, rng
         self._problem = ""
 
     def handle(self, message: Input, now: Moment) -> Iterator[Effect]:
-        """Take in what concerns it."""
+        """Handle an input if it belongs to shortening."""
         match message:
             case Started() if self._limits is not None:
                 yield After(TIMER, self._rng.uniform(*self._limits.first_s))
