@@ -30,11 +30,11 @@ async def start_agent(
     Args:
         spec: The agent. For ``processes`` all of it must be picklable and importable.
         runtime: ``embedded`` on the running event loop, or ``processes`` with a process for each actor.
-        clock: Tells its actors the time; the system's if not given.
-        rng: The source of its actors' randomness; the system's if not given.
-        limits: The bounds of supervision; the runtime's own if not given.
-        home_base: For ``processes``, where the private folder of its sockets is made.
-        configure_logging: For ``processes``, called in every process that is started; importable.
+        clock: Tells its actors the time; the system's by default.
+        rng: The source of its actors' randomness; the system's by default.
+        limits: The bounds of supervision; by default the runtime's own.
+        home_base: For ``processes``, where to create the private folder of its sockets.
+        configure_logging: For ``processes``, called in every process started; importable.
 
     Raises:
         ConfigError: ``processes`` cannot run this agent, or another thespian is installed; the message says which.
@@ -43,7 +43,7 @@ async def start_agent(
     clock = clock or SystemClock()
     rng = rng or SystemRandom()
     demand_tested_release()
-    # Imported here, so that a board that is only looked at loads neither thespian nor what processes need.
+    # Imported here, so that a board used only for reading loads neither thespian nor what processes need.
     if runtime == "embedded":
         from callboard.actors.runtime.embedded.embedded import start_embedded
 

@@ -1,11 +1,11 @@
-"""The real clock, which only the composition root and the runtime hold."""
+"""The real clock, which only the composition root and the runtime use."""
 
 import time
 
 from callboard.actors.core.decision import Moment
 
 _MONOTONIC = getattr(time, "CLOCK_BOOTTIME", time.CLOCK_MONOTONIC)
-"""Linux has one that goes on while the machine sleeps, and so does what is lent for a time."""
+"""Linux has a clock that runs on while the machine sleeps, as leases do."""
 
 
 class SystemClock:

@@ -1,6 +1,6 @@
-"""What the supervisor, the gateway and the shells say to each other about starting, living and stopping.
+"""The messages between supervisor, gateway and shells about starting, living and stopping.
 
-Plain, small and picklable. None of it carries an event of an actor: that is what ``mail.py`` is for.
+Plain, small and picklable. None of them carries an event of an actor: ``mail.py`` does.
 """
 
 from collections.abc import Mapping
@@ -24,7 +24,7 @@ class Control:
 
 @dataclass(frozen=True, slots=True, repr=False)
 class StartAgent(Control):
-    """To the supervisor, once: everything there is to know about the agent.
+    """To the supervisor, once: the full description of the agent.
 
     ``epochs`` are the last incarnations of an earlier system that this one replaces.
     """
@@ -57,7 +57,7 @@ class Route(Control):
 
 @dataclass(frozen=True, slots=True, repr=False)
 class RouteLost(Control):
-    """This incarnation is no more."""
+    """This incarnation is gone."""
 
     role: str
     epoch: int
@@ -65,7 +65,7 @@ class RouteLost(Control):
 
 @dataclass(frozen=True, slots=True, repr=False)
 class Hello(Control):
-    """To a new shell, once: who it is and who is there."""
+    """To a new shell, once: its identity, and the routes to its peers."""
 
     agent: str
     actor: ActorSpec
@@ -94,7 +94,7 @@ class Beat(Control):
 
 @dataclass(frozen=True, slots=True, repr=False)
 class Crashed(Control):
-    """To the supervisor: a bug was met; replace me. It was met at the service's ``question``, if that is not 0."""
+    """To the supervisor: replace me after a bug, which was hit at the service's ``question`` if that is not 0."""
 
     role: str
     epoch: int
@@ -117,7 +117,7 @@ class StopActor(Control):
 
 @dataclass(frozen=True, slots=True, repr=False)
 class ActorStopped(Control):
-    """To the supervisor: the decision has finished, on its own account or because it was asked to."""
+    """To the supervisor: the decision has finished, by itself or because it was asked to."""
 
     role: str
     epoch: int

@@ -1,7 +1,7 @@
-"""What crosses between a service and the gateway of its agent, and how it is written on a stream.
+"""The frames between a service and the gateway of its agent, and their encoding on a stream.
 
 A frame is ``length u32 | kind u8 | number u64 | seconds f64 | role's length u16 | name's length u16 | role |
-event's name | event``. There is no pickle on this stream: whatever arrives is at worst a wrong frame.
+event's name | event``. There is no pickle on this stream: a hostile byte can at worst make a bad frame.
 """
 
 import math
@@ -16,14 +16,14 @@ from callboard.messages.codec import decode_any, encode_any
 from callboard.messages.event import Event
 
 MAX_FRAME = 64 << 20
-"""Bytes. Questions and answers are pages of a queue at most; more than this is not ours."""
+"""Bytes. Questions and answers are pages of a queue at most; a larger frame is not ours."""
 
 _LENGTH = struct.Struct(">I")
 _HEAD = struct.Struct(">BQdHH")
 
 
 class Kind(IntEnum):
-    """What a frame means. The first two go to the agent, the others come from it; the last in place of an answer."""
+    """The kind of a frame. The first two go to the agent, the others come from it; the last replaces an answer."""
 
     ASK = 0
     STOP = 1
@@ -37,7 +37,7 @@ class Kind(IntEnum):
 
 @dataclass(frozen=True, slots=True)
 class Frame:
-    """One thing said; ``number`` is the question's number (ASK, ANSWER, and PROBLEM, where 0 is a problem of the whole
+    """One message; ``number`` is the question's number (ASK, ANSWER, and PROBLEM, where 0 means a problem of the whole
     agent), or the epoch with the pid above it.
 
     ``seconds`` is how long a stop may drain.
@@ -54,40 +54,40 @@ class Frame:
 
 
 class Outlet(Protocol):
-    """The gateway's side of the connection with the service."""
+    """The gateway's side of the connection to the service."""
 
     @property
     def watch(self) -> Any:
-        """What the gateway must return from every handler so that it is woken for frames; None if nothing."""
+        """The value that the gateway must return from every handler to be woken for frames; None if not needed."""
         ...
 
     def open(self, gateway: ActorAddress) -> None:
-        """Connect; ``gateway`` is where the gateway takes mail."""
+        """Connect; ``gateway`` is the gateway's address."""
         ...
 
     def put(self, frame: Frame) -> None:
-        """Say this to the service."""
+        """Send a frame to the service."""
         ...
 
     def received(self) -> list[Frame]:
-        """What the service has said since the last call, where that is not mailed to the gateway."""
+        """Frames from the service since the last call, where they are not mailed to the gateway."""
         ...
 
 
 def up(role: str, epoch: int, pid: int) -> Frame:
-    """The frame for an actor that came up."""
+    """The frame for an actor that is up."""
     return Frame(Kind.UP, role, pid << 32 | epoch)
 
 
 def epoch_and_pid(frame: Frame) -> tuple[int, int]:
-    """What ``up`` put into the number."""
+    """The epoch and pid that ``up`` packed into the number."""
     return frame.number & 0xFFFFFFFF, frame.number >> 32
 
 
 def encode(frame: Frame) -> bytes:
-    """The frame as bytes for the stream; of an answer that is too large, that it is.
+    """The frame as bytes for the stream; an answer that is too large is replaced by a problem that says so.
 
-    Raises ``RequestRefused`` for another frame that is.
+    Raises ``RequestRefused`` for any other frame that is too large.
     """
     role = frame.role.encode()
     event_name, event = encode_any(frame.event) if frame.event is not None else ("", b"")
@@ -104,13 +104,13 @@ def encode(frame: Frame) -> bytes:
 
 
 class FrameReader:
-    """Cuts a stream into frames."""
+    """Splits a stream into frames."""
 
     def __init__(self) -> None:
         self._data = bytearray()
 
     def feed(self, data: bytes) -> list[Frame]:
-        """The frames that are complete with this. Raises ``Undecodable`` for what is no frame."""
+        """The frames completed by this data. Raises ``Undecodable`` for an invalid frame."""
         self._data += data
         frames = []
         while len(self._data) >= _LENGTH.size:
@@ -135,6 +135,6 @@ def _decode(body: bytes) -> Frame:
         raise Undecodable(f"a frame with {seconds} seconds; restart the agent")
     try:
         kind, role, name = Kind(kind), body[_HEAD.size : name_at].decode(), body[name_at:event_at].decode()
-    except ValueError as error:  # also what is not UTF-8
+    except ValueError as error:  # includes invalid UTF-8
         raise Undecodable(f"a frame that this version does not know: {error}; restart the agent") from error
     return Frame(kind, role, number, seconds, decode_any(name, body[event_at:]) if name else None)

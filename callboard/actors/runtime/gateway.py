@@ -1,4 +1,4 @@
-"""The gateway: the actor through which the service outside speaks with the actors of its agent."""
+"""The gateway: the actor that connects the service with the actors of its agent."""
 
 import os
 import traceback
@@ -14,7 +14,7 @@ from callboard.messages.distribution.mailbox import AgentProblem
 
 
 class Gateway(Actor):  # type: ignore[misc]  # thespian is untyped
-    """Passes questions in, answers and what the supervisor tells out. It decides nothing."""
+    """Passes questions in, and answers and the supervisor's news out. It decides nothing."""
 
     def __init__(self) -> None:
         super().__init__()
@@ -24,7 +24,7 @@ class Gateway(Actor):  # type: ignore[misc]  # thespian is untyped
         self._log: Any = get_logger().bind(role=GATEWAY)
 
     def receiveMessage(self, msg: Any, sender: ActorAddress) -> Any:  # noqa: N802  # thespian's name
-        """Thespian's entry point; the returned watch wakes this process when the service speaks."""
+        """Thespian's entry point; the returned watch wakes this process when the service sends a frame."""
         try:
             if isinstance(msg, OpenGateway):
                 self._open(msg, sender)
@@ -35,7 +35,7 @@ class Gateway(Actor):  # type: ignore[misc]  # thespian is untyped
         return self._outlet.watch if self._outlet is not None else None
 
     def address_of(self, role: str) -> ActorAddress | None:
-        """Where the actor is, if it is up."""
+        """The actor's address, if it is up."""
         route = self._routes.get(role)
         return route.address if route is not None else None
 

@@ -1,4 +1,4 @@
-"""What the actors of one agent hand to each other: the one message class that carries events."""
+"""The message class that carries events between the actors of one agent."""
 
 from dataclasses import dataclass
 from typing import Any
@@ -14,8 +14,7 @@ Encoded = tuple[tuple[str, bytes], ...]
 class Mail:
     """Events from an incarnation of the actor ``role``; ``question`` numbers a question or its answer.
 
-    In one process it is passed by reference. Pickled, it carries the events' protobuf encoding and nothing
-    else.
+    In one process it is passed by reference. Pickled, it carries only the events' protobuf encoding.
     """
 
     role: str
@@ -28,7 +27,7 @@ class Mail:
         return _unpack, (self.role, self.epoch, self.question, encoded)
 
     def __str__(self) -> str:
-        # thespian formats every message several times for its own debug log, whether that is on or off.
+        # thespian formats every message several times for its own debug log, even when that is off.
         return "Mail"
 
 

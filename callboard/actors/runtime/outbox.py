@@ -1,13 +1,13 @@
-"""What one handling of an input wants mailed, gathered so that many events make few messages."""
+"""Collects the mail of one handled input, so that many events need few messages."""
 
 from callboard.messages.event import Event
 
 MAX_EVENTS_PER_MAIL = 64
-"""Bounds a message; what a decision mails at once beyond it goes in several."""
+"""Bounds a message; larger mail is split into several."""
 
 
 class Outbox:
-    """Keeps, per receiver, the order in which events were put in."""
+    """Keeps the order of events for each receiver."""
 
     def __init__(self) -> None:
         self._mails: list[tuple[str, int, list[Event]]] = []
@@ -23,7 +23,7 @@ class Outbox:
         self._mails.append((role, question, [event]))
 
     def take(self) -> list[tuple[str, int, tuple[Event, ...]]]:
-        """Empty it: receiver, question and events of each mail."""
+        """Empty the outbox: receiver, question and events of each mail."""
         mails = [(role, question, tuple(events)) for role, question, events in self._mails]
         self._mails.clear()
         return mails

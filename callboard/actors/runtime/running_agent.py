@@ -1,4 +1,4 @@
-"""The handle on a running agent: what the service holds, on its own event loop."""
+"""The handle on a running agent, which the service holds on its own event loop."""
 
 import asyncio
 import itertools
@@ -36,28 +36,28 @@ ERRORS: dict[Problem, type[CallboardError]] = {
 }
 
 PROBLEM_DRAIN_S = 2.0
-"""What the other actors get to finish when one has said that the agent cannot go on."""
+"""Time for the other actors to finish after one has reported that the agent cannot continue."""
 
 CRASHES_MAX = 2
-"""An actor that crashes at a question once may have met it in a bad moment; its successor has no past to blame."""
+"""An actor may crash at a question once by bad luck; its successor has no past to blame."""
 
 STOP_GRACE_S = 5.0
-"""Beyond the drain, after which a supervisor that has not said that all is stopped is ended with the rest."""
+"""Time beyond the drain after which a supervisor that has not reported the stop is killed with the rest."""
 
 
 class Link(Protocol):
-    """The service's side of the connection with the gateway."""
+    """The service's side of the connection to the gateway."""
 
     def send(self, frame: Frame) -> None:
-        """Pass this to the gateway; lost if there is none just now."""
+        """Pass a frame to the gateway; lost if there is none at the moment."""
         ...
 
     def kill(self, actor: ActorStatus) -> None:
-        """End this actor at once."""
+        """Kill this actor immediately."""
         ...
 
     async def close(self) -> None:
-        """End whatever is left of the agent at once, and leave nothing behind."""
+        """Kill what is left of the agent immediately, and clean up everything."""
         ...
 
 
@@ -88,10 +88,10 @@ class RunningAgent:
         self.epochs: dict[str, int] = {}
 
     def attach(self, link: Link) -> None:
-        """Speak to the gateway through this."""
+        """Connect to the gateway over this link."""
         self._link = link
 
-    # What the service does.
+    # Called by the service.
 
     async def ask(self, role: str, question: Question[A], timeout_s: float) -> A:
         """See ``Agent.ask``."""
@@ -139,10 +139,10 @@ class RunningAgent:
         self._begin_ending(drain_s)
         await self._ended.wait()
 
-    # What the gateway says.
+    # Called for the gateway's frames.
 
     def receive(self, frame: Frame) -> None:
-        """Handle what came over the link."""
+        """Handle a frame from the link."""
         match frame.kind:
             case Kind.UP:
                 self._came_up(frame)
@@ -172,7 +172,7 @@ class RunningAgent:
                 pass  # these go the other way
 
     def link_lost(self) -> bool:
-        """The gateway is gone, and every actor with it. True if the agent is to be started again."""
+        """The gateway is gone, and every actor with it. True if the agent is to be restarted."""
         self._up.clear()
         self._all_stopped.set()
         return self._ending is None
@@ -182,7 +182,7 @@ class RunningAgent:
         self._all_stopped.clear()
 
     def fail(self, problem: CallboardError) -> None:
-        """End the agent for this reason; the first one counts."""
+        """End the agent for this reason; only the first one counts."""
         if self._problem is None and not self._ended.is_set():
             self._problem = problem
         self._begin_ending(PROBLEM_DRAIN_S)
@@ -191,8 +191,8 @@ class RunningAgent:
         epoch, pid = epoch_and_pid(frame)
         self._up[frame.role] = ActorStatus(frame.role, epoch, pid)
         self.epochs[frame.role] = epoch
-        # The predecessor may have died with these questions unanswered, or was never there to be asked. One that it
-        # crashed at comes last, so that the others are answered before it can crash its successor.
+        # The predecessor may have died with these questions unanswered, or was never up to be asked. A question at
+        # which it crashed comes last, so that the others are answered before it can crash its successor.
         for number, asked in sorted(self._questions.items(), key=lambda item: item[1].crashes):
             if asked.role == frame.role and not asked.answer.done():
                 self._link.send(Frame(Kind.ASK, asked.role, number, event=asked.event))
@@ -212,7 +212,7 @@ class RunningAgent:
                 )
             )
 
-    # The end.
+    # Ending.
 
     def _begin_ending(self, drain_s: float) -> None:
         if self._ending is None:
@@ -236,7 +236,7 @@ class RunningAgent:
     async def _close_link(self) -> None:
         try:
             await self._link.close()
-        except Exception:  # noqa: BLE001  # the agent has ended all the same, and those who wait must hear of it
+        except Exception:  # noqa: BLE001  # the agent has ended all the same, and waiting callers must learn of it
             trace = traceback.format_exc()
             get_logger().error("agent.close_failed", agent=self._name, traceback=trace)
 

@@ -1,4 +1,4 @@
-"""The shell around a decision: the one thespian actor class that every actor of callboard runs in."""
+"""The shell around a decision: the one thespian actor class that runs every actor of callboard."""
 
 import os
 import traceback
@@ -47,7 +47,7 @@ NOBODY = Origin("")
 
 
 class Peer:
-    """Where an actor was last known to be."""
+    """The last known address of an actor."""
 
     __slots__ = ("address", "epoch")
 
@@ -57,11 +57,11 @@ class Peer:
 
 
 class Shell(Actor):  # type: ignore[misc]  # thespian is untyped
-    """Feeds inputs to one decision, one at a time, and carries out its effects in their order.
+    """Feeds inputs to one decision, one at a time, and carries out its effects in order.
 
-    Crash-only: an exception that nobody expected is a bug. It is logged, the actor does nothing more, and the
-    supervisor replaces it. It must not reach thespian, which would call the handler a second time. If it was met at a
-    question of the service, the supervisor hears which.
+    Crash-only: an unexpected exception is a bug. It is logged, the actor stops working, and the
+    supervisor replaces it. It must not reach thespian, which would call the handler a second time. If it was raised at
+    a question of the service, the supervisor is told which.
     """
 
     def __init__(self) -> None:
@@ -73,8 +73,8 @@ class Shell(Actor):  # type: ignore[misc]  # thespian is untyped
         self._timers = Timers()
         self._outbox = Outbox()
         self._peers: dict[str, Peer] = {}
-        self._origin = NOBODY  # of what is being handled
-        self._asked: dict[int, Event] = {}  # what the service asks, and is not answered yet
+        self._origin = NOBODY  # of the input being handled
+        self._asked: dict[int, Event] = {}  # unanswered questions of the service
         self._log: Any = get_logger()
 
     def receiveMessage(self, msg: Any, sender: ActorAddress) -> Any:  # noqa: N802  # thespian's name
@@ -84,12 +84,12 @@ class Shell(Actor):  # type: ignore[misc]  # thespian is untyped
                 self._begin(msg, sender)
             elif self._decision is not None:
                 self._handle(msg, sender)
-        except Exception:  # noqa: BLE001  # whatever it is, it is a bug, and this is the place where bugs end
+        except Exception:  # noqa: BLE001  # any exception is a bug, and this is where bugs are caught
             self._crash(traceback.format_exc(), _question(self._origin))
         return self._runner.watch if self._runner is not None else None
 
     def release(self) -> None:
-        """Let go of everything at once, as the death of a process does."""
+        """Release everything at once, as the death of a process does."""
         self._decision = None
         if self._runner is not None:
             self._runner.cancel()
@@ -134,7 +134,7 @@ class Shell(Actor):  # type: ignore[misc]  # thespian is untyped
     def _read(self, mail: Mail, sender: ActorAddress) -> None:
         self._meet(mail.role, mail.epoch, sender)
         if mail.epoch < self._peers[mail.role].epoch:
-            # Its successor is known already, and the decision has been told to forget this one.
+            # Its successor is known already, and the decision was told to forget this one.
             self._log.debug("mail.dropped", sender=mail.role, sender_epoch=mail.epoch, reason="stale")
             return
         origin = Origin(mail.role, mail.question)
@@ -144,7 +144,7 @@ class Shell(Actor):  # type: ignore[misc]  # thespian is untyped
             self._feed(event, origin)
 
     def _meet(self, role: str, epoch: int, address: ActorAddress) -> None:
-        # Mail from a new incarnation may overtake its route; then the mail is the introduction.
+        # Mail from a new incarnation may overtake its route; then the mail introduces it.
         known = self._peers.get(role)
         if known is not None and known.epoch >= epoch:
             return
@@ -211,7 +211,7 @@ class Shell(Actor):  # type: ignore[misc]  # thespian is untyped
         reason = trace.rstrip().rpartition("\n")[2]
         self.release()
         role, epoch = self._hello.actor.role, self._hello.epoch
-        # First of all, for the log may be what fails.
+        # First of all, since logging may be what fails.
         self.send(self._supervisor, Crashed(role, epoch, os.getpid(), f"crashed with {reason}", question))
         self._log.error("actor.crashed", reason=reason, traceback=trace)
 
@@ -248,12 +248,12 @@ class Shell(Actor):  # type: ignore[misc]  # thespian is untyped
             self._feed(Done(ended.effect, ended.result))
 
     def _carried_by(self, effect: Perform) -> int:
-        """The question that the effect has in it, if it has one: it may have waited for its turn."""
+        """The question contained in the effect, if any: it may have waited for its turn."""
         names: tuple[str, ...] = effect.__slots__
         parts = [getattr(effect, name) for name in names]
         return next((number for number, asked in self._asked.items() if any(part is asked for part in parts)), 0)
 
 
 def _question(origin: Origin) -> int:
-    """The number of the service's question; 0 for what peers say."""
+    """The number of the service's question; 0 for mail from peers."""
     return origin.question if origin.role == GATEWAY else 0

@@ -1,4 +1,4 @@
-"""What a shell needs of the place where it runs: the time, and somebody to carry out its I/O."""
+"""What a shell needs of the place where it runs: a clock, and a runner for its I/O."""
 
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -12,7 +12,7 @@ from callboard.errors import CallboardError
 @dataclass(frozen=True, slots=True)
 class EffectEnded:
     """An effect has ended: with a result, with an error and its ``trace`` for the decision, or with a ``bug`` (a
-    traceback). ``question`` is the service's, at which it was begun.
+    traceback). ``question`` is the service's question at which it was begun.
     """
 
     effect: Perform
@@ -31,23 +31,23 @@ class EffectRunner(Protocol):
 
     @property
     def watch(self) -> Any:
-        """What the shell must return from every handler to be woken for ended effects; None if nothing."""
+        """The value that the shell must return from every handler to be woken for outcomes; None if not needed."""
         ...
 
     def start(self, effect: Perform, question: int) -> None:
-        """Begin. Ends in exactly one ``EffectEnded``, with this question, unless the runner is closed before."""
+        """Begin. Ends in exactly one ``EffectEnded``, with this question, unless the runner is closed first."""
         ...
 
     def ended(self) -> list[EffectEnded]:
-        """What has ended since the last call, where that is not mailed to the shell."""
+        """Outcomes since the last call, where they are not mailed to the shell."""
         ...
 
     def cancel(self) -> None:
-        """Let nothing more come of what runs; returns at once."""
+        """Discard the outcomes of running effects; returns at once."""
         ...
 
     def close(self) -> None:
-        """Cancel, and release what belongs to this actor alone."""
+        """Cancel, and release resources of this actor alone."""
         ...
 
 
@@ -56,11 +56,11 @@ class Site(Protocol):
 
     @property
     def clock(self) -> Clock:
-        """Tells the time here."""
+        """The clock of this place."""
         ...
 
     def enter(self, role: str) -> None:
-        """Make the place ready for this actor."""
+        """Prepare the place for this actor."""
         ...
 
     def pid_of_newest_child(self, parent: Any) -> int:

@@ -10,7 +10,7 @@ from typing import NamedTuple
 class Limits:
     """The bounds of supervision, all durations in seconds.
 
-    The n-th restart within the window waits ``backoff_s[n]`` (the last one again and again). An actor that
+    The n-th restart within the window waits ``backoff_s[n]`` (the last value repeats). An actor that
     dies more than ``max_restarts`` times in ``window_s`` has a failure that restarting does not cure.
     ``beat_s`` is 0 where a hung actor cannot be told from a busy one: both share the supervisor's thread.
     """
@@ -23,18 +23,18 @@ class Limits:
     missed_beats: int = 5
 
 
-# What the supervisor is told to do.
+# Directives to the supervisor.
 
 
 class Start(NamedTuple):
-    """Create this incarnation, and come back with ``start_overdue`` after the start deadline."""
+    """Create this incarnation, and call ``start_overdue`` after the start deadline."""
 
     role: str
     epoch: int
 
 
 class Wait(NamedTuple):
-    """Come back with ``waited`` after this time."""
+    """Call ``waited`` after this time."""
 
     role: str
     seconds: float
@@ -48,14 +48,14 @@ class End(NamedTuple):
 
 
 class Announce(NamedTuple):
-    """Tell everybody that this incarnation is up."""
+    """Tell all peers that this incarnation is up."""
 
     role: str
     epoch: int
 
 
 class Withdraw(NamedTuple):
-    """Tell everybody that this incarnation is gone, for this reason if it is not one of its own."""
+    """Tell all peers that this incarnation is gone, for this reason if it was not its own fault."""
 
     role: str
     epoch: int
@@ -77,7 +77,7 @@ class AskToStop(NamedTuple):
 
 
 class GiveUp(NamedTuple):
-    """The agent cannot go on, for this reason."""
+    """The agent cannot continue, for this reason."""
 
     role: str
     reason: str
@@ -98,9 +98,9 @@ class _Child:
 
 
 class Supervision:
-    """The state of every actor of an agent. A method takes what happened and returns what to do, in order.
+    """The state of every actor of an agent. A method takes an event and returns what to do, in order.
 
-    All are idempotent: the same exit may be reported twice, and late, for an incarnation long replaced.
+    All are idempotent: the same exit may be reported twice, and late, for an incarnation replaced long ago.
     """
 
     def __init__(self, roles: Iterable[str], limits: Limits, epochs: Mapping[str, int]) -> None:
@@ -112,7 +112,7 @@ class Supervision:
         self._stopping = False
 
     def begin(self, now_s: float) -> list[Directive]:
-        """Start everybody."""
+        """Start all actors."""
         return [self._start(role, now_s) for role in self._epochs]
 
     def waited(self, role: str, now_s: float) -> list[Directive]:
@@ -122,7 +122,7 @@ class Supervision:
         return [self._start(role, now_s)]
 
     def came_up(self, role: str, epoch: int, now_s: float) -> list[Directive]:
-        """An incarnation says that it is ready; one given up before is ended."""
+        """An incarnation is ready; one already given up is ended."""
         child = self._current(role, epoch)
         if child is None:
             return [End(role, epoch)]
@@ -131,7 +131,7 @@ class Supervision:
         return [Announce(role, epoch)]
 
     def start_overdue(self, role: str, epoch: int, now_s: float) -> list[Directive]:
-        """The start deadline has passed: who died before it connected is never reported dead."""
+        """The start deadline has passed: an actor that died before it connected is never reported dead."""
         child = self._current(role, epoch)
         if child is None or child.up:
             return []
@@ -146,7 +146,7 @@ class Supervision:
         return []
 
     def pulse(self, now_s: float) -> list[Directive]:
-        """Time for a beat: ask everybody, and make a crash of whoever has been silent for too long."""
+        """Time for a beat: ping all actors, and treat those silent for too long as crashed."""
         patience_s = self._limits.beat_s * self._limits.missed_beats
         orders: list[Directive] = []
         for role, child in list(self._children.items()):
@@ -161,11 +161,11 @@ class Supervision:
         return orders
 
     def crashed(self, role: str, epoch: int, reason: str, now_s: float, *, its_own: bool = True) -> list[Directive]:
-        """An incarnation says that it met a bug, ``its_own`` unless somebody's question led to it."""
+        """An incarnation reports a bug, ``its_own`` unless a question of the service led to it."""
         return [End(role, epoch), *self.exited(role, epoch, reason, now_s, its_own=its_own)]
 
     def exited(self, role: str, epoch: int, reason: str, now_s: float, *, its_own: bool = True) -> list[Directive]:
-        """An incarnation is gone. If not of its own, that counts for nothing: no question is put a third time."""
+        """An incarnation is gone. If not by its own fault, this does not count: no question is asked a third time."""
         if self._current(role, epoch) is None:
             return []
         del self._children[role]
@@ -185,14 +185,14 @@ class Supervision:
         return [withdraw, Wait(role, delay_s) if delay_s else self._start(role, now_s)]
 
     def stopped(self, role: str, epoch: int) -> list[Directive]:
-        """An incarnation has finished and is not to be replaced."""
+        """An incarnation has finished and is not replaced."""
         if self._current(role, epoch) is None:
             return []
         del self._children[role]
         return [Withdraw(role, epoch), End(role, epoch), *self._finish(role)]
 
     def stop(self) -> list[Directive]:
-        """Ask everybody to finish; whoever waits for a restart has finished."""
+        """Ask all actors to finish; one that waits for a restart has finished."""
         if self._stopping:
             return []
         self._stopping = True
@@ -201,7 +201,7 @@ class Supervision:
         return [AskToStop(role, child.epoch) for role, child in self._children.items()]
 
     def drain_over(self) -> list[Directive]:
-        """The time to finish is over: end who is left."""
+        """The time to finish is over: end the remaining actors."""
         left = [End(role, child.epoch) for role, child in self._children.items()]
         self._children.clear()
         return [*left, AllStopped()] if left else []

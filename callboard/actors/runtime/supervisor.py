@@ -1,4 +1,4 @@
-"""The supervisor: creates the actors of an agent, replaces those that die, and knows where everybody is."""
+"""The supervisor: creates the actors of an agent, replaces those that die, and knows their addresses."""
 
 import os
 import signal
@@ -56,7 +56,7 @@ DRAIN_OVER = "drain over"
 
 @dataclass(slots=True)
 class Incarnation:
-    """Where an incarnation is: the address it was given, the one it says, and its process if it has one."""
+    """Where an incarnation is: the address it was given, the one it reports, and its process if it has one."""
 
     created: ActorAddress
     address: ActorAddress
@@ -82,11 +82,11 @@ class Supervisor(Actor):  # type: ignore[misc]  # thespian is untyped
                 self._begin(msg)
             else:
                 self._obey(self._decide(msg, sender, self._now()))
-        except Exception:  # noqa: BLE001  # a supervisor with a bug must not go on: its agent ends
+        except Exception:  # noqa: BLE001  # a supervisor with a bug must not continue: its agent ends
             trace = traceback.format_exc()
             self._report(f"the supervisor crashed with {trace.rstrip().rpartition(chr(10))[2]}")
             self.send(self._gateway, AgentStopped())
-            self._log.error("supervisor.crashed", traceback=trace)  # last, for the log may be what fails
+            self._log.error("supervisor.crashed", traceback=trace)  # last, since logging may be what fails
 
     def _begin(self, agent: StartAgent) -> None:
         self._agent = agent
@@ -101,7 +101,7 @@ class Supervisor(Actor):  # type: ignore[misc]  # thespian is untyped
         supervision = self._supervision
         match msg:
             case Up(role, epoch, pid) if role == GATEWAY:
-                # Its address can be handed on only now that it has connected, so the others start now.
+                # Its address can be passed on only now that it has connected, so the others start now.
                 self._gateway = sender
                 self._routes[GATEWAY] = Route(GATEWAY, epoch, sender, pid)
                 return supervision.begin(now_s)
@@ -179,7 +179,7 @@ class Supervisor(Actor):  # type: ignore[misc]  # thespian is untyped
         self.send(address, Hello(agent.name, spec, epoch, agent.seed, agent.site, routes))
 
     def _locate(self, role: str, epoch: int, address: ActorAddress, pid: int) -> None:
-        # One that was given up unheard, and speaks after all, is entered again so that it can be ended.
+        # One given up before it reported, and reporting after all, is entered again so that it can be ended.
         incarnation = self._incarnations.setdefault((role, epoch), Incarnation(address, address, pid))
         incarnation.address = address
 

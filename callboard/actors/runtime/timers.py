@@ -1,15 +1,15 @@
-"""The timers of one actor: which run, which have run out, and when to look again."""
+"""The timers of one actor: which are running, which are due, and when to check again."""
 
 SLACK_S = 1e-6
-"""A timer this close to its end has run out: wake-ups come in whole microseconds."""
+"""A timer this close to its end is due: wake-ups come in whole microseconds."""
 
 
 class Timers:
-    """Keyed deadlines over wake-ups that can neither be cancelled nor moved, as thespian's.
+    """Keyed deadlines over wake-ups that can be neither cancelled nor moved, such as thespian's.
 
-    One is asked for only if it would come before all that are outstanding, so a timer re-armed a thousand times costs
-    one, and a short timer does not have those of a long one pile up. A wake-up that comes when nothing is due is stale
-    and means nothing.
+    A wake-up is requested only if it would come before all outstanding ones, so a timer reset a thousand times costs
+    one, and a short timer does not make those of a long one pile up. A wake-up that comes when nothing is due is stale
+    and ignored.
     """
 
     def __init__(self) -> None:
@@ -24,21 +24,21 @@ class Timers:
             self._deadlines[key] = now_s + seconds
 
     def due(self, now_s: float) -> list[tuple[str, float]]:
-        """The timers that have run out, with their deadlines and in this order; they stay until taken."""
+        """The due timers and their deadlines, in order of these; they stay until taken."""
         while self._wakes and self._wakes[-1] <= now_s + SLACK_S:
             self._wakes.pop()
         ripe = [(key, at) for key, at in self._deadlines.items() if at <= now_s + SLACK_S]
         return sorted(ripe, key=lambda timer: (timer[1], timer[0]))
 
     def take(self, key: str, deadline_s: float) -> bool:
-        """Take out this timer, unless it was cancelled or started anew since it was found due."""
+        """Remove this timer, unless it was cancelled or restarted since it was found due."""
         if self._deadlines.get(key) != deadline_s:
             return False
         del self._deadlines[key]
         return True
 
     def next_wake(self, now_s: float) -> float | None:
-        """Seconds after which to ask for a wake-up; None if those asked for already will do."""
+        """Seconds after which to request a wake-up; None if an outstanding one suffices."""
         first = min(self._deadlines.values(), default=None)
         if first is None or (self._wakes and self._wakes[-1] <= first):
             return None

@@ -1,1 +1,1 @@
-"""Everything of thespian: the names that the actors use, a base on an asyncio loop, and a safe base of processes."""
+"""Everything about thespian: the names that actors use, a base on an asyncio loop, and a safe base of processes."""

@@ -1,13 +1,13 @@
 """Makes thespian's multiprocTCPBase safe to run: ``install`` patches thespian in this process.
 
-As shipped it listens on all interfaces and unpickles whatever arrives. Patched,
+As shipped it listens on all interfaces and unpickles whatever arrives. With the patches,
 
 * its sockets are Unix sockets in a private folder (``unix_socket.py``);
 * every frame is authenticated before it is unpickled (``seal.py``);
 * every process of a system dies with the one that created it (``leash.py``);
-* the death of its logger no longer kills the administrator, and no death of a child goes unnoticed.
+* the death of its logger does not kill the administrator, and the death of every child is noticed.
 
-Only the host process of an agent (``host.py``) does this; what it forks inherits the patches and the key.
+Only the host process of an agent (``host.py``) does this; processes it forks inherit the patches and the key.
 """
 
 import pickle
@@ -26,7 +26,7 @@ from callboard.actors.runtime.actor_system.release import demand_tested_release
 from callboard.actors.runtime.actor_system.unix_socket import LOOPBACK, UnixSocket
 
 RETRY = timedelta(seconds=0.2)
-"""Pause before a failed transmission is tried again. Stock: 35 s, in which the message and its peer stand still."""
+"""Pause before a failed transmission is retried. Stock: 35 s, in which the message and its peer are blocked."""
 
 _Transport: Any = tcp.TCPTransport
 _init = _Transport.__init__
@@ -44,7 +44,7 @@ def install(membership: seal.Membership) -> None:
     seal.join(membership)
     tcp.ackMsg = seal.seal(0, seal.ACK)
     tcp.ackDataErrMsg = seal.seal(0, seal.NACK)
-    # The default is a guessable name in the system's temporary folder, with texts of messages in it.
+    # The default is a guessable name in the system's temporary folder, and the file contains message texts.
     utilis._thesplog_file = f"{membership.home}/thespian.log"  # noqa: SLF001
     utilis._thesplog_old_file = f"{membership.home}/thespian.old"  # noqa: SLF001
     _Transport.__init__ = _start
@@ -63,11 +63,11 @@ def install(membership: seal.Membership) -> None:
     multiprocCommon.startupASLogger = _logger
     # childDied() asks for logDefs when the logger has died, but the attribute is named logdefs.
     multiprocCommon.MultiProcAdmin.logDefs = property(lambda admin: admin.logdefs)
-    # It forgets every dead child when one is reported, so of those that die together some never would be.
+    # Stock forgets every dead child when one is reported, so of several that die together some would go unnoticed.
     multiprocCommon.MultiProcReplicator._childExited = lambda *_: None  # noqa: SLF001
-    # A signal to the whole group is for the service; stock would end each actor, and the supervisor.
+    # A signal to the whole group is for the service; stock would end each actor and the supervisor.
     multiprocCommon.exit_signals = []
-    # It would change the time zone of the process's environment.
+    # Stock would change the time zone in the process's environment.
     systemBase.ensure_TZ_set = lambda: None
 
 
@@ -89,7 +89,7 @@ def _address(self: Any, *family_kind_protocol_host_port: Any, external: Any = No
 
 
 def _start(self: Any, kind: Any, *args: Any) -> None:
-    # Every forked process makes its transport before anything else.
+    # Every forked process creates its transport before anything else.
     if isinstance(kind, tcp.TCPEndpoint):
         leash.die_with_parent()
     _init(self, kind, *args)
@@ -99,13 +99,13 @@ def _start(self: Any, kind: Any, *args: Any) -> None:
 
 
 def _serialize(self: Any, intent: Any) -> bytes:
-    # The one place that makes frames of messages.
+    # The only place that turns messages into frames.
     intent.sealed = (intent.targetAddr, intent.message)
     return seal.seal(_number(intent.targetAddr), pickle.dumps((self.myAddress, intent.message)))
 
 
 def _schedule_sealed(self: Any, intent: Any, **flags: Any) -> None:
-    # deadAddress() gives queued intents another receiver, but leaves the old one's bytes in them.
+    # deadAddress() gives queued intents another receiver, but leaves the old receiver's bytes in them.
     if intent.sealed[0] is not intent.targetAddr or intent.sealed[1] is not intent.message:
         intent.serMsg = self.serializer(intent)
     _schedule(self, intent, **flags)

@@ -1,4 +1,4 @@
-"""No process outlives the one that is responsible for it. Linux only."""
+"""Ends every process with the one responsible for it. Linux only."""
 
 import ctypes
 import os
@@ -13,21 +13,21 @@ PR_SET_NAME = 15
 PR_SET_CHILD_SUBREAPER = 36
 
 ADOPTION_S = 2.0
-"""How long a process forked twice may take to become the child of the process that wanted it."""
+"""How long a process forked twice may take to become the child of the process that requested it."""
 
 
 def die_with_parent() -> None:
-    """Have this process, started by ``multiprocessing``, killed as soon as its creator has died."""
+    """Have this process, started by ``multiprocessing``, killed as soon as its creator dies."""
     parent = parent_process()
     if parent is None:
         return
-    # Thespian's administrator is forked twice. Leashed before the one in between has ended, it would die with it.
+    # Thespian's administrator is forked twice. Leashed before the intermediate process ends, it would die with it.
     deadline = time.monotonic() + ADOPTION_S
     while os.getppid() != parent.pid and time.monotonic() < deadline:
         time.sleep(0.0005)
     _prctl(PR_SET_PDEATHSIG, signal.SIGKILL)
     if os.getppid() != parent.pid:
-        os._exit(1)  # it died before the leash was on
+        os._exit(1)  # the creator died before the leash was on
 
 
 def adopt_orphans() -> None:
@@ -36,12 +36,12 @@ def adopt_orphans() -> None:
 
 
 def set_name(name: str) -> None:
-    """Name this process for people, as ``ps`` shows it; 15 bytes count."""
+    """Name this process, as ``ps`` shows it; only the first 15 bytes count."""
     ctypes.CDLL(None).prctl(PR_SET_NAME, name.encode()[:15], 0, 0, 0)
 
 
 def kill_descendants() -> None:
-    """Kill and reap until none is left. The caller has adopted orphans, so none gets away."""
+    """Kill and reap until none is left. The caller has adopted orphans, so none escapes."""
     while True:
         for child in children(os.getpid()):
             with suppress(ProcessLookupError):
@@ -53,11 +53,11 @@ def kill_descendants() -> None:
 
 
 def children(parent: int) -> list[int]:
-    """The processes, zombies too, whose parent is this one."""
+    """The processes, including zombies, whose parent is this one."""
     found = []
     for stat in Path("/proc").glob("[0-9]*/stat"):
         with suppress(OSError):
-            # The name in parentheses may hold anything, so fields are counted from its end.
+            # The name in parentheses may contain anything, so count fields from its end.
             fields = stat.read_text().rpartition(")")[2].split()
             if int(fields[1]) == parent:
                 found.append(int(stat.parent.name))

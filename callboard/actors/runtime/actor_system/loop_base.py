@@ -1,4 +1,4 @@
-"""A thespian system base inside the service's process, on its asyncio loop: nothing listens, no thread runs.
+"""A thespian system base inside the service's process, on its asyncio loop: no listening socket, no thread.
 
 It gives the actors of this runtime what they use of thespian and nothing else: create, send, wake up, exit.
 An actor must not raise from its handler; the shell, the supervisor and the gateway do not.
@@ -20,12 +20,12 @@ from callboard.actors.runtime.actor_system.actors import (
 )
 
 BURST = 64
-"""Messages delivered in one turn of the loop, before the service's own work gets its turn."""
+"""Messages delivered in one turn of the loop, before the service's own work runs."""
 
 
 @dataclass(slots=True)
 class Message:
-    """A message on its way."""
+    """A message in transit."""
 
     sender: str
     receiver: str
@@ -34,7 +34,7 @@ class Message:
 
 @dataclass(slots=True)
 class Resident:
-    """An actor of this base. This is thespian's ``_myRef``: its method names are thespian's."""
+    """An actor of this base. It acts as thespian's ``_myRef``: its method names are thespian's."""
 
     base: "LoopBase"
     name: str
@@ -44,7 +44,7 @@ class Resident:
 
     @property
     def address(self) -> ActorAddress:
-        """Where it takes mail."""
+        """The actor's address."""
         return ActorAddress(self.name)
 
     def createActor(self, actor_class: type[Actor], *_unused: object) -> ActorAddress:  # noqa: N802
@@ -52,11 +52,11 @@ class Resident:
         return self.base.create(actor_class, self.name)
 
     def actor_send(self, receiver: ActorAddress, content: Any) -> None:
-        """Mail somebody."""
+        """Send a message to an actor."""
         self.base.send(self.name, receiver.actorAddressString, content)
 
     def wakeupAfter(self, period: timedelta, payload: Any) -> None:  # noqa: N802
-        """Be woken later."""
+        """Send the actor a wake-up later."""
         self.base.wake_up_after(self.name, period, payload)
 
 
@@ -73,7 +73,7 @@ class LoopBase:
         self._wakeups: dict[str, set[asyncio.TimerHandle]] = {}
 
     def create(self, actor_class: type[Actor], parent: str = "") -> ActorAddress:
-        """Create an actor. ``parent`` is told when it has ended."""
+        """Create an actor. ``parent`` is notified when it has ended."""
         self._created += 1
         resident = Resident(self, f"{self._name}/{self._created}", parent)
         resident.instance = actor_class()
@@ -105,7 +105,7 @@ class LoopBase:
         handles.add(handle)
 
     def kill(self, name: str) -> None:
-        """End an actor and its children as ``kill -9`` does: their mailboxes vanish, the parent is told."""
+        """End an actor and its children as ``kill -9`` does: their mailboxes vanish, the parent is notified."""
         resident = self._residents.pop(name, None)
         if resident is None:
             return
@@ -129,7 +129,7 @@ class LoopBase:
         if self._turn is not None:
             self._turn.cancel()
 
-    # Order of delivery: what a base with another order overrides.
+    # Order of delivery: overridden by a base with another order.
 
     def _enqueue(self, message: Message) -> None:
         self._queue.append(message)
@@ -153,7 +153,7 @@ class LoopBase:
         self._turn = None
         try:
             for _ in range(min(self._burst(), self._waiting())):
-                if self._waiting():  # a kill on the way has forgotten some
+                if self._waiting():  # a kill in between may have dropped some
                     self._deliver(self._next())
         finally:
             if self._turn is None and self._waiting():

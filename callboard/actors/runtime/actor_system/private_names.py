@@ -1,7 +1,7 @@
-"""Every private name of thespian that is used or replaced here, and why. It ties callboard to one release.
+"""Every private name of thespian that is used or replaced here, and why. They tie callboard to one release.
 
-A test for each of them fails when a release removes the name or changes the code around it: then read that code, see
-whether what is done here still holds, and only then move ``release.TESTED``.
+A test for each of them fails when a release removes the name or changes the code around it: then read that code, check
+that our use of it still works, and only then change ``release.TESTED``.
 """
 
 from collections.abc import Mapping
@@ -43,4 +43,4 @@ PRIVATE_NAMES: Mapping[str, str] = {
     f"{_TCP}.TCPTransport._nextTransmitStep": "goes on from there",
     f"{_TCP}.TCPTransport._safeSocketShutdown": "like the function of this name",
 }
-"""The name, and what it is or does in thespian: what has become of it here."""
+"""The name, and what it is or does in thespian: how it is used or replaced here."""

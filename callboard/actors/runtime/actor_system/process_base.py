@@ -1,4 +1,4 @@
-"""thespian's base of processes: a system on it is started here."""
+"""Starts a system on thespian's base of processes."""
 
 import os
 import secrets
@@ -9,11 +9,11 @@ from thespian.actors import Actor, ActorSystem
 from callboard.actors.runtime.actor_system import hardening, seal
 
 ADMIN_PORT = 1
-"""Of thespian's administrator: a file name in a folder that nobody else uses."""
+"""For thespian's administrator: a file name in a private folder."""
 
 
 def start_system(home: str, actor_class: type[Actor], message: Any) -> None:
-    """Start a system in this process, with an actor that gets this message first. Once per process.
+    """Start a system in this process, with an actor that first receives this message. Once per process.
 
     ``home`` is the private folder of its sockets.
     """

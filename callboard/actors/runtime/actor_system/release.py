@@ -1,4 +1,4 @@
-"""Which release of thespian the actors run on."""
+"""The release of thespian that the actors run on."""
 
 from importlib.util import find_spec
 from pathlib import Path
@@ -10,13 +10,13 @@ TESTED = "4.0.1"
 
 
 def demand_tested_release() -> None:
-    """Look for thespian where ``import`` does, without importing it.
+    """Check the installed thespian without importing it.
 
-    Raises ``ConfigError`` if that is another release, or another package of this name.
+    Raises ``ConfigError`` if it is another release, or another package of this name.
     """
     found = find_spec("thespian")
     folder = Path(found.origin).parent if found is not None and found.origin else None
-    # To look for the folder that pip puts beside it takes a hundredth of the time that importlib.metadata takes.
+    # Looking for the folder that pip puts beside it takes a hundredth of the time of importlib.metadata.
     if folder is None or not (folder.parent / f"thespian-{TESTED}.dist-info").is_dir():
         raise ConfigError(
             f"actors run on thespian {TESTED}, and Python finds {f'another in {folder}' if folder else 'none'}; "

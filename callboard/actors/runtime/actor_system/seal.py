@@ -1,7 +1,7 @@
-"""Frames that only members of one actor system can make: checked before a byte of them is unpickled.
+"""Frames that only members of one actor system can make: authenticated before a byte of them is unpickled.
 
 A frame is ``length u32 | tag 16 | receiver u64 | pickle``; the tag is HMAC-SHA256 under the system's key over
-receiver and pickle. The receiver is 0 for an acknowledgement, which answers on the connection it came by.
+receiver and pickle. The receiver is 0 for an acknowledgement, which returns on the same connection.
 """
 
 import hmac
@@ -27,7 +27,7 @@ refused: Counter[str] = Counter()
 
 
 class Membership(NamedTuple):
-    """Of one actor system: its key, kept in memory only, and the private folder of its sockets."""
+    """Membership in one actor system: its key, kept in memory only, and the private folder of its sockets."""
 
     key: bytes
     home: str
@@ -39,24 +39,24 @@ class BadFrameError(Exception):
 
 _membership: Membership | None = None
 _receivers: set[tuple[int, int]] = set()
-"""(pid, socket number) listened on; the pid voids what a fork has copied."""
+"""(pid, socket number) listened on; the pid invalidates what a fork has copied."""
 
 
 def join(membership: Membership) -> None:
-    """Make this process, and all that it forks, a member. Without it nothing can be sealed or opened."""
-    global _membership  # noqa: PLW0603  # one process belongs to one system, for its whole life
+    """Make this process, and all that it forks, a member. Without this nothing can be sealed or opened."""
+    global _membership  # noqa: PLW0603  # a process belongs to one system for its whole life
     _membership = membership
 
 
 def member() -> Membership:
-    """Raises ``RuntimeError`` in a process that joined no system, so that it fails closed."""
+    """The membership. Raises ``RuntimeError`` in a process that joined no system, so that it fails closed."""
     if _membership is None:
         raise RuntimeError("this process belongs to no actor system; start actors through start_agent()")
     return _membership
 
 
 def listen_as(receiver: int) -> None:
-    """Take frames for this socket number."""
+    """Accept frames for this socket number."""
     _receivers.add((os.getpid(), receiver))
 
 
@@ -73,7 +73,7 @@ def _tag(body: bytes | memoryview) -> bytes:
 
 
 class SealedBuffer:
-    """Reads exactly one frame. Takes the place, and has the interface, of thespian's ``ReceiveBuffer``.
+    """Reads exactly one frame. Replaces thespian's ``ReceiveBuffer``, with the same interface.
 
     It must not define ``__len__``: thespian tests buffers for truth.
     """
@@ -82,11 +82,11 @@ class SealedBuffer:
         self._loads = loads
         self._data = bytearray()
         self._body = memoryview(b"")
-        # No frame is shorter than an acknowledgement, so that one takes a single recv.
+        # No frame is shorter than an acknowledgement, so an acknowledgement takes a single recv.
         self._size = HEAD.size + RECEIVER.size + len(ACK)
 
     def addMore(self, data: bytes) -> None:  # noqa: N802  # thespian's name
-        """Take what was received. Raises ``BadFrameError`` as soon as the frame is known to be bad."""
+        """Add received bytes. Raises ``BadFrameError`` as soon as the frame is known to be bad."""
         self._data += data
         if len(self._data) < HEAD.size + RECEIVER.size:
             return
@@ -113,10 +113,10 @@ class SealedBuffer:
         return bool(self._body)
 
     def removeExtra(self) -> None:  # noqa: N802  # thespian's name
-        """Nothing: it never reads more than its frame."""
+        """Do nothing: it never reads more than its frame."""
 
     def completed(self) -> tuple[Any, bytes] | None:
-        """The message; None while it is not complete."""
+        """The message; None while incomplete."""
         return (self._loads(self._body[RECEIVER.size :]), b"") if self._body else None
 
     @staticmethod

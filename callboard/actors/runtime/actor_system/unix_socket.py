@@ -1,4 +1,4 @@
-"""A Unix socket in the private folder that thespian takes for a TCP socket of this machine."""
+"""A Unix socket in the private folder that looks to thespian like a TCP socket of this machine."""
 
 import errno
 import os
@@ -10,16 +10,16 @@ from typing import Any
 from callboard.actors.runtime.actor_system import seal
 
 LOOPBACK = "127.0.0.1"
-"""What stands for "here" in thespian's addresses; nothing is ever bound to it."""
+"""Stands for "here" in thespian's addresses; nothing is ever bound to it."""
 
 
 def path_of(number: int) -> str:
-    """Where the socket that stands for this port is."""
+    """The path of the socket that stands for this port."""
     return f"{seal.member().home}/{number}"
 
 
 class UnixSocket(socket.socket):
-    """("127.0.0.1", n) is the path <home>/<n>. Errors come when, and as, thespian expects them of TCP."""
+    """Maps ("127.0.0.1", n) to the path <home>/<n>. Errors are raised when, and as, thespian expects them of TCP."""
 
     def __init__(self, *_family: int, fileno: int | None = None) -> None:
         super().__init__(socket.AF_UNIX, socket.SOCK_STREAM, 0, fileno)
@@ -28,7 +28,7 @@ class UnixSocket(socket.socket):
         self._peer = ""
 
     def bind(self, address: Any) -> None:
-        """Port 0 takes a number that was never used before, unlike TCP ports."""
+        """Port 0 takes a number never used before, unlike TCP ports."""
         self._number = address[1] or secrets.randbits(48)
         self._owner = os.getpid()
         super().bind(path_of(self._number))
@@ -43,12 +43,12 @@ class UnixSocket(socket.socket):
         return UnixSocket(fileno=connection.detach()), (LOOPBACK, 0)
 
     def setsockopt(self, level: int, *args: Any) -> None:
-        """Options of TCP mean nothing here."""
+        """TCP options mean nothing here."""
         if level != socket.IPPROTO_TCP:
             super().setsockopt(level, *args)
 
     def connect(self, address: Any) -> None:
-        """Errors are reported by ``send``, as by non-blocking TCP: an early one ends thespian's *next* request."""
+        """Errors are raised by ``send``, as by non-blocking TCP: an early one ends thespian's *next* request."""
         self._peer = path_of(address[1])
         try:
             self._connect()
@@ -62,12 +62,12 @@ class UnixSocket(socket.socket):
                 self._connect()
             return super().send(*args)
         except FileNotFoundError:
-            raise OSError(errno.ECONNREFUSED, "no such actor") from None  # means a dead actor to thespian
+            raise OSError(errno.ECONNREFUSED, "no such actor") from None  # thespian takes it for a dead actor
         except BrokenPipeError:
-            raise OSError(errno.ECONNRESET, "closed") from None  # EPIPE would mean a dead actor; it may live
+            raise OSError(errno.ECONNRESET, "closed") from None  # EPIPE would mean a dead actor; it may be alive
 
     def close(self) -> None:
-        """Remove the path, too, if this process made it: thespian probes by binding and closing."""
+        """Also remove the path if this process created it: thespian probes by binding and closing."""
         if self._number and self._owner == os.getpid():
             with suppress(FileNotFoundError):
                 os.unlink(path_of(self._number))  # noqa: PTH108  # at interpreter exit pathlib may be gone

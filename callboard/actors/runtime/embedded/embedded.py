@@ -18,7 +18,7 @@ SERVICE = "service"
 
 
 class LoopLink:
-    """The connection of an agent with its gateway when both are in one process: references, no bytes.
+    """The connection of an agent with its gateway in one process: passes references, no bytes.
 
     It is both ends: the gateway's ``Outlet`` and the service's ``Link``.
     """
@@ -35,26 +35,26 @@ class LoopLink:
     # The gateway's end.
 
     def open(self, gateway: ActorAddress) -> None:
-        """There is somebody to speak with now."""
+        """Connect the gateway."""
         self._gateway = gateway.actorAddressString
         self.opened.set()
 
     def put(self, frame: Frame) -> None:
-        """Hand over what the gateway says."""
+        """Pass a frame from the gateway to the service."""
         self._agent.receive(frame)
 
     def received(self) -> list[Frame]:
-        """Nothing: frames are mailed."""
+        """Empty: frames are mailed."""
         return []
 
     # The service's end.
 
     def send(self, frame: Frame) -> None:
-        """Mail the gateway."""
+        """Mail a frame to the gateway."""
         self._base.send(SERVICE, self._gateway, frame)
 
     def kill(self, actor: ActorStatus) -> None:
-        """Make the actor's mailbox vanish."""
+        """End the actor and its mailbox."""
         address = self._base.instance(self._gateway).address_of(actor.role)
         if address is not None:
             self._base.kill(address.actorAddressString)
@@ -72,7 +72,7 @@ async def start_embedded(spec: AgentSpec, clock: Clock, rng: Random, limits: Lim
         spec: The agent.
         clock: Tells its actors the time.
         rng: The source of its actors' randomness; drawn from once.
-        limits: The bounds of supervision, if not the usual ones.
+        limits: The bounds of supervision, by default the usual ones.
     """
     base = LoopBase(asyncio.get_running_loop(), spec.name)
     return await start_on(base, spec, clock, rng, limits or Limits())
@@ -89,7 +89,7 @@ async def start_on(base: LoopBase, spec: AgentSpec, clock: Clock, rng: Random, l
     base.send(SERVICE, supervisor, start)
     try:
         await link.opened.wait()
-    except BaseException:  # cancelled: nobody will have it, to stop it
+    except BaseException:  # cancelled: no caller will have it, to stop it
         await link.close()
         raise
     return agent

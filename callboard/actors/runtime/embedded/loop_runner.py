@@ -12,7 +12,7 @@ from callboard.errors import CallboardError
 
 
 class SharedWorld:
-    """The one world of an agent, opened when the first effect needs it and opened again if that failed."""
+    """The one world of an agent, opened when the first effect needs it and reopened if that failed."""
 
     def __init__(self, opener: Callable[[], Awaitable[World]]) -> None:
         self._opener = opener
@@ -31,12 +31,12 @@ class SharedWorld:
             task = asyncio.current_task()
             if task is not None and task.cancelling():
                 raise
-            return ended(bug=traceback.format_exc())  # cancelled was only what the world awaited
-        except Exception:  # noqa: BLE001  # a bug of the world, which ends the actor that met it
+            return ended(bug=traceback.format_exc())  # only something that the world awaited was cancelled
+        except Exception:  # noqa: BLE001  # a bug of the world, which ends the actor that hit it
             return ended(bug=traceback.format_exc())
 
     async def close(self) -> None:
-        """Release what was opened."""
+        """Release everything opened."""
         if self._world is not None:
             world, self._world = self._world, None
             await world.close()
@@ -65,23 +65,23 @@ class LoopRunner:
         self._mine: set[asyncio.Task[None]] = set()
 
     def start(self, effect: Perform, question: int) -> None:
-        """Begin; the end is mailed to the shell."""
+        """Begin; the outcome is mailed to the shell."""
         task = asyncio.get_running_loop().create_task(self._run(effect, question))
         for tasks in (self._mine, self._everybodys):
             tasks.add(task)
             task.add_done_callback(tasks.discard)
 
     def ended(self) -> list[EffectEnded]:
-        """Nothing: ends are mailed."""
+        """Empty: outcomes are mailed."""
         return []
 
     def cancel(self) -> None:
-        """Cancel what runs."""
+        """Cancel running effects."""
         for task in list(self._mine):
             task.cancel()
 
     def close(self) -> None:
-        """Cancel; the world belongs to everybody."""
+        """Cancel; the world is shared, and stays open."""
         self.cancel()
 
     async def _run(self, effect: Perform, question: int) -> None:
@@ -100,7 +100,7 @@ class LoopSite:
         """Nothing to do."""
 
     def pid_of_newest_child(self, parent: object) -> int:
-        """None of its own."""
+        """0: the actors have no processes of their own."""
         del parent
         return 0
 
@@ -109,7 +109,7 @@ class LoopSite:
         return LoopRunner(self._world, mail_to_self, self._running)
 
     async def close(self) -> None:
-        """Wait until every effect has let go, then close the world."""
+        """Wait until every effect has ended, then close the world."""
         running = list(self._running)
         for task in running:
             task.cancel()

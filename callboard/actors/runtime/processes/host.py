@@ -1,7 +1,7 @@
 """The host process of an agent whose actors have processes of their own.
 
-The service starts it with fork and exec, so the service may have threads, and forks everything else from here, where
-there are none. It is the only process that the service has to watch, and it holds everything below on a leash: when
+The service starts it with fork and exec, so the service may have threads; this process has none and forks all others.
+It is the only process that the service has to watch, and it holds everything below on a leash: when
 the service closes the pipe, or dies, all actors are killed and the private folder is removed.
 """
 
@@ -40,7 +40,7 @@ def main() -> None:
     leash.adopt_orphans()
     leash.set_name("cb:host")
     for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
-        # Meant for the service, which stops its agents in good order, even if they reach the whole group.
+        # The signal is meant for the service, which stops its agents in order, even if it reaches the whole group.
         signal.signal(number, signal.SIG_IGN)
     try:
         owner = os.pidfd_open(launch.owner)
@@ -49,7 +49,7 @@ def main() -> None:
     except Exception:  # noqa: BLE001  # os._exit would swallow it
         traceback.print_exc()
     finally:
-        os.closerange(0, 2)  # to find processes and to remove the folder takes two, and there may be no others
+        os.closerange(0, 2)  # finding processes and removing the folder takes two descriptors; there may be no others
         leash.kill_descendants()
         shutil.rmtree(launch.home, ignore_errors=True)
         sys.stderr.flush()
@@ -59,7 +59,7 @@ def main() -> None:
 def _run(launch: Launch, pipe: int, owner: int) -> None:
     if launch.configure_logging is not None:
         launch.configure_logging()
-    # Imported here, for the service imports this module too, and has no use for any of it.
+    # Imported here, since the service imports this module too, and needs none of it.
     from callboard.actors.runtime.actor_system.process_base import start_system
     from callboard.actors.runtime.supervisor import Supervisor
 
@@ -67,11 +67,11 @@ def _run(launch: Launch, pipe: int, owner: int) -> None:
     ends = select.poll()
     ends.register(pipe, select.POLLIN)
     ends.register(owner, select.POLLIN)
-    ends.poll()  # nothing is ever written on the pipe after the launch: it ends
+    ends.poll()  # nothing is written to the pipe after the launch, so this waits for its end
 
 
 def _read_launch() -> bytes:
-    # Buffered: BOOT has read a line from it already.
+    # Buffered: BOOT has already read a line from it.
     head = sys.stdin.buffer.read(LENGTH.size)
     length = LENGTH.unpack(head)[0] if len(head) == LENGTH.size else -1
     data = sys.stdin.buffer.read(max(length, 0))

@@ -1,4 +1,4 @@
-"""The processes runtime: an agent whose actors have a process each, for isolation and for chaos."""
+"""The processes runtime: an agent with a process per actor, for isolation and for chaos."""
 
 import asyncio
 import os
@@ -25,18 +25,18 @@ from callboard.errors import AgentFailed, CallboardError, ConfigError, Undecodab
 from callboard.logger import get_logger
 
 MAX_SYSTEMS = 3
-"""So many times in ``SYSTEMS_WINDOW_S`` may a whole system be replaced; then the agent has failed."""
+"""How often a whole system may be replaced within ``SYSTEMS_WINDOW_S``; then the agent has failed."""
 SYSTEMS_WINDOW_S = 120.0
-"""Longer than so many starts that each wait for ``CONNECT_S`` in vain."""
+"""Longer than that many starts that each wait the full ``CONNECT_S``."""
 START_AGAIN_S = 0.5
-"""Between two starts, when the first one failed."""
+"""Between two starts, when the first failed."""
 
 LIMITS = Limits(beat_s=1.0)
 """Supervision of processes: one that handles no message for 5 s is hung."""
 
 
 class ProcessLink:
-    """The service's connection with its agent, over one system after another; see ``Link``."""
+    """The service's connection to its agent, across successive systems; see ``Link``."""
 
     def __init__(
         self,
@@ -57,7 +57,7 @@ class ProcessLink:
         self._log: Any = get_logger().bind(agent=spec.name)
 
     async def open(self) -> None:
-        """Start a system and follow what its gateway says."""
+        """Start a system and follow the frames of its gateway."""
         system = System(self._home_base)
         self._homes.append(system.home)
         try:
@@ -70,23 +70,23 @@ class ProcessLink:
         self._reading = asyncio.get_running_loop().create_task(self._follow(reader))
 
     def send(self, frame: Frame) -> None:
-        """Pass this to the gateway."""
+        """Pass a frame to the gateway."""
         if self._system is not None:
             self._system.send(frame)
 
     def kill(self, actor: ActorStatus) -> None:
-        """SIGKILL to its process."""
+        """Send SIGKILL to the actor's process."""
         with suppress(ProcessLookupError):
             os.kill(actor.pid, signal.SIGKILL)
 
     async def close(self) -> None:
-        """End the processes, also those that are about to replace others."""
+        """End the processes, including replacements being started."""
         if self._reading is not None:
             self._reading.cancel()
             await asyncio.wait({self._reading})
         if self._system is not None:
             await self._system.end()
-        for home in self._homes:  # a system that ended while there were no descriptors may have left its own
+        for home in self._homes:  # a system that ended without free descriptors may have left its folder
             shutil.rmtree(home, ignore_errors=True)
 
     async def _follow(self, reader: asyncio.StreamReader) -> None:
@@ -99,7 +99,7 @@ class ProcessLink:
             await self._replace()
 
     async def _replace(self) -> None:
-        """Start a system in the lost one's place; one that does not come up counts as lost, too."""
+        """Start a replacement system; one that does not start counts as lost, too."""
         reason = "its system died"
         while self._may_replace(reason):
             try:
@@ -107,7 +107,7 @@ class ProcessLink:
                     await self._system.end()
                     self._system = None
                 await self.open()
-            except (CallboardError, OSError) as error:  # such as no process to be had just now
+            except (CallboardError, OSError) as error:  # such as a temporary lack of processes
                 reason = str(error)
                 await asyncio.sleep(START_AGAIN_S)
             else:
@@ -135,14 +135,14 @@ async def start_processes(
     configure_logging: Callable[[], None] | None = None,
     limits: Limits = LIMITS,
 ) -> Agent:
-    """Run the agent with a process for each actor, and three for the system itself.
+    """Run the agent with a process per actor, plus three for the system itself.
 
     Args:
-        spec: The agent. All of it must be picklable, and made of what can be imported elsewhere.
+        spec: The agent. All of it must be picklable, and importable in another process.
         clock: Tells its actors the time; picklable.
         rng: The source of its actors' randomness; drawn from once.
-        home_base: Where the private folder of its sockets is made; the system's temporary folder if not given.
-        configure_logging: Called once in every process; importable. What actors log goes to standard error.
+        home_base: Where to create the private folder of its sockets; by default in the system's temporary folder.
+        configure_logging: Called once in every process; importable. Actors log to standard error.
         limits: The bounds of supervision.
 
     Raises:

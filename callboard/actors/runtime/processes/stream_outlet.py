@@ -15,8 +15,8 @@ READ_BYTES = 1 << 18
 class StreamOutlet:
     """See ``Outlet``. Picklable until it is opened.
 
-    The service is trusted because it made the folder. To be trusted by it, the gateway begins with the token that
-    the service drew for this system.
+    The service is trusted because it created the folder. To be trusted in turn, the gateway first sends the token that
+    the service generated for this system.
     """
 
     def __init__(self, path: str, token: bytes) -> None:
@@ -27,7 +27,7 @@ class StreamOutlet:
 
     @property
     def watch(self) -> Any:
-        """What wakes the gateway; nothing any more when the service has hung up."""
+        """What wakes the gateway; empty once the service has hung up."""
         return ThespianWatch([self._socket.fileno()]) if self._socket is not None else None
 
     def open(self, gateway: ActorAddress) -> None:
@@ -39,24 +39,24 @@ class StreamOutlet:
         self._socket.sendall(self._token)
 
     def put(self, frame: Frame) -> None:
-        """Blocks while the service does not read; a service that stands still needs no answers."""
+        """Blocks while the service does not read; a blocked service needs no answers."""
         if self._socket is not None:
             self._socket.sendall(encode(frame))
 
     def received(self) -> list[Frame]:
-        """What the service has said."""
+        """Frames from the service since the last call."""
         if self._socket is None:
             return []
         data = self._socket.recv(READ_BYTES)
         try:
             frames = self._reader.feed(data)
         except Undecodable as error:
-            # Nothing after it can be told apart, and a gateway that hears nothing must not seem to be there: the
-            # service replaces what has hung up.
+            # Frames after it cannot be separated, and a gateway that reads nothing must not look alive: the
+            # service replaces a system that hangs up.
             get_logger().error("stream.broken", reason=str(error))
             frames, data = [], b""
         if not data:
-            # The service is gone or has let go, and then the host process is about to end everything.
+            # The service has died or closed the stream; the host process is about to end everything.
             self._socket.close()
             self._socket = None
         return frames

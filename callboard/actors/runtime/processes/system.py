@@ -20,19 +20,19 @@ from callboard.errors import AgentFailed, ConfigError
 from callboard.logger import get_logger
 
 CONNECT_S = 20.0
-"""From the start of the host process to the gateway's first word; an interpreter start on a busy machine."""
+"""From the start of the host process to the gateway's first frame: an interpreter starts on a busy machine."""
 
 END_S = 5.0
-"""How long a host may take to kill everything below it before it is killed itself."""
+"""How long a host may take to kill its descendants before it is killed itself."""
 
 LOOK_S = 0.05
-"""Between two looks at a host when nothing can tell of its end."""
+"""Interval for polling a host whose end cannot be waited for."""
 
 BOOT = (
     "import json, sys; sys.path[:] = json.loads(sys.stdin.buffer.readline()); "
     "from callboard.actors.runtime.processes.host import main; main()"
 )
-"""The host imports from where the service does."""
+"""The host imports from the same places as the service."""
 
 LONGEST_HOME = 107 - len("/281474976710656")
 """Bytes of the private folder's path: a socket's path has 107, and ends in a number of 48 bits."""
@@ -51,11 +51,11 @@ class System:
 
     @property
     def outlet(self) -> StreamOutlet:
-        """What the gateway needs to connect."""
+        """The outlet by which the gateway connects."""
         return StreamOutlet(f"{self.home}/gateway", self._token)
 
     async def start(self, launch: bytes) -> asyncio.StreamReader:
-        """Start the host and wait for the gateway. Raises ``AgentFailed`` if it does not come."""
+        """Start the host and wait for the gateway. Raises ``AgentFailed`` if it does not connect."""
         if len(os.fsencode(self.home)) > LONGEST_HOME:
             raise ConfigError(
                 f"the folder {self.home!r} is too long for the path of a socket ({LONGEST_HOME} bytes); "
@@ -63,7 +63,7 @@ class System:
             )
         self._server = await asyncio.start_unix_server(self._welcome, f"{self.home}/gateway")
         command = [sys.executable, "-c", BOOT]
-        # Not on the service's standard output: what an actor prints is not the service's answer.
+        # Not to the service's standard output: what an actor prints is not the service's answer.
         self._host = subprocess.Popen(command, stdin=subprocess.PIPE, stdout=2)  # noqa: ASYNC220, S603
         told = asyncio.get_running_loop().run_in_executor(None, self._tell_host, launch)
         host_ended = asyncio.ensure_future(wait_for_exit(self._host))
@@ -79,7 +79,7 @@ class System:
         return self._connected.result()
 
     def send(self, frame: Frame) -> None:
-        """Say this to the gateway; lost if it is gone."""
+        """Send a frame to the gateway; lost if that is gone."""
         if self._writer is not None:
             self._writer.write(encode(frame))
 
@@ -103,12 +103,12 @@ class System:
             host.wait()  # it has exited: this only reaps it
         shutil.rmtree(self.home, ignore_errors=True)
         with suppress(OSError):
-            os.rmdir(self.home)  # noqa: PTH106 - if it is empty this takes no descriptor, and there may be none
+            os.rmdir(self.home)  # noqa: PTH106 - on an empty folder it needs no descriptor, and there may be none
 
     def _tell_host(self, launch: bytes) -> None:
         assert self._host is not None
         assert self._host.stdin is not None
-        with suppress(BrokenPipeError):  # it has ended; that is noticed by who waits for the gateway
+        with suppress(BrokenPipeError):  # it has ended; the caller that waits for the gateway notices
             self._host.stdin.write(json.dumps(sys.path).encode() + b"\n" + LENGTH.pack(len(launch)) + launch)
             self._host.stdin.flush()
 
@@ -126,14 +126,14 @@ class System:
 
 
 async def wait_for_exit(process: subprocess.Popen[bytes]) -> None:
-    """Wait until the process has exited; if there is a descriptor to be had, without reaping it."""
+    """Wait until the process has exited, without reaping it if a descriptor is available."""
     loop = asyncio.get_running_loop()
     exited = asyncio.Event()
     try:
         handle = os.pidfd_open(process.pid)
     except ProcessLookupError:
         return
-    except OSError:  # no descriptor is to be had
+    except OSError:  # no descriptor available
         while process.poll() is None:  # noqa: ASYNC110 - nothing can wake us
             await asyncio.sleep(LOOK_S)
         return

@@ -20,11 +20,11 @@ from callboard.actors.runtime.embedded.loop_runner import LoopRunner, SharedWorl
 from callboard.actors.runtime.site import EffectEnded
 
 CLOSE_S = 5.0
-"""How long a world may take to close; then the process is ended with it open."""
+"""How long a world may take to close; then the process is ended with the world still open."""
 
 
 class ThreadRunner:
-    """The effects of one actor; see ``EffectRunner``. Its ends wake the actor through an eventfd."""
+    """The effects of one actor; see ``EffectRunner``. Their outcomes wake the actor through an eventfd."""
 
     def __init__(self, world: SharedWorld) -> None:
         self._world = world
@@ -45,23 +45,23 @@ class ThreadRunner:
         self._loop.call_soon_threadsafe(self._tasks.start, effect, question)
 
     def ended(self) -> list[EffectEnded]:
-        """What has ended since the last call."""
+        """Outcomes since the last call."""
         with suppress(BlockingIOError):
             os.eventfd_read(self._bell)
-        # Whatever is appended after the bell was read rings it again; finding it here already does no harm.
+        # An outcome appended after the bell was read rings it again; finding it here already is harmless.
         taken = []
         while self._ended:
             taken.append(self._ended.popleft())
         return taken
 
     def cancel(self) -> None:
-        """Cancel what runs."""
+        """Cancel running effects."""
         self._loop.call_soon_threadsafe(self._tasks.cancel)
 
     def close(self) -> None:
-        """Cancel what runs, close the world, end the thread."""
+        """Cancel running effects, close the world, end the thread."""
         closing = asyncio.run_coroutine_threadsafe(self._wind_up(), self._loop)
-        with suppress(Exception):  # whatever a world cannot close, the end of its process closes
+        with suppress(Exception):  # the end of its process closes what a world cannot close
             closing.result(CLOSE_S)
         self._loop.call_soon_threadsafe(self._loop.stop)
         self._thread.join(CLOSE_S)
@@ -79,14 +79,14 @@ class ThreadRunner:
 
 @dataclass(frozen=True, slots=True)
 class ProcessSite:
-    """Where an actor runs that has a process of its own, with a world of its own; see ``Site``. Picklable."""
+    """The site of an actor with its own process and world; see ``Site``. Picklable."""
 
     clock: Clock
     world: Callable[[], Awaitable[World]]
     configure_logging: Callable[[], None] | None
 
     def enter(self, role: str) -> None:
-        """Name the process, and log as the service does: thespian has put its own root logger in place."""
+        """Name the process, and log as the service does: thespian has installed its own root logger."""
         leash.set_name(f"cb:{role}")
         if self.configure_logging is not None:
             self.configure_logging()
@@ -96,6 +96,6 @@ class ProcessSite:
         return pid_of_newest_child(parent)
 
     def runner(self, mail_to_self: Callable[[EffectEnded], None]) -> ThreadRunner:
-        """The runner of the one actor here, which is not mailed to from another thread."""
+        """The runner of the one actor here, which gets no mail from another thread."""
         del mail_to_self
         return ThreadRunner(SharedWorld(self.world))

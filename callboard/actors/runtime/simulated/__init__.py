@@ -1,1 +1,1 @@
-"""Agents in virtual time, every order of events chosen by a seed."""
+"""Agents in virtual time, with every order of events chosen by a seed."""

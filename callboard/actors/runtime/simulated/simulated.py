@@ -25,13 +25,13 @@ EPOCH_NS = 1_700_000_000 * 10**9
 """Wall clock time at the beginning of every simulation."""
 
 LATENCY_S = 0.001
-"""The longest that the next delivery lets wait for itself; it is what lets the ends of effects come in between."""
+"""The longest pause before the next delivery, so that outcomes of effects can come in between."""
 
 TAIL = 40
 """Lines of the trace that are kept: what led to the end fits on a screen."""
 
 POLL_S = 0.01
-"""How often, in virtual time, ``run_until`` looks."""
+"""How often, in virtual time, ``run_until`` checks."""
 
 
 class VirtualClock:
@@ -55,7 +55,7 @@ class SeededBase(LoopBase):
         self._trace = trace
         self._pairs: dict[tuple[str, str], deque[Message]] = {}
         self.asleep_until_s = 0.0
-        """Nobody gets mail before this moment."""
+        """No mail is delivered before this moment."""
 
     def _enqueue(self, message: Message) -> None:
         if isinstance(message.content, Mail):
@@ -63,7 +63,7 @@ class SeededBase(LoopBase):
         self._pairs.setdefault((message.sender, message.receiver), deque()).append(message)
 
     def _next(self) -> Message:
-        # The order of the dictionary is that of the messages, so equal seeds choose equal pairs.
+        # The dictionary has the order of the messages, so equal seeds choose equal pairs.
         pair = self._rng.choice(list(self._pairs))
         waiting = self._pairs[pair]
         message = waiting.popleft()
@@ -88,7 +88,7 @@ class SeededBase(LoopBase):
 
 
 class SlowWorld:
-    """A world whose effects take a moment before and after, in which their actor can be killed."""
+    """A world whose effects pause before and after, so that their actor can be killed in between."""
 
     def __init__(self, world: World, rng: Random) -> None:
         self._world = world
@@ -107,10 +107,10 @@ class SlowWorld:
 
 
 class Simulation:
-    """Agents, and whoever speaks with them, in one virtual world.
+    """Agents, and the code that uses them, in one virtual world.
 
-    Whatever runs in it must take its time, its randomness and its I/O from it: then the same seed gives the same
-    trace, on every machine. Use it as a context manager, or ``close`` it.
+    Code that runs in it must take its time, randomness and I/O from it: then the same seed gives the same
+    trace on every machine. Use it as a context manager, or ``close`` it.
     """
 
     def __init__(self, seed: int) -> None:
@@ -121,7 +121,7 @@ class Simulation:
         self._bases: dict[Agent, SeededBase] = {}
         self.steps = 0
         self.tail: deque[str] = deque(maxlen=TAIL)
-        """The last lines of the trace, for people."""
+        """The last lines of the trace, for display."""
 
     def __enter__(self) -> "Simulation":
         return self
@@ -133,11 +133,11 @@ class Simulation:
 
     @property
     def trace(self) -> str:
-        """A digest of every delivery so far: what, from whom, to whom, when."""
+        """A digest of every delivery so far: what, from which actor, to which, when."""
         return self._trace.hexdigest()
 
     async def start(self, spec: AgentSpec, limits: Limits | None = None, clock: Clock | None = None) -> Agent:
-        """Run an agent in this simulation, with a clock of its own if given. To be awaited in it; otherwise as
+        """Run an agent in this simulation, with its own clock if given. Await it inside; otherwise as
         ``start_embedded``.
         """
         base = SeededBase(self.loop, spec.name, self.rng, self.note)
@@ -151,25 +151,25 @@ class Simulation:
         return agent
 
     def cut_off(self, agent: Agent) -> None:
-        """End every actor of the agent at this very moment, as the death of its process does; then ``stop`` it."""
+        """End every actor of the agent immediately, as the death of its process does; then ``stop`` it."""
         self._bases.pop(agent).close()
 
     def suspend(self, agent: Agent, seconds: float) -> None:
-        """Have all actors of the agent stand still for so long, as a process does that is stopped; its I/O goes on."""
+        """Suspend all actors of the agent for ``seconds``, as when its process is stopped; its I/O continues."""
         self._bases[agent].asleep_until_s = self.loop.time() + seconds
 
     def note(self, line: str) -> None:
-        """Add a line to the trace: something that happened beside the deliveries."""
+        """Add a line to the trace, for an event other than a delivery."""
         self.steps += 1
         self.tail.append(line)
         self._trace.update(f"{line}\n".encode())
 
     def run(self, work: Coroutine[Any, Any, T]) -> T:
-        """Run until the coroutine is done, and return what it returns. Raises ``StuckError`` if it never can be."""
+        """Run until the coroutine is done, and return its result. Raises ``StuckError`` if it can never finish."""
         return self.loop.run_until_complete(work)
 
     def run_for(self, seconds: float) -> None:
-        """Let so much virtual time pass."""
+        """Let this much virtual time pass."""
         self.run(asyncio.sleep(seconds))
 
     def run_until(self, predicate: Callable[[], bool | Awaitable[bool]], within_s: float) -> None:
@@ -177,9 +177,9 @@ class Simulation:
         self.run(self._until(predicate, within_s))
 
     def close(self) -> None:
-        """End whatever still runs in it."""
+        """End everything still running in it."""
         self.loop.allow(math.inf)
-        while left := asyncio.all_tasks(self.loop):  # what ends may begin something else
+        while left := asyncio.all_tasks(self.loop):  # an ending task may start another one
             for task in left:
                 task.cancel()
             self.run(_gathered(left))

@@ -13,15 +13,15 @@ T = TypeVar("T")
 Arguments = TypeVarTuple("Arguments")
 
 EXECUTOR_S = 0.001
-"""The longest that a blocking call handed to a thread seems to take."""
+"""The longest time that a blocking call given to a thread seems to take."""
 
 
 class StuckError(RuntimeError):
-    """Everything waits and no timer runs: nothing can ever happen again."""
+    """Everything waits and no timer is set: nothing can ever happen again."""
 
 
 class BusyError(RuntimeError):
-    """The loop took more turns than it was allowed to: somebody is busy with nothing for ever."""
+    """The loop took more turns than allowed: something is busy for ever."""
 
 
 class _NoTimePasses(selectors.BaseSelector):
@@ -54,10 +54,10 @@ class _NoTimePasses(selectors.BaseSelector):
 
 
 class VirtualLoop(asyncio.SelectorEventLoop):
-    """Runs coroutines as ever; time jumps to the next timer whenever nobody is ready.
+    """Runs coroutines as usual; time jumps to the next timer when nothing is ready.
 
-    Blocking calls given to a thread are made after a moment that ``rng`` chooses, so that their order depends on
-    the seed and on nothing else.
+    Blocking calls given to a thread run after a delay that ``rng`` chooses, so that their order depends only
+    on the seed.
     """
 
     def __init__(self, rng: Random) -> None:
@@ -66,24 +66,24 @@ class VirtualLoop(asyncio.SelectorEventLoop):
         super().__init__(self._clock)
 
     def time(self) -> float:
-        """Virtual seconds since the loop was made."""
+        """Virtual seconds since the loop was created."""
         return self._clock.now_s
 
     def allow(self, turns: float) -> None:
-        """So many turns from now on; after them whatever runs in the loop ends with a ``BusyError``."""
+        """Allow this many more turns; after them the loop's work ends with a ``BusyError``."""
         self._clock.turns_left = turns
 
     def run_in_executor(
         self, executor: Executor | None, func: Callable[[*Arguments], T], *args: *Arguments
     ) -> asyncio.Future[T]:
-        """No thread: see the class."""
+        """Uses no thread: see the class."""
         del executor
         return self.create_task(self._call(lambda: func(*args)))
 
     def call_soon_threadsafe(
         self, callback: Callable[[*Arguments], object], *args: *Arguments, context: Context | None = None
     ) -> asyncio.Handle:
-        """There is one thread, so nobody has to be woken."""
+        """There is only one thread, so nothing has to be woken."""
         return self.call_soon(callback, *args, context=context)
 
     async def _call(self, func: Callable[[], T]) -> T:
