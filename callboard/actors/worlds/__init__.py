@@ -1,1 +1,1 @@
-"""Who carries the effects of actors out: on the log, the blob store, the repository, and with a service's hooks."""
+"""Carries out the effects of actors: on the log, the blob store, the repository, and with a service's hooks."""

@@ -54,14 +54,14 @@ class AgentWorld:
     Args:
         log: shared by all agents of a process, or this agent's own if ``owned``.
         blobs: likewise.
-        spool: a folder for temporary files; a subscriber's is its own, and there only while it is needed.
+        spool: a folder for temporary files; a subscriber's is private, and exists only while needed.
         repository: where a subscriber imports to.
-        hooks: what a subscriber has called around an import.
+        hooks: called around a subscriber's imports.
         patterns: the paths that a publisher ships of a source, or a subscriber imports of a package.
         clock: tells an import whether it is still permitted.
-        max_package_bytes: what the files of a package that a publisher builds may have together.
-        archived: the records of an archive, whose blobs are not to be collected.
-        owned: whether ``close`` closes the log and the blob store too.
+        max_package_bytes: limit for all files together of a package that a publisher builds.
+        archived: the records of an archive, whose blobs must not be collected.
+        owned: whether ``close`` also closes the log and the blob store.
     """
 
     def __init__(
@@ -122,7 +122,7 @@ class AgentWorld:
                 raise AssertionError(f"nobody carries out {type(effect).__name__}")
 
     async def close(self) -> None:
-        """Release the repository, and what else this world owns, whatever fails on the way."""
+        """Release the repository and everything else that this world owns, even if one of them fails to close."""
         async with AsyncExitStack() as stack:
             if self._owned:
                 stack.push_async_callback(self._log.close)
@@ -143,8 +143,8 @@ class AgentWorld:
             records = await self._log.read(topic, start, effect.max_records, effect.max_bytes)
         if records:
             return LogRead(identity, tuple(records), records[-1].offset + 1)
-        # No record, yet the end may lie further on, behind a gap. The end is asked for before the last look, or a
-        # record appended between the two would be passed over.
+        # No record, yet the end may lie further on, behind a gap. Ask for the end before the last read, or a
+        # record appended between the two would be skipped.
         end = (await self._log.bounds(topic)).end
         records = await self._log.read(topic, start, effect.max_records, effect.max_bytes)
         return LogRead(identity, tuple(records), records[-1].offset + 1 if records else max(start, end))
@@ -181,7 +181,7 @@ class AgentWorld:
 
     async def _open_repository(self) -> Ledger | None:
         stored = await self._held().open()
-        await asyncio.to_thread(private_folder.remove_left, self._spool)  # by an importer that was killed
+        await asyncio.to_thread(private_folder.remove_left, self._spool)  # left by an importer that was killed
         try:
             return codec.decode(Ledger, stored) if stored else None
         except Undecodable as error:
@@ -202,9 +202,9 @@ class AgentWorld:
         if self._hooks is not None:
             for offset, message in zip(effect.offsets, effect.packages, strict=True):
                 hook = Hook.ON_INVALIDATE if message.kind is Kind.INVALIDATE else Hook.BEFORE_IMPORT
-                alone = effect.attempt.attempt_offset == offset  # tries together count against none of them
+                alone = effect.attempt.attempt_offset == offset  # a joint attempt counts against none of them
                 await self._hooks.call(hook, message, offset, effect.attempt.attempts if alone else 1)
-        # The repository explains its own errors, so whatever is left comes from reading what was fetched.
+        # The repository explains its own errors, so any other error comes from reading what was fetched.
         with disk_errors(BlobUnavailable, self._spool):
             async with (
                 self._spooled(any(map(_has_blobs, effect.packages))) as spool,
@@ -217,7 +217,7 @@ class AgentWorld:
                 return ledger
 
     def _permitted(self, effect: ImportPackages, received: Sequence[Received]) -> Iterator[Operation]:
-        """What the repository has to do; at its end, which comes before the commit, whether it still may."""
+        """The operations for the repository; at their end, just before the commit, the check whether it still may."""
         yield from operations(received)
         if self._clock is not None and effect.permit.is_over(self._clock.now().mono_s):
             raise NameLapsed("the time was over for which the name was lent; it is imported once the name is had again")
@@ -228,7 +228,7 @@ class AgentWorld:
         return await asyncio.to_thread(admission, self._patterns, effect.packages, self._held())
 
     async def _knowing_changes(self, effect: ImportPackages, received: Sequence[Received]) -> Ledger:
-        """The ledger to be stored, in which the hooks that become due know what their packages change."""
+        """The ledger to store, with the changes of their packages added to the hooks that become due."""
         owed = {due.offset for due in effect.ledger.hooks}.intersection(effect.offsets)
         if not owed:
             return effect.ledger
@@ -246,7 +246,7 @@ class AgentWorld:
         return replace(due, written=few.written, removed=few.removed, changed=few.total, changes_ref=ref)
 
     async def _run_hook(self, hooks: Hooks, due: HookDue) -> None:
-        if not hooks.has(Hook.AFTER_IMPORT):  # there was one when it was imported
+        if not hooks.has(Hook.AFTER_IMPORT):  # there was one at the time of the import
             raise HookFailed("no after_import hook is set now; start the subscriber with the one it had, or dismiss it")
         async with self._spooled(bool(due.changes_ref)) as spool:
             listed = await fetched_list(due.changes_ref, self._blobs, spool)
@@ -255,7 +255,7 @@ class AgentWorld:
 
     @asynccontextmanager
     async def _spooled(self, wanted: bool) -> AsyncIterator[Path]:
-        """A new folder only while something may be downloaded, so that nothing is left whenever the agent ends."""
+        """A new folder only while something may be downloaded, so that nothing is left behind when the agent ends."""
         if not wanted:
             yield self._spool
             return
@@ -268,5 +268,5 @@ class AgentWorld:
 
 
 def _has_blobs(message: PackageMessage) -> bool:
-    """Whether something of it is in the blob store."""
+    """Whether any of its content is in the blob store."""
     return bool(message.content_ref or message.blobs)

@@ -1,1 +1,1 @@
-"""Keeps the topics short that would otherwise grow for as long as subscribers run."""
+"""Shortens the topics that would otherwise grow for as long as subscribers run."""

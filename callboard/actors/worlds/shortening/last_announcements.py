@@ -1,4 +1,4 @@
-"""Every repository that the discovery topic tells of, with its last word: what a retention must know of them all."""
+"""The last announcement of every repository on the discovery topic: what retention must know about all of them."""
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
@@ -20,14 +20,14 @@ from callboard.messages.record import Record
 from callboard.messages.repeated import Original, original_of
 
 FORGOTTEN_S = 86_400.0
-"""What a subscriber needs is kept for so long after it was forgotten: a name that was forgotten by mistake, or by
-somebody who should not have, is missed within a day, and its next word undoes it."""
+"""How long a forgotten subscriber's records are kept: a name forgotten by mistake, or by someone without the right to,
+is missed within a day, and its next announcement undoes it."""
 
 @dataclass(frozen=True, slots=True)
 class LastWord:
-    """The last announcement of a repository, and where the topic has it last.
+    """The last announcement of a repository, and its last offset on the topic.
 
-    ``held`` is whether it had the subscriber's name at some time, ``forgotten_ns`` when it was forgotten, 0 if it was
+    ``held`` says whether it ever had the subscriber's name; ``forgotten_ns`` is when it was forgotten, 0 if it was
     not.
     """
 
@@ -38,17 +38,17 @@ class LastWord:
 
     @property
     def announcement(self) -> DiscoveryMessage:
-        """What was said."""
+        """The announcement."""
         return self.heard.said
 
     def lapsed(self, now_ns: int) -> bool:
-        """Whether it was forgotten, and long enough ago."""
+        """Whether it was forgotten long enough ago."""
         return bool(self.forgotten_ns) and now_ns - self.forgotten_ns > FORGOTTEN_S * 1e9
 
 
 @dataclass(frozen=True, slots=True)
 class _Forgotten:
-    """Where and when a name was forgotten, and where the topic has that last."""
+    """Where and when a name was forgotten, and the last offset of that on the topic."""
 
     said: int
     time_ns: int
@@ -56,11 +56,11 @@ class _Forgotten:
 
 
 class LastAnnouncements(TopicFold):
-    """Reads the whole topic once, and only what is new after that.
+    """Reads the whole topic once, then only new records.
 
-    Repositories are told apart by their instance: what one needs is not moved by what another says under its name. The
-    view of the fleet will not do: it has one for each name, and nobody whose last word lies far back, and those are
-    the ones that a retention endangers.
+    Repositories are told apart by their instance: an announcement does not affect another instance of the same name.
+    The fleet view is not enough: it has one member per name, and none whose last announcement lies far back, and those
+    are the ones that retention endangers.
     """
 
     def __init__(self, topic: str) -> None:
@@ -71,23 +71,23 @@ class LastAnnouncements(TopicFold):
         """See ``TopicFold``."""
         super().start_over()
         self._words: dict[str, dict[str, LastWord]] = {}  # by subscriber and instance
-        self._holders: dict[str, Holder[Heard]] = {}  # by subscriber, unless nothing was said since it was forgotten
+        self._holders: dict[str, Holder[Heard]] = {}  # by subscriber, unless it was silent since it was forgotten
         self._forgotten: dict[str, _Forgotten] = {}
-        self._archives: dict[str, tuple[ArchivedMessage, int, int]] = {}  # by place, the offset, and when it was said
+        self._archives: dict[str, tuple[ArchivedMessage, int, int]] = {}  # by place, the offset, and when announced
 
     @property
     def words(self) -> Iterator[LastWord]:
-        """The last word of every repository, but of those that were forgotten long ago."""
+        """The last announcement of every repository, except those forgotten long ago."""
         return (word for of_one in self._words.values() for word in of_one.values() if not word.lapsed(self.now_ns))
 
     @property
     def members(self) -> Mapping[str, LastWord]:
-        """By subscriber, the word that counts in the fleet; without those that were forgotten."""
+        """By subscriber, the announcement that counts in the fleet; without forgotten ones."""
         lasts = ((name, holder.last) for name, holder in self._holders.items())
         return {name: self._words[name][last.said.subscriber_instance] for name, last in lasts if last is not None}
 
     def needed(self) -> Iterable[int]:
-        """The last word of every repository, and of the archive; with those that were forgotten that they were."""
+        """The last announcement of every repository and archive, and for forgotten ones the record that says so."""
         for word in self.words:
             yield word.offset
             if word.forgotten_ns:
@@ -109,25 +109,25 @@ class LastAnnouncements(TopicFold):
         return False
 
     def knows(self, command: CommandMessage) -> bool:
-        """Whether somebody has spoken for whom the command is meant."""
+        """Whether an announcement exists of a subscriber that the command is for."""
         return bool(self._meant(command))
 
     def first_of(self, words: Sequence[LastWord]) -> int:
-        """The first offset of what the topic must keep for these to count as they do."""
+        """The first offset that the topic must keep for these announcements to count as they do."""
         forgotten = (self._forgotten[word.announcement.subscriber].offset for word in words if word.forgotten_ns)
         return min((*(word.offset for word in words), *forgotten))
 
     def golden(self) -> frozenset[str]:
-        """The names of those whose verdicts others wait for."""
+        """The names of subscribers whose verdicts others wait for."""
         return frozenset(word.announcement.configuration.golden for word in self.words) - {""}
 
     def obeyed(self, command: CommandMessage, end: int, log_id: str = "") -> int:
-        """The offset of the last command that took effect where this one is meant for; -1 if none is known to have.
+        """The offset up to which commands took effect at all repositories this one is for; -1 if none is known.
 
         Args:
-            command: it names a repository, or is for whichever has the name.
-            end: of the topic of commands, beyond which nobody has heard anything.
-            log_id: of the package log; if given, what was said on another one does not count.
+            command: names a repository, or is for any that has the name.
+            end: of the topic of commands; a repository that claims to be beyond it is not believed.
+            log_id: of the package log; if given, announcements about another one do not count.
         """
         heard = (-1 if is_elsewhere(said, log_id) else said.command_offset for said in self._meant(command))
         return min((offset if offset < end else -1 for offset in heard), default=-1)
@@ -137,8 +137,8 @@ class LastAnnouncements(TopicFold):
         return [word.announcement for name, word in words.items() if instance in ("", name)]
 
     def unarchived(self, topic: str, end: int, since_ns: int) -> int:
-        """From where on some archive that was heard of since then does not have the topic; its end if all have all. An
-        archive that says to have more than there is says nothing.
+        """The offset from which on some archive heard of since then lacks the topic; its end if none lacks any. An
+        archive that claims to have more than there is counts as having nothing.
         """
         following = (
             each.next if each.next <= end else 0
@@ -181,14 +181,14 @@ class LastAnnouncements(TopicFold):
         self._forgotten[subscriber] = forgotten
         words = self._words.get(subscriber, {})
         for instance, word in words.items():
-            if word.heard.offset < forgotten.said:  # nobody is kept longer for being forgotten again
+            if word.heard.offset < forgotten.said:  # being forgotten again does not keep it longer
                 words[instance] = replace(word, forgotten_ns=word.forgotten_ns or forgotten.time_ns)
         holder = self._holders.get(subscriber)
         if holder is not None and holder.last is not None and holder.last.offset < forgotten.said:
             del self._holders[subscriber]
 
     def _holder(self, subscriber: str) -> Holder[Heard]:
-        """Who is known to hold the name; of one that was forgotten only what follows is known."""
+        """The known holder of the name; after it was forgotten, only later announcements count."""
         forgotten = self._forgotten.get(subscriber)
         first = max(self._first_read, forgotten.said + 1 if forgotten else 0)
         return self._holders.setdefault(subscriber, Holder(first))
@@ -200,7 +200,7 @@ class LastAnnouncements(TopicFold):
         holder.hear(heard)
         takes = holder.last is not None and holder.last.offset == record.offset
         if heard.leaves and not takes and (known is None or not known.held):
-            words.pop(instance, None)  # it takes back a claim that was refused, and needs nothing
+            words.pop(instance, None)  # it withdraws a claim that was refused, and needs nothing
             return
         words[instance] = LastWord(heard, record.offset, takes or (known is not None and known.held))
 
@@ -211,7 +211,7 @@ class LastAnnouncements(TopicFold):
             words[instance] = replace(known, offset=offset)
             return
         if original.offset >= self._first_read or (known is not None and known.heard.offset >= original.offset):
-            return  # what was said there was read, and is not this; or it is older than what is known
+            return  # the original record was read, and differs; or it is older than what is known
         at_ns = original.time_ns
         older = Heard.of(said, original.offset, at_ns, seen_ns=at_ns, heard_s=at_ns / 1e9)
         forgotten = self._forgotten.get(said.subscriber)

@@ -1,4 +1,4 @@
-"""The statuses that somebody still goes by: of packages that did not land, and those of golden subscribers."""
+"""The statuses that are still in use: of packages that were not imported, and those of golden subscribers."""
 
 from collections.abc import Collection, Iterable
 
@@ -12,10 +12,10 @@ from callboard.messages.record import Record
 from callboard.messages.repeated import Original, original_of
 
 LANDED = frozenset({Status.IMPORTED, Status.SUPERSEDED, Status.HOOK_SETTLED})
-"""Nobody asks later for a status of these: a package of which none tells has landed."""
+"""Statuses that no reader asks for later: a package without a status was imported."""
 
 LANDED_NAMES = frozenset(status.name for status in LANDED)
-"""As the header ``kind`` has them."""
+"""The values of the header ``kind``."""
 
 TYPES = (PackageStatusMessage.__name__, "3")
 
@@ -23,13 +23,13 @@ TYPES = (PackageStatusMessage.__name__, "3")
 class LastStatuses(TopicFold):
     """The last status of each package at each subscriber, where it matters.
 
-    Error queues, ``explain`` and ``verify`` go by those of packages that did not land; staged subscribers, those to
-    come among them, by all those of the golden ones.
+    Error queues, ``explain`` and ``verify`` use those of packages that were not imported; staged subscribers, present
+    and future, use all those of the golden ones.
 
     Args:
         topic: of statuses.
         golden: the names of golden subscribers.
-        bounds: which packages the log has. Of others nobody asks.
+        bounds: the packages that the log has. Statuses of other packages are not needed.
     """
 
     def __init__(self, topic: str, golden: Collection[str], bounds: Bounds) -> None:
@@ -41,8 +41,8 @@ class LastStatuses(TopicFold):
         """See ``TopicFold``."""
         super().start_over()
         self._dedup = StatusDedup()
-        self._spoke: dict[str, int] = {}  # by subscriber, where it told something last
-        self._last: dict[str, dict[int, tuple[int, int]]] = {}  # by subscriber and package, where it is, and was first
+        self._spoke: dict[str, int] = {}  # by subscriber, the offset of its last status
+        self._last: dict[str, dict[int, tuple[int, int]]] = {}  # by subscriber and package, its last and first offset
 
     def needed(self) -> Iterable[int]:
         """See ``TopicFold``."""
@@ -73,7 +73,7 @@ class LastStatuses(TopicFold):
             self.trouble(f"{error}: it may be of a package that did not land", seen_ns)
             return
         except Undecodable:
-            return  # it tells nobody anything
+            return  # no reader needs it
         if original is not None:
             self._hear_again(status, record.offset, original, subscriber)
         elif new or self._dedup.starts_over(headers, status.time_ns, record.time_ns):
@@ -90,7 +90,7 @@ class LastStatuses(TopicFold):
 
     def _hear_again(self, status: PackageStatusMessage, offset: int, original: Original, subscriber: str) -> None:
         if self._spoke.get(subscriber, -1) >= original.read_to:
-            return  # it may be out of date
+            return  # it may be outdated
         packages = self._last.setdefault(status.subscriber, {})
         _, known = packages.get(status.offset, (-1, -1))
         if known == original.offset or (known < 0 and original.offset < self._first_read):

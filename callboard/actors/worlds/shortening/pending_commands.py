@@ -1,4 +1,4 @@
-"""The commands that somebody may still have to obey."""
+"""The commands that a subscriber may still have to carry out."""
 
 from collections.abc import Callable, Iterable
 
@@ -10,13 +10,13 @@ from callboard.messages.record import Record
 
 
 class PendingCommands(TopicFold):
-    """Finds the first command that is not obeyed and not too old. It is never repeated, for where a command stands says
-    whether it was obeyed: the topic is kept from there on.
+    """Finds the first command that is neither carried out nor too old. Commands are never repeated, since the offset of
+    a command tells whether it was carried out: the topic is kept from there on.
 
     Args:
         topic: of commands.
-        obeyed: for a command, the offset of the last one that took effect where it is meant for.
-        since_ns: a command that is older is not waited for.
+        obeyed: returns, for a command, the offset of the last one that took effect at the same target.
+        since_ns: older commands are not waited for.
     """
 
     def __init__(self, topic: str, obeyed: Callable[[CommandMessage], int], since_ns: int) -> None:
@@ -48,7 +48,7 @@ class PendingCommands(TopicFold):
         try:
             command = open_record(record, CommandMessage)
         except (SchemaTooNew, Undecodable):
-            self._first = record.offset  # whoever it is for says that it cannot be read, and waits
+            self._first = record.offset  # its target reports it as unreadable, and waits
             return
         if self._obeyed(command) < record.offset:
             self._first = record.offset

@@ -1,4 +1,4 @@
-"""Shortens the topics that grow as long as subscribers run: to what somebody still goes by, and the newest records."""
+"""Shortens topics that grow for as long as subscribers run: to the records still needed, and the newest ones."""
 
 from bisect import bisect_right
 from collections.abc import AsyncIterator, Sequence
@@ -20,21 +20,21 @@ from callboard.messages.signing import HEADER as SIGNATURE
 from callboard.messages.topics import Topics
 
 ROUNDS = 3
-"""How often records are repeated again of which newer ones came in between; then the next run tries."""
+"""Rounds of repeating records that newer ones overtook meanwhile; then it is left to the next run."""
 
 BATCH_RECORDS = 200
 BATCH_BYTES = 500_000
-"""In one append: half of what every log takes."""
+"""Bytes in one append: half of what every log takes."""
 
 OVERDUE = 1.25
-"""A topic is due when its oldest record is older than it need be by this factor, so that of many who look one works."""
+"""A topic is due when its oldest record is this many times older than needed, so that of many checkers one works."""
 
 
 class Shortener:
-    """Repeats what is needed of the oldest records, then removes these.
+    """Repeats the records still needed among the oldest ones, then removes the oldest.
 
-    Any number may do so at once, and end at any moment: what is removed was repeated before, by oneself, and a record
-    that is repeated twice counts once. Nothing is kept from run to run but when to look again.
+    Any number may run at once, and stop at any moment: each removes only what it has repeated itself, and a record
+    repeated twice counts once. The only state kept between runs is when to check again.
 
     Args:
         log: stays open.
@@ -42,11 +42,11 @@ class Shortener:
 
     def __init__(self, log: Log) -> None:
         self._log = log
-        self._unread = log.below if isinstance(log, SharedTail) else log  # what is read once is not to be remembered
-        self._not_before: dict[str, int] = {}  # the end of a topic from which on it may be worth while
+        self._unread = log.below if isinstance(log, SharedTail) else log  # records read only once need no cache
+        self._not_before: dict[str, int] = {}  # by topic, the end from which on shortening may pay off
 
     async def run(self, topics: Topics, limits: ShorteningLimits, now_ns: int) -> Shortened:
-        """Look at each topic, which costs next to nothing, and shorten those that are due."""
+        """Check each topic, which costs next to nothing, and shorten those that are due."""
         if Capability.TRIM not in self._log.capabilities:
             return Shortened()
         wanted_s = {topics.discovery: limits.announced_s, topics.status: limits.told_s, topics.command: limits.told_s}
@@ -76,7 +76,7 @@ class Shortener:
         try:
             oldest = await self._unread.read(topic, first, 1)
         except OffsetOutOfRange:
-            return False  # somebody else is at it
+            return False  # another process is doing it
         return bool(oldest) and oldest[0].time_ns < now_ns - round(age_s * OVERDUE * 1e9)
 
     async def _fold(self, topic: str, topics: Topics, roll: LastAnnouncements, pending_ns: int) -> TopicFold:
@@ -88,7 +88,7 @@ class Shortener:
         return PendingCommands(topic, partial(roll.obeyed, end=end), pending_ns)
 
     async def _shorten(self, fold: TopicFold, below: int, limits: ShorteningLimits, now_ns: int) -> int:
-        """Remove what lies below the offset; how many records these were."""
+        """Remove the records below the offset; return how many."""
         count, log_id = fold.count_below(below), fold.log_id
         for _ in range(ROUNDS):
             needed = sorted(at for at in fold.needed() if at < below)
@@ -114,8 +114,8 @@ class Shortener:
         await self._append(fold, batch, now_ns)
 
     async def _append(self, fold: TopicFold, batch: Sequence[Record], now_ns: int) -> None:
-        """Repeat those that are still needed, as far as the topic is known at this moment. A signature that is still
-        there when a record is read is of a board whose keys this process does not have.
+        """Repeat the records that are still needed, by what is known of the topic now. A record that still has a
+        signature when it is read comes from a board whose keys this process does not have.
         """
         if any(record.header(SIGNATURE) for record in batch):
             raise NotSupported(
@@ -128,7 +128,7 @@ class Shortener:
             await self._log.append(fold.topic, again)
 
     async def _records(self, topic: str, offsets: Sequence[int]) -> AsyncIterator[Record]:
-        """The records at these rising offsets."""
+        """The records at these ascending offsets."""
         wanted, position = set(offsets), 0
         while position < len(offsets):
             found = await self._unread.read(topic, offsets[position], READ_RECORDS)
