@@ -8,7 +8,7 @@ __all__ = ["SubscriberSettings", "actors"]
 
 
 def actors(settings: SubscriberSettings) -> tuple[ActorSpec, ...]:
-    """What a subscriber agent is made of; imported here, since a board that only looks needs none of it."""
+    """The actors of a subscriber agent. Imported lazily: a board used only for reading needs none of them."""
     from callboard.actors.subscriber.commands.command_handler import CommandHandler
     from callboard.actors.subscriber.importing.importer import Importer
     from callboard.actors.subscriber.importing.package_poller import PackagePoller

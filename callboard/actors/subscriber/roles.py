@@ -1,4 +1,4 @@
-"""The roles in a subscriber agent: what its actors mail each other by."""
+"""The roles in a subscriber agent: the addresses by which its actors send mail to each other."""
 
 PACKAGE_POLLER = "package_poller"
 IMPORTER = "importer"

@@ -15,7 +15,7 @@ NO_RESEED = (
     "stop it, have `callboard seed` fill an empty place under its name, from a snapshot or another's repository, and "
     "run it there; or have it read what was trimmed with --from-archive"
 )
-"""Why there is no ``on_gap = "reseed"``, and what there is instead."""
+"""Why there is no ``on_gap = "reseed"``, and what to do instead."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -25,15 +25,15 @@ class SubscriberSettings:
     ``follows`` names the publishers whose packages are imported; empty means all. Of these only the paths that
     ``include`` and ``exclude`` admit are imported; see ``PathPatterns``. ``max_retries`` below zero
     retries for ever, else a package is given up after ``max_retries + 1`` attempts. ``start`` is where a
-    subscriber begins that never was anywhere: an offset is the first one to import.
+    subscriber without a position begins: an offset is the first one to import.
 
-    ``on_occupied`` says what becomes of content that was in the repository before its first subscriber: refuse to
+    ``on_occupied`` says what to do with content that was in the repository before its first subscriber: refuse to
     start, adopt it, or replace (remove) it; see ``Target``.
 
-    A package that is given up is left out, set aside with all that touches its paths, or blocks: ``on_give_up``.
+    ``on_give_up``: a package that is given up is left out, held with all that touches its paths, or blocks.
 
     With ``golden``, the name of another subscriber, a package waits for that one's verdict on it. ``signed`` says that
-    only what is signed counts on the log. ``skip_commands`` are offsets of the command topic, passed over unread.
+    only signed records count on the log. ``skip_commands`` are offsets of the command topic to skip unread.
 
     With ``standby`` it waits for its name, or its repository, while another one has it. ``place`` differs between two
     copies of one repository. The limits of readiness are explained in ``Readiness``; ``ready_reason`` is set when it
@@ -71,7 +71,7 @@ class SubscriberSettings:
     ready_reason: str = ""
 
     shortening: ShorteningLimits | None = field(default_factory=ShorteningLimits)
-    """What stays of the topics that subscribers write; None leaves them to others."""
+    """What to keep of the topics that subscribers write; None leaves shortening to others."""
     outbox_max: int = 1000
     """Statuses that may wait for the status topic before imports wait too."""
     fetch_records: int = 128
@@ -79,19 +79,19 @@ class SubscriberSettings:
     fetch_bytes: int = 4 << 20
     """Bytes asked for at a time; up to twice as much is held."""
     batch_packages: int = 64
-    """Packages imported together at most. Enough of them share the price of a transaction, and a batch that fails costs
-    no more than this many imports one at a time."""
+    """Packages imported together at most. Enough of them to share the cost of a transaction, and a batch that fails
+    costs no more than this many imports one at a time."""
     batch_bytes: int = 8 << 20
     """Bytes imported together at most, unless one package alone has more."""
     coalesce: bool = True
-    """Whether a package is left out (SUPERSEDED) of which a later one, imported together with it, leaves nothing. The
-    repository ends up the same, so this is a matter of work saved, and of whether each package is to be seen there."""
+    """Whether a package fully superseded by a later one, imported together with it, is left out (SUPERSEDED). The
+    repository ends up the same; this only trades work against seeing each package there."""
     parallel: int = 4
     """Packages downloaded and checked at the same time: enough to hide the delay of a blob store."""
 
     @property
     def shown_repository(self) -> str:
-        """The repository as it may be told: what a subscriber says of itself stays on the log, for all to read."""
+        """The repository in a form that may be published: announcements stay on the log, for all to read."""
         return shown(self.repository)
 
     def follows_publisher(self, publisher: str) -> bool:

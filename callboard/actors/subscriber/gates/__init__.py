@@ -1,1 +1,1 @@
-"""What a package has to pass before it is imported."""
+"""The conditions that a package must pass before it is imported."""

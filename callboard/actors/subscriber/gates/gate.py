@@ -1,4 +1,4 @@
-"""What a package has to pass before it is imported: each gate lets it through, makes it wait, or has it left out."""
+"""The contract of a gate: it lets a package pass to import, makes it wait, or leaves it out."""
 
 from dataclasses import dataclass
 from typing import Protocol
@@ -10,10 +10,10 @@ from callboard.messages.distribution.topic_messages import PackageMessage, State
 
 @dataclass(frozen=True, slots=True)
 class Wait:
-    """Not now, and nothing behind it either: be in this state for this reason.
+    """Not now, nor any package behind it: enter this state for this reason.
 
-    ``again_s`` is when to look again without being told to, in seconds from now; below zero means that an event will
-    say so.
+    ``again_s`` is when to ask again without an event, in seconds from now; below zero means that an event will
+    trigger it.
     """
 
     state: State
@@ -23,17 +23,17 @@ class Wait:
 
 @dataclass(frozen=True, slots=True)
 class Leave:
-    """Done without being imported, with this status and for this reason."""
+    """Finished without being imported, with this status and for this reason."""
 
     status: Status
     reason: str = ""
 
 
 class Gate(Protocol):
-    """One condition. Gates are asked in order, the first answer counts, and again with every input of the importer
-    for as long as it is to wait: so an event that opens a gate has only to reach the importer.
+    """One condition. Gates are asked in order, and the first answer counts; while it is to wait, they are asked again
+    with every input of the importer: so an event that opens a gate has only to reach the importer.
     """
 
     def judge(self, offset: int, message: PackageMessage, ledger: Ledger, now: Moment) -> Wait | Leave | None:
-        """What to do with the package; None lets it pass. ``ledger`` is as it will be when all before it are done."""
+        """What to do with the package; None lets it pass. ``ledger`` is as after all packages before it."""
         ...

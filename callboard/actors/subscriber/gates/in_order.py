@@ -7,8 +7,8 @@ from callboard.actors.subscriber.staging.golden_gate import GoldenGate
 
 
 def gates(golden: GoldenGate | None) -> tuple[Gate, ...]:
-    """Every condition that a package has to pass, beyond being for this subscriber and not being cleared.
+    """Every condition that a package must pass, besides being for this subscriber and not being cleared.
 
-    The one that counts what passes is the last, so that nothing is counted that another one holds up.
+    The gate that counts what passes is the last, so that no package is counted that another gate holds up.
     """
     return (PauseGate(), *([golden] if golden else []), Room(), ThrottleGate())

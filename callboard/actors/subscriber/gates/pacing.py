@@ -1,4 +1,4 @@
-"""The gates that an operator opens and closes: pause, and a limit to the speed."""
+"""The gates that an operator controls: pause, and a speed limit."""
 
 from shlex import quote
 
@@ -8,11 +8,11 @@ from callboard.messages.distribution.ledger import Ledger
 from callboard.messages.distribution.topic_messages import PackageMessage, State
 
 PER_MIN_MAX = 1_000_000
-"""Packages a minute: no limit that anybody would feel."""
+"""Packages per minute: so high that it limits nothing."""
 
 
 class PauseGate:
-    """Holds everything up from the command to pause until the one to resume."""
+    """Holds everything up from the pause command to the resume command."""
 
     def judge(self, offset: int, message: PackageMessage, ledger: Ledger, now: Moment) -> Wait | None:
         """See ``Gate``."""
@@ -20,7 +20,7 @@ class PauseGate:
 
 
 def paused(ledger: Ledger) -> str:
-    """Who has paused it, why, and what ends it; empty while it runs."""
+    """Who paused it, why, and how to resume; empty while it runs."""
     if not ledger.paused_by:
         return ""
     why = f": {ledger.pause_reason}" if ledger.pause_reason else ""
@@ -28,7 +28,7 @@ def paused(ledger: Ledger) -> str:
 
 
 class ThrottleGate:
-    """Lets packages pass at even distances in time, so many a minute. Another try at one that has passed is free."""
+    """Lets packages pass at even intervals, at a limit per minute. Retrying one that has passed is free."""
 
     def __init__(self) -> None:
         self._passed = -1

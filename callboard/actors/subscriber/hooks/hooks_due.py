@@ -1,4 +1,4 @@
-"""The post-import hooks that are due: called one at a time beside the imports, again after a failure, or given up."""
+"""The post-import hooks that are due: called one at a time beside the imports, retried after a failure, or given up."""
 
 from collections.abc import Iterator
 from dataclasses import replace
@@ -15,19 +15,19 @@ from callboard.messages.distribution.ledger import HookDue, Ledger
 from callboard.messages.distribution.topic_messages import Kind, PackageMessage, State, Status
 
 TIMER = "hook"
-"""Until the next one that failed is due again."""
+"""Delay before the retry of a failed hook."""
 
 DUE_MAX = 100
-"""Imports wait while so many are due: they are written with the ledger at each import, and a hook that fails for every
-package is better noticed soon."""
+"""Imports wait while this many hooks are due: they are written with the ledger at each import, and a hook that fails
+for every package should be noticed soon."""
 DUE_CHARS_MAX = 1 << 20
-"""Characters of paths and metadata that they have together before imports wait. One may have more: it fits a record."""
+"""Characters of their paths and metadata before imports wait. A single hook may have more: it fits a record."""
 FAILED_MAX = 100
-"""Hooks that were given up and can still be called again or dismissed; they are written with every import, too."""
+"""Hooks given up that can still be retried or dismissed; they are written with every import, too."""
 
 
 def owe(ledger: Ledger, offset: int, message: PackageMessage, settings: SubscriberSettings) -> Ledger:
-    """The ledger after an import, which also says that the hook is due."""
+    """The ledger after an import, with the hook due."""
     if not settings.hooks.after_import or message.kind is Kind.INVALIDATE:
         return ledger
     due = HookDue(
@@ -43,19 +43,19 @@ def owe(ledger: Ledger, offset: int, message: PackageMessage, settings: Subscrib
 
 
 FIRST_MAX_S = 10.0
-"""How long the first call after a start waits at most: the hook may have been put right, and whoever waits for it waits
-so long. One that ends its process each time does not do so more often than this."""
+"""Longest delay of the first call after a start: the hook may have been fixed, and what waits for it waits
+this long. A hook that ends its process each time does so no more often than this."""
 
 HOPE_CALLS = 3
-"""Who waits until everything is done waits for so many calls of a hook: with the default waits between them that takes
-seconds, and what has failed so often may fail for long."""
+"""Failures of a hook that a caller waiting for the end waits out: with the default delays between them that takes
+seconds, and a hook that fails more often may fail for long."""
 
 
 class Room:
-    """A gate that keeps the hooks that are due from becoming too many."""
+    """A gate that limits the number of due hooks."""
 
     def judge(self, offset: int, message: PackageMessage, ledger: Ledger, now: Moment) -> Wait | None:
-        """Wait while there is no room for another one."""
+        """Wait while there is no room for another due hook."""
         del offset, message, now
         if len(ledger.hooks) < DUE_MAX and sum(map(_chars_of, ledger.hooks)) <= DUE_CHARS_MAX:
             return None
@@ -70,18 +70,18 @@ def failing(ledger: Ledger) -> HookDue | None:
 class HooksDue:
     """Decides which hook is called next. Each call is counted in the ledger before it begins.
 
-    They are called in the order of the log, but one that failed waits for its next try without holding up the others.
+    Hooks are called in the order of the log, but a failed one waits for its retry without holding up the others.
     """
 
     def __init__(self, settings: SubscriberSettings, rng: Random, state: LedgerState) -> None:
         self._settings = settings
         self._rng = rng
         self._state = state
-        self._counted: HookDue | None = None  # chosen, and waits until its count is stored
+        self._counted: HookDue | None = None  # chosen, waiting until its count is stored
         self._due_s: dict[tuple[int, int], float] = {}  # by offset and calls so far
-        self._called: set[int] = set()  # those of which a call has ended
+        self._called: set[int] = set()  # hooks with a finished call
         self.running: RunHook | None = None
-        """The call that is under way."""
+        """The running call."""
 
     @property
     def hopeful(self) -> bool:
@@ -92,8 +92,8 @@ class HooksDue:
         return any(due.attempts < HOPE_CALLS or due.offset not in self._called for due in self._state.ledger.hooks)
 
     def choose(self, now: Moment) -> Iterator[Decided]:
-        """Count the next call, while the state is free. What was called last when the importer died waits as if that
-        call had failed.
+        """Count the next call, while the state is free. A call during which the importer died is delayed like a
+        failed one.
         """
         hooks = self._state.ledger.hooks
         self._called &= {due.offset for due in hooks}
@@ -113,7 +113,7 @@ class HooksDue:
             yield self._state.save(durable=False)
 
     def start(self) -> Iterator[Decided]:
-        """Begin the call that was counted, once that is stored."""
+        """Begin the counted call, once its count is stored."""
         counted, stored = self._counted, self._state.stored
         if counted is None or stored is None or self._state.busy:
             return
@@ -123,7 +123,7 @@ class HooksDue:
             yield self.running
 
     def ended(self, outcome: Done | Failed, now: Moment) -> Iterator[Decided]:
-        """The call is over."""
+        """The call has ended."""
         assert self.running is not None
         due, self.running = self.running.due, None
         self._called.add(due.offset)
@@ -147,15 +147,15 @@ class HooksDue:
 
 
 def retried(ledger: Ledger, offset: int) -> Ledger | None:
-    """The hook of this package is called again at once, as often as if it never had been; None if none is due, and none
-    was given up.
+    """Call the hook of this package again at once, with a fresh count of attempts; None if none is due or was
+    given up.
     """
     due = next((due for due in (*ledger.hooks, *ledger.failed_hooks) if due.offset == offset), None)
     return _with(_without_failure(ledger, offset), replace(due, attempts=0)) if due is not None else None
 
 
 def dismissed(ledger: Ledger, offset: int, reason: str, now_ns: int) -> Ledger | None:
-    """A hook is called no more, or leaves the error queue if it was given up, and nothing else changes; None if there
+    """Stop calling a hook, or remove it from the error queue if it was given up, and change nothing else; None if there
     is none.
     """
     due = next((due for due in (*ledger.hooks, *ledger.failed_hooks) if due.offset == offset), None)
@@ -166,7 +166,7 @@ def dismissed(ledger: Ledger, offset: int, reason: str, now_ns: int) -> Ledger |
 
 
 def succeeded(ledger: Ledger, due: HookDue, now_ns: int) -> Ledger:
-    """The hook is due no more, and leaves the error queue if it is in one."""
+    """The hook is no longer due, and leaves the error queue if it is in one."""
     ledger = replace(ledger, hooks=_others(ledger, due.offset))
     if not due.told:
         return ledger
@@ -174,7 +174,7 @@ def succeeded(ledger: Ledger, due: HookDue, now_ns: int) -> Ledger:
 
 
 def given_up(ledger: Ledger, offset: int, reason: str, now: Moment) -> Ledger:
-    """The hook is called no more, and the publisher is told: the content is imported, but its hook failed."""
+    """The hook is not called again, and the publisher is told: the content is imported, but its hook failed."""
     due = next((due for due in ledger.hooks if due.offset == offset), None)
     if due is None:
         return ledger
@@ -191,7 +191,7 @@ def _without_failure(ledger: Ledger, offset: int) -> Ledger:
 
 
 def _with(ledger: Ledger, due: HookDue) -> Ledger:
-    """With this hook due, in its place among the others."""
+    """The ledger with this hook due, in the order of the log."""
     return replace(ledger, hooks=tuple(sorted((*_others(ledger, due.offset), due), key=lambda each: each.offset)))
 
 

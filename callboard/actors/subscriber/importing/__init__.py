@@ -1,1 +1,1 @@
-"""Packages: fetched, imported in their order, tried again, or given up."""
+"""Packages: fetched, imported in order, retried, or given up."""

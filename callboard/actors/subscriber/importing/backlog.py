@@ -10,9 +10,9 @@ from callboard.messages.record import Record
 
 
 class Backlog:
-    """What was read and not yet processed, and what to ask for next.
+    """Records read but not yet processed, and what to ask for next.
 
-    At most two fetches are held: the one being worked on and the next one.
+    At most two fetches are held: the one being processed and the next one.
     """
 
     def __init__(self, fetch_records: int, fetch_bytes: int) -> None:
@@ -23,7 +23,7 @@ class Backlog:
         self._next = 0
         self._wished = False
         self.reading = False
-        """Packages are asked for."""
+        """Whether packages were asked for."""
         self.unreadable = ""
         """Why the log cannot be read."""
 
@@ -41,11 +41,11 @@ class Backlog:
             yield Send(roles.PACKAGE_POLLER, wanted)
 
     def forget_wish(self) -> None:
-        """The poller has lost it: ask again."""
+        """The poller has lost the request: ask again."""
         self._wished = False
 
     def read(self, answer: PackagesRead) -> None:
-        """Take what came, unless it is the answer to a wish of the past."""
+        """Add the records, unless they answer an earlier request."""
         self.unreadable = ""
         if answer.log_id == self._log_id and answer.start == self._next:
             self._records.extend(answer.records)
@@ -53,7 +53,7 @@ class Backlog:
             self._wished = False
 
     def expects(self, start: int) -> bool:
-        """Whether this is where the reading goes on."""
+        """Whether the reading continues here."""
         return self.reading and start == self._next
 
     @property

@@ -1,4 +1,4 @@
-"""A run of packages from the head of the queue, imported together, and the ledger if all of it succeeds."""
+"""Consecutive packages from the head of the queue, imported together, and the ledger if all of them succeed."""
 
 from collections.abc import Mapping
 
@@ -12,15 +12,15 @@ from callboard.messages.distribution.ledger import Ledger
 from callboard.messages.distribution.topic_messages import PackageMessage, Status
 
 BLOB_BYTES_ASSUMED = 1 << 20
-"""For each file that a package has in the blob store: its size is not in the message, but it is a large one."""
+"""Assumed for each file in the blob store: its size is not in the message, but it is a large one."""
 
 
 class Batch:
-    """What becomes of consecutive packages. The first is to be imported, the others are or need no import.
+    """The outcomes of consecutive packages. The first is to be imported, the others are or need no import.
 
-    A batch is what is at hand, nothing waits for it to fill, so only catching up makes it more than one package. If
-    several fail together nothing of it has happened, nobody is blamed, and they are tried again one at a time. So it
-    is after the importer has died: the ledger, stored before the attempt, says up to where they were tried together.
+    A batch is made of packages at hand, and never waits to fill, so only catching up makes it larger than one. If
+    several fail together nothing was imported, no attempt counts, and they are retried one at a time. So they are
+    after the importer has died: the ledger, stored before the attempt, says up to which offset they were tried.
     """
 
     def __init__(self, ledger: Ledger, settings: SubscriberSettings, now_ns: int) -> None:
@@ -31,10 +31,10 @@ class Batch:
         self._packages: list[tuple[int, PackageMessage]] = []
         self._bytes = 0
         self.ledger = ledger
-        """As it will be."""
+        """The ledger if all succeed."""
 
     def put(self, received: Received, status: Status | None, reason: str = "") -> None:
-        """This becomes of the next package; no status means that it is foreign."""
+        """Set the outcome of the next package; no status means that it is foreign."""
         if status is Status.IMPORTED:
             assert received.message is not None
             if not self._packages:
@@ -46,7 +46,7 @@ class Batch:
         self.ledger = recorded(self.ledger, outcome, self._settings, self._now_ns)
 
     def takes(self, message: PackageMessage) -> bool:
-        """Whether another one may be imported together with those there are."""
+        """Whether another package may be imported together with these."""
         settings, first = self._settings, self._packages[0][0]
         if self._before.apart_until >= first or self._before.attempt_offset == first:
             return False
@@ -54,7 +54,7 @@ class Batch:
         return room and len(self._packages) < settings.batch_packages
 
     def attempt(self) -> ImportPackages:
-        """Import what is to be imported, but for packages of which a later one would leave nothing."""
+        """The import of these packages, without those fully superseded by a later one."""
         last = self._packages[-1][0]
         attempt = (
             ledger_changes.attempting(self._before, last)
@@ -78,5 +78,5 @@ class Batch:
 
 
 def weight(message: PackageMessage) -> int:
-    """About how many bytes there are in memory, or in the spool, while it is imported."""
+    """About how many bytes the package takes in memory or in the spool while it is imported."""
     return max(message.length, len(message.content)) + BLOB_BYTES_ASSUMED * len(message.blobs)

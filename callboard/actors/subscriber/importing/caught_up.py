@@ -1,10 +1,10 @@
-"""Those who ask to be told once everything is processed that is on the log when they ask."""
+"""The callers that wait until everything on the log at the time of their query is processed."""
 
 from callboard.actors.core.decision import Origin
 
 
 class CaughtUp:
-    """Has the end of the log looked up after each question, never before it, and waits until it is reached."""
+    """Has the end of the log looked up after each query, never before, and waits until it is reached."""
 
     def __init__(self) -> None:
         self._asked: list[Origin] = []
@@ -12,7 +12,7 @@ class CaughtUp:
         self._targets: list[tuple[int, Origin]] = []
 
     def ask(self, origin: Origin) -> None:
-        """Somebody asks."""
+        """Add a caller."""
         self._asked.append(origin)
 
     @property
@@ -21,21 +21,21 @@ class CaughtUp:
         return bool(self._asked)
 
     def look(self) -> None:
-        """The end is being looked up, for those who have asked by now."""
+        """The end is being looked up, for all callers so far."""
         self._looked_up, self._asked = self._looked_up + self._asked, []
 
     def found(self, end: int) -> None:
-        """They wait until every record below ``end`` is processed."""
+        """These callers wait until every record below ``end`` is processed."""
         self._targets += [(end, origin) for origin in self._looked_up]
         self._looked_up = []
 
     def not_found(self) -> None:
-        """It must be looked up again."""
+        """The end must be looked up again."""
         self._asked, self._looked_up = self._looked_up + self._asked, []
 
     def settled(self, reached: int, *, trying: bool, stuck: bool) -> list[tuple[Origin, bool]]:
-        """Those who need to wait no longer, and whether they have what they wait for: every record below ``reached`` is
-        processed, and nothing behind it is being tried. Those who have not are answered when it is ``stuck``.
+        """The callers that need not wait longer, and whether they have what they wait for: every record below
+        ``reached`` is processed, and none of them is being retried. When ``stuck``, the others are answered, too.
         """
         done = [(origin, end <= reached) for end, origin in self._targets if (not trying if end <= reached else stuck)]
         if done:

@@ -1,4 +1,4 @@
-"""Which packages need not be imported because a later one, imported together with them, leaves nothing of them."""
+"""Which packages need no import because a later one, imported together with them, fully supersedes them."""
 
 from collections.abc import Callable, Sequence
 from functools import cache
@@ -11,14 +11,14 @@ Packages = Sequence[tuple[int, PackageMessage]]
 
 
 def superseded(packages: Packages) -> dict[int, int]:
-    """By offset, the offset of the package that takes its place, which is itself imported.
+    """By offset of a superseded package, the offset of the package that replaces it, which is itself imported.
 
-    The repository ends up exactly as if all of them were imported, in every mode of every folder: this is only about
-    those of which nothing would be left. So most packages are found to be needed by a look at their paths alone.
+    The repository ends up exactly as if all of them were imported, in every mode of every folder: only packages that
+    would leave no trace are skipped. Most packages are found to be needed by looking at their paths alone.
     """
     print_of = cache(lambda at: footprint(packages[at][1]))
     found: dict[int, int] = {}
-    kept: dict[str, list[int]] = {}  # the later packages that are imported, by the paths they are about
+    kept: dict[str, list[int]] = {}  # the later packages that are imported, by their paths
 
     for at in range(len(packages) - 1, -1, -1):
         offset, message = packages[at]

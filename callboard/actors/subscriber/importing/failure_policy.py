@@ -15,36 +15,36 @@ from callboard.errors import (
 )
 
 DEATHS_MIN = 3
-"""A package is given up for the death of its importer only after so many tries, however few retries there are: what
+"""Attempts before a package is given up for the death of its importer, however few retries there are: what
 kills a process once or twice may be an upgrade, an operator, or the machine."""
 
 
 class NextStep(Enum):
-    """The four ways to go on."""
+    """The four ways to continue."""
 
     WAIT = auto()
-    """The package is not to blame and the try does not count: wait for the repository, the blob store, or the name."""
+    """The package is not to blame and the attempt does not count: wait for the repository, blob store, or name."""
     RETRY = auto()
-    """The try counts; there are more."""
+    """The attempt counts; there are more."""
     BLOCK = auto()
     """The bytes are wrong. Nothing is skipped: only a repair, an upgrade or a clear helps."""
     GIVE_UP = auto()
-    """Tell why, and go on with the next one."""
+    """Report the reason, and continue with the next package."""
 
 
 def judge(error: CallboardError, attempts: int, settings: SubscriberSettings) -> NextStep:
-    """The verdict after try number ``attempts`` has ended with this error."""
+    """What to do after attempt number ``attempts`` has failed with this error."""
     if isinstance(error, RepositoryError | BlobUnavailable | NameLapsed):
         return NextStep.WAIT
-    damaged = isinstance(error, BlobDamaged)  # which a publisher can replace at any time, as it can a missing one
+    damaged = isinstance(error, BlobDamaged)  # a publisher can replace it at any time, like a missing one
     if isinstance(error, PackageError | SchemaTooNew | Undecodable) and not damaged:
         return NextStep.GIVE_UP if settings.on_undecodable == "dead_letter" else NextStep.BLOCK
     return NextStep.GIVE_UP if 0 <= settings.max_retries < attempts else NextStep.RETRY
 
 
 def died_too_often(attempts: int, max_retries: int) -> bool:
-    """Whether no further try, or call of a hook, is due after so many, of which the last ended with its process.
+    """Whether to stop after this many attempts, or calls of a hook, the last of which ended with its process.
 
-    A death counts as an attempt, but for a few of them the package need not be to blame.
+    A death counts as an attempt, but the package need not be to blame for a few of them.
     """
     return max_retries >= 0 and attempts >= max(max_retries + 1, DEATHS_MIN)

@@ -1,4 +1,4 @@
-"""The package at the head of the queue: passed over, imported, tried again, or given up."""
+"""The package at the head of the queue: skipped, imported, retried, or given up."""
 
 from collections.abc import Generator, Iterator
 from random import Random
@@ -28,16 +28,16 @@ RETRY = "retry"
 """The timer that ends the wait after a failure."""
 
 GATE = "gate"
-"""The timer after which a gate is asked again that did not let the package pass."""
+"""The timer after which a gate that held the package up is asked again."""
 
 PUBLISHERS_MAX = 1000
-"""Publishers that are told that their packages were met; more than a board has."""
+"""Publishers whose packages were seen, for reporting; more than a board has."""
 
 STATE_OF = {NextStep.WAIT: State.WAITING, NextStep.RETRY: State.RETRYING, NextStep.BLOCK: State.BLOCKED}
 
 
 class NextPackage:
-    """Decides about one package after the other, and what that makes of the ledger."""
+    """Decides about one package after another, and updates the ledger accordingly."""
 
     def __init__(
         self, settings: SubscriberSettings, rng: Random, state: LedgerState, backlog: Backlog, golden: GoldenGate | None
@@ -47,21 +47,21 @@ class NextPackage:
         self._state = state
         self._backlog = backlog
         self.gates = gates(golden)
-        """What a package has to pass."""
+        """The gates that a package must pass."""
         self._received: dict[int, tuple[Record, Received]] = {}  # opened, by offset
         self._held = quarantine.HeldPaths(())
         self.tries = 0
-        """At this package, by this incarnation; the ledger counts those that count."""
+        """Attempts at this package by this incarnation; the ledger has those that count."""
         self.waits = False
-        """Whether the next try has to wait."""
+        """Whether the next attempt has to wait."""
         self.gate: Wait | None = None
         """What the package at the head waits for."""
         self.full = ""
-        """How many statuses there are, if no more of them may wait for the log."""
+        """How many statuses wait, if the outbox is full."""
         self.failure = Failure()
-        """Why it could not be imported."""
+        """Why the package could not be imported."""
         self.publishers: set[str] = set(settings.follows)
-        """Those that packages were met of."""
+        """Publishers whose packages were seen."""
 
     def work(self, now: Moment) -> Iterator[Decided]:
         """Work through the backlog up to the next import, failure, closed gate, or full outbox."""
@@ -88,7 +88,7 @@ class NextPackage:
                     yield from self._attempt(head, now)
 
     def settle(self, now: Moment) -> Generator[Decided, None, Received | None]:
-        """Pass over what needs no import whoever is asked; what is at the head then, if that was read already."""
+        """Skip packages that need no import whatever the gates say; return the one then at the head, if read."""
         while not self._outbox_full(self._state.ledger) and (record := self._backlog.head) is not None:
             head = self._opened(record)
             needless = unneeded(head, self._state.ledger)
@@ -103,17 +103,17 @@ class NextPackage:
         return self._backlog.reached
 
     def leave(self, head: Received, status: Status | None, now: Moment, reason: str = "") -> Iterator[Decided]:
-        """The package at the head is done with, without being imported."""
+        """Finish the package at the head without importing it."""
         ledger = recorded(self._state.ledger, Outcome(head, status, reason), self._settings, now.wall_ns)
         yield Write(ledger, urgent=status is not None)
         self.move_on()
 
     def wake(self) -> None:
-        """Try again at once."""
+        """Retry at once."""
         self.waits = False
 
     def move_on(self) -> None:
-        """This package is done with."""
+        """This package is finished."""
         offset = self._state.ledger.offset
         self._backlog.drop(offset)
         self._received = {at: opened for at, opened in self._received.items() if at > offset}
@@ -139,16 +139,16 @@ class NextPackage:
         return len(ledger.outbox) >= self._settings.outbox_max
 
     def _opened(self, record: Record) -> Received:
-        """Opened once, however often it is looked at. Another log may have another record at the same offset."""
+        """Open a record once, however often it is needed. Another log may have another record at the same offset."""
         known = self._received.get(record.offset)
         if known is None or known[0] is not record:
             known = self._received[record.offset] = (record, received(record, self._settings))
         return known[1]
 
     def _judge(self, it: Received, ledger: Ledger, now: Moment) -> Outcome | Wait | CallboardError | None:
-        """What becomes of the package, or why it waits, or what is wrong with it; None means that it is to be imported.
+        """The outcome of the package, or why it waits, or its error; None means that it is to be imported.
 
-        A closed gate shows even while a failed package waits for its next try.
+        A closed gate is reported even while a failed package waits for its retry.
         """
         if (needless := unneeded(it, ledger)) is not None:
             return needless
@@ -165,7 +165,7 @@ class NextPackage:
         return self._set_aside(it, it.message, ledger)
 
     def _set_aside(self, it: Received, message: PackageMessage, ledger: Ledger) -> Outcome | Wait | None:
-        """A package that touches what is held must not overtake it, unless it leaves nothing of it."""
+        """A package that touches a held one must not overtake it, unless it fully supersedes that."""
         if not ledger.held:
             return None
         if self._held.held is not ledger.held:
@@ -188,7 +188,7 @@ class NextPackage:
         yield self._state.permitted(self._gather(now).attempt())
 
     def _gather(self, now: Moment) -> Batch:
-        """The package at the head, and what can be imported together with it."""
+        """The package at the head, and those that can be imported together with it."""
         batch = Batch(self._state.ledger, self._settings, now.wall_ns)
         for number, record in enumerate(self._backlog):
             it = self._opened(record)

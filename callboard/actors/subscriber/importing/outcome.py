@@ -1,4 +1,4 @@
-"""What becomes of one package, and how that changes the ledger."""
+"""The outcome of one package, and how it changes the ledger."""
 
 from typing import NamedTuple
 
@@ -20,7 +20,7 @@ class Outcome(NamedTuple):
 
 
 def unneeded(received: Received, ledger: Ledger) -> Outcome | None:
-    """What becomes of a package that is foreign, or was cleared, whatever else is the matter with it."""
+    """The outcome of a package that is foreign, or was cleared, regardless of any other problem with it."""
     if received.foreign:
         return Outcome(received, None)
     mark = clearing.mark(ledger, received.publisher, received.offset)
@@ -28,7 +28,7 @@ def unneeded(received: Received, ledger: Ledger) -> Outcome | None:
 
 
 def recorded(ledger: Ledger, outcome: Outcome, settings: SubscriberSettings, now_ns: int) -> Ledger:
-    """The ledger once this has come true."""
+    """The ledger after this outcome."""
     received, status, reason = outcome
     if status is None:
         return ledger_changes.passed(ledger, received.offset, received.record_id)

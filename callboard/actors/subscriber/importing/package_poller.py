@@ -1,4 +1,4 @@
-"""The package poller: fetches what the importer wants, when it wants it."""
+"""The package poller: fetches packages when the importer asks for them."""
 
 from collections.abc import Iterable, Iterator
 from random import Random
@@ -36,14 +36,14 @@ class PackagePoller:
     Sends: PackagesRead, PackagesUnavailable (importer).
     Stores: nothing.
     Timers: "again", the back-off after a failed read, 0.1 to 5 s.
-    Gives up: never; a position that the log does not have is reported and waits for a new wish.
+    Gives up: never; a position that the log does not have is reported and waits for a new request.
     """
 
     def __init__(self, settings: SubscriberSettings, rng: Random) -> None:
         self._topic = settings.topics.package
         self._rng = rng
         self._wish: PackagesWanted | None = None
-        self._wishes = 0  # so many there were: the number of a wish owns its reads
+        self._wishes = 0  # requests so far: the number of a request owns its reads
         self._reading: ReadLog | None = None
         self._idle = False  # the last read found nothing, so the next one waits for more
         self._failures = 0
@@ -61,7 +61,7 @@ class PackagePoller:
                 self._reading = None
                 yield from self._failed(error)
             case Done(effect=ReadLog()) | Failed(effect=ReadLog()):
-                pass  # of a wish that was replaced
+                pass  # of a request that was replaced
             case Tick() if self._reading is None:
                 yield from self._read()
             case Stopping():
@@ -83,7 +83,7 @@ class PackagePoller:
             return
         if read.log_id != wish.log_id:
             yield from self._give_back(wish, Obstacle.REPLACED, "the package log was replaced by another one")
-        elif read.records or read.next > wish.start or again:  # nothing is news too, if the log was unreadable
+        elif read.records or read.next > wish.start or again:  # an empty read is news, too, if the log was unreadable
             self._wish = None
             found = PackagesRead(log_id=read.log_id, start=wish.start, next=read.next, records=read.records)
             yield Send(IMPORTER, found)

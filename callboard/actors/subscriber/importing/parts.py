@@ -1,4 +1,4 @@
-"""What an importer consists of: parts that each keep what they alone decide by."""
+"""The parts of an importer, each of which keeps its own state."""
 
 from collections.abc import Iterator
 from random import Random
@@ -28,7 +28,7 @@ from callboard.messages.distribution.topic_messages import State
 
 
 class Parts:
-    """The parts of one importer, and the little that belongs to none of them."""
+    """The parts of one importer, and the little state that belongs to none of them."""
 
     def __init__(self, settings: SubscriberSettings, rng: Random) -> None:
         self.settings = settings
@@ -38,7 +38,7 @@ class Parts:
         self.caught_up = CaughtUp()
         self.golden = GoldenGate(settings.golden, settings.name) if settings.golden else None
         self.head = NextPackage(settings, rng, state, self.backlog, self.golden)
-        gates = [gate for gate in self.head.gates if gate is not self.golden]  # whose verdict came before it was held
+        gates = [gate for gate in self.head.gates if gate is not self.golden]  # its verdict came before the hold
         self.held = HeldRetry(settings, rng, state, gates)
         self.given_up = GivenUpRetry(settings)
         self.inbox = CommandInbox()
@@ -49,17 +49,17 @@ class Parts:
         self.mail = StatusMail()
         self.condition = Condition()
         self.now = Moment(0, 0.0)
-        """When the input came that is being handled."""
+        """When the current input arrived."""
         self.timers: set[str] = set()
-        """Those that run, of those that are started but once."""
+        """Running timers among those that are started only once."""
         self.introduced = self.looking = self.stopping = False
-        """Whether the announcer was told who we are, and whether the bounds of the package log are being looked up."""
+        """Whether the announcer was introduced, and whether the bounds of the package log are being looked up."""
         self.reported = state.ledger
-        """The ledger as the announcer was told last."""
+        """The ledger as last reported to the announcer."""
 
     @property
     def starting(self) -> str:
-        """What is done before the first import."""
+        """What must be done before the first import."""
         if not self.startup.admitted:
             return "waits for its name"
         if not self.backlog.reading:
@@ -68,7 +68,7 @@ class Parts:
 
     @property
     def obstacles(self) -> Iterator[tuple[State, str]]:
-        """What may stand in the way, and in words what does; the first counts that has any."""
+        """Possible obstacles, and for a present one its reason in words; the first with a reason counts."""
         yield State.GAP, self.startup.gap
         yield State.WAITING, self.startup.trouble or self.backlog.unreadable or self.head.full
         yield State.STARTING, self.starting
@@ -78,19 +78,19 @@ class Parts:
         yield self.head.failure.kind, self.head.failure.told(self.state.ledger.attempts)
 
     def enter(self, state: State, reason: str) -> bool:
-        """Be in this state; whether that is news. The condition changes nowhere else."""
+        """Enter this state; return whether it is new. The condition changes nowhere else."""
         before, self.condition = self.condition, self.condition.entering(state, reason, self.now)
         return self.condition is not before
 
     def observe(self) -> bool:
-        """Be in the state that follows from what stands in the way; whether that is news."""
+        """Enter the state that follows from the obstacles; return whether it is new."""
         going_on = (State.IDLE if self.backlog.head is None else State.IMPORTING), ""
         state, reason = next(((state, text) for state, text in self.obstacles if text), going_on)
         texts = (reason, self.progress.slow(self.now), self.inbox.problem, not_in_force(self.state.ledger))
         return self.enter(state, "; ".join(text for text in texts if text))
 
     def report(self) -> Report:
-        """What the subscriber says of itself."""
+        """The subscriber's report of itself."""
         self.reported, head = self.state.ledger, self.head
         message = announcement.report(
             self.settings, self.reported, self.condition, head.failure, head.tries, head.publishers
@@ -98,7 +98,7 @@ class Parts:
         return self.progress.add_to(message, self.backlog)
 
     def arm(self, key: str, seconds: float) -> Iterator[After]:
-        """Start the timer unless it runs."""
+        """Start the timer unless it is running."""
         if key not in self.timers:
             self.timers.add(key)
             yield After(key, seconds)

@@ -1,4 +1,4 @@
-"""What is being imported, and how far the reading is."""
+"""The running import, and the progress of reading."""
 
 from collections.abc import Iterable, Iterator
 from dataclasses import replace
@@ -12,11 +12,11 @@ from callboard.messages.distribution.topic_messages import Histogram
 
 SLOW = "slow"
 SLOW_S = 300.0
-"""An import that takes longer is called slow: packages are made to be imported in seconds."""
+"""An import that takes longer is called slow: packages are sized to be imported in seconds."""
 
 
 class Progress:
-    """Follows the imports, and adds to the report what it knows of the one that runs."""
+    """Follows the imports, and adds the running one to the report."""
 
     def __init__(self) -> None:
         self._import: ImportPackages | None = None
@@ -29,12 +29,12 @@ class Progress:
         self._latencies: Histogram | None = None
 
     def end_is(self, end: int) -> None:
-        """The log ends here; what counts is the first time."""
+        """Set the end of the log; only the first call counts."""
         if self._end is None:
             self._end = end
 
     def follow(self, decided: Iterable[Decided], backlog: Backlog, now: Moment) -> Iterator[Decided]:
-        """Pass on what is decided, and note the import of the head that it begins."""
+        """Pass the decided effects on, and note the import of the head that they begin."""
         for each in self.time(decided, backlog, now):
             yield each
             if isinstance(each, ImportPackages) and (head := backlog.head) is not None:
@@ -43,7 +43,7 @@ class Progress:
                 yield After(SLOW, SLOW_S)
 
     def time(self, decided: Iterable[Decided], backlog: Backlog, now: Moment) -> Iterator[Decided]:
-        """Pass on what is decided, and measure the import that it begins: at the head, or of what was set aside."""
+        """Pass the decided effects on, and time the import that they begin: at the head, or of a held package."""
         for each in decided:
             if isinstance(each, ImportPackages):
                 offsets = set(each.offsets)
@@ -54,11 +54,11 @@ class Progress:
             yield each
 
     def end(self) -> None:
-        """The import is over."""
+        """The import has ended."""
         self._import = self._began = None
 
     def succeed(self, now: Moment) -> None:
-        """It has brought its packages. What was set aside has no latency that tells anything."""
+        """The import has succeeded. The latency of a held package says nothing."""
         if self._began is not None:
             began_s, appended_ns = self._began
             self._imports = (self._imports or Histogram()).with_one(now.mono_s - began_s)
@@ -67,7 +67,7 @@ class Progress:
         self.end()
 
     def slow(self, now: Moment) -> str:
-        """What to say of an import that takes long; empty if none does."""
+        """A message about a slow import; empty if there is none."""
         if self._import is None or now.mono_s - self._started_s < SLOW_S:
             return ""
         return f"slow: the import of offset {self._import.offset} takes more than {SLOW_S / 60:.0f} minutes"

@@ -1,4 +1,4 @@
-"""A record of the package topic as one subscriber sees it: for it or not, and readable or not."""
+"""A record of the package topic as one subscriber sees it: for it or not, readable or not."""
 
 from dataclasses import dataclass
 
@@ -11,7 +11,7 @@ from callboard.messages.record import Record
 
 @dataclass(frozen=True, slots=True)
 class Received:
-    """What the record holds. Without a message it is foreign, or ``problem`` says why it cannot be read."""
+    """The content of the record. Without a message it is foreign, or ``problem`` says why it cannot be read."""
 
     offset: int
     record_id: str
@@ -21,12 +21,12 @@ class Received:
 
     @property
     def foreign(self) -> bool:
-        """Whether it is nothing to this subscriber."""
+        """Whether it does not concern this subscriber."""
         return self.message is None and self.problem is None
 
 
 def received(record: Record, settings: SubscriberSettings) -> Received:
-    """Headers decide where they can: what is for others is not decoded, so it may be as damaged as it likes."""
+    """Headers decide where they can: records for others are not decoded, so damage in them does not matter."""
     headers = told_in(record.headers)
     offset, record_id, publisher = record.offset, headers.get("id", ""), headers.get("publisher", "")
     followed = not publisher or settings.follows_publisher(publisher)

@@ -1,4 +1,4 @@
-"""What an importer does next: after each input every step in its order, if it is time for it."""
+"""What an importer does next: after each input, every step in order, if it is due."""
 
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import replace
@@ -16,20 +16,20 @@ from callboard.messages.distribution.topic_messages import State
 
 LOOK = "look"
 LOOK_S = 1.0
-"""Between tries to find the bounds of a log that fails."""
+"""Between attempts to find the bounds of a log that fails."""
 REPORT = "report"
 REPORT_S = 0.2
-"""Reports to the announcer are gathered for so long."""
+"""Reports to the announcer are collected for this long."""
 SETTLE = "settle"
 SETTLE_S = 1.0
-"""What a crash may forget is stored after so long, without waiting for the disk."""
+"""Changes that a crash may lose are stored after this long, without waiting for the disk."""
 
 STUCK = (State.BLOCKED, State.GAP, State.PAUSED)
-"""The states that pass only when somebody does something: whoever waits for the end of the log need not wait on."""
+"""The states that last until someone acts: a caller that waits for the end of the log is answered in them."""
 
 
 class Step(NamedTuple):
-    """One thing to do, and whether it is time for it. A step may find that there is nothing to do."""
+    """One thing to do, and whether it is due. A step may find that there is nothing to do."""
 
     name: str
     applies: Callable[[Parts], object]
@@ -37,14 +37,14 @@ class Step(NamedTuple):
 
 
 def take(steps: Iterable[Step], it: Parts) -> Iterator[Decided]:
-    """Do what it is time for, one after the other."""
+    """Take all steps that are due, in order."""
     for step in steps:
         if step.applies(it):
             yield from step.take(it)
 
 
 def first(steps: Iterable[Step], it: Parts) -> tuple[Step, ...]:
-    """The first that it is time for, if any."""
+    """The first step that is due, if any."""
     return next(((step,) for step in steps if step.applies(it)), ())
 
 
@@ -93,7 +93,7 @@ def _answer(it: Parts) -> Iterator[Decided]:
     trying = it.hooks.hopeful or quarantine.due(it.state.ledger) is not None
     for origin, done in it.caught_up.settled(reached, trying=trying, stuck=stuck):
         report = it.report()
-        yield Send(roles.ANNOUNCER, report)  # who asks is going to look
+        yield Send(roles.ANNOUNCER, report)  # the caller is about to look at it
         left = announcement.unfinished(it.state.ledger)
         yield Reply(origin, Settled(announcement=report.announcement, reached=done, unfinished=left))
 
@@ -114,7 +114,7 @@ WORK = (
     Step("ask for verdicts", _always, lambda it: it.golden.wish(it.state.ledger.offset) if it.golden else ()),
     Step("store what was passed over", lambda it: it.state.urgent and not it.state.busy, _store),
 )
-"""All of this is done, as far as the repository is free."""
+"""All of these are taken, as far as the repository is free."""
 
 USES = (
     Step("stop", lambda it: it.stopping, _stop),
@@ -127,7 +127,7 @@ USES = (
     ),
     Step("work on packages", lambda it: it.startup.complete and it.inbox.settled, lambda it: take(WORK, it)),
 )
-"""What the repository is used for: only the first that applies."""
+"""Uses of the repository: only the first that applies."""
 
 STEPS = (
     Step("call a hook", lambda it: it.startup.complete and not it.stopping, lambda it: it.hooks.start()),
@@ -151,4 +151,4 @@ STEPS = (
         lambda it: it.arm(SETTLE, SETTLE_S),
     ),
 )
-"""All of this is done after each input."""
+"""All of these are taken after each input."""

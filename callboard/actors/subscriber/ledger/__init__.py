@@ -1,1 +1,1 @@
-"""What a subscriber remembers, and how that changes."""
+"""The ledger: what a subscriber remembers, and how it changes."""

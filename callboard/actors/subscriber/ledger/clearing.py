@@ -1,4 +1,4 @@
-"""What was cleared: watermarks in the ledger, each by one command, until the position is past it."""
+"""Clears: watermarks in the ledger, one per command, until the position is past them."""
 
 from dataclasses import replace
 
@@ -9,7 +9,7 @@ from callboard.messages.distribution.mailbox import CommandReceived
 
 
 def mark(ledger: Ledger, publisher: str, offset: int) -> Watermark | None:
-    """The mark that clears this package, if one does: the first that was set of those that do."""
+    """The mark that clears this package, if any: of several, the one set first."""
     covering = (
         mark for mark in ledger.clears if mark.publisher in ("", publisher) and mark.after < offset <= mark.offset
     )
@@ -17,18 +17,18 @@ def mark(ledger: Ledger, publisher: str, offset: int) -> Watermark | None:
 
 
 def is_marked(ledger: Ledger, publisher: str, after: int, offset: int) -> bool:
-    """Whether everything of this publisher, or of all if none is named, behind ``after`` and up to ``offset`` is."""
+    """Whether the packages of this publisher (empty: of all) after ``after`` up to ``offset`` are all marked."""
     marks = (mark for mark in ledger.clears if mark.publisher in ("", publisher))
     return any(mark.after <= after and offset <= mark.offset for mark in marks)
 
 
 def marked(ledger: Ledger, message: CommandReceived, offset: int) -> Ledger:
-    """Have the packages up to ``offset`` removed, of the publisher that the command names, if it does.
+    """Mark the packages up to ``offset`` to be removed, of the publisher that the command names, if it does.
 
-    Nothing is that the author took for processed: if an older copy of the repository was put in place since, it has
-    this before it again, and imports it.
+    Packages that the author took for processed are not marked: if an older copy of the repository is in use since, it
+    still has them before it, and imports them.
 
-    Marks are only ever added, so a lower one does not take back a higher one, and each counts what it removed.
+    Marks are only ever added, so a lower one does not undo a higher one, and each counts what it removed.
     """
     command = message.command
     new = Watermark(
@@ -44,16 +44,16 @@ def marked(ledger: Ledger, message: CommandReceived, offset: int) -> Ledger:
 
 
 def why(mark: Watermark) -> str:
-    """The reason of a status."""
+    """The reason in a status."""
     return f"cleared by {mark.author or 'an unknown author'}" + (f": {mark.reason}" if mark.reason else "")
 
 
 def counted(ledger: Ledger, mark: Watermark, packages: int = 1) -> Ledger:
-    """The mark has removed so many more packages."""
+    """The mark has removed this many more packages."""
     more = replace(mark, packages=mark.packages + packages)
     return replace(ledger, clears=tuple(more if known is mark else known for known in ledger.clears))
 
 
 def passed(ledger: Ledger) -> tuple[Watermark, ...]:
-    """The marks that have removed all that they will: the position only ever rises."""
+    """The marks that will remove no more: the position only ever rises."""
     return tuple(mark for mark in ledger.clears if mark.offset <= ledger.offset)

@@ -1,6 +1,6 @@
 """How the ledger changes: pure functions from one ledger to the next.
 
-The ledger is written in the transaction that changes the content, so whatever it says has happened.
+The ledger is written in the transaction that changes the content, so everything in it has happened.
 """
 
 from callboard.actors.subscriber.importing.received import Received
@@ -11,34 +11,34 @@ from callboard.messages.distribution.topic_messages import PackageStatusMessage,
 from callboard.messages.event import replaced
 
 ERROR_TEXT_MAX = 2000
-"""Characters of an error or a reason that are kept, told and announced: a thousand of them may be in the ledger, which
+"""Characters of an error or a reason that are kept, sent and announced: a thousand of them may be in the ledger, which
 is written with every import."""
 AUTHOR_MAX = 200
-"""Characters of an author that are kept: as many as the door lets in."""
+"""Characters of an author that are kept: as many as the door accepts."""
 
 
 GIVEN_UP_MAX = 100
 """Given up packages that are remembered; they are written with every import. Older ones cannot be dismissed."""
 
 EDITABLE_ONLY = (Status.IMPORTED, Status.SUPERSEDED, Status.REMOVED)
-"""What only an editable subscriber tells of; the others any."""
+"""Statuses that only an editable subscriber sends; all others every subscriber sends."""
 
 
 def text(error: object) -> str:
-    """An error as text that can be stored and sent: bounded, and UTF-8 whatever file name it quotes."""
+    """An error as text that can be stored and sent: bounded, and valid UTF-8 even if it quotes a file name."""
     return clipped(str(error), ERROR_TEXT_MAX).encode(errors="replace").decode()
 
 
 def adopt(ledger: Ledger | None, subscriber: str, new_instance: str) -> Ledger:
-    """The ledger to start with: that of a cloned repository is recognised by the other subscriber's name in it."""
+    """The ledger to start with: a cloned repository is recognised by the other subscriber's name in its ledger."""
     if ledger is None:
         return Ledger(instance=new_instance, subscriber=subscriber)
     return ledger if ledger.subscriber == subscriber else cloned(ledger, subscriber, new_instance)
 
 
 def cloned(ledger: Ledger, subscriber: str, new_instance: str) -> Ledger:
-    """The ledger of a copy: it brings the position along, but is an instance of its own, to which no command was given
-    yet, and of which nothing was told.
+    """The ledger of a copy: it keeps the position, but is a new instance, which has received no command and sent
+    nothing yet.
     """
     return replaced(
         ledger,
@@ -67,8 +67,8 @@ def cloned(ledger: Ledger, subscriber: str, new_instance: str) -> Ledger:
 
 
 def positioned(ledger: Ledger, log_id: str, last: int) -> Ledger:
-    """Begin after the offset ``last`` of this log. What was cleared on another one means nothing on it, and neither on
-    an older copy, which is told by the position having to go back.
+    """Begin after the offset ``last`` of this log. Marks set on another log, or on a newer copy of this one, are
+    dropped; an older copy is recognised by the position moving back.
     """
     same = ledger.log_id == log_id and last >= ledger.offset
     return replaced(
@@ -90,43 +90,43 @@ def positioned(ledger: Ledger, log_id: str, last: int) -> Ledger:
 
 
 def attempting(ledger: Ledger, offset: int) -> Ledger:
-    """One more try at the package at ``offset``; to be stored before the try."""
+    """One more attempt at the package at ``offset``; store this before the attempt."""
     attempts = ledger.attempts + 1 if ledger.attempt_offset == offset else 1
     return replaced(ledger, attempt_offset=offset, attempts=attempts)
 
 
 def attempting_together(ledger: Ledger, last: int) -> Ledger:
-    """A try at everything up to the offset ``last``; to be stored before the try. It counts against none of them. If it
-    does not succeed it is not repeated: see ``Batch``.
+    """An attempt at everything up to the offset ``last``; store this before the attempt. It counts against none of the
+    packages. If it fails it is not repeated: see ``Batch``.
     """
     return replaced(ledger, apart_until=last)
 
 
 def retried(ledger: Ledger) -> Ledger:
-    """The package at the head has all its attempts again."""
+    """Give the package at the head all its attempts again."""
     return replaced(ledger, attempt_offset=-1, attempts=0)
 
 
 def not_counted(ledger: Ledger, error: object) -> Ledger:
-    """The try failed for a reason that lies outside the package."""
+    """The attempt failed for a reason outside the package."""
     return replaced(ledger, attempts=max(0, ledger.attempts - 1), last_error=text(error))
 
 
 def failed(ledger: Ledger, error: object) -> Ledger:
-    """The try failed."""
+    """The attempt failed."""
     return replaced(ledger, last_error=text(error))
 
 
 def passed(ledger: Ledger, offset: int, record_id: str) -> Ledger:
-    """Nothing to do at ``offset``: the record there is not for this subscriber."""
+    """Skip ``offset``: the record there is not for this subscriber."""
     return replaced(ledger, offset=offset, record_id=record_id)
 
 
 def finished(
     ledger: Ledger, received: Received, status: Status, *, publish: bool, now_ns: int, reason: str = ""
 ) -> Ledger:
-    """The package is done with; ``publish`` says whether the publisher is told. A failure that is given no other reason
-    has the last error.
+    """The package is finished; ``publish`` says whether the publisher is told. A failure without a reason of its own
+    gets the last error.
     """
     offset, message = received.offset, received.message
     tried = ledger.attempts if ledger.attempt_offset == offset else int(status is Status.IMPORTED)
@@ -152,7 +152,7 @@ def finished(
 def told(
     ledger: Ledger, about: GivenUp | HeldPackage | HookDue, status: Status, reason: str, attempts: int, now_ns: int
 ) -> Ledger:
-    """This status is to be told."""
+    """Queue this status for sending."""
     line = PackageStatusMessage(
         subscriber_instance=ledger.instance,
         subscriber=ledger.subscriber,
@@ -188,8 +188,8 @@ def statuses_sent(ledger: Ledger, sequence: int) -> Ledger:
 
 
 def tellable(ledger: Ledger, stored: Ledger | None, above: int) -> StatusesPending:
-    """What is to be told, above a sequence number: the statuses and results that are stored. One that is not would,
-    after a crash, be told before it happens, under a number that may then go to another one.
+    """The stored statuses and results above a sequence number, to be sent. One that is not stored would, after a crash,
+    be sent before it happens, under a number that another one may then get.
     """
     below = stored.next_sequence if stored is not None and stored.instance == ledger.instance else 0
     return StatusesPending(

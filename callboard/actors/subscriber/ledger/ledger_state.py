@@ -1,4 +1,4 @@
-"""The ledger as the importer has it: what is stored, what is not yet, and what must wait to be written down."""
+"""The importer's ledger: what is stored, what is not yet, and changes that wait to be stored."""
 
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import replace
@@ -12,29 +12,29 @@ from callboard.messages.distribution.mailbox import StatusesPending
 
 
 class Write(NamedTuple):
-    """Go by this ledger from now on. What is ``urgent`` is stored before anything else happens."""
+    """Use this ledger from now on. An ``urgent`` one is stored before anything else happens."""
 
     ledger: Ledger
     urgent: bool = False
 
 
 class Change(NamedTuple):
-    """Change the ledger as soon as the repository is not busy with it."""
+    """Change the ledger as soon as the repository is free."""
 
     change: Callable[[Ledger], Ledger]
     urgent: bool = False
 
 
 Decided = Effect | Write | Change
-"""What a part of the importer answers: what is to be done, and how the ledger changes."""
+"""What a part of the importer returns: effects, and changes of the ledger."""
 
 
 class LedgerState:
-    """The importer's hand on its repository, which carries out one effect at a time.
+    """The importer's access to its repository, which carries out one effect at a time.
 
-    ``ledger`` is what the importer goes by and ``stored`` what the repository has. They differ by what a crash may
-    forget because it is found out again; what must not be forgotten is ``urgent``: nothing is built on it, and
-    nobody is told of it, before it is stored.
+    ``ledger`` is the one the importer uses and ``stored`` the one in the repository. They may differ only by changes
+    that a crash may lose because they are found out again; a change that must not be lost is ``urgent``: nothing builds
+    on it, and it is not reported, before it is stored.
     """
 
     def __init__(self) -> None:
@@ -42,7 +42,7 @@ class LedgerState:
         self.stored: Ledger | None = None
         self.busy = False
         self.permit = Permit()
-        self._safe: Ledger | None = None  # the newest that was stored by this importer, or before it without a doubt
+        self._safe: Ledger | None = None  # the newest that is stored for certain, by this importer or before it
         self.urgent = False
         """The ledger must be stored before anything else happens."""
         self._doubt: ImportPackages | None = None
@@ -50,18 +50,18 @@ class LedgerState:
 
     @property
     def dirty(self) -> bool:
-        """Whether the repository does not have all of it."""
+        """Whether the repository lacks any of it."""
         return self.ledger is not self.stored
 
     @property
     def named(self) -> bool:
-        """Whether the instance's name is stored. One that is not would be another one after a crash, and the
+        """Whether the instance's name is stored. If not, it would be another one after a crash, and the
         subscriber's own former claim would stand in its way.
         """
         return self.stored is not None and self.stored.instance == self.ledger.instance
 
     def follow(self, decided: Iterable[Decided]) -> Iterator[Effect]:
-        """Change the ledger as it was decided, before the part that decided it goes on, and pass the effects on."""
+        """Apply changes of the ledger before the part that decided them continues, and pass effects on."""
         for each in decided:
             match each:
                 case Write(ledger, urgent):
@@ -73,7 +73,7 @@ class LedgerState:
                     yield each
 
     def catch_up(self) -> Iterator[Write]:
-        """Make the changes that have waited."""
+        """Apply the changes that have waited."""
         changes, self._changes = self._changes, []
         for each in changes:
             yield Write(each.change(self.ledger), each.urgent)
@@ -83,34 +83,34 @@ class LedgerState:
         return SaveLedger(self.ledger, durable)
 
     def permitted(self, attempt: ImportPackages) -> ImportPackages:
-        """The attempt, which is committed only while the name is ours."""
+        """The attempt, to be committed only while the name is ours."""
         return replace(attempt, permit=self.permit)
 
     def ended(self) -> None:
-        """The effect that used the repository is over, one way or the other."""
+        """The effect that used the repository has ended, in success or failure."""
         self.busy = False
 
-    # What has become of the ledger.
+    # Outcomes for the ledger.
 
     def adopt(self, stored: Ledger | None, ledger: Ledger) -> None:
-        """Begin with this ledger, the repository having that one. If something is to be told, it is stored again: the
-        attempt at which the former importer died was stored without waiting for the disk.
+        """Begin with this ledger; the repository has ``stored``. If statuses or results wait, it is stored again:
+        the attempt at which the former importer died was stored without waiting for the disk.
         """
         self.ledger, self.stored = ledger, stored
         self.urgent = self.dirty or bool(ledger.outbox or ledger.results)
 
     def holds(self, ledger: Ledger) -> None:
-        """The repository has this ledger now, which is the newest."""
+        """The repository now has this ledger, the newest."""
         self.ledger = self.stored = self._safe = ledger
         self.urgent = False
         self._doubt = None
 
     def doubt(self, attempt: ImportPackages) -> None:
-        """The repository failed in this import; whether it was committed is not known."""
+        """The repository failed during this import; whether it was committed is unknown."""
         self._doubt = attempt
 
     def learn(self, stored: Ledger | None) -> bool:
-        """What the repository has after an error. False if that is not the one that was left there."""
+        """What the repository has after an error. False if it is not what was left there."""
         former, doubt, self._doubt = self.stored, self._doubt, None
         if former is not None and not self._continues(former, stored):
             return False
@@ -118,7 +118,7 @@ class LedgerState:
             self.holds(stored)
         else:
             self.stored = stored
-            self.urgent = True  # whether it can be written is best found out before anything is built on it
+            self.urgent = True  # find out whether it can be written before anything builds on it
         return True
 
     def _continues(self, former: Ledger, stored: Ledger | None) -> bool:
@@ -127,7 +127,7 @@ class LedgerState:
         return stored == self.ledger or stored.log_id != former.log_id or stored.offset >= former.offset
 
     def pending(self, above: int) -> StatusesPending:
-        """The statuses and results that may be told and have a sequence number above this one."""
+        """The statuses and results that may be sent, with a sequence number above this one."""
         return ledger_changes.tellable(self.ledger, self._safe, above)
 
 

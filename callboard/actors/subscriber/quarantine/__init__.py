@@ -1,1 +1,1 @@
-"""Packages that are set aside, and how they are tried again."""
+"""Quarantined packages, and how they are retried."""

@@ -1,7 +1,7 @@
-"""The packages that are set aside, in the ledger: pure functions from one ledger to the next.
+"""The packages in quarantine, kept in the ledger: pure functions from one ledger to the next.
 
-A package that was given up is held, and so is every later one that touches what it touches, or what another held one
-touches. All others flow on. One is released once nothing before it that it touches is held any more; then it is due.
+A package that was given up is held, and so is every later one that touches the same paths, or those of another held
+package. All others flow on. A package is released, and due, once no earlier one that it touches is held any more.
 Folders that merely lead to a path are not touched: siblings do not wait for each other.
 """
 
@@ -15,22 +15,22 @@ from callboard.messages.distribution.ledger import HeldPackage, Ledger
 from callboard.messages.distribution.topic_messages import Kind, PackageMessage, Status
 
 HELD_MAX = 1000
-"""Packages that can be set aside: so many nobody will look after one by one."""
+"""Packages that can be held: nobody will look after more than this one by one."""
 HELD_BYTES_MAX = 256 << 10
-"""Bytes that they take, which are written with every import."""
+"""Bytes of all held packages, which are written with every import."""
 HELD_BYTES_EACH = 64
-"""About what a held package takes beside its texts."""
+"""About what a held package takes besides its texts."""
 REASON_MAX = 300
-"""Characters of the reason that are kept with a package; the status that tells of it has more."""
+"""Characters of the reason kept with a package; its status has more."""
 
 
 def touch(one: Iterable[str], other: Iterable[str]) -> bool:
-    """Whether a path of one is a path of the other, or lies above or below one."""
+    """Whether a path of one equals a path of the other, or lies above or below one."""
     return Trees(one).touch(other)
 
 
 class HeldPaths:
-    """Everything that the held packages touch, to be asked about many packages."""
+    """The paths of all held packages, to be checked for many packages."""
 
     def __init__(self, held: tuple[HeldPackage, ...]) -> None:
         self.held = held
@@ -50,18 +50,18 @@ def find(ledger: Ledger, offset: int) -> HeldPackage | None:
 
 
 def due(ledger: Ledger) -> HeldPackage | None:
-    """The first that is to be tried."""
+    """The first held package to be retried."""
     return next((each for each in ledger.held if each.due), None)
 
 
 def replaces(later: Footprint, held: HeldPackage) -> bool:
-    """Whether nothing would be left of the held package after the later one."""
+    """Whether the later package fully supersedes the held one."""
     spared = held.kind is Kind.DELETE and "/" in later.trees
     return all(later.covers(path) or (path == "/" and spared) for path in held.paths)
 
 
 def no_room(ledger: Ledger, message: PackageMessage) -> str:
-    """Why the package cannot be set aside, and what to do about it; empty if it can."""
+    """Why the package cannot be held, and what to do about it; empty if it can."""
     size = sum(_bytes_of(each) for each in ledger.held) + _bytes_of(_entry(0, message)) + REASON_MAX
     if len(ledger.held) < HELD_MAX and size <= HELD_BYTES_MAX:
         return ""
@@ -71,46 +71,46 @@ def no_room(ledger: Ledger, message: PackageMessage) -> str:
 
 
 def hold(ledger: Ledger, offset: int, message: PackageMessage, attempts: int, reason: str, now_ns: int) -> Ledger:
-    """Set the package aside. It waits for what it touches that is held before it."""
+    """Hold the package. It waits for earlier held packages that it touches."""
     entry = replace(_entry(offset, message), attempts=attempts, reason=reason[:REASON_MAX], time_ns=now_ns)
     entry = replace(entry, waits_for=_before(ledger.held, entry))
     return replace(ledger, held=tuple(sorted((*ledger.held, entry), key=lambda each: each.offset)))
 
 
 def recalled(ledger: Ledger, offset: int, message: PackageMessage, now_ns: int) -> Ledger:
-    """Have a package tried again that was given up before and left out."""
+    """Have a package retried that was given up and left out."""
     ledger = hold(ledger, offset, message, 0, "", now_ns)
     entry = find(ledger, offset)
     return _changed(ledger, offset, due=entry is not None and entry.waits_for < 0)
 
 
 def retried(ledger: Ledger, offset: int) -> Ledger:
-    """Have it tried again, with all its attempts."""
+    """Have it retried, with all its attempts."""
     return _changed(ledger, offset, due=True, attempts=0)
 
 
 def attempting(ledger: Ledger, offset: int) -> Ledger:
-    """One more try at it; to be stored before the try."""
+    """One more attempt at it; store this before the attempt."""
     entry = find(ledger, offset)
     return _changed(ledger, offset, attempts=entry.attempts + 1) if entry else ledger
 
 
 def not_counted(ledger: Ledger, offset: int, reason: str) -> Ledger:
-    """The try failed for a reason that lies outside the package."""
+    """The attempt failed for a reason outside the package."""
     entry = find(ledger, offset)
     attempts = entry.attempts - 1 if entry and entry.attempts else 0
     return _changed(ledger, offset, attempts=attempts, reason=reason[:REASON_MAX])
 
 
 def failed(ledger: Ledger, offset: int, reason: str, now_ns: int, *, is_last: bool) -> Ledger:
-    """The try failed. After the last one it stays where it is, and the publisher is told why."""
+    """The attempt failed. After the last one it stays held, and the publisher is told why."""
     ledger = _changed(ledger, offset, due=not is_last, reason=reason[:REASON_MAX])
     entry = find(ledger, offset)
     return _told(ledger, entry, Status.HELD, reason, now_ns) if is_last and entry else ledger
 
 
 def ended(ledger: Ledger, offset: int, status: Status, reason: str, now_ns: int) -> Ledger:
-    """It is held no longer, with this status, and those that waited for it are due unless they wait for others, too."""
+    """It is no longer held, with this status; packages that waited for it are due unless they wait for others, too."""
     entry = find(ledger, offset)
     if entry is None:
         return ledger
@@ -128,7 +128,7 @@ def ended(ledger: Ledger, offset: int, status: Status, reason: str, now_ns: int)
 
 
 def superseded(ledger: Ledger, held: Iterable[HeldPackage], by: int, now_ns: int) -> Ledger:
-    """The package at the offset ``by`` was imported, which leaves nothing of these."""
+    """The package at the offset ``by`` was imported, which fully supersedes these."""
     # In reverse, so that none of them is released in between.
     for each in sorted(held, key=lambda each: -each.offset):
         ledger = ended(ledger, each.offset, Status.SUPERSEDED, f"replaced by offset {by}", now_ns)
@@ -136,12 +136,12 @@ def superseded(ledger: Ledger, held: Iterable[HeldPackage], by: int, now_ns: int
 
 
 def clearable(ledger: Ledger, publisher: str, offset: int) -> tuple[HeldPackage, ...]:
-    """What a clear up to this offset covers, of this publisher or, if none is named, of all."""
+    """The held packages that a clear up to this offset covers, of this publisher (empty: of all)."""
     return tuple(each for each in ledger.held if each.offset <= offset and publisher in ("", each.publisher))
 
 
 def cleared(ledger: Ledger, publisher: str, offset: int, reason: str, now_ns: int) -> Ledger:
-    """Drop them all."""
+    """Drop all of these."""
     for each in reversed(clearable(ledger, publisher, offset)):
         ledger = ended(ledger, each.offset, Status.REMOVED, reason, now_ns)
     return ledger
@@ -165,7 +165,7 @@ def _before(held: tuple[HeldPackage, ...], entry: HeldPackage) -> int:
 
 
 def _released(held: tuple[HeldPackage, ...], entry: HeldPackage) -> HeldPackage:
-    """What it waited for is gone. One that failed by itself waits for a command all the same."""
+    """What it waited for is gone. One that failed itself still waits for a command."""
     waits_for = _before(held, entry)
     return replace(entry, waits_for=waits_for, due=waits_for < 0 and entry.attempts == 0)
 
@@ -176,7 +176,7 @@ def _changed(ledger: Ledger, offset: int, **changes: object) -> Ledger:
 
 
 def _told(ledger: Ledger, entry: HeldPackage, status: Status, reason: str, now_ns: int) -> Ledger:
-    """The publisher has it as held, so it is told what became of it whether the subscriber is editable or not."""
+    """Tell the publisher, even if the subscriber is not editable: it has the package as held."""
     return ledger_changes.told(ledger, entry, status, reason, entry.attempts, now_ns)
 
 

@@ -1,4 +1,4 @@
-"""Having a package tried again that was given up before: is it still right to import it?"""
+"""Retries a package that was given up, if it is still right to import it."""
 
 from collections.abc import Iterator
 
@@ -12,7 +12,7 @@ from callboard.messages.distribution.ledger import Ledger
 from callboard.messages.distribution.topic_messages import Kind
 
 RECALL_MAX = 10_000
-"""Offsets between the package and the position: all are read before the answer, and imports wait for it."""
+"""Offsets between the package and the position: all are read before the reply, and imports wait for it."""
 READ_MAX = 500
 """Records in one read."""
 
@@ -20,8 +20,8 @@ PUBLISH = "publish it again"
 
 
 class GivenUpRetry:
-    """Reads the package and everything up to the position. If none of that touches its paths, importing it now is the
-    same as having imported it then; otherwise it would bring back what is out of date.
+    """Reads the package and everything up to the position. If no package in between touches its paths, importing it now
+    equals having imported it then; otherwise it would bring back outdated content.
     """
 
     OWNER = "given up"
@@ -36,26 +36,26 @@ class GivenUpRetry:
         self._reading: ReadLog | None = None
 
     def ask(self, offset: int, ledger: Ledger) -> Received | str | None:
-        """The package, or why it must not be tried again; None if that is yet to be found out."""
+        """The package, or why it must not be retried; None if that is not known yet."""
         if self._offset != offset:
             self._offset, self._next, self._found = offset, offset, None
             far = ledger.offset - offset > RECALL_MAX
             self._answer = f"more than {RECALL_MAX} packages came after it; {PUBLISH}" if far else None
         if isinstance(self._answer, Received) and ledger.offset > self._until:
-            self._answer = None  # the question was interrupted by imports
+            self._answer = None  # imports came in between
         answer = self._answer
         if answer is not None:
             self._offset = -1
         return answer
 
     def wish(self) -> Iterator[ReadLog]:
-        """Read on, once, as far as that is needed."""
+        """Read on, once, if needed."""
         if self._offset >= 0 and self._answer is None and self._reading is None:
             self._reading = ReadLog(self._settings.topics.package, self._next, max_records=READ_MAX, owner=self.OWNER)
             yield self._reading
 
     def read(self, outcome: Done | Failed, ledger: Ledger) -> None:
-        """The log has answered, or not."""
+        """The log has answered, or failed."""
         read, self._reading = self._reading, None
         if read is None or self._offset < 0 or read.start != self._next:
             return

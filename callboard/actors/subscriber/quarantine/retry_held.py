@@ -1,4 +1,4 @@
-"""Trying held packages that are due: each is read from the log again, and imported out of its turn."""
+"""Retries held packages that are due: each is read from the log again, and imported out of turn."""
 
 from collections.abc import Callable, Iterator, Sequence
 from random import Random
@@ -18,15 +18,15 @@ from callboard.messages.distribution.ledger import HeldPackage, Ledger
 from callboard.messages.distribution.topic_messages import PackageMessage, Status
 
 TIMER = "retrial"
-"""Until the next try, or the next look at a gate."""
+"""Delay before the next attempt, or the next check of a gate."""
 
 
 class HeldRetry:
-    """Tries one held package at a time, the first of the log first, before the head goes on.
+    """Retries one held package at a time, the first of the log first, before the head continues.
 
-    Between two tries it waits, and the head goes on meanwhile. After the last one the package stays held until it is
-    commanded to be tried again, or it is given up for good (REMOVED_FAILED) where nothing is to be held. What the
-    ledger says has happened, so all of it may be killed at any moment.
+    Between two attempts it waits, and the head continues meanwhile. After the last one the package stays held until a
+    command retries it, or it is given up for good (REMOVED_FAILED) where nothing may be held. Everything in the
+    ledger has happened, so this may be killed at any moment.
     """
 
     OWNER = "held"
@@ -36,13 +36,13 @@ class HeldRetry:
         self._rng = rng
         self._state = state
         self._gates = gates
-        self._parcel: Received | None = None  # the one to be tried, as read from the log
+        self._parcel: Received | None = None  # the one to retry, as read from the log
         self._reading: ReadLog | None = None
         self._tries = 0
         self._not_before_s = float("-inf")
 
     def wake(self) -> None:
-        """Try again at once."""
+        """Retry at once."""
         self._not_before_s = float("-inf")
 
     def work(self, now: Moment) -> Iterator[Decided]:
@@ -58,10 +58,10 @@ class HeldRetry:
             self._reading = ReadLog(self._settings.topics.package, entry.offset, max_records=1, owner=self.OWNER)
             yield self._reading
 
-    # What became of it.
+    # Outcomes.
 
     def read(self, outcome: Done | Failed, now: Moment) -> Iterator[Decided]:
-        """The log has answered, or not."""
+        """The log has answered, or failed."""
         assert self._reading is not None
         offset, self._reading, self._parcel = self._reading.start, None, None
         if isinstance(outcome, Failed) and not isinstance(outcome.error, OffsetOutOfRange):
@@ -78,7 +78,7 @@ class HeldRetry:
             self._parcel = found
 
     def move_on(self) -> None:
-        """This one is imported."""
+        """The package is imported."""
         self._parcel = None
         self._tries = 0
 
@@ -101,7 +101,7 @@ class HeldRetry:
     # The steps.
 
     def _ask_gates(self, entry: HeldPackage, it: Received, message: PackageMessage, now: Moment) -> Iterator[Decided]:
-        """Those that may have closed since it was at the head."""
+        """Ask the gates that may have closed since the package was at the head."""
         for gate in self._gates:
             match gate.judge(it.offset, message, self._state.ledger, now):
                 case Wait(again_s=again_s):

@@ -1,1 +1,1 @@
-"""What a subscriber tells: announcements, statuses, the lines for its publishers."""
+"""What a subscriber reports: announcements, statuses, lines for the log of its publishers."""

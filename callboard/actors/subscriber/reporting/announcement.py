@@ -1,4 +1,4 @@
-"""What a subscriber says about itself, put together from its ledger and its condition."""
+"""A subscriber's announcement, built from its ledger and its condition."""
 
 from collections.abc import Iterable
 from itertools import accumulate
@@ -15,13 +15,13 @@ from callboard.messages.distribution.topic_messages import (
 )
 
 LEFT_MAX = 20
-"""Packages that are announced as not finished, the newest: somebody who waits for a package looks for it there, and an
+"""Unfinished packages that are announced, the newest: a caller that waits for a package looks for it there, and an
 announcement is repeated every ten seconds."""
 
 
 STATED_CHARS_MAX = 100_000
-"""Characters of names of publishers that are announced with its position: as many as it may follow by name. Those that
-it has only met may be more, for anybody can write in any name."""
+"""Characters of publisher names announced with its position: as many as it may follow by name. Publishers merely seen
+may need more, since any writer can use any name."""
 
 
 def report(
@@ -74,14 +74,14 @@ def report(
 
 
 def _stated(follows: tuple[str, ...], met: Iterable[str]) -> tuple[str, ...]:
-    """The publishers that it tells its position for, in order: those that it follows, and as many others as fit."""
+    """The publishers that its position is announced for, sorted: those it follows, and as many others as fit."""
     names = (*follows, *sorted(set(met).difference(follows)))
     sizes = accumulate(map(len, names))
     return tuple(sorted(name for name, size in zip(names, sizes, strict=True) if size <= STATED_CHARS_MAX))
 
 
 def unfinished(ledger: Ledger) -> tuple[Unfinished, ...]:
-    """The packages that it is past and that are not finished, in the order of the log."""
+    """The unfinished packages before its position, in the order of the log."""
     found = [
         *(_unfinished("given_up", each) for each in ledger.given_up),
         *(_unfinished("held", each, each.attempts, each.reason) for each in ledger.held),

@@ -1,4 +1,4 @@
-"""The announcer: claims the subscriber's name, then tells everyone how it is."""
+"""The announcer: claims the subscriber's name, then announces the subscriber's state."""
 
 from collections.abc import Iterable, Iterator
 from dataclasses import replace
@@ -43,27 +43,27 @@ from callboard.messages.headers import new_record
 from callboard.messages.record import NewRecord
 
 GAP_S = 1.0
-"""At most one announcement in so many seconds."""
+"""Least time between two announcements, in seconds."""
 AGAIN_S = 1.0
 GOODBYE_S = 3.0
-"""How long the announcer waits for the importer's last words when the agent is stopped, once it imports nothing."""
+"""How long the announcer waits at a stop for the importer's last report, once it imports nothing."""
 READY = "ready"
-"""The timer to look whether the subscriber has become ready."""
+"""The timer to check whether the subscriber has become ready."""
 
 
 class Announcer:
-    """Appends what the importer reports, on change but at most once a second, and every ``announce_interval_s`` anyway.
+    """Appends the importer's reports, on change but at most once a second, and every ``announce_interval_s`` anyway.
 
-    Its first announcement claims the subscriber's name, and each one is looked for on the log, see ``LeaseHolder``:
-    only where it is found, with nobody else having the name, the importer is told up to when the name is ours; it
-    imports nothing after that. ``Readiness`` has what makes it ready.
+    Its first announcement claims the subscriber's name, and each one is looked up on the log, see ``LeaseHolder``:
+    only when it is found there, and nobody else has the name, is the importer told until when the name is ours; it
+    imports nothing after that. ``Readiness`` decides when it is ready.
 
-    Receives: Report, LogMessage (importer), AnnouncedQuery (gateway), for which it does not wait out the second,
+    Receives: Report, LogMessage (importer), AnnouncedQuery (gateway), which does not wait for the second to pass,
         ReadyQuery (gateway).
-    Sends: Admitted (importer), AgentProblem (gateway); Admitted and Ready, to whoever asked.
+    Sends: Admitted (importer), AgentProblem (gateway); Admitted and Ready, to the asker.
     Stores: announcements, and the importer's LogMessages, on the discovery topic.
     Timers: "announce", ``announce_interval_s`` after the last one; "soon", up to 1 s after a change; "again", 1 s after
-        a failure; "ready", when that is to be looked at; "goodbye", 3 s.
+        a failure; "ready", when readiness is checked next; "goodbye", 3 s.
     Gives up: when another live instance has the name, unless it stands by.
     """
 
@@ -74,12 +74,12 @@ class Announcer:
         self._report: DiscoveryMessage | None = None
         self._said: DiscoveryMessage | None = None  # the last report that was, or is being, announced
         self._claim: DiscoveryMessage | None = None  # the same, as it is on the log
-        self._claiming = False  # the announcement is under way
-        self._began_s = float("-inf")  # the last append was begun then, so its record is not older
-        self._heard_s = float("-inf")  # likewise, of the last one that succeeded
+        self._claiming = False  # the announcement is being appended
+        self._began_s = float("-inf")  # when the last append began, so its record is not older
+        self._heard_s = float("-inf")  # likewise, of the last successful one
         self._count = 0
         self._admitted = self._stopping = False
-        self._asked: list[tuple[int, Origin]] = []  # who waits for the announcement of which offset
+        self._asked: list[tuple[int, Origin]] = []  # callers, and the offset whose announcement they wait for
         self._ready_asked: list[Origin] = []
 
     def receive(self, message: Input, origin: Origin, now: Moment) -> Iterable[Effect]:
@@ -144,7 +144,7 @@ class Announcer:
         self._asked = [(offset, origin) for offset, origin in self._asked if offset > announced]
 
     def _has_left(self) -> bool:
-        """Whether the last word is said, or none is to be said because there was no first one."""
+        """Whether the goodbye is on the log, or not needed because there was no announcement."""
         said = self._said
         if self._claiming:
             return False
@@ -168,7 +168,7 @@ class Announcer:
     # Announcing.
 
     def _dressed(self, report: DiscoveryMessage) -> DiscoveryMessage:
-        """The report with what the announcer adds, but for the time."""
+        """The report with the fields that the announcer adds, except the time."""
         settings, reason = self._settings, self._readiness.reason
         return replace(
             report,
@@ -249,7 +249,7 @@ class Announcer:
         return Send(IMPORTER, Admitted(until_ms=self._lease.until_ms))
 
     def _dismiss(self, now: Moment) -> Iterator[Effect]:
-        """Another one has the name: the importer must not go on."""
+        """Another instance has the name: the importer must stop."""
         holder = self._lease.holder
         where = f"{holder.host} ({holder.pid})" if holder is not None else ""
         yield note("name.held", "warning", by=where)
@@ -265,8 +265,8 @@ class Announcer:
             self._report = self._report and self._dressed(self._report)
 
     def _withdraw(self, now: Moment) -> Iterator[Effect]:
-        """Take the claim back, so that nobody waits for it to run out. If the holder is a copy of us, the word would be
-        taken for its own.
+        """Withdraw the claim, so that nobody waits for it to expire. If the holder is a copy of us, the goodbye would
+        be taken for its own.
         """
         holder, said = self._lease.holder, self._said
         assert said is not None

@@ -1,4 +1,4 @@
-"""What a subscriber does, or why it does not move, in words for whoever has to act."""
+"""A subscriber's state, and why it does not move, in words for the person who has to act."""
 
 from dataclasses import dataclass
 from typing import NamedTuple
@@ -8,7 +8,7 @@ from callboard.messages.distribution.topic_messages import State
 
 
 class Failure(NamedTuple):
-    """The error of the package at the head, the state that it stands for, and when the package is tried again."""
+    """The error of the package at the head, the state that it implies, and when the package is retried."""
 
     error: str = ""
     kind: State = State.RETRYING
@@ -21,20 +21,20 @@ class Failure(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class Condition:
-    """The state, why it is so, and since when."""
+    """The state, its reason, and since when."""
 
     state: State = State.STARTING
     reason: str = "waits for its name"
     since_ns: int = 0
 
     def entering(self, state: State, reason: str, now: Moment) -> "Condition":
-        """As it is in this state; itself if that is no news."""
+        """The condition in this state; itself if nothing changes."""
         if (state, reason) == (self.state, self.reason) and self.since_ns:
             return self
         changed = state is not self.state or not self.since_ns
         return Condition(state, reason, now.wall_ns if changed else self.since_ns)
 
     def stopped(self) -> tuple[State, str]:
-        """The state to end in, and for its reason what stood in the way."""
+        """The state to end in, and as its reason the present obstacle."""
         stuck = self.state in (State.GAP, State.BLOCKED, State.RETRYING, State.WAITING)
         return State.STOPPED, f"was {self.state.name.lower()}: {self.reason}" if stuck else ""

@@ -1,4 +1,4 @@
-"""Lines for the publisher's log: the error of an import or hook, with its stack trace, when there is something new."""
+"""Lines for the publisher's log: the error of an import or hook, with its stack trace, when it is new."""
 
 from collections.abc import Iterator
 
@@ -13,13 +13,13 @@ from callboard.messages.distribution.topic_messages import LogMessage
 TRACE_TEXT_MAX = 8000
 """Characters of a stack trace that are sent: its end, where the error is."""
 LINES_MAX = 5
-"""Lines about one package: an error whose text differs each time is not told each time."""
+"""Lines about one package: an error whose text differs each time is not sent each time."""
 
 
 class FailureLog:
     """Sends a line when a package fails for the first time, and when it fails differently.
 
-    Everybody reads the topic of these lines, so a package that is tried a thousand times must not be a thousand traces.
+    All boards read the topic of these lines, so a package tried a thousand times must not send a thousand traces.
     """
 
     def __init__(self, settings: SubscriberSettings) -> None:
@@ -28,7 +28,7 @@ class FailureLog:
         self._told: set[str] = set()
 
     def tell(self, outcome: Done | Failed, ledger: Ledger) -> Iterator[Effect]:
-        """The import or hook has ended so."""
+        """The import or hook has ended with this outcome."""
         if isinstance(outcome, Done) or _together(outcome.effect):
             return
         what, offset, publisher = _about(outcome)
@@ -50,7 +50,7 @@ class FailureLog:
 
 
 def _together(effect: object) -> bool:
-    """Whether several packages were tried: then each will be tried alone, and tells its own error."""
+    """Whether several packages were tried: each is then tried alone, and sends its own error."""
     return isinstance(effect, ImportPackages) and len(effect.offsets) > 1
 
 

@@ -6,21 +6,21 @@ from callboard.messages.distribution.mailbox import Report
 from callboard.messages.distribution.topic_messages import State
 
 TRIES = 10
-"""More failures than that at one package are not waited out: old content is better than none."""
+"""Failures of one package after which it is no longer waited for: old content is better than none."""
 
 IDLE, LATENCY, RETRIES, FORCED = "idle", "latency", "retries", "forced"
 
 STANDING = (State.BLOCKED, State.PAUSED, State.STAGED)
-"""States that last until somebody acts, which must not keep the instance out of service."""
+"""States that last until someone acts, which must not keep the instance out of service."""
 
 
 class Readiness:
     """The first of four conditions makes the subscriber ready.
 
-    * idle: everything is processed that was on the log at the start, and nothing came for ``ready_idle_s``;
-    * latency: it imports a package that was appended less than ``ready_max_age_s`` ago. On a busy log that is all there
-      is, for it is never idle. A package from the future tells that the clocks differ, so it counts only up to the same
-      bound, and a wrong clock cannot make anybody ready, nor keep it from becoming so;
+    * idle: everything on the log at the start is processed, and nothing came for ``ready_idle_s``;
+    * latency: it imports a package appended less than ``ready_max_age_s`` ago. On a busy log no other condition
+      applies, since it is never idle. A package from the future shows that clocks differ, so it counts only up to the
+      same bound, and a wrong clock cannot make a subscriber ready, nor keep it from becoming so;
     * retries: the package at the head failed more than ten times, or the queue is blocked, paused or staged for
       ``ready_idle_s``;
     * forced: ``ready_force_s`` have passed since it started, or since it got the name that it stood by for, by the
@@ -31,18 +31,18 @@ class Readiness:
         self._settings = settings
         self._began_s: float | None = None
         self._report: Report | None = None
-        self._still: str = ""  # idle or retries, whichever will be the reason if nothing moves
+        self._still: str = ""  # idle or retries: the reason if nothing moves
         self._still_s = 0.0
         self.reason = settings.ready_reason
-        """Which condition made it ready; empty while it is not."""
+        """The condition that made it ready; empty until then."""
 
     def begin(self, now: Moment) -> None:
-        """Time begins to count."""
+        """Start the clock."""
         if self._began_s is None:
             self._began_s = now.mono_s
 
     def observe(self, report: Report, now: Moment) -> None:
-        """The importer says how it is."""
+        """Handle the importer's report."""
         self._report = report
         state = report.announcement.state
         still = RETRIES if state in STANDING else IDLE if state is State.IDLE and report.caught_up else ""
@@ -50,14 +50,14 @@ class Readiness:
             self._still, self._still_s = still, now.mono_s
 
     def check(self, now: Moment) -> bool:
-        """Find out; True if it has become ready just now."""
+        """Check the conditions; True if it has become ready just now."""
         if self.reason or self._began_s is None:
             return False
         self.reason = self._find_out(self._began_s, now)
         return bool(self.reason)
 
     def wait_s(self, now: Moment) -> float | None:
-        """After how many seconds to check again, if nothing is reported before; None if it need not be."""
+        """Seconds after which to check again without a report; None if not needed."""
         if self.reason or self._began_s is None:
             return None
         due_s = self._began_s + self._settings.ready_force_s

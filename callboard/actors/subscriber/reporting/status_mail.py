@@ -1,4 +1,4 @@
-"""Which statuses the status sender was mailed, and which are on the log."""
+"""Which statuses were mailed to the status sender, and which are on the log."""
 
 from collections.abc import Iterator
 
@@ -9,13 +9,13 @@ from callboard.actors.subscriber.ledger.ledger_state import Change, LedgerState
 
 
 class StatusMail:
-    """Mails what is stored and was not mailed yet, as soon as all that was mailed is on the log."""
+    """Mails stored statuses, as soon as all those mailed before are on the log."""
 
     def __init__(self) -> None:
         self._mailed = self._told = 0  # the newest that was mailed, and that is on the log
 
     def send(self, state: LedgerState) -> Iterator[Send]:
-        """Mail what is new, if it is time."""
+        """Mail new statuses, if it is time."""
         if self._mailed <= self._told:
             pending = state.pending(above=self._told)
             statuses, results = pending.statuses[-1:], pending.results[-1:]
@@ -24,10 +24,10 @@ class StatusMail:
                 yield Send(roles.STATUS_SENDER, pending)
 
     def sent(self, sequence: int) -> Iterator[Change]:
-        """All up to this sequence number is on the log."""
+        """All up to this sequence number are on the log."""
         self._told = max(self._told, sequence)
         yield Change(lambda ledger: ledger_changes.statuses_sent(ledger, sequence))
 
     def forget(self) -> None:
-        """The status sender has lost it: mail it again."""
+        """The status sender has lost them: mail them again."""
         self._mailed = self._told

@@ -1,4 +1,4 @@
-"""The status sender: brings the statuses, and the results of commands, from the ledger to the status topic."""
+"""The status sender: moves the statuses, and the results of commands, from the ledger to the status topic."""
 
 from collections.abc import Iterable, Iterator
 from random import Random
@@ -34,14 +34,14 @@ RETRY = Backoff(first_s=0.2, max_s=10.0)
 BATCH_MAX = 200
 """Statuses in one append."""
 BATCH_BYTES = 600_000
-"""Of statuses in one append; the smallest log takes 1 MB at once."""
+"""Bytes of statuses in one append; the smallest log takes 1 MB at once."""
 GOODBYE = "goodbye"
 GOODBYE_S = 3.0
-"""How long it waits for the importer's last statuses when the agent is stopped."""
+"""How long it waits at a stop for the importer's last statuses."""
 RESTED = "rested"
 REST_S = 0.1
-"""Between two appends, unless there is a whole batch: while packages come in quick succession their statuses go
-together, not one by one. One that comes alone does not wait."""
+"""Between two appends, unless there is a full batch: while packages come in quick succession their statuses go
+together. A single status does not wait."""
 
 
 class StatusSender:
@@ -49,8 +49,8 @@ class StatusSender:
 
     Receives: StatusesPending (importer).
     Sends: StatusesSent (importer).
-    Stores: statuses and results on the status topic; until then they are in the ledger's outbox. Sees to it that what
-        subscribers say does not fill the log, see ``Shortening``.
+    Stores: statuses and results on the status topic; until then they are in the ledger's outbox. It also keeps
+        the topics that subscribers write from filling the log, see ``Shortening``.
     Timers: "again", the back-off after a failed append, 0.2 to 10 s; "rested", 0.1 s, when there is more soon after one
         that succeeded; "goodbye", 3 s; "shorten", 5 to 10 min.
     Gives up: never, but a log that fails does not hold up a stop; imports wait once the outbox is full.
@@ -62,7 +62,7 @@ class StatusSender:
         self._pending: tuple[Line, ...] = ()
         self._appending: tuple[Line, ...] = ()
         self._failures = 0
-        self._rested_s = 0.0  # not before is the next append
+        self._rested_s = 0.0  # earliest time of the next append
         self._shortening = Shortening(settings.topics, settings.shortening, rng)
         self._stopping = False
         self._last = False  # nothing will follow

@@ -1,1 +1,1 @@
-"""Waiting for the result of a golden subscriber."""
+"""Waits for the verdict of a golden subscriber."""

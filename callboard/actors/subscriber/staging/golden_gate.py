@@ -1,4 +1,4 @@
-"""The golden gate: a package passes after the golden subscriber's explicit verdict on it, and not before."""
+"""The golden gate: a package passes only after the golden subscriber's explicit verdict on it."""
 
 from collections.abc import Iterator
 from datetime import UTC, datetime
@@ -21,17 +21,17 @@ GOOD = (Status.IMPORTED, Status.SUPERSEDED, Status.HOOK_FAILED, Status.HOOK_SETT
 """The golden subscriber has the content, or what came after it."""
 
 AGAIN_S = 15.0
-"""How often the reason is put together anew while nothing is heard: it tells of the golden subscriber's silence."""
+"""How often the reason is rebuilt without news: it includes the golden subscriber's silence."""
 
 SILENT_NS = 60 * 10**9
-"""A word of the golden subscriber that is older tells how it was, not how it is."""
+"""An older announcement of the golden subscriber says how it was, not how it is."""
 
 
 class GoldenGate:
     """Lets a package pass once the golden subscriber has it, and leaves out what that one left out.
 
-    Nothing is concluded from verdicts on other packages. A package that is addressed to others than the golden
-    subscriber passes, for there will be no verdict on it.
+    Nothing is concluded from verdicts on other packages. A package that is not addressed to the golden subscriber
+    passes, since there will be no verdict on it.
     """
 
     def __init__(self, golden: str, subscriber: str) -> None:
@@ -39,9 +39,9 @@ class GoldenGate:
         self._subscriber = subscriber
         self._known = Verdicts(offset=-1)
         self._verdicts: dict[int, PackageStatusMessage] = {}
-        self._missing = False  # a package came up without a verdict that decides about it
+        self._missing = False  # whether a package waits for a verdict that is not known
         self._wished = -1
-        self._since: tuple[int, int] = (-1, 0)  # the package that is waited for, and since when
+        self._since: tuple[int, int] = (-1, 0)  # the package that waits, and since when
 
     def judge(self, offset: int, message: PackageMessage, ledger: Ledger, now: Moment) -> Wait | Leave | None:
         """See ``Gate``."""
@@ -61,19 +61,19 @@ class GoldenGate:
         return Leave(Status.SKIPPED, f"left out by {self._golden} ({verdict.status.name.lower()}){reason}")
 
     def hear(self, verdicts: Verdicts) -> None:
-        """The golden watcher tells."""
+        """Take the golden watcher's verdicts."""
         self._known = verdicts
         self._verdicts = {status.offset: status for status in verdicts.verdicts}
 
     def wish(self, position: int) -> Iterator[Send]:
-        """Ask the golden watcher, once, if something is missing and all up to ``position`` is done."""
+        """Ask the golden watcher, once, if a verdict is missing and everything up to ``position`` is finished."""
         missing, self._missing = self._missing, False
         if missing and self._wished != position + 1:
             self._wished = position + 1
             yield Send(roles.GOLDEN_WATCHER, VerdictsWanted(offset=self._wished))
 
     def forget_wish(self) -> None:
-        """The golden watcher has lost it: ask again."""
+        """The golden watcher has lost the request: ask again."""
         self._wished = -1
 
     def _explain(self, offset: int, message: PackageMessage, ledger: Ledger, now: Moment) -> str:
@@ -111,7 +111,7 @@ def _state(golden: DiscoveryMessage, subscriber: str, now: Moment) -> str:
     state = golden.state.name.lower()
     reason = f": {golden.reason or golden.last_error}" if golden.reason or golden.last_error else ""
     if golden.state is State.STAGED:
-        # Its reason tells of the one that it waits for, whose reason may tell of us: the words would grow for ever.
+        # Its reason names the one that it waits for, whose reason may name us: the text would grow for ever.
         reason = f": waits for the verdict of {golden.configuration.golden}"
     told = f"{state} at offset {golden.offset}{reason}"
     if now.wall_ns - golden.time_ns > SILENT_NS:

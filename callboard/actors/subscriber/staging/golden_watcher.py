@@ -1,4 +1,4 @@
-"""The golden watcher: listens to what the golden subscriber tells of packages, and of itself."""
+"""The golden watcher: reads the golden subscriber's statuses and announcements."""
 
 from collections.abc import Iterable, Iterator
 from random import Random
@@ -17,22 +17,22 @@ from callboard.messages.record import Record
 from callboard.messages.repeated import original_of
 
 VERDICTS_MAX = 50_000
-"""In memory, of about 300 bytes each. A golden subscriber that is further ahead has its later ones read again."""
+"""Verdicts in memory, about 300 bytes each. If a golden subscriber is further ahead its later ones are read again."""
 INSTANCES_MAX = 1000
-"""Repositories that one name had, in mind: a name passes once in half a minute at most."""
+"""Repositories remembered that had one name: a name changes hands at most once in half a minute."""
 WINDOW = 200
 """Verdicts in one mail: a few batches of imports."""
 
 
 class GoldenWatcher:
-    """Answers for the golden subscriber with its verdicts, each as the status topic has it at its end. Those of an
+    """Answers with the golden subscriber's verdicts, each as last reported on the status topic. Those of an
     instance count that had the golden subscriber's name, by the announcements; see ``VerdictTable.window`` for others.
 
     Receives: VerdictsWanted (importer).
-    Sends: Verdicts (importer), when all there is has been read, and again whenever they change.
-    Stores: the verdicts on packages that are yet to come, in memory, up to ``VERDICTS_MAX``.
+    Sends: Verdicts (importer), when everything on the log has been read, and again on every change.
+    Stores: the verdicts on packages yet to come, in memory, up to ``VERDICTS_MAX``.
     Timers: the followers' back-offs, 0.1 to 5 s.
-    Gives up: never; the followers try again. A status that cannot be read is no verdict, and a line in the log.
+    Gives up: never; the followers try again. A status that cannot be read is skipped, with a line in the log.
     """
 
     def __init__(self, settings: SubscriberSettings, rng: Random, most: int = VERDICTS_MAX) -> None:
@@ -44,8 +44,8 @@ class GoldenWatcher:
         self._announcements = Follower(settings.topics.discovery, from_first(), rng)
         self._holder = NameHolder(settings.golden)
         self._golden: DiscoveryMessage | None = None
-        self._instances: dict[str, None] = {}  # that had the name, the one that got it first in front
-        self._foreign: set[str] = set()  # those that told something, and are not among these
+        self._instances: dict[str, None] = {}  # instances that had the name, the first holder first
+        self._foreign: set[str] = set()  # other instances that sent verdicts
         self._problem = ""
         self._wanted: VerdictsWanted | None = None
         self._said: Verdicts | None = None
@@ -89,7 +89,7 @@ class GoldenWatcher:
             for record in heard.records:
                 self._hear(record)
         yield from effects
-        if self._foreign & self._instances.keys():  # what it told is to be read as its own
+        if self._foreign & self._instances.keys():  # read its verdicts again, as those of a holder
             self._start_over()
             self._statuses = Follower(self._topic, from_first(), self._rng)
             yield from self._statuses.start()

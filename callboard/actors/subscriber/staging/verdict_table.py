@@ -1,4 +1,4 @@
-"""What the golden subscriber told of packages: bounded, and the last word on each holds."""
+"""The golden subscriber's verdicts on packages: bounded, and the last one on each counts."""
 
 from bisect import bisect_left, insort
 from itertools import islice
@@ -8,8 +8,8 @@ from callboard.messages.distribution.topic_messages import PackageStatusMessage
 
 
 class Told(NamedTuple):
-    """A verdict, the offset of the status topic that it was read at, and when it was decided: before it was appended,
-    whatever it says. It is ``foreign`` if it is not of an instance that is known to have had the golden one's name.
+    """A verdict, the offset of the status topic where it was read, and when it was decided: no later than it was
+    appended, whatever it says. It is ``foreign`` if its instance is not known to have had the golden one's name.
     """
 
     status: PackageStatusMessage
@@ -19,9 +19,9 @@ class Told(NamedTuple):
 
 
 class VerdictTable:
-    """The verdicts on packages from ``floor`` on, so many at most.
+    """The verdicts on packages from ``floor`` on, up to a maximum.
 
-    What does not fit is the verdicts on the highest offsets. They are dropped, to be read again from ``again_at`` of
+    If there are too many, those on the highest offsets are dropped, to be read again from ``again_at`` of
     the status topic once the packages from ``cut`` on come up.
     """
 
@@ -31,15 +31,15 @@ class VerdictTable:
         self._offsets: list[int] = []
         self.floor = 0
         self.cut = -1
-        """The lowest offset whose verdict may be missing here; -1 if none is."""
+        """The lowest offset whose verdict may be missing here; -1 if none."""
         self.again_at = -1
-        """The offset of the status topic from where those that are missing have to be read."""
+        """The offset of the status topic from which to read the missing verdicts."""
 
     def __len__(self) -> int:
         return len(self._offsets)
 
     def forget_below(self, floor: int) -> None:
-        """Nobody asks for verdicts on lower offsets any more."""
+        """Verdicts on lower offsets are no longer needed."""
         self.floor = floor
         gone = bisect_left(self._offsets, floor)
         for offset in self._offsets[:gone]:
@@ -47,13 +47,13 @@ class VerdictTable:
         del self._offsets[:gone]
 
     def start_over(self) -> None:
-        """Forget everything: it is another status topic."""
+        """Forget everything: the status topic was replaced."""
         self._told.clear()
         self._offsets.clear()
         self.cut = self.again_at = -1
 
     def read_again(self) -> int:
-        """What was dropped is going to be read again, from the returned offset of the status topic."""
+        """The dropped verdicts are about to be read again, from the returned offset of the status topic."""
         at, self.again_at, self.cut = self.again_at, -1, -1
         return at
 
@@ -66,9 +66,9 @@ class VerdictTable:
         repeated: bool = False,
         foreign: bool = False,
     ) -> None:
-        """Take in a verdict. Of one instance the highest sequence holds, unless a lower one was decided later: the
-        repository was set back, or the higher one is not its own. Of several the one that told last. One that was
-        repeated is older than all that is known, and a foreign one takes the place of none that is not.
+        """Add a verdict. Of one instance the highest sequence wins, unless a lower one was decided later: the
+        repository was restored, or the higher one is not its own. Of several instances the last sender wins. A
+        repeated verdict is older than all known ones, and a foreign one never replaces one that is not.
         """
         offset, told = status.offset, Told(status, at, min(status.time_ns, appended_ns), foreign)
         if offset < self.floor:
@@ -86,8 +86,8 @@ class VerdictTable:
             self._drop(self._told.pop(self._offsets.pop()))
 
     def window(self, offset: int, most: int, position: int) -> tuple[PackageStatusMessage, ...]:
-        """The first so many verdicts on packages from ``offset`` on, by ascending offset. Those that are foreign count
-        up to ``position``, where the golden subscriber is: it says nothing any more of what it began behind.
+        """The first ``most`` verdicts on packages from ``offset`` on, by ascending offset. Foreign ones count
+        up to ``position``, where the golden subscriber is: it will report nothing more about packages before it.
         """
         start = bisect_left(self._offsets, offset)
         told = (self._told[known] for known in self._offsets[start:])

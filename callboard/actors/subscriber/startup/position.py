@@ -7,7 +7,7 @@ from callboard.messages.record import Record
 
 
 def first_start(settings: SubscriberSettings, bounds: TopicBounds) -> int:
-    """The offset to begin at for a subscriber that never was anywhere, kept inside the retained range."""
+    """The offset at which a subscriber without a position begins, kept inside the retained range."""
     if settings.start == "earliest":
         return bounds.first
     if settings.start == "latest":
@@ -17,7 +17,7 @@ def first_start(settings: SubscriberSettings, bounds: TopicBounds) -> int:
 
 def other_copy(ledger: Ledger, found: Record | None) -> str:
     """Why the record at the stored position is not the one that was processed; empty if it is. A log that lost its end
-    and went on has the same identity, and may have grown past the position again.
+    and then grew has the same identity, and may have passed the position again.
     """
     if found is not None and found.offset == ledger.offset and found.header("id") == ledger.record_id:
         return ""

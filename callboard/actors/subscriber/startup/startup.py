@@ -23,19 +23,19 @@ from callboard.messages.distribution.ledger import Ledger
 from callboard.messages.distribution.mailbox import AgentProblem, Problem
 
 FIRST_TRIES = 10
-"""At a repository that was never open: the importer's predecessor may need a moment to let go of it."""
+"""For a repository that was never open: the importer's predecessor may take a moment to release it."""
 FIRST_AGAIN_S = 0.3
 STANDBY_S = 1.0
-"""Between tries to open a repository that another process holds, for one that stands by."""
+"""Between attempts to open a repository that another process holds, when standing by."""
 AGAIN = Backoff(first_s=0.5, max_s=30.0)
-"""Between tries to open a repository again that failed while it was in use."""
+"""Between attempts to reopen a repository that failed while in use."""
 
 OPEN = "open"
-"""The timer for it."""
+"""The timer for these."""
 
 
 class Startup:
-    """What must be so before the first package is asked for, and again whenever it is no longer so."""
+    """The conditions for asking for the first package, restored whenever one is lost."""
 
     OWNER = "startup"
 
@@ -45,18 +45,18 @@ class Startup:
         self._state = state
         self._failures = 0
         self.known = False
-        """The ledger is known: the repository was open at least once."""
+        """Whether the ledger is known: the repository was open at least once."""
         self.open = False
-        """The repository can be used."""
+        """Whether the repository can be used."""
         self.admitted = False
-        """The announcer was granted the subscriber's name."""
+        """Whether the announcer was granted the subscriber's name."""
         self._bounds: TopicBounds | None = None  # of the log, while the record at the position is being read
         self.trouble = ""
         """Why the repository cannot be opened or written."""
         self.gap = ""
         """Why the position does not fit the log."""
         self.placed = False
-        """The position was compared with the log; if it changed, that is in the state."""
+        """Whether the position was compared with the log; if it changed, that is in the state."""
 
     @property
     def complete(self) -> bool:
@@ -66,12 +66,12 @@ class Startup:
     # The name.
 
     def admit(self, until_ms: int) -> None:
-        """The name is ours up to this moment of the monotonic clock; 0 is without end."""
+        """The name is ours until this moment of the monotonic clock; 0 means without end."""
         self.admitted, self._state.permit.until_ms = True, until_ms
 
     def lapse(self, now: Moment) -> None:
-        """Let the name go when its time is over. An importer that was suspended finds out here, before it does anything
-        else, that another one may have the name by now.
+        """Release the name when its time is over. An importer that was suspended finds out here, before anything
+        else, that another instance may have the name by now.
         """
         if self._state.permit.is_over(now.mono_s):
             self.admitted = False
@@ -97,12 +97,12 @@ class Startup:
             yield Send(GATEWAY, AgentProblem(problem=Problem.REPOSITORY_UNAVAILABLE, reason=reason))
 
     def written(self) -> None:
-        """The repository was written: whatever was wrong with it is over."""
+        """The repository was written: any earlier problem with it is over."""
         self._failures = 0
         self.trouble = ""
 
     def failed(self, error: CallboardError) -> Iterator[Decided]:
-        """The repository could not be opened, or written: wait, then open it (again)."""
+        """The repository could not be opened, or written: wait, then (re)open it."""
         self.open = False
         self._failures += 1
         if not self.known and self._settings.standby and isinstance(error, RepositoryBusy):
@@ -122,12 +122,12 @@ class Startup:
 
     @property
     def wants_bounds(self) -> bool:
-        """Whether the next thing is to look at the log."""
+        """Whether the bounds of the log are needed next."""
         wanted = self.open and self.admitted and not self.placed and not self.gap
         return wanted and self._bounds is None
 
     def place(self, bounds: TopicBounds) -> Iterator[Decided]:
-        """Take the position in a log with these bounds, or keep it, or say why it does not fit. Before it is kept, the
+        """Set the position in a log with these bounds, or keep it, or say why it does not fit. Before it is kept, the
         record there is compared with the one that was processed.
         """
         ledger = self._state.ledger
@@ -139,7 +139,7 @@ class Startup:
         yield from self._settle(problem, bounds)
 
     def compared(self, outcome: Done | Failed) -> Iterator[Decided]:
-        """The log has told what is at the position, or could not, and is looked at anew."""
+        """The log has returned the record at the position, or failed; then its bounds are checked again."""
         bounds, self._bounds = self._bounds, None
         if self._state.busy:
             return
@@ -160,7 +160,7 @@ class Startup:
         self.placed = True
 
     def look_again(self) -> None:
-        """The log does not have what comes next, or may have it again: the bounds will say."""
+        """The log lacks what comes next, or may have it again: check the bounds."""
         self.placed, self.gap = False, ""
 
 
@@ -174,7 +174,7 @@ _PROBLEMS: tuple[tuple[type[CallboardError], Problem], ...] = (
 
 
 def _may_pass(error: CallboardError) -> bool:
-    """Whether the repository may be had at the next try."""
+    """Whether the next attempt may get the repository."""
     return isinstance(error, RepositoryError) and not isinstance(error, RepositoryOccupied)
 
 
