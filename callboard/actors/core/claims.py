@@ -15,7 +15,7 @@ INTERVALS = 3
 """A claim outlives this many late or lost announcements of the holder, however rarely it announces itself."""
 
 LEASE_S_MIN, LEASE_S_MAX = 1.0, 1800.0
-"""The longest lease that an announcement may claim: no single announcement keeps a name longer than that."""
+"""Bounds of the lease that an announcement may claim: no single announcement keeps a name for longer."""
 
 TTL_S = 30.0
 """The lease of a claim of an older version, which names none, unless it announces itself rarely."""

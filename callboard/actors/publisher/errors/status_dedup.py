@@ -5,8 +5,8 @@ from collections.abc import Mapping
 from callboard.backends.log import AHEAD_NS
 
 TELLERS_MAX = 20_000
-"""Senders remembered, 200 bytes each: two hosts for each of a fleet's 10,000 members. The least recently added is
-forgotten first; its next status counts as new."""
+"""Senders remembered, 200 bytes each: two hosts for each of a fleet's 10,000 members. The one heard of first
+is forgotten first; its next status counts as new."""
 
 LEAP_MAX = 1000
 """Numbers are consecutive. A status with a number further ahead is new, but does not move its sender's number."""

@@ -143,7 +143,7 @@ STEPS = (
     Step("ask for packages", lambda it: it.backlog.reading, lambda it: it.backlog.wish()),
     Step("observe", lambda it: it.introduced and not it.stopping, _observe),
     Step("tell statuses", _always, lambda it: it.mail.send(it.state)),
-    Step("answer who waits", lambda it: it.inbox.settled, _answer),  # what was ordered comes first
+    Step("answer who waits", lambda it: it.inbox.settled, _answer),  # commands come first
     Step("introduce itself", lambda it: it.state.named and not it.introduced, _introduce),
     Step(
         "store the rest later",
