@@ -1,1 +1,1 @@
-"""Every message: the schemas, the immutable events that the program sees, and the codec between."""
+"""Every message: the schemas, the immutable event classes, and the codec between them."""

@@ -1,9 +1,9 @@
-"""What a message may hold, whoever wrote it.
+"""Bounds on the contents of any message, including messages from other versions.
 
-Names and ids are copied: into headers and keys, into what is told of them, into ledgers, tables and labels. So they are
-short and have no control characters, or the message is none. Prose is only shown; what is too long of it is left out.
-The bounds lie well above those of ``callboard/door/limits.py``, by which this version writes, and above all that older
-ones ever wrote.
+Names and ids are copied into headers, keys, messages, ledgers, tables and labels, so they must be short and free of
+control characters; otherwise the message is rejected. Prose is only displayed, so it is truncated when too long.
+The bounds lie well above those of ``callboard/door/limits.py``, which this version observes when it writes, and above
+anything that older versions wrote.
 """
 
 import re
@@ -20,56 +20,56 @@ from callboard.messages.event import Event, replaced
 E = TypeVar("E", bound=Event)
 
 ID_CHARS_MAX = 1000
-"""Of a name or an id: ten times what the door lets in as a name, and still a small part of any record."""
+"""Length of a name or id: ten times what the door accepts for a name, and still a small part of any record."""
 
 TEXT_CHARS_MAX = 20_000
-"""Of prose: two of the longest reasons that the door lets in."""
+"""Length of prose: twice the longest reason that the door accepts."""
 
 NAMES_MAX = 10_000
-"""Subscribers or publishers that one message names: as many as a board keeps in mind."""
+"""Subscribers or publishers named in one message: as many as a board keeps in memory."""
 
 NUMBERS_MAX = 1000
-"""Whole numbers in a row: a subscriber announces twenty unfinished packages, and a histogram has fifteen buckets."""
+"""Integers in one list: a subscriber announces twenty unfinished packages, and a histogram has fifteen buckets."""
 
 CONTROL = re.compile("[\x00-\x1f\x7f\ud800-\udfff]")
-"""What no name or id has: a NUL ends a header, a line feed a recipient, and half a surrogate pair is no UTF-8."""
+"""Banned in names and ids: NUL ends a header, a line feed ends a recipient, and a lone surrogate is not UTF-8."""
 
 PROSE = frozenset({
     "author", "hook_error", "host", "last_error", "message", "place", "ready_reason", "reason", "repository", "source",
     "stacktrace", "user", "version",
 })  # fmt: skip
-"""The fields of text that are shown to people, and for nothing else. Every other one is a name or an id."""
+"""Text fields that are only displayed. Every other text field is a name or an id."""
 
 NAMES = frozenset({"follows", "recipients"})
-"""The lists of names: they are compared, and copied nowhere. All other lists of text are of paths, patterns and
-digests, as long as the record allows."""
+"""Lists of names, which are only compared, never copied. All other lists of text hold paths, patterns or digests, and
+only the record's size limits them."""
 
 
 def bounded(event: E) -> E:
-    """The message as it was read, but for what is left out of prose and of lists that only inform.
+    """A message that was read, with prose and informational lists truncated to the bounds.
 
-    Raises ``Undecodable`` for a name or an id that is none, and for more names than there can be.
+    Raises ``Undecodable`` for an invalid name or id, and for too many names.
     """
     return _rules(type(event)).apply(event, _refuse)
 
 
 def fitted(event: E) -> E:
-    """The message as it can be written and read: an id that is none is told by its digest."""
+    """The message within the bounds, ready to be written: an invalid id is replaced by its digest."""
     return _rules(type(event)).apply(event, lambda _, __, value: digest(value))
 
 
 def is_id(value: str) -> bool:
-    """Whether this can be a name or an id. An empty one names nothing, and is one."""
+    """Whether this is a valid name or id. The empty text is valid, and names nothing."""
     return len(value) <= ID_CHARS_MAX and (value.isprintable() or not CONTROL.search(value))
 
 
 def digest(value: str) -> str:
-    """What stands for a text that is no id."""
+    """The substitute for a text that is not a valid id."""
     return f"sha256:{sha256(value.encode(errors='surrogatepass')).hexdigest()}"
 
 
 def clipped(text: str, most: int = TEXT_CHARS_MAX) -> str:
-    """The text, or its beginning and how much is left out, in about so many characters."""
+    """The text, cut to about ``most`` characters with a note of how many were left out."""
     if len(text) <= most:
         return text
     kept = text[: most - CLIP_CHARS]
@@ -77,15 +77,15 @@ def clipped(text: str, most: int = TEXT_CHARS_MAX) -> str:
 
 
 CLIP_CHARS = 40
-"""For the note that something is left out."""
+"""Reserved for the note that text was left out."""
 
 _Unfit = Callable[[type[Event], str, str], str]
-"""What becomes of an id that is none, by class and field."""
+"""Given class, field and value, returns the replacement for an invalid id, or raises."""
 
 
 @dataclass(frozen=True, slots=True)
 class _Rules:
-    """The fields of a class by what holds for them."""
+    """The fields of a class, grouped by the rule that applies to them."""
 
     ids: tuple[str, ...]
     prose: tuple[str, ...]
@@ -116,7 +116,7 @@ class _Rules:
 
 
 def _of_events(given: Any, unfit: _Unfit) -> Any:
-    """A message in a message, or several of them, of which the first inform and the others are too many."""
+    """A nested message, or a tuple of them truncated to ``NAMES_MAX``."""
     if isinstance(given, Event):
         return _rules(type(given)).apply(given, unfit)
     kept = tuple(_rules(type(each)).apply(each, unfit) for each in given[:NAMES_MAX])
@@ -159,5 +159,5 @@ def _holds_events(kind: Any) -> bool:
 
 
 def _reader(names: list[str]) -> Callable[[Any], tuple[str, ...]]:
-    """Reads these fields at once; of none it makes an empty text."""
+    """A function that reads these fields at once; without fields it returns an empty text."""
     return attrgetter(names[0], *names) if names else lambda _: ("",)

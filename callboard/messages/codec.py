@@ -1,13 +1,13 @@
-"""Events to bytes and back: the only place that knows the generated Protocol Buffers code.
+"""Encodes events to bytes and decodes them; the only module that uses the generated Protocol Buffers code.
 
-Nothing here is written per class. A plan is compiled once per class from the dataclass's fields and the
-schema's message of the same name:
+There is no code per class. A plan is compiled once per class from the dataclass's fields and the schema's message of
+the same name:
 
-* A field is *demanded* when absence cannot mean its default: the class gives none, or the schema declares
-  another one. Such a field is always written, and bytes without it cannot be decoded.
+* A field is *demanded* when absence cannot mean its default: the class has no default, or the schema declares
+  a different one. Such a field is always written, and bytes without it cannot be decoded.
 * Any other field is written only when it differs from its default.
-* What this version does not know, fields as well as numbers of an enum, is kept in ``Event.unknown`` and
-  written back, also inside nested events. An unknown number in a demanded enum cannot be decoded.
+* Unknown fields and unknown enum numbers are kept in ``Event.unknown`` and written back, also inside nested
+  events. An unknown number in a demanded enum cannot be decoded.
 """
 
 from collections.abc import Callable, Iterable
@@ -35,8 +35,8 @@ _ALWAYS = object()
 """Stands for the default of a demanded field: no value equals it, so the field is always written."""
 
 UNKNOWN_BYTES_MAX = 1 << 17
-"""Of fields that this version does not know, in one message: far above what a newer minor version has to say, and each
-field, of two bytes or more, costs every reader a microsecond."""
+"""Bytes of unknown fields in one message: far more than a newer minor version needs. Each field takes two bytes or more
+and costs every reader a microsecond."""
 
 _GENERATED = (
     (topic_messages, distribution_pb2),
@@ -68,11 +68,10 @@ def encode(event: Event) -> bytes:
 
 
 def decode(cls: type[E], data: bytes) -> E:
-    """The event of this class that ``data`` stands for.
+    """Decode an event of this class.
 
-    Raises ``Undecodable``, and nothing else, for bytes that are not such an event: damaged, without a
-    demanded field, with a number this version does not know in a demanded enum, or with more than
-    ``UNKNOWN_BYTES_MAX`` of fields that it does not know.
+    Raises ``Undecodable``, and nothing else, for bytes that are not such an event: damaged, without a demanded
+    field, with an unknown number in a demanded enum, or with more than ``UNKNOWN_BYTES_MAX`` of unknown fields.
     """
     plan = _plan(cls)
     try:
@@ -84,8 +83,8 @@ def decode(cls: type[E], data: bytes) -> E:
 
 
 def _light(cls: type[Event], message: Message, nbytes: int) -> Message:
-    """The message. Raises ``Undecodable`` if too much of it is not known."""
-    if nbytes > UNKNOWN_BYTES_MAX:  # a message of fewer bytes need not be weighed
+    """Return the message. Raises ``Undecodable`` if too much of it is unknown."""
+    if nbytes > UNKNOWN_BYTES_MAX:  # a smaller message needs no check
         known = type(message)()
         known.CopyFrom(message)
         known.DiscardUnknownFields()
@@ -101,14 +100,14 @@ def encode_any(event: Event) -> tuple[str, bytes]:
 
 
 def decode_any(name: str, data: bytes) -> Event:
-    """The event of the class with this name; raises ``Undecodable`` also for a name that is not known."""
+    """Decode an event of the class with this name; raises ``Undecodable`` also for an unknown name."""
     if name not in EVENTS:
         raise Undecodable(f"no message is named {name!r} in this version; upgrade, or look for its writer")
     return decode(EVENTS[name], data)
 
 
 def descriptor_of(cls: type[Event]) -> Any:
-    """The schema's descriptor of the message that stands for this class of events."""
+    """The schema's descriptor of this class's message."""
     return getattr(_SCHEMAS[cls.__module__], cls.__name__).DESCRIPTOR
 
 
@@ -119,13 +118,13 @@ class _Plan:
     cls: type[Event]
     message: type[Message]
     writers: tuple[tuple[str, Any, Callable[[Any], Any] | None], ...]
-    """Field, the value that is not written, and how a value is turned into the message's (None: as it is)."""
+    """Field, the value that is not written, and the conversion to the message's value (None: as it is)."""
     readers: tuple[Callable[[Message], Any], ...]
-    """How the value of each field but ``unknown`` is read from the message, in the order of the fields."""
+    """Reads the value of each field except ``unknown`` from the message, in field order."""
     demanded: tuple[str, ...]
-    """Demanded fields, but the repeated ones: their absence means that they are empty."""
+    """Demanded fields, except repeated ones, which are empty when absent."""
     texts: Callable[[Any], tuple[object, ...]]
-    """Reads the fields of one text from an event."""
+    """Reads the text fields of an event; lists of text are not among them."""
 
     def to_message(self, event: Event) -> Message:
         values = {}
@@ -143,7 +142,7 @@ class _Plan:
             if not message.HasField(name):
                 raise self.undecodable(name, message)
         values: list[Any] = [b""]
-        values += [read(message) for read in self.readers]  # they are immutable, whatever the message is
+        values += [read(message) for read in self.readers]  # they are immutable, unlike the message
         if len(found := UnknownFieldSet(message)):
             values[0] = self.unknown(message, found)
         event = made(self.cls, values)
@@ -151,7 +150,7 @@ class _Plan:
         return event
 
     def unknown(self, message: Message, found: UnknownFieldSet) -> bytes:
-        """What is left in the message once everything known is taken out of it."""
+        """The encoded fields of the message that this version does not know."""
         strangers = {found[i].field_number for i in range(len(found))}
         for name in self.demanded:
             if self.message.DESCRIPTOR.fields_by_name[name].number in strangers:
@@ -161,7 +160,7 @@ class _Plan:
         return message.SerializeToString()
 
     def undecodable(self, name: str, message: Message) -> Undecodable:
-        """Why the message makes no sense: this demanded field has no value, or one that is not known."""
+        """The error for a demanded field that is missing, or has an unknown value."""
         number = self.message.DESCRIPTOR.fields_by_name[name].number
         found = UnknownFieldSet(message)
         values = [found[i].data for i in range(len(found)) if found[i].field_number == number]
@@ -196,12 +195,12 @@ def _compile(cls: type[Event]) -> _Plan:
         writers.append((field.name, default, write))
         readers.append(read)
     texts = [name for name, _, _ in writers if kinds[name] is str]
-    read_texts = attrgetter(texts[0], *texts) if texts else lambda _: ()  # of two names at least it makes a tuple
+    read_texts = attrgetter(texts[0], *texts) if texts else lambda _: ()  # with two names or more it returns a tuple
     return _Plan(cls, message, tuple(writers), tuple(readers), tuple(demanded), read_texts)
 
 
 _Conversion = tuple[Callable[[Any], Any] | None, Callable[[Message], Any]]
-"""How a field's value is turned into the message's (None: as it is), and how it is read from the message."""
+"""Converts a field's value to the message's (None: as it is), and reads it from the message."""
 
 
 def _conversion(name: str, kind: Any) -> _Conversion:
@@ -252,6 +251,6 @@ def _read_texts(get: Callable[[Message], Any], message: Message) -> tuple[str, .
 
 
 def _demand_text(values: Iterable[object]) -> None:
-    """Protocol Buffers does not check what it reads: text that is not UTF-8 is given to us as bytes."""
+    """Reject text that is not UTF-8: Protocol Buffers does not check it, and returns it as bytes."""
     if bytes in map(type, values):
         raise UnicodeError("it has text that is not UTF-8")

@@ -1,4 +1,4 @@
-"""What every event has in common: it is data, and it cannot change."""
+"""The base class of all events: plain data that cannot change."""
 
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass, fields
@@ -7,8 +7,8 @@ from operator import attrgetter
 from typing import Any, TypeVar
 
 _IMMUTABLE: set[type] = {str, bytes, int, float, bool, type(None)}
-"""Types whose instances cannot change. Those of events and enums are added when they are met, so that a long tuple of
-them is checked at the speed of a set: a ledger is made anew for every package, with all the statuses that wait."""
+"""Types whose instances cannot change. Event and enum types are added when first seen, so that a long tuple of them is
+checked by set look-ups: every package makes a new ledger, with all the pending statuses."""
 
 
 E = TypeVar("E", bound="Event")
@@ -18,8 +18,8 @@ E = TypeVar("E", bound="Event")
 class Event:
     """The base of every message: frozen, slotted, and deeply immutable by construction.
 
-    ``unknown`` holds the encoded fields that this version does not know, so that a reader of an
-    older version passes on what a newer one wrote.
+    ``unknown`` holds the encoded fields that this version does not know, so that an older version
+    passes on what a newer one wrote.
 
     Raises ``TypeError`` when a field is given a mutable value (a list, a dict, a bytearray, ...).
     """
@@ -27,7 +27,7 @@ class Event:
     unknown: bytes = b""
 
     def __post_init__(self) -> None:
-        # Runs for every event that is made, so the common case is one call and one set look-up per field.
+        # Runs for every new event, so the common case is one call and one set look-up per field.
         kind = type(self)
         for value in (_READERS.get(kind) or _reader(kind))(self):
             if type(value) not in _IMMUTABLE and not _is_immutable(value):
@@ -47,12 +47,12 @@ def _is_immutable(value: Any) -> bool:
 
 
 _SEALED = (Event, IntEnum)
-"""An event within an event was checked when it was made."""
+"""Nested events were checked when they were made."""
 
 def replaced(event: E, **changes: Any) -> E:
-    """A copy with these fields changed: ``dataclasses.replace``, but only what is new is checked, ten times as fast.
+    """A copy with these fields changed: like ``dataclasses.replace``, but ten times as fast, checking only new values.
 
-    Raises ``TypeError`` for a value that can change, and for a name that is no field.
+    Raises ``TypeError`` for a mutable value and for an unknown field.
     """
     kind = type(event)
     setters = _SETTERS.get(kind) or _setters(kind)
@@ -67,7 +67,7 @@ def replaced(event: E, **changes: Any) -> E:
 
 
 def made(kind: type[E], values: Iterable[Any]) -> E:
-    """An event with these values, in the order of its fields, unchecked: only for values that cannot change."""
+    """An event with these values, in field order, unchecked: only for immutable values."""
     event = object.__new__(kind)
     for set_field, value in zip((_SETTERS.get(kind) or _setters(kind)).values(), values, strict=True):
         set_field(event, value)
@@ -75,10 +75,10 @@ def made(kind: type[E], values: Iterable[Any]) -> E:
 
 
 _READERS: dict[type[Event], Callable[[Event], tuple[Any, ...]]] = {}
-"""For each class of event, the function that reads all its fields at once."""
+"""For each event class, the function that reads all its fields at once."""
 
 _SETTERS: dict[type[Event], dict[str, Callable[[Any, Any], None]]] = {}
-"""For each class of event, by field, the function that sets it while an event is made."""
+"""For each event class, by field, the function that sets it in a new event."""
 
 
 def _setters(kind: type[Event]) -> dict[str, Callable[[Any, Any], None]]:
@@ -89,5 +89,5 @@ def _reader(kind: type[Event]) -> Callable[[Event], tuple[Any, ...]]:
     if "__slots__" not in vars(kind):  # its instances could be given further attributes
         raise TypeError(f"declare {kind.__name__} as @dataclass(frozen=True, slots=True, kw_only=True)")
     names = [field.name for field in fields(kind)]
-    # The first name stands twice because attrgetter answers with a tuple only for two names or more.
+    # The first name stands twice because attrgetter returns a tuple only for two names or more.
     return _READERS.setdefault(kind, attrgetter(names[0], *names))

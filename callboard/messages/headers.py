@@ -1,4 +1,4 @@
-"""The headers of a record: what a reader must know before it decodes, or decides not to."""
+"""The headers of a record: what a reader needs to decide whether and how to decode it."""
 
 import re
 from collections.abc import Mapping
@@ -23,13 +23,13 @@ from callboard.messages.untrusted import distrust_of
 E = TypeVar("E", bound=Event)
 
 SCHEMA_VERSION = (1, 3)
-"""Of what this process writes. It reads every minor version of this major one.
+"""The version that this process writes. It reads every minor version of this major one.
 
 Apache Sling's journal of 2019, the original, wrote version 1 too.
 """
 
 HEADER_CHARS_MAX = 4 * ID_CHARS_MAX
-"""Of a header and of a key: they are put together from a few names and ids."""
+"""Length of a header or key: they are composed of a few names and ids."""
 
 VERSION = re.compile(r"([0-9]{1,9})(?:\.([0-9]{1,9}))?")
 """The original wrote only the major number."""
@@ -40,29 +40,29 @@ ORIGINAL_TYPES = {each.original: each.cls.__name__ for each in ON_TOPICS if each
 """The original wrote the type as a number."""
 
 TIME_NS_MAX = 2**63 - 1
-"""What a message and a database can hold, and the year 2262."""
+"""The largest time that messages and databases can hold, in the year 2262."""
 
 LENGTH_MAX = 1 << 43
-"""What a package may claim to have, in bytes: 8.8 TB, so that the claims of a million still add up to 63 bits."""
+"""The size that a package may claim, in bytes: 8.8 TB, so that the claims of a million still add up to 63 bits."""
 
 ENTRIES_MAX = (1 << 32) - 1
-"""What a package may claim to have: the package format counts its entries in 32 bits."""
+"""The entries that a package may claim: the package format counts them in 32 bits."""
 
 PATH_CHARS_MAX = 4096
-"""What the kernel takes as one path. Of a longer one the folders that lead to it would fill the memory."""
+"""The kernel's limit for one path. The parent folders of a longer one could fill the memory."""
 
 RECIPIENTS_BYTES_MAX = 16 << 10
-"""A longer list of recipients is left to the message, so that the headers stay small beside it."""
+"""A longer list of recipients is only in the message, so that headers stay small."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RecordHeaders:
-    """What callboard writes into a record's headers. A header's name is the field's; empty ones are left out.
+    """The headers that callboard writes. Each has its field's name; empty ones are left out.
 
     ``type`` is the message's name, ``id`` is unique to the record and ``cause`` is the id of the record or
     request that led to it. ``time_ns`` is by the producer's clock, since the epoch. ``traceparent`` is as
-    the W3C defines it. With ``publisher``, ``kind`` (of a package the name of its ``Kind``, of a status that of its
-    ``Status``) and ``recipients`` (see ``addressed``) a reader can skip what does not concern it without decoding it.
+    the W3C defines it. ``publisher``, ``kind`` (the name of a package's ``Kind`` or a status's ``Status``) and
+    ``recipients`` (see ``addressed``) let a reader skip irrelevant records without decoding them.
     """
 
     type: str
@@ -77,7 +77,7 @@ class RecordHeaders:
     recipients: str = ""
 
     def to_pairs(self) -> Headers:
-        """The headers as a record has them. What none can hold is left out, and of an id its digest is there."""
+        """The headers as name and value pairs, without invalid values; an invalid ``id`` is replaced by its digest."""
         major, minor = self.version
         texts = {"version": f"{major}.{minor}", "time_ns": str(self.time_ns or ""), "id": _key(self.id)}
         named = [(name, texts.get(name) or getattr(self, name)) for name in _NAMES]
@@ -85,9 +85,9 @@ class RecordHeaders:
 
     @classmethod
     def parse(cls, headers: Headers) -> Self:
-        """The headers of a record, also of the original's; those that are not known are ignored.
+        """Parse the headers of a record, including the original's; unknown ones are ignored.
 
-        Raises ``Undecodable`` without a type, or with a version or time that is not one.
+        Raises ``Undecodable`` for a missing type, or an invalid version or time.
         """
         texts = told_in(headers)
         kind, version, time_ns = _essence(texts)
@@ -109,26 +109,26 @@ _NAMES = dict.fromkeys(field.name for field in fields(RecordHeaders))
 
 
 def told_in(headers: Headers) -> dict[str, str]:
-    """What the headers of a record tell, by name: the first of a name counts, and what callboard writes into none does
-    not, so that it goes nowhere from here.
+    """The valid headers of a record, by name: the first of each name, and only values that callboard itself could
+    write, so that no others spread.
     """
     return {name: value for name, value in reversed(headers) if name in _NAMES and _fits(name, value)}
 
 
 def _fits(name: str, value: str) -> bool:
-    """Whether callboard writes such a value: every log can hold it, and it is short."""
+    """Whether callboard could write this value: every log can hold it, and it is short."""
     if name == "recipients":
         return len(value) <= RECIPIENTS_BYTES_MAX and (not CONTROL.search(value.replace("\n", "")))
     return len(value) <= HEADER_CHARS_MAX and (value.isprintable() or not CONTROL.search(value))
 
 
 def _key(text: str) -> str:
-    """What can be a key, or an id, and stands for the text: the text itself, or its digest."""
+    """A valid key or id for the text: the text itself, or its digest."""
     return text if _fits("id", text) else digest(text)
 
 
 def as_record(payload: bytes, headers: RecordHeaders, key: str = "") -> NewRecord:
-    """A record that every log takes, whatever was copied into its headers and its key."""
+    """A record that every log accepts, even if invalid text was copied into its headers or key."""
     return NewRecord(payload=payload, headers=headers.to_pairs(), key=_key(key))
 
 
@@ -166,7 +166,7 @@ def new_record(
     """The event as a record for the log.
 
     ``time_ns`` is nanoseconds since the epoch; see ``NewRecord`` for ``key`` and ``RecordHeaders`` for the
-    rest. A package brings its publisher, kind and recipients with it, a command its subscriber as the recipient,
+    rest. A package supplies its publisher, kind and recipients, a command its subscriber as the recipient,
     a status its kind.
     """
     kind = recipients = ""
@@ -191,10 +191,10 @@ def new_record(
 
 
 def open_record(record: Record, expected: type[E] | tuple[type[E], ...]) -> E:
-    """The event in the record, which must be of the class, or one of the classes, expected.
+    """The event in the record, which must be of an expected class.
 
-    Raises ``SchemaTooNew`` when it was written by a newer major version, and ``Undecodable`` when it is of no
-    or another type, damaged, or beyond what a message may hold (see ``bounded``); both say which record.
+    Raises ``SchemaTooNew`` when it was written by a newer major version, and ``Undecodable`` when its type is
+    missing or unexpected, or when it is damaged or out of bounds (see ``bounded``); both say which record.
     """
     classes = expected if isinstance(expected, tuple) else (expected,)
     where = f"the record at offset {record.offset}"
@@ -217,17 +217,17 @@ def open_record(record: Record, expected: type[E] | tuple[type[E], ...]) -> E:
 
 
 def addressed(recipients: str, subscriber: str) -> bool:
-    """Whether this header allows that the record is for the subscriber; the message has the last word."""
+    """Whether, by this header, the record may be for the subscriber; the message decides."""
     return not recipients or subscriber in recipients.split("\n")
 
 
 def may_be_by(record: Record, subscriber: str) -> bool:
-    """Whether the headers allow that the subscriber told this of itself; the message has the last word."""
+    """Whether, by its headers, the record may come from the subscriber itself; the message decides."""
     return record.header("producer").rpartition("/")[0] in ("", subscriber)
 
 
 def _address(recipients: tuple[str, ...]) -> str:
-    """The header for these recipients: a line for each, or nothing if it would be too long or misread."""
+    """The header for these recipients: one per line, or empty if that would be too long or ambiguous."""
     header = "\n".join(recipients)
     unfit = len(header.encode()) > RECIPIENTS_BYTES_MAX or "\0" in header or header.count("\n") != len(recipients) - 1
     return "" if unfit else header
@@ -249,7 +249,7 @@ def _decode(cls: type[E], payload: bytes) -> E:
 
 
 def _check_claims(package: PackageMessage) -> None:
-    """What nothing can have is not believed: sums of it would be told as lag, and would not fit where they are kept."""
+    """Reject impossible sizes: their sums would be reported as lag, and would not fit where they are kept."""
     claims = (
         ("length", package.length, LENGTH_MAX),
         ("total_bytes", package.total_bytes, LENGTH_MAX),

@@ -1,4 +1,4 @@
-"""The one message that is JSON on the log: topic ``event`` is read by programs that are not callboard.
+"""The one message that is JSON on the log, because programs other than callboard read the topic ``event``.
 
 The property names are those of Apache Sling's message, so its readers can read ours.
 """
@@ -23,7 +23,7 @@ def encode_json(event: PackageDistributedMessage) -> bytes:
 
 
 def decode_json(data: bytes) -> PackageDistributedMessage:
-    """The event that ``data`` stands for; properties that are not known are ignored.
+    """Decode the event; unknown properties are ignored.
 
     Raises ``Undecodable`` for bytes that are not such an event.
     """
@@ -38,10 +38,10 @@ def decode_json(data: bytes) -> PackageDistributedMessage:
 
 
 def json_object(data: bytes, what: str) -> dict[str, Any]:
-    """The JSON object that ``data`` stands for, with nothing in it that no message and no log can hold.
+    """Parse a JSON object whose values all messages and logs can hold.
 
-    Raises ``Undecodable``, which tells that ``what`` was expected: also for half a surrogate pair in a text, and for
-    whole numbers of more than 64 bits.
+    Raises ``Undecodable``, saying that ``what`` was expected; also for a lone surrogate in a text, and for integers of
+    more than 64 bits.
     """
     try:
         properties = json.loads(data, parse_int=_int64)
@@ -68,7 +68,7 @@ def _demand(properties: dict[str, Any], name: str, kind: type) -> Any:
 
 
 def _paths(properties: dict[str, Any], name: str) -> tuple[str, ...]:
-    paths = properties.get(name) or []  # the original's writer spells "none" as null
+    paths = properties.get(name) or []  # the original writes null for none
     if not isinstance(paths, list) or not all(isinstance(path, str) for path in paths):
         raise Undecodable(f"PackageDistributedMessage.{name} is {paths!r:.80}, not a list of strings")
     return tuple(paths)

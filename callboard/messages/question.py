@@ -1,4 +1,4 @@
-"""Events that ask for another one, of which the question's class says what it is."""
+"""Events that ask for an answer, whose class the question's class declares."""
 
 from dataclasses import dataclass
 from typing import Generic, TypeVar, get_args
@@ -14,7 +14,7 @@ class Question(Event, Generic[A]):
 
 
 def answer_to(question: Question[A], answer: Event) -> A:
-    """The answer, if it is one to this question. Raises ``TypeError`` otherwise, for a bug in whoever gave it."""
+    """The answer, checked to be one to this question. Raises ``TypeError`` otherwise: a bug in the sender."""
     expected: type[A] = get_args(vars(type(question))["__orig_bases__"][0])[0]
     if not isinstance(answer, expected):
         wrong = f"{type(question).__name__} was answered with {type(answer).__name__}"

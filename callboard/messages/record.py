@@ -10,17 +10,17 @@ Headers = tuple[tuple[str, str], ...]
 """Name and value pairs; names are lower case, see ``headers.py`` for those that callboard writes."""
 
 HEADERS_MAX = 1000
-"""Of one record, that are read: a hundred times what callboard writes. A record has room for a million, and each of its
-readers unpacks them several times."""
+"""Headers read of one record: a hundred times what callboard writes. A record has room for a million, and each reader
+unpacks them several times."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class NewRecord(Event):
-    """What a writer hands to the log.
+    """A record to append to the log.
 
     A record with a ``key`` is appended only if no retained record of the topic has that key; otherwise
-    the append answers with the offset of the one that is there. This makes a retried append harmless.
-    Not every log can do that: see ``Capability.KEYS``.
+    the append returns the offset of the existing one. This makes a retried append harmless.
+    Not every log supports keys: see ``Capability.KEYS``.
     """
 
     payload: bytes
@@ -29,21 +29,21 @@ class NewRecord(Event):
 
     @property
     def nbytes(self) -> int:
-        """What it takes on its way to the log."""
+        """The bytes sent to the log."""
         return len(self.payload) + len(pack_headers(self.headers)) + len(self.key.encode())
 
     def at(self, offset: int, time_ns: int) -> "Record":
-        """The record as a log gives it back that has put it at this offset at that time."""
+        """The record as read back from this offset, appended at that time."""
         block = pack_headers(self.headers)
         return Record(offset=offset, time_ns=time_ns, payload=self.payload, header_block=block)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Record(Event):
-    """What a reader gets: the offset given by the log and the time of the append by the writer's clock.
+    """A record as read: with the offset given by the log and the time of the append by the writer's clock.
 
-    ``header_block`` is what ``pack_headers`` made of the headers. It is unpacked for those who look: to unpack six
-    headers costs more than to fetch their record.
+    ``header_block`` is the output of ``pack_headers``. It is unpacked only on demand: unpacking six headers costs more
+    than fetching their record.
     """
 
     offset: int
@@ -58,7 +58,7 @@ class Record(Event):
 
     def header(self, name: str) -> str:
         """The value of a header, or the empty string."""
-        if name.encode() not in self.header_block:  # usually, and much quicker than to unpack them
+        if name.encode() not in self.header_block:  # the usual case, and much faster than unpacking
             return ""
         return next((value for key, value in _pairs(self.header_block) if key == name), "")
 
@@ -77,13 +77,13 @@ def pack_headers(headers: Headers) -> bytes:
 
 
 def unpack_headers(block: bytes) -> Headers:
-    """The headers that were packed, ``HEADERS_MAX`` at most; of a damaged block what can be read. It never raises."""
+    """The packed headers, ``HEADERS_MAX`` at most; of a damaged block, the readable ones. Never raises."""
     return tuple(_pairs(block))
 
 
 def _pairs(block: bytes) -> Iterator[tuple[str, str]]:
     flat = iter(block.decode(errors="replace").split("\0", 2 * HEADERS_MAX))
-    return zip(flat, flat)  # noqa: B905 - an odd one out is damage, or all that is too much
+    return zip(flat, flat)  # noqa: B905 - an odd one out is damage, or the excess
 
 
 _set_unknown = vars(Event)["unknown"].__set__
@@ -93,9 +93,9 @@ _set_offset, _set_time_ns, _set_payload, _set_header_block = (
 
 
 def records_of(rows: Iterable[tuple[int, int, bytes, bytes]]) -> list[Record]:
-    """Records of a log's rows: offset, time, payload, header block; made unchecked, at a quarter of the price.
+    """Records from a log's rows (offset, time, payload, header block), unchecked, at a quarter of the cost.
 
-    For backends only, whose drivers return nothing that can change. Catching up is mostly this.
+    For backends only, whose drivers return immutable values. Catching up spends most of its time here.
     """
     records = list[Record]()
     for offset, time_ns, payload, header_block in rows:

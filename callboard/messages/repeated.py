@@ -1,8 +1,8 @@
-"""A record that is written once more at the end of its topic, so that what lies before it may be removed.
+"""Repeats a record at the end of its topic, so that everything before it can be removed.
 
-It has the payload and the headers of the original, its id among them, and one more header: where the original was, when
-it was appended, and up to where the topic had been read by whoever repeats it. Whoever folds the topic takes it for
-what it is, an old word: it counts only where nothing newer is known. Older versions take it for a new one.
+The repetition has the payload and headers of the original, including its id, and one more header: the offset and append
+time of the original, and how far the repeating process had read the topic. To a fold over the topic it is old news,
+which counts only where nothing newer is known. Older versions take it for a new record.
 """
 
 import re
@@ -17,8 +17,8 @@ NUMBERS = re.compile(r"([0-9]{1,19}) (-?[0-9]{1,19}) ([0-9]{1,19})")
 
 @dataclass(frozen=True, slots=True)
 class Original:
-    """Where and when a repeated record was first appended. ``read_to`` is the end of what was known when it was
-    repeated: what was appended from there on and before the repetition is newer, though it comes before it.
+    """Where and when a repeated record was first appended. ``read_to`` is how far the topic was known when it was
+    repeated: records from there up to the repetition are newer, although they come before it.
     """
 
     offset: int
@@ -27,8 +27,8 @@ class Original:
 
 
 def original_of(record: Record) -> Original | None:
-    """What the record repeats; None if it is an original itself, or the header makes no sense. No original is younger
-    than what repeats it.
+    """What the record repeats; None if it is an original itself, or its header is invalid. No original is given a later
+    time than its repetition.
     """
     numbers = NUMBERS.fullmatch(record.header(HEADER))
     if numbers is None:
@@ -40,7 +40,7 @@ def original_of(record: Record) -> Original | None:
 
 
 def repeated(record: Record, read_to: int) -> NewRecord:
-    """The record as it is appended once more. It has no key: by its own a log would take it for appended already."""
+    """The record to append again. It has no key, because the log would find the original by it and append nothing."""
     was = original_of(record) or Original(record.offset, record.time_ns, read_to)
     headers = tuple((name, value) for name, value in record.headers if name != HEADER)
     return NewRecord(payload=record.payload, headers=(*headers, (HEADER, f"{was.offset} {was.time_ns} {read_to}")))

@@ -1,8 +1,8 @@
-"""Signatures of records: who has the key may speak on the board, and nobody else who can write to its log.
+"""Signs records, so that only holders of the key are trusted on the board, not everyone who can write to its log.
 
 A signature is the last header of a record: the key's name, when it was made, where the topic ended then, and an
-HMAC-SHA-256 of these, the topic with its incarnation, all other headers and the payload. So it is worth nothing on
-another topic, board or log, and not much later either.
+HMAC-SHA-256 of these, the topic with its incarnation, all other headers and the payload. So it is worthless on
+another topic, board or log, and it expires.
 """
 
 import hmac
@@ -16,10 +16,10 @@ from callboard.messages.event import replaced
 from callboard.messages.record import NewRecord, Record, pack_headers
 
 SECRET_BYTES_MIN = 16
-"""A shorter secret could be found by trying: 128 bits are out of reach."""
+"""A shorter secret could be found by brute force; 128 bits are out of reach."""
 
 DOMAIN = b"callboard record 1\0"
-"""What else may ever be made with the same secret begins differently."""
+"""Domain separation: any other use of the same secret begins differently."""
 
 KEY_DOMAIN = b"callboard record key 1\0"
 
@@ -30,15 +30,15 @@ _NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,63}")
 
 
 def is_key_name(text: object) -> bool:
-    """Whether a key can go by this name."""
+    """Whether this is a valid name of a key."""
     return isinstance(text, str) and bool(_NAME.fullmatch(text))
 
 
 @dataclass(frozen=True, slots=True)
 class SigningKey:
-    """A secret that all who speak on a board share, and the name that it goes by.
+    """A secret shared by all who write to a board, and its name.
 
-    Raises ``ConfigError`` for a name that is none, or if the secret is too short.
+    Raises ``ConfigError`` for an invalid name or a secret that is too short.
     """
 
     id: str
@@ -66,7 +66,7 @@ class Place(NamedTuple):
 
 
 class Signature(NamedTuple):
-    """What the header says. ``end`` is where the topic ended when it was signed."""
+    """A parsed signature header. ``end`` is where the topic ended when it was signed."""
 
     key_id: str
     signed_ns: int
@@ -77,7 +77,7 @@ class Signature(NamedTuple):
 def signed(record: NewRecord, key: SigningKey, place: Place, signed_ns: int, end: int) -> NewRecord:
     """The record with the key's signature in place of any other.
 
-    Its own key is replaced by one that nobody can guess, or else somebody could append something under it before.
+    Its own key is replaced by one that cannot be guessed, or an attacker could append something under it first.
     """
     headers = tuple(pair for pair in record.headers if pair[0] != HEADER)
     mac = _mac(key, place, signed_ns, end, pack_headers(headers), record.payload)
@@ -88,7 +88,7 @@ def signed(record: NewRecord, key: SigningKey, place: Place, signed_ns: int, end
 
 
 def unsigned(record: Record) -> tuple[Record, Signature | None, bool]:
-    """The record without its signature, the signature, and whether there is one at all: None if it makes no sense."""
+    """The record without its signature, the signature (None if missing or malformed), and whether there is one."""
     before, mark, value = (b"\0" + record.header_block).rpartition(_MARK)
     if not mark or b"\0" in value:
         return record, None, False
@@ -113,5 +113,5 @@ def _mac(key: SigningKey, place: Place, signed_ns: int, end: int, header_block: 
 
 
 def _joined(domain: bytes, *parts: bytes) -> bytes:
-    """All of them behind their lengths, so that no two lists of parts of a domain look alike."""
+    """The parts, each behind its length, so that no two lists of parts of a domain give the same bytes."""
     return b"".join((domain, pack(f">{len(parts)}Q", *map(len, parts)), *parts))

@@ -7,15 +7,15 @@ from typing import Self
 from callboard.errors import ConfigError
 
 PREFIX = "callboard"
-"""What the names of a board's topics begin with unless it is told otherwise."""
+"""The default prefix of a board's topic names."""
 
 TOPIC_NAME = re.compile(r"[a-z0-9][a-z0-9._-]{0,80}")
-"""What every log can use as a name, as Kafka does, and SQLite for its files."""
+"""Names that every log can use: Kafka for topics, SQLite for files."""
 
 
 @dataclass(frozen=True, slots=True)
 class Topics:
-    """Which topic of the log each sort of message is on.
+    """The name of each topic on the log.
 
     Raises ``ConfigError`` for a name that not every log can use, and for two topics of the same name.
     """
@@ -39,19 +39,19 @@ class Topics:
 
     @property
     def but_packages(self) -> tuple[str, ...]:
-        """All but the topic of packages, the only one that is kept as subscribers need it."""
+        """All topics except that of packages, the only one whose retention depends on subscribers."""
         return astuple(self)[1:]
 
     @classmethod
     def with_prefix(cls, prefix: str = PREFIX) -> Self:
-        """The usual names behind a prefix, such as ``callboard.package``."""
+        """The standard names behind a prefix, such as ``callboard.package``."""
         return cls(*(f"{prefix}.{name}" for name in SORTS))
 
 
 SORTS: tuple[str, ...] = Topics.__match_args__
-"""The names of the topics without the prefix, in the order in which they are shown: the one list of them."""
+"""The names of the topics without the prefix, in display order."""
 
 
 def _told(name: str) -> str:
-    """An address that is here by mistake may have a password."""
+    """The name for people, without the password of an address given here by mistake."""
     return repr(name if set(name).isdisjoint(":/@=") else "…")

@@ -1,1 +1,1 @@
-"""The messages of distribution: on the log, between actors, in the ledger, and for other services."""
+"""The messages of distribution: on the log, between actors, in the ledger, and to other services."""

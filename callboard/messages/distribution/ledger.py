@@ -1,4 +1,4 @@
-"""What a subscriber must remember: written by its repository in the transaction that changes the content."""
+"""A subscriber's durable state, written by its repository in the transaction that changes the content."""
 
 from dataclasses import dataclass
 
@@ -14,9 +14,9 @@ from callboard.messages.event import Event
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Watermark(Event):
-    """What ``publisher`` has behind ``after`` and up to ``offset`` is cleared, by the command told of in the rest.
+    """Clears the packages of ``publisher`` after the offset ``after`` and up to ``offset``; the rest is the command's.
 
-    ``packages`` counts those that it has removed so far.
+    ``packages`` counts those removed so far.
     """
 
     publisher: str
@@ -31,9 +31,9 @@ class Watermark(Event):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class HeldPackage(Event):
-    """A package set aside: it failed, or it touches what the held package at ``waits_for`` touches.
+    """A quarantined package: it failed, or it touches the same content as the held package at ``waits_for``.
 
-    One that is ``due`` is tried (again), and ``attempts`` is stored before each try.
+    One that is ``due`` is tried (again); ``attempts`` is stored before each try.
     """
 
     offset: int
@@ -53,8 +53,8 @@ class HeldPackage(Event):
 class HookDue(Event):
     """A package whose content is imported and whose post-import hook has not succeeded yet.
 
-    ``attempts`` is stored before each call, so that a hook that ends its process is counted too. ``told`` says that it
-    was given up before, and the publisher was told so.
+    ``attempts`` is stored before each call, so that a hook that kills its process is counted too. ``told`` means that
+    it was given up before, and that this was reported to the publisher.
     """
 
     offset: int
@@ -75,7 +75,7 @@ class HookDue(Event):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class GivenUp(Event):
-    """A package that was given up for good, and is in an error queue until it is dismissed."""
+    """A package that was given up for good. It stays in an error queue until it is dismissed."""
 
     offset: int
     publisher: str = ""
@@ -84,19 +84,19 @@ class GivenUp(Event):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Ledger(Event):
-    """One subscriber's memory.
+    """One subscriber's state.
 
     ``offset`` is the last processed offset of the package log ``log_id``, and -1 before the first.
     ``attempts`` counts the tries at ``attempt_offset``; it is stored before each try, so that a package
-    that kills its importer is counted too. ``outbox`` and ``results`` hold the statuses and the results of
-    commands that are not yet known to be on the log. ``record_id`` is the id of the record at ``offset``, by which
-    an older copy of the log is noticed; by ``command_time_ns``, when the record at ``command_offset`` was appended,
-    so is one of the command topic. ``command_ids`` are the last commands obeyed, each as ``ISSUED_NS/ID``, and
-    ``command_horizon_ns`` is when the newest was issued of those that are forgotten. ``without_golden`` is the offset
-    of the package to be imported although the golden subscriber's verdict on it is missing. Packages up to
-    ``apart_until`` are imported one at a time, because they were tried together and that failed, or was never heard of
-    again. ``given_up`` are the last packages that were, as far as nobody has dismissed them, and so are
-    ``failed_hooks`` the last hooks. ``void_commands`` are in force for another repository of this name, not here.
+    that kills its importer is counted too. ``outbox`` and ``results`` hold the statuses and command results
+    that are not yet known to be on the log. ``record_id`` is the id of the record at ``offset``, and reveals an
+    older copy of the log; ``command_time_ns``, the append time of the record at ``command_offset``, does so for
+    the command topic. ``command_ids`` are the last accepted commands, each as ``ISSUED_NS/ID``;
+    ``command_horizon_ns`` is the newest issue time among those already forgotten. ``without_golden`` is the offset
+    of the package to import even without the golden subscriber's verdict. Packages up to ``apart_until`` are
+    imported one at a time, because importing them as a batch failed or never finished. ``given_up`` are the latest
+    packages given up and not dismissed, ``failed_hooks`` the latest such hooks. ``void_commands`` are in force for
+    another repository of this name, not here.
     """
 
     instance: str

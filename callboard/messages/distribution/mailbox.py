@@ -1,4 +1,4 @@
-"""What the actors of one agent say to each other, and what the service asks them. Never on the log."""
+"""Messages between the actors of one agent, and the service's questions to them. Never on the log."""
 
 from dataclasses import dataclass
 from enum import IntEnum
@@ -21,11 +21,11 @@ from callboard.messages.record import Record
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class DistributeResponse(Event):
-    """``accepted`` means: on the log, at ``offset``. Otherwise ``reason`` says why not, and ``code`` to programs.
+    """``accepted`` means: on the log, at ``offset``. Otherwise ``reason`` says why not, and ``code`` for programs.
 
-    ``retry`` says that the reason may pass, so that the same request can be sent again. ``dropped`` says that nothing
-    was wrong, but there was nothing to ship. ``throttled_ms`` is how long the request was held up because of the
-    backlog of the subscriber ``throttled_by``.
+    ``retry`` means that the reason may pass, so the same request can be sent again. ``dropped`` means that there was
+    nothing to ship, which is no error. ``throttled_ms`` is how long the request was delayed by the backlog of the
+    subscriber ``throttled_by``.
     """
 
     request_id: str
@@ -46,7 +46,7 @@ class DistributeResponse(Event):
 class DistributeRequest(Question[DistributeResponse]):
     """Ship these paths; only ADD needs a ``source``, the folder whose root is ``at`` at subscribers (``/`` if empty).
 
-    ``recipients`` are the subscribers that it is for; none named means all. ``source_name`` goes into the package.
+    ``recipients`` are the intended subscribers; none means all. ``source_name`` goes into the package.
     """
 
     request_id: str
@@ -66,9 +66,9 @@ class DistributeRequest(Question[DistributeResponse]):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class PackageSummary(Event):
-    """A package without its content; ``length`` is what a subscriber has to fetch, its blobs included.
+    """A package without its content; ``length`` is the bytes that a subscriber fetches, blobs included.
 
-    ``problem`` says why the record cannot be decoded, if so. ``recipients`` are as in ``PackageMessage``.
+    ``problem`` is set if the record cannot be decoded. ``recipients`` are as in ``PackageMessage``.
     """
 
     offset: int
@@ -105,7 +105,7 @@ class RangeWanted(Event):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RangeDone(Event):
-    """The range was delivered as far as it exists; ``first`` is the oldest offset the log still has.
+    """The range was delivered as far as it exists; ``first`` is the oldest retained offset.
 
     ``problem`` is set when it could not be read.
     """
@@ -119,10 +119,10 @@ class RangeDone(Event):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class QueueSize(Event):
-    """How many packages lie after an offset, how many bytes they have (``PackageSummary.length``), and when the oldest
-    was appended. With a ``subscriber``, packages that are addressed to others are left out.
-    While it is being counted, from the newest to the oldest, all this is about what is counted; the first ``uncounted``
-    offsets after ``after`` are not, and each may hold a package.
+    """The number of packages after an offset, their bytes (``PackageSummary.length``), and when the oldest was
+    appended. With a ``subscriber``, packages addressed to others are left out.
+    Counting runs from the newest package to the oldest. Until it is done, the figures cover what is counted so far; the
+    first ``uncounted`` offsets after ``after`` are missing, and each may hold a package.
     """
 
     publisher: str
@@ -148,9 +148,9 @@ class QueuePage(Event):
 class QueueQuery(Question[QueuePage]):
     """A page of the queue of a subscriber that has processed everything up to ``after``; no publisher means all.
 
-    With a ``subscriber``, packages that are addressed to others are left out.
-    With the ``end`` of the topic at the moment of asking, the answer waits for what comes before it to be known, if
-    only for a moment: there may be offsets without a package.
+    With a ``subscriber``, packages addressed to others are left out.
+    With ``end``, the end of the topic when the question is asked, the answer briefly waits until everything below it
+    is known. The wait is bounded, because some offsets may have no package.
     """
 
     after: int
@@ -173,17 +173,17 @@ class Sizes(Event):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SizesQuery(Question[Sizes]):
-    """The sizes of many queues at once, asked for by publisher, ``after`` and subscriber; ``end``: ``QueueQuery``."""
+    """The sizes of many queues, each given by publisher, ``after`` and subscriber; for ``end`` see ``QueueQuery``."""
 
     queues: tuple[QueueSize, ...]
     end: int = 0
 
 
-# Publisher: the fleet, its errors, and orders to it.
+# Publisher: the fleet, its errors, and commands to it.
 
 
 class Liveness(IntEnum):
-    """Whether a subscriber is heard of: never simply vanished."""
+    """Whether a subscriber still announces itself. One that does not is listed as such; it never just vanishes."""
 
     LIVE = 0
     SILENT = 1
@@ -193,7 +193,7 @@ class Liveness(IntEnum):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Member(Event):
-    """A subscriber as last heard of, ``seen_ns`` being the log's time of that announcement."""
+    """A subscriber and its last announcement, with the log's time of it as ``seen_ns``."""
 
     announcement: DiscoveryMessage
     liveness: Liveness
@@ -202,11 +202,10 @@ class Member(Event):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class FleetView(Event):
-    """Every subscriber ever heard of in the retained discovery records, by name.
+    """Every subscriber in the retained discovery records, by name.
 
-    ``unread`` is how many offsets of the topic were not looked at yet, the oldest ones, and ``dropped`` how many
-    subscribers memory had no room for: where both are 0, nobody is missing. ``throttled`` are the publishers whose
-    requests are held up.
+    ``unread`` counts the oldest offsets of the topic, not read yet, and ``dropped`` the subscribers that did not fit
+    in memory; if both are 0, the list is complete. ``throttled`` are the publishers whose requests are delayed.
     """
 
     members: tuple[Member, ...]
@@ -217,14 +216,14 @@ class FleetView(Event):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class FleetQuery(Question[FleetView]):
-    """Who is there?"""
+    """Asks for every known subscriber."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ErrorCount(Event):
-    """How many packages are in an error queue, and how many of them are ``held`` or imported but for their ``hooks``.
+    """The packages in an error queue: ``size`` in all, ``held`` in quarantine, ``hooks`` imported with a failed hook.
 
-    ``dropped`` counts further failures, older ones, that memory had no room for.
+    ``dropped`` counts further, older failures that did not fit in memory.
     """
 
     subscriber: str
@@ -274,7 +273,7 @@ class CommandRequest(Question[CommandSent]):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class PackagesWanted(Event):
-    """Read the package topic from ``start`` and answer with ``PackagesRead``; replaces an earlier wish."""
+    """Read the package topic from ``start`` and answer with ``PackagesRead``; replaces an earlier request."""
 
     log_id: str
     start: int
@@ -293,7 +292,7 @@ class PackagesRead(Event):
 
 
 class Obstacle(IntEnum):
-    """Why the package topic cannot be read on."""
+    """Why reading of the package topic cannot continue."""
 
     UNAVAILABLE = 0
     OUT_OF_RANGE = 1
@@ -302,7 +301,7 @@ class Obstacle(IntEnum):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class PackagesUnavailable(Event):
-    """The wish cannot be met (now): what is in the way, and the retained range as far as it is known."""
+    """``PackagesWanted`` cannot be met (now): the obstacle, and the retained range as far as it is known."""
 
     start: int
     obstacle: Obstacle
@@ -313,9 +312,9 @@ class PackagesUnavailable(Event):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class CommandsWanted(Event):
-    """Follow the command topic from after this position of this incarnation of it.
+    """Follow the command topic from after this position in this incarnation of it.
 
-    ``time_ns`` is when the record at ``offset`` was appended, by which another copy of the topic is told; 0 if unknown.
+    ``time_ns`` is when the record at ``offset`` was appended, and reveals another copy of the topic; 0 if unknown.
     """
 
     subscriber_instance: str
@@ -326,7 +325,7 @@ class CommandsWanted(Event):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class CommandReceived(Event):
-    """A command for this subscriber, at ``offset`` of the command topic; with ``distrust``, why it is only answered."""
+    """A command for this subscriber, at ``offset`` of the command topic. With ``distrust``, it can only be rejected."""
 
     log_id: str
     offset: int
@@ -337,10 +336,10 @@ class CommandReceived(Event):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class CommandPassedOver(Event):
-    """The record at ``offset`` of the command topic ``log_id`` counts as obeyed without being so, for this reason.
+    """The record at ``offset`` of the command topic ``log_id`` counts as done without being carried out: ``reason``.
 
-    It was appended at ``time_ns``; 0 if there is none at that offset. ``set_back`` says that the topic had other
-    records before, so what was obeyed at this offset, or at higher ones, is not there any more.
+    It was appended at ``time_ns``; 0 if there is none at that offset. ``set_back`` means that the topic had other
+    records before, so the commands carried out at this and higher offsets are no longer there.
     """
 
     log_id: str
@@ -352,14 +351,14 @@ class CommandPassedOver(Event):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class CommandsRead(Event):
-    """Every command there was is passed on. ``void`` are in force for another repository of this name, and not here."""
+    """All commands read so far are passed on. ``void`` are in force for another repository of this name, not here."""
 
     void: tuple[CommandMessage, ...] = ()
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class CommandsBlocked(Event):
-    """The command topic cannot be read on: the record at ``offset`` is not understood, and is not skipped."""
+    """Reading of the command topic stops: the record at ``offset`` is unreadable, and is not skipped."""
 
     offset: int
     reason: str
@@ -369,7 +368,7 @@ class CommandsBlocked(Event):
 class StatusesPending(Event):
     """Everything in the outbox, in the order of the sequence numbers; replaces what was pending before.
 
-    ``last`` says that the importer has stopped and nothing will follow.
+    ``last`` means that the importer has stopped, so nothing will follow.
     """
 
     statuses: tuple[PackageStatusMessage, ...]
@@ -386,8 +385,8 @@ class StatusesSent(Event):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class VerdictsWanted(Event):
-    """Answer with ``Verdicts`` on the packages from ``offset`` on, now and whenever there are others; replaces an
-    earlier wish, and what lies below ``offset`` may be forgotten.
+    """Answer with ``Verdicts`` on the packages from ``offset`` on, now and at every change. Replaces an earlier
+    request; verdicts below ``offset`` may be forgotten.
     """
 
     offset: int
@@ -395,9 +394,9 @@ class VerdictsWanted(Event):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Verdicts(Event):
-    """What the golden subscriber told of packages from ``offset`` on, by ascending offset; only so many at once.
+    """The golden subscriber's statuses of packages from ``offset`` on, by ascending offset; a limited number at once.
 
-    ``golden`` is its last announcement, if it was heard of; ``problem`` says why the status topic cannot be read.
+    ``golden`` is its last announcement, if any; ``problem`` says why the status topic cannot be read.
     """
 
     offset: int
@@ -408,7 +407,7 @@ class Verdicts(Event):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Unfinished(Event):
-    """A package that the subscriber is past, and that is not finished: ``what`` is given_up, held, hook_due (the hook
+    """A package below the subscriber's position that is not finished: ``what`` is given_up, held, hook_due (the hook
     has not succeeded yet) or hook_failed.
     """
 
@@ -422,7 +421,7 @@ class Unfinished(Event):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Settled(Event):
-    """How it ended: everything is processed (``reached``), or the announcement says what stands in the way."""
+    """The outcome: everything is processed (``reached``), or the announcement says what stands in the way."""
 
     announcement: DiscoveryMessage
     reached: bool = False
@@ -431,10 +430,10 @@ class Settled(Event):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Report(Event):
-    """What the importer knows, for the announcer to announce; the announcer adds who and where it runs.
+    """The importer's part of the announcement; the announcer adds the subscriber's identity and host.
 
-    ``head_time_ns`` is when the package that is being imported was appended, 0 if there is none. ``caught_up`` says
-    that everything is processed that was on the log when the reading began.
+    ``head_time_ns`` is when the package being imported was appended, 0 if there is none. ``caught_up`` means that
+    everything on the log when reading began is processed.
     """
 
     announcement: DiscoveryMessage
@@ -444,14 +443,14 @@ class Report(Event):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Admitted(Event):
-    """The name is ours up to ``until_ms`` of the monotonic clock, 0 being without end: start, or go on."""
+    """The subscriber holds its name until ``until_ms`` of the monotonic clock (0: for ever): start, or continue."""
 
     until_ms: int = 0
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Ready(Event):
-    """The subscriber may serve, and ``reason`` is which condition made it so."""
+    """The subscriber may serve; ``reason`` is the condition that made it ready."""
 
     reason: str
 
@@ -463,15 +462,15 @@ class ReadyQuery(Question[Ready]):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class AnnouncedQuery(Question[Admitted]):
-    """Announce, and answer with ``Admitted`` once it is on the log that everything up to ``offset`` is processed."""
+    """Announce, and answer with ``Admitted`` once the log says that everything up to ``offset`` is processed."""
 
     offset: int
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class CaughtUpQuery(Question[Settled]):
-    """Answer with ``Settled`` once every package on the log at the time of asking is processed, and its hook was called
-    as often as there is hope; or as soon as the subscriber cannot go on.
+    """Answer with ``Settled`` once every package on the log at the time of asking is processed, and its hook succeeded
+    or ran out of tries; or as soon as the subscriber cannot continue.
     """
 
 
@@ -481,7 +480,7 @@ class ReportQuery(Question[Report]):
 
 
 class Problem(IntEnum):
-    """Why an agent cannot go on."""
+    """Why an agent cannot continue."""
 
     SUBSCRIBER_TAKEN = 0
     REPOSITORY_BUSY = 1

@@ -1,4 +1,4 @@
-"""Which message is on which topic: the one list of them. The event topic has its own, see ``package_event``."""
+"""The list of messages on each topic. For the event topic see ``package_event``."""
 
 from typing import NamedTuple
 
@@ -7,12 +7,12 @@ from callboard.messages.event import Event
 
 
 class OnTopic(NamedTuple):
-    """A sort of message, and its topic by the name without the prefix; empty if it may be on any."""
+    """A message class, and its topic's name without the prefix; empty if it may be on any topic."""
 
     topic: str
     cls: type[Event]
     column: str = ""
-    """What has it in tables of records; empty if nothing has."""
+    """Its column in tables of records; empty if it has none."""
     original: str = ""
     """The number that Apache Sling's journal of 2019, the original, wrote as the type."""
 
@@ -32,5 +32,5 @@ ON_TOPICS = (
 
 
 def classes_on(topic: str) -> tuple[type[Event], ...]:
-    """The messages of a topic, and those of any."""
+    """The message classes of a topic, and those that may be on any."""
     return tuple(each.cls for each in ON_TOPICS if each.topic in ("", topic))

@@ -1,7 +1,7 @@
-"""What becomes of packages: the topic ``event``, as JSON, for consumers of every sort.
+"""Events about packages: the topic ``event``, as JSON, for any consumer.
 
 An event has the property names of the original's PackageDistributedMessage, which is the record's type for the kind
-``distributed``; all other properties extend it. Whoever writes an event may write it again: ``dedupKey`` tells.
+``distributed``; all other properties extend it. An event may be written more than once: deduplicate by ``dedupKey``.
 """
 
 import json
@@ -19,11 +19,11 @@ from callboard.messages.record import NewRecord, Record
 
 KINDS = ("created", "queued", "distributed", "imported", "failed")
 """``created``: the publisher has built the package. ``queued``: the log has it, and with it every queue.
-``distributed``: every subscriber that counts is past it. ``imported`` and ``failed``: at one subscriber."""
+``distributed``: every subscriber that counts has processed it. ``imported`` and ``failed``: at one subscriber."""
 
 EVENTS = ("distributed", "failed")
-"""Told unless something else is said: one record a package, however many subscribers there are, and one for each that
-did not get through. ``imported`` is one for every package and editable subscriber."""
+"""The default kinds: one record per package, however many subscribers there are, and one per failure at a subscriber.
+``imported`` would be one for every package and editable subscriber."""
 
 DISTRIBUTED = "PackageDistributedMessage"
 OTHER = "PackageEvent"
@@ -32,22 +32,21 @@ TYPES = (DISTRIBUTED, OTHER, MARKS)
 """The types of the records on the topic ``event``."""
 
 PATHS_MAX = 20_000
-"""Characters of paths in an event, of each sort, with four more for each path; further ones are only counted. So it
-always fits a record, and a thousand of them fit into memory."""
+"""Characters of ``paths`` in an event, likewise of ``deep_paths``, with four more for each path; further paths are only
+counted. So an event always fits a record, and a thousand of them fit into memory."""
 PATH_OVERHEAD = 4
-"""What JSON has around a text in a list: without it, no number of empty paths would be too many."""
+"""JSON's characters around a text in a list. They count so that the number of empty paths is bounded too."""
 
 MARKS_MAX = 100
-"""Kinds of which a record has marks; this version writes five at most."""
+"""Marks in one record; this version writes five at most."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class PackageEvent(Event):
-    """Something that became of the package at ``offset`` of the log ``log_id``; ``time_ns`` is when.
+    """Something that happened to the package at ``offset`` of the log ``log_id``, at ``time_ns``.
 
-    ``request`` is the name of the package's ``Kind``. ``subscriber`` and what follows it are about ``imported`` and
-    ``failed``: whose, by which instance of it, with what ``outcome`` (the name of the ``Status``), after how many
-    attempts. ``more_paths`` counts those left out.
+    ``request`` is the name of the package's ``Kind``. ``subscriber`` and the fields after it are set for ``imported``
+    and ``failed``; ``outcome`` is the name of the ``Status``. ``more_paths`` counts the paths left out.
     """
 
     kind: str
@@ -81,7 +80,7 @@ class Mark(Event):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class EventMarks(Event):
-    """How far a notifier of this publisher has come: where its successor goes on."""
+    """How far a notifier of this publisher has come, and where its successor continues."""
 
     publisher: str
     marks: tuple[Mark, ...]
@@ -107,12 +106,12 @@ _NAMES = (
     ("reason", "reason"),
     ("attempts", "attempts"),
 )
-"""Field and property. The first seven are always written, the others when they say something."""
+"""Field and property. The first seven are always written, the others unless they are empty."""
 ALWAYS = 7
 
 
 def event_record(event: PackageEvent | EventMarks, time_ns: int, producer: str) -> NewRecord:
-    """The record for the event topic, keyed so that a log that knows keys takes an event once."""
+    """The record for the event topic, keyed so that a log with keys stores an event once."""
     key = ""
     if isinstance(event, EventMarks):
         marks = {mark.kind: {"logId": mark.log_id, "offset": mark.offset} for mark in event.marks}
@@ -125,13 +124,13 @@ def event_record(event: PackageEvent | EventMarks, time_ns: int, producer: str) 
 
 
 def event_properties(event: PackageEvent) -> dict[str, Any]:
-    """The event as the JSON object that it is on the log."""
+    """The event's JSON object, as on the log."""
     values = [(name, getattr(event, field)) for field, name in _NAMES]
     return {name: value for number, (name, value) in enumerate(values) if value or number < ALWAYS}
 
 
 def open_event(record: Record) -> PackageEvent | EventMarks:
-    """The event in a record of the event topic, also of the original's.
+    """The event in a record of the event topic; also reads the original's records.
 
     Raises ``Undecodable`` and ``SchemaTooNew`` like ``open_record``.
     """
@@ -155,7 +154,7 @@ def shown_paths(paths: Iterable[str]) -> tuple[str, ...]:
 
 
 def _event(record: Record) -> PackageEvent:
-    base = decode_json(record.payload)  # checks what the original has
+    base = decode_json(record.payload)  # checks the original's properties
     properties = json_object(record.payload, record.header("type"))
     known: dict[str, Any] = {}
     for field, name in _NAMES:

@@ -1,4 +1,4 @@
-"""What else the actors of a publisher agent are asked: about themselves, for metrics. Never on the log."""
+"""Questions to the actors of a publisher agent about their metrics. Never on the log."""
 
 from dataclasses import dataclass
 
@@ -9,7 +9,7 @@ from callboard.messages.question import Question
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Counter(Event):
-    """``value`` of what is called ``name``, such as ``requests_accepted``."""
+    """The ``value`` of the counter ``name``, such as ``requests_accepted``."""
 
     name: str
     value: int
@@ -17,7 +17,7 @@ class Counter(Event):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Durations(Event):
-    """How long each took of what is called ``name``."""
+    """The durations of everything counted as ``name``."""
 
     name: str
     histogram: Histogram
@@ -25,7 +25,7 @@ class Durations(Event):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Counters(Event):
-    """What the actor has counted since this incarnation of it started, by name."""
+    """What this incarnation of the actor has counted since it started, by name."""
 
     counters: tuple[Counter, ...] = ()
     durations: tuple[Durations, ...] = ()
@@ -33,7 +33,7 @@ class Counters(Event):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class CountersQuery(Question[Counters]):
-    """What have you counted since you started? Any actor that counts answers with ``Counters``."""
+    """Asks an actor for its ``Counters``; any actor that counts answers."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -1,6 +1,6 @@
 """The messages on the log's topics.
 
-The field numbers up to 31 are those of Apache Sling's 2019 schema, so bytes written by it can be read.
+Field numbers up to 31 are those of Apache Sling's 2019 schema, so its bytes can be read.
 """
 
 from bisect import bisect_left
@@ -24,7 +24,7 @@ class Kind(IntEnum):
 
 
 class Status(IntEnum):
-    """What became of a package at one subscriber."""
+    """The outcome of a package at one subscriber."""
 
     REMOVED_FAILED = 0
     REMOVED = 1
@@ -37,7 +37,7 @@ class Status(IntEnum):
 
 
 class State(IntEnum):
-    """What a subscriber is doing, in its own words."""
+    """What a subscriber says it is doing."""
 
     STARTING = 0
     IDLE = 1
@@ -57,10 +57,9 @@ class PackageMessage(Event):
     """Topic ``package``: one distribution request as shipped.
 
     A non-empty package is either inline (``content``) or in the blob store (``content_ref``, a digest).
-    Only the original's seeding messages, which are of kind TEST, have no publisher. ``recipients`` names the
-    subscribers that it is for; none named means all. ``total_bytes`` is ``length`` and the sizes of the ``blobs``; 0
-    from a publisher that did not count them. ``source`` is the name of what was shipped, such as ``web1:/srv/site``;
-    empty if nobody knows.
+    Only the original's seeding messages, of kind TEST, have no publisher. ``recipients`` names the intended
+    subscribers; none means all. ``total_bytes`` is ``length`` plus the sizes of the ``blobs``; 0 from a publisher that
+    did not count them. ``source`` names what was shipped, such as ``web1:/srv/site``; empty if unknown.
     """
 
     publisher_instance: str
@@ -84,19 +83,19 @@ class PackageMessage(Event):
 
     @property
     def fetched_bytes(self) -> int:
-        """What a subscriber has to fetch, as far as is known: the package and its blobs."""
-        here = len(self.content) or self.length  # what is here needs not be believed
+        """The bytes that a subscriber fetches, as far as is known: the package and its blobs."""
+        here = len(self.content) or self.length  # content at hand beats the claim
         return max(here, self.total_bytes) if self.blobs else here
     source: str = ""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class PackageStatusMessage(Event):
-    """Topic ``status``: what became of the package at ``offset``.
+    """Topic ``status``: the outcome of the package at ``offset``.
 
-    IMPORTED, SUPERSEDED and REMOVED come from editable subscribers only, the others from any. The one with the highest
-    ``sequence`` holds: a package that was given up or held may yet be imported, skipped or removed. HOOK_SETTLED takes
-    HOOK_FAILED back: the hook was called once more and succeeded, or an operator dismissed it.
+    IMPORTED, SUPERSEDED and REMOVED come from editable subscribers only, the others from any. The highest ``sequence``
+    wins: a package that was given up or held may later be imported, skipped or removed. HOOK_SETTLED revokes
+    HOOK_FAILED: the hook was called again and succeeded, or an operator dismissed it.
     """
 
     subscriber_instance: str
@@ -113,7 +112,7 @@ class PackageStatusMessage(Event):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SubscriberState(Event):
-    """Where a subscriber stands for one publisher: ``offset`` is the last processed one, -1 for none."""
+    """A subscriber's position for one publisher: ``offset`` is the last processed one, -1 for none."""
 
     publisher: str
     offset: int
@@ -122,7 +121,7 @@ class SubscriberState(Event):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SubscriberConfiguration(Event):
-    """What a subscriber was configured to do; ``max_retries`` below zero means without limit."""
+    """A subscriber's configuration; ``max_retries`` below zero means no limit."""
 
     editable: bool
     max_retries: int
@@ -135,23 +134,23 @@ class SubscriberConfiguration(Event):
 
 
 BOUNDS_S = (0.01, 0.03, 0.1, 0.3, 1.0, 3.0, 10.0, 30.0, 100.0, 300.0, 1000.0, 3600.0, 21_600.0, 86_400.0)
-"""Of the buckets of a histogram, from a small file to a day behind. They are part of the schema, and never change."""
+"""Upper bounds of a histogram's buckets, from a small file to a day behind. Part of the schema: they never change."""
 
 SUM_MAX = 2**63 - 1
-"""What a message can hold."""
+"""The largest integer that a message can hold."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Histogram(Event):
-    """Durations: ``counts`` says how many were at most as long as each of ``BOUNDS_S`` and longer than the one before,
-    and at last how many were longer than all; what is missing at the end is 0. ``sum_us`` is in microseconds.
+    """Durations: ``counts`` has one bucket for each of ``BOUNDS_S``, its inclusive upper bound, and a last one for all
+    that are longer; buckets missing at the end are 0. ``sum_us`` is in microseconds.
     """
 
     counts: tuple[int, ...] = ()
     sum_us: int = 0
 
     def with_one(self, seconds: float) -> "Histogram":
-        """With one more."""
+        """The histogram with this duration added."""
         bucket, seconds = bisect_left(BOUNDS_S, seconds), max(seconds, 0.0)
         counts = list(self.counts) + [0] * (bucket + 1 - len(self.counts))
         counts[bucket] += 1
@@ -159,26 +158,26 @@ class Histogram(Event):
 
 
 ANNOUNCE_S_MAX = 300.0
-"""How rarely a subscriber may announce itself. More rarely, and a dead one is taken for live for a quarter of an hour;
-who says so is not believed."""
+"""The longest interval between announcements. With a longer one, a dead subscriber would count as live for a quarter of
+an hour, so a longer claim is not believed."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class DiscoveryMessage(Event):
-    """Topic ``discovery``: what a subscriber says about itself, on change and every ten seconds.
+    """Topic ``discovery``: what a subscriber announces about itself, on change and every ten seconds.
 
     ``offset`` is the last processed offset of the package topic whose identity is ``log_id``;
     ``since_ns`` is when the state began and ``next_try_ns`` when a retry is due, both by the
     subscriber's clock, as is ``time_ns``. ``head_offset`` is the package being imported or waited for, -1 for none, and
-    ``import_started_ns`` when that import began. ``hooks`` counts post-import hooks that are still due. Of the ``held``
-    packages ``held_offset`` is the lowest: the log must keep it, for it is yet to be imported from there. ``place``
+    ``import_started_ns`` when that import began. ``hooks`` counts the post-import hooks still due. ``held_offset`` is
+    the lowest of the ``held`` packages: the log must keep it, for it will be imported from there. ``place``
     differs between two copies of one repository, which have the same instance. ``hook_offset``, ``hook_attempts`` and
-    ``hook_error`` tell of the first due hook that has failed. ``left`` are the newest packages up to ``offset`` that
-    were given up, are held, or wait for their hook. Since the subscriber was started, ``imports`` are the durations of
-    its imports that succeeded, and ``latencies`` those from the append of a package to its import, by two hosts'
-    clocks. The name is lent for ``lease_ms``, 0 being what older versions say, who do not know it; ``takes_over`` is
-    the offset of the former holder's last word, which the speaker has watched for a whole lease, -1 if the name was
-    free. ``term`` is that of the announcement with which it got the name, -1 until it knows that it has.
+    ``hook_error`` describe the first due hook that has failed. ``left`` are the newest packages up to ``offset`` that
+    were given up, are held, or wait for their hook. ``imports`` are the durations of successful imports since the
+    subscriber started, ``latencies`` the durations from a package's append to its import, by two hosts' clocks.
+    ``lease_ms`` is the length of the lease on the name; 0 from older versions, which have no leases. ``takes_over`` is
+    the offset of the former holder's last announcement, watched for a whole lease, or -1 if the name was free.
+    ``term`` is the offset of the announcement that won the name, -1 until the subscriber knows that it has won.
     """
 
     subscriber_instance: str
@@ -225,13 +224,13 @@ class DiscoveryMessage(Event):
 
     @property
     def announce_interval_s(self) -> float:
-        """In seconds, and within what can be."""
+        """The announcement interval in seconds, within plausible bounds."""
         return min(max(self.announce_interval_ms / 1000, 0.0), ANNOUNCE_S_MAX)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ForgottenMessage(Event):
-    """Topic ``discovery``: this subscriber is gone for good; nothing waits for it any more. Its next word undoes it."""
+    """Topic ``discovery``: this subscriber is gone for good; nothing waits for it. Its next announcement undoes it."""
 
     subscriber: str
     author: str = ""
@@ -241,9 +240,9 @@ class ForgottenMessage(Event):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ThrottledMessage(Event):
-    """Topic ``discovery``: requests to this publisher are held up by the ``backlog`` (packages) of the subscriber,
-    since ``since_ns`` by the publisher's clock. ``waiting`` do so now, and ``delay_ms`` is left for the first of them.
-    Without a subscriber it is over; it is also if nothing is said for long.
+    """Topic ``discovery``: requests to this publisher are delayed by the ``backlog`` (packages) of the subscriber,
+    since ``since_ns`` by the publisher's clock. ``waiting`` requests are delayed now, the first for ``delay_ms`` more.
+    A message without a subscriber ends it, and so does a long silence.
     """
 
     publisher: str
@@ -266,7 +265,7 @@ class ArchivedTopic(Event):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ArchivedMessage(Event):
-    """Topic ``discovery``: how far the archive at ``place`` is. What it does not have is not removed by default."""
+    """Topic ``discovery``: how far the archive at ``place`` is. By default only archived records are removed."""
 
     topics: tuple[ArchivedTopic, ...] = ()
     place: str = ""
@@ -282,9 +281,9 @@ class ClearCommand(Event):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RetryCommand(Event):
-    """Try the package at ``offset`` again now: at the head (-1 means whatever is there), held, or given up.
+    """Retry the package at ``offset`` now: at the head (-1 means the package there), held, or given up.
 
-    ``without_golden`` lets a staged subscriber import it although the golden one's verdict is missing.
+    ``without_golden`` lets a staged subscriber import it without the golden subscriber's verdict.
     """
 
     offset: int = -1
@@ -293,7 +292,7 @@ class RetryCommand(Event):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SkipCommand(Event):
-    """Pass over the one package at ``offset``: at the head or held (SKIPPED), or given up before (REMOVED)."""
+    """Skip the one package at ``offset``: at the head or held (SKIPPED), or given up before (REMOVED)."""
 
     offset: int
 
@@ -310,27 +309,27 @@ class ResumeCommand(Event):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ThrottleCommand(Event):
-    """Import at most so many packages a minute; 0 lifts the limit. Survives restarts."""
+    """Import at most ``packages_per_min`` packages a minute; 0 lifts the limit. Survives restarts."""
 
     packages_per_min: int = 0
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class VerifyCommand(Event):
-    """Say what the repository holds at these paths (none means everywhere), as a digest and a listing."""
+    """Report what the repository holds at these paths (none means all), as a digest and a listing."""
 
     paths: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class CommandMessage(Event):
-    """Topic ``command``: an order to one subscriber, with its author and reason. Exactly one of the orders is set.
+    """Topic ``command``: a command to one subscriber, with its author and reason. Exactly one kind of command is set.
 
-    It is for the repository that goes by ``subscriber_instance`` and stood at ``position`` when the author last heard
-    of it. A pause or a limit without an instance is for whoever comes first. ``publisher`` scopes it to one publisher's
-    packages; ``log_id`` is the package log that offset and position belong to, so that a command is void on any other
-    log. ``issued_ns`` is the author's clock. Older versions signed the message: nobody sets or believes ``key_id`` and
-    ``signature`` now, for the record is signed.
+    It is for the repository with the id ``subscriber_instance``, which was at ``position`` when the author last heard
+    of it. A pause or limit without an instance is for the first to come. ``publisher`` scopes it to one
+    publisher's packages; ``log_id`` is the package log that offset and position belong to, and the command is void on
+    any other. ``issued_ns`` is by the author's clock. ``key_id`` and ``signature`` are neither set nor trusted: older
+    versions signed the message, and now the record is signed.
     """
 
     subscriber_instance: str
@@ -354,7 +353,7 @@ class CommandMessage(Event):
 
     @property
     def orders(self) -> dict[str, Event]:
-        """What is ordered, by name, as far as this version knows it; if it is not one order, nobody obeys."""
+        """The commands that are set and known to this version, by name; unless it is exactly one, it is rejected."""
         return {name: order for name in ORDERS if (order := getattr(self, name)) is not None}
 
 
@@ -363,15 +362,15 @@ ORDERS: dict[str, type[Event]] = {
     for name, kind in get_type_hints(CommandMessage).items()
     if isinstance(kind, UnionType) and issubclass(get_args(kind)[0], Event)
 }
-"""Every order there is, by its name: the one list of them, which are the fields of a command that may be None."""
+"""Every kind of command by its name: the fields of ``CommandMessage`` that may be None."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class CommandResultMessage(Event):
-    """Topic ``status``: what a command came to at its subscriber, told once it is stored there.
+    """Topic ``status``: the result of a command, sent once the subscriber has stored it.
 
-    ``packages`` counts those it removed, skipped or released; ``offset`` is the subscriber's position at that moment.
-    ``digest`` and ``listing_ref`` (a blob) answer ``VerifyCommand``. ``sequence`` counts together with the statuses.
+    ``packages`` counts those removed, skipped or released; ``offset`` is the subscriber's position at that moment.
+    ``digest`` and ``listing_ref`` (a blob) answer ``VerifyCommand``. Results and statuses share one ``sequence``.
     """
 
     subscriber_instance: str
@@ -390,7 +389,7 @@ class CommandResultMessage(Event):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class PingMessage(Event):
-    """Says only that the log can be written."""
+    """Shows only that the log can be written."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -406,7 +405,7 @@ class LogMessage(Event):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class PackageDistributedMessage(Event):
-    """Topic ``event``, as JSON: every live subscriber has passed this package."""
+    """Topic ``event``, as JSON: every live subscriber has processed this package."""
 
     publisher: str
     package_id: str

@@ -1,6 +1,6 @@
 """Generates ``callboard/messages/_pb`` from the schemas beside this file: ``python generate.py [--check]``.
 
-With ``--check`` nothing is written; it exits with 1 when the committed code is not what the schemas say.
+With ``--check`` nothing is written; it exits with 1 when the committed code does not match the schemas.
 """
 
 import re
@@ -17,10 +17,10 @@ OLDEST_RUNTIME = (6, 31, 1)
 """Generated code refuses a protobuf runtime older than the compiler that made it, so the code is made by
 a compiler no newer than the oldest runtime that callboard allows."""
 COMPILER = "grpcio-tools==1.80.0"
-"""A compiler of that age."""
+"""A compiler of that version."""
 
 STAMP = re.compile(r"# Protobuf Python Version: (\d+)\.(\d+)\.(\d+)|Domain\.PUBLIC,\s+\d+,\s+\d+,\s+\d+,")
-"""The compiler's age in the code it makes; apart from this, compilers make the same code."""
+"""The compiler's version in the generated code; apart from this, compilers generate the same code."""
 
 
 def main(arguments: list[str]) -> int:
@@ -46,14 +46,14 @@ def compiled() -> dict[str, str]:
         command = [sys.executable, "-m", "grpc_tools.protoc", f"-I{ROOT}", f"--python_out={folder}"]
         subprocess.run([*command, *map(str, sorted(SCHEMAS.glob("*.proto")))], check=True)  # noqa: S603
         for path in sorted(Path(folder).rglob("*_pb2.py")):
-            # The compiler would have the code beside the schemas; ours has its own folder.
+            # The compiler expects the code beside the schemas; ours has its own folder.
             text = path.read_text().replace("callboard.messages.proto", "callboard.messages._pb")
             code[path.name] = f"# mypy: ignore-errors\n{text}"
     return code
 
 
 def check(code: dict[str, str]) -> int:
-    """1 when the committed code differs from ``code`` in more than the compiler's age, else 0."""
+    """1 when the committed code differs from ``code`` in more than the compiler's version, else 0."""
     wanted = {name: STAMP.sub("", text) for name, text in code.items()}
     committed = {path.name: STAMP.sub("", path.read_text()) for path in GENERATED.glob("*.py")}
     wrong = sorted({name for name, _ in wanted.items() ^ committed.items()})
@@ -63,13 +63,13 @@ def check(code: dict[str, str]) -> int:
 
 
 def age(code: dict[str, str]) -> tuple[int, ...]:
-    """The version of the compiler that made the code."""
+    """The version of the compiler that generated the code."""
     stamps = (STAMP.search(text) for text in code.values())
     return max(tuple(map(int, stamp.groups())) for stamp in stamps if stamp)
 
 
 def complain(what: str) -> int:
-    """Say what is wrong, and fail."""
+    """Report what is wrong, and return the exit code of a failure."""
     sys.stderr.write(f"generate.py: {what}\n")
     return 1
 
