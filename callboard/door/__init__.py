@@ -1,5 +1,5 @@
-"""The door: what is given from outside is checked here, once, before any actor sees it.
+"""Input validation: all input from outside is checked here, once, before any actor sees it.
 
-``rules`` says how a value is checked, ``limits`` which bounds there are, and the other files what may be said of each
-noun. The library, the command line and the configuration all come through here.
+``rules`` has the checks of values, ``limits`` the bounds, and each other file the input for one kind of object.
+The library, the command line and the configuration all use it.
 """

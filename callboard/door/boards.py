@@ -1,4 +1,4 @@
-"""What a board may be told, and how its publishers ship."""
+"""Checks the options of a board and of its publishers."""
 
 from collections.abc import Callable, Mapping
 from pathlib import Path
@@ -45,21 +45,21 @@ def folder(value: Any) -> Path:
 
 
 def function(value: Any) -> Callable[..., Any]:
-    """Something to call."""
+    """A callable."""
     if not callable(value):
         raise Unfit(value, "a function")
-    return value  # type: ignore[no-any-return]  # what it returns is for whoever calls it
+    return value  # type: ignore[no-any-return]  # what it returns is the caller's business
 
 
 def prefix(value: Any) -> str:
-    """What the topics' names begin with."""
+    """The prefix of the topic names."""
     given: str = text(ID_CHARS_MAX)(value)
     Topics.with_prefix(given)
     return given
 
 
 def grace(value: Any) -> float:
-    """How long a blob is spared; 0 where none is ever collected."""
+    """How long unused blobs are kept; 0 where none is ever collected."""
     most = DAYS_MAX * DAY_S
     given: float = number(0, most)(value)
     if 0 < given < GRACE_MIN_S:
@@ -97,7 +97,7 @@ PUBLISHING: dict[str, Rule] = {
 
 
 def options(given: Mapping[str, Any], **rules: Rule) -> dict[str, Any]:
-    """The options of a board as they are used; ``rules`` are those of what the door does not know.
+    """The options of a board, checked and normalised; ``rules`` are for options that this package does not know.
 
     Raises ``ConfigError``.
     """
@@ -107,7 +107,7 @@ def options(given: Mapping[str, Any], **rules: Rule) -> dict[str, Any]:
 
 
 def _check_keys(signing_key: SigningKey | None, trusted_keys: tuple[SigningKey, ...]) -> None:
-    """What this process says itself must count, too."""
+    """A process must trust its own signing key."""
     if len({key.id for key in trusted_keys}) < len(trusted_keys):
         raise ConfigError("two of the trusted_keys have the same name; give each a name of its own")
     if trusted_keys and signing_key is None:

@@ -1,4 +1,4 @@
-"""Names that somebody gave: what may have been meant, and the one refusal of what nobody knows."""
+"""Suggestions and the error for unknown names."""
 
 from collections.abc import Collection, Iterable
 from difflib import get_close_matches
@@ -6,16 +6,16 @@ from difflib import get_close_matches
 from callboard.errors import RequestRefused
 
 TOLD_MAX = 20
-"""Known names that a refusal lists."""
+"""Known names listed in the error."""
 
 
 def suggestion(name: str, known: Iterable[str]) -> str:
-    """The known name that is meant, or the empty text."""
+    """The known name that was probably meant, or the empty text."""
     return next(iter(get_close_matches(name, list(known), n=1)), "")
 
 
 def unknown(what: str, name: str, known: Collection[str], then: str = "") -> RequestRefused:
-    """The refusal of a name that this log has never heard of; ``then`` is what else can be done."""
+    """The error for a name that is unknown on this log; ``then`` says what else can be done."""
     close, told = suggestion(name, known), sorted(known)
     if close:
         advice = f"did you mean {close!r}?"

@@ -1,4 +1,4 @@
-"""What may be asked of a board, and what may be commanded."""
+"""Checks the arguments of a board's questions and commands."""
 
 from typing import Any
 
@@ -74,17 +74,17 @@ ARGUMENTS: dict[str, Rule] = {
     "expect": flag,
     "timeout_s": number(0, TIMEOUT_S_MAX),
 }
-"""An argument means the same wherever it is."""
+"""By name: an argument means the same wherever it appears."""
 
 ORDER = {name: ARGUMENTS[name] for name in ("reason", "author", "force", "timeout_s")}
 """See ``CommandOptions``."""
 
 
 def asked(**arguments: Any) -> dict[str, Any]:
-    """The arguments as they are used. Raises ``RequestRefused``."""
+    """The arguments, checked and normalised. Raises ``RequestRefused``."""
     return checked(RequestRefused, ARGUMENTS, arguments)
 
 
 def commanded(options: Any) -> Any:
-    """The options of a command as they are used. Raises ``RequestRefused``, and ``TypeError`` for an unknown one."""
+    """The options of a command, checked. Raises ``RequestRefused``, and ``TypeError`` for an unknown one."""
     return checked(RequestRefused, ORDER, options)

@@ -1,4 +1,4 @@
-"""What a request to a publisher may say."""
+"""Checks requests to a publisher."""
 
 from collections.abc import Mapping
 from typing import Any
@@ -28,7 +28,7 @@ OPTIONS: dict[str, Rule] = {
 
 
 def folder(value: Any) -> str:
-    """The folder that is shipped."""
+    """The folder to ship."""
     given = place(value)
     if is_mistaken(given):
         raise Unfit(value, "a folder; it looks like an address with a password, so say the whole path")
@@ -36,7 +36,7 @@ def folder(value: Any) -> str:
 
 
 def source_name(value: Any) -> str:
-    """What a folder is called on the log, where everybody reads it."""
+    """A folder's name on the log, which everyone reads."""
     given: str = text(PLACE_CHARS_MAX)(value)
     if "://" in given and not is_shown_in_full(given):
         raise Unfit(value, "a name; a URL without user, password and options is one")
@@ -54,5 +54,5 @@ ARGUMENTS: dict[str, Rule] = {
 
 
 def request(arguments: Mapping[str, Any], options: Mapping[str, Any]) -> dict[str, Any]:
-    """What is asked for, and the options, as they are used. Raises ``RequestRefused``, and ``TypeError``."""
+    """The arguments and options of a request, checked. Raises ``RequestRefused``, and ``TypeError``."""
     return checked(RequestRefused, ARGUMENTS, arguments) | checked(RequestRefused, OPTIONS, options)

@@ -1,4 +1,4 @@
-"""Rules: each takes a value as it is used from then on, or says what it should be."""
+"""Rules: each checks a value and returns it normalised, or says what it should be."""
 
 import math
 import os
@@ -14,14 +14,14 @@ from callboard.door.names import suggestion
 from callboard.errors import CallboardError
 
 Rule = Callable[[Any], Any]
-"""Returns the value as it is used from then on. Raises ``Unfit``."""
+"""Returns the normalised value. Raises ``Unfit``."""
 
 SHOWN_MAX = 100
 """Characters of a value in a message."""
 
 
 class Unfit(Exception):
-    """The value, found at ``where`` in what was given, is not what it should be."""
+    """The value at ``where`` in the input is not what is expected."""
 
     def __init__(self, value: object, expected: str, where: str = "") -> None:
         super().__init__(expected)
@@ -29,9 +29,9 @@ class Unfit(Exception):
 
 
 def checked(error: type[CallboardError], rules: Mapping[str, Rule], given: Mapping[str, Any]) -> dict[str, Any]:
-    """What was given, as it is used from here on.
+    """The values, checked and normalised by their rules.
 
-    Raises ``error`` for the first value that breaks its rule, and ``TypeError`` for a name that there is not.
+    Raises ``error`` for the first value that breaks its rule, and ``TypeError`` for an unknown name.
     """
     taken = {}
     for name, value in given.items():
@@ -46,7 +46,7 @@ def checked(error: type[CallboardError], rules: Mapping[str, Rule], given: Mappi
 
 
 def whole(least: int, most: int) -> Rule:
-    """A whole number in a range; True and False are none."""
+    """An integer in a range; True and False do not count."""
 
     def rule(value: Any) -> int:
         if not isinstance(value, int) or isinstance(value, bool) or not least <= value <= most:
@@ -57,7 +57,7 @@ def whole(least: int, most: int) -> Rule:
 
 
 def number(least: float, most: float, *, above: bool = False) -> Rule:
-    """A number in a range, which begins ``above`` its least or at it; NaN is none."""
+    """A number in a range, with ``above`` excluding its least; NaN does not count."""
 
     def rule(value: Any) -> float:
         real = isinstance(value, int | float) and not isinstance(value, bool)
@@ -71,14 +71,14 @@ def number(least: float, most: float, *, above: bool = False) -> Rule:
 
 
 def flag(value: Any) -> bool:
-    """True or False, and nothing that only counts as one of them: ``"no"`` would be true."""
+    """True or False, not just a truthy value: ``"no"`` would be true."""
     if not isinstance(value, bool):
         raise Unfit(value, "True or False")
     return value
 
 
 def text(most: int, *, least: int = 0, printable: bool = False) -> Rule:
-    """A text of so many characters that every log and database can hold."""
+    """A text of ``least`` to ``most`` characters that every log and database can hold."""
     kind = "printable characters" if printable else "characters, none of them NUL"
     expected = f"a text of {least} to {most} {kind}"
 
@@ -101,7 +101,7 @@ def is_storable(value: str) -> bool:
 
 
 def is_name(value: str) -> bool:
-    """Whether a publisher or a subscriber can be called so."""
+    """Whether this is a valid name of a publisher or a subscriber."""
     return 0 < len(value) <= NAME_CHARS_MAX and value.isprintable() and value == value.strip() and "/" not in value
 
 
@@ -113,12 +113,12 @@ def name(value: Any) -> str:
 
 
 def name_or_none(value: Any) -> str:
-    """A name, or the empty text where none is meant, or all."""
+    """A name, or the empty text, which means none or all."""
     return "" if isinstance(value, str) and not value else name(value)
 
 
 def choice(*choices: str) -> Rule:
-    """One of a few words."""
+    """One of these words."""
 
     def rule(value: Any) -> str:
         if not isinstance(value, str) or value not in choices:
@@ -129,12 +129,12 @@ def choice(*choices: str) -> Rule:
 
 
 def optional(rule: Rule) -> Rule:
-    """None, or what the rule allows."""
+    """None, or a value that follows the rule."""
     return lambda value: None if value is None else rule(value)
 
 
 def several(rule: Rule, most: int, *, least: Literal[0, 1] = 0) -> Rule:
-    """A collection of values, as a tuple. One text is not several: its characters are never meant."""
+    """A collection of values, as a tuple. A single text does not count: its characters are never meant."""
 
     def each(value: Any) -> tuple[Any, ...]:
         if isinstance(value, str | bytes | bytearray | os.PathLike):
@@ -152,7 +152,7 @@ def several(rule: Rule, most: int, *, least: Literal[0, 1] = 0) -> Rule:
 
 
 def lasting(rule: Rule) -> Rule:
-    """What is left as it is given, and so can be gone through again."""
+    """A collection that is kept as it is, so it must be iterable more than once."""
 
     def taken(value: Any) -> Any:
         if not isinstance(value, Collection):
@@ -189,7 +189,7 @@ def instance_of(kind: type, /, **rules: Rule) -> Rule:
 
 
 def path(value: Any) -> str:
-    """A path of content. Raises ``RequestRefused`` for what cannot be one."""
+    """A path of content. Raises ``RequestRefused`` for an invalid one."""
     if not isinstance(value, str) or len(value) > PATH_BYTES_MAX:
         raise Unfit(value, f"a path of content, up to {PATH_BYTES_MAX} bytes, such as /blog")
     return check_path(str(value))
@@ -204,12 +204,12 @@ def place(value: Any) -> str:
 
 
 def place_or_none(value: Any) -> str:
-    """A place, or the empty text where none is meant."""
+    """A place, or the empty text for none."""
     return "" if isinstance(value, str) and not value else place(value)
 
 
 def pattern(value: Any) -> str:
-    """A pattern of names, or with ``/`` of paths from the root."""
+    """A pattern of names, or, with ``/``, of paths from the root."""
     if not isinstance(value, str) or not 0 < len(value) <= PATTERN_CHARS_MAX or not is_storable(value):
         raise Unfit(value, f"a pattern of up to {PATTERN_CHARS_MAX} characters, such as *.html or /blog/**")
     if not value.strip("/") or {"", ".", ".."} & set(value.strip("/").split("/")):
@@ -221,7 +221,7 @@ PATTERNS = several(pattern, PATTERNS_MAX)
 
 
 def shown(value: object) -> str:
-    """The value for people: short, without passwords, and with whatever cannot be printed escaped."""
+    """The value for people: short, without passwords, and with unprintable characters escaped."""
     written = quoted(value)
     written = written if written.isprintable() else ascii(written)
     return written if len(written) <= SHOWN_MAX else f"{written[: SHOWN_MAX - 3]}..."

@@ -1,4 +1,4 @@
-"""What a subscriber may be told."""
+"""Checks the options of a subscriber."""
 
 from collections.abc import Mapping
 from typing import Any
@@ -40,11 +40,11 @@ from callboard.errors import ConfigError
 from callboard.messages.distribution.topic_messages import ANNOUNCE_S_MAX
 
 FACTOR_MAX = 100.0
-"""Of a back-off: from a millisecond to a day in four steps."""
+"""The factor of a back-off: from a millisecond to a day in four steps."""
 
 
 def start(value: Any) -> str | int:
-    """Where a new subscriber begins."""
+    """Where a new subscriber starts."""
     expected = f"earliest, latest, or an offset from 0 to {OFFSET_MAX}"
     rule = choice("earliest", "latest") if isinstance(value, str) else whole(0, OFFSET_MAX)
     try:
@@ -62,7 +62,7 @@ def on_gap(value: Any) -> str:
 
 
 def hook(value: Any) -> Any:
-    """A function, or where one is; the empty text is none."""
+    """A function, or its place as ``module:function``; the empty text means none."""
     if callable(value) or value == "":
         return value
     module, _, name = text(PLACE_CHARS_MAX)(value).partition(":")
@@ -123,9 +123,9 @@ OPTIONS: dict[str, Rule] = {
 
 
 def options(given: Any, into: Any, said: Mapping[str, Any]) -> dict[str, Any]:
-    """Its ``name``, where it imports ``into``, and its options, as they are used.
+    """The subscriber's ``name``, where it imports ``into``, and its options, checked and normalised.
 
-    Raises ``ConfigError``, and ``TypeError`` for an option that there is not.
+    Raises ``ConfigError``, and ``TypeError`` for an unknown option.
     """
     rules: dict[str, Rule] = {"name": name, "into": place}
     taken = checked(ConfigError, rules, {"name": given, "into": into}) | checked(ConfigError, OPTIONS, said)
