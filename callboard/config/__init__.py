@@ -1,4 +1,4 @@
-"""The configuration: callboard.toml, over it the environment, over both the flags of the command line."""
+"""The configuration: callboard.toml, overridden by the environment, overridden by command line flags."""
 
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
@@ -45,14 +45,14 @@ __all__ = [
 
 
 def __getattr__(name: str) -> Any:
-    """The model and its sections, imported with their first use."""
+    """The model and its sections, imported on first use."""
     if name not in __all__:
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
     return getattr(import_module("callboard.config.model"), name)
 
 
 def setting_names(section: "type[BaseModel] | None" = None, above: str = "") -> Iterator[str]:
-    """Every setting, with dots between section and key; those of one subscriber or publisher by their heading alone."""
+    """Every setting as ``section.key``; tables of single subscribers or publishers by their heading alone."""
     from pydantic import BaseModel
 
     from callboard.config.model import Config
@@ -66,9 +66,9 @@ def setting_names(section: "type[BaseModel] | None" = None, above: str = "") -> 
 
 @dataclass(frozen=True, slots=True)
 class Loaded:
-    """The configuration and, for every value that is not a default, where it came from.
+    """The configuration and, for every value that is not a default, its origin.
 
-    ``file`` is the one that was read, if any; ``base`` the folder that a default path starts from.
+    ``file`` is the file that was read, if any; ``base`` the folder that default paths are relative to.
     """
 
     config: "Config"
@@ -106,17 +106,17 @@ def load(
 ) -> Loaded:
     """Read the configuration.
 
-    Relative paths in the file start from the file's folder, all others from the current one.
+    Paths in the file are relative to the file's folder, all others to the current one.
 
     Args:
         path: the file; if not given, ``callboard.toml`` in the current folder, if there is one.
-        environ: variables, of which those that begin with ``CALLBOARD_`` count; sections are parted by ``__``.
-        flags: what the command line says; those whose value is ``None`` are not given.
-        cwd: the current folder, if another than the process's.
+        environ: variables; those with the prefix ``CALLBOARD_`` are used, with ``__`` between sections.
+        flags: values from the command line; ``None`` means not given.
+        cwd: the current folder, if not the process's.
 
     Raises:
-        ConfigError: one line for every unknown key and every wrong value, each naming where it was set; or a variable
-            that resembles a setting, and is none.
+        ConfigError: one line for every unknown key and every wrong value, each naming its origin; or a variable
+            that resembles a setting but is none.
     """
     cwd = cwd or Path.cwd()
     if path is None and is_there(cwd / FILE):
@@ -147,12 +147,12 @@ def load(
 
 
 def _is_bare(value: Value) -> bool:
-    """Whether it is a section without a setting, of which the file that ``callboard init`` writes is full."""
+    """Whether it is a section without settings; the file that ``callboard init`` writes is full of them."""
     return value.value == {} and len(value.key) == 1 and value.key[0] in SECTIONS
 
 
 def _inherit(tables: dict[str, Any]) -> None:
-    """What is set for all subscribers holds for each that does not say otherwise."""
+    """Apply the settings of all subscribers to each that does not override them."""
     shared, subscribers = tables.get("subscriber"), tables.get("subscribers")
     if isinstance(shared, dict) and isinstance(subscribers, dict):
         for name, own in subscribers.items():

@@ -42,7 +42,7 @@ def _pattern(value: str) -> str:
 
 
 def _start(value: Any) -> Any:
-    """An offset may come as text."""
+    """An offset may be given as text."""
     if isinstance(value, str) and value.isdecimal():
         value = int(value)
     if value in ("earliest", "latest") or (type(value) is int and 0 <= value <= OFFSET_MAX):
@@ -51,7 +51,7 @@ def _start(value: Any) -> Any:
 
 
 def _alike(name: str) -> str:
-    """The name without what is easily confused."""
+    """The name without differences that are easily confused."""
     return name.casefold().replace("-", "_")
 
 
@@ -294,7 +294,7 @@ class Config(Section):
     logging: LoggingSection = LoggingSection()
 
     def for_subscriber(self, name: str) -> SubscriberSection:
-        """The settings of one subscriber: its own where it has some, those of all others elsewhere.
+        """The settings of one subscriber: its own, else those of all subscribers.
 
         Raises:
             ConfigError: there is a section whose name differs only in case, or in ``-`` and ``_``.

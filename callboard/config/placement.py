@@ -1,4 +1,4 @@
-"""Where the folders of a publisher go at subscribers: said in callboard.toml, where ``publish --at`` writes it down."""
+"""Where a publisher's folders go at subscribers, as set in callboard.toml by hand or by ``publish --at``."""
 
 import fcntl
 import json
@@ -16,7 +16,7 @@ from callboard.errors import ConfigError
 
 
 class Placement(NamedTuple):
-    """``at`` is where the folder goes. ``name`` is what the log calls it; None if callboard.toml does not name it."""
+    """``at`` is where the folder goes, ``name`` its name on the log, None if it is not in callboard.toml."""
 
     at: str
     name: str | None
@@ -25,7 +25,7 @@ class Placement(NamedTuple):
 def placement(loaded: Loaded, publisher: str, folder: Path, at: str = "") -> Placement:
     """Where this folder of the publisher goes: ``at`` if that is given.
 
-    A folder that the file names is known on the log by its path from there, whichever host the project is on.
+    A folder in the file is known on the log by its path relative to the file, on any host.
     """
     section = loaded.config.publishers.get(publisher)
     places = {_real(loaded.base / key): place for key, place in (section.sources if section else {}).items()}
@@ -38,7 +38,7 @@ def placement(loaded: Loaded, publisher: str, folder: Path, at: str = "") -> Pla
 
 
 def remember(loaded: Loaded, publisher: str, folder: Path, at: str) -> str:
-    """Write down where the folder goes, unless it is there already; the file's name if it was written.
+    """Save where the folder goes, unless it is already saved; returns the file's name if it was written.
 
     Everything else in the file stays as it is, comments included.
 
@@ -66,7 +66,7 @@ def remember(loaded: Loaded, publisher: str, folder: Path, at: str) -> str:
 
 
 def _with(text: str, publisher: str, key: str, at: str, heading: str, line: str) -> str:
-    """The text with the line in its section. Raises ``ValueError`` if that cannot be done without a parser."""
+    """The text with the line in its section. Raises ``ValueError`` if that would take a parser."""
     wanted = tomllib.loads(text)
     sources = wanted.setdefault("publishers", {}).setdefault(publisher, {}).setdefault("sources", {})
     sources[key] = at
@@ -103,7 +103,7 @@ def _sets(line: str, key: str) -> bool:
 
 
 def _write(file: Path, text: str) -> None:
-    """Replace the file as a whole, or not at all."""
+    """Replace the file atomically."""
     target = file.resolve()
     with replacing(target) as new:
         os.fchmod(new.fileno(), target.stat().st_mode & 0o7777)
@@ -112,7 +112,7 @@ def _write(file: Path, text: str) -> None:
 
 @contextmanager
 def _alone(file: Path) -> Iterator[None]:
-    """No other process writes to the file meanwhile."""
+    """Keep other processes from writing to the file."""
     folder = os.open(file.resolve().parent, os.O_RDONLY)
     try:
         fcntl.flock(folder, fcntl.LOCK_EX)
@@ -126,11 +126,11 @@ def _real(folder: Path) -> str:
 
 
 def _told(base: Path, folder: Path) -> str:
-    """The path from the file's folder if it lies below, else the whole path."""
+    """The path relative to the file's folder if it lies below, else the absolute path."""
     real, top = Path(_real(folder)), Path(_real(base))
     return f"./{real.relative_to(top).as_posix()}" if real.is_relative_to(top) and real != top else str(real)
 
 
 def _quoted(text: str) -> str:
-    """As TOML writes it; a name that needs no quotes gets none."""
+    """The text as TOML, quoted only if needed."""
     return text if re.fullmatch(r"[A-Za-z0-9_-]+", text) else json.dumps(text, ensure_ascii=False)

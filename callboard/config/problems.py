@@ -1,4 +1,4 @@
-"""What is wrong with settings, one clear sentence for each problem."""
+"""Error messages for settings: one clear sentence for each problem."""
 
 from collections.abc import Mapping
 from typing import Any
@@ -21,27 +21,27 @@ WORDS = {
     "model_type": "should be a section with settings in it",
     "dict_type": "should be a section with settings in it",
 }
-"""What pydantic's kinds of problems mean to somebody who writes a configuration."""
+"""Pydantic's error types in the words of a configuration's author."""
 
 RENAMED = {
     "command_key": "set signing_key, which signs everything that is said here",
     "command_keys": "set trusted_keys at the top level, for the whole board, and signing_key beside it",
 }
-"""What former settings are now."""
+"""Former settings and their replacements."""
 
 
 def sentences(error: ValidationError, given: Mapping[Key, Value]) -> tuple[str, ...]:
-    """All problems, a line each, naming the setting and where it was set."""
+    """All problems, one line each, naming the setting and its origin."""
     lines = (_sentence(problem, given) for problem in error.errors(include_url=False))
     return tuple(dict.fromkeys(lines))  # a value of [subscriber] is checked for every [subscribers.NAME]
 
 
 def known_keys(section: Key) -> tuple[str, ...]:
-    """The keys that a section has; none for a section that there is not."""
+    """The keys of a section; none for an unknown section."""
     model: type[BaseModel] = Config
     for name in section:
         if name == "subscribers":
-            return known_keys(("subscriber",))  # every name is good here
+            return known_keys(("subscriber",))  # any name is valid here
         if name == "publishers":
             return tuple(SourcesSection.model_fields)
         field = model.model_fields.get(name)
@@ -61,7 +61,7 @@ def _sentence(problem: ErrorDetails, given: Mapping[Key, Value]) -> str:
     if value is not None:
         found = HIDDEN if names_keys(value.key) else _shown(value.value)
         return f"{value.origin}: {_named(value.key)} is {found}, but {reason}"
-    # About several settings of a section: told of the first of them that was set.
+    # The problem may be about several settings of a section: blame the first that was set.
     blamed = (value for value in given.values() if value.key[:-1] in (key, inherited) and value.key[-1] in reason)
     return f"{_origin(next(blamed, None))}[{_named(inherited)}] {reason}"
 
@@ -76,7 +76,7 @@ def _origin(value: Value | None) -> str:
 
 
 def _reason(problem: ErrorDetails) -> str:
-    """What is expected: in our words for what people get wrong, in pydantic's for the rest."""
+    """What is expected: in our words for common mistakes, in pydantic's for the rest."""
     kind, limits = problem["type"], problem.get("ctx", {})
     if kind in WORDS:
         return WORDS[kind].format_map(limits)
@@ -97,11 +97,11 @@ def _unknown(key: Key) -> str:
 
 
 def _named(key: Key) -> str:
-    """The key, in which a URL may have been written by mistake."""
+    """The key for people, without the password of a URL written there by mistake."""
     return ".".join(name if is_shown_in_full(name) else HIDDEN for name in key)
 
 
 def _shown(value: Any) -> str:
-    if isinstance(value, list | dict):  # which may have a URL in any of its parts
+    if isinstance(value, list | dict):  # any part may be a URL
         return "a list" if isinstance(value, list) else "a section"
     return quoted(value)

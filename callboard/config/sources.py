@@ -1,4 +1,4 @@
-"""Where settings come from: each source gives values, and each value knows its origin."""
+"""Sources of settings: each yields values, and each value knows its origin."""
 
 import re
 import tomllib
@@ -13,7 +13,7 @@ from callboard.errors import ConfigError
 
 FILE = "callboard.toml"
 LOG = "sqlite:///./board.db"
-"""The log if nothing else is said: a folder, made by `callboard init`."""
+"""The default log: a folder, created by `callboard init`."""
 
 PREFIX = "CALLBOARD_"
 NESTED = "__"
@@ -21,18 +21,18 @@ CONFIG_VARIABLE = "CALLBOARD_CONFIG"
 """Names the configuration file, as ``--config`` does."""
 
 _OF_THE_SURROUNDINGS = re.compile(r"CALLBOARD_(SERVICE_(HOST|PORT(_\w+)?)|PORT(_\d+_(TCP|UDP|SCTP)(_\w+)?)?)")
-"""What Kubernetes and Docker set for a service that is called callboard."""
+"""Variables that Kubernetes and Docker set for a service named callboard."""
 
 Key = tuple[str, ...]
 
 FORMER = {"command_key"}
-"""Settings of older versions, which are told of, and not passed over as variables of somebody else."""
+"""Settings of older versions, which are reported rather than ignored as unrelated variables."""
 
 _LINE = re.compile(r"\s*(?:(\[[^\[\]]+\])|([\w./\"'-]+)\s*=)")
 
 
 class Value(NamedTuple):
-    """One setting as somebody wrote it, and where, in words for people. Its ``repr`` leaves out what may be secret."""
+    """One setting as written, and its origin in words for people. Its ``repr`` leaves out what may be secret."""
 
     key: Key
     value: Any
@@ -43,7 +43,7 @@ class Value(NamedTuple):
 
 
 def is_there(path: Path) -> bool:
-    """Whether there is such a file. Raises ``ConfigError`` where this user may not look."""
+    """Whether the file exists. Raises ``ConfigError`` if this user has no permission to look."""
     try:
         return path.is_file()
     except OSError as error:
@@ -63,7 +63,7 @@ def from_file(path: Path) -> Iterator[Value]:
     try:
         tables = tomllib.loads(text)
         lines, values = _lines(text), list(_flat((), tables))
-    except ValueError as error:  # or a number of thousands of digits
+    except ValueError as error:  # or for a number with thousands of digits
         raise ConfigError(f"{path} is not TOML: {error}; correct it there") from error
     except RecursionError:
         raise ConfigError(f"{path} has sections or lists in one another, hundreds deep; correct it there") from None
@@ -75,15 +75,15 @@ def from_file(path: Path) -> Iterator[Value]:
 def from_environment(environ: Mapping[str, str], names: Iterable[str]) -> Iterator[Value]:
     """The values in ``CALLBOARD_...`` variables; empty ones count as not set.
 
-    Variables that resemble no setting are left alone: a container's surroundings set some for every service, such as
-    ``CALLBOARD_SERVICE_HOST`` for one that is called callboard.
+    Variables that resemble no setting are ignored: container platforms set some for every service, such as
+    ``CALLBOARD_SERVICE_HOST`` for one named callboard.
 
     Args:
         environ: all variables.
-        names: of the settings, with dots between section and key.
+        names: the settings, as ``section.key``.
 
     Raises:
-        ConfigError: a variable is no setting, but resembles one.
+        ConfigError: a variable resembles a setting but is none.
     """
     known = {PREFIX + name.replace(".", NESTED).upper() for name in names}
     sections = {_key(name)[0] for name in known} | FORMER
@@ -98,7 +98,7 @@ def from_environment(environ: Mapping[str, str], names: Iterable[str]) -> Iterat
 
 
 def anchored(value: Value, base: Path) -> Value:
-    """The value; if it is a path, made absolute from the folder that it was written for."""
+    """The value; a relative path is made absolute, starting from ``base``."""
     if names_keys(value.key):
         return value._replace(value=_anchored_keys(value.value, base))
     if not isinstance(value.value, str) or not value.value:
@@ -115,7 +115,7 @@ def anchored(value: Value, base: Path) -> Value:
 
 
 def demand_names(value: Value) -> None:
-    """Raise ``ConfigError`` for text that can name no file and no host: with a NUL, or not of Unicode."""
+    """Raise ``ConfigError`` for text that cannot name a file or host: with a NUL, or not valid Unicode."""
     for text in (*value.key, *(value.value if isinstance(value.value, list) else [value.value])):
         if isinstance(text, str) and ("\0" in text or _is_broken(text)):
             what = value.key[-1] if names_keys(value.key) else quoted(text)
@@ -123,12 +123,12 @@ def demand_names(value: Value) -> None:
 
 
 def names_keys(setting: Key) -> bool:
-    """Whether its value names keys: who misunderstands that writes a secret there, so it is never shown."""
+    """Whether its value names keys. It is never shown, because a user may have put the secret itself there."""
     return setting[-1] in ("signing_key", "trusted_keys")
 
 
 def nested(values: Iterable[Value]) -> dict[str, Any]:
-    """The values as tables in tables. Raises ``ConfigError`` where a table and a plain value meet."""
+    """The values as nested tables. Raises ``ConfigError`` where a table and a plain value conflict."""
     tables: dict[str, Any] = {}
     for key, value, origin in values:
         table = tables
@@ -144,7 +144,7 @@ def nested(values: Iterable[Value]) -> dict[str, Any]:
 
 
 def _meant(name: str, known: Iterable[str]) -> str:
-    """The variable that is meant, or the empty string; compared without what all of them begin with."""
+    """The variable that was probably meant, or the empty string; compared without the common prefix."""
     meant = suggestion(name.removeprefix(PREFIX), (each.removeprefix(PREFIX) for each in known))
     return meant and PREFIX + meant
 
@@ -170,7 +170,7 @@ def _flat(above: Key, table: Mapping[str, Any]) -> Iterator[tuple[Key, Any]]:
 
 
 def _lines(text: str) -> dict[Key, int]:
-    """On which line each key is set, as far as can be told without a parser."""
+    """The line on which each key is set, as far as can be found without a parser."""
     lines: dict[Key, int] = {}
     section: Key = ()
     for number, line in enumerate(text.splitlines(), start=1):
@@ -181,17 +181,17 @@ def _lines(text: str) -> dict[Key, int]:
             elif match:
                 lines[section + _path(tomllib.loads(f"{match[2]} = {{}}"))] = number
         except tomllib.TOMLDecodeError:
-            continue  # a line within a longer text
+            continue  # a line of a multi-line string
     return lines
 
 
 def _path(tables: Mapping[str, Any]) -> Key:
-    """The one key of tables that hold nothing else."""
+    """The path of nested tables that each hold a single key."""
     return next(((name, *_path(below)) for name, below in tables.items()), ())
 
 
 def _anchored_keys(keys: Any, base: Path) -> Any:
-    """Each as ``NAME=FILE``; one text may hold several, with commas."""
+    """Each as ``NAME=FILE``; one text may hold several, separated by commas."""
     if isinstance(keys, str):
         return ",".join(_anchored_keys(keys.split(","), base)) if keys else keys
     if not isinstance(keys, list):
@@ -209,7 +209,7 @@ def _anchored_url(url: str, base: Path) -> str:
 
 def _anchored_place(place: str, base: Path) -> str:
     kind, colon, path = place.partition(":")
-    if is_mistaken(place):  # left as it is, and refused where it is opened
+    if is_mistaken(place):  # left as it is, and rejected when opened
         return place
     if not colon or "/" in kind:
         return str(base / place)

@@ -1,5 +1,5 @@
-"""The configuration where nothing is set but the places of the log and the blobs, known without pydantic, which takes
-as long to import as a whole ``callboard status`` may.
+"""The configuration with nothing set but the places of the log and the blobs. It does without pydantic, whose import
+takes as long as a whole ``callboard status`` should.
 """
 
 from collections.abc import Callable, Mapping
@@ -12,7 +12,7 @@ if TYPE_CHECKING:
     from callboard.config.model import Config
 
 PLACES = ("log", "blobs")
-"""What may be set."""
+"""The settings that may be set."""
 
 SECTIONS: Mapping[str, Mapping[str, Any]] = {
     "publisher": {
@@ -25,7 +25,7 @@ SECTIONS: Mapping[str, Mapping[str, Any]] = {
     "archive": {"place": ""},
     "logging": {"level": "info", "format": "auto"},
 }  # fmt: skip
-"""What commands ask for that only look. A test compares it with the model, to which everything else falls back."""
+"""The defaults that read-only commands need; all others come from the model. A test compares these with it."""
 
 TOP: Mapping[str, Any] = {
     "blobs": "", "prefix": "callboard", "signing_key": "", "trusted_keys": (), "runtime": "embedded", "subscribers": {}
@@ -33,7 +33,7 @@ TOP: Mapping[str, Any] = {
 
 
 class Unset:
-    """The values of a section, or of the whole; the model has those that are missing here."""
+    """The values of a section, or of the whole configuration; missing ones come from the model."""
 
     def __init__(self, values: Mapping[str, Any], model: Callable[[], Any]) -> None:
         self._values = values
@@ -48,7 +48,7 @@ class Unset:
     __hash__ = None  # type: ignore[assignment]  # a section has none either
 
     def model(self) -> Any:
-        """The same, as the model has it."""
+        """The same values in the model's class."""
         return self._model()
 
 
