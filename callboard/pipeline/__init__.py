@@ -1,14 +1,14 @@
-"""Spark on the log: a data source over every backend, and jobs whose size asks for more than one process.
+"""Spark on the log: a data source over every backend, and jobs too large for one process.
 
-Nothing else of callboard imports this. ``docs/pipeline.md`` says from what size on it pays.
+No other package of callboard imports this. ``docs/pipeline.md`` says from what size on it pays.
 """
 
 from callboard.errors import ExtraMissing
 
-# Run with pyspark 4.3.0, pandas 2.3.3, pyarrow 26.0.1, adbc-driver-postgresql 1.13.0, ptars 0.0.25 and Java 17. Spark's
-# documentation has what is used here from 4.2 on; that version was not run.
+# Tested with pyspark 4.3.0, pandas 2.3.3, pyarrow 26.0.1, adbc-driver-postgresql 1.13.0, ptars 0.0.25 and Java 17. By
+# Spark's documentation, 4.2 has everything used here; that version was not tested.
 try:
-    import pyarrow as pa  # noqa: F401 - only whether it is there
+    import pyarrow as pa  # noqa: F401 - only whether it is installed
     import pyspark  # noqa: F401 - likewise
 except ModuleNotFoundError as missing:
     raise ExtraMissing(

@@ -1,4 +1,4 @@
-"""A small JSON file that is there as a whole or not at all."""
+"""Small JSON files, written atomically."""
 
 import json
 import os
@@ -7,7 +7,7 @@ from pathlib import Path
 
 
 def write_document(path: Path, document: Mapping[str, object]) -> None:
-    """Write it, over one that is there; durable on return."""
+    """Write the document, replacing an existing one; durable on return."""
     draft = path.with_name(f"{path.name}.new")
     with draft.open("w", encoding="utf-8") as file:
         file.write(json.dumps(document, indent=2) + "\n")

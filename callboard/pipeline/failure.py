@@ -1,4 +1,4 @@
-"""Errors of ours that come back out of Spark, which turns what a worker raises into text."""
+"""Recovers callboard's errors from Spark, which turns the exceptions of workers into text."""
 
 import re
 from collections.abc import Iterator
@@ -13,7 +13,7 @@ _RAISED = re.compile(r"^callboard\.errors\.(\w+): (.+)$", re.MULTILINE)
 
 @contextmanager
 def explained() -> Iterator[None]:
-    """Raise the error that a worker raised, instead of Spark's report of it."""
+    """Raise the worker's own error instead of Spark's report of it."""
     try:
         yield
     except Exception as error:
@@ -24,7 +24,7 @@ def explained() -> Iterator[None]:
 
 
 def cause(error: Exception) -> errors.CallboardError | None:
-    """The error of ours that is in one of Spark's; None if there is none."""
+    """The callboard error inside one of Spark's; None if there is none."""
     if isinstance(error, errors.CallboardError):
         return None
     of_spark = isinstance(error, PySparkException) or type(error).__module__.startswith("py4j")
@@ -32,5 +32,5 @@ def cause(error: Exception) -> errors.CallboardError | None:
     kinds = [(getattr(errors, name, None), text) for name, text in lines]
     for kind, text in reversed(kinds):
         if isinstance(kind, type) and issubclass(kind, errors.CallboardError):
-            return kind.__new__(kind, text)  # as some are made of more than a text
+            return kind.__new__(kind, text)  # since some constructors take more than a text
     return None

@@ -23,10 +23,10 @@ PAGE_PACKAGES = 1000
 
 @dataclass(frozen=True, slots=True)
 class Moment:
-    """A moment of the log's history: below these offsets, or before this time of the records.
+    """A moment in the log's history: below these offsets, or before this record time.
 
-    A ``package`` offset alone means the moment when that package was appended: topics have no common order, so for the
-    others the records' times decide.
+    A ``package`` offset alone means the moment when that package was appended: topics have no common order, so the
+    other topics are cut by record time.
     """
 
     package: int | None = None
@@ -63,7 +63,7 @@ def rebuild(run: Run, folder: Path) -> Report:
 
 
 def queue_at(run: Run, moment: Moment, subscriber: str = "", limit: int = 20) -> tuple[list[Any], list[Any], Report]:
-    """The queues at a moment; with a subscriber also the first packages in its queue."""
+    """The queues at a moment; with a subscriber, also the first packages in its queue."""
     with run.reading() as (topics, report):
         run.on_step("reading the log")
         discovery, status, package = at(topics, moment)
@@ -79,7 +79,7 @@ def queue_at(run: Run, moment: Moment, subscriber: str = "", limit: int = 20) ->
 
 
 def at(topics: TopicTables, moment: Moment) -> tuple[DataFrame, DataFrame, DataFrame]:
-    """Discovery, status and package as they were at the moment. Raises ``ConfigError`` if nothing was there yet."""
+    """The tables of discovery, status and package at the moment. Raises ``ConfigError`` if there was nothing yet."""
     time_ns = moment.time_ns
     stops = {"discovery": moment.discovery, "status": moment.status, "package": moment.package}
     if time_ns is None and moment.package is not None and (moment.status is None or moment.discovery is None):
@@ -96,7 +96,7 @@ def at(topics: TopicTables, moment: Moment) -> tuple[DataFrame, DataFrame, DataF
 
 
 def audit(run: Run, folder: Path, path: str) -> Report:
-    """The index of all paths, who has what is at or below ``path``, and a page about it, below ``folder/current``."""
+    """Write the index of all paths, who has the content at ``path``, and a page on it, below ``folder/current``."""
     with run.reading() as (topics, report):
         run.on_step("reading the log")
         discovery, status, package = (topics.kept(name) for name in ("discovery", "status", "package"))

@@ -1,4 +1,4 @@
-"""What every job has: options, a report of what it read and wrote, and an output that is replaced as a whole."""
+"""The frame of every job: options, a report of what was read and written, and an atomically replaced output."""
 
 import json
 import os
@@ -20,7 +20,7 @@ CURRENT = "current"
 
 @dataclass(slots=True)
 class Written:
-    """A table: rows, files and their bytes."""
+    """A written table: its rows, files and bytes."""
 
     rows: int
     files: int
@@ -29,7 +29,7 @@ class Written:
 
 @dataclass
 class Report:
-    """What a run did; ``topics`` is what was read, by topic, ``log_id`` the identity of the package topic."""
+    """What a run did; ``topics`` has what was read, by topic; ``log_id`` is the identity of the package topic."""
 
     job: str
     begun_ns: int
@@ -39,7 +39,7 @@ class Report:
     tables: dict[str, Written] = field(default_factory=dict)
 
     def to_data(self) -> dict[str, Any]:
-        """The report as JSON can say it."""
+        """The report as JSON data."""
         return asdict(self)
 
 
@@ -52,8 +52,8 @@ class Run:
         spark: the session.
         options: of the data source.
         clock: nanoseconds since the epoch.
-        partitions: tasks that read a topic side by side.
-        on_step: told what is being done, for people.
+        partitions: parallel tasks that read a topic.
+        on_step: called with what is being done, for people.
     """
 
     job: str
@@ -65,7 +65,7 @@ class Run:
 
     @contextmanager
     def reading(self) -> Iterator[tuple[TopicTables, Report]]:
-        """The topics, and the report that is complete at the end."""
+        """The topics, and a report that is completed at the end of the block."""
         topics, report = TopicTables(self.spark, self.options, self.partitions), Report(self.job, self.clock())
         try:
             yield topics, report
@@ -77,10 +77,9 @@ class Run:
 
 
 class Output:
-    """A folder of Parquet tables. Readers see the old ones until all of the new ones are there.
+    """A folder of Parquet tables. Readers see the old ones until all new ones are complete.
 
-    ``FOLDER/current`` is a link to the folder of the last complete run; what a killed run leaves behind, the next one
-    removes.
+    ``FOLDER/current`` is a link to the folder of the last complete run. The next run removes what a killed run left.
     """
 
     def __init__(self, folder: Path, begun_ns: int) -> None:
@@ -100,12 +99,12 @@ class Output:
         report.tables[name] = Written(rows, len(files), sum(file.stat().st_size for file in files))
 
     def finish(self, report: Report) -> None:
-        """Put the new tables in the place of the old ones, with the report beside them."""
+        """Replace the old tables by the new ones, with the report beside them."""
         (self.place / "report.json").write_text(json.dumps(report.to_data(), indent=2) + "\n", encoding="utf-8")
         draft = self._folder / f"{CURRENT}.new"
         draft.unlink(missing_ok=True)
         draft.symlink_to(self.place.name)
-        os.replace(draft, self._folder / CURRENT)  # noqa: PTH105 - in one step, over what is there
+        os.replace(draft, self._folder / CURRENT)  # noqa: PTH105 - replaces an existing link atomically
         for old in self._folder.glob("run-" + "[0-9]" * 20):
             if old.name < self.place.name:
                 shutil.rmtree(old)

@@ -1,4 +1,4 @@
-"""A Spark session: a small one of this process's own, or the one that ``spark-submit`` has set up."""
+"""A Spark session: a small local one, or the one that ``spark-submit`` has set up."""
 
 import os
 import re
@@ -23,33 +23,33 @@ LOCAL = {
     "spark.ui.enabled": "false",
     "spark.ui.showConsoleProgress": "false",
     "spark.sql.session.timeZone": "UTC",
-    "spark.sql.shuffle.partitions": "2",  # a stateful stream with the usual 200 takes seven times as long
+    "spark.sql.shuffle.partitions": "2",  # a stateful stream with the default of 200 takes seven times as long
     "spark.sql.catalogImplementation": "in-memory",
     "spark.sql.execution.arrow.pyspark.enabled": "true",
     "spark.sql.python.filterPushdown.enabled": "true",
-    # A short run never warms the second compiler up, and a parallel collector has threads for more cores than two.
+    # A short run never warms up the second compiler, and a parallel collector is for more cores than two.
     "spark.driver.extraJavaOptions": "-XX:+UseSerialGC -XX:TieredStopAtLevel=1",
-    # What a task raises comes back as an exception; the log would show it twice more, with a hundred lines each.
+    # A task's error comes back as an exception; the log would show it twice more, with a hundred lines each.
     "spark.log.level": "OFF",
     "spark.python.daemon.module": "callboard.pipeline.source.worker_daemon",
 }
-"""For one machine: starts in half of the time that Spark's own settings take, and listens to nobody else."""
+"""For one machine: starts in half the time of Spark's defaults, and accepts no outside connections."""
 
 
 def open_session(name: str, settings: Mapping[str, str] | None = None) -> SparkSession:
-    """The session that is active, or the one of ``spark-submit``, or a new one on this machine.
+    """The active session, or that of ``spark-submit``, or a new one on this machine.
 
     Args:
         name: of the application.
-        settings: over those of ``LOCAL``; without effect on a session that somebody else has set up.
+        settings: override those of ``LOCAL``; no effect on an existing session.
 
     Raises:
-        ConfigError: there is no Java, or an old one.
+        ConfigError: Java is missing or too old.
     """
     session = SparkSession.getActiveSession()
     if session is None and not {"PYSPARK_GATEWAY_PORT", "SPARK_REMOTE"}.intersection(os.environ):
         check_java(os.environ)
-        os.environ.setdefault("PYSPARK_PYTHON", sys.executable)  # else workers are whatever python3 is on the PATH
+        os.environ.setdefault("PYSPARK_PYTHON", sys.executable)  # else workers use the python3 on the PATH
         os.environ.setdefault("SPARK_LOCAL_IP", "127.0.0.1")
         builder = SparkSession.builder.appName(name)
         for key, value in {**LOCAL, **(settings or {})}.items():
@@ -62,7 +62,7 @@ def open_session(name: str, settings: Mapping[str, str] | None = None) -> SparkS
 
 
 def check_java(environ: Mapping[str, str]) -> None:
-    """Raise ``ConfigError`` unless Spark will find a Java that it can use."""
+    """Raise ``ConfigError`` unless Spark will find a usable Java."""
     home = environ.get("JAVA_HOME", "")
     java = str(Path(home, "bin", "java")) if home else shutil.which("java", path=environ.get("PATH"))
     advice = f"install Java {OLDEST_JAVA} or newer (Debian, Ubuntu: apt install openjdk-17-jre-headless)"

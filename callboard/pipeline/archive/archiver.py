@@ -1,7 +1,7 @@
-"""Archives topics by Spark: tasks write segments side by side, and this process alone makes them count, in order.
+"""Archives topics with Spark: tasks write segments in parallel, and this process alone commits them, in order.
 
-The files are those of ``callboard.archive``, whichever of the two wrote them. Nothing is ever removed here, neither
-after an error nor after a task that was tried again: what no manifest names is vacuumed a day later.
+The files are the same as those of ``callboard.archive``. Nothing is ever removed here, neither after an error nor
+after a retried task: files that no manifest names are vacuumed a day later.
 """
 
 import asyncio
@@ -25,31 +25,31 @@ from callboard.pipeline.run import Run
 from callboard.pipeline.source.place import Place
 
 RANGE_RECORDS_MIN = 20_000
-"""A task costs some tenths of a second; with fewer records than this it does not pay."""
+"""A task costs some tenths of a second, which does not pay for fewer records."""
 
 WAVE_TASKS = 4
-"""Ranges for each task that runs side by side: a run that is killed has to read one wave again, and a slow task holds
-up the others for a part of one only."""
+"""Ranges in a wave for each parallel task: a killed run has to read one wave again, and a slow task delays the others
+for only part of a wave."""
 
 
 class SparkArchiver:
-    """Does what ``callboard.archive.archiver.Archiver`` does, on all cores that the session has.
+    """Does the work of ``callboard.archive.archiver.Archiver`` on all cores of the session.
 
     Args:
         run: with the session and the options of the data source.
-        archive: where it is, for tasks: a folder by its absolute path, or a bucket.
-        log: open; only its ends are looked at here.
+        archive: its place, for tasks: an absolute path of a folder, or a bucket.
+        log: open; only its ends are read here.
         store: the archive, open.
-        topics: all topics of the log by their names, each with what the data source calls it.
+        topics: all topics of the log by their names, each with its name in the data source.
     """
 
     def __init__(self, run: Run, archive: str, log: Log, store: ArchiveStore, topics: Mapping[str, str]) -> None:
         self._run, self._archive, self._log, self._store, self._topics = run, archive, log, store, topics
         self.undecodable: dict[str, int] = {}
-        """How many records of each topic could not be decoded; they are archived as they are."""
+        """Undecodable records by topic; they are archived as they are."""
 
     async def run(self, topic: str, *, accept_hole: bool = False) -> AsyncIterator[Archived]:
-        """See ``Archiver.run``; a manifest for the range of each task."""
+        """See ``Archiver.run``; each task's range gets a manifest."""
         chain = await Chain.of(self._log, self._store, topic, list(self._topics), self._run.clock)
         if (crossed := await chain.cross_hole(accept=accept_hole)) is not None:
             yield crossed
@@ -72,7 +72,7 @@ class SparkArchiver:
             return ranges_of([tuple(row) for row in numbers.mapInArrow(tasks_of(wave), RESULT).collect()])
 
     async def _ranges(self, topic: str, start: int, end: int) -> Ranges:
-        """What the next tasks read: each about as much as a file should have, as far as the first records tell."""
+        """The ranges of the next tasks, each of about one file's size as estimated from the first records."""
         try:
             page = await self._log.read(topic, start)
         except OffsetOutOfRange as error:  # trimmed under us
@@ -83,10 +83,10 @@ class SparkArchiver:
 
 
 def divided(start: int, end: int, most: int, side_by_side: int) -> Ranges:
-    """The first ranges of ``[start, end)``, of at most ``most`` offsets and about the same size, for one wave.
+    """The first ranges of ``[start, end)`` for one wave, of at most ``most`` offsets and about the same size.
 
-    There are a multiple of ``side_by_side`` so that no core waits for the last one, unless so few offsets are not
-    worth a task.
+    Their number is a multiple of ``side_by_side``, so that no core waits for the last one, unless there are too few
+    offsets to be worth a task each.
     """
     count = -(-(end - start) // max(most, 1))
     count += -count % side_by_side
@@ -105,10 +105,10 @@ async def archive(
     tip: Path | None,
     on_progress: archiving.OnProgress = lambda *_: None,
 ) -> tuple[archiving.RunReport, dict[str, int]]:
-    """Archive all that is on the log now. Takes and does what ``callboard.board.archive.archiving.archive`` does.
+    """Archive everything on the log now. Arguments and effects as of ``callboard.board.archive.archiving.archive``.
 
     Returns:
-        The report, and how many of the records of each topic cannot be decoded.
+        The report, and the number of undecodable records of each topic.
     """
     sorts = {name: sort for sort, name in asdict(settings.topics).items()}
     folder = place if "://" in place else str(settings.base / place.removeprefix("folder:"))

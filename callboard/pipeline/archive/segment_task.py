@@ -1,6 +1,6 @@
-"""What a task of an archive job does: it reads a range of a topic, and puts the segments of it into the archive.
+"""A task of an archive job: reads a range of a topic, and writes its segments to the archive.
 
-Records do not pass through Spark, which hands out the ranges and starts a task again that died.
+Records do not pass through Spark, which only assigns the ranges and restarts tasks that died.
 """
 
 import asyncio
@@ -22,23 +22,23 @@ from callboard.pipeline.source.decoding import decoded
 from callboard.pipeline.source.place import Place
 
 Ranges = tuple[tuple[int, int], ...]
-"""Offsets from the first number on and below the second."""
+"""Offsets from the first number up to, but not including, the second."""
 
 RESULT = "start bigint, files string, undecodable bigint"
-"""The columns of what a task says when it is done; ``files`` is JSON."""
+"""The columns of a task's result; ``files`` is JSON."""
 
 _RESULT = pa.schema([("start", pa.int64()), ("files", pa.string()), ("undecodable", pa.int64())])
 _PROBLEM = pa.schema([("problem", pa.string())])
 _LOGGED = pa.schema([SCHEMA.field(name) for name in ("offset", "time_ns", "key_sha256", "headers", "payload")])
-"""What PostgreSQL has of a record; of a key it keeps the digest only."""
+"""The columns that PostgreSQL has of a record; of a key it keeps only the digest."""
 
 
 @dataclass(frozen=True, slots=True)
 class Wave:
-    """Ranges that are read side by side, each by one task.
+    """Ranges that are read in parallel, each by one task.
 
-    ``name`` is the topic on the log. ``unique`` is of the run, hexadecimal: with the digest of a segment it makes its
-    name. So a task that is done twice writes a file once, and none that a former run left, which may be vacuumed.
+    ``name`` is the topic on the log. ``unique`` is the run's hexadecimal id: with a segment's digest it forms the name
+    of the file. So a repeated task writes no second file, nor reuses one of a former run, which may be vacuumed.
     """
 
     place: Place
@@ -50,7 +50,7 @@ class Wave:
 
 @dataclass(frozen=True, slots=True)
 class Ranged:
-    """The segments of the range from ``start`` on; records that cannot be decoded are among them as they are."""
+    """The segments of the range from ``start`` on; undecodable records are included as they are."""
 
     start: int
     files: tuple[Segment, ...]
@@ -58,7 +58,7 @@ class Ranged:
 
 
 def tasks_of(wave: Wave) -> Callable[[Iterable[pa.RecordBatch]], Iterator[pa.RecordBatch]]:
-    """What workers do with rows that name a range by its number in ``id``."""
+    """The workers' function; each row's ``id`` is the number of a range."""
 
     def work(batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
         for batch in batches:
@@ -72,7 +72,7 @@ def tasks_of(wave: Wave) -> Callable[[Iterable[pa.RecordBatch]], Iterator[pa.Rec
 
 
 def ranges_of(rows: Sequence[tuple[int, str, int]]) -> list[Ranged]:
-    """What the tasks of a wave said, in the order of offsets."""
+    """The results of a wave's tasks, by ascending offset."""
     return [
         Ranged(start, tuple(Segment(**file) for file in json.loads(files)), undecodable)
         for start, files, undecodable in sorted(rows)
@@ -109,14 +109,14 @@ async def _rows(wave: Wave, start: int, stop: int) -> AsyncIterator[pa.RecordBat
         for batch in _copied(wave, start, stop):
             yield batch
         first = (await log.bounds(wave.name)).first
-        if first > start:  # what was trimmed meanwhile may not have been read
+        if first > start:  # records trimmed meanwhile may not have been read
             raise hole(wave.name, start, first)
     finally:
         await log.close()
 
 
 def _copied(wave: Wave, start: int, stop: int) -> Iterator[pa.RecordBatch]:
-    """Out of PostgreSQL, without a Python object for each record."""
+    """Batches from PostgreSQL, without a Python object for each record."""
     from callboard.pipeline.source.postgres_range import copied
 
     for batch in copied(wave.place.url(), wave.name, start, stop, _LOGGED):

@@ -9,7 +9,7 @@ from callboard.pipeline.tables.standings import announcements
 
 
 def path_index(package: DataFrame) -> DataFrame:
-    """A row for each path of each package, in the order of paths: who looks for one reads a small part of the files."""
+    """A row for each path of each package, sorted by path, so that a search reads a small part of the files."""
     rows = package.where("package is not null and package.kind <> 'TEST'").selectExpr(
         "explode(package.paths) as path", "offset", "time_ns", "package.publisher as publisher", "package.user as user",
         "package.kind as kind", "package.package_id as package_id", "package.request_id as request_id",
@@ -19,7 +19,7 @@ def path_index(package: DataFrame) -> DataFrame:
 
 
 def below(path: str) -> Column:
-    """The condition that a row is about this path, about something below it, or about all of a folder above it."""
+    """The condition that a row is about this path, something below it, or the whole of a folder above it."""
     path = path.rstrip("/")
     above = ["/", *(path[:place] for place, letter in enumerate(path) if letter == "/" and place)]
     return sql.col("path").isin(path or "/", *above) | sql.col("path").startswith(f"{path}/")
@@ -30,8 +30,8 @@ def deliveries(
 ) -> DataFrame:
     """A row for each of these packages (of ``path_index``) and each subscriber that it is for.
 
-    ``state`` is ``has``, ``not yet``, ``before`` (it was past the package when it was first heard of), or what a status
-    says: ``removed_failed``, ``held``, ``skipped``, ... ``since_ns`` is when it had it: by its own report, or by the
+    ``state`` is ``has``, ``not yet``, ``before`` (its first announcement was already past the package), or a status:
+    ``removed_failed``, ``held``, ``skipped``, ... ``since_ns`` is when it got the package: by its own report, or by its
     first announcement of a position at or above the package's.
     """
     packages = found.select("offset", "publisher", "recipients").dropDuplicates(["offset"])

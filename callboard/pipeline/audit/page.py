@@ -10,7 +10,7 @@ from callboard.escaping import escaped_html as escape
 from callboard.pipeline.audit.plots import COLOURS, bars, curves, duration, legend, moment, share
 
 PATHS_SHOWN = 4
-"""Paths of a package that are shown at once; the others open with a click."""
+"""Paths of a package that are shown; a click opens the rest."""
 
 STATES = {
     "has": ("there", "#2f855a"),
@@ -22,10 +22,10 @@ STATES = {
     "held": ("held back", "#d9622b"),
     "removed_failed": ("given up", "#c53030"),
 }
-"""What a package in each state is called, and its colour: from good to bad."""
+"""The label and colour of each state, from good to bad."""
 
 WORRYING = ("removed_failed", "held", "not yet")
-"""Those a reader looks for first, the worst one first."""
+"""The states that a reader looks for first, worst first."""
 
 _STYLE = """
 :root{color-scheme:light}*{box-sizing:border-box}
@@ -52,7 +52,7 @@ tr:last-child td{border-bottom:0}.n{text-align:right;font-variant-numeric:tabula
 
 @dataclass(slots=True)
 class _Subscriber:
-    """What became of the packages at one of them."""
+    """The outcomes of the packages at one subscriber."""
 
     states: Counter[str] = field(default_factory=Counter)
     had_ns: list[int] = field(default_factory=list)
@@ -60,15 +60,15 @@ class _Subscriber:
     newest: int = -1
 
     def worry(self) -> tuple[int, ...]:
-        """The more there is to look into, the greater."""
+        """Sort key: greater for more trouble."""
         return tuple(self.states[state] for state in WORRYING)
 
 
 def audit_page(path: str, packages: Sequence[Any], deliveries: Sequence[Any], left_out: int) -> str:
-    """The page.
+    """The page as HTML.
 
     Args:
-        path: what was asked for.
+        path: the path that was asked for.
         packages: offset, time_ns, publisher, user, kind, length and paths of each, the newest first.
         deliveries: rows of ``deliveries`` of these packages.
         left_out: how many older packages there are.
@@ -91,7 +91,7 @@ def audit_page(path: str, packages: Sequence[Any], deliveries: Sequence[Any], le
 
 
 def _subscribers(deliveries: Sequence[Any], times: Mapping[int, int]) -> dict[str, _Subscriber]:
-    """By name: those with the most to look into come first."""
+    """The subscribers by name, those with the most trouble first."""
     found: dict[str, _Subscriber] = {}
     for row in deliveries:
         one = found.setdefault(row["subscriber"], _Subscriber())
@@ -186,7 +186,7 @@ def _paths(paths: Sequence[str]) -> str:
 
 
 def _told(deliveries: Sequence[Any]) -> str:
-    """A line for each state, those to look into with the reasons; who has it and since when opens with a click."""
+    """A line for each state, with reasons for the worrying ones; a click opens who has the package since when."""
     if not deliveries:
         return '<span class="muted">for nobody</span>'
     lines = []

@@ -1,4 +1,4 @@
-"""The plots of the audit's page, as SVG: no script, every figure also as text that appears under the pointer."""
+"""The plots of the audit's page, as SVG: no script, and every figure also as text under the pointer."""
 
 from collections import Counter
 from collections.abc import Mapping, Sequence
@@ -7,18 +7,18 @@ from datetime import UTC, datetime
 from callboard.escaping import escaped_html as escape
 
 WIDTH, HEIGHT = 560, 220
-"""Of a plot, in units that the page scales."""
+"""Size of a plot, in units that the page scales."""
 
 LEFT, RIGHT, TOP, BOTTOM = 40, 12, 12, 34
-"""What is left around a plot for its labels."""
+"""Margins around a plot, for its labels."""
 
 STEPS_S = (1, 5, 15, 60, 300, 900, 3600, 6 * 3600, 86400, 7 * 86400, 30 * 86400, 365 * 86400)
-"""What a bar may stand for: the first that makes no more than ``BARS``."""
+"""The possible widths of a bar; the first that gives at most ``BARS`` is used."""
 
 BARS = 56
 
 COLOURS = ("#2b6cb0", "#c05621", "#2f855a", "#805ad5", "#b7791f", "#d53f8c", "#319795", "#718096")
-"""Of lines and kinds, in order; no more lines than these are drawn."""
+"""Colours of lines and kinds, in order; no more lines than these are drawn."""
 
 UNITS = ((86400, "day"), (3600, "h"), (60, "min"), (1, "s"))
 
@@ -29,10 +29,10 @@ def moment(time_ns: float, form: str = "%Y-%m-%d %H:%M:%S") -> str:
 
 
 def bars(times: Sequence[tuple[int, str]]) -> tuple[str, str]:
-    """Packages over time, each bar divided by kind; and what a bar stands for, such as ``5 s`` or ``h``.
+    """Packages over time, each bar divided by kind; and the width of a bar, such as ``5 s`` or ``h``.
 
     Args:
-        times: when in nanoseconds, and the kind.
+        times: time in nanoseconds and kind of each package.
     """
     low, high = _span([time_ns for time_ns, _ in times])
     step_s = next((step for step in STEPS_S if (high - low) / 1e9 <= step * BARS), STEPS_S[-1])
@@ -63,11 +63,11 @@ def bars(times: Sequence[tuple[int, str]]) -> tuple[str, str]:
 
 
 def curves(published: Sequence[int], had: Mapping[str, Sequence[int]]) -> str:
-    """How many packages there were, and how many each subscriber had, over time.
+    """Packages published, and packages at each subscriber, over time.
 
     Args:
         published: when each package was appended, in nanoseconds.
-        had: by subscriber, when it had each, likewise; no more than there are ``COLOURS``.
+        had: by subscriber, when it got each, likewise; no more subscribers than ``COLOURS``.
     """
     every = [*published, *(time for times in had.values() for time in times)]
     low, high = _span(every)
@@ -95,13 +95,13 @@ def share(parts: Sequence[tuple[str, int, str]]) -> str:
 
 
 def legend(named: Mapping[str, str]) -> str:
-    """What the colours mean."""
+    """The meaning of the colours."""
     parts = (f'<span><i style="background:{colour}"></i>{escape(name)}</span>' for name, colour in named.items())
     return f'<p class="legend">{"".join(parts)}</p>'
 
 
 def duration(seconds: float) -> str:
-    """A time span for people, in the largest unit of which there is one at least."""
+    """A time span for people, in the largest unit that fits at least once."""
     for length, unit in UNITS:
         if seconds >= length:
             amount = seconds / length
@@ -111,7 +111,7 @@ def duration(seconds: float) -> str:
 
 
 def _span(times_ns: Sequence[int]) -> tuple[int, int]:
-    """From when to when; a second at least."""
+    """The first and last time; at least a second apart."""
     low, high = min(times_ns, default=0), max(times_ns, default=0)
     return low, max(high, low + 10**9)
 

@@ -1,1 +1,1 @@
-"""Removes the blobs that nothing needs."""
+"""Removes unused blobs."""

@@ -1,9 +1,9 @@
-"""The job ``collect``: finds the blobs that nothing needs, by an anti-join, and a grace later removes them.
+"""The job ``collect``: finds unused blobs by an anti-join, and removes them after a grace period.
 
-It takes two runs. The first lists the store, reads every record of the log and of its archive, and puts what none of
-them refers to under quarantine. The second, at least the grace later, reads what came since, and removes what is
-still unused. The order is that of ``content.collection``, and so is the reason why no lock is needed: whoever
-refers to a blob has put it shortly before, which renews its time, and what was renewed since the first look is not
+It takes two runs. The first lists the store, reads every record of the log and of its archive, and quarantines the
+blobs that none of them refers to. The second, at least the grace period later, reads the records that came since, and
+removes the blobs that are still unused. As in ``content.collection``, the order makes a lock needless: a publisher
+puts a blob shortly before it refers to it, which renews the blob's time, and blobs renewed since the first run are not
 removed.
 """
 
@@ -24,14 +24,14 @@ from callboard.pipeline.document import write_document
 from callboard.pipeline.run import Output, Report, Run
 
 KEYS_PER_TASK = 1_000_000
-"""Of a shuffle: sorted in memory by a task that has 200 MB for it."""
+"""Keys in one task of a shuffle: as many as it can sort in 200 MB of memory."""
 
 
 @dataclass(frozen=True, slots=True)
 class Swept:
-    """What became of a quarantine: ``removed`` of its candidates, those not counted that an earlier try removed.
+    """The outcome of a quarantine: ``removed`` candidates, not counting those that an earlier try removed.
 
-    ``needed`` are referred to by now; the others were put again, or are gone.
+    ``needed`` candidates are referred to by now; the rest were put again, or are gone.
     """
 
     candidates: int
@@ -41,11 +41,11 @@ class Swept:
 
 
 def mark(run: Run, folder: Path, grace_s: float) -> tuple[Quarantine, Report]:
-    """Put what nothing needs under quarantine, below ``folder/current``; the blob store is not changed.
+    """Quarantine the unused blobs, below ``folder/current``; the blob store is not changed.
 
     Raises:
         Undecodable: a record cannot be read.
-        ArchiveHole: nor can a part of the archive.
+        ArchiveHole: a part of the archive is missing.
         BlobUnavailable: the store cannot be listed.
     """
     report = Report(run.job, run.clock())
@@ -84,10 +84,10 @@ def mark(run: Run, folder: Path, grace_s: float) -> tuple[Quarantine, Report]:
 
 
 def sweep(run: Run, folder: Path, grace_s: float, max_share: float) -> tuple[Swept, Report]:
-    """Remove what is under quarantine since ``grace_s`` seconds and still not needed.
+    """Remove the blobs quarantined for at least ``grace_s`` seconds and still unused.
 
-    To be repeated if it is interrupted. Raises as ``mark``, and ``RequestRefused`` if there is no such quarantine, or
-    it has more than ``max_share`` of all blobs.
+    Repeat it if it is interrupted. Raises as ``mark``, and ``RequestRefused`` if there is no such quarantine, or if it
+    has more than ``max_share`` of all blobs.
     """
     report = Report(run.job, run.clock())
     quarantine, place = load(folder)
@@ -114,8 +114,8 @@ def sweep(run: Run, folder: Path, grace_s: float, max_share: float) -> tuple[Swe
 def unused(stored: DataFrame, needed: DataFrame, tasks: int) -> DataFrame:
     """The rows of ``stored`` whose ``key`` is not in ``needed``.
 
-    Joined by a hash of the key, which takes half of the time. What differs in the hash differs in the key, so that
-    nothing needed is among them; if two keys have the same hash, one that nobody needs may be kept.
+    Joined by a hash of the key, which takes half the time. Different hashes mean different keys, so no needed key is
+    among them; if two keys have the same hash, an unused one may be kept.
     """
     hashed = sql.xxhash64("key").alias("hash")
     left, right = stored.select("*", hashed), needed.select(hashed)

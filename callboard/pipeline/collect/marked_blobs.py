@@ -1,4 +1,4 @@
-"""Blobs that nothing needed when somebody looked: named, to be removed only if nothing needs them later either."""
+"""The quarantine: blobs found unused by one run, to be removed only if a later run finds them unused too."""
 
 import json
 from dataclasses import asdict, dataclass
@@ -12,7 +12,7 @@ from callboard.pipeline.document import write_document
 from callboard.pipeline.run import CURRENT
 
 FORMAT = 1
-"""Of the file; an older callboard leaves a newer one alone."""
+"""The file's format; an older callboard does not touch a newer one."""
 
 QUARANTINE = "quarantine.json"
 SWEPT = "swept.json"
@@ -22,10 +22,10 @@ CANDIDATES = "candidate"
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Quarantine:
-    """The candidates lie in a table beside this.
+    """Describes the candidates, which are in a table beside this.
 
     They were all put before ``since_ns``, and nothing in ``spans`` refers to them. At ``time_ns`` the ``store`` held
-    ``blobs`` of ``length`` bytes together.
+    ``blobs`` blobs of ``length`` bytes in total.
     """
 
     time_ns: int
@@ -41,7 +41,7 @@ class Quarantine:
 
     @property
     def share(self) -> float:
-        """Candidates among all blobs."""
+        """The candidates' share of all blobs, from 0 to 1."""
         return self.candidates / self.blobs if self.blobs else 0.0
 
 
@@ -54,7 +54,7 @@ def save(quarantine: Quarantine, place: Path) -> None:
 
 
 def load(folder: Path) -> tuple[Quarantine, Path]:
-    """The newest quarantine, and where its table is. Raises ``RequestRefused`` if there is none to be swept."""
+    """The newest quarantine, and where its table is. Raises ``RequestRefused`` if there is none to sweep."""
     place = (folder / CURRENT).resolve()
     try:
         content = (place / QUARANTINE).read_bytes()

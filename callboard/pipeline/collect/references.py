@@ -1,4 +1,4 @@
-"""What keeps blobs: the packages and results of commands on the log and in its archive."""
+"""References to blobs: the packages and command results on the log and in its archive."""
 
 import asyncio
 from collections.abc import Iterator, Mapping
@@ -27,7 +27,7 @@ SCHEMAS = {
 """The topics whose records refer to blobs."""
 
 REFER_TO_NOTHING = ("PackageStatusMessage", "PingMessage")
-"""On the topic of statuses; a type that is not known may refer to blobs."""
+"""Types on the topic ``status`` that never refer to blobs; an unknown type may."""
 
 MINOR = r"(?s)(?:^|\u0000)version\u0000\d+\.(\d+)(?:\u0000|$)"
 """Finds the minor version in a block of headers."""
@@ -35,7 +35,7 @@ MINOR = r"(?s)(?:^|\u0000)version\u0000\d+\.(\d+)(?:\u0000|$)"
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Span:
-    """The records ``[start, stop)`` of the topic ``name`` with the identity ``log_id``, some of them in the archive."""
+    """The records ``[start, stop)`` of the topic ``name`` with the identity ``log_id``; ``archived`` if some are."""
 
     name: str
     log_id: str
@@ -45,12 +45,12 @@ class Span:
 
 
 def spans(options: Mapping[str, str], after: Mapping[str, Span] | None = None) -> dict[str, Span]:
-    """What there is of each topic now; with ``after`` only what came since.
+    """The span of each topic now; with ``after``, only the records since.
 
     Raises:
-        ArchiveHole: it cannot be told what the archive needs.
+        ArchiveHole: a part of the archive is missing, so its references are unknown.
         ArchiveDamaged: the archive has no packages.
-        LogReplaced: the log is another one than that of the archive, or that of ``after``.
+        LogReplaced: the log is not that of the archive, or not that of ``after``.
     """
     return {topic: _span(options, topic, after[topic] if after else None) for topic in SCHEMAS}
 
@@ -84,7 +84,7 @@ async def _archived(place: Place, name: str) -> TopicArchive | None:
 
 
 def _checked(found: TopicArchive, place: str, log_id: str, log_first: int) -> int:
-    """Where the archive begins, if it is whole."""
+    """The first offset of the archive, if it is complete."""
     if found.tip.log_id != log_id:
         raise LogReplaced(f"the archive {shown(place)} is not that of topic {found.topic!r}; name that of this log")
     if found.holes or found.next < log_first:
@@ -100,9 +100,9 @@ def _checked(found: TopicArchive, place: str, log_id: str, log_first: int) -> in
 def references(
     spark: SparkSession, options: Mapping[str, str], read: Mapping[str, Span], partitions: int
 ) -> Iterator[tuple[DataFrame, dict[str, int]]]:
-    """The keys that records of these spans refer to, as often as they do; and how many records there are of each topic.
+    """The keys that records of these spans refer to, with duplicates; and the number of records of each topic.
 
-    Raises ``Undecodable`` if one of them cannot be read, for it may refer to any blob.
+    Raises ``Undecodable`` if a record cannot be read, because it may refer to any blob.
     """
     kept: list[DataFrame] = []
     try:
@@ -120,7 +120,7 @@ def references(
 
 
 def _table(spark: SparkSession, options: Mapping[str, str], topic: str, span: Span, partitions: int) -> DataFrame:
-    """Of each record ``offset``, ``unreadable``, which says why it is, and ``digests``."""
+    """For each record ``offset``, ``unreadable`` (the reason, or null) and ``digests``."""
     archive = {"from": "both" if span.archived else "log"}
     source = spark.read.format("callboard").options(**options).options(**archive).schema(SCHEMAS[topic])
     records = source.options(
@@ -132,7 +132,7 @@ def _table(spark: SparkSession, options: Mapping[str, str], topic: str, span: Sp
 
 
 def _unreadable(topic: str) -> Column:
-    """Why it cannot be told what a record refers to; null if it can."""
+    """Why a record's references cannot be read; null if they can."""
     problem = sql.col("problem")
     if topic == "status":
         harmless = sql.coalesce(sql.col("type"), sql.lit("")).isin(*REFER_TO_NOTHING)

@@ -1,4 +1,4 @@
-"""The blob store as seen by executors: a table of what it holds, and the removal of what a table names."""
+"""The blob store for executors: a table of its blobs, and the removal of the blobs in a table."""
 
 import asyncio
 import os
@@ -23,17 +23,17 @@ LISTED = pa.schema([("key", pa.binary()), ("size", pa.int64()), ("stored_ns", pa
 LISTED_COLUMNS = "key binary, size bigint, stored_ns bigint"
 
 LIST_TASKS = 4
-"""For each task that reads a topic so many list the store: shards differ in size, and listing mostly waits."""
+"""Tasks that list the store, for each that reads a topic: shards differ in size, and listing mostly waits."""
 
 BATCH_BLOBS = 10_000
 """Rows of a batch."""
 
 REMOVALS_AT_ONCE = 16
-"""By one task. A folder takes four at a time, a bucket does not mind."""
+"""Concurrent removals of one task. A folder does four at a time; a bucket has no limit."""
 
 
 def board_settings(board: str) -> BoardSettings:
-    """What the options of a job name: the path of a callboard.toml, or nothing; variables count as always."""
+    """The settings of the board that a job names by the path of a callboard.toml, or nothing; variables apply too."""
     loaded = load(Path(board) if board else None, os.environ)
     config = loaded.config
     return BoardSettings(
@@ -43,7 +43,7 @@ def board_settings(board: str) -> BoardSettings:
 
 @contextmanager
 def opened_blobs(board: str) -> Iterator[tuple[asyncio.Runner, BlobStore]]:
-    """The board's blob store, and a loop to use it with."""
+    """The board's blob store, open, and a runner to use it with."""
     with asyncio.Runner() as runner:
         store = open_board_blobs(board_settings(board))
         try:
@@ -53,9 +53,9 @@ def opened_blobs(board: str) -> Iterator[tuple[asyncio.Runner, BlobStore]]:
 
 
 def stored_blobs(spark: SparkSession, board: str, partitions: int) -> DataFrame:
-    """Everything in the blob store: ``key``, the 32 bytes of the digest; ``size``; ``stored_ns``.
+    """All blobs in the store: ``key``, the 32 bytes of the digest; ``size``; ``stored_ns``.
 
-    Many tasks list a store that has shards, one any other. Raises ``BlobUnavailable`` in a task.
+    Many tasks list a sharded store, one task any other. Raises ``BlobUnavailable`` in a task.
     """
     shards = len(SHARDS) if isinstance(open_board_blobs(board_settings(board)), Sharded) else 1
     numbers = spark.range(0, shards, 1, min(shards, LIST_TASKS * partitions))
@@ -92,9 +92,9 @@ def _table(page: Sequence[BlobInfo]) -> pa.RecordBatch:
 
 
 def removed(blobs: DataFrame, board: str, since_ns: int) -> DataFrame:
-    """Remove these blobs, each unless it was put again since; ``size`` of those that went. Done when it is read.
+    """Remove these blobs, except those put again since; returns ``size`` of those removed. Lazy: it runs when read.
 
-    A task that is tried again finds those gone that it removed before, and does not count them again.
+    A retried task finds the blobs it removed before gone, and does not count them again.
     """
     return blobs.select("key", "size").mapInArrow(_remover(board, since_ns), "size bigint")
 

@@ -1,9 +1,9 @@
-"""The job ``export``: ships a tree that is too large for one package, built by many and published by one.
+"""The job ``export``: ships a tree that is too large for one package, built by many tasks and published by one process.
 
-The driver cuts the tree into parts and gives each its sequence. Executors build them, put blobs into the store, and
+The driver cuts the tree into parts and numbers them. Executors build them, put blobs into the store, and
 describe the packages in a table. Then the driver alone appends these to the log, in order. Each step is on disk before
-the next begins, so that a run which is killed anywhere is taken up by the next; and every package has the request id
-``JOB/SEQUENCE``, so that it is on the log once, however often it is appended.
+the next begins, so the next run resumes where a killed one stopped. Every package has the request id
+``JOB/SEQUENCE``, so it is on the log once even if it is appended again.
 """
 
 import asyncio
@@ -33,7 +33,7 @@ if TYPE_CHECKING:
     Batches: TypeAlias = Iterator[pa.RecordBatch]
 
 INLINE_BYTES = 64 << 10
-"""A package up to this size is in the table of parts, and then in its record; the driver passes it on."""
+"""A package up to this size is stored in the table of parts, and the driver copies it into its record."""
 
 STAGED_COLUMNS = (
     "job string, sequence bigint, kind string, paths array<string>, deep_paths array<string>, content binary, "
@@ -42,15 +42,15 @@ STAGED_COLUMNS = (
 )
 
 BUILD_TASKS = 4
-"""For each task that reads side by side so many build: parts differ in size."""
+"""Build tasks for each task that reads a topic: parts differ in size."""
 
 
 @dataclass(frozen=True, slots=True)
 class Exporting:
-    """What is wanted: the tree at ``path`` of the folder ``source``, in the name of ``publisher``.
+    """An export to do: the tree at ``path`` of the folder ``source``, in the name of ``publisher``.
 
-    ``replace`` deletes first what subscribers have at the path. ``name`` is that of a job that is begun, ``user`` on
-    whose behalf. ``most`` is how many entries a package has, ``round_parcels`` how many are built at a time.
+    ``replace`` first deletes what subscribers have at the path. ``name`` is given to a new job; ``user`` is on
+    whose behalf. ``most`` is the number of entries per package, ``round_parcels`` the packages built at a time.
     """
 
     source: str
@@ -65,7 +65,7 @@ class Exporting:
 
 @dataclass(frozen=True, slots=True)
 class Exported:
-    """What came of it: ``packages`` are on the log, below the offset ``end``; ``appended`` of them are by this run."""
+    """The result: ``packages`` are on the log, below the offset ``end``; this run appended ``appended`` of them."""
 
     job: str
     packages: int
@@ -75,12 +75,12 @@ class Exported:
 
 
 def export(run: Run, folder: Path, wanted: Exporting) -> Exported:
-    """Export the tree, or take up in this folder what an earlier run began.
+    """Export the tree, or resume the export that an earlier run began in this folder.
 
     Raises:
         RequestRefused: the tree cannot be read, changed meanwhile, or is not that of the job in this folder.
-        LogReplaced: the log is not the one on which it was begun.
-        LogUnavailable: the log cannot be written just now; run it again.
+        LogReplaced: the log is not the one on which the job began.
+        LogUnavailable: the log cannot be written now; run it again.
     """
     begun_ns, staging = run.clock(), ExportFolder(folder, wanted.round_parcels)
     settings = board_settings(run.options.get("board", ""))
@@ -102,7 +102,7 @@ def export(run: Run, folder: Path, wanted: Exporting) -> Exported:
 
 
 async def _job(staging: ExportFolder, log: Log, topic: str, wanted: Exporting) -> Job:
-    """The job in this folder, begun if there is none."""
+    """The job in this folder, or a new one."""
     known, log_id = staging.job(), await log.identity(topic)
     if known is None:
         known = Job(
@@ -170,7 +170,7 @@ async def _built(source: FolderSource, blobs: BlobStore, row: dict[str, Any]) ->
 async def _publish(
     run: Run, staging: ExportFolder, job: Job, log: Log, blobs: BlobStore, topic: str, user: str
 ) -> tuple[Progress, int]:
-    """Append what is not on the log yet; how far it is then, and how many were appended."""
+    """Append what is not on the log yet; returns the progress, and the number of packages appended."""
     publisher = ExportPublisher(log, blobs, topic, job, user, run.clock)
     progress = await publisher.catch_up(staging.progress(job))
     appended = 0

@@ -1,8 +1,8 @@
-"""The folder of an export: what it is to do, what is built, and what is published. It outlives whoever works on it.
+"""The folder of an export: the job, its plan, what is built, and what is published. It outlives the processes.
 
-``job.json`` is written once, then ``plan.parquet`` has every part under its sequence. ``part/N`` are the parts of
-round N, built, as Parquet, and ``published.json`` says how far they are on the log. All get their names when they are
-complete, and are not changed after that.
+``job.json`` is written once, then ``plan.parquet`` with every part and its sequence. ``part/N`` has the built parts of
+round N as Parquet, and ``published.json`` says how far they are on the log. All get their names when complete, and
+do not change after that.
 """
 
 import fcntl
@@ -26,7 +26,7 @@ from callboard.pipeline.export.parts import Part
 T = TypeVar("T")
 
 ROUND_PARCELS = 256
-"""Built together. So much is built again if a run is killed; a million entries or so."""
+"""Parcels built together, with about a million entries; a killed run has to build one round again."""
 
 PLAN = pa.schema(
     [
@@ -54,7 +54,7 @@ STAGED = pa.schema(
         ("total_bytes", pa.int64()),
     ]
 )
-"""A part that is built; the fields are those of its package. Its blobs were put at ``built_ns``, or later."""
+"""A built part; the fields are those of its package. Its blobs were put at ``built_ns`` or later."""
 
 PLAN_ROWS = 1000
 """Parcels in memory while the plan is written."""
@@ -112,7 +112,7 @@ class ExportFolder:
         return _read(self.folder / "job.json", _JOB)
 
     def begin(self, job: Job) -> None:
-        """Say what is to be done."""
+        """Save the job."""
         write_document(self.folder / "job.json", asdict(job))
 
     def plan(self, parts: Iterable[Part], *, replace: str) -> None:
@@ -126,11 +126,11 @@ class ExportFolder:
 
     @property
     def plan_file(self) -> Path:
-        """The plan, if it is there."""
+        """The path of the plan, if it is written."""
         return self.folder / "plan.parquet"
 
     def planned(self) -> int:
-        """How many parts there are."""
+        """The number of parts."""
         return int(pq.read_metadata(self.plan_file).num_rows)
 
     def rounds(self) -> list[range]:
@@ -139,19 +139,19 @@ class ExportFolder:
         return [range(start, min(start + self._round, count)) for start in range(0, count, self._round)]
 
     def staged(self, number: int) -> Path:
-        """Where the parts of a round are once they are built."""
+        """Where the parts of a round are once built."""
         return self.folder / "part" / f"{number:010d}"
 
     @contextmanager
     def staging(self, number: int) -> Iterator[Path]:
-        """A folder that becomes that of the round if the block ends well."""
+        """A draft folder, renamed to the round's if the block succeeds."""
         draft = self.staged(number).with_suffix(".new")
         shutil.rmtree(draft, ignore_errors=True)
         yield draft
         rename(draft, self.staged(number))
 
     def parts(self, number: int) -> list[dict[str, Any]]:
-        """The rows of a round, in order. Raises ``RequestRefused`` unless they are what was planned."""
+        """The rows of a round, in order. Raises ``RequestRefused`` unless they match the plan."""
         table = pq.read_table(self.staged(number), schema=STAGED).sort_by("sequence")
         rows: list[dict[str, Any]] = table.to_pylist()
         if [row["sequence"] for row in rows] != list(self.rounds()[number]):
@@ -161,11 +161,11 @@ class ExportFolder:
         return rows
 
     def progress(self, job: Job) -> Progress:
-        """How far it is on the log, at least."""
+        """The last saved progress; more may be on the log."""
         return _read(self.folder / "published.json", _PROGRESS) or Progress(0, job.end)
 
     def advance(self, progress: Progress) -> None:
-        """Note how far it is on the log."""
+        """Save the progress."""
         write_document(self.folder / "published.json", asdict(progress))
 
 

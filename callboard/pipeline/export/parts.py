@@ -1,7 +1,7 @@
-"""Cuts a tree into parts: what one package ships of it, so that all of them in order make the tree.
+"""Cuts a tree into parts, one for each package; applied in order, they make the tree.
 
-A folder that is small enough is shipped whole, and replaces what is there. A larger one is shipped by itself, and then
-what is in it, in as few parts as can be. A folder comes before what is in it, in the same part or an earlier one.
+A small folder is shipped whole, and replaces what is there. A large one is shipped by itself, followed by its contents
+in as few parts as possible. A folder comes before its contents, in the same part or an earlier one.
 """
 
 from collections.abc import Iterable, Iterator
@@ -11,18 +11,18 @@ from callboard.backends.repository import Entry, EntryKind
 from callboard.content.package_format.draft import BLOB_THRESHOLD
 
 PARCEL_ENTRIES = 5000
-"""Imported in one transaction, in some seconds; and what a task that dies has to build again."""
+"""Imported in one transaction within seconds; also the work that a dead task loses."""
 
 PARCEL_BYTES = 64 << 20
-"""Of files that travel inside of the package. Larger ones are blobs of their own."""
+"""Bytes of files inside a package; larger files are separate blobs."""
 
 PARCEL_PATH_BYTES = 200_000
-"""Paths are in the record, together with the digests of blobs."""
+"""Bytes of paths: they are in the record, together with the digests of blobs."""
 
 
 @dataclass(frozen=True, slots=True)
 class Unit:
-    """A path, with what is below it if ``deep``: so many entries, with ``length`` bytes inside of the package."""
+    """A path, with everything below it if ``deep``; ``length`` counts its bytes inside the package."""
 
     path: str
     deep: bool
@@ -39,9 +39,9 @@ class Part:
 
 
 def cut(entries: Iterable[Entry], most: int = PARCEL_ENTRIES) -> Iterator[Part]:
-    """The parts of a tree, each with ``most`` entries at most.
+    """The parts of a tree, each with at most ``most`` entries.
 
-    The entries come as from ``Source.entries``: parents first. Of each level of the tree at most so many are in memory.
+    The entries come as from ``Source.entries``: parents first. At most ``most`` of each level are in memory.
     """
     part: list[Unit] = []
     count = length = path_bytes = 0
@@ -64,7 +64,7 @@ def _parcel(units: Iterable[Unit]) -> Part:
 
 @dataclass(slots=True)
 class _Folder:
-    """A folder that is being read. Once it is ``large``, what is in it is shipped as it comes."""
+    """A folder being read. Once it is ``large``, its contents are shipped as they come."""
 
     path: str
     entries: int = 1
@@ -94,7 +94,7 @@ def _close(open_folders: list[_Folder], most: int) -> Iterator[Unit]:
 
 
 def _add(open_folders: list[_Folder], unit: Unit, most: int) -> Iterator[Unit]:
-    """Put the unit into the last folder. If that becomes large, so do those that it is in."""
+    """Put the unit into the last folder. If that becomes large, so do its parents."""
     if not open_folders or open_folders[-1].large:
         yield unit
         return

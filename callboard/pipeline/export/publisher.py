@@ -1,4 +1,4 @@
-"""Appends the packages of an export to the log, in order: the one process that does."""
+"""Appends the packages of an export to the log, in order; only one process does so."""
 
 from collections.abc import AsyncIterator, Callable, Iterator, Sequence
 from dataclasses import fields
@@ -17,13 +17,13 @@ from callboard.messages.headers import new_record
 from callboard.pipeline.export.folder import Job, Progress
 
 BATCH_RECORDS = 100
-"""Appended in one transaction: with more, what each costs is not less."""
+"""Records appended in one transaction: a larger batch makes none of them cheaper."""
 
 BATCH_BYTES = 4 << 20
 """Likewise."""
 
 RENEW_NS = int(GRACE_MIN_S * 1e9) // 2
-"""Blobs that were put longer ago are put again before a package refers to them: they might be collected."""
+"""Blobs put longer ago are put again before a package refers to them, because they might be collected."""
 
 
 class ExportPublisher:
@@ -45,13 +45,13 @@ class ExportPublisher:
         self._job, self._user, self._clock = job, user, clock
 
     async def catch_up(self, known: Progress) -> Progress:
-        """How far the job is on the log. An earlier run may have died before it noted what it had appended."""
+        """How far the job is on the log: an earlier run may have died before it saved its progress."""
         following, start, end = known.next, known.end, (await self._log.bounds(self._topic)).end
         last = known.end
         while start < end:
             try:
                 records = await self._log.read(self._topic, start)
-            except OffsetOutOfRange as error:  # trimmed, so that what an earlier run appended there is appended again
+            except OffsetOutOfRange as error:  # trimmed: packages that an earlier run appended there are appended again
                 if error.first <= start:
                     raise
                 start = error.first
@@ -66,7 +66,7 @@ class ExportPublisher:
         return Progress(following, last)
 
     async def publish(self, parts: Sequence[dict[str, Any]]) -> AsyncIterator[Progress]:
-        """Append them, batch by batch, and say after each how far it is.
+        """Append the parts batch by batch, and yield the progress after each.
 
         Raises ``RequestRefused`` if a blob is gone, and ``LogUnavailable``.
         """
@@ -97,7 +97,7 @@ class ExportPublisher:
             source=self._job.source, user=self._user,
         )  # fmt: skip
         shipped |= {"paths": paths, "deep_paths": deep, "blobs": tuple(part["blobs"])}
-        shipped["total_bytes"] = part["total_bytes"] or 0  # missing where an older version built it
+        shipped["total_bytes"] = part["total_bytes"] or 0  # missing if an older version built it
         built = PackageMessage(publisher_instance="", publisher="", package_id="", kind=kind, **shipped)
         return with_identity(built, request, self._job.publisher, f"export {self._job.job}")
 

@@ -1,1 +1,1 @@
-"""Where the tables of a run are published."""
+"""Places to publish the tables of a run."""

@@ -1,4 +1,4 @@
-"""Publishes the tables of a run as Delta tables: each in one commit, which also says how far the table reaches."""
+"""Publishes the tables of a run as Delta tables: each in one commit, which also records how far the table reaches."""
 
 import asyncio
 import os
@@ -23,28 +23,28 @@ if TYPE_CHECKING:
     from callboard.backends.blob_stores.s3.bucket import Bucket
 
 ATTEMPTS = 5
-"""To commit. Each that fails has lost against another, which as a rule has written what this one meant to write."""
+"""Tries to commit. One that fails has lost to another commit, which usually wrote the same."""
 
 _COLOUR = re.compile(r"\x1b\[[0-9;]*m")
 
 
 @dataclass(frozen=True, slots=True)
 class DeltaPlace:
-    """A folder, or a prefix in a bucket, that has a Delta table for each projection."""
+    """A folder, or a prefix in a bucket, with a Delta table for each projection."""
 
     root: str
     bucket: "Bucket | None" = None
 
     @classmethod
     def of(cls, place: str, base: Path) -> "DeltaPlace":
-        """What ``place`` names: a folder, or ``s3://BUCKET/PREFIX`` with the options of a blob store.
+        """Parse ``place``: a folder, or ``s3://BUCKET/PREFIX`` with the options of a blob store.
 
         Args:
-            place: as it was written.
-            base: the folder from which relative paths count.
+            place: as written by the user.
+            base: the folder that relative paths start from.
 
         Raises:
-            ConfigError: it names nothing of the kind.
+            ConfigError: it is neither.
             ExtraMissing: S3 needs a package that is not installed.
         """
         scheme, colon, _ = place.partition("://")
@@ -58,17 +58,17 @@ class DeltaPlace:
         return cls(bucket.url, bucket)
 
     def options(self) -> dict[str, str]:
-        """What deltalake has to know of the bucket; credentials come from where AWS tools take them."""
+        """The bucket's options for deltalake; credentials come from where AWS tools look for them."""
         if self.bucket is None:
             return {}
         endpoint = self.bucket.endpoint_url or os.environ.get("AWS_ENDPOINT_URL_S3", "")
         allow_http = "true" if endpoint.startswith("http://") else ""
         options = {"AWS_ENDPOINT_URL": endpoint, "AWS_REGION": self.bucket.region, "AWS_ALLOW_HTTP": allow_http,
-                   "AWS_FORCE_CREDENTIAL_LOAD": "true"}  # fmt: skip - else profiles do not count
+                   "AWS_FORCE_CREDENTIAL_LOAD": "true"}  # fmt: skip - else profiles are ignored
         return {name: value for name, value in options.items() if value}
 
     def check(self) -> None:
-        """Raise ``ConfigError`` for a bucket in which one of two commits would overwrite the other."""
+        """Raise ``ConfigError`` for a bucket in which concurrent commits would overwrite each other."""
         bucket = self.bucket
         if bucket is None:
             return
@@ -91,10 +91,10 @@ class DeltaPlace:
 
 
 def publish(place: DeltaPlace, folder: Path, reach: Reach) -> list[str]:
-    """Replace the Delta table of each of these tables; the names of those that were replaced.
+    """Replace the Delta table of each of these tables; returns the names of the replaced ones.
 
-    One that already reaches as far stays as it is. Killed at any moment it leaves each table old or new, and the next
-    run goes on with those that are old. A new one is empty at first.
+    A table that already reaches as far stays as it is. A run that is killed leaves each table old or new, and the next
+    run replaces the old ones. A new table is created empty.
 
     Args:
         place: where the Delta tables are, after ``check``.
@@ -102,9 +102,9 @@ def publish(place: DeltaPlace, folder: Path, reach: Reach) -> list[str]:
         reach: what the run has read.
 
     Raises:
-        LogReplaced: a table that is there tells of another log, or is not ours.
+        LogReplaced: an existing table is about another log, or not made by callboard.
         ArchiveBusy: others keep committing to the same table.
-        BlobUnavailable: the place cannot be used just now.
+        BlobUnavailable: the place cannot be used now.
     """
     names = sorted(each.name for each in folder.iterdir() if each.is_dir())
     try:
@@ -115,13 +115,13 @@ def publish(place: DeltaPlace, folder: Path, reach: Reach) -> list[str]:
 
 
 def _replace(place: DeltaPlace, files: Path, reach: Reach) -> bool:
-    """Compare and set: deltalake declines a commit if another one has said how far the table reaches since."""
+    """Compare and set: deltalake rejects a commit if another has recorded the table's reach in the meantime."""
     uri, options = f"{place.root}/{files.name}", place.options()
     rows = ds.dataset(files, format="parquet")
     told = [Transaction(_app(reach, topic), stop) for topic, stop in reach.stops.items()]
     for _ in range(ATTEMPTS):
         try:
-            # Several that write what is not there yet would all be heard; of those that create it empty, one is.
+            # Concurrent writers of a missing table would all succeed; of concurrent creators of an empty one, one does.
             if not DeltaTable.is_deltatable(uri, options):
                 begun = CommitProperties(max_commit_retries=0, app_transactions=[Transaction(_app(reach), 0)])
                 DeltaTable.create(
@@ -137,7 +137,7 @@ def _replace(place: DeltaPlace, files: Path, reach: Reach) -> bool:
             )  # fmt: skip
         except CommitFailedError:
             continue
-        table.vacuum(dry_run=False, full=True)  # what was replaced a week ago, and what a killed run left behind
+        table.vacuum(dry_run=False, full=True)  # files replaced a week ago, or left behind by a killed run
         return True
     raise ArchiveBusy(f"others keep replacing the Delta table {uri}; let only one publish there")
 
@@ -152,5 +152,5 @@ def _is_behind(table: DeltaTable, reach: Reach) -> bool:
 
 
 def _app(reach: Reach, topic: str = "") -> str:
-    """The name under which a commit keeps a number; without a topic, the one that marks a table as of this log."""
+    """The name under which a commit keeps a number; without a topic, the mark of tables of this log."""
     return "/".join(filter(None, ("callboard", reach.log_id, topic)))

@@ -1,4 +1,4 @@
-"""Puts the tables of a run into a PostgreSQL database: all of them and how far they reach, in one transaction."""
+"""Publishes the tables of a run to a PostgreSQL database: all tables and their reach, in one transaction."""
 
 from collections.abc import Callable, Iterable
 from pathlib import Path
@@ -11,7 +11,7 @@ from callboard.errors import LogReplaced, LogUnavailable
 from callboard.pipeline.sinks.reach import Reach
 
 PUBLISHED = ("standing", "error_queue", "failure_rate", "latency", "queue", "queue_size")
-"""Those that stay small. ``outcome`` has a row for each package and subscriber: it is for files."""
+"""The tables that stay small. ``outcome`` has a row for each package and subscriber, so it goes to files only."""
 
 _REACH = """CREATE TABLE IF NOT EXISTS reach (
     single boolean PRIMARY KEY DEFAULT true CHECK (single), log_id text NOT NULL, package bigint NOT NULL,
@@ -19,19 +19,19 @@ _REACH = """CREATE TABLE IF NOT EXISTS reach (
 
 
 def publish(url: str, folder: Path, reach: Reach, on_table: Callable[[str], None] = lambda _: None) -> bool:
-    """Replace the tables in the schema ``SCHEMA_projection``; False if there already are some that reach as far.
+    """Replace the tables in the schema ``SCHEMA_projection``; False if the existing ones already reach as far.
 
-    Killed at any moment it leaves the old tables, with what they reach; two at once wait for each other.
+    A run that is killed leaves the old tables with their reach; concurrent runs wait for each other.
 
     Args:
-        url: of a database, as a log's; ``?schema=`` counts.
+        url: of a database, like a log's; ``?schema=`` applies.
         folder: of a complete run, with a folder of Parquet files for each table.
         reach: what the run has read.
-        on_table: told the name of each table that was written.
+        on_table: called with the name of each table written.
 
     Raises:
-        LogReplaced: the tables that are there tell of another log.
-        LogUnavailable: the database cannot be used just now.
+        LogReplaced: the existing tables are about another log.
+        LogUnavailable: the database cannot be used now.
     """
     server = Server.of(url)
     schema = f"{server.schema}_projection"

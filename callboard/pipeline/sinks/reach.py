@@ -1,4 +1,4 @@
-"""How far tables reach, so that older ones do not take the place of newer ones, and none are written twice."""
+"""How far tables reach, so that older ones never replace newer ones, and none are written twice."""
 
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass
@@ -6,7 +6,7 @@ from dataclasses import asdict, dataclass
 
 @dataclass(frozen=True, slots=True)
 class Reach:
-    """Tables tell of all that is below these offsets, on the log whose package topic has the identity ``log_id``."""
+    """Tables cover everything below these offsets, on the log whose package topic has the identity ``log_id``."""
 
     log_id: str
     package: int
@@ -19,6 +19,6 @@ class Reach:
         return {topic: stop for topic, stop in asdict(self).items() if topic != "log_id"}
 
     def is_beyond(self, known: Mapping[str, int]) -> bool:
-        """Whether it is farther than these offsets in one topic at least, and less far in none."""
+        """Whether it is beyond these offsets in at least one topic, and behind them in none."""
         steps = [stop - known[topic] for topic, stop in self.stops.items()]
         return min(steps) >= 0 and max(steps) > 0

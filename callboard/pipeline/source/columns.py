@@ -1,4 +1,4 @@
-"""What a table of records has: columns of the record, and for each type of message one with its fields."""
+"""The columns of a table of records: those of the record, and one for each message type with its fields."""
 
 from collections.abc import Callable
 from dataclasses import fields
@@ -20,10 +20,10 @@ MESSAGES: dict[str, dict[str, type[Event]]] = {
     topic: {each.column: each.cls for each in ON_TOPICS if each.topic == topic and each.column}
     for topic in SORTS
 } | {"event": {"event": PackageEvent}}
-"""By topic, the columns of messages and what is in them. In each row at most one of them is not null."""
+"""By topic, the message columns and their classes. In each row at most one of them is not null."""
 
 NOT_SHOWN = frozenset({"unknown", "content"})
-"""Fields that no column has: what is not understood, and content of files. Both are in the payload."""
+"""Fields without a column: unknown fields, and content of files. Both are in the payload."""
 
 RAW = pa.schema(
     [
@@ -33,16 +33,16 @@ RAW = pa.schema(
         pa.field("payload", pa.binary()),
     ]
 )
-"""What a log or an archive is asked for; ``headers`` is the block that ``pack_headers`` makes."""
+"""The columns read from a log or an archive; ``headers`` is the block that ``pack_headers`` makes."""
 
 NAMED = pa.schema([pa.field(name, pa.string()) for name in ("type", "id", "producer", "publisher")])
-"""Headers, each as a column; null where a record has none."""
+"""Headers as columns, null if missing."""
 
 F = TypeVar("F", bound=Callable[..., Any])
 
 
 def kept(function: F) -> F:
-    """``functools.cache``, which would hide the types: to mypy a class of events is not hashable."""
+    """``functools.cache`` that keeps the types: to mypy, a class of events is not hashable."""
     return cache(function)  # type: ignore[return-value]
 
 
@@ -54,8 +54,8 @@ def record_columns(topic: str, *, decode: bool, payload: bool) -> pa.Schema:
 
     Args:
         topic: package, status, discovery, command or event.
-        decode: with the columns of messages, and ``problem``, which says why a record could not be decoded.
-        payload: with the record's own bytes.
+        decode: include the message columns, and ``problem``, which says why a record could not be decoded.
+        payload: include the record's own bytes.
     """
     columns = [RAW.field("offset"), RAW.field("time_ns"), *NAMED]
     if decode:
@@ -68,7 +68,7 @@ def record_columns(topic: str, *, decode: bool, payload: bool) -> pa.Schema:
 
 
 def messages_of(topic: str) -> dict[str, type[Event]]:
-    """The columns of messages of a topic. Raises ``ConfigError`` if there is no such topic."""
+    """The message columns of a topic. Raises ``ConfigError`` if there is no such topic."""
     if topic not in MESSAGES:
         raise ConfigError(f"topic is {topic!r}; choose among {', '.join(MESSAGES)}")
     return MESSAGES[topic]
@@ -76,7 +76,7 @@ def messages_of(topic: str) -> dict[str, type[Event]]:
 
 @kept
 def shown_fields(cls: type[Event]) -> tuple[tuple[str, Any, Any], ...]:
-    """Name, type and default of the fields that a message's column has."""
+    """Name, type and default of the fields in a message's column."""
     kinds = get_type_hints(cls)
     return tuple((field.name, kinds[field.name], field.default) for field in fields(cls) if field.name not in NOT_SHOWN)
 

@@ -1,4 +1,4 @@
-"""Turns batches of records into the columns of a topic. What cannot be decoded stays, with the problem."""
+"""Decodes batches of records into the columns of a topic. Undecodable records stay, with their problem."""
 
 from collections.abc import Mapping
 from enum import IntEnum
@@ -19,19 +19,19 @@ from callboard.pipeline.source.header_columns import named, regular, texts_of, t
 
 try:
     from callboard.pipeline.source.fast_decoding import fast_structs
-except ModuleNotFoundError:  # ptars is not there for every platform; the codec is some six times slower
+except ModuleNotFoundError:  # ptars does not support every platform; the codec is about six times slower
     fast_structs = None  # type: ignore[assignment]
 
 Rows: TypeAlias = np.ndarray[Any, np.dtype[np.uint64]]
 
 
 def decoded(raw: pa.RecordBatch, topic: str, columns: pa.Schema, *, fast: bool = True) -> pa.RecordBatch:
-    """The records as rows with these columns, which may be a part of ``record_columns``, also within a message.
+    """The records as rows with these columns, a subset of ``record_columns``, also within a message.
 
     Args:
-        raw: with the columns of ``RAW`` that are needed.
+        raw: with the needed columns of ``RAW``.
         topic: package, status, discovery, command or event.
-        columns: what is wanted.
+        columns: the wanted columns.
         fast: use ptars if it is installed; the result is the same.
     """
     found: dict[str, pa.Array] = {name: raw.column(name) for name in raw.schema.names}
@@ -44,14 +44,14 @@ def decoded(raw: pa.RecordBatch, topic: str, columns: pa.Schema, *, fast: bool =
 
 
 class _Decoder:
-    """Decodes one batch: whole columns at a time where that can be done, record by record what is left."""
+    """Decodes one batch: whole columns at a time where possible, the rest record by record."""
 
     def __init__(self, raw: pa.RecordBatch, topic: str, *, fast: bool) -> None:
         self._raw, self._messages = raw, messages_of(topic)
         self._fast = fast and fast_structs is not None and topic != "event"
 
     def columns(self) -> dict[str, pa.Array]:
-        """The columns of messages, and ``problem``."""
+        """The message columns, and ``problem``."""
         count, parts = self._raw.num_rows, self._parts() if self._fast else {}
         left = np.ones(count, bool)
         for _, rows in parts.values():
@@ -64,7 +64,7 @@ class _Decoder:
         return columns | {"problem": _spread(pa.array(problems.values(), pa.string()), [*problems], count)}
 
     def _parts(self) -> dict[str, tuple[pa.Array, Rows]]:
-        """What can be decoded as a whole: of each sort of message structs, and the rows that they belong to."""
+        """The messages decoded as columns: for each class its structs, and the rows that they belong to."""
         texts, parts = texts_of(self._raw.column("headers")), {}
         ours = regular(texts)
         for name, cls in self._messages.items():
@@ -106,12 +106,12 @@ class _Decoder:
 
 
 def _taken(values: pa.Array, rows: Rows) -> pa.Array:
-    """The values of these rows, in order; nothing is copied if that is all of them."""
+    """The values of these rows, in order; without a copy if these are all rows."""
     return values if len(rows) == len(values) else values.take(pa.array(rows))
 
 
 def _spread(values: pa.Array, rows: Rows | list[int], count: int) -> pa.Array:
-    """So many values: these for the rows that are named, each once and in any order, and null for the others."""
+    """An array of ``count`` values: these at the given rows, each once and in any order, and null elsewhere."""
     if len(values) == 0:
         return pa.nulls(count, values.type)
     place = np.full(count, -1)
@@ -122,7 +122,7 @@ def _spread(values: pa.Array, rows: Rows | list[int], count: int) -> pa.Array:
 
 
 def plain(value: Any) -> Any:
-    """A message as plain data, as its column has it."""
+    """A message as plain data, as in its column."""
     if isinstance(value, Event):
         kinds = shown_fields(type(value))
         return {name: _pairs(getattr(value, name)) if kind == Pairs else plain(getattr(value, name))
@@ -137,7 +137,7 @@ def _pairs(pairs: Pairs) -> list[dict[str, str]]:
 
 
 def _part(column: pa.Array, kind: pa.DataType) -> pa.Array:
-    """The column with those of its fields only that are wanted."""
+    """The column with only the wanted fields."""
     if column.type == kind:
         return column
     if pa.types.is_struct(kind) and pa.types.is_struct(column.type):

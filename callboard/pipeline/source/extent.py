@@ -1,4 +1,4 @@
-"""How far a topic reaches at one moment, in the log and in the archive, and whether a range is still there."""
+"""The extent of a topic at one moment, in the log and in the archive, and whether a range is still there."""
 
 import asyncio
 from dataclasses import dataclass
@@ -14,8 +14,8 @@ from callboard.pipeline.source.place import Place
 
 @dataclass(frozen=True, slots=True)
 class Extent:
-    """The topic ``name`` with the identity ``log_id`` holds ``[first, end)``, of which the archive has what is below
-    ``archived``.
+    """The topic ``name`` with the identity ``log_id`` holds ``[first, end)``; the part below ``archived`` is in the
+    archive.
     """
 
     name: str
@@ -25,7 +25,7 @@ class Extent:
     archived: int = -1
 
     def check(self, start: int, log_id: str) -> None:
-        """Raise ``OffsetOutOfRange`` if records from ``start`` on were lost, ``LogReplaced`` if it is another log."""
+        """Raise ``OffsetOutOfRange`` if records from ``start`` on were lost, ``LogReplaced`` for another log."""
         if log_id and log_id != self.log_id:
             raise LogReplaced(
                 f"topic {self.name!r} is another one than was read before ({self.log_id[:8]} instead of {log_id[:8]}); "
@@ -36,15 +36,15 @@ class Extent:
 
 
 def look(place: Place) -> Extent:
-    """How far the topic reaches now. The end is stable: nothing below it will still appear.
+    """The extent of the topic now. The end is stable: no more records will appear below it.
 
-    Raises what the log and the archive do; ``LogReplaced`` if they are not of the same log.
+    Raises the errors of the log and the archive; ``LogReplaced`` if they are not of the same log.
     """
     return asyncio.run(_look(place))
 
 
 def look_at_archive(place: Place) -> TopicArchive:
-    """The files of the archive at this moment. Raises ``ArchiveDamaged``."""
+    """The files of the archive now. Raises ``ArchiveDamaged``."""
     return asyncio.run(_archive(place, place.topic_name()))
 
 
@@ -84,7 +84,7 @@ async def _archive(place: Place, name: str) -> TopicArchive:
 
 
 def offset_option(text: str, name: str, extent: Extent) -> int:
-    """The offset that an option says: earliest, latest or a number. Raises ``ConfigError``."""
+    """The offset in an option: earliest, latest or a number. Raises ``ConfigError``."""
     named = {"earliest": extent.first, "latest": extent.end}
     if text in named:
         return named[text]

@@ -1,4 +1,4 @@
-"""Decodes whole columns of messages with ptars, in Rust; what it is not sure of is left to the codec."""
+"""Decodes whole columns of messages with ptars, in Rust; uncertain messages are left to the codec."""
 
 from dataclasses import MISSING
 from enum import IntEnum
@@ -24,8 +24,8 @@ CONTROL = r"[\x00-\x1f\x7f]"
 def fast_structs(cls: type[Event], payloads: pa.Array) -> tuple[pa.Array, pa.Array] | None:
     """The messages as structs of ``message_type``, and which of them are certain; None if any payload is damaged.
 
-    A message without a demanded field, or with a number that an enum of this version does not have, is not certain.
-    Nor is one that may lie beyond the bounds of what counts as a message, or of which something may be left out.
+    A message is uncertain if it lacks a demanded field, has an unknown enum number, or may exceed the bounds by which
+    the codec would reject or truncate it.
     """
     try:
         batch = _handler(cls).array_to_record_batch(payloads)
@@ -33,7 +33,7 @@ def fast_structs(cls: type[Event], payloads: pa.Array) -> tuple[pa.Array, pa.Arr
         return None
     columns = dict(zip(batch.schema.names, batch.columns, strict=True))
     structs, certain = _structs(cls, columns, _all(len(payloads)))
-    left = pc.binary_length(payloads)  # of which some may be of fields that are not known
+    left = pc.binary_length(payloads)  # some of it may be unknown fields
     if "content" in columns:
         left = pc.subtract(left, pc.fill_null(pc.binary_length(columns["content"]), 0))
     return structs, pc.and_(certain, pc.less_equal(left, UNKNOWN_BYTES_MAX))
@@ -47,7 +47,7 @@ def _handler(cls: type[Event]) -> Any:
 
 
 def _structs(cls: type[Event], columns: dict[str, pa.Array], there: pa.Array) -> tuple[pa.Array, pa.Array]:
-    """The struct of these fields, null where there is none; and which are certain."""
+    """The structs of these fields, null where there is none; and which are certain."""
     made, certain = [], _all(len(there))
     for name, kind, default in shown_fields(cls):
         column, good = _field(kind, default, columns[name])
@@ -82,7 +82,7 @@ def _field(kind: Any, default: Any, column: pa.Array) -> tuple[pa.Array, pa.Arra
 
 
 def _within(name: str, kind: Any, column: pa.Array) -> pa.Array | None:
-    """Which values certainly lie within the bounds by which the codec's messages are judged (None: all)."""
+    """Which values are certainly within the bounds that the codec checks (None: all)."""
     if get_origin(kind) is tuple:
         short = pc.less_equal(pc.list_value_length(column), NUMBERS_MAX)
         if name not in PATHS:
@@ -103,7 +103,7 @@ def _within(name: str, kind: Any, column: pa.Array) -> pa.Array | None:
 
 
 def _names(kind: type[IntEnum], default: Any, column: pa.Array) -> tuple[pa.Array, pa.Array]:
-    """The schema's names of an enum's members have the enum's name before them."""
+    """The names of an enum's members, without the schema's prefix, and which are certain."""
     numbers = pc.index_in(column, pa.array([f"{kind.__name__.upper()}_{member.name}" for member in kind]))
     names = pa.array([member.name for member in kind]).take(numbers)
     if default is MISSING:
@@ -140,6 +140,6 @@ def _fields(column: pa.Array) -> dict[str, pa.Array]:
 
 
 def _offsets(column: pa.Array) -> pa.Array:
-    """Of lists of which none is null; the values begin at the first."""
+    """The offsets of lists without nulls, relative to the first value."""
     offsets = column.offsets
     return pc.subtract(offsets, offsets[0])

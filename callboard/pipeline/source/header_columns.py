@@ -1,7 +1,7 @@
-"""Looks into whole columns of header blocks, and makes columns of them.
+"""Turns whole columns of header blocks into columns of headers.
 
-Only blocks as callboard writes them, and with a version that this process knows, are looked at as a whole; the others
-are unpacked one by one. To capture what is in a block costs four times as much as to see that it is such a one.
+Only blocks in the form that callboard writes, with a version that this process knows, are handled as columns; others
+are unpacked one by one. Capturing a block's values costs four times as much as matching its form.
 """
 
 import re
@@ -20,13 +20,13 @@ _BLOCK = (
     r"(?:\x00producer\x00(?P<producer>[^\x00]*))?(?:\x00publisher\x00(?P<publisher>[^\x00]*))?"
     r"(?:\x00kind\x00[^\x00]*)?(?:\x00recipients\x00[^\x00]*)?(?:\x00signature\x00[^\x00]*)?$"
 )
-"""A block of headers as callboard writes it."""
+"""A block of headers in the form that callboard writes."""
 
 _UNCAPTURED = re.sub(r"\(\?P<\w+>", "(?:", _BLOCK)
 
 
 def texts_of(blocks: pa.Array) -> pa.Array:
-    """The blocks as text; all null if one of them is none."""
+    """The blocks as text; all null if any is not text."""
     try:
         return blocks.cast(pa.string())
     except pa.ArrowInvalid:
@@ -34,12 +34,12 @@ def texts_of(blocks: pa.Array) -> pa.Array:
 
 
 def regular(texts: pa.Array) -> pa.Array:
-    """Which blocks are as callboard writes them."""
+    """Which blocks have the form that callboard writes."""
     return pc.match_substring_regex(texts, _UNCAPTURED).fill_null(False)
 
 
 def typed(texts: pa.Array, name: str) -> pa.Array:
-    """Which of those are of records of this type."""
+    """Which of those belong to records of this type."""
     return pc.starts_with(texts, f"type\0{name}\0").fill_null(False)
 
 

@@ -1,4 +1,4 @@
-"""Where records come from, as options of a data source say it: names only, since options are shown in plans."""
+"""Where records come from, as options of the data source: only names, since Spark shows options in plans."""
 
 import os
 from collections.abc import Mapping
@@ -14,21 +14,21 @@ from callboard.errors import ConfigError
 from callboard.messages.topics import Topics
 
 SORTS = ("log", "archive", "both")
-"""``both`` is the archive up to its tip, and the log from there on."""
+"""``both`` is the archive up to its tip, then the log."""
 
 
 @dataclass(frozen=True, slots=True)
 class Place:
-    """What to read. To be resolved by whoever opens it: the address of a log may have a password.
+    """What to read. The process that opens it resolves the log's URL, which may have a password.
 
     ``board`` is the path of a callboard.toml; if empty, the variables ``CALLBOARD_...`` and the file in the current
-    folder count, as for every command. ``log_variable`` names a variable with the log's URL, which then counts instead.
+    folder apply, as for every command. ``log_variable`` names a variable with the log's URL, which takes precedence.
     """
 
     topic: str
     board: str = ""
     log_variable: str = ""
-    archive: str = field(default="", repr=False)  # for what was mistyped may have a password in it
+    archive: str = field(default="", repr=False)  # a mistyped one may have a password in it
     sort: str = "log"
 
     @classmethod
@@ -67,17 +67,17 @@ class Place:
         return url
 
     def open_log(self) -> Log:
-        """The log, opened with its first use."""
+        """The log, opened on first use."""
         return open_log(self.url(), Path.cwd())
 
     def topic_name(self) -> str:
-        """What the topic is called on the log."""
+        """The topic's name on the log."""
         prefix = load(Path(self.board) if self.board else None, os.environ).config.prefix
         return str(getattr(Topics.with_prefix(prefix), self.topic))
 
 
 def _holds_more(archive: str) -> bool:
-    """Whether there is more in it than a place and the two options that a bucket has, which hold no secret."""
+    """Whether it has more than a place and a bucket's two options, which hold no secret."""
     if archive.startswith("s3:"):
         from callboard.backends.blob_stores.s3.bucket import Bucket
 

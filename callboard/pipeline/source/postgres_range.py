@@ -10,11 +10,11 @@ from callboard.backends.postgres.server import SESSION, Server
 from callboard.errors import LogUnavailable
 
 SOURCES = {"offset": "off", "key_sha256": "key"}
-"""How the log calls a column, where it is not the same."""
+"""The log's names of columns, where they differ."""
 
 
 def copied(url: str, name: str, start: int, stop: int, columns: pa.Schema) -> Iterator[pa.RecordBatch]:
-    """The records in ``[start, stop)``, in order. Does not look at what is trimmed; see ``log_range``.
+    """The records in ``[start, stop)``, in order. Does not check for trimmed records; see ``log_range``.
 
     Raises ``LogUnavailable`` and ``TopicMissing``.
     """

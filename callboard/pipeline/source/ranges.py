@@ -1,4 +1,4 @@
-"""Reads a range of a topic as Arrow batches, and makes sure at the end that nothing of it was missing."""
+"""Reads a range of a topic as Arrow batches, and checks at the end that none of it was missing."""
 
 import asyncio
 from collections.abc import Iterator
@@ -14,20 +14,20 @@ from callboard.pipeline.source.extent import look
 from callboard.pipeline.source.place import Place
 
 BATCH_RECORDS = 10_000
-"""Rows of a batch: with fewer, what each costs in Python counts; with more, so does memory."""
+"""Rows of a batch: fewer cost more Python time per row, more cost memory."""
 
 BATCH_BYTES = 16 << 20
-"""Records are up to 2 MB."""
+"""Bytes of a batch; records are up to 2 MB."""
 
 
 def log_range(
     place: Place, name: str, log_id: str, start: int, stop: int, columns: pa.Schema
 ) -> Iterator[pa.RecordBatch]:
-    """The records in ``[start, stop)`` of the topic, in order, with those of the ``RAW`` columns that are wanted.
+    """The records in ``[start, stop)`` of the topic, in order, with the wanted ``RAW`` columns.
 
     Raises:
-        OffsetOutOfRange: some were trimmed before they were read; what was yielded must not be used.
-        LogReplaced: the topic is another one meanwhile, likewise.
+        OffsetOutOfRange: some were trimmed before they were read; discard what was yielded.
+        LogReplaced: the topic was replaced meanwhile; likewise.
     """
     url = place.url()
     if url.startswith("postgresql:"):
@@ -36,13 +36,13 @@ def log_range(
         yield from copied(url, name, start, stop, columns)
     else:
         yield from _read(place.open_log(), name, start, stop, columns)
-    look(place).check(start, log_id)  # after the last row: what was trimmed while we read may not have been read
+    look(place).check(start, log_id)  # after the last row: records trimmed meanwhile may not have been read
 
 
 def archive_range(
     place: Place, pinned: TopicArchive, start: int, stop: int, columns: pa.Schema
 ) -> Iterator[pa.RecordBatch]:
-    """The same out of an archive, of the files that an earlier look found."""
+    """The same from an archive, of the files found earlier."""
     with asyncio.Runner() as runner:
         reader = ArchiveReader(place.archive, Path.cwd())
         batches = reader.batches(pinned.topic, start, stop, pinned)
@@ -77,7 +77,7 @@ def _read(log: Log, name: str, start: int, stop: int, columns: pa.Schema) -> Ite
 
 
 def wanted_raw(columns: pa.Schema) -> pa.Schema:
-    """Which of the ``RAW`` columns are needed for these: the large ones only if something needs them."""
+    """The ``RAW`` columns that these need: the large ones only if something uses them."""
     names = set(columns.names)
     if names <= set(RAW.names):
         return pa.schema([field for field in RAW if field.name in names or field.name == "offset"])

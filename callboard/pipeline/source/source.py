@@ -44,12 +44,12 @@ from callboard.pipeline.source.place import Place
 from callboard.pipeline.source.ranges import archive_range, log_range, wanted_raw
 
 PARTITIONS = 2
-"""Tasks that read side by side unless something else is said; each takes a connection of the log's server."""
+"""The default number of parallel read tasks; each takes a connection to the log's server."""
 
 
 @dataclass(frozen=True)
 class Range(InputPartition):  # type: ignore[misc]
-    """The records in ``[start, stop)``; out of the archive if there are ``files``."""
+    """The records in ``[start, stop)``; from the archive if there are ``files``."""
 
     extent: Extent
     start: int
@@ -66,30 +66,30 @@ class CallboardSource(DataSource):  # type: ignore[misc]
 
     @classmethod
     def name(cls) -> str:
-        """What follows ``format``."""
+        """The name for ``format``."""
         return "callboard"
 
     def schema(self) -> StructType:
-        """All columns; a schema that is given with ``.schema`` may have a part of them, also within a message."""
+        """All columns; a schema given with ``.schema`` may have a subset, also within a message."""
         columns = record_columns(
             self._place.topic, decode=_flag(self.options, "decode", True), payload=_flag(self.options, "payload", False)
         )
         return from_arrow_schema(columns)
 
     def reader(self, schema: StructType) -> DataSourceReader:
-        """A table of what there is at the moment when it is planned."""
+        """A table of the records at planning time."""
         kind = FilteringReader if _flag(self.options, "pushdown", False) else BatchReader
         return kind(self._place, dict(self.options), _columns(self._place, schema))
 
     def streamReader(self, schema: StructType) -> DataSourceStreamReader:
-        """A stream, which goes on where its checkpoint says."""
+        """A stream, which resumes at its checkpoint."""
         if self._place.sort != "log":
             raise ConfigError("only the log can be followed; leave out the option archive, or read it as a table")
         return StreamReader(self._place, dict(self.options), _columns(self._place, schema))
 
 
 class _Reading:
-    """What both sorts of readers do. Planning and reading raise ``OffsetOutOfRange`` and ``LogReplaced``."""
+    """The base of all readers. Planning and reading raise ``OffsetOutOfRange`` and ``LogReplaced``."""
 
     def __init__(self, place: Place, options: dict[str, str], columns: pa.Schema) -> None:
         self._place, self._options, self._columns = place, options, columns
@@ -98,7 +98,7 @@ class _Reading:
     def read(self, partition: InputPartition) -> Iterator[pa.RecordBatch]:
         """The rows of a range; runs in a worker."""
         if not isinstance(partition, Range):
-            return  # what Spark makes of no partitions at all
+            return  # Spark's substitute for no partitions at all
         place, extent, raw = self._place, partition.extent, wanted_raw(self._columns)
         if partition.files is not None:
             batches = archive_range(place, partition.files, partition.start, partition.stop, raw)
@@ -118,7 +118,7 @@ class _Reading:
 
 
 class BatchReader(_Reading, DataSourceReader):  # type: ignore[misc]
-    """Reads what there is."""
+    """Reads the records that exist at planning time."""
 
     low, high = 0, -1
 
@@ -134,10 +134,10 @@ class BatchReader(_Reading, DataSourceReader):  # type: ignore[misc]
 
 
 class FilteringReader(BatchReader):
-    """Also takes conditions on ``offset``. Spark must be allowed to push them down, or it refuses such a reader."""
+    """Also takes conditions on ``offset``. Spark rejects such a reader unless filter pushdown is enabled."""
 
     def pushFilters(self, filters: list[Filter]) -> Iterator[Filter]:
-        """Yield what is left for Spark."""
+        """Yield the filters left to Spark."""
         for condition in filters:
             if getattr(condition, "attribute", None) != ("offset",) or not self._take(condition):
                 yield condition
@@ -163,7 +163,7 @@ class FilteringReader(BatchReader):
 
 
 class StreamReader(_Reading, DataSourceStreamReader, SupportsTriggerAvailableNow):  # type: ignore[misc]
-    """Follows the log. Its offsets know the identity of the topic, so a checkpoint does not survive another log."""
+    """Follows the log. Its offsets have the identity of the topic, so a checkpoint is invalid for another log."""
 
     def __init__(self, place: Place, options: dict[str, str], columns: pa.Schema) -> None:
         super().__init__(place, options, columns)
@@ -171,34 +171,34 @@ class StreamReader(_Reading, DataSourceStreamReader, SupportsTriggerAvailableNow
         self._cap: int | None = None
 
     def initialOffset(self) -> dict[str, Any]:
-        """Where a new query begins."""
+        """Where a new query starts."""
         extent = look(self._place)
         start = offset_option(self._options.get("startingoffset", "earliest"), "startingOffset", extent)
         extent.check(start, "")
         return {"next": start, "log_id": extent.log_id}
 
     def getDefaultReadLimit(self) -> ReadLimit:
-        """As the option ``maxRowsPerBatch`` says; offsets that have no record count too."""
+        """The option ``maxRowsPerBatch``; offsets without a record count too."""
         return ReadMaxRows(self._most) if self._most else ReadAllAvailable()
 
     def prepareForTriggerAvailableNow(self) -> None:
-        """What comes after this is left to the next run."""
+        """Fix the end of this run; later records are left to the next one."""
         self._cap = look(self._place).end
 
     def latestOffset(self, start: dict[str, Any], limit: ReadLimit) -> dict[str, Any]:
-        """How far the next batch reads."""
+        """The end of the next batch."""
         end = look(self._place).end if self._cap is None else self._cap
         if isinstance(limit, ReadMaxRows):
             end = min(end, start["next"] + limit.max_rows)
         return {"next": max(end, start["next"]), "log_id": start["log_id"]}
 
     def reportLatestOffset(self) -> dict[str, Any]:
-        """The end of the log, which a query's progress shows."""
+        """The end of the log, for a query's progress report."""
         extent = look(self._place)
         return {"next": extent.end, "log_id": extent.log_id}
 
     def partitions(self, start: dict[str, Any], end: dict[str, Any]) -> Sequence[Range]:
-        """Ranges of offsets of one batch, which are the same when it is repeated after a crash."""
+        """The offset ranges of one batch, which are the same when it is repeated after a crash."""
         extent = look(self._place)
         extent.check(start["next"], start["log_id"])
         extent.check(end["next"], end["log_id"])
@@ -207,18 +207,18 @@ class StreamReader(_Reading, DataSourceStreamReader, SupportsTriggerAvailableNow
     def commit(self, end: dict[str, Any]) -> None:
         """The batch is done; each of its tasks has checked its range after its last row."""
         extent = look(self._place)
-        extent.check(max(end["next"], extent.first), end["log_id"])  # to trim what was read is no loss
+        extent.check(max(end["next"], extent.first), end["log_id"])  # trimming records already read is no loss
 
 
 def _even(start: int, stop: int, parts: int) -> list[tuple[int, int]]:
-    """The range in so many parts of about the same size; none is empty."""
+    """The range in ``parts`` ranges of about the same size, without empty ones."""
     count = max(stop - start, 0)
     edges = [start + count * number // parts for number in range(parts + 1)]
     return [(low, high) for low, high in pairwise(edges) if low < high]
 
 
 def _columns(place: Place, schema: StructType) -> pa.Schema:
-    """What is to be read. Raises ``ConfigError`` for a column that there is not."""
+    """The columns to read. Raises ``ConfigError`` for an unknown column."""
     known = {field.name for field in record_columns(place.topic, decode=True, payload=True)}
     if strangers := sorted(set(schema.names) - known):
         raise ConfigError(f"topic {place.topic} has no column {strangers[0]!r}; it has {', '.join(sorted(known))}")

@@ -1,6 +1,6 @@
-"""What Spark forks its Python workers from. It has loaded what they need, which else each of them does for itself.
+"""The process that Spark forks its Python workers from, with their imports loaded once for all.
 
-A source is made, planned and read by several processes: most of the time of a small job was imports.
+A source is made, planned and read by several processes; without this, a small job spends most of its time on imports.
 """
 
 from pyspark.daemon import manager

@@ -1,7 +1,7 @@
-"""What needs every package beside every subscriber: latencies, and the size of queues over time.
+"""Folds over every package and subscriber: latencies, and queue sizes over time.
 
-The smaller side goes to every task as sorted arrays, and the other is looked up in there batch by batch: nothing is
-sorted or shuffled that has a row for each package and subscriber.
+The smaller side goes to every task as sorted arrays, in which the larger is looked up batch by batch, so no table with
+a row for each package and subscriber is sorted or shuffled.
 """
 
 from collections.abc import Callable, Iterator
@@ -25,10 +25,10 @@ MINUTE_NS = 60 * 10**9
 
 
 def latencies(package: DataFrame, discovery: DataFrame, status: DataFrame, log_id: str) -> DataFrame:
-    """One row a subscriber: packages, and the 50th, 95th and 99th percentile of seconds from log to content.
+    """One row per subscriber: packages, and the 50th, 95th and 99th percentile of seconds from log to content.
 
-    ``basis`` is ``status`` for those that report every import, by their own clock, and ``announcement`` for the others:
-    these are known to have a package when they announce a position at or above it, seconds later than they had it.
+    ``basis`` is ``status`` for those that report every import, by their own clock, and ``announcement`` for the others,
+    which are known to have a package once they announce a position at or above it, seconds after they got it.
     """
     imported = statuses(status).where("status = 'IMPORTED'").select("subscriber", "offset", "time_ns")
     told = imported.groupBy("subscriber", "offset").agg(sql.min("time_ns").alias("had_ns"))
@@ -46,7 +46,7 @@ def latencies(package: DataFrame, discovery: DataFrame, status: DataFrame, log_i
 
 
 def first_announced(words: DataFrame, log_id: str) -> DataFrame:
-    """When each subscriber first announced each position, also -1 for none: subscriber, position, had_ns."""
+    """When each subscriber first announced each position, including -1 for none: subscriber, position, had_ns."""
     steps = words.where((sql.col("log_id") == log_id) | (sql.col("position") < 0))
     return steps.groupBy("subscriber", "position").agg(sql.min("time_ns").alias("had_ns"))
 
@@ -60,7 +60,7 @@ def _sorted_arrays(firsts: DataFrame) -> list[Any]:
 def _reached(steps: "dict[str, tuple[Array, Array]]") -> "Callable[[Batches], Batches]":
     """For packages, when each subscriber first announced a position at or above them.
 
-    What a subscriber had before its first announcement it did not get by waiting, and is left out.
+    Packages that a subscriber had before its first announcement have no latency, and are left out.
     """
 
     def rows(batches: "Batches") -> "Batches":
@@ -82,9 +82,9 @@ def _reached(steps: "dict[str, tuple[Array, Array]]") -> "Callable[[Batches], Ba
 
 
 def queue_sizes(package: DataFrame, discovery: DataFrame, log_id: str) -> DataFrame:
-    """The size of each queue at the end of each minute in which its subscriber said something.
+    """The size of each queue at the end of each minute in which its subscriber announced itself.
 
-    Columns: subscriber, queue (the publisher, empty for all), minute_ns (when it began), position, size.
+    Columns: subscriber, queue (the publisher, empty for all), minute_ns (its start), position, size.
     """
     said = announcements(discovery).where(sql.col("log_id") == log_id)
     minute = said.withColumn("minute_ns", sql.expr(f"time_ns - time_ns % {MINUTE_NS}"))
@@ -106,7 +106,7 @@ def queue_sizes(package: DataFrame, discovery: DataFrame, log_id: str) -> DataFr
 
 
 def _sizes(packages: "Streams[tuple[Array, Array]]") -> "Callable[[Batches], Batches]":
-    """How many packages of a queue lie between a position and the end of its minute."""
+    """The number of packages of a queue between a position and the end of its minute."""
 
     def rows(batches: "Batches") -> "Batches":
         for batch in batches:

@@ -1,19 +1,19 @@
-"""What became of packages, by the statuses: each counts once, however often it was sent, and the last one holds."""
+"""The outcomes of packages, by their statuses: each counts once even if sent repeatedly, and the last one wins."""
 
 from pyspark.sql import DataFrame, Window
 from pyspark.sql import functions as sql
 
 FAILURES = ("REMOVED_FAILED", "HELD", "HOOK_FAILED")
-"""What is in an error queue until another status takes it out."""
+"""The statuses that put a package into an error queue, until another status takes it out."""
 
 
 def real(status: DataFrame, end: int) -> DataFrame:
-    """Without what was told of packages that the log, which ends there, does not have."""
+    """The statuses without those of packages at or beyond the log's ``end``."""
     return status.where(sql.col("status").isNull() | (sql.col("status.offset") < end))
 
 
 def statuses(status: DataFrame) -> DataFrame:
-    """Every status once, where it was first: ``told`` is the offset of its record, ``offset`` that of the package."""
+    """Every status once, at its first record: ``told`` is that record's offset, ``offset`` that of the package."""
     known = status.where("status is not null").selectExpr("offset as told", "status.*")
     known = known.withColumnRenamed("subscriber_instance", "instance")
     shared = ("publisher", "reason", "attempts", "package_id", "time_ns")
@@ -23,22 +23,22 @@ def statuses(status: DataFrame) -> DataFrame:
 
 
 def outcomes(status: DataFrame) -> DataFrame:
-    """One row for each subscriber and package of which a status tells: the last one."""
+    """The last status for each subscriber and package."""
     newest = Window.partitionBy("subscriber", "publisher", "offset").orderBy(sql.desc("told"))
     return statuses(status).withColumn("place", sql.row_number().over(newest)).where("place = 1").drop("place")
 
 
 def error_queues(outcome: DataFrame) -> DataFrame:
-    """What is in the error queues."""
+    """The packages in the error queues."""
     return outcome.where(sql.col("status").isin(*FAILURES))
 
 
 def failure_rates(outcome: DataFrame, standing: DataFrame) -> DataFrame:
-    """One row a subscriber: packages by outcome, and the share of those tried that failed.
+    """One row per subscriber: packages by outcome, and the share of tried packages that failed.
 
-    What was removed, skipped, superseded or is held was neither imported nor did it fail. What is imported and has a
-    hook that failed, but was settled, is imported. Only editable subscribers
-    report imports one by one; of the others their own count is taken.
+    Removed, skipped, superseded and held packages count as neither imported nor failed. A package whose hook failed
+    and was settled counts as imported. Only editable subscribers report each import; for the others, their own count
+    is used.
     """
     names = ("IMPORTED", "REMOVED_FAILED", "REMOVED", "SUPERSEDED", "SKIPPED", "HELD", "HOOK_FAILED")
     settled = sql.when(sql.col("status") == "HOOK_SETTLED", "IMPORTED").otherwise(sql.col("status"))

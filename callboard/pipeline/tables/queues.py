@@ -1,18 +1,18 @@
-"""The queues as they were at any moment of the log's history: what the publisher's queue cache answers live."""
+"""The queues at any moment in the log's history; the publisher's queue cache has them live."""
 
 from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as sql
 
 ALL = ""
-"""The publisher of the queue of a subscriber that follows everybody; and of packages that cannot be decoded."""
+"""The publisher of the queue of a subscriber that follows all publishers; also that of undecodable packages."""
 
 FETCHED = "coalesce(greatest(package.length, package.total_bytes), 0)"
-"""The bytes of a package with its blobs, which a publisher before 1.2 did not count."""
+"""The bytes of a package with its blobs; a publisher before 1.2 did not count the blobs."""
 
 
 def queued(package: DataFrame) -> DataFrame:
-    """What lies in queues: offset, publisher, length, time_ns, ... A package that cannot be decoded is in all of them;
-    one of kind TEST in none; and one with ``recipients`` only in theirs, see ``meant``.
+    """The packages in queues: offset, publisher, length, time_ns, ... An undecodable package is in all queues, one of
+    kind TEST in none, and one with ``recipients`` only in theirs, see ``meant``.
     """
     return package.where("package is null or package.kind <> 'TEST'").selectExpr(
         "offset", "time_ns", f"coalesce(package.publisher, '{ALL}') as publisher", "package.package_id as package_id",
@@ -22,7 +22,7 @@ def queued(package: DataFrame) -> DataFrame:
 
 
 def entries(package: DataFrame, standing: DataFrame) -> DataFrame:
-    """A row for every package in every queue: the columns of ``queued``, behind ``subscriber`` and ``queue``."""
+    """A row for every package in every queue: ``subscriber``, ``queue``, and the columns of ``queued``."""
     queue = sql.when(sql.size("follows") > 0, sql.col("follows")).otherwise(sql.array(sql.lit(ALL)))
     wanted = standing.select("subscriber", "position", sql.explode(queue).alias("queue"))
     inside = (sql.col("offset") > sql.col("position")) & (
@@ -32,12 +32,12 @@ def entries(package: DataFrame, standing: DataFrame) -> DataFrame:
 
 
 def meant() -> Column:
-    """The condition that a row of a package is about one that is for the row's subscriber."""
+    """The condition that the row's package is for the row's subscriber."""
     return (sql.size("recipients") <= 0) | sql.array_contains("recipients", sql.col("subscriber"))
 
 
 def queue_states(package: DataFrame, standing: DataFrame) -> DataFrame:
-    """One row a queue: subscriber, instance, state, position, queue, size (packages), length (bytes), oldest_ns."""
+    """One row per queue: subscriber, instance, state, position, queue, size (packages), length (bytes), oldest_ns."""
     figures = entries(package, standing).groupBy("subscriber", "queue").agg(
         sql.count("*").alias("size"),
         sql.sum("length").alias("length"),

@@ -1,4 +1,4 @@
-"""Where every subscriber stands: a fold over announcements and statuses, as the publisher's fleet makes it live."""
+"""The position of every subscriber: a fold over announcements and statuses; the publisher's fleet has it live."""
 
 from functools import reduce
 from typing import TYPE_CHECKING
@@ -31,7 +31,7 @@ def announcements(discovery: DataFrame) -> DataFrame:
 
 
 def holders(discovery: DataFrame) -> DataFrame:
-    """Whose word counts for each subscriber that is not forgotten: its instance, and its last word (``said``)."""
+    """The holder of each name that is not forgotten: its instance, and its last announcement (``said``)."""
     words = announcements(discovery)
     forgotten = discovery.where("forgotten is not null").groupBy(sql.col("forgotten.subscriber").alias("subscriber"))
     gone = forgotten.agg(sql.max("offset").alias("gone"))
@@ -44,11 +44,11 @@ def holders(discovery: DataFrame) -> DataFrame:
 
 
 def standings(discovery: DataFrame, status: DataFrame, extent: Extent) -> DataFrame:
-    """One row a subscriber: instance, state, position (-1 for none), follows, editable, imported.
+    """One row per subscriber: instance, state, position (-1 for none), follows, editable, imported.
 
-    The position is the highest that the holder of the name announced or reported as this instance: a subscriber that
-    was seeded anew may be behind the one before it. What was said of another log than that of the packages, or of
-    more than it has, does not count.
+    The position is the highest that the holder of the name announced or reported as this instance: a newly seeded
+    subscriber may be behind the one before it. Positions on a log other than that of the packages, or beyond its end,
+    do not count.
     """
     words, held = announcements(discovery), holders(discovery)
     here = (sql.col("log_id") == extent.log_id) & (sql.col("position") < extent.end)
@@ -70,7 +70,7 @@ def standings(discovery: DataFrame, status: DataFrame, extent: Extent) -> DataFr
 
 
 def _last_word(words: "pd.DataFrame") -> "pd.DataFrame":
-    """The row of the announcement that counts, of all of one subscriber."""
+    """The row of the announcement that counts, among all of one subscriber."""
     words = words.sort_values("said")
     if words["instance"].nunique() == 1:
         return words.tail(1)[["subscriber", "instance", "said"]]

@@ -1,4 +1,4 @@
-"""The topics of one log as tables, all up to where they ended at one moment."""
+"""The topics of one log as tables, each up to its end at one moment."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
@@ -21,12 +21,12 @@ SCHEMAS = {
     "log_id:string, imported:bigint, announce_interval_ms:bigint, place:string, lease_ms:bigint, "
     "takes_over:bigint, term:bigint>, forgotten struct<subscriber:string>",
 }
-"""What the jobs need of each topic: other columns, and payloads above all, are not decoded or not even fetched."""
+"""The columns that jobs need of each topic: others, payloads above all, are not decoded or not even fetched."""
 
 
 @dataclass(slots=True)
 class TopicRead:
-    """What was read of a topic: the offsets ``[start, stop)``, the records, and how many could not be decoded."""
+    """What was read of a topic: the offsets ``[start, stop)``, the number of records, and of undecodable ones."""
 
     start: int
     stop: int
@@ -36,12 +36,12 @@ class TopicRead:
 
 @dataclass
 class TopicTables:
-    """The topics at the moment when this is made.
+    """The topics at the time of construction.
 
     Args:
         spark: the session.
         options: of the data source: ``board``, ``archive``, ...
-        partitions: tasks that read a topic side by side.
+        partitions: parallel tasks that read a topic.
     """
 
     spark: SparkSession
@@ -52,14 +52,14 @@ class TopicTables:
     _kept: list[DataFrame] = field(default_factory=list)
 
     def extent(self, topic: str) -> Extent:
-        """How far the topic reached when it was first asked for; packages last, so that no position is beyond them."""
+        """The topic's extent at the first call, which looks at packages last, so that no position is beyond them."""
         for name in reversed(SCHEMAS):
             if name not in self._extents:
                 self._extents[name] = look(Place.of({**self.options, "topic": name}))
         return self._extents[topic]
 
     def table(self, topic: str, start: int | None = None, stop: int | None = None) -> DataFrame:
-        """The columns of ``SCHEMAS`` of the records in ``[start, stop)``, or of all."""
+        """The records in ``[start, stop)``, or all, with the columns of ``SCHEMAS``."""
         extent = self.extent(topic)
         start, stop = extent.first if start is None else start, extent.end if stop is None else stop
         source = self.spark.read.format("callboard").options(**self.options).schema(SCHEMAS[topic])
@@ -69,7 +69,7 @@ class TopicTables:
         ).load()  # fmt: skip
 
     def kept(self, topic: str, start: int | None = None, stop: int | None = None) -> DataFrame:
-        """The same, read and decoded once however often it is used, and counted; until ``release``."""
+        """The same, counted, and read and decoded only once; until ``release``."""
         table = self.table(topic, start, stop).persist(StorageLevel.DISK_ONLY)
         self._kept.append(table)
         records, problems = table.selectExpr("count(*)", "count(problem)").collect()[0]
@@ -81,6 +81,6 @@ class TopicTables:
         return table
 
     def release(self) -> None:
-        """Remove what is kept."""
+        """Release the kept tables."""
         while self._kept:
             self._kept.pop().unpersist()
