@@ -1,4 +1,4 @@
-"""The command line. ``main`` is its only way in, for the script ``callboard`` and for ``python -m callboard``."""
+"""The command line. ``main`` is the entry point of the script ``callboard`` and of ``python -m callboard``."""
 
 import signal
 import sys
@@ -6,10 +6,10 @@ from typing import Any
 
 
 def main() -> None:
-    """Run the command that the arguments say, and exit with its code; see ``exit_codes``.
+    """Run the command in the arguments, and exit with its code; see ``exit_codes``.
 
-    Before and after the command an interrupt ends the process as the system does it: there is nothing to tidy
-    up, and Python may swallow a ``KeyboardInterrupt`` in the midst of an import, or show a traceback at the end.
+    Before and after the command, an interrupt has the system's default effect: there is nothing to clean up,
+    and Python may swallow a ``KeyboardInterrupt`` during an import, or show a traceback at exit.
     """
     _on_interrupt(signal.SIG_DFL)
     from callboard.cli.run_command import run
@@ -26,6 +26,6 @@ def main() -> None:
 
 
 def _on_interrupt(handler: Any) -> None:
-    """Handle SIGINT so, unless whoever started this process wants it ignored, as a shell does in the background."""
+    """Handle SIGINT this way, unless the parent process had it ignored, as a shell does for background jobs."""
     if signal.getsignal(signal.SIGINT) is not signal.SIG_IGN:
         signal.signal(signal.SIGINT, handler)

@@ -1,4 +1,4 @@
-"""``callboard archive``: the log's records, kept in files for as long as one likes."""
+"""``callboard archive``: keeps the log's records in files, for as long as you like."""
 
 import asyncio
 from collections.abc import Callable, Coroutine, Mapping
@@ -145,9 +145,9 @@ def restore(
 
 
 def show_run(report: "RunReport", where: str, undecodable: Mapping[str, int] | None = None, *, json: bool) -> None:
-    """Show what a run archived, and end the command with the code of what kept it from archiving all.
+    """Show what a run archived, and exit with the code of the obstacle if it could not archive everything.
 
-    ``undecodable`` is how many records of each topic cannot be decoded, if somebody looked.
+    ``undecodable`` is the number of undecodable records of each topic, if known.
     """
     if json:
         topics = [asdict(topic) for topic in report.topics]
@@ -171,7 +171,7 @@ def show_run(report: "RunReport", where: str, undecodable: Mapping[str, int] | N
 
 
 def archive_place(loaded: Loaded, said: str) -> str:
-    """The archive's place, as an option says it or the configuration. Raises ``ConfigError``."""
+    """The archive's place, from the option or else the configuration. Raises ``ConfigError``."""
     if not said and not loaded.config.archive.place:
         raise ConfigError("no archive is named; set archive.place in callboard.toml, or say --archive PLACE")
     if said and "://" not in said:
@@ -187,7 +187,7 @@ def loaded_with_place(options: BoardOptions, said: str) -> tuple[Loaded, str]:
 
 
 def progress() -> AbstractContextManager[Callable[..., None]]:
-    """A bar on a terminal."""
+    """A progress bar on a terminal."""
     from callboard.cli.terminal.screen import progress as bar
 
     return bar("archive")

@@ -1,4 +1,4 @@
-"""``callboard blobs``: what lies in the blob store, and the removal of what nobody needs."""
+"""``callboard blobs``: removes unused blobs from the blob store."""
 
 from dataclasses import asdict
 from typing import TYPE_CHECKING, Annotated

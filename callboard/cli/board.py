@@ -1,6 +1,6 @@
-"""Opens the board that the options and the configuration say.
+"""Opens the board that the options and the configuration describe.
 
-Every command imports this module, also for its help; what only the work needs is imported with it.
+Every command imports this module, even for its help, so it imports only on use what the work needs.
 """
 
 import os
@@ -26,7 +26,7 @@ Work = Callable[["Callboard"], Coroutine[Any, Any, R]]
 
 
 def on_board(options: BoardOptions, work: "Work[R]", *, create: bool | None = None) -> R:
-    """Open the board, do the work, close the board; what the work returns. See ``open_board``."""
+    """Open the board, do the work, close the board; returns the work's result. See ``open_board``."""
     import asyncio
 
     from callboard.cli.terminal.patience import patiently
@@ -46,7 +46,7 @@ def on_board(options: BoardOptions, work: "Work[R]", *, create: bool | None = No
 
 
 def board_settings(loaded: "Loaded") -> "BoardSettings":
-    """The settings of the board that the configuration says."""
+    """The settings of the configured board."""
     from callboard.board.connect.configured import board_options
     from callboard.board.connect.settings import BoardSettings
 
@@ -54,7 +54,7 @@ def board_settings(loaded: "Loaded") -> "BoardSettings":
 
 
 def configure_service_logging(options: BoardOptions, config: "Config") -> Callable[[], None]:
-    """Set up logging for a command that runs on; what sets up the same in its processes."""
+    """Set up logging for a long-running command; returns the function that does so in its processes."""
     configure = partial(configure_logging, "debug" if options.verbose else config.logging.level, config.logging.format)
     configure()
     return configure
@@ -64,10 +64,10 @@ def configure_service_logging(options: BoardOptions, config: "Config") -> Callab
 async def open_board(
     loaded: "Loaded", *, create: bool | None = None, configure: Callable[[], None] | None = None, archive: str = ""
 ) -> "AsyncIterator[Callboard]":
-    """The open board, which reads from the archive what the log has no more, if one is given.
+    """The open board. With an archive, it reads from there what is no longer on the log.
 
-    Raises ``ConfigError`` if there is none, unless ``create`` is true. If that is false, topics which a board that is
-    there lacks are made all the same; if it is None, nothing is.
+    Raises ``ConfigError`` if there is no board, unless ``create`` is true. False creates only the missing topics of an
+    existing board; None creates nothing.
     """
     from callboard.board.board import Callboard
     from callboard.board.connect.configured import board_options
@@ -78,7 +78,7 @@ async def open_board(
         create=bool(create),
         configure_logging=configure,
         archive=archive,
-        **board_options(config, events=configure is not None),  # of which those tell that run on
+        **board_options(config, events=configure is not None),  # written by long-running commands
     )
     try:
         await board.__aenter__()
@@ -93,14 +93,14 @@ async def open_board(
 
 
 def no_log(config: "Config", *, may_create: bool = False) -> ConfigError:
-    """The error for using a log that is not there."""
+    """The error for a log that does not exist."""
     how = "run `callboard init`, or say --create" if may_create else "run `callboard init`"
     prefix = f" under the prefix {config.prefix!r}" if config.prefix != PREFIX else ""
     return ConfigError(f"there is no log at {place(config.log)} yet{prefix}; {how}, or correct --log or callboard.toml")
 
 
 def place(where: str) -> str:
-    """A log, repository or folder for people: a path from here if it is below, a URL as far as it may be shown."""
+    """A log, repository or folder for people: a path relative to here if below, a URL without secrets."""
     path = shown(where).removeprefix("sqlite:///")
     if not path.startswith("/"):
         return path

@@ -1,4 +1,4 @@
-"""Commands that are imported when they are run: a group knows of each its name, its place and one line of help."""
+"""Commands that are imported only when run: a group knows the name, place and help line of each."""
 
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
@@ -16,9 +16,9 @@ OPTIONS = "Options"
 
 
 class Entry(NamedTuple):
-    """Where a command is, as ``module:function`` below ``callboard.cli``, and the first line of its docstring.
+    """A command's place, as ``module:function`` below ``callboard.cli``, and the first line of its docstring.
 
-    ``changes`` says that it changes something, so that what it did is told even if its output cannot be written;
+    ``changes`` means that it changes something, so what it did is reported even if its output cannot be written;
     ``board`` that it takes the options of every command.
     """
 
@@ -37,7 +37,7 @@ class Entry(NamedTuple):
 
 @contextmanager
 def _output_is_missed() -> Iterator[None]:
-    """What this command does must be told somewhere, also when nobody reads its output."""
+    """Mark lost output as missed: what this command did must be reported even if its output is not read."""
     try:
         yield
     except OutputLost as lost:
@@ -46,8 +46,8 @@ def _output_is_missed() -> Iterator[None]:
 
 
 def _as_said(param: Any, process: Callable[[Any, Any], Any], ctx: Any, value: Any) -> Any:
-    """The value of a parameter. Typer converts with pydantic, which is slow to import, also what needs no conversion:
-    nothing, a default, or text.
+    """The value of a parameter, without conversion where none is needed: nothing, a default, or text. Typer would
+    convert these too, with pydantic, which is slow to import.
     """
     is_default = value is None or value is param.default
     if (is_default and not param.required) or (param.type_descriptor.annotation is str and isinstance(value, str)):
@@ -57,10 +57,10 @@ def _as_said(param: Any, process: Callable[[Any, Any], Any], ctx: Any, value: An
 
 
 class _Lean:
-    """What a command and a group have in common."""
+    """The common base of commands and groups."""
 
     def get_params(self, ctx: Any) -> list[Any]:
-        """The parameters, which convert only what needs it."""
+        """The parameters, made to convert only what needs it."""
         params: list[Any] = super().get_params(ctx)  # type: ignore[misc]  # Typer's, see the classes below
         for param in params:
             if "process_value" not in vars(param):
@@ -69,7 +69,7 @@ class _Lean:
 
 
 class Command(_Lean, TyperCommand):
-    """A command whose help is plain text: rich would take ``[...]`` for markup, and is slow to import."""
+    """A command with plain text help: rich would take ``[...]`` for markup, and is slow to import."""
 
     def format_options(self, ctx: Any, formatter: Any) -> None:
         """The parameters, in the sections that their panels name."""
@@ -91,7 +91,7 @@ class Stub(TyperCommand):
         self.entry = entry
 
     def make_context(self, *args: Any, **options: Any) -> Any:
-        """What runs the command itself, or asks it for help or completion."""
+        """The context of the command itself, to run it or ask it for help or completion."""
         return self.command().make_context(*args, **options)
 
     def command(self) -> Command:
@@ -104,20 +104,20 @@ class Stub(TyperCommand):
 
 
 class Group(_Lean, TyperGroup):
-    """A group of commands, which are imported when they are run or asked for help."""
+    """A group of commands, which are imported when run or asked for help."""
 
     def add(self, commands: "Mapping[str, Entry | Group]") -> None:
-        """Take these commands and groups into this one."""
+        """Add these commands and groups."""
         for name, command in commands.items():
             self.commands[name] = Stub(name, command) if isinstance(command, Entry) else command
 
     def format_options(self, ctx: Any, formatter: Any) -> None:
-        """The options and commands, like those of a command."""
+        """The options, formatted as for a command, and the commands."""
         Command.format_options(self, ctx, formatter)  # type: ignore[arg-type]  # it needs only get_params
         self.format_commands(ctx, formatter)
 
     def format_commands(self, ctx: Any, formatter: Any) -> None:  # noqa: ARG002 - Typer's signature
-        """Every command with its whole line of help."""
+        """Every command with its full line of help."""
         with formatter.section("Commands"):
             formatter.write_dl([(name, command.help or "") for name, command in self.commands.items()])
 

@@ -1,4 +1,4 @@
-"""``callboard init``: a configuration to start from, and the log."""
+"""``callboard init``: creates an initial configuration, and the log."""
 
 import asyncio
 import json
@@ -45,7 +45,7 @@ def init(options: BoardOptions) -> None:
         asyncio.run(_create_log(loaded))
         show(f"created the log {place(loaded.config.log)}, and left {path} as it is")
     else:
-        # Only what was said with a flag is written as a setting; it must be good, so it is loaded first.
+        # Only flags given are written as settings; they must be valid, so they are loaded first.
         loaded = BoardOptions(None, options.log, options.blobs).load()
         asyncio.run(_create_log(loaded))
         chosen = {key: value for key, value in (("log", options.log), ("blobs", options.blobs)) if value}
@@ -57,7 +57,7 @@ def init(options: BoardOptions) -> None:
 
 
 def _write(path: Path, text: str, *, secret: bool) -> None:
-    """Write a file that only its user may change, nor read if there may be a password in it."""
+    """Write a file that only its user may change; if it may have a password in it, only its user may read it, too."""
     try:
         descriptor = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, 0o600 if secret else 0o644)
         with open(descriptor, "w", encoding="utf-8") as file:  # noqa: PTH123 - of a descriptor
@@ -70,7 +70,7 @@ async def _has_log(loaded: Loaded) -> bool:
     log = open_log(loaded.config.log, loaded.base)
     try:
         await log.bounds(Topics.with_prefix(loaded.config.prefix).package)
-    except (TopicMissing, ConfigError):  # a schema that is not there is one; what else is wrong, its creation tells
+    except (TopicMissing, ConfigError):  # a missing schema is one; creation reports any other problem
         return False
     finally:
         await log.close()
@@ -83,7 +83,7 @@ async def _create_log(loaded: Loaded) -> None:
 
 
 def template(chosen: dict[str, str]) -> str:
-    """The file: all settings with their meaning and default, those chosen set."""
+    """The file: all settings with their meaning and default; the chosen ones are set."""
     lines = "\n".join(_lines("", Config, chosen))
     return f"{HEAD}\n{lines}\n{TAIL}"
 

@@ -1,4 +1,4 @@
-"""The options that every command takes, before its name or after it."""
+"""The options of every command, given before or after its name."""
 
 import inspect
 import os
@@ -25,7 +25,7 @@ Limit = Annotated[int, typer.Option(min=0, max=1000, help="Show so many at most.
 
 @dataclass(frozen=True, slots=True)
 class BoardOptions:
-    """What was said with the options of every command."""
+    """The values of the options of every command."""
 
     config: Path | None = None
     log: str | None = field(default=None, repr=False)
@@ -33,8 +33,8 @@ class BoardOptions:
     verbose: bool = False
 
     def load(self, *flags: "Value") -> "Loaded":
-        """The configuration under these options and a command's own. Raises ``ConfigError``, also for a log in memory:
-        no other process could ever read it.
+        """The configuration with these options and a command's own. Raises ``ConfigError``, also for a log in memory,
+        which no other process could ever read.
         """
         from callboard.config import Value, load
         from callboard.errors import ConfigError
@@ -68,7 +68,7 @@ def board_options(
         bool, typer.Option("--verbose", "-v", help="Say on standard error what happens.", rich_help_panel=PANEL)
     ] = False,
 ) -> BoardOptions:
-    """What was said after the command's name, else what was said before it."""
+    """The options given after the command's name, else those before it."""
     root = context.find_root()
     before: BoardOptions = root.obj or BoardOptions()
     said = BoardOptions(config or before.config, log or before.log, blobs or before.blobs, verbose or before.verbose)
@@ -77,7 +77,7 @@ def board_options(
 
 
 def with_board_options(command: Callable[Concatenate[BoardOptions, P], None]) -> Callable[..., None]:
-    """The command as Typer shall see it: with the options of every command instead of its first parameter."""
+    """The command for Typer: with the options of every command in place of its first parameter."""
     own = list(inspect.signature(command).parameters.values())[1:]
     shared = list(inspect.signature(board_options).parameters.values())
 
@@ -94,7 +94,7 @@ def with_board_options(command: Callable[Concatenate[BoardOptions, P], None]) ->
 
 
 def _demand_paths(said: Iterable[object]) -> None:
-    """Raise ``ConfigError`` for an address where a path is meant, which would be made as a folder."""
+    """Raise ``ConfigError`` for an address given as a path: a folder of that name would be created."""
     for path in (str(value) for value in said if isinstance(value, Path)):
         if set(path) & set(":=%") or not path.isascii():
             from callboard.backends.address import demand_path

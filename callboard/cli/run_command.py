@@ -1,4 +1,4 @@
-"""Runs one command, and turns whatever ends it into a message and an exit code."""
+"""Runs one command, and turns any error that ends it into a message and an exit code."""
 
 import io
 import os
@@ -18,7 +18,7 @@ from callboard.errors import CallboardError
 
 
 def run() -> int:
-    """Run the command that the arguments say; its exit code."""
+    """Run the command in the arguments; returns its exit code."""
     try:
         code = _code()
         sys.stdout.flush()
@@ -33,7 +33,7 @@ def run() -> int:
 
 def _code() -> int:
     if "_CALLBOARD_COMPLETE" in os.environ:
-        sys.modules["rich"] = None  # type: ignore[assignment]  # so Typer completes without it: it is slow, and no need
+        sys.modules["rich"] = None  # type: ignore[assignment]  # so Typer completes without it: slow and needless
     try:
         code: int | None = app(prog_name="callboard", standalone_mode=False)
     except SystemExit as ended:
@@ -50,7 +50,7 @@ def _code() -> int:
         return exit_codes.code_of(error)
     except OutputLost:
         raise
-    except Exception:  # noqa: BLE001 - the one place where everything else ends
+    except Exception:  # noqa: BLE001 - the last resort for all other errors
         say(*_without_passwords(traceback.format_exc()).splitlines())
         say("this is a bug in callboard; please report it with the lines above")
         return exit_codes.BUG
@@ -58,7 +58,7 @@ def _code() -> int:
 
 
 def _misused(error: Any) -> int:
-    """Say how the command is used, in Typer's words, which repeat what was typed."""
+    """Print the usage error, in Typer's words, which repeat what was typed."""
     told = io.StringIO()
     error.show(file=told)
     say(*_without_passwords(told.getvalue()).splitlines())
@@ -66,7 +66,7 @@ def _misused(error: Any) -> int:
 
 
 def _without_passwords(text: str) -> str:
-    """The text without what it repeats of the addresses in the arguments, the environment and the file."""
+    """The text without any address that is in the arguments, the environment or the file."""
     from callboard.backends.address import is_shown_in_full
     from callboard.backends.echo import masked
     from callboard.config.sources import FILE, from_file

@@ -1,4 +1,4 @@
-"""``callboard simulate``: whole fleets in virtual time, with a seed for everything that goes wrong."""
+"""``callboard simulate``: simulates whole fleets in virtual time; a seed decides all failures."""
 
 import os
 import time
@@ -19,10 +19,10 @@ from callboard.testing.simulation.engine.fates import Fault
 from callboard.testing.simulation.planted import BUGS, SEEDS_MAX, Finding, hunt
 
 NOTHING = "none"
-"""As a list of acts or faults: not a single one."""
+"""The empty list of acts or faults."""
 
 TOLD_S = 10.0
-"""Seconds between two lines about how far it is."""
+"""Seconds between two lines of progress."""
 
 
 def simulate(
@@ -126,7 +126,7 @@ def _hunt(name: str) -> Finding:
 
 
 def _kept(file: Path | None) -> list[int]:
-    """The seeds in the file; what follows a ``#`` is for people."""
+    """The seeds in the file; ``#`` starts a comment."""
     if file is None or not file.exists():
         return []
     return [int(line.split("#")[0]) for line in file.read_text().splitlines() if line.split("#")[0].strip()]

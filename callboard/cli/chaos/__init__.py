@@ -1,4 +1,4 @@
-"""``callboard chaos``: a fleet on real processes, struck in every way there is, and compared at the end."""
+"""``callboard chaos``: strikes a fleet of real processes in every known way, and compares the content at the end."""
 
 import asyncio
 import shutil
@@ -15,7 +15,7 @@ from callboard.cli.terminal.output import show, show_drawn
 from callboard.errors import RequestRefused
 
 SHOWN = 20
-"""Differences, of which one is enough to fail."""
+"""Differences shown; a single one is a failure."""
 
 
 def chaos(

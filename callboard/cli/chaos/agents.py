@@ -1,4 +1,4 @@
-"""The processes of a run: one publisher and its subscribers, started again whenever they end."""
+"""The processes of a run: one publisher and its subscribers, restarted whenever they end."""
 
 import asyncio
 import json
@@ -13,39 +13,39 @@ from callboard.errors import NotAnswered
 PUBLISHER = "site"
 POLL_S = 0.1
 RESTART_S = 0.5
-"""Between two starts of the same one, as a service manager would wait."""
+"""Delay before a restart, as a service manager would have."""
 PACE_S = 0.15
-"""Between two edits."""
+"""Pause between two edits."""
 
 
 class Agents:
-    """``CALLBOARD``'s services of a run, below a service manager: what ends is started again."""
+    """The services of a run, restarted when they end, as by a service manager."""
 
     def __init__(self, folder: Path, names: list[str]) -> None:
         self._folder = folder
         self.subscribers = {name: self._subscriber(index, name) for index, name in enumerate(names)}
         self.publisher = self._child(PUBLISHER, ["run", "publisher", PUBLISHER, "--requests", "-"], talks=True)
         self.ended = 0
-        """How many ended by themselves."""
+        """The number of processes that ended by themselves."""
         self._meant: set[str] = set()
 
     @property
     def all(self) -> dict[str, Child]:
-        """Every one of them by its name."""
+        """All processes by name."""
         return {PUBLISHER: self.publisher, **self.subscribers}
 
     def into(self, name: str) -> str:
-        """Where a subscriber imports to: every other one to a SQLite file."""
+        """The repository of a subscriber: every other one is a SQLite file."""
         index = list(self.subscribers).index(name) if name in self.subscribers else 0
         return self._into(index, name)
 
     def start(self) -> None:
-        """Start everybody."""
+        """Start all processes."""
         for child in self.all.values():
             child.start()
 
     async def keep_running(self) -> None:
-        """Start again what has ended, until cancelled."""
+        """Restart processes that have ended, until cancelled."""
         while True:
             for name, child in self.all.items():
                 if not child.alive:
@@ -55,7 +55,7 @@ class Agents:
             await asyncio.sleep(RESTART_S)
 
     def kill(self, name: str) -> None:
-        """SIGKILL to the service."""
+        """Send SIGKILL to the service."""
         self._meant.add(name)
         self.all[name].kill()
 
@@ -65,7 +65,7 @@ class Agents:
         self.all[name].stop()
 
     def stop(self) -> None:
-        """End everybody, and wait until they have."""
+        """Stop all processes, and wait until they have ended."""
         for child in self.all.values():
             child.stop()
         for child in self.all.values():
@@ -84,7 +84,7 @@ class Agents:
 
 
 class Editor:
-    """Edits the source and has every edit shipped, each request until it is accepted, under one id."""
+    """Edits the source and ships every edit, repeating each request under one id until it is accepted."""
 
     def __init__(self, source: Path, publisher: Child, rng: Random) -> None:
         self._source = source
@@ -99,7 +99,7 @@ class Editor:
         await self._ship(Request("add", ("/",), deep=True))
 
     async def edit(self) -> None:
-        """Edit and ship until cancelled; what was begun is shipped all the same."""
+        """Edit and ship until cancelled; a begun edit is still shipped."""
         for requests in self._edits.make(1 << 30):
             for request in requests:
                 await self._ship(request)
@@ -119,14 +119,14 @@ class Editor:
         while True:
             try:
                 answer = await asyncio.to_thread(self._asked, line)
-            except OSError:  # it has ended, and is about to be started again
+            except OSError:  # it has ended, and will be restarted
                 answer = b""
             if answer:
                 told = json.loads(answer)
                 if told["accepted"] or told.get("state") == "dropped":
                     self.accepted += 1
                     return
-                self.refused += 1  # such as by an agent that has given up, and whose service is about to end
+                self.refused += 1  # such as by an agent that has given up, whose service will end
             await asyncio.sleep(POLL_S)
 
     def _asked(self, line: bytes) -> bytes:

@@ -1,4 +1,4 @@
-"""What there is of a run: its processes, found by a mark in their environment, and the files that they leave."""
+"""What belongs to a run: its processes, found by a mark in their environment, and the files that they leave."""
 
 import asyncio
 import os
@@ -11,15 +11,15 @@ from pathlib import Path
 from typing import NamedTuple
 
 MARK = "CHAOS_RUN"
-"""The environment variable that every process of a run inherits, whoever starts it."""
+"""The environment variable that every process of a run inherits."""
 
 NOTICE_S = 10.0
-"""How long what belongs to a dead service may take to notice."""
+"""How long the processes of a dead service may take to notice."""
 POLL_S = 0.1
 
 
 class Process(NamedTuple):
-    """One process, with the name that it goes by."""
+    """A process and its name."""
 
     pid: int
     parent: int
@@ -27,7 +27,7 @@ class Process(NamedTuple):
 
 
 def marked(mark: str) -> Iterator[Process]:
-    """The processes of a run that live, but for this one."""
+    """The live processes of a run, except this one."""
     wanted = f"\0{MARK}={mark}\0".encode()
     for folder in Path("/proc").glob("[0-9]*"):
         with suppress(OSError):
@@ -55,22 +55,22 @@ def family(mark: str, ancestor: int) -> dict[int, str]:
 
 
 def send(pids: list[int], number: signal.Signals) -> None:
-    """Send a signal to those that still live."""
+    """Send a signal to those still alive."""
     for pid in pids:
         with suppress(ProcessLookupError):
             os.kill(pid, number)
 
 
 async def left_processes(mark: str) -> list[str]:
-    """Those that outlive the run although they had time to notice that it is over."""
+    """The processes that outlive the run although they had time to notice its end."""
     deadline = time.monotonic() + NOTICE_S
-    while (found := _told(mark)) and time.monotonic() < deadline:  # noqa: ASYNC110 - nobody tells of their end
+    while (found := _told(mark)) and time.monotonic() < deadline:  # noqa: ASYNC110 - nothing signals their end
         await asyncio.sleep(POLL_S)
     return found
 
 
 def left_files(folder: Path) -> list[str]:
-    """What is in the temporary folder of the run."""
+    """The files in the temporary folder of the run."""
     return sorted(path.name for path in folder.iterdir())
 
 

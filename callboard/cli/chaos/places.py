@@ -1,4 +1,4 @@
-"""Where a run takes place: a log of its own, with a server that can be struck and a network that can go wrong."""
+"""The environment of a run: its own log, with a server that can be struck and a network that can fail."""
 
 import asyncio
 import os
@@ -16,11 +16,11 @@ if TYPE_CHECKING:
     from callboard.testing.servers.network import Network
 
 REQUEST_TIMEOUT_MS = 3000
-"""Of Kafka's clients, so that a run sees them give up a broker that does not answer."""
+"""For Kafka's clients, so that they give up a silent broker within a run."""
 
 
 class On(StrEnum):
-    """The logs that a run can be on."""
+    """The logs that a run can use."""
 
     SQLITE = "sqlite"
     POSTGRES = "postgres"
@@ -38,7 +38,7 @@ class Server:
 
 @dataclass(frozen=True, slots=True)
 class Place:
-    """``url`` leads agents through the network, ``direct`` past it. A SQLite log has neither server nor network."""
+    """``url`` leads agents through the network, ``direct`` bypasses it. SQLite has neither server nor network."""
 
     url: str
     direct: str
@@ -48,7 +48,7 @@ class Place:
 
 @asynccontextmanager
 async def opened(on: On) -> AsyncIterator[Place]:
-    """A place of this kind, with its server if it needs one. Raises ``RequestRefused`` if it cannot be had."""
+    """A place of this kind, with its server if it needs one. Raises ``RequestRefused`` if that is not available."""
     if on is On.SQLITE:
         yield Place("sqlite:///./board.db", "sqlite:///./board.db")
         return
@@ -62,7 +62,7 @@ async def opened(on: On) -> AsyncIterator[Place]:
 async def _started(
     kind: "Callable[[Network], AbstractContextManager[Place]]", between: "Network"
 ) -> AsyncIterator[Place]:
-    """The server, started and stopped beside the loop, which relays to it."""
+    """The server, started and stopped in a thread, since the loop relays to it."""
     server = kind(between)
     try:
         place = await asyncio.to_thread(server.__enter__)

@@ -1,4 +1,4 @@
-"""What came of a run: strikes by kind, how long it took to recover, and what the last comparison found."""
+"""The result of a run: strikes by kind, recovery times, and what the final comparison found."""
 
 from collections import defaultdict
 from dataclasses import dataclass, field
@@ -10,13 +10,13 @@ from callboard.cli.demo.account import Count
 
 @dataclass
 class Recoveries:
-    """Of each kind of strike: how long each recovery took, in seconds, and how many never came."""
+    """For each kind of strike, the recovery times in seconds, and the number of strikes without a recovery."""
 
     times_s: dict[str, list[float]] = field(default_factory=lambda: defaultdict(list))
     never: dict[str, int] = field(default_factory=lambda: defaultdict(int))
 
     def add(self, kind: str, seconds: float | None) -> None:
-        """One more strike; None if nobody recovered from it in time."""
+        """Add a strike; ``seconds`` is None if the recovery did not come in time."""
         if seconds is None:
             self.never[kind] += 1
         else:
@@ -24,12 +24,12 @@ class Recoveries:
 
     @property
     def all_s(self) -> list[float]:
-        """Every recovery."""
+        """All recovery times, in seconds."""
         return [seconds for times in self.times_s.values() for seconds in times]
 
     @property
     def lost(self) -> int:
-        """Strikes that somebody did not recover from."""
+        """The number of strikes without a full recovery."""
         return sum(self.never.values())
 
     def table(self, title: str) -> Table:
@@ -45,7 +45,7 @@ class Recoveries:
 
 
 def percentile(values: list[float], percent: int) -> float:
-    """The smallest value that so many of a hundred do not exceed."""
+    """The smallest value that at least ``percent`` percent do not exceed."""
     ordered = sorted(values)
     return ordered[max(0, -(-len(ordered) * percent // 100) - 1)]
 
@@ -56,7 +56,7 @@ def _shown(values: list[float], percent: int) -> str:
 
 @dataclass(frozen=True, slots=True)
 class Outcome:
-    """How a run ended. ``differences`` say in words what is not as it should be."""
+    """How a run ended. ``differences`` say in words what is wrong."""
 
     subscribers: int
     identical: int

@@ -1,4 +1,4 @@
-"""A run of ``callboard chaos`` with all that it needs around it: folders, servers, environment, and an onlooker."""
+"""A run of ``callboard chaos`` and its surroundings: folders, servers, environment and display."""
 
 import asyncio
 import json
@@ -34,7 +34,7 @@ level = "warning"
 format = "json"
 """
 FILES = 30
-"""In the source at the beginning; edits make more of them."""
+"""Files in the source at the start; edits add more."""
 REFRESH_S = 0.5
 LINE_S = 10.0
 
@@ -42,9 +42,9 @@ LINE_S = 10.0
 async def run(
     on: On, names: list[str], seconds: float, seed: int, runtime: str, folder: Path, console: Console
 ) -> Outcome:
-    """Strike for so many seconds, and say how it ended. ``folder`` is empty, and keeps what is made."""
+    """Strike for this many seconds, and return the outcome. ``folder`` must be empty; it keeps all files."""
     mark = secrets.token_hex(8)
-    home = Path(tempfile.mkdtemp(prefix="cb-"))  # of all its processes; a short path, for sockets
+    home = Path(tempfile.mkdtemp(prefix="cb-"))  # for all its processes; a short path, for sockets
     make_source(folder / "source", seed)
     try:
         with _environment({MARK: mark, "TMPDIR": str(home)}):
@@ -77,7 +77,7 @@ async def _struck(
 
 
 async def _watch(storm: Storm, console: Console) -> None:
-    """A live table on a terminal, else a line now and then."""
+    """Show a live table on a terminal, else a line now and then."""
     started_s = time.monotonic()
     if not console.is_terminal:
         while True:
@@ -95,7 +95,7 @@ def _line(storm: Storm) -> str:
 
 
 def make_source(source: Path, seed: int) -> None:
-    """A folder to begin with, the same for the same seed: small files, some large enough for the blob store."""
+    """Fill the initial folder, the same for the same seed: small files, some large enough for the blob store."""
     rng = Random(seed)  # noqa: S311 - for variety, not for secrets
     source.mkdir()
     for number in range(FILES):

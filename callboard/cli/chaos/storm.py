@@ -1,4 +1,4 @@
-"""A run from its first process to the last comparison."""
+"""A run from its first process to the final comparison."""
 
 import asyncio
 import time
@@ -23,20 +23,20 @@ from callboard.errors import CallboardError, NotAnswered
 from callboard.testing.conformance.repository.harness import Shape, shapes
 
 AT_ONCE = 3
-"""So many agents are struck, or recover, at the same time."""
+"""Agents that are struck or recover at the same time."""
 EVERYBODY = ""
-"""In the place of an agent's name."""
+"""Used in place of an agent's name."""
 EVERYBODY_SHARE = 0.3
-"""Of the strikes, where there is a server."""
+"""The share of strikes at all agents, if there is a server."""
 RECOVER_S = 120.0
-"""Who has not recovered by then never will."""
+"""An agent that has not recovered by then never will."""
 START_S, CATCH_UP_S = 240.0, 240.0
-"""For twenty subscribers in some two hundred processes, on two cores that others use as well."""
+"""For twenty subscribers in about two hundred processes, on two shared cores."""
 
 
 @dataclass
 class Progress:
-    """What an onlooker is shown."""
+    """The state of the run, for display."""
 
     doing: str = "starting"
     recoveries: Recoveries = field(default_factory=Recoveries)
@@ -44,7 +44,7 @@ class Progress:
 
 
 class Storm:
-    """One run in ``folder``, which holds the source and all that its processes are meant to keep."""
+    """One run in ``folder``, which holds the source and everything that its processes should keep."""
 
     def __init__(
         self, board: Callboard, agents: Agents, place: Place, mark: str, folder: Path, seed: int
@@ -60,7 +60,7 @@ class Storm:
         self.progress = Progress()
 
     async def run(self, seconds: float) -> Outcome:
-        """Everything; the strikes go on for so many seconds."""
+        """Do the whole run, with this many seconds of strikes."""
         names = list(self._agents.subscribers)
         async with self._background(self._watcher.run(), self._agents.keep_running()) as background:
             self._agents.start()
@@ -96,7 +96,7 @@ class Storm:
             self.progress.doing = "waiting for the last ones to recover"
 
     def _chosen(self) -> tuple[Strike, str] | None:
-        """What to do next, if it is time. What strikes everybody has to wait until nobody else recovers."""
+        """The next strike, if it is time. A strike at all agents has to wait until none is recovering."""
         if EVERYBODY in self._busy or len(self._busy) >= AT_ONCE:
             return None
         if self._everybody_next:
@@ -117,7 +117,7 @@ class Storm:
             self._busy.discard(name)
 
     async def _recovered(self, struck: Struck) -> float | None:
-        """How long it took until all victims had done what they do with a package that came later."""
+        """How long it took until all victims had processed a package published after the strike."""
         waiting = set(struck.victims)
         deadline = time.monotonic() + RECOVER_S
         last_ns = 0
@@ -139,7 +139,7 @@ class Storm:
     # The end.
 
     async def _settled(self, names: list[str]) -> list[str]:
-        """Wait until the status says that all have everything; who then says something else than the log."""
+        """Wait until, by the status, all have everything; returns those whose status disagrees with the log."""
         end = (await self._board.log.bounds(self._board.settings.topics.package)).end
         rows: dict[str, SubscriberStatus] = {}
 
@@ -177,7 +177,7 @@ class Storm:
 
     @property
     def packages(self) -> int:
-        """How many came so far."""
+        """The number of packages so far."""
         return self._watcher.packages
 
     async def _until(self, condition: Callable[[], bool | Awaitable[bool]], seconds: float, what: str) -> None:

@@ -1,4 +1,4 @@
-"""What can happen to a run, one strike at a time; each says who has to recover from it, and from when on."""
+"""The strikes; each says which agents have to recover from it, and from when on."""
 
 import asyncio
 import resource
@@ -14,17 +14,17 @@ from callboard.cli.chaos.places import Place
 from callboard.cli.demo.child import Child
 
 SUSPENDED_S = (1.0, 8.0)
-"""Shorter and longer than it takes to miss a hung actor."""
+"""Shorter and longer than it takes to detect a hung actor."""
 SHORTAGE_S = 3.0
 AWAY_S = (1.0, 4.0)
 FEW_DESCRIPTORS = 3
-"""Fewer than every process has open: no further one can be had."""
+"""Fewer than every process has open, so none can open another."""
 SYSTEM = ("cb:host", "cb:admin", "cb:supervisor", "cb:gateway", "cb:logger")
 
 
 @dataclass(frozen=True, slots=True)
 class Struck:
-    """``victims`` have to recover, from ``since_ns`` on: the end of what lasted."""
+    """``victims`` have to recover, from ``since_ns`` on, when the strike ended."""
 
     kind: str
     victims: tuple[str, ...]
@@ -35,7 +35,7 @@ Strike = Callable[[str], Awaitable[Struck | None]]
 
 
 class Strikes:
-    """All there are for this place. A strike at an agent that is just not there comes to nothing: None."""
+    """All strikes for this place. A strike at an agent that is not running has no effect and returns None."""
 
     def __init__(self, mark: str, agents: Agents, place: Place, rng: Random) -> None:
         self._mark, self._agents, self._place, self._rng = mark, agents, place, rng
@@ -50,32 +50,32 @@ class Strikes:
     # At one agent.
 
     async def kill_actor(self, name: str) -> Struck | None:
-        """SIGKILL to the process of an actor."""
+        """Send SIGKILL to the process of an actor."""
         return self._hit(name, self._actors(name), signal.SIGKILL, "kill -9")
 
     async def kill_system(self, name: str) -> Struck | None:
-        """SIGKILL to one of the processes that keep actors going, the leash that holds them among them."""
+        """Send SIGKILL to one of the processes that run actors, including the one that holds their leash."""
         found = [(pid, role) for pid, role in self._family(name).items() if role in SYSTEM]
         return self._hit(name, found, signal.SIGKILL, "kill -9")
 
     async def hang_actor(self, name: str) -> Struck | None:
-        """SIGSTOP to an actor, for good: its supervisor has to notice."""
+        """Send SIGSTOP to an actor, for good: its supervisor has to notice."""
         return self._hit(name, self._actors(name), signal.SIGSTOP, "hang")
 
     async def kill_service(self, name: str) -> Struck | None:
-        """SIGKILL to the service itself, which takes everything with it."""
+        """Send SIGKILL to the service itself, which takes everything with it."""
         if not self._child(name).alive:
             return None
         self._agents.kill(name)
         return self._now("kill -9 service", name)
 
     async def terminate(self, name: str) -> Struck | None:
-        """SIGTERM to the service."""
+        """Send SIGTERM to the service."""
         self._agents.terminate(name)
         return self._now("SIGTERM service", name)
 
     async def suspend(self, name: str) -> Struck | None:
-        """SIGSTOP to all processes of the agent, and SIGCONT after a while."""
+        """Send SIGSTOP to all processes of the agent, and SIGCONT after a while."""
         pids = list(self._family(name))
         send(pids, signal.SIGSTOP)
         try:
@@ -85,17 +85,17 @@ class Strikes:
         return self._now("suspend agent", name)
 
     async def fill_disk(self, name: str) -> Struck | None:
-        """Every write to a file fails for a while, as on a full disk."""
+        """Make every write to a file fail for a while, as on a full disk."""
         return await self._in_short_supply("full disk", name, resource.RLIMIT_FSIZE, 0)
 
     async def exhaust_descriptors(self, name: str) -> Struck | None:
-        """No further descriptor can be had for a while."""
+        """Let no further descriptor be opened for a while."""
         return await self._in_short_supply("no descriptors", name, resource.RLIMIT_NOFILE, FEW_DESCRIPTORS)
 
     # At all of them: the log's server, and the network before it.
 
     async def kill_server(self, _: str) -> Struck | None:
-        """SIGKILL to the server, which is started again after a while."""
+        """Send SIGKILL to the server, and restart it after a while."""
         assert self._place.server is not None
         await asyncio.to_thread(self._place.server.kill)
         await self._wait(AWAY_S)
@@ -103,7 +103,7 @@ class Strikes:
         return self._everybody("kill -9 server")
 
     async def freeze_server(self, _: str) -> Struck | None:
-        """SIGSTOP to the server, and SIGCONT after a while."""
+        """Send SIGSTOP to the server, and SIGCONT after a while."""
         assert self._place.server is not None
         self._place.server.signal(signal.SIGSTOP)
         try:
@@ -119,7 +119,7 @@ class Strikes:
         return self._everybody("network cut")
 
     async def delay(self, _: str) -> Struck | None:
-        """Hold up everything by a tenth of a second."""
+        """Delay everything by a tenth of a second."""
         assert self._place.network is not None
         self._place.network.delay_s = 0.1
         await self._wait(AWAY_S)
@@ -127,7 +127,7 @@ class Strikes:
         return self._everybody("network slow")
 
     async def go_silent(self, _: str) -> Struck | None:
-        """Let connections stay and nothing pass, then lose what was sent meanwhile with them."""
+        """Keep connections open but pass nothing, then reset them and lose what was sent meanwhile."""
         assert self._place.network is not None
         self._place.network.silent = True
         await self._wait(SUSPENDED_S)
@@ -136,7 +136,7 @@ class Strikes:
         return self._everybody("network half-open")
 
     async def refuse(self, _: str) -> Struck | None:
-        """Reset every connection, and every new one for a while."""
+        """Reset every connection, and for a while every new one."""
         assert self._place.network is not None
         self._place.network.closed = True
         self._place.network.cut()
@@ -144,7 +144,7 @@ class Strikes:
         self._place.network.closed = False
         return self._everybody("network down")
 
-    # What they are made of.
+    # Shared steps.
 
     def _hit(self, name: str, found: list[tuple[int, str]], number: signal.Signals, what: str) -> Struck | None:
         if not found:
@@ -159,9 +159,9 @@ class Strikes:
         try:
             await asyncio.sleep(SHORTAGE_S)
         finally:
-            usual = resource.getrlimit(kind)  # which they all have inherited
+            usual = resource.getrlimit(kind)  # all have inherited it
             while short := [pid for pid in self._family(name) if _limits(pid, kind)[0] == limit != usual[0]]:
-                for pid in short:  # and once more, for some may be forked while we do
+                for pid in short:  # twice, because some may be forked meanwhile
                     _limit(pid, kind, usual)
         return self._now(what, name)
 

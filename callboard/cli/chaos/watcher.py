@@ -1,4 +1,4 @@
-"""Follows the log while the run lasts: when each package came, and when who had imported what."""
+"""Follows the log during a run: when each package came, and when each subscriber had imported it."""
 
 import asyncio
 from bisect import bisect_right
@@ -13,12 +13,12 @@ from callboard.messages.record import Record
 
 WAIT_S = 1.0
 PAUSE_S = 0.2
-"""Between two looks at a server that does not answer, and at whether somebody has recovered."""
+"""Between two tries of a server that does not answer, and two checks for a recovery."""
 DONE = (Status.IMPORTED, Status.SUPERSEDED)
 
 
 class Watcher:
-    """What the log says, a moment after it was said. It is read past the network that goes wrong."""
+    """The content of the log, almost live. It is read around the failing network."""
 
     def __init__(self, board: Callboard) -> None:
         self._board = board
@@ -35,20 +35,20 @@ class Watcher:
 
     @property
     def packages(self) -> int:
-        """How many packages came."""
+        """The number of packages so far."""
         return len(self._packages)
 
     def imports(self, subscriber: str) -> int:
-        """How many imports it told of."""
+        """The number of imports that the subscriber reported."""
         return len(self._imports[subscriber])
 
     def published_ns(self, since_ns: int) -> int:
-        """When the first package came after this moment; 0 if none has."""
+        """When the first package after this moment came; 0 if none has."""
         index = bisect_right(self._packages, (since_ns, 1 << 62))
         return self._packages[index][0] if index < len(self._packages) else 0
 
     def imported_ns(self, subscriber: str, since_ns: int) -> int:
-        """When it told of a package that came after this moment; 0 if it has not."""
+        """When the subscriber imported a package that came after this moment; 0 if it has not."""
         index = bisect_right(self._packages, (since_ns, 1 << 62))
         if index == len(self._packages):
             return 0
@@ -56,7 +56,7 @@ class Watcher:
         return min((time_ns for offset, time_ns in self._done[subscriber] if offset >= first), default=0)
 
     async def _follow(self, topic: str, take: Callable[[Record], None]) -> None:
-        start, _ = await self._board.log.bounds(topic)  # nobody has been struck yet
+        start, _ = await self._board.log.bounds(topic)  # no strikes yet
         while True:
             try:
                 await self._board.log.wait(topic, start, WAIT_S)

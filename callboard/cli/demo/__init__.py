@@ -1,4 +1,4 @@
-"""``callboard demo``: a real tree, distributed to a fleet, through kills."""
+"""``callboard demo``: distributes a real tree to a fleet while actors are killed."""
 
 import asyncio
 import contextlib
@@ -38,7 +38,7 @@ level = "debug"
 format = "json"
 
 {subscribers}"""
-"""For the demo's processes, whose logs tell what they run."""
+"""For the demo's processes, whose logs show what they run."""
 REFRESH_S = 0.4
 LINE_S = 5.0
 DIFFERENCES_SHOWN = 20
@@ -103,14 +103,14 @@ async def _play(
 
 
 def _configuration(place: BoardSettings, runtime: str) -> str:
-    """What the demo's processes read; its topics are its own, so that it can share a server."""
+    """The configuration of the demo's processes; its topics are its own, so that it can share a server."""
     texts = {"log": place.log, "blobs": place.blobs, "prefix": place.prefix}
     quoted = {name: json.dumps(text) for name, text in texts.items()}
     return CONFIGURATION.format(runtime=runtime, subscribers=SETTINGS, **quoted)
 
 
 async def _watch(board: Callboard, progress: Progress, console: "Console") -> None:
-    """Keep the status up to date, and show it: a live table on a terminal, else a line now and then."""
+    """Keep the status current, and show it: a live table on a terminal, else a line now and then."""
     from rich.live import Live
 
     from callboard.cli.demo.table import draw, line

@@ -1,4 +1,4 @@
-"""What the log itself says about who imported what: lost packages, and packages applied twice."""
+"""Checks by the log itself what each subscriber imported: lost packages, and packages applied twice."""
 
 from collections import defaultdict
 from dataclasses import dataclass, field
@@ -22,10 +22,10 @@ LEFT_OUT_BY_ORDER = (Status.REMOVED, Status.SKIPPED)
 
 @dataclass(frozen=True, slots=True)
 class Count:
-    """Over all subscribers.
+    """Totals over all subscribers.
 
-    ``lost``: packages that someone neither imported nor was ordered to leave out, nor replaced by a later one that it
-    did import. ``twice``: imports done again. The others say why fewer were imported than published.
+    ``lost``: packages that a subscriber neither imported nor left out by command, nor replaced by a later one that it
+    did import. ``twice``: repeated imports. The others explain why fewer were imported than published.
     """
 
     packages: int
@@ -37,18 +37,18 @@ class Count:
 
 @dataclass(slots=True)
 class Account:
-    """Of one subscriber: what it says of each package, by offset, and how many it was ordered to leave out."""
+    """One subscriber: its last status of each package, by offset, and how many it left out by command."""
 
     last: dict[int, PackageStatusMessage] = field(default_factory=dict)
     imports: dict[int, set[tuple[str, int]]] = field(default_factory=lambda: defaultdict(set))
     ordered_out: int = 0
 
     def add(self, status: PackageStatusMessage) -> None:
-        """One more word of its. A status has the number that its transaction gave it, so a status sent twice is told
-        from a package imported twice, and the highest number holds.
+        """Add a status. Its number comes from its transaction, which distinguishes a status sent twice from a package
+        imported twice; the highest number wins.
         """
         if status.status is Status.HOOK_FAILED:
-            return  # of what came after the import
+            return  # about a step after the import
         known = self.last.get(status.offset)
         if known is None or known.sequence < status.sequence:
             self.last[status.offset] = status
@@ -56,18 +56,18 @@ class Account:
             self.imports[status.offset].add((status.subscriber_instance, status.sequence))
 
     def ended_as(self, offset: int, *statuses: Status) -> bool:
-        """Whether the last word on the package is one of these."""
+        """Whether the last status of the package is one of these."""
         return offset in self.last and self.last[offset].status in statuses
 
     def lost(self, packages: dict[int, Paths]) -> int:
-        """How many of these packages, given with their paths, are not accounted for."""
+        """The number of these packages, given with their paths, that are unaccounted for."""
         left_out = sum(self.ended_as(offset, *LEFT_OUT_BY_ORDER) for offset in packages)
         unexplained = max(0, left_out - self.ordered_out)
         wanting = (offset for offset in packages if not self.ended_as(offset, Status.IMPORTED, *LEFT_OUT_BY_ORDER))
         return unexplained + sum(not self._replaced(offset, packages) for offset in wanting)
 
     def _replaced(self, offset: int, packages: dict[int, Paths]) -> bool:
-        """Whether it says so, and did import a later package about all the same paths."""
+        """Whether it says so, and imported a later package with all the same paths."""
         if not self.ended_as(offset, Status.SUPERSEDED):
             return False
         later = (packages[other] for other in self.imports if other > offset and other in packages)
@@ -75,7 +75,7 @@ class Account:
 
 
 async def count(board: Callboard, subscribers: list[str]) -> Count:
-    """Compare the package topic with what the status topic says of it."""
+    """Compare the package topic with the status topic."""
     topics = board.settings.topics
     packages = {
         record.offset: frozenset(open_record(record, PackageMessage).paths)

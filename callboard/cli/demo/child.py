@@ -1,4 +1,4 @@
-"""One of the demo's processes: started, watched through its log, killed, and ended without a trace."""
+"""A process of the demo: started, watched through its log, killed, and stopped without leftovers."""
 
 import ctypes
 import json
@@ -10,11 +10,11 @@ from pathlib import Path
 from typing import IO, Any
 
 STOP_S = 40.0
-"""What a child gets to drain and say goodbye before it is killed."""
+"""How long a child may drain and sign off before it is killed."""
 
 
 class Child:
-    """A ``callboard`` process. Its log, one JSON object a line, tells which actors it runs under which pids."""
+    """A ``callboard`` process. Its log, one JSON object per line, gives the pids of its actors."""
 
     def __init__(self, name: str, arguments: list[str], log: Path, *, nice: int = 0, talks: bool = False) -> None:
         self.name = name
@@ -28,7 +28,7 @@ class Child:
         self._process: subprocess.Popen[bytes] | None = None
 
     def start(self) -> None:
-        """Start it, or start it again."""
+        """Start or restart it."""
         command = [sys.executable, "-m", "callboard", *self._arguments]
         if self._nice:
             command = ["nice", "-n", str(self._nice), *command]
@@ -50,20 +50,20 @@ class Child:
 
     @property
     def pid(self) -> int:
-        """Its process, or that of its last run."""
+        """Its process id, or that of its last run."""
         assert self._process is not None
         return self._process.pid
 
     @property
     def stdin(self) -> IO[bytes]:
-        """Where to write to it."""
+        """Its standard input."""
         assert self._process is not None
         assert self._process.stdin is not None
         return self._process.stdin
 
     @property
     def stdout(self) -> IO[bytes]:
-        """Where to read what it says."""
+        """Its standard output."""
         assert self._process is not None
         assert self._process.stdout is not None
         return self._process.stdout
@@ -74,7 +74,7 @@ class Child:
         return self._incarnations.get(role, 0)
 
     def kill_actor(self, role: str) -> bool:
-        """SIGKILL to the process of one actor; False if it is not up."""
+        """Send SIGKILL to the process of one actor; False if it is not up."""
         self._follow_log()
         _, pid = self._pids.get(role, (0, 0))
         if not pid:
@@ -86,7 +86,7 @@ class Child:
         return True
 
     def kill(self) -> None:
-        """SIGKILL to the whole agent's owner; its actors are to notice by themselves."""
+        """Send SIGKILL to the process that owns the agent; its actors have to notice by themselves."""
         assert self._process is not None
         self._process.kill()
         self._process.wait()
@@ -110,7 +110,7 @@ class Child:
                 pipe.close()
 
     def last_words(self) -> str:
-        """The end of its log, for when something went wrong."""
+        """The end of its log, for error messages."""
         lines = self._log_path.read_text(errors="replace").splitlines() if self._log_path.exists() else []
         return "\n".join(line for line in lines[-30:] if '"level": "debug"' not in line)
 
@@ -135,7 +135,7 @@ _PR_SET_PDEATHSIG = 1
 
 
 def _end_with_the_demo() -> None:
-    """Between fork and exec: have the kernel end this process when the demo dies, however it dies."""
+    """Between fork and exec: have the kernel end this process when the demo dies for any reason."""
     _LIBC.prctl(_PR_SET_PDEATHSIG, signal.SIGTERM)
 
 

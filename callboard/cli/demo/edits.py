@@ -1,4 +1,4 @@
-"""The life of a source folder: some hundred edits, each one or two requests for the publisher."""
+"""Random edits of a source folder: each yields one or two requests to the publisher."""
 
 import os
 import shutil
@@ -13,7 +13,7 @@ INCIDENTS = "incidents"
 
 @dataclass(frozen=True, slots=True)
 class Request:
-    """What the publisher is asked to ship after an edit."""
+    """A request to the publisher after an edit."""
 
     kind: str
     paths: tuple[str, ...]
@@ -22,10 +22,10 @@ class Request:
 
 
 class Edits:
-    """Changes a folder at random, the same way for the same seed, and says what to ship.
+    """Changes a folder at random, the same way for the same seed, and yields what to ship.
 
-    Files appear, change, move, get other modes and go; folders come (empty ones too) and go; files turn into folders,
-    folders into files and into links.
+    Files are created, changed, moved, deleted, and get other modes; folders (also empty ones) are created and deleted;
+    files turn into folders, and folders into files and links.
     """
 
     def __init__(self, root: Path, rng: Random) -> None:
@@ -35,7 +35,7 @@ class Edits:
         self._count = 0
 
     def make(self, number: int) -> Iterator[tuple[Request, ...]]:
-        """So many edits; the folder is changed when the requests for the change come out."""
+        """Make this many edits; each changes the folder before it yields its requests."""
         kinds = (self._rewrite, self._create, self._delete, self._rename, self._change_mode, self._swap, self._link)
         weights = (8, 5, 3, 4, 1, 2, 1)
         for _ in range(number):
@@ -75,7 +75,7 @@ class Edits:
         return (Request("add", (self._name(path),)),)
 
     def _swap(self) -> tuple[Request, ...]:
-        """A file becomes a folder, or a folder that was made before becomes a file."""
+        """Turn a file into a folder, or a folder made before into a file."""
         made = [path for path in sorted(self._root.glob("new-*")) if path.is_dir()]
         if made and self._rng.random() < 0.5:
             path = self._rng.choice(made)
@@ -96,7 +96,7 @@ class Edits:
 
     def _file(self) -> Path:
         found = sorted(
-            os.path.join(folder, name)  # noqa: PTH118 - two thousand of them for each edit
+            os.path.join(folder, name)  # noqa: PTH118 - two thousand times per edit
             for folder, _, names in os.walk(self._root)
             if folder != self._incidents
             for name in names

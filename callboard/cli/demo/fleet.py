@@ -1,4 +1,4 @@
-"""The processes of the demo: one publisher, and subscribers of every sort and speed."""
+"""The processes of the demo: one publisher, and subscribers of different kinds and speeds."""
 
 import asyncio
 import json
@@ -12,12 +12,12 @@ from callboard.cli.demo.edits import Request
 from callboard.errors import AgentFailed, NotAnswered, RequestRefused
 
 IN_FLIGHT = 8
-"""Requests that are written ahead of their answers."""
+"""Requests written before their answers arrive."""
 POLL_S = 0.1
 
 
 class Fleet:
-    """Starts the publisher and the subscribers, each in a process of its own whose actors are processes again."""
+    """Starts the publisher and the subscribers, each in its own process, with a process for each actor."""
 
     def __init__(self, folder: Path, source: Path) -> None:
         self._folder = folder
@@ -38,13 +38,13 @@ class Fleet:
         return child
 
     def stand_by(self, name: str) -> Child:
-        """Start another one for the same folder, which waits until the first is gone."""
+        """Start another subscriber for the same folder, which waits until the first is gone."""
         child = self._standbys[name] = self._subscriber(name, "--standby", sqlite=False, nice=0)
         child.start()
         return child
 
     def kill_for_good(self, name: str) -> None:
-        """SIGKILL to a subscriber for which another one stands by, and which is not started again."""
+        """Send SIGKILL to a subscriber that has a standby, and do not restart it."""
         child = self.subscribers[name]
         self.subscribers[name] = self._standbys.pop(name)
         child.kill()
@@ -55,7 +55,7 @@ class Fleet:
         return self._child("-".join((name, *(flag.strip("-") for flag in flags))), arguments, nice=nice)
 
     async def publish(self, requests: Iterable[Request]) -> list[int]:
-        """Have the publisher ship these, in order; their offsets, when all are on the log."""
+        """Have the publisher ship these, in order; returns their offsets once all are on the log."""
         offsets: list[int] = []
         waiting = 0
         async with self._publishing:
@@ -89,7 +89,7 @@ class Fleet:
         return int(answer["offset"])
 
     async def until(self, condition: Callable[[], bool], seconds: float, what: str) -> None:
-        """Wait until it is so. Raises ``AgentFailed`` as ``check_alive``, and ``NotAnswered`` when the time is over."""
+        """Wait for the condition. Raises ``AgentFailed`` as ``check_alive``, and ``NotAnswered`` after ``seconds``."""
         deadline = time.monotonic() + seconds
         while not condition():
             self.check_alive()
@@ -98,13 +98,13 @@ class Fleet:
             await asyncio.sleep(POLL_S)
 
     def check_alive(self) -> None:
-        """Raise ``AgentFailed`` with the last words of a process that ended by itself."""
+        """Raise ``AgentFailed`` with the last log lines of a process that ended by itself."""
         for child in self._children():
             if not child.alive:
                 raise AgentFailed(f"{child.name} ended:\n{child.last_words()}")
 
     def stop(self) -> None:
-        """End everything, and wait until it has."""
+        """Stop all processes, and wait until they have ended."""
         for child in self._children():
             child.stop()
         for child in self._children():

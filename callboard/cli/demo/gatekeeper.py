@@ -1,4 +1,4 @@
-"""What goes wrong in the demo: a check before each import, as a subscriber of a real site may have one."""
+"""A hook that makes imports fail in the demo: a check before each import, as a real site may have one."""
 
 from pathlib import Path
 
@@ -7,11 +7,11 @@ from callboard.actors.core.hooks import HookCall
 REFUSED_BY = "refused-by"
 """In a package's metadata: the subscriber that refuses it."""
 WHILE = "refused-while"
-"""In a package's metadata: the file that must be there for that."""
+"""In a package's metadata: it is refused only while this file exists."""
 
 
 def check(call: HookCall) -> None:
-    """Refuse a package whose metadata say so."""
+    """Refuse a package if its metadata says so."""
     metadata = dict(call.metadata)
     if metadata.get(REFUSED_BY) != call.subscriber:
         return

@@ -1,4 +1,4 @@
-"""What goes wrong in the demo beside the kills, with what helps: on files of their own, while edits are published."""
+"""Incidents in the demo besides the kills, and their remedies: on separate files, while edits are published."""
 
 import asyncio
 import time
@@ -15,9 +15,9 @@ from callboard.cli.demo.progress import Progress
 STAGED, GOLDEN = "edge-4", "edge-1"
 QUARANTINING = "edge-2"
 STUBBORN = "edge-5"
-"""It never gives a package up, and somebody stands by for it."""
+"""It never gives a package up, and has a standby."""
 PATIENT = "edge-3"
-"""It waits for long before it tries a package again."""
+"""It waits long before it retries a package."""
 
 SETTINGS = f"""\
 [subscribers.{STAGED}]
@@ -42,11 +42,11 @@ retry_first_s = 30.0
 """
 REASON = "to show it"
 WAIT_S = 120.0
-"""For any step: a subscriber may have the whole tree to import before it."""
+"""For any step: a subscriber may have to import the whole tree first."""
 
 
 class Incidents:
-    """Each is an order of events that the status has to show, and ends when all is well again."""
+    """Each incident is a sequence of events that the status has to show; it ends when all is well again."""
 
     def __init__(self, board: Callboard, fleet: Fleet, source: Path, progress: Progress) -> None:
         self._board = board
@@ -54,15 +54,15 @@ class Incidents:
         self._source = source
         self._progress = progress
         self.story: list[str] = []
-        """How each ended."""
+        """The end of each incident, in words."""
         self.kills = 0
 
     async def run(self) -> None:
-        """All of them, at the same time, for each is about another subscriber."""
+        """Run all incidents concurrently, since each is about a different subscriber."""
         await asyncio.gather(self._staging(), self._quarantine(), self._clear_and_takeover(), self._retry())
 
     async def _staging(self) -> None:
-        """One waits for the verdict of the golden one."""
+        """A subscriber waits for the golden subscriber's verdict."""
         await self._board.pause(GOLDEN, reason=REASON)
         offset = await self._ship("staged.txt", "for all, one after the other")
         await self._until(STAGED, lambda row: row.state == "staged", "to wait for the golden one")
@@ -72,7 +72,7 @@ class Incidents:
         self._end(f"{STAGED} was staged behind {GOLDEN} until that one went on")
 
     async def _quarantine(self) -> None:
-        """One sets a package aside, imports others, and is done with it when a better one comes."""
+        """A subscriber quarantines a package, imports others, and takes the fixed version when it comes."""
         await self._ship("poison.txt", "nobody can import this", {REFUSED_BY: QUARANTINING})
         await self._until(QUARANTINING, lambda row: row.held == 1, "to set the poison package aside")
         self._progress.tell(f"{QUARANTINING} has set a package aside that fails")
@@ -83,7 +83,7 @@ class Incidents:
         self._end(f"{QUARANTINING} set a poison package aside, went on with others, and took the one that mended it")
 
     async def _retry(self) -> None:
-        """One waits for its next try longer than needs be."""
+        """A subscriber waits long for its next try, until it is told to retry now."""
         down = self._source.with_name(f"{PATIENT}.down")
         down.touch()
         offset = await self._ship("late.txt", "in time", {REFUSED_BY: PATIENT, WHILE: str(down)})
@@ -94,7 +94,7 @@ class Incidents:
         self._end(f"{PATIENT} tried again when it was told to, not {stuck.next_try_s:.0f} s later")
 
     async def _clear_and_takeover(self) -> None:
-        """One is stuck until the package is cleared; then it dies, and the one that stands by goes on."""
+        """A subscriber is stuck until the package is cleared; then it dies, and its standby takes over."""
         offset = await self._ship("stuck.txt", "it is in the way of everything", {REFUSED_BY: STUBBORN})
         await self._until(STUBBORN, lambda row: _stuck_at(row, offset), "to be stuck")
         self._progress.tell(f"{STUBBORN} is stuck at offset {offset}")
@@ -118,17 +118,17 @@ class Incidents:
         await self._until(STUBBORN, lambda row: row.offset >= offset, "to go on")
         self._end(f"another one took over {STUBBORN} within {time.monotonic() - killed_s:.0f} s of its kill -9")
 
-    # What all of them do.
+    # Shared steps.
 
     async def _ship(self, name: str, text: str, metadata: dict[str, str] | None = None) -> int:
-        """Write a file and publish it; the package's offset."""
+        """Write a file and publish it; returns the package's offset."""
         (self._source / INCIDENTS / name).write_text(f"{text}\n")
         request = Request("add", (f"/{INCIDENTS}/{name}",), metadata=tuple((metadata or {}).items()))
         (offset,) = await self._fleet.publish([request])
         return offset
 
     async def _until(self, name: str, condition: Callable[[SubscriberStatus], bool], what: str) -> SubscriberStatus:
-        """The subscriber's status when it was so."""
+        """Wait for the condition; returns the subscriber's status then."""
         seen: list[SubscriberStatus] = []
 
         def fulfilled() -> bool:

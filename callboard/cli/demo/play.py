@@ -1,4 +1,4 @@
-"""What happens in the demo, in order."""
+"""The plot of the demo."""
 
 import asyncio
 import shutil
@@ -40,7 +40,7 @@ class Outcome:
         return self.identical == self.subscribers and not self.account.lost and not self.account.twice
 
     def told(self) -> str:
-        """What happened beside the kills, and what it did to packages."""
+        """What happened besides the kills, and its effect on packages."""
         figures = (
             f"{self.account.replaced} imports left out because a later package replaced them, "
             f"{self.account.ordered_out} because an order said so"
@@ -72,7 +72,7 @@ class Play:
         self._kills = 0
 
     async def run(self) -> Outcome:
-        """Everything, from the first process to the last comparison."""
+        """Do everything, from the first process to the final comparison."""
         self._progress.doing = "starting one publisher and five subscribers"
         self._fleet.publisher.start()
         for name, sqlite, nice in FIRST:
@@ -182,7 +182,7 @@ class Play:
 
 
 def copy_source(source: Path, target: Path) -> None:
-    """A copy that the demo may change, without caches, installed packages, and links that could lead out of it."""
+    """Make a copy that the demo may change, without caches, installed packages, and links that may lead out of it."""
     unwanted = shutil.ignore_patterns("site-packages", "__pycache__", "*.pyc")
 
     def left_out(folder: str, names: list[str]) -> set[str]:

@@ -1,4 +1,4 @@
-"""What the onlooker of the demo is shown."""
+"""The state of the demo, for display."""
 
 from dataclasses import dataclass, field
 
@@ -7,16 +7,16 @@ from callboard.board.views import BoardStatus, SubscriberStatus
 
 @dataclass
 class Progress:
-    """Kept up to date while the demo runs."""
+    """Updated while the demo runs."""
 
     doing: str = "starting"
     told: list[str] = field(default_factory=list)
     status: BoardStatus = field(default_factory=lambda: BoardStatus((), ()))
 
     def tell(self, what: str) -> None:
-        """Something happened."""
+        """Add an event."""
         self.told.append(what)
 
     def row(self, subscriber: str) -> SubscriberStatus | None:
-        """What is known of this subscriber."""
+        """The status of this subscriber, if known."""
         return next((row for row in self.status.subscribers if row.name == subscriber), None)

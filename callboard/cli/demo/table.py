@@ -10,7 +10,7 @@ REASON_MAX = 60
 
 
 def draw(status: BoardStatus, doing: str, told: list[str]) -> Group:
-    """The table, what the demo is doing, and the latest things that happened."""
+    """The table, what the demo is doing, and the latest events."""
     table = Table(title="callboard demo", title_justify="left", expand=False)
     for heading in ("subscriber", "state", "behind by", "seconds", "attempts", "last error"):
         table.add_column(heading, justify="right" if heading in ("behind by", "seconds", "attempts") else "left")
@@ -20,7 +20,7 @@ def draw(status: BoardStatus, doing: str, told: list[str]) -> Group:
 
 
 def line(status: BoardStatus, doing: str) -> str:
-    """The same in one line, for where there is no terminal."""
+    """The same in one line, for when there is no terminal."""
     rows = (f"{row.name} {shown_state(row)} -{row.lag_packages}" for row in status.subscribers)
     return f"{doing}: {', '.join(rows)}"
 

@@ -1,4 +1,4 @@
-"""An independent look at what came out: plain walks over files, with nothing of callboard's in between."""
+"""An independent comparison of the content: plain walks over files, without callboard's code."""
 
 import os
 import stat
@@ -7,7 +7,7 @@ from pathlib import Path
 
 CHUNK_BYTES = 1 << 20
 STATE_FOLDER = ".callboard"
-"""A folder repository's own; not content."""
+"""The folder repository's own state; not content."""
 
 
 def differences(source: Path, target: Path) -> list[str]:

@@ -1,1 +1,1 @@
-"""``callboard log``: what is on the log."""
+"""``callboard log``: shows and trims the records on the log."""

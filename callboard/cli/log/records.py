@@ -1,4 +1,4 @@
-"""``callboard log list``, ``grep``, ``show`` and ``export``: what is on the log."""
+"""``callboard log list``, ``grep``, ``show`` and ``export``: show the records on the log."""
 
 import json as json_module
 import re
@@ -231,7 +231,7 @@ def _show(found: Found) -> None:
 
 
 def _lines(data: Mapping[str, Any]) -> list[str]:
-    """The data as lines ``name: value``, indented below their headings; what is empty is left out."""
+    """The data as lines ``name: value``, indented below their headings; empty values are left out."""
     lines = []
     for name, value in data.items():
         if isinstance(value, dict):

@@ -1,4 +1,4 @@
-"""``callboard log resend``: send a package again."""
+"""``callboard log resend``: sends a package again."""
 
 from typing import TYPE_CHECKING, Annotated
 

@@ -1,4 +1,4 @@
-"""The retention as it is configured, and who is about to fall out of it."""
+"""The configured retention, and the subscribers about to fall out of it."""
 
 import time
 from collections.abc import Iterable
@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 
 
 def retention_gate(board: "Callboard", section: "RetentionSection") -> RetentionGate:
-    """What keeps packages on the log that somebody needs."""
+    """The gate that keeps needed packages on the log."""
     tip = Path(section.archive_tip) if section.archive_tip else None
     return board.retention_gate(GatePolicy(section.gate, section.gate_gone_days, tip))
 
@@ -30,15 +30,15 @@ def retention_gate(board: "Callboard", section: "RetentionSection") -> Retention
 async def outlooks(
     board: "Callboard", section: "RetentionSection", subscribers: Iterable[SubscriberStatus]
 ) -> list[RetentionForecast]:
-    """How long until each subscriber that is behind falls out, by what publishers trim and the log's server removes."""
+    """When each lagging subscriber falls out, by the trimming of publishers and of the log's server."""
     limits = section.limits() or Retention()
-    if Capability.TRIM_BYTES not in board.log.capabilities:  # what records take is the business of its server
+    if Capability.TRIM_BYTES not in board.log.capabilities:  # the server manages the size of its records
         limits = stricter(limits, await server_retention(board.settings, time.time_ns))
     return await retention_forecast(board.log, board.settings.topics.package, subscribers, limits, time.time_ns())
 
 
 def warn(section: "RetentionSection", left: Iterable[RetentionForecast]) -> None:
-    """Tell of those for whom it is soon."""
+    """Warn of the subscribers that will soon fall out."""
     for each in left:
         if not each.soon:
             continue

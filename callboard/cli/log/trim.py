@@ -1,4 +1,4 @@
-"""``callboard log trim``: the removal of what is old."""
+"""``callboard log trim``: removes old records."""
 
 import time
 from dataclasses import asdict, replace
@@ -96,7 +96,7 @@ async def _trim(
 
 
 async def _needs(board: "Callboard", section: "RetentionSection", now_ns: int, *, gated: bool) -> list[Need]:
-    """Who needs what; without a gate as well, for people want to know before they say yes."""
+    """Which subscriber needs what; computed even without a gate, to show it before the user confirms."""
     if gated:
         return await retention_gate(board, section).needs(board.log, now_ns)
     try:

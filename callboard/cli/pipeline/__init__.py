@@ -1,1 +1,1 @@
-"""``callboard pipeline``: jobs on the whole log, done by Spark."""
+"""``callboard pipeline``: Spark jobs on the whole log."""

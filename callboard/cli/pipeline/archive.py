@@ -1,4 +1,4 @@
-"""``callboard pipeline archive``: what ``callboard archive run`` does, on as many cores as Spark has."""
+"""``callboard pipeline archive``: ``callboard archive run`` on as many cores as Spark has."""
 
 import asyncio
 import time
@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from callboard.pipeline.run import Run
 
 FOLLOW_S = 300.0
-"""How long to wait before the next run: each adds a file for every topic that has something new."""
+"""Pause before the next run: each adds a file for every topic with new records."""
 
 
 def archive(

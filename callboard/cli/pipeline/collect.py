@@ -1,4 +1,4 @@
-"""``callboard pipeline collect``: which blobs nobody needs, of however many, and their removal a grace later."""
+"""``callboard pipeline collect``: finds unused blobs in a store of any size, and removes them after a grace period."""
 
 from dataclasses import asdict
 from pathlib import Path
@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from callboard.pipeline.run import Run
 
 MAX_SHARE = 0.5
-"""More than every second blob is rarely garbage, and often the wrong log."""
+"""If more than half of the blobs seem unused, the log is more likely the wrong one."""
 
 
 def collect(

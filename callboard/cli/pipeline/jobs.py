@@ -1,4 +1,4 @@
-"""``callboard pipeline``: jobs on the whole log, which Spark does on as many cores as there are."""
+"""``callboard pipeline queue-at`` and ``audit``: Spark jobs on the whole log, and the frame of all jobs."""
 
 import os
 import time
@@ -90,7 +90,7 @@ def audit(
 
 
 def run_job(job: str, options: BoardOptions, archive: str, partitions: int, work: "Callable[[Run], R]") -> R:
-    """Start Spark, do the work, and tell on a terminal what is being done."""
+    """Start Spark, do the work, and show progress on a terminal."""
     source = source_options(options, archive)
     from callboard.cli.terminal.screen import progress
     from callboard.pipeline.failure import explained
@@ -104,10 +104,10 @@ def run_job(job: str, options: BoardOptions, archive: str, partitions: int, work
 
 
 def source_options(options: BoardOptions, archive: str) -> dict[str, str]:
-    """The options of the data source: where the configuration is, but nothing of what it says."""
+    """The options of the data source: the place of the configuration, but none of its content."""
     loaded = options.load()
     if options.log is not None:
-        os.environ["CALLBOARD_LOG"] = loaded.config.log  # workers inherit it; an option would be shown in plans
+        os.environ["CALLBOARD_LOG"] = loaded.config.log  # workers inherit it; Spark would show an option in plans
     if options.blobs is not None:
         os.environ["CALLBOARD_BLOBS"] = loaded.config.blobs  # likewise
     if loaded.config.log.startswith("sqlite:") and not Path(loaded.config.log.removeprefix("sqlite:///")).exists():
@@ -115,7 +115,7 @@ def source_options(options: BoardOptions, archive: str) -> dict[str, str]:
     if archive:
         from callboard.archive.stores import open_archive
 
-        open_archive(archive, Path.cwd())  # raises for one with a password, before options are shown in plans
+        open_archive(archive, Path.cwd())  # raises for one with a password, before Spark shows options in plans
     source = {"board": str(loaded.file.absolute()) if loaded.file else ""}
     return source | ({"archive": archive if "://" in archive else str(Path(archive).absolute())} if archive else {})
 

@@ -1,4 +1,4 @@
-"""``callboard pipeline rebuild``: every projection anew, as tables in files, in a database, and in a lake."""
+"""``callboard pipeline rebuild``: rebuilds every projection as tables in files, a database, and a lake."""
 
 import os
 import time
@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from callboard.pipeline.run import Report, Run
 
 FOLLOW_S = 5.0
-"""How long to wait before the log is looked at again: a run takes as long."""
+"""Pause before the log is checked again; a run takes as long."""
 
 
 def rebuild(
@@ -57,7 +57,7 @@ def rebuild(
 
 
 def _publication(tables: Path, postgres: str, delta: str) -> "Callable[[Run, Report], None]":
-    """What puts the tables elsewhere as well. Raises ``ConfigError`` now for what could not work in some minutes."""
+    """The function that publishes the tables elsewhere too. Raises ``ConfigError`` now rather than minutes later."""
     url = os.environ.get(postgres, "")
     if postgres and not url:
         raise ConfigError(f"variable {shown(postgres)} is not set; let it have the URL of a database: postgresql://...")

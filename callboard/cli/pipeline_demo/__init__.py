@@ -1,4 +1,4 @@
-"""``callboard pipeline demo``: a log is archived, trimmed, lost and restored, and then Spark is asked about it."""
+"""``callboard pipeline demo``: archives, trims, loses and restores a log, then analyses it with Spark."""
 
 import asyncio
 import shutil
@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from callboard.cli.pipeline_demo.history import Past
 
 PARTS = ("asyncio", "email", "html", "http", "json", "logging", "urllib", "xml")
-"""Of Python's own library: some hundred files, which are imported in seconds."""
+"""Packages of Python's standard library: some hundred files, imported in seconds."""
 
 DIFFERENCES_SHOWN = 20
 
@@ -74,7 +74,7 @@ def _last_line(past: "Past", identical: int, queues: int, other: int) -> str:
 
 
 def _copy(source: Path | None, target: Path) -> None:
-    """What is to be distributed, without caches. Raises ``RequestRefused`` for what is no folder."""
+    """Copy the content to distribute, without caches. Raises ``RequestRefused`` if it is not a folder."""
     ignore = shutil.ignore_patterns("__pycache__", "*.pyc")
     if source is None:
         library = Path(sysconfig.get_paths()["stdlib"])

@@ -1,4 +1,4 @@
-"""What Spark says of the demo's log: the queues of the past, an audit, and a picture of it."""
+"""Spark's view of the demo's log: the queues of the past, an audit, and a picture of it."""
 
 import shutil
 import subprocess
@@ -17,7 +17,7 @@ from callboard.pipeline.tables.queues import queue_states
 from callboard.pipeline.tables.standings import standings
 
 BROWSERS = ("chromium-headless-shell", "chromium", "chromium-browser", "google-chrome")
-"""The first of them that is there takes the picture."""
+"""The first one installed takes the picture."""
 
 PICTURE = "1180,1500"
 """Width and height, in pixels."""
@@ -27,7 +27,7 @@ PICTURE_S = 60.0
 
 @dataclass(frozen=True, slots=True)
 class Hindsight:
-    """Queues that were compared, what was different, and where the report and its picture are."""
+    """The number of compared queues, the differences, and the paths of the report and its picture."""
 
     queues: int
     differences: tuple[str, ...]
@@ -36,7 +36,7 @@ class Hindsight:
 
 
 def look_back(folder: Path, past: Past, out: Path, tell: Callable[[str], None]) -> Hindsight:
-    """Compare the queues of the past with what the board showed then, and write the audit below ``out``."""
+    """Compare past queues with what the board showed then, and write the audit below ``out``."""
     config = folder / "callboard.toml"
     config.write_text(f'log = "sqlite:///{folder / SECOND}"\n', encoding="utf-8")
     tell("starting Spark")
@@ -53,7 +53,7 @@ def look_back(folder: Path, past: Past, out: Path, tell: Callable[[str], None]) 
 
 
 def _queues(run: Run, past: Past) -> Iterator[list[str]]:
-    """What is not as the board showed it, of each moment. The log is read once."""
+    """For each moment, the differences from what the board showed. The log is read once."""
     with run.reading() as (topics, _):
         tables = {name: topics.kept(name) for name in ("discovery", "status", "package")}
         extent = topics.extent("package")
@@ -70,7 +70,7 @@ def _queues(run: Run, past: Past) -> Iterator[list[str]]:
 
 
 def _picture(page: Path) -> Path | None:
-    """What the page looks like in a browser, if there is one."""
+    """A picture of the page in a browser, if one is installed."""
     browser = next(filter(None, map(shutil.which, BROWSERS)), None)
     if browser is None:
         return None

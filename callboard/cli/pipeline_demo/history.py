@@ -1,4 +1,4 @@
-"""What happens to the log of the pipeline's demo, in order: it is written, archived, trimmed, lost, and restored."""
+"""The history of the pipeline demo's log: it is written, archived, trimmed, lost, and restored."""
 
 import asyncio
 import shutil
@@ -19,28 +19,28 @@ from callboard.cli.demo.edits import Edits, Request
 from callboard.errors import NotAllImported, RequestRefused
 
 FIRST, SECOND = "first.db", "second.db"
-"""The log that gets lost, and the one that is restored; in the folder."""
+"""The log that is lost, and the one that is restored; in the folder."""
 
 WROTE = (("site", "ada"), ("docs", "grace"), ("site", "linus"))
 """Publisher and user of the edits, in turn."""
 
 EVERYTHING = ("edge-1", "edge-2", "new-1", "new-2")
-"""Who must have all in the end: two from the first, one that began on a trimmed log, one that began on a restored."""
+"""Who must have all content in the end: two from the start, one begun on a trimmed log, one on a restored log."""
 
 PATIENCE_S = 240.0
-"""For what takes a second on a machine that has nothing else to do."""
+"""For steps that take a second on an idle machine."""
 
 TAIL = 6
-"""This part of the edits comes after the log was trimmed, and as many after it was restored."""
+"""One in this many edits comes after the log is trimmed, and as many after it is restored."""
 
 
 class NoRoom(Exception):
-    """What the hook of ``preview`` raises."""
+    """Raised by the hook of ``preview``."""
 
 
 @dataclass(frozen=True, slots=True)
 class Seen:
-    """What the board showed at a moment: the topics' ends, and by queue its position, packages and bytes."""
+    """The board at a moment: the topics' ends, and each queue's position, packages and bytes."""
 
     package: int
     status: int
@@ -50,7 +50,7 @@ class Seen:
 
 @dataclass(slots=True)
 class Past:
-    """What happened. The archive reaches to the end of the log that was lost."""
+    """What happened. The archive reaches to the end of the lost log."""
 
     packages: int = 0
     archived_packages: int = 0
@@ -63,7 +63,7 @@ class Past:
 
 
 class History:
-    """One run, in ``folder``; ``source`` is changed."""
+    """One run in ``folder``; it changes ``source``."""
 
     def __init__(self, folder: Path, source: Path, edits: int, seed: int, tell: Callable[[str], None]) -> None:
         self._folder, self._source, self._tell = folder, source, tell
@@ -73,7 +73,7 @@ class History:
         self._past = Past(refused=max((path.name for path in source.iterdir() if path.is_dir()), default=""))
 
     async def run(self) -> Past:
-        """All of it. Raises what the board and the archive do."""
+        """Do the whole run. Raises the errors of the board and the archive."""
         await self._begin()
         await self._archive_it(FIRST)
         await self._trim_and_seed()
@@ -89,7 +89,7 @@ class History:
         return BoardSettings(f"sqlite:///{self._folder / name}", "./blobs", self._folder)
 
     async def _begin(self) -> None:
-        """Two subscribers with everything, one that fails at a folder, one that is switched off before the end."""
+        """Start two subscribers that get everything, one that fails at a folder, and one that is stopped early."""
         self._tell("publishing a tree and edits to four subscribers")
         into, refused = self._folder, f"/{self._past.refused}/"
 
@@ -164,7 +164,7 @@ class History:
             await self._look(board)
 
     def _next(self, number: int) -> Iterator[tuple[Request, ...]]:
-        """So many of the edits."""
+        """The next ``number`` edits."""
         return islice(self._requests, number)
 
     async def _publish(self, board: Callboard, edits: Iterable[tuple[Request, ...]]) -> None:
@@ -189,7 +189,7 @@ class History:
         await asyncio.gather(*(wait(each) for each in subscribers))
 
     async def _look(self, board: Callboard) -> None:
-        """Note the queues, together with offsets at which nothing else was on the log."""
+        """Record the queues, with the ends of the topics, which did not move meanwhile."""
         topics = board.settings.topics
 
         async def ends() -> list[int]:

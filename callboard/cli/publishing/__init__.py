@@ -1,1 +1,1 @@
-"""Commands that make a request of a publisher."""
+"""Commands that send a request to a publisher."""

@@ -1,4 +1,4 @@
-"""``callboard delete``: have content removed."""
+"""``callboard delete``: removes content from subscribers."""
 
 from typing import Annotated
 

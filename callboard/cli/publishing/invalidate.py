@@ -1,4 +1,4 @@
-"""``callboard invalidate``: say that paths changed."""
+"""``callboard invalidate``: tells subscribers that paths changed."""
 
 from typing import Annotated
 

@@ -1,4 +1,4 @@
-"""``callboard publish``: ship content."""
+"""``callboard publish``: ships content."""
 
 from pathlib import Path
 from typing import Annotated

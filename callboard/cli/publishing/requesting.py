@@ -1,4 +1,4 @@
-"""What the commands that make a request of a publisher have in common."""
+"""The shared part of commands that send a request to a publisher."""
 
 import sys
 from collections.abc import Awaitable, Callable
@@ -38,7 +38,7 @@ ReplaceRoot = Annotated[
 
 
 Request = Callable[[Publisher, bool], Awaitable[Package]]
-"""Asks a publisher; if it is true, also to replace what others filled."""
+"""Sends the request to a publisher; if true, it may replace what others filled."""
 
 
 def ship(
@@ -53,7 +53,7 @@ def ship(
     replace_root: bool = False,
     accepted: Callable[[], None] = lambda: None,
 ) -> None:
-    """Make the request, say what became of it, and wait for the fleet if asked to."""
+    """Send the request, report the outcome, and wait for the fleet if asked to."""
     config = options.load().config
     name = publisher or config.publisher.name
 
@@ -97,7 +97,7 @@ async def _tell_new(board: "Callboard", publisher: str) -> None:
 
 
 def told(package: Package) -> list[str]:
-    """What is said beside the line of the package."""
+    """The remarks after the line of the package."""
     lines = [f"note: {package.note}"] if package.note else []
     if package.expects:
         absent = ", ".join(package.expects)

@@ -1,4 +1,4 @@
-"""Requests to a publisher, a line of JSON each, and their answers."""
+"""Requests to a publisher, one line of JSON each, and their answers."""
 
 import asyncio
 import json
@@ -19,13 +19,13 @@ from callboard.config.placement import placement
 from callboard.errors import CallboardError, LogUnavailable, NotAnswered, RequestRefused
 
 LINE_MAX = 1 << 20
-"""Bytes of the longest request: room for thousands of paths, and no more than one record may have."""
+"""Bytes of the longest request: room for thousands of paths, but no more than fits a record."""
 CHUNK_BYTES = 1 << 16
 
 
 class Request(BaseModel):
-    """One request. ``source`` is the folder for ``add``; the publisher's own if not given. ``at`` is where it goes; as
-    callboard.toml says if not given.
+    """One request. ``source`` is the folder for ``add``, by default the publisher's own; ``at`` is where it goes, by
+    default as set in callboard.toml.
     """
 
     model_config = ConfigDict(extra="forbid", strict=True)
@@ -52,7 +52,7 @@ async def answer_requests(publisher: Publisher, loaded: Loaded, at: str) -> None
 
 
 async def answer(publisher: Publisher, loaded: Loaded, at: str, line: bytes) -> dict[str, Any]:
-    """Carry out one request; its answer. ``retry`` says that the same request may be accepted later."""
+    """Carry out one request; returns its answer. ``retry`` means that the same request may be accepted later."""
     request_id = ""
     try:
         request = _parsed(line)
@@ -111,9 +111,9 @@ async def _carried_out(publisher: Publisher, loaded: Loaded, at: str, request: R
 
 
 async def _lines() -> AsyncIterator[bytes]:
-    """The lines of standard input, be it a pipe, a file or a terminal.
+    """The lines of standard input: a pipe, a file or a terminal.
 
-    Read by a thread that may be left behind in its read: nothing can end that but more input, or the process.
+    A thread reads them, and may be left blocked in its read, which only more input or the end of the process ends.
     """
     lines: asyncio.Queue[bytes | None] = asyncio.Queue(maxsize=1)
     loop = asyncio.get_running_loop()
@@ -122,9 +122,9 @@ async def _lines() -> AsyncIterator[bytes]:
         putting = lines.put(line)
         try:
             asyncio.run_coroutine_threadsafe(putting, loop).result()
-        except (CancelledError, RuntimeError):  # the loop is being closed, or is: nobody takes requests any more
+        except (CancelledError, RuntimeError):  # the loop is closing or closed: no more requests are taken
             putting.close()
-            raise SystemExit from None  # which ends this thread without a word
+            raise SystemExit from None  # ends this thread silently
 
     threading.Thread(target=_read, args=(pass_on,), name="callboard-requests", daemon=True).start()
     while (line := await lines.get()) is not None:
@@ -132,7 +132,7 @@ async def _lines() -> AsyncIterator[bytes]:
 
 
 def _read(pass_on: Callable[[bytes | None], None]) -> None:
-    """Cut what comes into lines. Not through ``sys.stdin``, whose lock a thread left behind would hold to the end."""
+    """Cut the input into lines. Not through ``sys.stdin``, whose lock a blocked thread would hold to the end."""
     rest = b""
     while chunk := os.read(0, CHUNK_BYTES):
         *lines, rest = (rest + chunk).split(b"\n")

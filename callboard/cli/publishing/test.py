@@ -1,4 +1,4 @@
-"""``callboard test``: try the way."""
+"""``callboard test``: tests the way from publisher to subscribers."""
 
 from callboard.board.publisher import Publisher
 from callboard.board.views import Package

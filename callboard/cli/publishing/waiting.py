@@ -1,4 +1,4 @@
-"""Waits until the fleet has a package, and shows how far it is."""
+"""Waits until the fleet has a package, and shows the progress."""
 
 import asyncio
 import time
@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from callboard.board.board import Callboard
 
 POLL_S = 0.25
-"""Announcements come at most once a second; a look costs a millisecond."""
+"""Announcements come at most once a second; a poll costs a millisecond."""
 
 
 class Progressed(Enum):
@@ -24,17 +24,17 @@ class Progressed(Enum):
     DONE = auto()
     UNDER_WAY = auto()
     STUCK = auto()
-    """It does not come to it before somebody does something."""
+    """It will not get to the package without intervention."""
     MISSING = auto()
-    """It is past it, and has not all of it: given up, held, or with a hook that failed."""
+    """It is past the package, but does not have all of it: given up, held, or with a failed hook."""
 
 
 async def wait_for_fleet(
     board: "Callboard", publisher: str, offset: int, timeout_s: float, recipients: Collection[str] = ()
 ) -> list[str]:
-    """Wait until every subscriber that is there and gets the package has it; a line for each that has not, and why.
+    """Wait until every live subscriber that gets the package has it; returns a line for each that has not, and why.
 
-    Ends when there is nothing left to wait for: everybody has it, or does not get on.
+    Ends when there is nothing left to wait for: every subscriber has it or is stuck.
     """
     from callboard.cli.terminal.screen import progress
 
@@ -54,7 +54,7 @@ async def wait_for_fleet(
 
 
 def progressed(row: SubscriberStatus, offset: int) -> Progressed:
-    """How far it is with the package at this offset, by what it announced."""
+    """How far the subscriber is with the package at this offset, by its announcement."""
     if row.offset < offset:
         stuck = row.liveness == "live" and row.state in ("blocked", "gap", "paused")
         return Progressed.STUCK if stuck else Progressed.UNDER_WAY
@@ -65,7 +65,7 @@ def progressed(row: SubscriberStatus, offset: int) -> Progressed:
 
 
 def _line(row: SubscriberStatus, offset: int) -> str:
-    """Why it does not have the package."""
+    """Why the subscriber does not have the package."""
     if row.offset < offset:
         where = f"{row.name} is not there yet: {shown_state(row)}, at offset {row.offset}"
         return f"{where}. {why(row.troubles) or f'It was last heard of {age(row.seen_s)} ago'}"
@@ -73,7 +73,7 @@ def _line(row: SubscriberStatus, offset: int) -> str:
 
 
 def _absent(publisher: str, recipients: Collection[str], fleet: Collection[str]) -> Iterator[str]:
-    """What is to be said of those who are not there."""
+    """The remark about subscribers that are not live."""
     if recipients:
         yield from (f"{name} does not run; it gets it when it does" for name in recipients if name not in fleet)
     elif not fleet:

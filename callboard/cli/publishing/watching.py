@@ -1,4 +1,4 @@
-"""Ships what changes in a folder."""
+"""Ships the changes in a folder."""
 
 import asyncio
 from pathlib import Path
@@ -19,10 +19,10 @@ PATHS_MAX = 1000
 async def watch(
     publisher: Publisher, root: Path, place: Placement, patterns: PathPatterns, every_s: float
 ) -> None:
-    """Compare the tree with the last look every so many seconds and ship the difference, for ever.
+    """Scan the tree at intervals and ship the difference from the last scan, for ever.
 
-    The first look ships the whole tree if the log has no package of this publisher. Otherwise it is taken for
-    what was shipped: what changed while nobody watched is not seen.
+    The first scan ships the whole tree if the log has no package of this publisher. Otherwise it is assumed to be
+    shipped: changes made while nothing was watching are missed.
     """
     line = structlog.get_logger().bind(publisher=publisher.name, folder=str(root))
     shipped: Tree | None = None
@@ -38,12 +38,12 @@ async def watch(
                 await _ship(publisher, root, place, changes(shipped, now))
             shipped = now
         except (RequestRefused, LogUnavailable, NotAnswered, RepositoryError) as error:
-            line.warning("tree.not_shipped", reason=str(error))  # compared with the same look again, and so not lost
+            line.warning("tree.not_shipped", reason=str(error))  # not lost: ``shipped`` stays as it was
         await asyncio.sleep(every_s)
 
 
 async def _ship(publisher: Publisher, root: Path, place: Placement, found: Changes) -> None:
-    """Deletions first: what stood where something else stands now has to make room."""
+    """Ship deletions first: an old file may be in the way of a new folder, or the reverse."""
     for start in range(0, len(found.deleted), PATHS_MAX):
         await publisher.delete([placed(path, place.at) for path in found.deleted[start : start + PATHS_MAX]])
     for start in range(0, len(found.added), PATHS_MAX):

@@ -1,4 +1,4 @@
-"""What ``--replace`` would remove, for whoever has to say yes to it."""
+"""What ``--replace`` would remove, for the user to confirm."""
 
 import asyncio
 from dataclasses import dataclass, field
@@ -12,12 +12,12 @@ from callboard.cli.terminal.output import count, say, size
 from callboard.errors import RepositoryBusy, RepositoryOccupied, RequestRefused
 
 SHOWN = 3
-"""Names of what is removed: enough to recognise it."""
+"""Names shown of what is removed: enough to recognise it."""
 
 
 @dataclass(slots=True)
 class Occupants:
-    """What is in a place: how much, and some of it by name."""
+    """The content of a place: totals, and some names."""
 
     files: int = 0
     folders: int = 0
@@ -31,13 +31,13 @@ class Occupants:
 
 
 async def confirm_replacement(into: str, base: Path, *, yes: bool) -> bool:
-    """Whether there is anything to be removed; if so, says what, and ends the command unless the user agrees."""
+    """Whether there is anything to remove; if so, says what, and ends the command unless the user agrees."""
     repository = open_repository(into, base)
     try:
         await repository.open()
         return False
     except RepositoryBusy:
-        return False  # whoever has it has filled it; what that means is for the subscriber to say
+        return False  # its holder has filled it; the subscriber reports that
     except RepositoryOccupied as error:
         try:
             found = await asyncio.to_thread(_look, repository)

@@ -27,7 +27,7 @@ if TYPE_CHECKING:
     from callboard.config import RetentionSection
 
 RETENTION_S = 600.0
-"""How often the retention is applied: it need not be exact, and removing holds the log's writers up a little."""
+"""How often the retention is applied: it need not be exact, and removal delays the log's writers a little."""
 
 
 def publisher(
@@ -102,7 +102,7 @@ async def _run(
 
 
 async def _retain(board: "Callboard", section: "RetentionSection") -> None:
-    """Apply the retention now and every ten minutes, for ever, and say how far the archive is if it is waited for."""
+    """Apply the retention now and every ten minutes, for ever; if it waits for the archive, report how far that is."""
     retention = section.limits()
     gate = retention_gate(board, section)
     while retention is not None or section.gate == "archive":

@@ -1,4 +1,4 @@
-"""The file that is there while a subscriber may serve, for probes that look at nothing else."""
+"""The file that exists while a subscriber may serve, for probes that check only files."""
 
 import asyncio
 import os
@@ -18,7 +18,7 @@ from callboard.errors import CallboardError, ConfigError, RequestRefused
 async def ready_file(edge: Subscriber, path: Path | None) -> AsyncIterator[None]:
     """Write the file, with the process id in it, once the subscriber is ready, and remove it at the end.
 
-    One that a killed process has left is removed first. Raises ``ConfigError`` if there can be no such file.
+    A file left by a killed process is removed first. Raises ``ConfigError`` if the file cannot be written.
     """
     if path is None:
         yield
@@ -37,7 +37,7 @@ async def _write(edge: Subscriber, path: Path) -> None:
     try:
         await edge.until_ready()
     except CallboardError:
-        return  # it ends, and says why
+        return  # it ends, and reports why
     try:
         _put(path)
     except RequestRefused as error:

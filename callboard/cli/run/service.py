@@ -1,4 +1,4 @@
-"""What commands that run on have in options: they stop in order when asked to, and at once when asked again."""
+"""Signals to long-running commands: they stop in order when asked, and at once at a further Ctrl-C."""
 
 import asyncio
 import os
@@ -13,7 +13,7 @@ from callboard.cli.terminal.output import say
 
 @contextmanager
 def stop_signals() -> Iterator[asyncio.Event]:
-    """The event that the process was asked to stop, by SIGINT (Ctrl-C) or SIGTERM.
+    """The event that is set when SIGINT (Ctrl-C) or SIGTERM asks the process to stop.
 
     A SIGINT after that ends it at once.
     """
@@ -21,7 +21,7 @@ def stop_signals() -> Iterator[asyncio.Event]:
 
     def on_signal(interrupt: bool) -> None:
         if interrupt and stop.is_set():
-            os._exit(INTERRUPTED)  # processes of actors are on a leash, and end with this one
+            os._exit(INTERRUPTED)  # actor processes are on a leash, and end with this one
         if interrupt:
             say("stopping in order; Ctrl-C again ends at once")
         stop.set()
@@ -36,7 +36,7 @@ def stop_signals() -> Iterator[asyncio.Event]:
 
 
 async def first_of(*works: Coroutine[Any, Any, Any]) -> None:
-    """Run them all until the first ends, then cancel the others. Raises what ended it."""
+    """Run all until the first ends, then cancel the others. Raises the error that ended it."""
     tasks = [asyncio.ensure_future(work) for work in works]
     try:
         done, _ = await asyncio.wait(tasks, return_when=asyncio.FIRST_COMPLETED)

@@ -1,4 +1,4 @@
-"""``callboard run subscriber``: import packages until told to stop."""
+"""``callboard run subscriber``: imports packages until told to stop."""
 
 import asyncio
 from enum import StrEnum
@@ -109,7 +109,7 @@ def subscriber(
 
 
 def _flags(name: str, **said: Any) -> list[Value]:
-    """What was said with flags, as settings of this subscriber."""
+    """The flags, as settings of this subscriber."""
     keys = {"follow": "follows", "skip_command": "skip_commands"}
     return [
         Value(
@@ -155,7 +155,7 @@ async def _run(
 
 
 def _subscriber(board: Callboard, name: str, settings: "SubscriberSection", on_occupied: OnOccupied) -> Subscriber:
-    """The section has the names of the options, but for these."""
+    """The subscriber's options: the section has the same names, except for these."""
     options = settings.model_dump(exclude={"into", "retry_first_s", "retry_max_s"})
     retry = Backoff(settings.retry_first_s, settings.retry_max_s)
     return board.subscriber(name, settings.into, on_occupied=on_occupied, retry=retry, **options)

@@ -1,4 +1,4 @@
-"""``--until-caught-up``: ends when everything is imported, and as soon as it can be told that it will not be."""
+"""``--until-caught-up``: ends when everything is imported, or as soon as it is clear that it will not be."""
 
 import time
 from dataclasses import replace
@@ -14,18 +14,18 @@ from callboard.messages.distribution.mailbox import Liveness, Member
 from callboard.messages.distribution.topic_messages import DiscoveryMessage, State
 
 LOOK_S = 1.0
-"""How often it is looked whether the subscriber still moves."""
+"""How often to check whether the subscriber still moves."""
 STILL_S = 10.0
-"""What stands in its way for so long, while the position stays, passes only when somebody does something: a server that
-is restarted is back sooner, or else the command can be repeated."""
+"""An obstacle that holds the position for so long is assumed to need intervention: a restarting server is back sooner,
+and otherwise the command can be repeated."""
 
 
 async def until_caught_up(board: Callboard, edge: Subscriber, max_retries: int) -> None:
-    """Wait until everything is imported, and say so.
+    """Wait until everything is imported, and report it.
 
     Raises:
         NotAllImported: everything is processed, but not all of it is imported.
-        SubscriberStuck: it cannot go on, or is not likely to: see ``hopeless``.
+        SubscriberStuck: it cannot continue, or is unlikely to: see ``hopeless``.
     """
     at, since_s = ("", -1), time.monotonic()
     while True:
@@ -51,10 +51,10 @@ async def until_caught_up(board: Callboard, edge: Subscriber, max_retries: int) 
 
 
 def hopeless(said: DiscoveryMessage, still_s: float, max_retries: int) -> bool:
-    """Whether it is not worth waiting any longer.
+    """Whether waiting longer is pointless.
 
-    A package that is tried again for ever is waited for until it has failed ``BLOCKED_ATTEMPTS`` times, and one that is
-    given up after ``max_retries`` until then. The log, the blob store and the repository have ``STILL_S``.
+    A package that is retried for ever may fail ``BLOCKED_ATTEMPTS`` times; with ``max_retries`` it is waited for until
+    it is given up. The log, the blob store and the repository may be down for ``STILL_S``.
     """
     if said.state is State.RETRYING:
         return max_retries < 0 and said.attempts >= BLOCKED_ATTEMPTS
@@ -62,7 +62,7 @@ def hopeless(said: DiscoveryMessage, still_s: float, max_retries: int) -> bool:
 
 
 async def _judged(board: Callboard, said: DiscoveryMessage) -> SubscriberStatus:
-    """What the subscriber has just said, as every view judges it."""
+    """The status that every view shows for this announcement."""
     now_ns = time.time_ns()
     row = subscriber_status(Member(announcement=said, liveness=Liveness.LIVE, seen_ns=now_ns), (), (), now_ns)
     if said.state is not State.STAGED:

@@ -1,1 +1,1 @@
-"""Commands that show how a board is."""
+"""Commands that show the state of a board."""

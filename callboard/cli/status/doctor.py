@@ -1,4 +1,4 @@
-"""``callboard doctor``: is everything as it should be, and if not, what to do."""
+"""``callboard doctor``: finds problems, and says what to do about them."""
 
 import asyncio
 import platform
@@ -36,7 +36,7 @@ STYLES = {Level.OK: "green", Level.ADVICE: "yellow", Level.PROBLEM: "bold red"}
 
 @dataclass(slots=True)
 class Report:
-    """What was looked at, and what was found."""
+    """What was checked, and the findings."""
 
     settings: list[dict[str, Any]]
     versions: dict[str, str]
@@ -45,7 +45,7 @@ class Report:
     checkup: Checkup = field(default_factory=Checkup)
 
     def rows(self) -> Iterator[tuple[str, Finding]]:
-        """Every finding and what it is about."""
+        """Every finding and its subject."""
         for about, findings in self.checkup.findings.items():
             yield from ((about, finding) for finding in findings)
 
@@ -68,7 +68,7 @@ def doctor(
 
 
 async def examine(loaded: Loaded) -> Report:
-    """Look at everything; writes nothing."""
+    """Check everything; writes nothing."""
     config = loaded.config
     settings = [
         {
@@ -81,7 +81,7 @@ async def examine(loaded: Loaded) -> Report:
     report = Report(settings, versions(), place(config.log))
     report.checkup = await examine_backends(board_settings(loaded), _repositories(config), time.time_ns)
     report.checkup.add("passwords", *_exposed(loaded))
-    if report.checkup.is_well("log"):  # else the same would be said once more
+    if report.checkup.is_well("log"):  # else the same problem would be reported twice
         try:
             await _examine_board(loaded, report)
         except CallboardError as error:
@@ -90,7 +90,7 @@ async def examine(loaded: Loaded) -> Report:
 
 
 def _exposed(loaded: Loaded) -> Iterator[Finding]:
-    """The passwords that others on this host may read."""
+    """Passwords that other users of this host may read."""
     holders = [
         value.origin for value in loaded.given.values()
         if value.key[-1] in PLACES and isinstance(value.value, str) and without_passwords(value.value) != value.value
@@ -110,14 +110,14 @@ async def _examine_board(loaded: Loaded, report: Report) -> None:
         report.topics, found = await examine_topics(board.context, time.time_ns)
         report.checkup.add("topics", *found)
         if len(report.topics) < len(SORTS):
-            return  # who reads a topic that is missing has no answer
+            return  # a missing topic cannot be read
         limits = loaded.config.retention.limits()
         report.checkup.add("subscribers", *await examine_fleet(board.context, limits, report.checkup.kept))
         report.checkup.add("signatures", *examine_ignored(await look(board.log, board.settings.topics), time.time_ns()))
 
 
 def versions() -> dict[str, str]:
-    """Of what matters when something goes wrong."""
+    """The versions that matter when something goes wrong."""
     packages = ("callboard", "protobuf", "pydantic", "thespian")
     return {
         "python": platform.python_version(),
@@ -128,7 +128,7 @@ def versions() -> dict[str, str]:
 
 
 def _repositories(config: "Config") -> dict[str, str]:
-    """Where each subscriber that the configuration names imports to."""
+    """The repository of each configured subscriber."""
     named = {name: own.into for name, own in config.subscribers.items() if own.into}
     return named or ({"subscriber": config.subscriber.into} if config.subscriber.into else {})
 

@@ -1,4 +1,4 @@
-"""``callboard errors``: the packages that subscribers gave up on, set aside, or could not finish."""
+"""``callboard errors``: shows the packages that subscribers gave up on, quarantined, or could not finish."""
 
 from collections.abc import Iterator
 from shlex import quote
@@ -48,7 +48,7 @@ def errors(
 
 
 def _advise(view: ErrorsView) -> None:
-    """What can be done, by the example of the first one of each kind."""
+    """The remedies, shown for the first error of each kind."""
     examples = {row.status: row for row in reversed(view.errors) if not row.expired}
     commands = [line for row in examples.values() for line in _commands(row)]
     if commands:

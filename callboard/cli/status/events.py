@@ -1,4 +1,4 @@
-"""``callboard events``: what becomes of packages."""
+"""``callboard events``: shows the events of packages."""
 
 import time
 from collections import deque

@@ -1,4 +1,4 @@
-"""``callboard explain``: why a path is at a subscriber as it is."""
+"""``callboard explain``: explains the state of a path at a subscriber."""
 
 import time
 from dataclasses import asdict

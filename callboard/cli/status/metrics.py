@@ -1,4 +1,4 @@
-"""``callboard metrics``: the status as figures for Prometheus."""
+"""``callboard metrics``: the status as metrics for Prometheus."""
 
 import asyncio
 from collections.abc import AsyncIterator
@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from callboard.board.board import Callboard
 
 REQUEST_S = 10.0
-"""How long a request may take to arrive, and its answer to be read, so that no connection is kept for nothing."""
+"""Timeout for a request to arrive and for its answer to be read, so that no idle connection stays open."""
 HEADERS_MAX = 100
 
 
@@ -28,7 +28,7 @@ def metrics(options: BoardOptions) -> None:
 async def metrics_server(board: "Callboard", port: int) -> AsyncIterator[None]:
     """Answer every GET of ``/metrics`` on this port of the loopback interface.
 
-    Raises ``ConfigError`` if the port cannot be had.
+    Raises ``ConfigError`` if the port is not available.
     """
 
     async def serve(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
@@ -40,7 +40,7 @@ async def metrics_server(board: "Callboard", port: int) -> AsyncIterator[None]:
             async with asyncio.timeout(REQUEST_S):
                 await writer.wait_closed()
         except (TimeoutError, ValueError, ConnectionError):
-            pass  # whoever it was, it does not speak HTTP, does not listen, or is gone
+            pass  # the client does not speak HTTP, does not listen, or is gone
         finally:
             writer.transport.abort()
 

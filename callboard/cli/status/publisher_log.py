@@ -1,4 +1,4 @@
-"""``callboard publisher-log``: what subscribers reported of a publisher's packages."""
+"""``callboard publisher-log``: shows what subscribers reported about a publisher's packages."""
 
 import time
 from dataclasses import asdict

@@ -1,4 +1,4 @@
-"""``callboard queue``: what a subscriber, or a farm, has not processed yet."""
+"""``callboard queue``: shows what a subscriber, or a farm, has not processed yet."""
 
 from enum import StrEnum
 from typing import TYPE_CHECKING, Annotated
@@ -54,7 +54,7 @@ def queue(
 
 
 def _farm_queue(known: tuple[PublisherStatus, ...], farm: Farm, publisher: str) -> FarmQueue:
-    """The one that was asked for. Raises ``RequestRefused`` if there are several, or none."""
+    """The requested queue. Raises ``RequestRefused`` if there are several, or none."""
     found = [each.persisted if farm is Farm.PERSISTED else each.published for each in known]
     queues = [each for each in found if each is not None]
     if len(queues) > 1:
@@ -97,7 +97,7 @@ def _show(view: QueueView) -> None:
 
 
 def _tell(view: QueueView) -> None:
-    """Why it does not move, and what helps."""
+    """Why the queue does not move, and the remedy."""
     for trouble in view.troubles:
         show("", trouble.what)
         for remedy in trouble.remedies:

@@ -1,4 +1,4 @@
-"""``callboard ready``: whether a subscriber may serve, as an exit code for probes."""
+"""``callboard ready``: reports whether a subscriber may serve, as an exit code for probes."""
 
 from typing import TYPE_CHECKING, Annotated
 

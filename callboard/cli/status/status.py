@@ -1,4 +1,4 @@
-"""``callboard status``: who has what, who has not, why not, and what can be done."""
+"""``callboard status``: shows how far each subscriber is, what is wrong, and what to do about it."""
 
 import asyncio
 import sys

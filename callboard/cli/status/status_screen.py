@@ -27,27 +27,27 @@ from callboard.escaping import escaped
 NOBODY = "no subscriber was ever heard of; start one with `callboard run subscriber NAME --into DIR`"
 
 ALL = Selection()
-"""Everybody, those first who need somebody."""
+"""All subscribers, those that need intervention first."""
 
 ROWS_MIN = 5
-"""Lines of subscribers that a small screen shows at least."""
+"""Minimum lines of subscribers on a small screen."""
 MORE_LINES = 2
-"""What it takes to say that there are more stories."""
+"""Lines needed to say that there are more stories."""
 NARROW = 72
-"""Below this width the table shows what matters most: the name has no room beside all of it."""
+"""Below this width the table shows only the most important columns, to leave room for the name."""
 COLUMNS = ("SUBSCRIBER", "STATE", "<LAG>", "<SIZE>", "<BEHIND>", "<OFFSET>", "<ERRORS>", "<HELD>", "<SEEN>")
 NARROW_COLUMNS = (0, 1, 2, 4, 8)
 
 BESIDE_CELLS = 20
-"""What a command does is written beside it if it has so much room, which few words exceed."""
+"""A command's explanation is written beside it if it has this much room; few words are longer."""
 
 
 class Screen:
-    """How many subscribers there are of each kind, every selected one in a line, then those in trouble with what helps,
-    then the publishers and their farms.
+    """Totals, a line for every selected subscriber, then those in trouble with their remedies, then the publishers and
+    their farms.
 
-    ``left`` says who falls out of retention, and when. With ``fit`` it is no higher than the terminal: those in trouble
-    have half of it, and what has no room is counted.
+    ``left`` says who falls out of retention, and when. With ``fit`` it is no higher than the terminal: subscribers in
+    trouble get half of it, and what does not fit is counted.
     """
 
     def __init__(
@@ -93,14 +93,14 @@ class Screen:
         yield from farms
 
     def __rich_measure__(self, console: Console, options: ConsoleOptions) -> Measurement:
-        """As wide as its widest part."""
+        """The width of its widest part."""
         parts = cast("Iterable[RenderableType]", self.__rich_console__(console, options))
         return Measurement.get(console, options, Group(*parts))
 
     def _fitted(
         self, stories: list[Group], room: int, height: Callable[[RenderableType], int]
     ) -> Iterator[RenderableType]:
-        """As many lines and stories as there is room for; what the stories do not take goes to the lines."""
+        """As many lines and stories as fit; room not needed for stories goes to lines."""
         lines = room if not stories else max(min(ROWS_MIN, room - MORE_LINES), room // 2)
         left, told = room - height(self._table(self._most_rows(lines, height))), list[Group]()
         for story in stories:
@@ -137,7 +137,7 @@ class Screen:
 
 
 def _totals(rows: Iterable[SubscriberStatus]) -> Text:
-    """In a line: those who need somebody, then how many are in each state."""
+    """One line: the number that need intervention, then the number in each state."""
     found = totals(rows)
     head, needing = count(found.pop("subscribers"), "subscriber"), found.pop("needs")
     states = Text(", ").join(text(f"{number} ", state_text(state)) for state, number in found.items())
@@ -150,7 +150,7 @@ def _subscribers(rows: Iterable[SubscriberStatus], columns: Sequence[int] = ()) 
 
 
 def _cells(row: SubscriberStatus) -> tuple[str | Text, ...]:
-    """What the columns say of it."""
+    """The values of its columns."""
     return (
         row.name,
         state_text(shown_state(row)),
@@ -165,7 +165,7 @@ def _cells(row: SubscriberStatus) -> tuple[str | Text, ...]:
 
 
 def _heading(row: SubscriberStatus) -> Text:
-    """The name, and figures that belong to the trouble."""
+    """The name, and the figures about the trouble."""
     facts = [f" for {age(row.since_s)}" if row.liveness == "live" else f", not heard of for {age(row.seen_s)}"]
     if row.attempts:
         retries = f" of {row.max_retries + 1}" if row.max_retries >= 0 else ""
@@ -194,7 +194,7 @@ def _story(row: SubscriberStatus, left_s: float | None) -> Iterator[RenderableTy
 
 
 class _Commands:
-    """Commands never wrap, so that they can be copied; what they do stands beside them, or below where it is narrow."""
+    """Commands never wrap, so that they can be copied; explanations are beside them, or below if it is narrow."""
 
     def __init__(self, remedies: Iterable[Remedy]) -> None:
         self._remedies = tuple(remedies)
@@ -215,7 +215,7 @@ class _Commands:
             yield Padding(does, (0, 0, 0, 4))
 
     def __rich_measure__(self, console: Console, options: ConsoleOptions) -> Measurement:
-        """As wide as the longest of them with what it does beside it."""
+        """The width of the longest command with its explanation."""
         widest = max(cell_len(f"$ {escaped(each.command)}") for each in self._remedies)
         return Measurement(widest, widest + 2 + max(cell_len(escaped(each.does)) for each in self._remedies))
 

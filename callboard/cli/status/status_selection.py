@@ -1,4 +1,4 @@
-"""Which subscribers a status shows, in which order, and how many there are of each kind."""
+"""Selects, sorts and counts the subscribers of a status."""
 
 from collections import Counter
 from collections.abc import Callable, Iterable, Sequence
@@ -13,11 +13,11 @@ from callboard.messages.distribution.mailbox import Liveness
 from callboard.messages.distribution.topic_messages import State
 
 STATES = tuple(dict.fromkeys(each.name.lower() for each in (*State, *Liveness) if each is not Liveness.LIVE))
-"""What the column STATE may say."""
+"""The possible values of the column STATE."""
 
 
 class Sort(StrEnum):
-    """The orders; within each by name."""
+    """The sort orders; ties are sorted by name."""
 
     NEEDS = "needs"
     NAME = "name"
@@ -35,13 +35,13 @@ _KEYS: dict[Sort, Callable[[SubscriberStatus], Any]] = {
     Sort.BEHIND: lambda row: -row.lag_s,
     Sort.SEEN: lambda row: -row.seen_s,
 }
-"""Who comes first; the longest queue, the oldest package, the longest silence."""
+"""Sort keys: the longest queue, the oldest package, the longest silence first."""
 
 
 @dataclass(frozen=True, slots=True)
 class Selection:
-    """Those whose name fits one of the patterns, in one of the states, and with ``needs`` only who needs somebody.
-    What is empty excludes nobody.
+    """Subscribers whose name matches one of the patterns, in one of the states; with ``needs``, only those that need
+    intervention. An empty field excludes none.
     """
 
     names: tuple[str, ...] = ()
@@ -54,7 +54,7 @@ class Selection:
             raise ConfigError(f"{strangers[0]!r} is no state of a subscriber; choose among {', '.join(STATES)}")
 
     def of(self, rows: Sequence[SubscriberStatus]) -> tuple[SubscriberStatus, ...]:
-        """These rows in their order. Raises ``RequestRefused`` if nobody has such a name."""
+        """The selected rows, sorted. Raises ``RequestRefused`` if no name matches."""
         for pattern in self.names:
             if not any(fnmatchcase(row.name, pattern) for row in rows):
                 known = ", ".join(sorted(row.name for row in rows)) or "none yet"
@@ -69,7 +69,7 @@ class Selection:
 
 
 def totals(rows: Iterable[SubscriberStatus]) -> dict[str, int]:
-    """How many subscribers there are, how many of them need somebody, and how many are in each state."""
+    """The number of subscribers, of those that need intervention, and of those in each state."""
     rows = tuple(rows)
     states = Counter(shown_state(row) for row in rows)
     return {"subscribers": len(rows), "needs": sum(row.needs for row in rows)} | {

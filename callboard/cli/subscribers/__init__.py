@@ -1,1 +1,1 @@
-"""Commands to subscribers, and what is done to their repositories."""
+"""Commands to subscribers, and operations on their repositories."""

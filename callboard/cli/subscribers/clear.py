@@ -1,4 +1,4 @@
-"""``callboard clear``: have subscribers pass over what is queued."""
+"""``callboard clear``: has subscribers skip queued packages."""
 
 import sys
 from typing import TYPE_CHECKING, Annotated
@@ -61,7 +61,7 @@ def clear(
 
 
 def confirm(question: str) -> None:
-    """Ask, and go on only after a yes. Raises ``RequestRefused`` where nobody can answer."""
+    """Ask, and continue only after a yes. Raises ``RequestRefused`` if there is no terminal to ask on."""
     if not sys.stdin.isatty():
         raise RequestRefused(f"{question} Nobody is here to ask; say --yes", code="unconfirmed")
     typer.confirm(question, abort=True, err=True)

@@ -1,4 +1,4 @@
-"""``callboard retry``, ``skip``, ``pause``, ``resume`` and ``throttle``: orders to a subscriber."""
+"""``callboard retry``, ``skip``, ``pause``, ``resume`` and ``throttle``: commands to a subscriber."""
 
 from typing import Annotated
 
@@ -15,7 +15,7 @@ OBEYED = {
     "clear": "skipped", "retry": "tries again", "skip": "skipped", "pause": "is paused", "resume": "goes on",
     "throttle": "is throttled as told",
 }  # fmt: skip
-"""What a subscriber has done, for people. The answer to ``verify`` is told with what comes of it."""
+"""What a subscriber has done, for people. The result of ``verify`` is shown by its own command."""
 
 Name = Annotated[str, typer.Argument(metavar="NAME", help="The subscriber.")]
 Reason = Annotated[str, typer.Option(help="For the record.")]
@@ -100,7 +100,7 @@ def throttle(
 
 
 def report(told: CommandResult | tuple[CommandResult, ...], *, json: bool) -> None:
-    """Show what orders came to, one or many; exits by the worst of them."""
+    """Show the results of one or many commands; the exit code is that of the worst."""
     results = told if isinstance(told, tuple) else (told,)
     if json:
         show_json([to_data(result) for result in results] if isinstance(told, tuple) else to_data(told))

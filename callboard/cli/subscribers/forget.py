@@ -1,4 +1,4 @@
-"""``callboard forget``: take a subscriber that never comes back out of every view."""
+"""``callboard forget``: removes a subscriber that never comes back from every view."""
 
 from typing import Annotated
 

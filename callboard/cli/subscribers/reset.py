@@ -1,4 +1,4 @@
-"""``callboard reset``: set the position of a subscriber that does not run."""
+"""``callboard reset``: sets the position of a stopped subscriber."""
 
 from dataclasses import asdict
 from pathlib import Path

@@ -1,4 +1,4 @@
-"""``callboard seed`` and ``callboard snapshot``: a new subscriber that begins with the content of another."""
+"""``callboard seed`` and ``callboard snapshot``: start a new subscriber with the content of another."""
 
 import asyncio
 import time

@@ -1,4 +1,4 @@
-"""``callboard verify`` and ``callboard repair``: does a subscriber have what it should, and if not, put it right."""
+"""``callboard verify`` and ``callboard repair``: check a subscriber's content against the log, and repair it."""
 
 from dataclasses import asdict
 from pathlib import Path

@@ -1,1 +1,1 @@
-"""What people and programs see of a command: output, logs, exit codes."""
+"""The visible side of a command: output, logs, exit codes."""

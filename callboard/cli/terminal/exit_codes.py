@@ -1,4 +1,4 @@
-"""What the exit code of a command says."""
+"""The exit codes of commands."""
 
 from callboard.errors import (
     ArchiveBusy,
@@ -23,23 +23,23 @@ from callboard.errors import (
 OK = 0
 """Done."""
 FOUND = 1
-"""Ran, and found what it looks for: ``doctor`` a problem, ``publish`` nothing to ship, ``clear`` and ``--wait`` that it
-takes longer, ``--until-caught-up`` that something is missing or stuck."""
+"""Ran, with a finding: ``doctor`` found a problem, ``publish`` had nothing to ship, ``clear`` and ``--wait`` timed out,
+``--until-caught-up`` found something missing or stuck."""
 USAGE = 2
-"""The command, the configuration or the request is wrong; the message says how to put it right."""
+"""The command, the configuration or the request is wrong; the message says how to fix it."""
 TAKEN = 3
 """Another process runs under this subscriber name, or holds this repository."""
 UNAVAILABLE = 4
-"""The log, the blob store or the repository cannot be used just now; the same command may work later."""
+"""The log, the blob store or the repository cannot be used now; the same command may work later."""
 TOO_NEW = 5
 """Something was written by a newer version of callboard: upgrade this one."""
 OUTPUT_LOST = 6
-"""Standard output could not be written. The command was carried out as far as it had come; a command that changes
-something says on standard error what it did."""
+"""Standard output could not be written, so the command may have stopped early. A command that changes something reports
+on standard error what it did."""
 BUG = 70
 """An error that callboard did not expect; its traceback is shown."""
 INTERRUPTED = 130
-"""Ctrl-C. A ``run`` that was asked to stop, and stopped in order, exits with 0."""
+"""Ctrl-C. A ``run`` that stopped in order when asked to exits with 0."""
 
 _CODES: tuple[tuple[type[CallboardError], int], ...] = (
     (SubscriberTaken, TAKEN),

@@ -1,4 +1,4 @@
-"""How the program logs: for people on a terminal, as JSON anywhere else, always on standard error."""
+"""Logging: for people on a terminal, as JSON elsewhere, always on standard error."""
 
 import logging
 import os
@@ -12,7 +12,7 @@ from callboard.logger import Logger
 
 
 class _StandardError:
-    """What cannot be written to it, as on a full disk, is lost: a service goes on without a line of its log."""
+    """Drops log lines that cannot be written, as on a full disk, so that a service survives it."""
 
     def write(self, text: str) -> None:
         with suppress(OSError):
@@ -24,13 +24,13 @@ class _StandardError:
 
 
 def log_quietly(form: str = "auto", *, verbose: bool = False) -> None:
-    """Set up structlog for a short command, which logs nothing but errors: not before there is one."""
+    """Set up structlog for a short command, which logs only errors; deferred until the first one."""
     Logger.configure = partial(configure_logging, "debug" if verbose else "error", form)
     Logger.least = logging.DEBUG if verbose else logging.ERROR
 
 
 def configure_logging(level: str = "info", form: str = "auto") -> None:
-    """Set up structlog for this process. With its arguments bound it can be sent to other processes.
+    """Set up structlog for this process. With its arguments bound, it can be sent to other processes.
 
     Args:
         level: the least important lines shown: debug, info, warning or error.
@@ -59,7 +59,7 @@ def configure_logging(level: str = "info", form: str = "auto") -> None:
 
 
 def _escape(_logger: Any, _method: str, line: Any) -> Any:
-    """The line with its texts escaped; a traceback has lines of its own."""
+    """The line with its texts escaped; only a traceback may have several lines."""
     return {
         name: "\n".join(f"  | {escaped(each)}" for each in value.split("\n")) if name == "exception" else _plain(value)
         for name, value in line.items()

@@ -1,4 +1,4 @@
-"""Moments as people say them: how long ago, or a date and time."""
+"""Parses moments as people write them: how long ago, or a date and time."""
 
 import re
 from datetime import datetime
@@ -10,7 +10,7 @@ _SECONDS = {"s": 1, "min": 60, "h": 3600, "d": 86_400}
 
 
 def moment_ns(text: str, now_ns: int) -> int:
-    """The moment that ``2h`` (ago) or ``2026-01-31T12:00`` (of this host's time zone, unless it names one) means.
+    """Parse ``2h`` (ago) or ``2026-01-31T12:00`` (in this host's time zone by default) to nanoseconds since the epoch.
 
     Raises ``RequestRefused`` for anything else.
     """

@@ -1,5 +1,5 @@
-"""Results for people, on standard output, and for programs, as JSON. What others wrote is escaped here; see
-``escaped``. On a terminal tables wrap; elsewhere each row is one line, whatever its length.
+"""Results on standard output, for people or, as JSON, for programs. Text from others is escaped here; see
+``escaped``. Tables wrap on a terminal; elsewhere each row is one line of any length.
 """
 
 import json
@@ -30,11 +30,11 @@ STYLES = {
     "gone": "red",
     "stopped": "dim",
 }
-"""The colours of states; where there are none (no terminal, NO_COLOR) the word says it all."""
+"""The colours of states; without colours (no terminal, NO_COLOR), the words suffice."""
 
 
 def show_json(data: Any, *, indent: int | None = 2) -> None:
-    """Print one JSON document, in which what JSON leaves as it is, such as U+009B, is escaped as well."""
+    """Print one JSON document, also escaping control characters that JSON allows, such as U+009B."""
     utf8 = (sys.stdout.encoding or "").lower().replace("-", "") == "utf8"
     document = json.dumps(data, indent=indent, ensure_ascii=not utf8)
     _write("\n".join(map(escaped, document.split("\n"))))
@@ -46,7 +46,7 @@ def show(*lines: str) -> None:
 
 
 def say(*lines: str) -> None:
-    """Tell people what goes on, on standard error."""
+    """Print a message for people to standard error."""
     sys.stderr.write("".join(f"{escaped(line)}\n" for line in lines))
     sys.stderr.flush()
 
@@ -57,7 +57,7 @@ def show_table(columns: Iterable[str], rows: "Iterable[Iterable[str | Text]]") -
 
 
 def show_drawn(drawn: "RenderableType") -> None:
-    """Print what rich draws: at the terminal's width, or where there is none as wide as it is."""
+    """Print what rich draws: at the terminal's width, or, without a terminal, at its own."""
     from callboard.cli.terminal.screen import screen, unbroken
 
     if sys.stdout.isatty():
@@ -82,7 +82,7 @@ def table(columns: Iterable[str], rows: "Iterable[Iterable[str | Text]]") -> "Ta
 
 
 def text(*parts: "str | tuple[str, str] | Text", style: str = "", no_wrap: bool = False) -> "Text":
-    """Text for ``show_drawn``: the parts, of which each may have a style of its own."""
+    """Text for ``show_drawn``, of parts that may each have a style."""
     from rich.text import Text
 
     made = Text(style=style, no_wrap=no_wrap or None)
@@ -101,7 +101,7 @@ def state_text(state: str) -> "Text":
 
 
 def age(seconds: float) -> str:
-    """A duration as people say it: ``3 s``, ``2 min``, ``5 h``, ``12 d``; never below 0, for clocks differ."""
+    """A duration for people: ``3 s``, ``2 min``, ``5 h``, ``12 d``; never below 0, since clocks differ."""
     seconds = max(0.0, seconds)
     for unit, length, limit in (("s", 1, 120), ("min", 60, 7200), ("h", 3600, 172_800)):
         if seconds < limit:
@@ -110,7 +110,7 @@ def age(seconds: float) -> str:
 
 
 def size(length: float) -> str:
-    """Bytes as people say it: ``138 B``, ``4.2 MB``."""
+    """A number of bytes for people: ``138 B``, ``4.2 MB``."""
     for unit in ("B", "kB", "MB", "GB"):
         if length < 1000:
             return f"{length:.0f} {unit}" if unit == "B" or length >= 100 else f"{length:.1f} {unit}"

@@ -1,4 +1,4 @@
-"""Says what a command waits for, when it waits for longer than people do."""
+"""Explains what a command is waiting for, if it takes long."""
 
 import asyncio
 import time
@@ -10,15 +10,15 @@ from callboard.cli.terminal.output import say
 from callboard.errors import CallboardError
 
 PATIENCE_S = 4.0
-"""An append takes milliseconds, and a large upload says nothing either; after this people begin to wonder."""
+"""An append takes milliseconds, but a large upload is silent; after this, people begin to wonder."""
 
 T = TypeVar("T")
 
 
 async def patiently(work: Coroutine[Any, Any, T], settings: BoardSettings, log: str) -> T:
-    """The result of the work on a board; if it takes long, says on standard error what its log says of itself.
+    """The result of the work on a board; if it takes long, reports the state of its log on standard error.
 
-    ``log`` is what to call it.
+    ``log`` is the log's name for people.
     """
     doing = asyncio.ensure_future(work)
     try:

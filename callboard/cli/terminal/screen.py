@@ -1,4 +1,4 @@
-"""What rich draws on: no text is taken for markup, and what others wrote is escaped."""
+"""Consoles for rich: no text is taken for markup, and text from others is escaped."""
 
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
@@ -12,11 +12,11 @@ from rich.text import Text
 from callboard.escaping import escaped
 
 WIDTH_MAX = 1 << 30
-"""Wider than anything; what is drawn is measured, so that it costs nothing."""
+"""Wider than anything; it costs nothing, because output is only as wide as measured."""
 
 
 class Screen(Console):
-    """A console on which plain strings, also in tables, are shown as they are; see ``escaped``."""
+    """A console that shows plain strings, also in tables, as they are; see ``escaped``."""
 
     def render_str(self, text: str, **how: Any) -> Text:
         """The string as text, without markup."""
@@ -25,17 +25,17 @@ class Screen(Console):
 
 @cache
 def screen() -> Screen:
-    """Standard output."""
+    """The console on standard output."""
     return Screen(highlight=False, emoji=False)
 
 
 def notices() -> Screen:
-    """Standard error."""
+    """The console on standard error."""
     return Screen(stderr=True, highlight=False, emoji=False)
 
 
 def unbroken(drawn: RenderableType) -> str:
-    """What is drawn as lines, none of them wrapped or padded."""
+    """The drawing as lines, without wrapping or padding."""
     console = Screen(width=WIDTH_MAX, highlight=False, emoji=False)
     with console.capture() as captured:
         console.print(drawn, width=console.measure(drawn).maximum)
@@ -44,9 +44,9 @@ def unbroken(drawn: RenderableType) -> str:
 
 @contextmanager
 def progress(what: str, *, counted: bool = True) -> Iterator[Callable[..., None]]:
-    """A bar, or what does not count a spinner, on a terminal, and nothing elsewhere.
+    """A progress bar, or unless ``counted`` a spinner, on a terminal; nothing elsewhere.
 
-    Yields what is told of: what is being done, how much of it, and of how much.
+    Yields a function to call with what is being done, how much is done, and the total.
     """
     console = notices()
     text = TextColumn("{task.description}", markup=False)

@@ -1,4 +1,4 @@
-"""The standard streams of a command, and what becomes of output that nobody takes."""
+"""The standard streams of a command, and the handling of output that cannot be written."""
 
 import errno
 import io
@@ -7,15 +7,15 @@ import sys
 from typing import Any
 
 KEPT_CHARS = 4000
-"""What is kept of output until it is written, to tell of it if it cannot be: all that a command says which changes
+"""Unwritten output that is kept, to report it if it is lost: enough for all output of a command that changes
 something."""
 
 
 class OutputLost(Exception):
     """Standard output cannot be written: its reader has gone, its disk is full, or it is closed.
 
-    ``text`` is what was to be written, or how it begins. It ``is_missed`` if it says what the command changed. A reader
-    that has gone, such as ``head``, had enough.
+    ``text`` is the lost text, or its beginning. It ``is_missed`` if it says what the command changed. A reader that has
+    gone, such as ``head``, had enough.
     """
 
     is_missed = False
@@ -27,13 +27,13 @@ class OutputLost(Exception):
 
 
 class Results(io.TextIOWrapper):
-    """Standard output. What cannot be written ends the command."""
+    """Standard output. A failed write ends the command."""
 
     _kept = ""
 
     def write(self, text: str) -> int:
         """Write, or raise ``OutputLost``."""
-        if text == "":  # how Typer finds out what kind of stream this is
+        if text == "":  # Typer's probe of the kind of stream
             return 0
         if len(self._kept) < KEPT_CHARS:
             self._kept += text
@@ -57,7 +57,7 @@ class Results(io.TextIOWrapper):
 
 
 class Notices(io.TextIOWrapper):
-    """Standard error. What cannot be written is lost: nothing ends for want of words about it."""
+    """Standard error. What cannot be written is dropped: a lost message must not end the command."""
 
     def write(self, text: str) -> int:
         """Write, if possible."""
@@ -76,15 +76,15 @@ class Notices(io.TextIOWrapper):
 
 
 def open_streams() -> None:
-    """Take over the standard streams. Characters that their encoding does not have are written with backslashes.
+    """Replace the standard streams. Characters that their encoding lacks are written as backslash escapes.
 
-    A descriptor that is closed is opened first, or a file of a log would get its number, and be written to.
+    A closed descriptor is opened first; otherwise a file of the log could get its number, and output be written to it.
     """
     for number, flags in enumerate((os.O_RDONLY, os.O_RDONLY, os.O_WRONLY)):  # so every write to 1 fails
         try:
             os.fstat(number)
         except OSError:
-            os.open(os.devnull, flags)  # gets the least number that is free
+            os.open(os.devnull, flags)  # gets the lowest free number
     sys.stdin = sys.stdin or os.fdopen(0, encoding="utf-8", closefd=False)
     sys.stdout = _taken_over(sys.stdout, 1, Results)
     sys.stderr = _taken_over(sys.stderr, 2, Notices)
@@ -101,7 +101,7 @@ def _taken_over(stream: Any, number: int, kind: type[Results | Notices]) -> Resu
 
 
 def _discard(number: int) -> None:
-    """Let what is still buffered for this descriptor go nowhere, also when the process ends."""
+    """Discard what is still buffered for this descriptor, also at the end of the process."""
     nowhere = os.open(os.devnull, os.O_WRONLY)
     os.dup2(nowhere, number)
     os.close(nowhere)
