@@ -30,7 +30,7 @@ def retention_gate(board: "Callboard", section: "RetentionSection") -> Retention
 async def outlooks(
     board: "Callboard", section: "RetentionSection", subscribers: Iterable[SubscriberStatus]
 ) -> list[RetentionForecast]:
-    """When each lagging subscriber falls out, by the trimming of publishers and of the log's server."""
+    """How long until each lagging subscriber falls out, by the trimming of publishers and of the log's server."""
     limits = section.limits() or Retention()
     if Capability.TRIM_BYTES not in board.log.capabilities:  # the server manages the size of its records
         limits = stricter(limits, await server_retention(board.settings, time.time_ns))
