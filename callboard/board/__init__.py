@@ -1,1 +1,1 @@
-"""The board as a service sees it: wiring, requests, and what it answers."""
+"""The board as a service sees it: wiring, requests, and answers."""

@@ -1,4 +1,4 @@
-"""The board: the composition root, where backends, agents and runtime come together."""
+"""The board: the composition root that wires backends, agents and runtime together."""
 
 import asyncio
 import os
@@ -43,8 +43,8 @@ R = TypeVar("R")
 
 
 def method(function: Callable[Concatenate[BoardContext, P], R]) -> Callable[Concatenate["Callboard", P], R]:
-    """The function as a method of the board, which passes its context; the rest of the signature, and the
-    documentation, are the same.
+    """Make the function a method of the board, which passes its context as the first argument; the rest of the
+    signature and the docstring stay the same.
     """
 
     @wraps(function)
@@ -58,26 +58,25 @@ def method(function: Callable[Concatenate[BoardContext, P], R]) -> Callable[Conc
 
 
 class Callboard:
-    """One log with everything on it: its publishers, its subscribers, and what can be said about them.
-
+    """One log and everything on it: its publishers, its subscribers, and their status.
     An asynchronous context manager. ``callboard.sync.Callboard`` is the same for code without an event loop.
 
     Args:
         log: the URL of the log, such as ``sqlite:///./board.db`` or ``memory:``.
         blobs: where large content goes; a folder beside the log if not given.
         base: the folder that relative paths start from; the current one if not given.
-        runtime: ``embedded`` runs all actors on this event loop, ``processes`` each in a process of its own.
-        create: make the log's topics if they are missing; otherwise a missing log is an error.
-        configure_logging: for ``processes``, called in each of them; a function that can be imported.
-        prefix: what the topics' names begin with.
-        include: patterns of names, or of paths in a source, that publishers ship; all if empty. See ``PathPatterns``.
-        exclude: patterns that they leave out.
-        signing_key: signs what is said on the board: announcements, statuses, commands and events, but no packages.
-        trusted_keys: only what is signed with one of these counts, the own among them; all counts if there are none.
-        blob_grace_s: publishers remove blobs that no record needs and that were put so long ago; 0 is never.
-        publishing: how publishers ship, and what they tell of it.
-        archive: the place of the log's archive, from which subscribers read what the log has no more.
-        blobs_for: the place of an archive whose blobs are kept when others are collected; ``archive`` if not given.
+        runtime: ``embedded`` runs all actors on this event loop, ``processes`` runs each in its own process.
+        create: create missing topics; without it, a missing log is an error.
+        configure_logging: for ``processes``: called in each process; must be importable.
+        prefix: the prefix of all topic names.
+        include: patterns of names, or of paths in a source, that publishers ship; default all. See ``PathPatterns``.
+        exclude: patterns that publishers leave out.
+        signing_key: signs announcements, statuses, commands and events, but not packages.
+        trusted_keys: only records signed with one of these keys, or with the board's own, count; default all.
+        blob_grace_s: age in seconds at which publishers remove blobs that no record needs; 0 is never.
+        publishing: limits, throttling and events of publishers.
+        archive: the place of the log's archive, from which subscribers read records that the log no longer has.
+        blobs_for: the place of an archive whose blobs survive collection; ``archive`` if not given.
     """
 
     def __init__(
@@ -115,11 +114,11 @@ class Callboard:
         )  # fmt: skip
         resources = Resources(settings, create=create)
         self.context = BoardContext(resources, Agents(resources, runtime, configure_logging))
-        """What its parts share; what has no method here is a function of it."""
+        """The state that all parts share; an operation without a method here is a function of it."""
 
     @classmethod
     def on(cls, context: BoardContext) -> Self:
-        """The board on a log, agents or a clock of the caller's own."""
+        """A board on the caller's own log, agents or clock."""
         board = cls.__new__(cls)
         board.context = context
         return board
@@ -133,18 +132,18 @@ class Callboard:
         create: bool = True,
         configure_logging: Callable[[], None] | None = None,
     ) -> Self:
-        """The board that ``callboard.toml`` and the environment say, as the command line opens it; not yet open.
+        """The board that ``callboard.toml`` and the environment describe, as the command line opens it; not yet open.
 
         Args:
-            path: the file; else the one that ``CALLBOARD_CONFIG`` names, else ``callboard.toml`` in the current folder,
-                if there is one. Relative paths in it start from its folder, all others from the current one.
-            environ: the variables, of which those that begin with ``CALLBOARD_`` count.
+            path: the file. Default: the one that ``CALLBOARD_CONFIG`` names, else ``callboard.toml`` in the current
+                folder, if it exists. Relative paths in it start from its folder, all others from the current one.
+            environ: the variables; only those that begin with ``CALLBOARD_`` are read.
             create: see ``Callboard``.
             configure_logging: see ``Callboard``.
 
         Raises:
-            ConfigError: a line for each setting that is wrong, or that there is not, with the place where it was set;
-                or a key that cannot be read, or a subscriber's target that meets the log, the blobs or the archive.
+            ConfigError: settings are wrong or unknown (one line for each, with the place where it was set), a key
+                cannot be read, or a subscriber's target overlaps the log, the blobs or the archive.
         """
         from callboard.config import CONFIG_VARIABLE, load
 
@@ -172,8 +171,8 @@ class Callboard:
         await self.close()
 
     async def close(self) -> None:
-        """Stop every agent of this board and release what it holds. Idempotent. If it is cancelled, it first finishes
-        what it has begun, which takes some seconds at most: otherwise nobody would ever release that.
+        """Stop every agent of this board and release its resources. Idempotent. If cancelled, it still completes,
+        within seconds: nothing else would release them.
         """
         closing = asyncio.create_task(self._close())
         try:
@@ -187,17 +186,17 @@ class Callboard:
         await self.context.resources.close()
 
     async def ensure_topics(self) -> None:
-        """Make the topics of this board that the log lacks. What is there stays as it is."""
+        """Create the topics that the log lacks. Existing ones stay as they are."""
         await self.context.resources.ensure_topics()
 
     @property
     def settings(self) -> BoardSettings:
-        """What the board is made of."""
+        """The board's settings."""
         return self.context.settings
 
     @property
     def territory(self) -> Territory:
-        """Which folders are taken."""
+        """The folders that are in use."""
         return self.context.territory
 
     @property
@@ -215,12 +214,12 @@ class Callboard:
         return Publisher(self.context, boards.publisher(name))
 
     def subscriber(self, name: str, into: str | Path, **options: Unpack[SubscriberOptions]) -> Subscriber:
-        """A subscriber that imports into the repository ``into``, not yet started.
+        """A subscriber that imports into the repository ``into``; not yet started.
 
         Args:
             name: unique on the board.
-            into: a folder, or ``sqlite:FILE``. One that holds anything but what a subscriber imported is refused at the
-                start, unless ``on_occupied`` is ``adopt`` (keep what packages do not touch) or ``replace`` (remove it).
+            into: a folder, or ``sqlite:FILE``. If it holds anything that no subscriber imported, the start is refused,
+                unless ``on_occupied`` is ``adopt`` (keep what packages do not touch) or ``replace`` (remove it).
             **options: see ``SubscriberOptions``.
 
         Raises:
@@ -248,7 +247,7 @@ class Callboard:
             expect=given.get("expect", False),
         )
 
-    # What can be asked.
+    # Questions.
 
     status = method(questions.status)
     queue = method(queues.queue)
@@ -259,7 +258,7 @@ class Callboard:
     explain = method(questions.explain)
     events = method(questions.events)
 
-    # What subscribers can be told, and what is said of them.
+    # Commands to subscribers, and their removal.
 
     clear = method(clearing.clear)
     clear_all = method(clearing.clear_all)
@@ -272,7 +271,7 @@ class Callboard:
     forget_subscriber = method(forgetting.forget_subscriber)
     resend = method(resending.resend)
 
-    # What keeps content right, and the log and the blob store short.
+    # Maintenance: content, log and blob store.
 
     verify = method(upkeep.verify)
     repair = method(upkeep.repair)

@@ -1,1 +1,1 @@
-"""The archive of a board: kept up, looked at, restored."""
+"""Maintains, inspects and restores the archive of a board."""

@@ -1,4 +1,4 @@
-"""How far the archive has come: a small file that whoever copies the log away keeps, and the retention reads."""
+"""The archive's progress, in a small file: written by the process that archives, read by the retention."""
 
 import json
 from collections.abc import Mapping
@@ -13,7 +13,7 @@ from callboard.errors import RequestRefused
 class ArchiveTip:
     """Everything up to and including ``offset`` of the package topic with the identity ``log_id`` is archived.
 
-    ``topics`` has for every other topic that is archived as well the first offset that is not.
+    ``topics`` maps every other archived topic to its first offset that is not archived.
     """
 
     log_id: str
@@ -22,15 +22,15 @@ class ArchiveTip:
 
 
 def write_tip(path: Path, tip: ArchiveTip) -> None:
-    """Say that the archive is there. To be called after what it tells of is durable. Raises ``OSError``."""
+    """Write the tip. Call it only once everything it covers is durable. Raises ``OSError``."""
     with replacing(path) as file:
         file.write(json.dumps(asdict(tip)).encode() + b"\n")
 
 
 def read_tip(path: Path, log_id: str) -> ArchiveTip:
-    """Where the archive of this log is.
+    """Read how far the archive of this log is.
 
-    Raises ``RequestRefused`` where that cannot be told: then nothing may be removed for being archived.
+    Raises ``RequestRefused`` if that cannot be determined: nothing may then be removed for being archived.
     """
     try:
         tip = ArchiveTip(**json.loads(path.read_text(encoding="utf-8")))

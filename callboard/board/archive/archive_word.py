@@ -1,4 +1,4 @@
-"""Says on the log how far an archive is, so that nobody removes by default what it does not have yet."""
+"""Publishes on the log how far an archive is, so that by default nothing is removed before it is archived."""
 
 import secrets
 from collections.abc import Mapping
@@ -10,7 +10,7 @@ from callboard.messages.headers import new_record
 
 
 async def tell_log(log: Log, discovery: str, place: str, archived: Mapping[str, int], now_ns: int) -> None:
-    """Say which is the first offset of each topic that the archive at ``place`` does not have."""
+    """Announce the first offset of each topic that the archive at ``place`` does not have."""
     topics = tuple(ArchivedTopic(topic=topic, next=following) for topic, following in sorted(archived.items()))
     said = ArchivedMessage(topics=topics, place=shown(place), time_ns=now_ns)
     record_id = secrets.token_hex(16)

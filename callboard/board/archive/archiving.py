@@ -1,4 +1,4 @@
-"""Archives a board's log, looks at its archive, and restores it."""
+"""Archives a board's log, inspects the archive, and restores from it."""
 
 import secrets
 import time
@@ -29,12 +29,12 @@ from callboard.board.connect.settings import BoardSettings
 from callboard.errors import ArchiveError, CallboardError, LogError, LogReplaced, RequestRefused, TopicMissing
 
 OnProgress = Callable[[str, int, int], None]
-"""Is told the topic, how much of it is done, and of how much."""
+"""Called with the topic, the amount done, and the total."""
 
 
 @dataclass(slots=True)
 class TopicRun:
-    """What a run archived of a topic: the offsets from ``first`` up to ``next``."""
+    """What a run archived of one topic: the offsets from ``first`` up to, but not including, ``next``."""
 
     topic: str
     first: int = 0
@@ -48,7 +48,7 @@ class TopicRun:
 
 @dataclass(slots=True)
 class RunReport:
-    """What a run did, and how long it took. ``error`` is what kept it from archiving all."""
+    """The result of a run and its duration. ``error`` is why not everything was archived."""
 
     place: str
     seconds: float = 0.0
@@ -58,7 +58,7 @@ class RunReport:
 
 @dataclass(frozen=True, slots=True)
 class TopicState:
-    """What is archived of a topic, and how far the log is; ``problem`` says why it cannot be archived further."""
+    """How much of a topic is archived, and where the log ends; ``problem`` says why archiving cannot continue."""
 
     topic: str
     first: int = 0
@@ -75,7 +75,7 @@ class TopicState:
 
 @dataclass(frozen=True, slots=True)
 class CompactReport:
-    """What became of a topic's files, and how many old ones were removed."""
+    """The result of compacting a topic's files, and how many old ones were removed."""
 
     topic: Compacted
     removed: int
@@ -84,7 +84,7 @@ class CompactReport:
 
 @dataclass(slots=True)
 class TopicRestored:
-    """What was put back of a topic."""
+    """What was restored of a topic."""
 
     topic: str
     next: int = 0
@@ -93,7 +93,7 @@ class TopicRestored:
 
 @asynccontextmanager
 async def archive_of(settings: BoardSettings, place: str) -> AsyncIterator[ArchiveStore]:
-    """The archive, open. Raises ``ConfigError``."""
+    """Open the archive. Raises ``ConfigError``."""
     store = open_archive(place, settings.base)
     try:
         yield store
@@ -102,7 +102,7 @@ async def archive_of(settings: BoardSettings, place: str) -> AsyncIterator[Archi
 
 
 class Archiving(Protocol):
-    """Archives topics of a log: ``Archiver``, or what does the same on many cores."""
+    """Archives topics of a log: ``Archiver``, or its equivalent on many cores."""
 
     def run(self, topic: str, *, accept_hole: bool = False) -> AsyncIterator[Archived]:
         """See ``Archiver.run``."""
@@ -110,7 +110,7 @@ class Archiving(Protocol):
 
 
 def one_process(log: Log, store: ArchiveStore, topics: Sequence[str]) -> Archiving:
-    """Archives in this process."""
+    """Archive in this process."""
     return Archiver(log, store, topics, time.time_ns, lambda: secrets.token_hex(16))
 
 
@@ -123,15 +123,15 @@ async def archive(
     on_progress: OnProgress,
     archiver: Callable[[Log, ArchiveStore, Sequence[str]], Archiving] = one_process,
 ) -> RunReport:
-    """Archive all that is on the log now, topic by topic; one that cannot be does not keep the others from it.
+    """Archive everything that is on the log now, topic by topic; a topic that fails does not stop the others.
 
     Args:
-        settings: of the board, whose log must be there.
+        settings: the board's; its log must exist.
         place: of the archive.
         accept_hole: see ``Archiver.run``.
-        tip: the file for the retention that tells how far the package topic is archived.
-        on_progress: is told of every manifest.
-        archiver: makes what archives the topics.
+        tip: the file in which the retention looks up how far the package topic is archived.
+        on_progress: called for every manifest.
+        archiver: makes the object that archives the topics.
     """
     begun, report = time.monotonic(), RunReport(place)
     async with _raw_log(settings) as log, archive_of(settings, place) as store:
@@ -147,7 +147,7 @@ async def archive(
         if tip is not None:
             await _tell_tip(store, topics, settings.topics.package, tip)
         if any(run.rows > (run.topic == settings.topics.discovery) for run in report.topics):
-            # Not after one that only found its own word.
+            # Not after a run that only found its own announcement.
             report.error = report.error or await _tell_log(
                 signing(log, settings), settings.topics.discovery, store, topics
             )
@@ -156,7 +156,7 @@ async def archive(
 
 
 async def look(settings: BoardSettings, place: str) -> list[TopicState]:
-    """What the archive has of each topic, and how far behind it is."""
+    """What the archive has of each topic, and how far behind the log it is."""
     states = []
     async with _raw_log(settings) as log, archive_of(settings, place) as store:
         there = await _existing(log, settings)
@@ -184,7 +184,7 @@ async def look(settings: BoardSettings, place: str) -> list[TopicState]:
 
 
 async def check(settings: BoardSettings, place: str, on_progress: OnProgress) -> list[Verified]:
-    """Read the whole archive."""
+    """Read and verify the whole archive."""
     async with archive_of(settings, place) as store:
         found = [
             await verify(store, topic, lambda done, files, topic=topic: on_progress(topic, done, files))  # type: ignore[misc]
@@ -194,7 +194,7 @@ async def check(settings: BoardSettings, place: str, on_progress: OnProgress) ->
 
 
 async def tidy(settings: BoardSettings, place: str, on_progress: OnProgress) -> list[CompactReport]:
-    """Compact every topic, and remove what nobody needs since a day."""
+    """Compact every topic, and remove files that have been unneeded for a day."""
     reports, topics = [], astuple(settings.topics)
     async with archive_of(settings, place) as store:
         for number, topic in enumerate(topics, start=1):
@@ -208,7 +208,7 @@ async def tidy(settings: BoardSettings, place: str, on_progress: OnProgress) -> 
 async def restore(
     settings: BoardSettings, place: str, *, same_identity: bool, on_progress: OnProgress
 ) -> list[TopicRestored]:
-    """Put the archive back on the board's log, which is empty. Raises as ``restoration.restore``."""
+    """Restore the archive to the board's log, which must be empty. Raises as ``restoration.restore``."""
     done = []
     async with _raw_log(settings) as log, archive_of(settings, place) as store:
         if await find_tip(store, settings.topics.package) is None:
@@ -237,7 +237,7 @@ async def _archive_topic(
 
 
 async def _tell_tip(store: ArchiveStore, topics: list[str], package: str, path: Path) -> None:
-    """Tell the retention how far the archive is; nothing as long as there is none."""
+    """Write the tip for the retention; nothing while there is no archive of the packages."""
     tips = {topic: await find_tip(store, topic) for topic in topics}
     found = tips.pop(package)
     if found is not None:
@@ -247,12 +247,12 @@ async def _tell_tip(store: ArchiveStore, topics: list[str], package: str, path: 
 
 
 async def _tell_log(log: Log, discovery: str, store: ArchiveStore, topics: list[str]) -> LogError | None:
-    """Why the log could not be told, if it could not."""
+    """Announce the archive's progress on the log; returns why that failed, if it did."""
     tips = {topic: await find_tip(store, topic) for topic in topics}
     archived = {topic: tip.next for topic, tip in tips.items() if tip}
     try:
         await tell_log(log, discovery, store.place, archived, time.time_ns())
-    except TopicMissing:  # there are no subscribers yet, and nobody who removes anything
+    except TopicMissing:  # no subscribers yet, and so no retention to inform
         return None
     except LogError as error:
         return error
@@ -260,7 +260,7 @@ async def _tell_log(log: Log, discovery: str, store: ArchiveStore, topics: list[
 
 
 async def _existing(log: Log, settings: BoardSettings) -> list[str]:
-    """The topics that are there, that of the packages among them: an older board may lack others."""
+    """The topics that exist; the package topic always does, an older board may lack others."""
     await log.bounds(settings.topics.package)
     there = []
     for topic in astuple(settings.topics):
@@ -274,7 +274,7 @@ async def _existing(log: Log, settings: BoardSettings) -> list[str]:
 
 @asynccontextmanager
 async def _raw_log(settings: BoardSettings) -> AsyncIterator[Log]:
-    """The log itself: nothing recent is kept in memory for a reader that passes once."""
+    """The log without its cache of recent records, which is of no use to a reader that passes once."""
     log = open_log(settings.log, settings.base)
     try:
         yield log

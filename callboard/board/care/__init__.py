@@ -1,1 +1,1 @@
-"""Looking after a board: health, retention, verification, repair, seeding."""
+"""Maintains a board: health, retention, verification, repair, seeding."""

@@ -1,4 +1,4 @@
-"""What is right and wrong with a board: its log, blob store and repositories are asked, then its fleet is looked at."""
+"""The health check: asks the log, the blob store and the repositories, then looks at the fleet."""
 
 import asyncio
 from collections.abc import Awaitable, Callable, Mapping, Sequence
@@ -26,37 +26,37 @@ from callboard.board.connect.settings import BoardSettings
 from callboard.errors import CallboardError
 
 ANSWER_S = 20.0
-"""How long a backend may take to say how it is: longer than one of them takes to tell why it cannot be reached."""
+"""Time for a backend to report: longer than the slowest of them takes to say why it cannot be reached."""
 
 
 @dataclass(slots=True)
 class Checkup:
-    """What was found, by what it is about. ``kept`` is what the log's server itself removes, by topic."""
+    """The findings by subject. ``kept`` is the retention that the log's server itself applies, by topic."""
 
     findings: dict[str, list[Finding]] = field(default_factory=dict)
     kept: Mapping[str, Retention] = field(default_factory=dict)
 
     def add(self, about: str, *found: Finding) -> None:
-        """Something was found."""
+        """Record findings about a subject."""
         self.findings.setdefault(about, []).extend(found)
 
     def is_well(self, about: str = "") -> bool:
-        """Whether nothing has to be done, about this or at all."""
+        """Whether nothing needs action, for this subject or for all."""
         looked_at = [self.findings.get(about, [])] if about else list(self.findings.values())
         return all(finding.level is not Level.PROBLEM for found in looked_at for finding in found)
 
     def is_fine(self) -> bool:
-        """Whether everything is as it should be, and nothing could be better."""
+        """Whether there is nothing to do and nothing to advise."""
         return all(finding.level is Level.OK for found in self.findings.values() for finding in found)
 
 
 async def examine_backends(settings: BoardSettings, repositories: Mapping[str, str], clock: Clock) -> Checkup:
-    """Ask the log, the blob store and the repositories, each of which may offer to tell; writes nothing.
+    """Ask the log, the blob store and the repositories, as far as they can report; writes nothing.
 
     Args:
         settings: the board's.
-        repositories: where each configured subscriber imports to, by its name.
-        clock: of this host.
+        repositories: where each configured subscriber imports to, by the subscriber's name.
+        clock: this host's.
     """
     checkup = Checkup()
 
@@ -81,7 +81,7 @@ async def examine_backends(settings: BoardSettings, repositories: Mapping[str, s
 
 
 async def examine_log(settings: BoardSettings, clock: Clock) -> Examination:
-    """What the log says of itself; nothing if it offers nothing. Raises as its methods do."""
+    """What the log reports about itself; nothing if it cannot report. Raises as its methods do."""
     log = open_log(settings.log, settings.base)
     try:
         return await log.examine(astuple(settings.topics), clock) if isinstance(log, ExaminableLog) else Examination([])
@@ -106,7 +106,7 @@ async def _examine_repository(where: str, base: Path, clock: Clock) -> Sequence[
 
 
 async def _in_time(work: Callable[[], Awaitable[Sequence[Finding]]]) -> Sequence[Finding]:
-    """What the work finds; its failure is a finding too."""
+    """The findings of ``work``; its failure is a finding too."""
     found: Sequence[Finding] = [problem(f"no answer within {ANSWER_S:.0f} s", "check the server and the network")]
     with suppress(TimeoutError):
         async with asyncio.timeout(ANSWER_S):
@@ -118,7 +118,7 @@ async def _in_time(work: Callable[[], Awaitable[Sequence[Finding]]]) -> Sequence
 
 
 def _shared(repositories: Mapping[str, str]) -> list[Finding]:
-    """Two subscribers that import to one place keep each other out."""
+    """Find subscribers that import into the same place: they lock each other out."""
     owners: dict[str, list[str]] = {}
     for name, where in repositories.items():
         owners.setdefault(where, []).append(name)

@@ -1,4 +1,4 @@
-"""What is right and wrong on an open board: its topics, the newest records, and where its subscribers are."""
+"""The health of an open board: its topics, the newest records, and the positions of its subscribers."""
 
 from collections.abc import AsyncIterator, Mapping
 from dataclasses import astuple, dataclass
@@ -15,15 +15,15 @@ from callboard.errors import OffsetOutOfRange, TopicMissing
 from callboard.messages.untrusted import UNTRUSTED
 
 SOON = 0.5
-"""A subscriber that is behind by this part of the retention is about to lose packages."""
+"""A subscriber whose lag reaches this share of the retention is about to lose packages."""
 
 NEWEST = 200
-"""Records at the end of each topic that are decoded: older ones that could not be have been met by somebody."""
+"""Records decoded at the end of each topic: undecodable older ones were reported when a reader met them."""
 
 
 @dataclass(frozen=True, slots=True)
 class TopicView:
-    """What a topic holds."""
+    """The extent of a topic."""
 
     topic: str
     first: int
@@ -32,7 +32,7 @@ class TopicView:
 
 
 async def examine_topics(board: BoardContext, clock: Clock) -> tuple[list[TopicView], list[Finding]]:
-    """Every topic, and what is wrong with its newest records."""
+    """Examine every topic, and whether its newest records decode."""
     views, found = list[TopicView](), list[Finding]()
     for topic in astuple(board.topics):
         try:
@@ -48,7 +48,7 @@ async def examine_topics(board: BoardContext, clock: Clock) -> tuple[list[TopicV
 
 
 async def _newest(board: BoardContext, topic: str, clock: Clock) -> AsyncIterator[Finding]:
-    """The newest records decode, and are not from the future: by the clock of whoever appended them."""
+    """Check that the newest records decode and are not dated in the future, by the clock of their writer."""
     start, newest_ns = await newest_start(board.log, topic, NEWEST), 0
     async for record in records(board.log, topic, start, NEWEST):
         newest_ns = max(newest_ns, record.time_ns)
@@ -68,12 +68,12 @@ async def _newest(board: BoardContext, topic: str, clock: Clock) -> AsyncIterato
 async def examine_fleet(
     board: BoardContext, configured: Retention | None, kept: Mapping[str, Retention]
 ) -> list[Finding]:
-    """Where every subscriber is, what it says, and how long until the log loses what it has not processed.
+    """Examine where every subscriber is, what it reports, and how long until the log loses what it still needs.
 
     Args:
         board: open.
-        configured: what publishers trim.
-        kept: what the log's server itself removes, by topic.
+        configured: the retention that publishers apply.
+        kept: the retention that the log's server itself applies, by topic.
     """
     status = await status_of(board)
     found = [
@@ -94,19 +94,19 @@ async def examine_fleet(
         for retention in (configured, kept.get(topic)):
             if retention is not None:
                 found += await _left(board, behind[0], retention)
-    late = sum(row.lag_packages != 0 or row.uncounted > 0 for row in present)  # -1 is another log, or not told yet
+    late = sum(row.lag_packages != 0 or row.uncounted > 0 for row in present)  # -1: on another log, or not known yet
     return [*found, ok(f"subscribers: {len(present)}, of which {late} behind")]
 
 
 def _finding(name: str, trouble: Trouble) -> Finding:
-    """What stands in somebody's way; what ends by itself is only told."""
+    """A finding for this trouble; one that ends by itself is only information."""
     fix = "; ".join(f"`{remedy.command}` {remedy.does}" for remedy in trouble.remedies)
     what = f"{name}: {trouble.what}"
     return problem(what, fix) if trouble.needs else advice(what, fix)
 
 
 async def _left(board: BoardContext, slowest: SubscriberStatus, retention: Retention) -> list[Finding]:
-    """How long, and how many bytes, until the slowest subscriber's next package goes."""
+    """How long, and how many bytes, until the slowest subscriber's next package is removed."""
     at = f"the slowest, {slowest.name}, is at offset {slowest.offset}, {slowest.lag_packages} packages behind"
     fix = f"see `callboard queue {quote(slowest.name)}` for what holds it up, or raise "
     found = []
@@ -124,7 +124,7 @@ async def _left(board: BoardContext, slowest: SubscriberStatus, retention: Reten
 
 
 async def _bytes_from(board: BoardContext, start: int, limit: int) -> int:
-    """What the packages from ``start`` on take; counted no further than to the limit."""
+    """The size of the packages from ``start`` on; stops counting at the limit."""
     total = 0
     while total < limit and (found := await board.log.read(board.topics.package, start)):
         total, start = total + sum(map(record_bytes, found)), found[-1].offset + 1

@@ -1,4 +1,4 @@
-"""Sets the position of a subscriber that does not run; its content stays as it is."""
+"""Sets the position of a stopped subscriber; its content stays as it is."""
 
 import secrets
 from dataclasses import dataclass
@@ -14,7 +14,7 @@ from callboard.messages.distribution.ledger import Ledger
 
 @dataclass(frozen=True, slots=True)
 class Reset:
-    """The next package is the one at ``next_offset``; -1 stands for where the settings of the subscriber say."""
+    """The next package is the one at ``next_offset``; -1 means where the subscriber's settings say."""
 
     subscriber: str
     before: int
@@ -22,7 +22,7 @@ class Reset:
 
 
 async def reset(log: Log, topic: str, repository: str, base: Path, to: int | None) -> Reset:
-    """Forget the position, with all that belongs to it, or set it before the offset ``to``.
+    """Drop the position and everything tied to it, or set it to just before the offset ``to``.
 
     Raises ``OffsetOutOfRange`` for an offset that is not on the log, ``RepositoryBusy`` while the subscriber runs.
     """

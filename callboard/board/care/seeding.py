@@ -1,4 +1,4 @@
-"""A new subscriber that begins with the content of another: a copy of its repository, or a snapshot of it."""
+"""Starts a new subscriber from the content of another: from a copy of its repository, or from a snapshot."""
 
 import asyncio
 import secrets
@@ -25,7 +25,7 @@ from callboard.messages.distribution.ledger import Ledger
 
 @dataclass(frozen=True, slots=True)
 class Seeded:
-    """A repository that was filled: with the content that ``origin`` had after the package at ``offset``."""
+    """A filled repository, with the content that ``origin`` had after the package at ``offset``."""
 
     subscriber: str
     into: str
@@ -44,7 +44,7 @@ class SnapshotTaken:
 
 
 async def take_snapshot(repository: str, target: Path, base: Path, now_ns: int) -> SnapshotTaken:
-    """Write a snapshot of a repository whose subscriber does not run."""
+    """Write a snapshot of the repository of a stopped subscriber."""
     async with origin_of(repository, base) as (source, stored):
         ledger = ledger_of(repository, stored)
         taken = await asyncio.to_thread(write_snapshot, source, stored, target, now_ns)
@@ -52,7 +52,7 @@ async def take_snapshot(repository: str, target: Path, base: Path, now_ns: int) 
 
 
 async def seed_from_repository(log: Log, topic: str, name: str, into: str, origin: str, base: Path) -> Seeded:
-    """Copy content and position of a repository whose subscriber does not run, of whatever kind the two are."""
+    """Copy content and position of a stopped subscriber's repository; the two may be of different kinds."""
     async with origin_of(origin, base) as (source, stored):
         ledger = ledger_of(origin, stored)
         await _check_position(log, topic, ledger)
@@ -62,7 +62,7 @@ async def seed_from_repository(log: Log, topic: str, name: str, into: str, origi
 
 
 async def seed_from_snapshot(log: Log, topic: str, name: str, into: str, snapshot: Path, base: Path) -> Seeded:
-    """Begin with what is in a snapshot."""
+    """Fill a repository from a snapshot."""
     with tempfile.TemporaryDirectory(prefix="callboard-seed-") as spool:
         package = Path(spool) / "package"
         taken = await asyncio.to_thread(read_snapshot, snapshot, package)
@@ -75,7 +75,7 @@ async def seed_from_snapshot(log: Log, topic: str, name: str, into: str, snapsho
 
 @asynccontextmanager
 async def held(repository: str, base: Path) -> AsyncIterator[tuple[Repository, bytes]]:
-    """The repository and its ledger. Nobody else has it meanwhile; ``RepositoryBusy`` while a subscriber runs."""
+    """The repository, locked, and its ledger. Raises ``RepositoryBusy`` while a subscriber runs."""
     opened = Target(open_repository(repository, base))
     try:
         yield opened, await opened.open()
@@ -85,7 +85,7 @@ async def held(repository: str, base: Path) -> AsyncIterator[tuple[Repository, b
 
 @asynccontextmanager
 async def origin_of(repository: str, base: Path) -> AsyncIterator[tuple[Repository, bytes]]:
-    """The same for a repository that is there: to open another would create it. Raises ``RequestRefused``."""
+    """The same for an existing repository: opening a missing one would create it. Raises ``RequestRefused``."""
     await asyncio.to_thread(lambda: list(open_repository(repository, base).entries("/", deep=False)))
     async with AsyncExitStack() as stack:
         try:
@@ -97,7 +97,7 @@ async def origin_of(repository: str, base: Path) -> AsyncIterator[tuple[Reposito
 
 
 async def _fill(into: str, base: Path, operations: Iterable[Operation], name: str, ledger: Ledger) -> None:
-    """Content and ledger in one transaction: it is seeded, or empty. Only an empty repository is taken."""
+    """Write content and ledger in one transaction, all or nothing. Only an empty repository is accepted."""
     async with held(into, base) as (repository, stored):
         if stored:
             raise RequestRefused(f"{shown(into)} is a subscriber's already; choose a new repository", code="exists")
@@ -106,7 +106,7 @@ async def _fill(into: str, base: Path, operations: Iterable[Operation], name: st
 
 
 def ledger_of(where: str, stored: bytes) -> Ledger:
-    """The ledger, which must be that of a subscriber with a position."""
+    """The ledger; refuses one that is not a subscriber's or has no position."""
     try:
         ledger = codec.decode(Ledger, stored) if stored else None
     except Undecodable as error:
@@ -122,7 +122,7 @@ def ledger_of(where: str, stored: bytes) -> Ledger:
 
 
 async def _check_position(log: Log, topic: str, ledger: Ledger) -> None:
-    """Raise ``RequestRefused`` unless the log has what comes behind the ledger's position."""
+    """Raise ``RequestRefused`` unless the log still has what follows the ledger's position."""
     log_id = await log.identity(topic)
     bounds = await log.bounds(topic)
     first = min(ledger.offset + 1, *(package.offset for package in ledger.held), bounds.end)

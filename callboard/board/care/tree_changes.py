@@ -1,4 +1,4 @@
-"""What changed in a folder between two looks at it."""
+"""What changed in a folder between two scans."""
 
 import os
 import stat
@@ -13,7 +13,7 @@ from callboard.errors import RequestRefused
 
 
 class Look(NamedTuple):
-    """What can be told of an entry without reading it."""
+    """What is known of an entry without reading it."""
 
     kind: int
     mode: int
@@ -26,14 +26,14 @@ Tree = Mapping[str, Look]
 
 
 class Changes(NamedTuple):
-    """What has to be shipped, parents first, and what has to be deleted, without what lies below those."""
+    """What to ship, parents first, and what to delete; entries below a deleted folder are omitted."""
 
     added: tuple[str, ...]
     deleted: tuple[str, ...]
 
 
 def look_at(root: Path, patterns: PathPatterns) -> dict[str, Look]:
-    """The tree as it is. Links are not followed; what the patterns leave out is not there. Blocking.
+    """Scan the tree. Links are not followed; what the patterns exclude is omitted. Blocking.
 
     Raises ``RequestRefused`` if it cannot be read.
     """
@@ -51,9 +51,9 @@ def look_at(root: Path, patterns: PathPatterns) -> dict[str, Look]:
 
 
 def changes(before: Tree, now: Tree) -> Changes:
-    """What to do for ``before`` to become ``now``.
+    """What turns ``before`` into ``now``.
 
-    A folder's size and time tell only that its entries changed, which is seen at the entries themselves.
+    A folder's size and time only show that its entries changed, and the entries show that themselves.
     """
     added = sorted(path for path, look in now.items() if path not in before or _differs(before[path], look))
     gone = before.keys() - now.keys()
@@ -74,7 +74,7 @@ def _entries(tree: Descent, patterns: PathPatterns) -> Iterator[tuple[str, Look]
             look = _look(tree.status(path))
             names = tree.names(path) if look.kind == stat.S_IFDIR else []
         except (FileNotFoundError, NotADirectoryError):
-            continue  # it may vanish or change while we are looking
+            continue  # it may vanish or change during the scan
         if patterns.admits(path):
             yield path, look
         ahead += [child for name in names if patterns.leads(child := child_of(path, name))]

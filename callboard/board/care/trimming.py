@@ -1,4 +1,4 @@
-"""What a retention would remove, and who would miss it, found without removing it."""
+"""A dry run of a retention: what it would remove, and who still needs that."""
 
 from collections.abc import AsyncIterator, Mapping, Sequence
 from dataclasses import dataclass, replace
@@ -12,7 +12,7 @@ from callboard.messages.record import Record
 
 @dataclass(frozen=True, slots=True)
 class Removal:
-    """What goes from a topic: how many records and bytes, which offset is the first to stay, and who misses it."""
+    """What a topic loses: how many records and bytes, the first offset that stays, and who still needs what goes."""
 
     topic: str
     records: int
@@ -24,15 +24,15 @@ class Removal:
 async def plan(
     log: Log, package: str, status: str, wanted: Mapping[str, Retention], needs: Sequence[Need], now_ns: int
 ) -> list[tuple[Removal, Retention]]:
-    """What each topic would lose by the retention that is wanted for it, and the retention that removes just this.
+    """What each topic would lose by its wanted retention, and the retention that removes exactly this.
 
     Args:
         log: open.
-        package: the topic of packages, which is among the wanted.
-        status: the topic of statuses, which stay as long as the packages that they speak of.
+        package: the topic of packages, which must be in ``wanted``.
+        status: the topic of statuses, which stay as long as the packages they refer to.
         wanted: the retention of each topic.
         needs: who needs which packages.
-        now_ns: the time.
+        now_ns: the time, in nanoseconds since the epoch.
     """
     removal = await preview(log, package, wanted[package], now_ns)
     missed_by = tuple(need for need in needs if removal.records and need.offset < removal.first)
@@ -47,8 +47,8 @@ async def plan(
 
 
 async def preview(log: Log, topic: str, retention: Retention, now_ns: int) -> Removal:
-    """What ``Log.trim`` would remove at ``now_ns``. Reads the topic: from its start to what stays, with a limit on
-    bytes all of it. Raises ``NotSupported`` where the log does.
+    """What ``Log.trim`` would remove at ``now_ns``. Reads the topic from its start to the first record that stays; all
+    of it if there is a limit on bytes. Raises ``NotSupported`` where the log does.
     """
     if retention.above_bytes is not None and Capability.TRIM_BYTES not in log.capabilities:
         raise NotSupported(
@@ -74,9 +74,9 @@ async def preview(log: Log, topic: str, retention: Retention, now_ns: int) -> Re
 
 
 def _goes(record: Record, retention: Retention, from_here: int, now_ns: int) -> bool | None:
-    """Whether one of the limits allows to remove the oldest record; it and all newer ones have ``from_here`` bytes.
+    """Whether a limit allows removing the oldest record; it and all newer ones have ``from_here`` bytes.
 
-    None if it goes with the next one that does.
+    None if it goes together with the next record that goes.
     """
     below, above = retention.below_offset, retention.above_bytes
     if retention.keep_from is not None and record.offset >= retention.keep_from:
@@ -91,7 +91,7 @@ async def _all(log: Log, topic: str) -> AsyncIterator[Record]:
     while True:
         try:
             found = await log.read(topic, start)
-        except OffsetOutOfRange as error:  # trimmed by somebody else meanwhile
+        except OffsetOutOfRange as error:  # trimmed by another process in the meantime
             if error.first <= start:
                 raise
             start = error.first

@@ -1,4 +1,4 @@
-"""Upkeep: what a board does to keep content right, and its log and its blob store short."""
+"""Maintenance: keeps content correct, and the log and the blob store small."""
 
 import asyncio
 import tempfile
@@ -23,22 +23,22 @@ from callboard.errors import NotAnswered, RequestRefused
 from callboard.messages.distribution.mailbox import Liveness
 from callboard.messages.distribution.topic_messages import DiscoveryMessage
 
-if TYPE_CHECKING:  # what a board that is only looked at does not need is imported where it is used
+if TYPE_CHECKING:  # a board that is only read does not load these
     from callboard.board.care.retention_gate import GatePolicy, RetentionGate
     from callboard.board.care.verifying import Repair, Verified
 
 VERIFY_S = 600.0
-"""How long a subscriber may take to read all that it has, once it has finished what it imports."""
+"""How long a subscriber may take to read its whole content, after it has finished its running import."""
 
 LOOK_S = 2.0
-"""How often it is looked at whether one that is waited for still runs."""
+"""How often to check that the awaited subscriber still runs."""
 
 
 async def verify(board: BoardContext, subscriber: str, *paths: str, timeout_s: float = VERIFY_S) -> "Verified":
-    """Compare what a running subscriber has at and below the paths, or everywhere, with what the log says.
+    """Compare a running subscriber's content at and below the paths, or all of it, with what the log says.
 
-    Raises ``RequestRefused`` for a subscriber that was never heard of or cannot list its content, and
-    ``NotAnswered`` if it does not run, or no longer, or does not do so in time.
+    Raises ``RequestRefused`` for a subscriber that is unknown or cannot list its content, and ``NotAnswered`` if it
+    does not run, stops meanwhile, or takes longer than ``timeout_s`` seconds.
     """
     from callboard.board.care.verifying import compare
 
@@ -53,7 +53,7 @@ async def verify(board: BoardContext, subscriber: str, *paths: str, timeout_s: f
 
 
 async def _running(board: BoardContext, subscriber: str, timeout_s: float) -> DiscoveryMessage:
-    """The last word of a subscriber that can list what it has of this log. Raises as ``verify``."""
+    """The last announcement of a subscriber that can list its content of this log. Raises as ``verify``."""
     found = await member(board, subscriber, timeout_s)
     said = found.announcement
     if found.liveness is not Liveness.LIVE:
@@ -67,7 +67,7 @@ async def _running(board: BoardContext, subscriber: str, timeout_s: float) -> Di
 
 
 async def _listed(board: BoardContext, subscriber: str, paths: tuple[str, ...], timeout_s: float) -> CommandResult:
-    """What it answers; it is not waited for any longer than it runs."""
+    """The subscriber's answer; the wait ends when the subscriber does."""
     listing = asyncio.ensure_future(list_content(board, subscriber, paths, timeout_s=timeout_s))
     try:
         while not (await asyncio.wait({listing}, timeout=LOOK_S))[0]:
@@ -80,10 +80,10 @@ async def _listed(board: BoardContext, subscriber: str, paths: tuple[str, ...], 
 async def repair(
     board: BoardContext, subscriber: str, found: "Verified", *, source: str | Path = "", dry_run: bool = False
 ) -> "tuple[Repair, ...]":
-    """Ship exactly what differs to this one subscriber: from ``source``, or else from the log's own packages.
+    """Ship exactly what differs to this subscriber alone: from ``source``, or from the log's own packages.
 
-    Raises as ``Publisher.publish``, and ``RequestRefused`` for content that is gone. Once it is imported, the next
-    ``verify`` finds nothing to repair.
+    Raises as ``Publisher.publish``, and ``RequestRefused`` for content that is gone. Once the repair is imported, the
+    next ``verify`` finds no difference.
     """
     from callboard.board.care.verifying import Verified, recover, repairs
 
@@ -112,7 +112,7 @@ async def _repair(board: BoardContext, subscriber: str, planned: "Repair", sourc
 
 
 def retention_gate(board: BoardContext, policy: "GatePolicy") -> "RetentionGate":
-    """What keeps packages on the log that somebody needs. To be used again: it remembers what it has read."""
+    """The gate that keeps needed packages on the log. Reuse it: it remembers what it has read."""
     from callboard.board.care.retention_gate import GatePolicy, RetentionGate
 
     rule = instance_of(
@@ -126,11 +126,11 @@ def retention_gate(board: BoardContext, policy: "GatePolicy") -> "RetentionGate"
 
 
 async def collect_blobs(board: BoardContext, *, delete: bool, grace_s: float = GRACE_S) -> BlobCollection:
-    """Find the blobs that no record on this log or in its archive refers to, and with ``delete`` remove them.
+    """Find the blobs that no record on this log or in its archive refers to; with ``delete``, remove them.
 
-    Nothing but this log may refer to what is in the blob store. Safe beside publishers, as long as none of
-    them takes longer than ``grace_s`` seconds to build a package. Raises ``ArchiveHole``, ``ArchiveDamaged`` and
-    ``LogReplaced`` if it cannot be told what the archive needs.
+    The blob store must belong to this log alone. Safe beside running publishers, as long as none takes longer than
+    ``grace_s`` seconds to build a package. Raises ``ArchiveHole``, ``ArchiveDamaged`` or ``LogReplaced`` if the
+    needs of the archive cannot be determined.
     """
     asked(delete=delete, grace_s=grace_s)
     topics, now_ns = board.topics, board.now_ns()
@@ -147,9 +147,9 @@ async def collect_blobs(board: BoardContext, *, delete: bool, grace_s: float = G
 
 
 async def trim(board: BoardContext, retention: Retention, gate: "RetentionGate | None" = None) -> dict[str, int]:
-    """Remove from every topic what the retention allows and the gate does not hold; the new first offset of each.
+    """Remove from every topic what the retention allows and the gate does not hold; returns the new first offsets.
 
-    Raises ``RequestRefused`` when the gate cannot tell what is needed.
+    Raises ``RequestRefused`` if the gate cannot determine what is needed.
     """
     from callboard.board.care.retention_gate import RetentionGate, trim
 

@@ -1,4 +1,4 @@
-"""Compares what a subscriber has with what the log says it should have, and puts right what differs."""
+"""Compares a subscriber's content with what the log says it should have, and repairs differences."""
 
 import asyncio
 import hashlib
@@ -22,15 +22,15 @@ from callboard.errors import BlobError, PackageError, RequestRefused, SchemaTooN
 from callboard.messages.distribution.topic_messages import DiscoveryMessage, PackageMessage
 
 PATHS_A_PACKAGE = 1000
-"""Paths that one package of a repair names; more are shipped in several."""
+"""Paths in one package of a repair; more are split over several."""
 
 
 @dataclass(frozen=True, slots=True)
 class Verified:
-    """What was found at the subscriber's position ``offset``, from the packages that are retained from ``first`` on.
+    """The differences at the subscriber's position ``offset``, judged by the packages retained from ``first`` on.
 
-    ``unknown`` entries are there, and no retained package says whether they should be. ``problems`` are packages that
-    could not be taken into account.
+    ``unknown`` entries exist, and no retained package says whether they should. ``problems`` are packages that could
+    not be taken into account.
     """
 
     subscriber: str
@@ -44,21 +44,21 @@ class Verified:
 
 @dataclass(frozen=True, slots=True)
 class Repair:
-    """One package of a repair: paths to bring again from what is in ``publisher``'s packages, or to remove."""
+    """One package of a repair: paths to ship again from ``publisher``'s packages, or to remove."""
 
     publisher: str
     kind: str
     paths: tuple[str, ...]
     offset: int = -1
-    """Of the package that repairs; -1 if it was not shipped."""
+    """The repairing package's offset; -1 if it was not shipped."""
     source: str = ""
-    """What the packages that brought them were read from, which the one that repairs stands in for."""
+    """The source of the packages that brought the paths; the repair is shipped under the same source."""
 
 
 async def expected_tree(
     board: BoardContext, said: DiscoveryMessage, position: int
 ) -> tuple[ExpectedTree, list[str]]:
-    """The fold of the packages up to the position, and what could not be folded."""
+    """Fold the packages up to the position; returns the tree, and what could not be folded."""
     log, package = board.log, board.topics.package
     statuses = await statuses_of(log, board.topics.status, said.subscriber)
     tree, problems = ExpectedTree(patterns_of(said.configuration)), list[str]()
@@ -84,7 +84,7 @@ async def expected_tree(
 async def compare(
     board: BoardContext, said: DiscoveryMessage, told: CommandResult, paths: tuple[str, ...]
 ) -> Verified:
-    """Compare the list that a subscriber has told of what it had with what it should have had at that position."""
+    """Compare the content that a subscriber listed with what it should have at that position."""
     listing, position = told.listing_ref, told.position
     tree, problems = await expected_tree(board, said, position)
     with tempfile.TemporaryDirectory(prefix="callboard-verify-") as spool:
@@ -98,7 +98,7 @@ async def compare(
 
 
 def repairs(differences: Iterable[Difference]) -> Iterator[Repair]:
-    """The packages that put it right: what is too much goes first, so that it is in nobody's way."""
+    """The packages that repair the differences; removals first, so that nothing is in the way."""
     wrong = list(differences)
     for kind, is_meant in (("DELETE", _is_extra), ("ADD", _is_lacking)):
         meant = [each for each in wrong if is_meant(each)]
@@ -109,7 +109,7 @@ def repairs(differences: Iterable[Difference]) -> Iterator[Repair]:
 
 
 async def recover(board: BoardContext, wanted: Mapping[str, int], into: Path, spool: Path) -> None:
-    """Put the content of these paths, as the package at each one's offset has it, into a new folder.
+    """Put the content of these paths, each as of the package at its offset, into a new folder.
 
     Raises ``RequestRefused`` for content that is gone.
     """
