@@ -1,7 +1,7 @@
 """callboard: distributes content from publishers to fleets of subscribers through one persisted log.
 
-Everything that a service needs is here: ``Callboard``, what it is told and what it answers with, and the errors. Code
-without an event loop uses ``callboard.sync.Callboard``.
+The public API: ``Callboard``, its arguments and its answers, and the errors. Code without an event loop uses
+``callboard.sync.Callboard``.
 """
 
 from importlib import import_module
@@ -81,11 +81,11 @@ _MODULES = {
     "callboard.messages.signing": "SigningKey",
     "callboard.version": "__version__",
 }
-"""Where the names are that are not errors."""
+"""The modules of the public names, except errors."""
 
 
 def __getattr__(name: str) -> Any:
-    """The public names, imported with their first use: every layer below imports this package first."""
+    """Import public names at first use: every layer below imports this package first."""
     if name not in __all__ and name != "__version__":
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
     module = next((module for module, names in _MODULES.items() if name in names.split()), "callboard.errors")

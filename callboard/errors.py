@@ -46,13 +46,13 @@ RefusalCode = Literal[
     "damaged", "gone", "empty", "out_of_range", "overlaps", "overtaken", "mismatch", "id_taken", "live", "busy",
     "not_editable", "not_followed", "needed", "not_due", "unconfirmed", "undetermined", "declined", "crashed",
 ]  # fmt: skip
-"""What is wrong with a request, for programs; docs/reference.md says what each of them means."""
+"""What is wrong with a request, for programs; docs/reference.md explains each code."""
 
 
 class CallboardError(Exception):
-    """Anything callboard raises on purpose. Its arguments are lines; nearly always there is one.
+    """The base of all errors that callboard raises on purpose. Its arguments are lines; nearly always there is one.
 
-    ``code`` names it for programs and stays when the words change: the name of its class, such as ``blob_missing``.
+    ``code`` identifies it for programs and stays the same when the words change: the class's name, as ``blob_missing``.
     """
 
     code: str
@@ -64,7 +64,7 @@ class CallboardError(Exception):
         return "\n".join(self.lines())
 
     def lines(self) -> tuple[str, ...]:
-        """What it says, in lines that each say something by themselves."""
+        """The message, in lines that are each meaningful alone."""
         return tuple(map(str, self.args))
 
 
@@ -77,7 +77,7 @@ class ExtraMissing(ConfigError):
 
 
 class RequestRefused(CallboardError):
-    """The request is wrong in itself; ``code`` says in what way."""
+    """The request itself is wrong; ``code`` says how."""
 
     def __init__(self, *lines: object, code: RefusalCode | None = None) -> None:
         super().__init__(*lines)
@@ -94,7 +94,7 @@ class SubscriberTaken(CallboardError):
 
 
 class NameLapsed(CallboardError):
-    """The subscriber's name was not its own any more when an import was to be committed, so it was undone."""
+    """The subscriber no longer held its name when an import was about to commit, so the import was rolled back."""
 
 
 class LogError(CallboardError):
@@ -127,11 +127,11 @@ class TopicMissing(LogError):
 
 
 class LogUnavailable(LogError):
-    """The log cannot be reached or written just now."""
+    """The log cannot be reached or written at the moment."""
 
 
 class LogReplaced(LogError):
-    """The log behind this name is not the one the offsets were given by."""
+    """The log is not the one that the offsets belong to."""
 
 
 class NotSupported(LogError):
@@ -147,7 +147,7 @@ class BlobMissing(BlobError):
 
 
 class BlobUnavailable(BlobError):
-    """The blob store cannot be reached or written just now."""
+    """The blob store cannot be reached or written at the moment."""
 
 
 class RepositoryError(CallboardError):
@@ -159,11 +159,11 @@ class RepositoryBusy(RepositoryError):
 
 
 class RepositoryOccupied(RepositoryError):
-    """The place holds something, and was never a repository of callboard."""
+    """The place is not empty, and was never a callboard repository."""
 
 
 class RepositoryUnavailable(RepositoryError):
-    """The repository cannot be written just now: disk full, no permission, ..."""
+    """The repository cannot be written at the moment: disk full, no permission, ..."""
 
 
 class ArchiveError(CallboardError):
@@ -171,7 +171,7 @@ class ArchiveError(CallboardError):
 
 
 class ArchiveHole(ArchiveError):
-    """Records that the archive should have are on no log any more."""
+    """Records that the archive lacks are no longer on any log."""
 
 
 class ArchiveBusy(ArchiveError):
@@ -179,7 +179,7 @@ class ArchiveBusy(ArchiveError):
 
 
 class ArchiveDamaged(ArchiveError):
-    """A manifest or a segment of the archive is missing, or is not what was written."""
+    """A manifest or a segment of the archive is missing or altered."""
 
 
 class PackageError(CallboardError):
@@ -191,7 +191,7 @@ class PackageCorrupt(PackageError):
 
 
 class BlobDamaged(PackageCorrupt):
-    """A blob is truncated or altered: publishing its content again replaces it, and the package can be imported."""
+    """A blob is truncated or altered: publish its content again to replace it, so that the package can be imported."""
 
 
 class PackageRefused(PackageError):
@@ -211,9 +211,9 @@ class Undecodable(CallboardError):
 
 
 class NotImported(NamedTuple):
-    """A package that a subscriber is past, and that is not finished there.
+    """A package behind a subscriber's position that is not finished there.
 
-    ``status`` is ``given_up``, ``held`` (set aside), ``hook_due`` (imported, but its hook has not succeeded yet) or
+    ``status`` is ``given_up``, ``held`` (quarantined), ``hook_due`` (imported, but its hook has not succeeded yet) or
     ``hook_failed`` (imported, but its hook was given up).
     """
 
@@ -226,7 +226,7 @@ class NotImported(NamedTuple):
 
 
 class NotAllImported(CallboardError):
-    """A subscriber is past everything, but has not all of it. ``left`` has the packages, in the order of the log."""
+    """A subscriber has processed everything, but does not have all of it. ``left`` lists the packages, in log order."""
 
     def __init__(self, message: str, left: tuple[NotImported, ...]) -> None:
         super().__init__(*message.split("\n"))
@@ -245,4 +245,4 @@ class NotAnswered(CallboardError):
 
 
 class SubscriberStuck(NotAnswered):
-    """A subscriber cannot go on until somebody does something."""
+    """A subscriber cannot continue until an operator acts."""

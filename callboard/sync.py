@@ -1,9 +1,9 @@
-"""The board for code without an event loop: the same methods as ``callboard.Callboard``, which wait for the result.
+"""The board without an event loop: the same methods as ``callboard.Callboard``, but blocking.
 
     with Callboard("sqlite:///./board.db") as board:
         board.publisher("site").publish("./site")
 
-The asynchronous board runs on an event loop in a thread of its own, so all of this may be used from several threads.
+The asynchronous board runs on an event loop in its own thread, so these objects may be used from several threads.
 """
 
 import asyncio
@@ -51,7 +51,7 @@ class EventLoop:
         self._started.wait()
 
     def run(self, work: Coroutine[Any, Any, R]) -> R:
-        """The result of the coroutine, which runs on the loop. When the wait is interrupted, it is cancelled there."""
+        """Run the coroutine on the loop and return its result. Interrupting the wait cancels the coroutine."""
         if self._loop is None:
             work.close()
             raise ConfigError("the board is not open; use it inside `with Callboard(...) as board:`")
@@ -84,7 +84,7 @@ class EventLoop:
 
 
 class Twin(Generic[A_co]):
-    """Something asynchronous, and the loop that it runs on."""
+    """An asynchronous object, and the loop that it runs on."""
 
     def __init__(self, loop: EventLoop, asynchronous: A_co) -> None:
         self._loop, self._asynchronous = loop, asynchronous
@@ -96,7 +96,7 @@ class Twin(Generic[A_co]):
 def waiting(
     method: Callable[Concatenate[A, P], Coroutine[Any, Any, R]],
 ) -> Callable[Concatenate[Twin[A], P], R]:
-    """The method that waits for the result of this asynchronous one; signature and documentation are the same."""
+    """The blocking form of an asynchronous method; signature and docstring stay the same."""
 
     @wraps(method)
     def wait(self: Twin[A], /, *args: P.args, **kwargs: P.kwargs) -> R:
@@ -106,7 +106,7 @@ def waiting(
 
 
 def given(make: Callable[P, A]) -> Callable[[Callable[[S, A], R]], Callable[Concatenate[S, P], R]]:
-    """Has a method take the arguments of ``make``, and hands it what that makes of them."""
+    """Have a method take the arguments of ``make``, and pass it the result of calling ``make`` with them."""
 
     def decorate(method: Callable[[S, A], R]) -> Callable[Concatenate[S, P], R]:
         @wraps(method)
@@ -114,14 +114,14 @@ def given(make: Callable[P, A]) -> Callable[[Callable[[S, A], R]], Callable[Conc
             return method(self, make(*args, **kwargs))
 
         its = Parameter("self", Parameter.POSITIONAL_ONLY), *signature(make).parameters.values()
-        call.__signature__ = Signature(its)  # type: ignore[attr-defined]  # for people: type checkers know it
+        call.__signature__ = Signature(its)  # type: ignore[attr-defined]  # type: ignore[attr-defined]  # for people: type checkers know it
         return call
 
     return decorate
 
 
 class Publisher(Twin[publisher.Publisher]):
-    """See ``callboard.board.publisher.Publisher``. Got from ``Callboard.publisher``."""
+    """See ``callboard.board.publisher.Publisher``. Created by ``Callboard.publisher``."""
 
     start = waiting(publisher.Publisher.start)
     publish = waiting(publisher.Publisher.publish)
@@ -133,10 +133,10 @@ class Publisher(Twin[publisher.Publisher]):
 
 
 class Subscriber(Twin[subscriber.Subscriber]):
-    """See ``callboard.board.subscriber.Subscriber``. Got from ``Callboard.subscriber``; runs inside ``with``.
+    """See ``callboard.board.subscriber.Subscriber``. Created by ``Callboard.subscriber``; runs inside ``with``.
 
-    The body of ``with`` is not cancelled when the subscriber ends because it cannot go on, for a thread cannot be: the
-    next call raises the error, ``ended`` in another thread does, and so does the end of the body.
+    If the subscriber ends because of an error, the body of ``with`` is not cancelled, as a thread cannot be. The next
+    call raises the error; so does ``ended`` in another thread, and the end of the body.
     """
 
     start = waiting(subscriber.Subscriber.start)
@@ -163,7 +163,7 @@ class Subscriber(Twin[subscriber.Subscriber]):
 
 
 class Callboard(Twin[board.Callboard]):
-    """See ``callboard.Callboard``, which takes the same arguments. Used inside ``with``."""
+    """See ``callboard.Callboard``, which takes the same arguments. Use it inside ``with``."""
 
     @given(board.Callboard)
     def __init__(self, asynchronous: board.Callboard) -> None:
@@ -182,7 +182,7 @@ class Callboard(Twin[board.Callboard]):
         return Publisher(self._loop, self._asynchronous.publisher(name))
 
     def subscriber(self, name: str, into: str | Path, **options: Unpack[SubscriberOptions]) -> Subscriber:
-        """A subscriber that imports into ``into``, not yet started; see ``callboard.Callboard.subscriber``."""
+        """A subscriber that imports into ``into``; not yet started. See ``callboard.Callboard.subscriber``."""
         return Subscriber(self._loop, self._asynchronous.subscriber(name, into, **options))
 
     status = waiting(board.Callboard.status)
@@ -211,7 +211,7 @@ class Callboard(Twin[board.Callboard]):
     def events(
         self, publisher: str = "", kinds: Iterable[str] = (), after: int | None = None, *, follow: bool = True
     ) -> Iterator[BoardEvent]:
-        """See ``callboard.Callboard.events``. Waits in the thread that iterates."""
+        """See ``callboard.Callboard.events``. Blocks the thread that iterates."""
         return self._each(self._asynchronous.events(publisher, kinds, after, follow=follow))
 
     def retention_gate(self, policy: "GatePolicy") -> "RetentionGate":
@@ -219,7 +219,7 @@ class Callboard(Twin[board.Callboard]):
         return self._asynchronous.retention_gate(policy)
 
     def close(self) -> None:
-        """See ``callboard.Callboard.close``, which the end of ``with`` calls."""
+        """See ``callboard.Callboard.close``. The end of ``with`` calls it."""
         if self._loop.is_open:
             try:
                 self._loop.run(self._asynchronous.close())

@@ -59,6 +59,7 @@ def method(function: Callable[Concatenate[BoardContext, P], R]) -> Callable[Conc
 
 class Callboard:
     """One log and everything on it: its publishers, its subscribers, and their status.
+
     An asynchronous context manager. ``callboard.sync.Callboard`` is the same for code without an event loop.
 
     Args:

@@ -1,4 +1,4 @@
-"""What all that a board can do shares."""
+"""What all parts of a board share."""
 
 import secrets
 import time
@@ -15,17 +15,17 @@ from callboard.messages.topics import Topics
 
 
 def new_id() -> str:
-    """An id that nobody else has."""
+    """A unique id."""
     return secrets.token_hex(16)
 
 
 class BoardContext:
-    """The board as its parts know it, none of which knows another one's state. It outlives that the board is closed.
+    """The board as seen by its parts, which do not know each other's state. It survives closing the board.
 
     Args:
         resources: the log, the blob store and the settings.
-        agents: who runs for it.
-        now_ns: the clock that everything on the log is dated by.
+        agents: the running agents.
+        now_ns: the clock that dates everything on the log, in nanoseconds since the epoch.
         new_id: makes the ids of records.
     """
 
@@ -39,11 +39,11 @@ class BoardContext:
         self.resources, self.agents = resources, agents
         self.now_ns, self.new_id = now_ns, new_id
         self.territory = Territory(resources.settings)
-        """Which folders are taken, so that no subscriber imports over the log, the blob store or a source."""
+        """The folders in use, so that no subscriber imports over the log, the blob store or a source."""
 
     @property
     def settings(self) -> BoardSettings:
-        """What the board is made of."""
+        """The board's settings."""
         return self.resources.settings
 
     @property
@@ -62,5 +62,5 @@ class BoardContext:
         return self.resources.blobs
 
     async def viewer(self) -> Agent:
-        """An agent that can be asked about the board."""
+        """An agent that can answer questions about the board."""
         return await self.agents.viewer()

@@ -1,4 +1,4 @@
-"""A publisher, as the service that embeds it sees it."""
+"""A publisher, as the embedding service sees it."""
 
 import asyncio
 from collections.abc import Iterable, Mapping
@@ -25,17 +25,17 @@ from callboard.messages.distribution.mailbox import DistributeRequest, SizesQuer
 from callboard.messages.distribution.topic_messages import Kind
 
 PUBLISH_TIMEOUT_S = 600.0
-"""What a request may take, the building of a large package included."""
+"""Seconds for a request, including building a large package."""
 
 
 class RequestOptions(TypedDict, total=False):
-    """What every request can say.
+    """Options of every request.
 
-    ``request_id``: repeat a request under its id and it is shipped once; up to 200 printable characters.
-    ``recipients``: a list of the subscribers that get it; empty means all. ``expect``: also such as nobody has heard of
-    yet, who get it if they come. ``user``: on whose behalf, up to 200
-    characters; the user of this process if not given. ``metadata``: travels with the package; up to 1000 texts of up to
-    10,000 characters, by keys of up to 200. ``timeout_s``: seconds, 0 to 1e9.
+    ``request_id``: makes the request safe to repeat: under one id it is shipped once; up to 200 printable characters.
+    ``recipients``: the subscribers that get it; empty means all. ``expect``: accept recipients that are not known yet;
+    they get it when they appear. ``user``: on whose behalf, up to 200 characters; the user of this process if not
+    given. ``metadata``: travels with the package; up to 1000 texts of up to 10,000 characters, with keys of up to 200.
+    ``timeout_s``: seconds, 0 to 1e9.
     """
 
     request_id: str
@@ -47,14 +47,14 @@ class RequestOptions(TypedDict, total=False):
 
 
 class Publisher:
-    """Ships content under one name. Got from ``Callboard.publisher``; its agent starts with the first request."""
+    """Ships content under one name. Created by ``Callboard.publisher``; its agent starts with the first request."""
 
     def __init__(self, board: BoardContext, name: str) -> None:
         self.name = name
         self._board = board
 
     async def start(self) -> Agent:
-        """Start the agent, which otherwise the first request does."""
+        """Start the agent now, rather than with the first request."""
         return await self._board.agents.publisher(self.name)
 
     async def publish(
@@ -68,26 +68,26 @@ class Publisher:
         replace_root: bool = False,
         **options: Unpack[RequestOptions],
     ) -> Package:
-        """Ship what is at ``paths`` of the folder ``source`` as one package, which is imported as a whole.
+        """Ship the ``paths`` of the folder ``source`` as one package, which subscribers import atomically.
 
         Args:
             source: a folder; ``paths`` are absolute inside it, such as ``/blog``.
             paths: what to ship.
-            at: where the folder goes at subscribers: its ``/blog`` is ``/site/blog`` there with ``/site``.
-            deep: whole trees, replacing what subscribers have there; otherwise just these entries.
-            source_name: what the log calls the folder: one that is built elsewhere every time needs a name to be known
-                by. Its host and path if not given; empty if it shall not be told apart from others.
-            replace_root: also if all of the folder takes the place of what another publisher, or source, filled.
+            at: where the folder goes at subscribers: with ``/site``, its ``/blog`` becomes ``/site/blog``.
+            deep: ship whole trees, which replace what subscribers have there; otherwise only these entries.
+            source_name: the folder's name on the log. Set it for a folder that is built in a different place each time.
+                Default: its host and path; empty: not distinguished from other sources.
+            replace_root: allow the whole folder to replace what another publisher, or source, put there.
             **options: see ``RequestOptions``.
 
         Returns:
-            The package, once it is on the log, or with the state ``dropped`` if there was nothing in the folder.
+            The package, once it is on the log; its state is ``dropped`` if there was nothing to ship.
 
         Raises:
             RootFilled: another publisher, or another source, filled ``at``.
             RequestRefused: the source or a path cannot be shipped; the message says why.
-            LogUnavailable: it could not be appended; repeat it with its id.
-            NotAnswered: it took longer than the timeout; it may still be shipped, so repeat it with its id.
+            LogUnavailable: it could not be appended; repeat it with the same id.
+            NotAnswered: it timed out; it may still be shipped, so repeat it with the same id.
         """
         return await self._request(
             Kind.ADD, options, source=source, paths=paths, at=at, deep=deep, source_name=source_name,
@@ -97,11 +97,11 @@ class Publisher:
     async def delete(
         self, paths: Iterable[str], *, replace_root: bool = False, **options: Unpack[RequestOptions]
     ) -> Package:
-        """Have the paths, and everything below them, removed. Options and errors as for ``publish``."""
+        """Remove the paths, and everything below them, at subscribers. Options and errors as for ``publish``."""
         return await self._request(Kind.DELETE, options, paths=paths, replace_root=replace_root)
 
     async def invalidate(self, paths: Iterable[str], **options: Unpack[RequestOptions]) -> Package:
-        """Tell subscribers that the paths changed, in order with content. Options and errors as for ``publish``."""
+        """Tell subscribers that the paths changed, in order with packages. Options and errors as for ``publish``."""
         return await self._request(Kind.INVALIDATE, options, paths=paths)
 
     async def test(self, **options: Unpack[RequestOptions]) -> Package:
@@ -116,7 +116,7 @@ class Publisher:
         question = SizesQuery(queues=(queue_after(-1, bounds, self.name, ""),), end=bounds.end)
         loop = asyncio.get_running_loop()
         deadline = loop.time() + timeout_s
-        while True:  # each answer comes within a second, whether they are counted by then or not
+        while True:  # each answer comes within a second, even if the count is not complete
             sizes = await agent.ask(roles.QUEUE_CACHE, question, deadline - loop.time())
             if sizes.problem:
                 raise LogUnavailable(sizes.problem)
@@ -124,7 +124,7 @@ class Publisher:
                 return sizes.queues[0].size
 
     async def log(self, limit: int = 1000) -> list[LogLine]:
-        """The newest lines of this publisher's log, oldest first: what subscribers reported, and what all of them have.
+        """The newest lines of this publisher's log, oldest first: reports of subscribers, and packages that all have.
 
         Raises ``LogUnavailable``.
         """

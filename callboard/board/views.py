@@ -1,22 +1,22 @@
-"""What a board answers: plain frozen data, ready to be shown or turned into JSON."""
+"""The answers of a board: plain frozen data, ready to show or to turn into JSON."""
 
 from dataclasses import asdict, dataclass
 from typing import Any, Literal
 
 QueueState = Literal["idle", "running", "blocked"]
-"""Whether a queue moves: it is empty; it does; or its head cannot be imported, or failed again and again."""
+"""Whether a queue moves: it is empty; it does; or its head cannot be imported, or failed repeatedly."""
 
 FailureStatus = Literal["given_up", "held", "hook_failed"]
-"""What became of a package that a subscriber did not finish: left out, set aside, or imported but for its hook."""
+"""Why a subscriber has not finished a package: left out, quarantined, or imported but for its hook."""
 
 
 @dataclass(frozen=True, slots=True)
 class Package:
-    """A package on the log, or, with the ``state`` ``dropped``, none: there was nothing to ship, as ``reason`` says.
+    """A package on the log. If the ``state`` is ``dropped``, there is none: ``reason`` says why nothing was shipped.
 
-    ``length`` is how many bytes a subscriber has to fetch, blobs included. ``throttled_s`` is how many seconds the
-    request was held up by the backlog of the subscriber ``throttled_by``. ``expects`` are recipients that nobody has
-    heard of yet. ``note`` says what the log may have forgotten of a request that was made under an id.
+    ``length`` is how many bytes a subscriber fetches, blobs included. ``throttled_s`` is how many seconds the request
+    was delayed by the backlog of the subscriber ``throttled_by``. ``expects`` are recipients that are not known yet.
+    ``note`` says what the log may have lost of a request that was made under an id.
     """
 
     id: str
@@ -36,11 +36,11 @@ class Package:
 
 @dataclass(frozen=True, slots=True)
 class QueuedPackage:
-    """A package in a queue. ``age_s`` is how long ago it was appended; ``problem`` says why it cannot be decoded; and
-    ``length`` is how many bytes the subscriber has to fetch, blobs included.
+    """A package in a queue. ``age_s`` is the time since it was appended; ``problem`` says why it cannot be decoded;
+    ``length`` is how many bytes the subscriber fetches, blobs included.
 
-    ``entry`` finds it again, see ``Callboard.queue_entry``, which has all the paths: here are the first, some thousand
-    characters of them. Only the head of the queue can have ``attempts``, and the ``error`` of the last one.
+    ``paths`` are the first, up to some thousand characters; pass ``entry`` to ``Callboard.queue_entry`` to get all.
+    Only the head of the queue has ``attempts``, and the ``error`` of the last one.
     """
 
     entry: str
@@ -62,7 +62,7 @@ class QueuedPackage:
 
 @dataclass(frozen=True, slots=True)
 class Remedy:
-    """A command that can be typed, and what it does."""
+    """A command to type, and what it does."""
 
     command: str
     does: str
@@ -70,9 +70,9 @@ class Remedy:
 
 @dataclass(frozen=True, slots=True)
 class Trouble:
-    """Why somebody does not move or what was left behind, in words, and what can be done about it.
+    """Why a subscriber or publisher does not move, or what was left behind, in words, and what to do about it.
 
-    ``needs`` says that it does not end by itself: somebody has to do something.
+    ``needs``: it does not end by itself and needs an operator.
     """
 
     what: str
@@ -82,9 +82,9 @@ class Trouble:
 
 @dataclass(frozen=True, slots=True)
 class QueueView:
-    """The packages for a subscriber that it has not processed: how many, how old the oldest, and one page of them.
+    """The packages that a subscriber has not processed: how many, the age of the oldest, and one page of them.
 
-    While a long queue is counted, ``uncounted`` offsets are still to be looked at. ``troubles`` say why it stands.
+    While a long queue is being counted, ``uncounted`` offsets are still to be read. ``troubles`` say why it stands.
     """
 
     subscriber: str
@@ -100,18 +100,17 @@ class QueueView:
 
 @dataclass(frozen=True, slots=True)
 class SubscriberStatus:
-    """Who has what, who has not, and why not.
+    """The status of one subscriber.
 
-    ``lag_packages``, ``lag_bytes`` and ``lag_s`` are the size and the age of the queue; -1 when they cannot be told.
-    While a long queue is being counted they are what is counted of it by now, the age is -1, and its oldest
-    ``uncounted`` offsets are still to be looked at.
-    ``offset`` is the last processed one, ``head_offset`` the one being imported or waited for, -1 for none.
-    ``seen_s`` is how long ago it was last heard of, ``next_try_s`` in how long it tries again, ``importing_s`` how
-    long the import at the head takes by now. ``errors`` counts its error queue, the ``held`` ones and those with
-    failed ``hooks`` included; ``errors_dropped`` further ones that memory has no room for. ``counts`` tells whether
-    anybody waits for it. ``hooks_due`` counts the packages whose hook after the import has not succeeded yet; the first
-    that failed is at ``hook_offset``, -1 for none. ``left`` are the newest offsets that it is past and that are not
-    finished. ``needs`` tells whether somebody has to do something, and ``troubles`` why and what.
+    ``lag_packages``, ``lag_bytes`` and ``lag_s`` are the size and the age of the queue; -1 if unknown. While a long
+    queue is being counted they hold the count so far, the age is -1, and its oldest ``uncounted`` offsets are still to
+    be read. ``offset`` is the last processed one, ``head_offset`` the one being imported or waited for, -1 for none.
+    ``seen_s`` is the time since it was last heard of, ``next_try_s`` the time until its next attempt, ``importing_s``
+    the duration so far of the import at the head. ``errors`` counts its error queue, the quarantined (``held``)
+    packages and those with failed ``hooks`` included; ``errors_dropped`` counts further ones that did not fit in
+    memory. ``counts``: others wait for it. ``hooks_due`` counts the packages whose hook after the import has not
+    succeeded yet; the first that failed is at ``hook_offset``, -1 for none. ``left`` are the newest offsets behind its
+    position that are not finished. ``needs``: it needs an operator; ``troubles`` say why, and what to do.
     """
 
     name: str
@@ -166,16 +165,16 @@ class SubscriberStatus:
 
 
 def shown_state(row: SubscriberStatus) -> str:
-    """What it says it is, as long as it is heard of."""
+    """Its announced state, while it is live; otherwise its liveness."""
     return row.state if row.liveness == "live" else row.liveness
 
 
 @dataclass(frozen=True, slots=True)
 class FarmQueue:
-    """What a whole cohort of subscribers has not processed: the queue of its straggler.
+    """What a cohort of subscribers has not processed: the queue of its slowest member, the straggler.
 
-    ``name`` is ``persisted`` (the slowest editable subscriber) or ``published`` (the slowest of all). ``members`` were
-    compared. ``state`` is that of the straggler's queue, and ``uncounted`` as in ``SubscriberStatus``.
+    ``name`` is ``persisted`` (the slowest editable subscriber) or ``published`` (the slowest of all). ``members`` is
+    the size of the cohort. ``state`` is that of the straggler's queue, and ``uncounted`` as in ``SubscriberStatus``.
     """
 
     name: str
@@ -194,8 +193,8 @@ class FarmQueue:
 
 @dataclass(frozen=True, slots=True)
 class HeldUp:
-    """Requests are held up for ``since_s`` by now, because ``subscriber`` has ``backlog`` packages before it: at last
-    word ``waiting`` of them, the first one for ``delay_s`` more.
+    """Requests have been delayed for ``since_s`` so far, because ``subscriber`` has a backlog of ``backlog`` packages.
+    ``waiting`` requests were delayed when last announced, the first of them for another ``delay_s``.
     """
 
     subscriber: str
@@ -207,11 +206,11 @@ class HeldUp:
 
 @dataclass(frozen=True, slots=True)
 class PublisherStatus:
-    """A publisher with packages or subscribers. ``held_up`` if it is throttled, one for each process of this name.
+    """A publisher with packages or subscribers. ``held_up``: it is throttled; one entry for each process of this name.
 
-    ``state`` is ``idle`` when every subscriber that counts has everything, ``blocked`` when the queue of one is, else
-    ``running``. A farm queue is missing where nobody counts; ``left_out`` are those that do not: stopped or gone,
-    a hundred at most. ``needs`` and ``troubles`` as in ``SubscriberStatus``.
+    ``state`` is ``idle`` if every subscriber that counts has everything, ``blocked`` if the queue of one is, else
+    ``running``. A cohort without members has no farm queue; ``left_out`` are subscribers that do not count, stopped or
+    gone, a hundred at most. ``needs`` and ``troubles`` as in ``SubscriberStatus``.
     """
 
     name: str
@@ -236,7 +235,7 @@ class BoardStatus:
 
 @dataclass(frozen=True, slots=True)
 class FailedPackage:
-    """A package in an error queue; ``expired`` if the log has it no more, so that it cannot be tried again."""
+    """A package in an error queue; ``expired``: the log no longer has it, so it cannot be retried."""
 
     subscriber: str
     publisher: str
@@ -252,9 +251,9 @@ class FailedPackage:
 
 @dataclass(frozen=True, slots=True)
 class ErrorsView:
-    """One page of error queues, and how many packages are in them altogether.
+    """One page of error queues, and how many packages they hold in all.
 
-    ``dropped`` counts older failures that memory has no room for; their statuses are on the log.
+    ``dropped`` counts older failures that did not fit in memory; their statuses are on the log.
     """
 
     size: int
@@ -264,11 +263,11 @@ class ErrorsView:
 
 @dataclass(frozen=True, slots=True)
 class CommandResult:
-    """What an order came to.
+    """The result of a command.
 
-    ``accepted`` is None, and ``packages`` -1, while the subscriber has not answered; the order stands. ``offset`` is
-    what it is about, -1 for none; ``packages`` counts those that were removed, skipped or released. ``position`` is
-    where the subscriber was then, and ``listing_ref`` the blob that lists what it had.
+    ``accepted`` is None, and ``packages`` -1, until the subscriber answers; the command stands. ``offset`` is the
+    package it is about, -1 for none; ``packages`` counts those removed, skipped or released. ``position`` is where the
+    subscriber was then, and ``listing_ref`` the blob with the list of its content.
     """
 
     command_id: str
@@ -284,11 +283,11 @@ class CommandResult:
 
 
 PATHS_SHOWN = 5
-"""Of a package, in a line for people."""
+"""What a package does, in words."""
 
 
 def shortened(paths: tuple[str, ...]) -> str:
-    """Some of the paths, and how many more there are, in a line."""
+    """Some of the paths, and how many more there are, in one line."""
     more = len(paths) - PATHS_SHOWN
     return " ".join(paths[:PATHS_SHOWN]) + (f" and {more} more" if more > 0 else "")
 

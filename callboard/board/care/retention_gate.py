@@ -1,4 +1,4 @@
-"""What a retention must not remove: what a subscriber, or the archive, still needs."""
+"""Keeps a retention from removing what a subscriber, or the archive, still needs."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
@@ -16,16 +16,16 @@ from callboard.messages.headers import open_record
 from callboard.messages.topics import Topics
 
 ARCHIVE = "the archive"
-"""How what is archived is named among those that need something."""
+"""The name of the archive in a list of needs."""
 
 
 @dataclass(frozen=True, slots=True)
 class GatePolicy:
-    """Who counts.
+    """Whose needs count.
 
-    ``subscribers`` keeps what one of them has not processed, or has set aside; ``archive`` keeps that and what is not
-    archived, by the file ``archive_tip``. A subscriber counts until a day after it was forgotten, or until it is silent
-    for ``gone_days``: each repository that has spoken under its name, so that what one says harms no other.
+    ``subscribers`` keeps what a subscriber has not processed, or has quarantined; ``archive`` also keeps what is not
+    yet archived, by the file ``archive_tip``. A subscriber counts until a day after it was forgotten, or until it was
+    silent for ``gone_days``; each repository under a name counts by itself, so that none can void another's needs.
     """
 
     kind: Literal["none", "subscribers", "archive"] = "none"
@@ -35,16 +35,16 @@ class GatePolicy:
 
 @dataclass(frozen=True, slots=True)
 class Need:
-    """Somebody needs the packages from ``offset`` on."""
+    """A subscriber or the archive needs the packages from ``offset`` on."""
 
     name: str
     offset: int
 
 
 class RetentionGate:
-    """Tells from which offset on each topic must be kept. Reads the discovery topic once, then only what is new.
+    """Determines the first offset of each topic to keep. Reads the discovery topic once, then only new records.
 
-    Raises ``RequestRefused`` if the archive counts, and no file says how far that is.
+    Raises ``RequestRefused`` if the archive counts and no file says how far it is.
     """
 
     def __init__(self, policy: GatePolicy, topics: Topics) -> None:
@@ -59,13 +59,13 @@ class RetentionGate:
 
     @property
     def is_open(self) -> bool:
-        """Whether everything may go that the limits let go."""
+        """Whether the gate holds nothing back, so that only the limits apply."""
         return self._policy.kind == "none"
 
     async def needs(self, log: Log, now_ns: int) -> list[Need]:
-        """Who needs packages from which offset on, the one that needs the oldest first; all that are on the log count.
+        """The needs of everyone on the log, the oldest offset first.
 
-        Raises ``RequestRefused`` when it cannot be told.
+        Raises ``RequestRefused`` if they cannot be determined.
         """
         topic, lowest_of = self._topics.package, dict[str, Need]()
         words = await self._counted(log, now_ns)
@@ -82,7 +82,7 @@ class RetentionGate:
         return sorted(found, key=lambda need: (need.offset, need.name))
 
     async def keep_from(self, log: Log, now_ns: int) -> dict[str, int]:
-        """The first offset of each topic that must stay. Topics that nobody needs anything of are not named."""
+        """The first offset of each topic that must stay; topics of which nothing is needed are omitted."""
         if self.is_open:
             return {}
         needs = await self.needs(log, now_ns)
@@ -99,7 +99,7 @@ class RetentionGate:
         return kept
 
     async def tell_log(self, log: Log, now_ns: int) -> None:
-        """If the archive counts, say on the log how far it is, whenever that has changed. Raises ``RequestRefused``."""
+        """If the archive counts, announce its progress on the log when it has changed. Raises ``RequestRefused``."""
         if self._policy.kind != "archive":
             return
         tip = self._tip(await log.identity(self._topics.package))
@@ -109,7 +109,7 @@ class RetentionGate:
             self._told = tip
 
     async def _archived(self, log: Log) -> Mapping[str, int]:
-        """From which offset on the topics beside that of packages are not archived, if that matters."""
+        """The first offset that is not archived of each topic other than packages, if the archive counts."""
         return self._tip(await log.identity(self._topics.package)).topics if self._policy.kind == "archive" else {}
 
     def _tip(self, log_id: str) -> ArchiveTip:
@@ -131,10 +131,10 @@ class RetentionGate:
 async def trim(
     log: Log, topics: Topics, retention: Retention, kept: Mapping[str, int], now_ns: int
 ) -> dict[str, int]:
-    """Remove from every topic what the retention allows and nobody needs; the new first offset of each.
+    """Remove what the retention allows and nothing needs from every topic; returns the new first offset of each.
 
-    The packages go first. A status stays as long as there may be a package that it speaks of, for error queues and
-    staged subscribers live on it.
+    Packages go first. A status stays as long as a package it refers to may exist: error queues and staged subscribers
+    depend on it.
     """
     async def trimmed(topic: str, keep_from: int | None) -> int:
         return await log.trim(topic, replace(retention, keep_from=keep_from))
@@ -148,13 +148,13 @@ async def trim(
 
 
 def lowest(*offsets: int | None) -> int | None:
-    """The lowest of the offsets that are given; None if none is."""
+    """The lowest of the given offsets; None if there is none."""
     return min((offset for offset in offsets if offset is not None), default=None)
 
 
 async def _needed(log: Log, topic: str, bounds: Bounds, log_id: str, word: LastWord) -> int:
-    """The first offset that a repository needs. One that is not placed on this log may yet want all of it, and so may
-    one that says to be past what was not there when it said so.
+    """The first offset that a repository needs: the whole log if its position is not on this log, or claims to be past
+    records that did not exist when it was announced.
     """
     said = word.announcement
     if said.log_id != log_id or said.offset >= bounds.end:
@@ -164,7 +164,7 @@ async def _needed(log: Log, topic: str, bounds: Bounds, log_id: str, word: LastW
         return bounds.first
     try:
         passed = await log.read(topic, said.offset, 1)
-    except OffsetOutOfRange:  # trimmed meanwhile
+    except OffsetOutOfRange:  # trimmed in the meantime
         return needed
     came_later = any(
         record.offset == said.offset and record.time_ns - SKEW_NS > word.heard.seen_ns for record in passed
@@ -173,14 +173,14 @@ async def _needed(log: Log, topic: str, bounds: Bounds, log_id: str, word: LastW
 
 
 async def _first_pending(log: Log, topic: str, roll: LastAnnouncements, log_id: str) -> int | None:
-    """The first command that its subscriber has not obeyed yet; None if there is none."""
+    """The first command that its subscriber has not answered yet; None if there is none."""
     start, end = await log.bounds(topic)
     while start < end and (found := await log.read(topic, start)):
         for record in found:
             try:
                 command = open_record(record, CommandMessage)
             except (SchemaTooNew, Undecodable):
-                continue  # its subscriber says that it cannot read it, and goes by the next one
+                continue  # its subscriber reports that it cannot read it, and continues with the next
             if roll.knows(command) and roll.obeyed(command, end, log_id) < record.offset:
                 return record.offset
         start = found[-1].offset + 1
@@ -188,13 +188,13 @@ async def _first_pending(log: Log, topic: str, roll: LastAnnouncements, log_id: 
 
 
 async def statuses_from(log: Log, package: str, status: str, first: int, now_ns: int) -> int | None:
-    """The first status that may speak of a package from ``first`` on; None when no package is left.
+    """The first status that may refer to a package from ``first`` on; None when no package is left.
 
-    It is the first of all where that package is dated ahead, and so tells nothing of when it came.
+    It is the first of all if that package is dated in the future: its time then says nothing about when it came.
     """
     try:
         oldest = await log.read(package, first, 1)
-    except OffsetOutOfRange:  # somebody else removed more
+    except OffsetOutOfRange:  # another process removed more
         return (await log.bounds(status)).first
     if not oldest:
         return None

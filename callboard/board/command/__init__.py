@@ -1,1 +1,1 @@
-"""What a board has subscribers do, and packages sent again."""
+"""Commands to subscribers, and packages sent again."""

@@ -1,8 +1,8 @@
-"""Orders to subscribers: put on the log, and awaited until the subscriber has said what they came to.
+"""Commands to subscribers: appended to the log, then awaited until the subscriber has answered.
 
-Each is a record with its author and reason, for the subscriber's repository as it was last heard of: a new one under
-the same name does not obey it. That one obeys it once, in the order of the log, also after a restart, and answers it,
-if only to refuse.
+A command carries its author and reason, and is addressed to the repository that last announced the name: a new
+repository under the same name ignores it. Its repository carries it out once, in the order of the log, also after a
+restart. Every command gets a reply, including a rejection.
 """
 
 from collections.abc import Mapping
@@ -46,12 +46,12 @@ NAMES: Mapping[type, str] = {kind: name for name, kind in ORDERS.items()}
 
 
 class CommandOptions(TypedDict, total=False):
-    """What can be said with every order.
+    """Options of every command.
 
-    ``reason`` is for the record, and so is ``author``, the user of this process if not given. With ``force`` a pause
-    or a limit can be given to a subscriber that was never heard of; whoever comes first under that name obeys it. On a
-    board with ``trusted_keys`` there is no such order: it would hold for a repository that is made long after it.
-    ``timeout_s`` is how long to wait until the subscriber has answered; the order stands in any case.
+    ``reason`` and ``author`` are for the record; the author is the user of this process if not given. ``force`` allows
+    a pause or a limit for a subscriber that was never heard of; the first one to use that name accepts it. A board with
+    ``trusted_keys`` refuses that: the command would hold for a repository that is created long after it.
+    ``timeout_s`` is how many seconds to wait for the answer; the command stands in any case.
     """
 
     reason: str
@@ -68,18 +68,18 @@ async def retry(
     without_golden: bool = False,
     **options: Unpack[CommandOptions],
 ) -> CommandResult:
-    """Have the subscriber try again now, whatever it waits for.
+    """Have the subscriber retry now, instead of waiting for its next attempt or a verdict.
 
     Args:
         board: the open board.
         subscriber: its name.
-        offset: a package that was set aside or given up; the one at the head of the queue if not given.
-        without_golden: import the one at the head although the golden subscriber's verdict on it is missing.
+        offset: a package that was quarantined or given up; the one at the head of the queue if not given.
+        without_golden: import the package at the head without waiting for the golden subscriber's verdict.
         **options: see ``CommandOptions``.
 
     Raises:
-        RequestRefused: no such subscriber, or an offset that there cannot be.
-        LogUnavailable: the order could not be appended.
+        RequestRefused: no such subscriber, or an impossible offset.
+        LogUnavailable: the command could not be appended.
     """
     asked(without_golden=without_golden)
     if offset is not None:
@@ -91,17 +91,17 @@ async def retry(
 async def skip(
     board: BoardContext, subscriber: str, offset: int | None = None, **options: Unpack[CommandOptions]
 ) -> CommandResult:
-    """Have the subscriber pass over one package for good, or dismiss one that it gave up.
+    """Have the subscriber skip one package for good, or dismiss one that it gave up.
 
     Args:
         board: the open board.
-        subscriber: it must be editable, unless the package was given up and nothing changes by that.
-        offset: the package; the one that the subscriber says is at the head of its queue if not given.
+        subscriber: it must be editable, unless the package was given up, so that skipping changes nothing.
+        offset: the package; the one at the head of the subscriber's queue if not given.
         **options: see ``CommandOptions``.
 
     Raises:
-        RequestRefused: no such subscriber, or none at the head of its queue.
-        LogUnavailable: the order could not be appended.
+        RequestRefused: no such subscriber, or its queue has no head.
+        LogUnavailable: the command could not be appended.
     """
     options = commanded(options)
     if offset is not None:
@@ -118,19 +118,19 @@ async def skip(
 
 
 async def pause(board: BoardContext, subscriber: str, **options: Unpack[CommandOptions]) -> CommandResult:
-    """Have the subscriber import nothing until ``resume``, also after a restart. Raises as ``retry``."""
+    """Have the subscriber import nothing until ``resume``, even after a restart. Raises as ``retry``."""
     return await _order(board, subscriber, options, PauseCommand())
 
 
 async def resume(board: BoardContext, subscriber: str, **options: Unpack[CommandOptions]) -> CommandResult:
-    """Have a paused subscriber go on. Raises as ``retry``."""
+    """Have a paused subscriber continue. Raises as ``retry``."""
     return await _order(board, subscriber, options, ResumeCommand())
 
 
 async def throttle(
     board: BoardContext, subscriber: str, packages_per_min: int, **options: Unpack[CommandOptions]
 ) -> CommandResult:
-    """Have the subscriber import no more packages a minute than this, also after a restart; 0 lifts the limit.
+    """Limit the subscriber to this many packages a minute, even after a restart; 0 lifts the limit.
 
     Raises as ``retry``.
     """
@@ -141,9 +141,9 @@ async def throttle(
 async def list_content(
     board: BoardContext, subscriber: str, paths: tuple[str, ...] = (), **options: Unpack[CommandOptions]
 ) -> CommandResult:
-    """Have the subscriber list what its repository holds at and below these paths, or all of it, between imports.
+    """Have the subscriber list its repository's content at and below these paths, or all of it, between imports.
 
-    Raises as ``retry``. The result names the list, a blob, and the position that the content belongs to.
+    Raises as ``retry``. The result refers to a blob with the list, and has the position that the list belongs to.
     """
     return await _order(board, subscriber, options, VerifyCommand(paths=asked(paths=paths)["paths"]))
 
@@ -157,7 +157,7 @@ async def give(
     options: CommandOptions,
     publisher: str = "",
 ) -> CommandResult:
-    """Put the order on the log, and wait for the result if the subscriber is there to give one."""
+    """Append the command, and wait for the result if the subscriber is there to give one."""
     log_id, said = await board.log.identity(board.topics.package), target and target.announcement
     timeout_s = options.get("timeout_s", ANSWER_S)
     unnamed = CommandMessage(
@@ -202,7 +202,7 @@ async def _order(board: BoardContext, subscriber: str, options: CommandOptions, 
 
 
 async def _unanswered(agent: Agent, command: CommandMessage, timeout_s: float) -> str:
-    """Why there is no answer, as far as can be told: nobody is left to obey, if another repository has the name."""
+    """Why there is no answer, if known: another repository may have taken the name, so that nothing can answer."""
     known: dict[str, DiscoveryMessage] = {}
     with suppress(NotAnswered):
         known = {each.announcement.subscriber: each.announcement for each in await members(agent, "", timeout_s)}

@@ -20,20 +20,20 @@ async def forget_subscriber(
     force: bool = False,
     timeout_s: float = ANSWER_S,
 ) -> None:
-    """Take a subscriber that never comes back out of every view, and let others have its name. Its next
-    announcement undoes that. Until a day later a gated trim keeps what it has not processed.
+    """Remove a subscriber that never comes back from every view, and free its name. Its next announcement undoes
+    that. A gated trim keeps what it has not processed for another day.
 
     Args:
         board: the open board.
         subscriber: it must not be live.
         reason: for the record.
         author: for the record; the user of this process if not given.
-        force: also one that is live, or that was never heard of: somebody else may speak under its name.
-        timeout_s: how long to wait for an answer.
+        force: accept a subscriber that is live, or was never heard of: another process may use its name.
+        timeout_s: seconds to wait for an answer.
 
     Raises:
         RequestRefused: no such subscriber, or one that is live.
-        LogUnavailable: it could not be appended.
+        LogUnavailable: the command could not be appended.
     """
     asked(subscriber=subscriber, reason=reason, author=author, force=force, timeout_s=timeout_s)
     agent, author = await board.viewer(), author or current_user()
@@ -46,7 +46,7 @@ async def forget_subscriber(
 
 
 def _check(target: Member) -> None:
-    """Raises ``RequestRefused`` if it is live."""
+    """Raise ``RequestRefused`` if it is live."""
     said = target.announcement
     if target.liveness is Liveness.LIVE:
         raise RequestRefused(

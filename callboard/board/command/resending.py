@@ -1,4 +1,4 @@
-"""Sends a package again: a new one, with the content of the old, for all or for some."""
+"""Sends a package again: appends a new one with the same content, for all subscribers or for some."""
 
 from dataclasses import replace
 
@@ -18,7 +18,7 @@ from callboard.messages.distribution.topic_messages import Kind, PackageMessage
 from callboard.messages.headers import new_record, open_record
 
 LATER_SHOWN = 5
-"""Later packages that the refusal names."""
+"""How many later packages a refusal names."""
 
 
 async def resend(
@@ -36,16 +36,16 @@ async def resend(
     Args:
         board: the open board.
         offset: of a package that adds, deletes or invalidates.
-        to: only for these subscribers; for all if none is given.
-        expect: also for such as nobody has heard of yet.
-        force: also if newer packages touch the same paths, whose content it then replaces.
-        request_id: repeat a request under its id and it is shipped once.
+        to: the only recipients; all subscribers if empty.
+        expect: accept recipients that are not known yet.
+        force: send even if newer packages touch the same paths; their content is replaced.
+        request_id: makes the request safe to repeat: under one id it is shipped once.
         author: for the record; the user of this process if not given.
 
     Raises:
         RequestRefused: its content is gone, or newer packages touch the same paths.
         OffsetOutOfRange: there is no record at this offset.
-        LogUnavailable: it could not be appended; repeat it with its id.
+        LogUnavailable: it could not be appended; repeat it with the same id.
     """
     to = asked(offset=offset, to=to, expect=expect, force=force, request_id=request_id, author=author)["to"]
     absent = demand_subscribers(await members(await board.viewer(), "", ANSWER_S), to, expect=expect) if to else ()
@@ -56,7 +56,7 @@ async def resend(
 async def append_again(
     board: BoardContext, offset: int, to: tuple[str, ...], author: str, request_id: str = "", *, force: bool = False
 ) -> Package:
-    """Append the package once more, and say what became of it; see ``resend``."""
+    """Append the package again, and return the result; see ``resend``."""
     log, topic = board.log, board.topics.package
     record = await record_at(log, topic, offset)
     message = opened(record)
@@ -105,7 +105,7 @@ def touch(one: PackageMessage, other: PackageMessage) -> bool:
 
 
 async def _later(log: Log, topic: str, offset: int, message: PackageMessage) -> list[int]:
-    """The offsets of the packages behind it that change what it brings; one that cannot be read may be such."""
+    """The offsets of later packages that change what this one brings; undecodable ones are included, as they may."""
     later = []
     start, end = offset + 1, (await log.bounds(topic)).end
     while start < end and (found := await log.read(topic, start)):
@@ -122,11 +122,11 @@ async def _later(log: Log, topic: str, offset: int, message: PackageMessage) -> 
 
 
 async def renew(blobs: BlobStore, message: PackageMessage) -> None:
-    """Begin the grace of every blob anew, as a publisher does; by the way it shows whether they are still there."""
+    """Restart the grace period of every blob, as a publisher does; this also verifies that all of them still exist."""
     digests = [*message.blobs, *filter(None, [message.content_ref])]
     for number, digest in enumerate(digests, start=1):
         try:
-            await blobs.put(digest, iter(()))  # nothing has this digest but the empty file, which is never a blob
+            await blobs.put(digest, iter(()))  # only the empty file has this digest, and it is never a blob
         except (PackageCorrupt, BlobMissing):
             raise RequestRefused(
                 f"blob {digest}, {number} of {len(digests)} that this package needs, is gone from the blob store, or "

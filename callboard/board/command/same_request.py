@@ -1,4 +1,4 @@
-"""A request id stands for one request: under the same id another one is refused, not answered as if it were shipped."""
+"""A request id stands for one request: a different request under the same id is refused, not reported as shipped."""
 
 from callboard.actors.publisher.intake.answers import LOOK_BACK
 from callboard.backends.log import Bounds, Capability, Log
@@ -10,10 +10,10 @@ from callboard.messages.distribution.topic_messages import PackageMessage
 
 
 async def demand_same_request(log: Log, topic: str, request: DistributeRequest, offset: int) -> None:
-    """Compare the request with the package that it was answered with.
+    """Check that the request is the one that the package was appended for.
 
-    What the folder holds may have changed since, and somebody else may ask: it is the same request all the same. So it
-    is, as far as can be told, if the log has the package no more.
+    The same request may come from another user, and the folder may have changed since. If the log no longer has the
+    package, the request counts as the same.
 
     Raises:
         RequestRefused: the package is that of another request.
@@ -35,14 +35,14 @@ async def demand_same_request(log: Log, topic: str, request: DistributeRequest, 
 
 
 async def told_of_id(log: Log, topic: str, request_id: str, offset: int, before: Bounds) -> str:
-    """What is to be said of an answer under this id when the log may have lost what the id stands for.
+    """The note for an answer under this id when the log may have lost what the id stands for; empty otherwise.
 
     Args:
         log: where the package is, or was.
         topic: the topic of packages.
-        request_id: what the request was made under.
-        offset: what it was answered with.
-        before: the bounds of the topic before it was made.
+        request_id: the id of the request.
+        offset: the offset in the answer.
+        before: the bounds of the topic before the request.
     """
     now = await log_bounds(log, topic)
     if offset < before.end:
@@ -65,7 +65,7 @@ async def told_of_id(log: Log, topic: str, request_id: str, offset: int, before:
 
 
 def _sense(it: DistributeRequest | PackageMessage, source: str) -> dict[str, object]:
-    """What makes it this request and no other."""
+    """The fields that identify the request."""
     return {
         "kind": it.kind,
         "paths": frozenset(it.paths),

@@ -1,1 +1,1 @@
-"""Opens what a board consists of: its log, blob store, repositories, keys and hooks."""
+"""Opens the parts of a board: its log, blob store, repositories, keys and hooks."""

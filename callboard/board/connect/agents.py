@@ -1,4 +1,4 @@
-"""The agents that run for a board: one for each publisher that is asked, one for each subscriber that is started."""
+"""The running agents of a board: one for each publisher in use, one for each started subscriber."""
 
 import asyncio
 import secrets
@@ -18,21 +18,21 @@ from callboard.board.connect.resources import Resources
 from callboard.errors import ConfigError
 
 VIEWER = "/viewer"
-"""The name of the publisher agent that only looks and never publishes; no publisher can be called so."""
+"""The name of the publisher agent that only reads and never publishes; no publisher can have this name."""
 CLOSE_DRAIN_S = 10.0
 
 Start = Callable[[AgentSpec, SubscriberSettings | None], Awaitable[Agent]]
-"""Starts an agent: that of a subscriber with these settings, or of a publisher."""
+"""Starts an agent: a subscriber's if there are settings, else a publisher's."""
 
 
 class Agents:
-    """Starts agents, and stops those that still run in the end.
+    """Starts agents, and stops all that still run at the end.
 
     Args:
         resources: what embedded agents share.
         runtime: where actors run.
-        configure_logging: for ``processes``, called in each of them.
-        start: starts an agent; in this runtime if not given.
+        configure_logging: for ``processes``: called in each of them.
+        start: starts an agent; the default starts it in this runtime.
     """
 
     def __init__(
@@ -49,22 +49,22 @@ class Agents:
         self._instance = secrets.token_hex(16)
         self._publishers: dict[str, asyncio.Task[Agent]] = {}
         self.started: list[Agent] = []
-        """Those that run, and such as have ended since the last one was started."""
+        """Running agents, and those that have ended since the last start."""
 
     @property
     def publishers(self) -> list[str]:
-        """The names of the publishers that were asked for something."""
+        """The names of the publishers with an agent."""
         return [name for name in self._publishers if name != VIEWER]
 
     async def publisher(self, name: str) -> Agent:
-        """The agent of a publisher, started once, and again when that failed or the agent has ended."""
+        """The agent of a publisher: started once, and again if the start failed or the agent has ended."""
         starting = self._publishers.get(name)
         if starting is None or _is_over(starting):
             starting = self._publishers[name] = asyncio.create_task(self._start_publisher(name))
-        return await asyncio.shield(starting)  # for everyone who waits for it, so not cancelled with one of them
+        return await asyncio.shield(starting)  # other callers may wait for it, too: not cancelled with one of them
 
     async def viewer(self) -> Agent:
-        """An agent that can be asked about the board: any publisher's will do."""
+        """An agent that can answer questions about the board: any publisher's will do."""
         return await self.publisher(next(iter(self._publishers), VIEWER))
 
     async def subscriber(self, settings: SubscriberSettings) -> Agent:
@@ -113,13 +113,13 @@ class Agents:
         return await start_agent(spec, self._runtime, configure_logging=self._configure_logging)
 
     async def _shared_world(self, settings: SubscriberSettings | None) -> World:
-        """Embedded agents share the board's log and blob store."""
+        """The world of an embedded agent, which shares the board's log and blob store."""
         its = self._resources
         return world(its.settings, its.log, its.blobs, settings)
 
 
 def _is_over(starting: asyncio.Task[Agent]) -> bool:
-    """Whether the start came to nothing, or what was started has ended."""
+    """Whether the start failed, or the started agent has ended."""
     return starting.done() and (
         starting.cancelled() or starting.exception() is not None or starting.result().has_ended
     )

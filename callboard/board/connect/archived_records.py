@@ -1,4 +1,4 @@
-"""The records that a log's archive has and the log has no more."""
+"""Records that only the log's archive still has."""
 
 from collections.abc import AsyncIterator
 from pathlib import Path
@@ -11,17 +11,17 @@ from callboard.messages.record import Record
 
 
 def archived_records(place: str, base: Path, log: Log, package: str) -> Archived:
-    """Reads the archive at ``place``, a folder below ``base`` or ``s3://BUCKET/PREFIX``.
+    """Read the archive at ``place``, a folder below ``base`` or ``s3://BUCKET/PREFIX``.
 
     Args:
         place: of the archive.
         base: the folder that relative paths start from.
         log: whose archive it is.
-        package: the topic that an archive of this log has in any case.
+        package: the topic that every archive of this log has.
     """
 
     async def below(topic: str, stop: int) -> AsyncIterator[Record]:
-        """Raises ``ArchiveHole``, ``ArchiveDamaged``, and ``LogReplaced`` if it is the archive of another log."""
+        """Raises ``ArchiveHole``, ``ArchiveDamaged``, and ``LogReplaced`` if it is another log's archive."""
         from callboard.archive.reader import ArchiveReader, records_in
 
         async with ArchiveReader(place, base) as reader:
@@ -32,7 +32,7 @@ def archived_records(place: str, base: Path, log: Log, package: str) -> Archived
                         f"the archive {shown(place)} has nothing of topic {topic!r}, so that it cannot be told what it "
                         "needs; run `callboard archive run`, or correct archive.place"
                     )
-                return  # nobody ever reported anything
+                return  # nothing was ever reported
             if found.tip.log_id != await log.identity(topic):
                 raise LogReplaced(
                     f"the archive {shown(place)} is not that of topic {topic!r}; run `callboard archive run`, or "

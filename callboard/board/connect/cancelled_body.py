@@ -7,7 +7,7 @@ from callboard.errors import CallboardError
 
 
 class CancelledBody:
-    """Cancels the task that made it when the agent ends with an error, as ``asyncio.timeout`` does at its time."""
+    """Cancels the task that created it when the agent ends with an error, like ``asyncio.timeout`` at its deadline."""
 
     def __init__(self, agent: Agent) -> None:
         task = asyncio.current_task()
@@ -17,7 +17,7 @@ class CancelledBody:
         self._watch = asyncio.create_task(self._wait(agent))
 
     def leave(self, error: BaseException | None) -> CallboardError | None:
-        """The body is over, with this error; what is to be raised instead, if anything."""
+        """Call when the body is over, with its error; returns the error to raise instead, if any."""
         self._watch.cancel()
         if self._problem is None:
             return None

@@ -1,4 +1,4 @@
-"""The board that a configuration says, for the command line and for services alike."""
+"""The board that a configuration describes, for the command line and for services."""
 
 from typing import TYPE_CHECKING
 
@@ -11,7 +11,7 @@ if TYPE_CHECKING:
 
 
 class BoardOptions(Keys):
-    """What a configuration says of a board, as ``Callboard`` and ``BoardSettings`` take it."""
+    """The configured options of a board, as ``Callboard`` and ``BoardSettings`` take them."""
 
     log: str
     blobs: str
@@ -24,7 +24,7 @@ class BoardOptions(Keys):
 
 
 def board_options(config: "Config", *, events: bool = True) -> BoardOptions:
-    """The options of the board; without ``events`` its publishers leave it to others to tell of packages.
+    """The options of the board; without ``events``, its publishers leave the event topic to others.
 
     Raises ``ConfigError`` for a key that cannot be read.
     """
@@ -51,7 +51,7 @@ def board_options(config: "Config", *, events: bool = True) -> BoardOptions:
 
 
 def add_configured_targets(territory: Territory, config: "Config") -> None:
-    """Where the configured subscribers import to, so that nothing is shipped from there. Raises ``ConfigError``."""
+    """Register where the configured subscribers import to: nothing is shipped from there. Raises ``ConfigError``."""
     for section in (config.subscriber, *config.subscribers.values()):
         if section.into:
             territory.add_target(section.into)

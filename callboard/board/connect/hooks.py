@@ -19,20 +19,20 @@ from callboard.content.importing.changes import Changes
 from callboard.errors import ConfigError, HookFailed
 
 STUCK_MAX = 4
-"""Threads of calls that took too long and did not end: nobody can end a thread, so after so many no more are begun."""
+"""Threads of calls that timed out and still run: a thread cannot be killed, so at this number no more are started."""
 
 
 class HookRunner:
     """The hooks of one subscriber; see ``callboard.actors.core.hooks.Hooks``.
 
-    An asynchronous hook is awaited on the event loop, any other runs in a thread of its own. One that takes too long is
-    cancelled if it is asynchronous. A thread goes on until the hook returns, or its process ends.
+    An asynchronous hook is awaited on the event loop and cancelled at its timeout. Any other runs in a thread of its
+    own, which continues past the timeout until the hook returns or the process ends.
 
     Args:
-        settings: which functions, and how long they may take.
+        settings: which functions, and their timeout.
         subscriber: the subscriber's name.
-        into: its repository, as a hook is told it.
-        base: a folder where modules are looked for that are not installed.
+        into: its repository, as passed to the hooks.
+        base: a folder that is searched for modules that are not installed.
     """
 
     def __init__(self, settings: HookSettings, subscriber: str, into: str, base: Path) -> None:
@@ -43,7 +43,7 @@ class HookRunner:
         self._threads: list[threading.Thread] = []
 
     def has(self, hook: Hook) -> bool:
-        """Whether there is one to call."""
+        """Whether this hook is configured."""
         return bool(self._settings.function(hook))
 
     async def call(
@@ -83,7 +83,7 @@ class HookRunner:
             raise self._failed(title, error) from harmless(error, self._into)
 
     def _failed(self, title: str, error: BaseException) -> HookFailed:
-        """The hook was told the repository, and its error goes on the log."""
+        """Hide passwords: the hook got the repository's URL, and its error goes on the log."""
         return HookFailed(f"{title}: {type(error).__name__}: {masked(error, self._into)}")
 
     async def _run(self, function: HookFunction, told: HookCall, title: str) -> None:
@@ -95,7 +95,7 @@ class HookRunner:
             await result
 
     async def _in_thread(self, function: HookFunction, told: HookCall, title: str) -> object:
-        """A daemon thread: one that never ends must not keep the process from ending."""
+        """Run it in a daemon thread: a hook that never returns must not keep the process alive."""
         self._threads = [thread for thread in self._threads if thread.is_alive()]
         if len(self._threads) >= STUCK_MAX:
             raise HookFailed(
@@ -109,9 +109,9 @@ class HookRunner:
             outcome: tuple[object, BaseException | None]
             try:
                 outcome = function(told), None
-            except BaseException as error:  # noqa: BLE001  # such as SystemExit, which would end the thread unnoticed
+            except BaseException as error:  # noqa: BLE001  # noqa: BLE001  # such as SystemExit, which would end the thread unnoticed
                 outcome = None, error
-            with suppress(RuntimeError):  # the loop was closed meanwhile
+            with suppress(RuntimeError):  # the loop was closed in the meantime
                 loop.call_soon_threadsafe(_settle, ended, outcome)
 
         thread = threading.Thread(target=run, name=f"hook:{told.hook}", daemon=True)
@@ -126,7 +126,7 @@ class HookRunner:
 
 
 def _is_being_cancelled() -> bool:
-    """Whether somebody cancels this task; if not, what it awaited was cancelled."""
+    """Whether this task is being cancelled; if not, what it awaited was."""
     task = asyncio.current_task()
     return task is not None and task.cancelling() > 0
 
@@ -137,10 +137,10 @@ def _settle(future: "asyncio.Future[Any]", outcome: object) -> None:
 
 
 def check(settings: HookSettings, base: Path, *, processes: bool) -> None:
-    """Look for the hooks before anything is started.
+    """Find all hooks, before anything is started.
 
     Raises:
-        ConfigError: one cannot be found, is no function, or cannot be sent to another process.
+        ConfigError: a hook cannot be found, is not a function, or cannot be sent to another process.
     """
     for hook in Hook:
         chosen = settings.function(hook)
@@ -156,7 +156,7 @@ def check(settings: HookSettings, base: Path, *, processes: bool) -> None:
 
 @cache
 def find(where: str, base: Path) -> HookFunction:
-    """The function at ``module:function``, the module being installed or in the folder ``base``.
+    """The function at ``module:function``; the module is installed, or in the folder ``base``.
 
     Raises:
         ConfigError: it cannot be imported, or is not there.

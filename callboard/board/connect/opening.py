@@ -1,4 +1,4 @@
-"""Opens what an agent's world needs, in whatever process its actors run."""
+"""Opens what an agent's world needs, in any process."""
 
 import hashlib
 import os
@@ -27,7 +27,7 @@ SQLITE = "sqlite:///"
 
 
 def open_board_log(settings: BoardSettings) -> Log:
-    """The log, with one reader at its end however many actors of this process follow it."""
+    """The log, with one tail reader, however many actors of this process follow it."""
     log = open_log(settings.log, settings.base)
     if settings.archive:
         from callboard.archive.archived_log import ArchivedLog
@@ -38,8 +38,8 @@ def open_board_log(settings: BoardSettings) -> Log:
 
 
 def signing(log: Log, settings: BoardSettings) -> Log:
-    """The log as those see it who have the board's keys, if it has any: below the shared tail, so that each record is
-    judged once.
+    """The log, signed and verified if the board has keys. It sits below the shared tail, so that each record is
+    verified once.
     """
     if settings.signing_key is None:
         return log
@@ -47,7 +47,7 @@ def signing(log: Log, settings: BoardSettings) -> Log:
 
 
 def open_board_blobs(settings: BoardSettings) -> BlobStore:
-    """The blob store. Raises ``ConfigError`` when the log does not imply one and none is given."""
+    """The blob store. Raises ``ConfigError`` if none is given and the log does not imply one."""
     return open_blob_store(blobs_place(settings), settings.base)
 
 
@@ -59,7 +59,7 @@ def blobs_place(settings: BoardSettings) -> str:
     if settings.blobs:
         return settings.blobs
     if settings.log.startswith(SQLITE):
-        Topics.with_prefix(settings.prefix)  # a folder is called like it, so it is checked first
+        Topics.with_prefix(settings.prefix)  # becomes a folder's name, so it is checked first
         name = "blobs" if settings.prefix == PREFIX else f"blobs-{settings.prefix}"
         return str(settings.base / settings.log.removeprefix(SQLITE) / name)
     kind = shown(settings.log).partition(":")[0]
@@ -67,7 +67,7 @@ def blobs_place(settings: BoardSettings) -> str:
 
 
 def records_for_blobs(settings: BoardSettings, log: Log) -> Archived | None:
-    """The archived records whose blobs are not to be collected, if there is an archive."""
+    """The archived records whose blobs must not be collected, if there is an archive."""
     place = settings.blobs_for
     if not place:
         return None
@@ -77,21 +77,21 @@ def records_for_blobs(settings: BoardSettings, log: Log) -> Archived | None:
 
 
 def subscriber_spool(name: str, repository: str, base: Path) -> Path:
-    """How the folders for a subscriber's temporary files begin: the same after a restart, to find what is left."""
-    where = (base / without_passwords(repository)).absolute()  # everybody sees the names of temporary folders
+    """The prefix of a subscriber's temporary folders: the same after a restart, to find leftovers."""
+    where = (base / without_passwords(repository)).absolute()  # everyone can see the names of temporary folders
     identity = hashlib.sha256(f"{os.getuid()}\0{name}\0{where}".encode()).hexdigest()[:16]
     return Path(tempfile.gettempdir()) / f"callboard-{identity}"
 
 
 async def open_world(settings: BoardSettings, subscriber: SubscriberSettings | None) -> AgentWorld:
-    """The world of an actor that runs in a process of its own."""
+    """The world of an actor in its own process."""
     return world(settings, open_board_log(settings), open_board_blobs(settings), subscriber, owned=True)
 
 
 def world(
     settings: BoardSettings, log: Log, blobs: BlobStore, subscriber: SubscriberSettings | None, *, owned: bool = False
 ) -> AgentWorld:
-    """The world of a subscriber, of whose actors only the importer opens the repository, or of a publisher."""
+    """The world of a publisher or a subscriber; of a subscriber's actors, only the importer opens the repository."""
     if subscriber is None:
         return AgentWorld(
             log,
@@ -128,7 +128,7 @@ def full_path(repository: str, base: Path) -> str:
 
 
 def repository_place(repository: str, base: Path, host: str) -> str:
-    """What tells two copies of a repository apart. One on a server is the same from every host."""
+    """What tells two copies of a repository apart; one on a server is the same from every host."""
     if "://" in repository:
         where = without_passwords(repository)
     else:

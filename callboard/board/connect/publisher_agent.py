@@ -1,4 +1,4 @@
-"""The agent of a publisher, which says when it is the log that keeps it from answering."""
+"""A publisher's agent that reports an unreadable log as the reason for a missing answer."""
 
 import asyncio
 from collections.abc import Sequence
@@ -10,27 +10,27 @@ from callboard.errors import LogError, LogUnavailable, NotAnswered
 from callboard.messages.question import A, Question
 
 READERS = (roles.FLEET, roles.QUEUE_CACHE, roles.STATUS_WATCHER)
-"""Actors that answer by what they have read. What others do with the log may come of it yet, and they say so."""
+"""Actors that answer from what they have read. Other processes may still change the outcome, and the answers say so."""
 
 LOOK_S = 1.0
-"""How long an answer may take before somebody looks whether the log can be read, and how long that may take."""
+"""Seconds to wait for an answer before checking whether the log is readable, and the limit of that check."""
 
 FAILURES_MAX = 2
-"""A log may fail once in passing, as when its server changes."""
+"""A log may fail once in passing, such as when its server changes."""
 
 
 class PublisherAgent:
     """Implements ``Agent`` over a running one.
 
-    An actor that cannot read the log has no answer, and tries again: whoever asks is told within seconds that it is the
-    log, not with the actor's name when the time is over.
+    An actor that cannot read the log has no answer and retries. The caller learns within seconds that the log is the
+    cause, instead of an actor's name at the timeout.
     """
 
     def __init__(self, agent: Agent, log: Log, topics: Sequence[str]) -> None:
         self._agent, self._log, self._topics = agent, log, topics
 
     async def ask(self, role: str, question: Question[A], timeout_s: float) -> A:
-        """See ``Agent.ask``. Raises also a ``LogError`` if the log is why there is no answer."""
+        """See ``Agent.ask``. Also raises a ``LogError`` if the log is the reason for no answer."""
         if role not in READERS:
             return await self._agent.ask(role, question, timeout_s)
         asking = asyncio.ensure_future(self._agent.ask(role, question, timeout_s))
@@ -72,7 +72,7 @@ class PublisherAgent:
 
 
 async def unreadable(log: Log, topics: Sequence[str]) -> LogError | None:
-    """Why one of the topics cannot be read, if that is so."""
+    """Why one of the topics cannot be read; None if all can."""
     try:
         async with asyncio.timeout(LOOK_S):
             for topic in topics:

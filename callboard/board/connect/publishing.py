@@ -1,4 +1,4 @@
-"""How publishers of a board ship, and what they tell of it."""
+"""How the publishers of a board ship, and which events they write."""
 
 from dataclasses import dataclass, fields
 from typing import Literal
@@ -12,18 +12,18 @@ from callboard.messages.distribution.package_event import EVENTS
 
 @dataclass(frozen=True, slots=True)
 class Publishing:
-    """What all publishers of a board have in common.
+    """Settings that all publishers of a board share.
 
     Args:
-        max_package_mb: what the files of a package may have together; None is no limit.
-        throttle_by: whose backlog holds requests up: that of ``none``, of the ``editable`` subscribers, or of ``all``.
-        throttle_for: subscribers whose backlog does so in any case.
-        throttle_at: packages of backlog up to which nothing is held up; at least 1.
-        throttle_max_s: seconds that a request is held up from twice as many packages on; above 0, up to 300.
-        events: which kinds are written to the event topic; see ``docs/events.md``.
+        max_package_mb: limit for the files of one package together, in MB; None is no limit.
+        throttle_by: whose backlog delays requests: ``none``, the ``editable`` subscribers', or ``all``.
+        throttle_for: subscribers whose backlog delays requests in any case.
+        throttle_at: the backlog, in packages, up to which nothing is delayed; at least 1.
+        throttle_max_s: the delay in seconds from twice that backlog on; above 0, up to 300.
+        events: the kinds of events to write to the event topic; see ``docs/events.md``.
 
     Raises:
-        ConfigError: a value that is not among these.
+        ConfigError: a value that is not allowed.
     """
 
     max_package_mb: float | None = None
@@ -38,7 +38,7 @@ class Publishing:
 
     @property
     def throttle(self) -> ThrottleSettings:
-        """The part of it for the distributor."""
+        """The settings for the distributor."""
         return ThrottleSettings(self.throttle_by, tuple(self.throttle_for), self.throttle_at, self.throttle_max_s)
 
     @property

@@ -1,4 +1,4 @@
-"""What a board holds open: its log, its blob store, and the folder of one that is in memory."""
+"""What a board holds open: its log, its blob store, and the temporary folder of a log in memory."""
 
 import tempfile
 from collections.abc import Callable
@@ -15,13 +15,13 @@ NOT_OPEN = "the board is not open; use it inside `async with Callboard(...) as b
 
 
 class Resources:
-    """The log and the blob store, which can be opened again after they were closed.
+    """The log and the blob store; they can be reopened after ``close``.
 
     Args:
-        settings: which they are.
+        settings: where they are.
         open_log: opens the log.
         open_blobs: opens the blob store.
-        create: makes the topics that the log lacks; without it none may be missing.
+        create: create topics that the log lacks; without it, a missing one is an error.
     """
 
     def __init__(
@@ -54,16 +54,16 @@ class Resources:
         return self._blobs
 
     def holds(self, log: Log) -> bool:
-        """Whether this log has not been closed."""
+        """Whether this log is still open."""
         return self._log is log
 
     @property
     def is_open(self) -> bool:
-        """Whether there is something to close."""
+        """Whether anything needs closing."""
         return self._log is not None
 
     async def open(self) -> None:
-        """Open both. What is open when that fails is to be closed."""
+        """Open both. If that fails, close what is open."""
         if self.settings.log.startswith("memory:") and not self.settings.blobs:
             self._temporary = tempfile.TemporaryDirectory(prefix="callboard-blobs-")
             self.settings = replace(self.settings, blobs=self._temporary.name)
@@ -75,12 +75,12 @@ class Resources:
             await self._log.bounds(self.settings.topics.package)
 
     async def ensure_topics(self) -> None:
-        """Make the topics of this board that the log lacks. What is there stays as it is."""
+        """Create the topics that the log lacks. Existing ones stay as they are."""
         for topic in astuple(self.settings.topics):
             await self.log.ensure(topic)
 
     async def close(self) -> None:
-        """Close both; whichever cannot be closed, the other one is. Idempotent."""
+        """Close both, even if one of them fails. Idempotent."""
         async with AsyncExitStack() as stack:
             if self._temporary is not None:
                 stack.callback(self._temporary.cleanup)

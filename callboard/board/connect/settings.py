@@ -1,4 +1,4 @@
-"""What a board is made of, as data that can be handed to another process."""
+"""The settings of a board, as data that can be sent to another process."""
 
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -13,12 +13,12 @@ from callboard.messages.topics import PREFIX, Topics
 
 @dataclass(frozen=True, slots=True)
 class BoardSettings:
-    """Where the log and the blob store are.
+    """Where the log and the blob store are, and how they are used.
 
-    ``blobs`` may be empty: a folder beside the log's files, or a temporary one for a log in memory. ``base`` is the
-    folder that relative paths start from. Publishers collect blobs if there is a ``blob_grace_s``. What the log has no
-    more is read from its ``archive``, if there is one; what the archive ``blobs_for`` refers to is not collected.
-    With a ``signing_key`` what is appended is signed; with ``trusted_keys`` only what one of them has signed counts.
+    An empty ``blobs`` is a folder beside the log's files, or a temporary one for a log in memory. Relative paths start
+    from ``base``. Publishers collect blobs if ``blob_grace_s`` is above 0. Records that the log no longer has are read
+    from ``archive``, if given; blobs that the archive ``blobs_for`` refers to are not collected. With a
+    ``signing_key``, appended records are signed; with ``trusted_keys``, only records signed with one of them count.
     """
 
     log: str = field(repr=False)
@@ -36,13 +36,13 @@ class BoardSettings:
 
     @property
     def patterns(self) -> PathPatterns:
-        """What publishers ship of a source."""
+        """Selects what publishers ship of a source."""
         return PathPatterns(self.include, self.exclude)
 
     @property
     def shortening(self) -> ShorteningLimits | None:
-        """What stays of the topics that subscribers write. To whom the log goes as far back as its archive, that is no
-        measure of how long they are.
+        """How far topics that subscribers write are shortened. None with an archive: the log then reaches back as far
+        as the archive, and the length of a topic says nothing.
         """
         return None if self.archive else ShorteningLimits()
 

@@ -1,4 +1,4 @@
-"""The keys of a board, read from the files that the configuration names: no secret is ever in a configuration."""
+"""Reads the keys of a board from the files that the configuration names: a configuration never contains secrets."""
 
 import os
 import stat
@@ -10,27 +10,27 @@ from callboard.errors import ConfigError
 from callboard.messages.signing import SigningKey, is_key_name
 
 SECRET_BYTES_MAX = 4096
-"""More is another file by mistake."""
+"""A longer file is not a key."""
 
 
 class Keys(TypedDict):
-    """As a board takes them."""
+    """The keys, as arguments of a board."""
 
     signing_key: SigningKey | None
     trusted_keys: tuple[SigningKey, ...]
 
 
 def read_keys(signing_key: str, trusted_keys: Iterable[str]) -> Keys:
-    """The keys that these settings stand for. Raises as ``read_key``."""
+    """Read the keys of these settings. Raises as ``read_key``."""
     return Keys(
         signing_key=read_key(signing_key) if signing_key else None, trusted_keys=tuple(map(read_key, trusted_keys))
     )
 
 
 def read_key(setting: str) -> SigningKey:
-    """The key that ``NAME=FILE`` stands for; white space around the secret in the file does not count.
+    """Read the key of ``NAME=FILE``; white space around the secret in the file is ignored.
 
-    Raises ``ConfigError`` if it is not written so, or if the file cannot be read, may be read by others, or holds too
+    Raises ``ConfigError`` if it is not of this form, or if the file cannot be read, is readable by others, or holds too
     short a secret.
     """
     name, _, file = setting.partition("=")
@@ -53,7 +53,7 @@ def read_key(setting: str) -> SigningKey:
 
 
 def _demand_private(name: str, status: os.stat_result) -> None:
-    """A group may read a file that somebody else owns: that is how a secret is mounted in a container."""
+    """Refuse a key that others can read. A group may read another user's file: containers mount secrets that way."""
     own = status.st_uid == os.geteuid()
     if status.st_mode & (stat.S_IRWXO | stat.S_IWGRP | (stat.S_IRWXG if own else 0)):
         raise ConfigError(

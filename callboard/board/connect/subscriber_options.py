@@ -1,4 +1,4 @@
-"""What a subscriber can be told, and the settings that it stands for."""
+"""The options of a subscriber, and the settings made from them."""
 
 from collections.abc import Mapping
 from typing import Any, Literal, TypedDict
@@ -9,15 +9,15 @@ from callboard.actors.subscriber.settings import SubscriberSettings
 from callboard.content.importing.target import OnOccupied
 
 DRAIN_S = 30.0
-"""What a running import gets to finish when the subscriber is stopped."""
+"""Seconds for a running import to finish when the subscriber is stopped."""
 HOOK_OPTIONS = (*(str(hook) for hook in Hook), "hook_timeout_s", "hook_max_retries")
 
 
 class SubscriberOptions(TypedDict, total=False):
-    """What a subscriber can be told, with the meaning and the defaults of ``SubscriberSettings`` and ``HookSettings``.
+    """Options of a subscriber, with the meaning and the defaults of ``SubscriberSettings`` and ``HookSettings``.
 
-    ``expect``: it may follow publishers, and wait for a golden subscriber, that nobody has heard of yet.
-    ``stop_drain_s`` is what a running import, or hook, gets to finish when the subscriber is stopped.
+    ``expect`` allows publishers to follow, and a golden subscriber to wait for, that are not known yet.
+    ``stop_drain_s`` is how many seconds a running import or hook gets to finish when the subscriber is stopped.
     """
 
     follows: tuple[str, ...]
@@ -52,7 +52,7 @@ class SubscriberOptions(TypedDict, total=False):
 
 
 def subscriber_settings(options: Mapping[str, Any], **given: Any) -> SubscriberSettings:
-    """The settings that these options stand for. They have come through the door."""
+    """The settings for these options, which the door has already checked."""
     plain: dict[str, Any] = dict(options)
     for own in ("stop_drain_s", "expect"):
         plain.pop(own, None)

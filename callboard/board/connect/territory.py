@@ -1,4 +1,4 @@
-"""What a board has on this machine's disks: a subscriber's target must not meet the log, the blobs or a source."""
+"""A board's places on this machine: a subscriber's target must not overlap the log, the blobs or a source."""
 
 import os
 from pathlib import Path
@@ -11,11 +11,11 @@ SQLITE = "sqlite:///"
 
 
 class Territory:
-    """The places that one board was told of. Links and ``..`` are resolved, so it does not matter how one is named."""
+    """The places of one board. Links and ``..`` are resolved, so any name of a place will do."""
 
     def __init__(self, settings: BoardSettings) -> None:
         self._base = settings.base
-        log = settings.log.removeprefix(SQLITE) if settings.log.startswith(SQLITE) else ""  # has its blobs in it
+        log = settings.log.removeprefix(SQLITE) if settings.log.startswith(SQLITE) else ""  # contains its blobs
         named = [("the log", log), ("the blob store", settings.blobs)]
         named += [("the archive", place) for place in (settings.archive, settings.blobs_for)]
         self._own = [(what, path) for what, where in named if (path := self._local(where)) is not None]
@@ -23,9 +23,9 @@ class Territory:
         self._targets: set[Path] = set()
 
     def add_source(self, folder: str, path: str = "/") -> None:
-        """Everything below ``path`` of this folder is shipped.
+        """Register everything below ``path`` of this folder as shipped.
 
-        Raises ``RequestRefused`` if that meets a subscriber's target.
+        Raises ``RequestRefused`` if it overlaps a subscriber's target.
         """
         source = Path(os.path.normpath(f"{(self._base / folder).resolve()}/{path}"))
         for target in self._targets:
@@ -37,9 +37,9 @@ class Territory:
         self._sources.add(source)
 
     def add_target(self, into: str) -> None:
-        """A subscriber imports into this repository.
+        """Register a repository that a subscriber imports into.
 
-        Raises ``ConfigError`` if it is, contains or lies in something else of the board's.
+        Raises ``ConfigError`` if it is, contains or lies in another place of the board's.
         """
         target = self._local(into)
         if target is None:
@@ -54,7 +54,7 @@ class Territory:
         self._targets.add(target)
 
     def _local(self, where: str) -> Path | None:
-        """The folder or file of a repository, blob store or archive, if it is on this machine."""
+        """The folder or file of a repository, blob store or archive; None if it is not on this machine."""
         kind, colon, path = where.partition(":")
         if not colon or "/" in kind:
             kind, path = "folder", where
@@ -62,7 +62,7 @@ class Territory:
 
 
 def _relation(one: Path, other: Path) -> str:
-    """How two paths meet, as a verb; empty if they do not."""
+    """How two paths overlap, as a verb; empty if they do not."""
     if one == other:
         return "is"
     if one in other.parents:

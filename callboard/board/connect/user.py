@@ -1,4 +1,4 @@
-"""On whose behalf this process acts."""
+"""The user that this process acts for."""
 
 import getpass
 
