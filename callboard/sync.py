@@ -114,7 +114,7 @@ def given(make: Callable[P, A]) -> Callable[[Callable[[S, A], R]], Callable[Conc
             return method(self, make(*args, **kwargs))
 
         its = Parameter("self", Parameter.POSITIONAL_ONLY), *signature(make).parameters.values()
-        call.__signature__ = Signature(its)  # type: ignore[attr-defined]  # type: ignore[attr-defined]  # for people: type checkers know it
+        call.__signature__ = Signature(its)  # type: ignore[attr-defined]  # for people: type checkers know it
         return call
 
     return decorate

@@ -1,4 +1,4 @@
-"""A subscriber, as the service that embeds it sees it."""
+"""A subscriber, as the embedding service sees it."""
 
 import asyncio
 from contextlib import suppress
@@ -26,15 +26,15 @@ from callboard.messages.distribution.mailbox import (
 from callboard.messages.distribution.topic_messages import DiscoveryMessage, State
 
 ADMISSION_S = 15.0
-"""How long a start waits for the repository and the name: for longer than a held repository is tried."""
+"""Seconds that a start waits for the repository and the name: longer than a held repository is retried."""
 STANDBY_S = 1.0
-"""The same for one that stands by: long enough to hear what waiting does not cure."""
+"""The same for a standby: long enough to learn of errors that waiting does not cure."""
 ANYWHERE = -(1 << 62)
-"""Whoever asks for the announcement of this offset is answered with the first that counts."""
+"""A question for the announcement of this offset is answered with the first announcement that counts."""
 LOOK_S = 10.0
-"""A report is given between two effects."""
+"""Seconds: the importer reports between two effects."""
 FOREVER_S = 1e9
-"""A question that is answered when it is time: it ends with the agent at the latest."""
+"""Seconds, for a question without a deadline: it ends with the agent at the latest."""
 
 
 STATUSES = {
@@ -48,8 +48,8 @@ STATUSES = {
 class Subscriber:
     """Imports packages into its repository from ``start`` to ``stop``, or inside ``async with``.
 
-    When it ends because it cannot go on, the body of ``async with`` is cancelled, and the error raised from there. Use
-    ``start`` and ``stop``, and wait for ``ended``, to be told without that.
+    If it ends because of an error, the body of ``async with`` is cancelled and the error is raised from there. To
+    avoid the cancellation, use ``start``, ``stop`` and ``ended``.
     """
 
     def __init__(
@@ -68,33 +68,33 @@ class Subscriber:
         self._latest: Agent | None = None
 
     async def start(self) -> Agent:
-        """Start the agent, and wait until it has its repository and its name; milliseconds, if they are to be had.
+        """Start the agent, and wait until it has its repository and its name; takes milliseconds if both are free.
 
-        Returns before that when it stands by; or after ``ADMISSION_S`` seconds, when the log does not answer, or when
-        the repository has moved and it is not known yet whether the former one is still in use. ``report`` then says
-        what it waits for.
+        Returns earlier for a standby; and after ``ADMISSION_S`` seconds if the log does not answer, or if the
+        repository has moved and may still be in use at its former place. ``report`` then says what the subscriber waits
+        for.
 
         Raises:
             SubscriberTaken: another instance runs under this name.
-            RepositoryBusy: another process has the repository.
-            RepositoryOccupied: it holds what callboard did not put there.
+            RepositoryBusy: another process has the repository open.
+            RepositoryOccupied: it holds content that callboard did not put there.
             RepositoryUnavailable: it cannot be opened or written.
             ConfigError: an option, a hook or the repository's URL cannot work.
-            RequestRefused: it follows, or waits for, somebody whom nobody has heard of, and does not ``expect`` that;
-                or it is to start beyond the end of the log.
-            CallboardError: whatever ended it before; ``stop`` it, then start it again.
+            RequestRefused: it follows, or waits for, a name that is not known, without ``expect``; or it would start
+                beyond the end of the log.
+            CallboardError: what ended it before; call ``stop``, then ``start`` again.
         """
-        async with self._starting:  # several may ask at once
+        async with self._starting:  # several callers may start it at once
             if self._agent is not None and self._agent.has_ended:
                 await self._agent.ended()
-                self._agent = None  # the board was closed, and may be open again
+                self._agent = None  # the board was closed, and may have been reopened
             if self._agent is None:
                 await self._check_names()
                 agent = self._agent = self._latest = await self._board.agents.subscriber(
                     replace(self._settings, ready_reason=self._ready)
                 )
                 self._watch = asyncio.create_task(self._watch_readiness(agent))
-                self._watch.add_done_callback(lambda ended: ended.cancelled() or ended.exception())  # for who waits
+                self._watch.add_done_callback(lambda ended: ended.cancelled() or ended.exception())  # for a waiter
                 try:
                     await self._until_admitted(agent)
                 except BaseException:
@@ -108,21 +108,21 @@ class Subscriber:
         try:
             await agent.ask(roles.ANNOUNCER, AnnouncedQuery(offset=ANYWHERE), wait_s)
         except NotAnswered:
-            if agent.has_ended:  # somebody has stopped it, and did not wait
+            if agent.has_ended:  # stopped by another caller, who did not wait
                 raise
 
     async def _check_names(self) -> None:
         its, log = self._settings, self._board.log
-        with suppress(LogUnavailable):  # that is no reason not to start: it waits for the log
+        with suppress(LogUnavailable):  # no reason not to start: the agent waits for the log
             await demand_start(log, its.topics, its.start)
             if not self._expect:
                 await demand_others(log, its.topics, its.name, its.follows, its.golden)
 
     async def stop(self, drain_s: float | None = None) -> None:
-        """Finish the running import, for up to ``drain_s`` seconds, say goodbye, and end. Idempotent.
+        """Finish the running import, announce the end, and stop. Idempotent.
 
-        ``drain_s`` is ``stop_drain_s`` if not given. What is not finished by then is cancelled; a transaction that has
-        begun ends one way or the other before the repository is let go.
+        ``drain_s`` is the time for the import in seconds, ``stop_drain_s`` if not given. Unfinished work is then
+        cancelled; a transaction that has begun is committed or rolled back before the repository is released.
         """
         asked(drain_s=drain_s)
         if self._agent is not None:
@@ -130,15 +130,15 @@ class Subscriber:
             self._agent = None
 
     async def caught_up(self, timeout_s: float = 60.0) -> None:
-        """Wait until every package that is on the log now is imported, its hook called, and this announced.
+        """Wait until every package now on the log is imported, its hook called, and this announced.
 
         Raises:
-            NotAllImported: everything is processed, but some packages were given up, are held, or have a hook that
-                failed; a hook is waited for until its third call.
-            SubscriberStuck: it is blocked, paused, or at a gap: somebody has to do something first.
-            NotAnswered: it takes longer than ``timeout_s`` seconds; the message says at what it is.
+            NotAllImported: all packages are processed, but some were given up or quarantined, or have a failed hook; it
+                waits for a hook until its third call.
+            SubscriberStuck: it is blocked, paused, or at a gap, and needs an operator.
+            NotAnswered: it takes longer than ``timeout_s`` seconds; the message says what it is doing.
             SubscriberTaken: another instance runs under this name.
-            RepositoryBusy: another process has the repository.
+            RepositoryBusy: another process has the repository open.
         """
         asked(timeout_s=timeout_s)
         agent = await self.start()
@@ -157,28 +157,28 @@ class Subscriber:
             raise _not_all_imported(said, answer.unfinished)
 
     async def _at(self, agent: Agent) -> str:
-        """What stands in its way."""
+        """What it is waiting for."""
         answer = await agent.ask(roles.IMPORTER, ReportQuery(), LOOK_S)
         return f"it {_stands(answer.announcement)}"
 
     async def report(self, timeout_s: float = 10.0) -> DiscoveryMessage:
-        """What the subscriber says of itself at this moment. Raises as ``caught_up``."""
+        """The subscriber's current announcement. Raises as ``caught_up``."""
         asked(timeout_s=timeout_s)
         answer = await (await self.start()).ask(roles.IMPORTER, ReportQuery(), timeout_s)
         return answer.announcement
 
     @property
     def ready(self) -> bool:
-        """Whether it may serve. Once it may, that stays so, also when it is stopped and started again."""
+        """Whether it may serve. Once true it stays true, also after ``stop`` and ``start``."""
         return bool(self._ready)
 
     async def until_ready(self, timeout_s: float = FOREVER_S) -> str:
-        """Wait until it may serve; which condition made it so: idle, latency, retries or forced.
+        """Wait until it may serve; returns the condition that was met: idle, latency, retries or forced.
 
         Raises:
-            NotAnswered: it may not yet, after ``timeout_s`` seconds, or was stopped.
+            NotAnswered: it may not serve yet after ``timeout_s`` seconds, or was stopped.
             SubscriberTaken: another instance runs under this name.
-            RepositoryBusy: another process has the repository.
+            RepositoryBusy: another process has the repository open.
         """
         asked(timeout_s=timeout_s)
         await self.start()
@@ -194,11 +194,11 @@ class Subscriber:
         self._ready = answer.reason
 
     async def ended(self) -> None:
-        """Wait until the subscriber has ended. Returns after ``stop``; raises what ended it otherwise."""
+        """Wait until the subscriber has ended. Returns after ``stop``; otherwise raises the error that ended it."""
         await (self._latest or await self.start()).ended()
 
     async def leave(self, error: BaseException | None = None) -> None:
-        """Stop, and raise what had ended it before. If the body raises an ``error`` itself, that gets it as a note."""
+        """Stop, and raise the error that had ended it; if the body raised ``error``, add it there as a note instead."""
         agent = self._agent
         await self.stop()
         try:
@@ -226,7 +226,7 @@ class Subscriber:
 
 
 def _stands(said: DiscoveryMessage) -> str:
-    """Where a subscriber stands, and why."""
+    """The subscriber's position and state, and why."""
     state = "at a gap" if said.state is State.GAP else said.state.name.lower()
     return f"is {state} after offset {said.offset}: {escaped(said.reason) or 'it gave no reason'}"
 

@@ -1,4 +1,4 @@
-"""Clearing of queues: which packages are meant, and the orders that say so."""
+"""Clears queues: finds the packages that are meant, and appends the commands."""
 
 import asyncio
 from collections.abc import Awaitable, Callable, Iterable
@@ -20,7 +20,7 @@ from callboard.messages.distribution.mailbox import Liveness, Member
 from callboard.messages.distribution.topic_messages import ClearCommand
 
 ORDERS_AT_ONCE = 500
-"""Of a clear of all, and of questions for it: half of what is taken at once, so that there is room for others."""
+"""Parallel clears, and questions for them: half of what is accepted at once, so that others get a turn."""
 
 
 T = TypeVar("T")
@@ -41,19 +41,19 @@ async def clear(
 
     Args:
         board: the open board.
-        subscriber: it must be editable, for otherwise it would silently differ from the others.
-        publisher: only this one's packages; all if not given.
-        up_to: the last offset to clear, from 0 on. What is set aside up to there is cleared, too, and counted.
-        first: how many packages, at least 1, to clear from the head of the queue, beside all that is set aside,
-            which lies before it; without both, the whole queue as it is now.
+        subscriber: it must be editable: otherwise it would silently differ from the others.
+        publisher: clear only this publisher's packages; all if not given.
+        up_to: the last offset to clear, from 0 on. Quarantined packages up to there are cleared and counted, too.
+        first: how many packages, at least 1, to clear from the head of the queue, plus the quarantined ones before
+            it; without ``up_to`` and ``first``, the whole queue as it is now.
         reason: for the record.
         author: for the record; the user of this process if not given.
-        timeout_s: how long to wait until the subscriber has obeyed; the order stands in any case.
+        timeout_s: seconds to wait for the subscriber's answer; the command stands in any case.
 
     Raises:
         RequestRefused: no such subscriber, not an editable one, or nothing to clear.
-        LogUnavailable: the order could not be appended.
-        NotAnswered: the queue is long, and could not be counted within ``timeout_s``; nothing was ordered.
+        LogUnavailable: the command could not be appended.
+        NotAnswered: the queue is too long to be counted within ``timeout_s``; no command was appended.
     """
     asked(subscriber=subscriber, publisher=publisher, up_to=up_to, first=first)
     asked(reason=reason, author=author, timeout_s=timeout_s)
@@ -90,13 +90,13 @@ async def clear_all(
     author: str = "",
     timeout_s: float = ANSWER_S,
 ) -> tuple[CommandResult, ...]:
-    """Clear the queue of every editable subscriber that has one and is not gone; what each came to, by name.
+    """Clear the queue of every editable subscriber that has one and is not gone; returns the results by name.
 
-    With ``first`` only so many packages of the farm's queue (``callboard queue --farm persisted``): all are cleared
-    up to the same offset, which is so many packages for the slowest, and fewer or none for those ahead of it.
-    Nobody passes over more. Only those that count are told: not those that have stopped.
+    With ``first``, clear only this many packages of the farm's queue (``callboard queue --farm persisted``): all are
+    cleared up to the same offset, which is ``first`` packages for the slowest, and fewer or none for those ahead.
+    Stopped subscribers are then left out. Subscribers with nothing to clear always are.
 
-    Other arguments and errors as for ``clear``. A subscriber with nothing to clear is left out.
+    Other arguments and errors as for ``clear``.
     """
     asked(publisher=publisher, first=first, reason=reason, author=author, timeout_s=timeout_s)
     await demand_publisher(board.log, board.topics, publisher)
@@ -124,7 +124,7 @@ async def clear_all(
         heads = await at(0)
         last = min((offset for offset in await at(first - 1) if offset is not None), default=OFFSET_MAX)
         clears = [
-            (target, min(offset, last))  # nobody passes over more, whatever else is in its own queue
+            (target, min(offset, last))  # no subscriber clears more, whatever else its queue holds
             for (target, offset), head in zip(clears, heads, strict=True)
             if head is not None and head <= last
         ]
@@ -138,7 +138,7 @@ async def clear_all(
 
 
 async def _few_at_once(works: Iterable[Callable[[], Awaitable[T]]]) -> tuple[T, ...]:
-    """What they come to, in their order; when one fails, those that have not begun do not."""
+    """The results, in order; after a failure, no further work starts."""
     turns = asyncio.Semaphore(ORDERS_AT_ONCE)
 
     async def in_turn(work: Callable[[], Awaitable[T]]) -> T:
@@ -154,10 +154,10 @@ async def _few_at_once(works: Iterable[Callable[[], Awaitable[T]]]) -> tuple[T, 
 
 
 def _last_offset(target: Member, newest: int, up_to: int | None, first: int | None) -> int:
-    """The offset to clear up to, which must be in the queue, whose newest is given."""
+    """The offset to clear up to; it must be in the queue, whose newest offset is ``newest``."""
     said = target.announcement
     if newest < 0 and first is None and said.held:
-        newest = said.offset  # what is set aside is cleared as well
+        newest = said.offset  # quarantined packages are cleared as well
     if newest < 0:
         raise RequestRefused(f"the queue of {said.subscriber!r} is empty; there is nothing to clear", code="empty")
     if up_to is not None and up_to > newest:

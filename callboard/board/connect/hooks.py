@@ -109,7 +109,7 @@ class HookRunner:
             outcome: tuple[object, BaseException | None]
             try:
                 outcome = function(told), None
-            except BaseException as error:  # noqa: BLE001  # noqa: BLE001  # such as SystemExit, which would end the thread unnoticed
+            except BaseException as error:  # noqa: BLE001  # such as SystemExit, which would end the thread unnoticed
                 outcome = None, error
             with suppress(RuntimeError):  # the loop was closed in the meantime
                 loop.call_soon_threadsafe(_settle, ended, outcome)
