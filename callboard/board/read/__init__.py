@@ -1,1 +1,1 @@
-"""What a board answers: who has what, who has not, and why."""
+"""Answers questions about a board: which subscriber has what, which has not, and why."""

@@ -1,4 +1,4 @@
-"""The events of packages, for a service that acts on them: the event topic, followed."""
+"""Follows the event topic, for a service that acts on what becomes of packages."""
 
 import asyncio
 from collections import OrderedDict
@@ -16,21 +16,21 @@ from callboard.messages.record import Record
 from callboard.messages.untrusted import distrust_of
 
 WAIT_S = 10.0
-"""How long to wait for more at once; then follows the next wait."""
+"""Seconds of one wait for more; another wait follows."""
 RETRY_S = 1.0
 NEWEST_MAX = 50_000
-"""Offsets at the end of the topic that are looked at for the newest events."""
+"""Offsets at the end of the topic that are searched for the newest events."""
 REPEATS_MAX = 10_000
-"""Keys remembered: an event is repeated soon, by a notifier that goes on where another died, or never."""
+"""Keys remembered: an event is repeated soon, by a notifier that takes over from one that died, or never."""
 
 
 @dataclass(frozen=True, slots=True)
 class BoardEvent:
-    """Something that became of a package. ``position`` is where it is on the event topic: go on ``after`` it.
+    """Something that became of a package. ``position`` is its offset on the event topic: resume ``after`` it.
 
-    ``kind`` is one of created, queued, distributed, imported, failed. ``offset`` is that of the package, ``time_ns``
-    when it happened. ``key`` is the same however often the event is told. The last four are about ``imported`` and
-    ``failed``.
+    ``kind`` is one of created, queued, distributed, imported, failed. ``offset`` is the package's, ``time_ns`` when it
+    happened. ``key`` identifies the event and is the same each time it is repeated. The last four fields are about
+    ``imported`` and ``failed``.
     """
 
     position: int
@@ -90,7 +90,7 @@ async def events(
 
 
 async def _read(log: Log, topic: str, identity: str, start: int, *, follow: bool) -> Sequence[Record]:
-    """What follows, or nothing after a wait."""
+    """The next records; none after a wait without any."""
     found = await log.read(topic, start, READ_RECORDS_MAX)
     if not found and follow:
         await log.wait(topic, start, WAIT_S)
@@ -100,7 +100,7 @@ async def _read(log: Log, topic: str, identity: str, start: int, *, follow: bool
 
 
 async def _pause(error: LogUnavailable, *, follow: bool) -> None:
-    """Wait for the log to be back, for those who follow it."""
+    """Wait until the log is back, when following; otherwise raise the error."""
     if not follow:
         raise error
     get_logger().warning("events.not_read", reason=str(error))
@@ -108,7 +108,7 @@ async def _pause(error: LogUnavailable, *, follow: bool) -> None:
 
 
 def board_event(position: int, event: PackageEvent) -> BoardEvent:
-    """The event as it is shown."""
+    """The event as users see it."""
     return BoardEvent(
         position=position,
         kind=event.kind,

@@ -1,4 +1,4 @@
-"""Why a path is at a subscriber as it is: which package brought it, and what became of the newer ones."""
+"""Explains the state of a path at a subscriber: which package brought it, and what became of newer ones."""
 
 import tempfile
 from collections.abc import Mapping
@@ -26,10 +26,10 @@ from callboard.messages.record import Record
 from callboard.messages.repeated import original_of
 
 LOOK_BACK = 100_000
-"""Records that are read back from the end of a topic, at most; the answer says how far it looked."""
+"""Limit of records read backwards from the end of a topic; the answer says how far it looked."""
 
 LATER_MAX = 20
-"""Newer packages that are told of one by one."""
+"""Newer packages listed one by one."""
 
 LEFT_OUT = {
     Status.REMOVED_FAILED: "given up",
@@ -37,15 +37,15 @@ LEFT_OUT = {
     Status.SKIPPED: "skipped",
     Status.HELD: "set aside",
 }
-"""What may have become of a package whose content is not there. SUPERSEDED means that a later one brings all of it."""
+"""Why a package's content may be missing. SUPERSEDED: a later package brings all of it."""
 
 WAITING = {State.IMPORTING: "is being imported or next", State.IDLE: "is next", State.STARTING: "is next"}
-"""How the package at the head is, where the state says no more."""
+"""The state of the package at the head, if the announcement says no more."""
 
 
 @dataclass(frozen=True, slots=True)
 class Involved:
-    """A package that is about the path. ``fate`` says what it did to it, or why it did nothing."""
+    """A package that concerns the path. ``fate`` says what it did to it, or why it did nothing."""
 
     offset: int
     package_id: str
@@ -58,9 +58,9 @@ class Involved:
 
 @dataclass(frozen=True, slots=True)
 class Explanation:
-    """``brought`` is the package that the subscriber has the path, or its absence, from; ``newer`` are those behind it.
+    """``brought`` is the package that the path, or its absence, comes from; ``newer`` are later ones that concern it.
 
-    Everything from the offset ``looked_back_to`` on was looked at. Without ``brought`` the answer lies before it.
+    Everything from the offset ``looked_back_to`` on was read; without ``brought``, the answer lies before it.
     """
 
     subscriber: str
@@ -74,7 +74,7 @@ class Explanation:
 async def explain(
     log: Log, blobs: BlobStore, package: str, status: str, said: DiscoveryMessage, path: str
 ) -> Explanation:
-    """Read the log backwards until the package is found that brought the path."""
+    """Read the log backwards to the package that brought the path."""
     statuses = await statuses_of(log, status, said.subscriber)
     about: list[tuple[Record, Event | CallboardError]] = []
     waiting = list[int]()
@@ -132,7 +132,7 @@ def _newer(
 def leaves_out(
     offset: int, message: PackageMessage, said: DiscoveryMessage, statuses: Mapping[int, PackageStatusMessage]
 ) -> str:
-    """Why the subscriber leaves the package out for good, or left it out; empty if it does not."""
+    """Why the subscriber left the package out, or will; empty if it does not."""
     follows = said.configuration.follows
     if follows and message.publisher not in follows:
         return f"not followed: the subscriber follows {', '.join(follows)}"
@@ -148,7 +148,7 @@ def leaves_out(
 
 
 def _may_concern(record: Record, said: DiscoveryMessage) -> bool:
-    """Whether the headers allow that it is a package for the subscriber."""
+    """Whether the headers allow it to be a package for the subscriber."""
     headers, follows = told_in(record.headers), said.configuration.follows
     return (
         headers.get("type", "") in ("PackageMessage", "2")
@@ -169,7 +169,7 @@ def _touches(message: PackageMessage, path: str) -> bool:
 
 
 async def _effect(message: PackageMessage, blobs: BlobStore, path: str) -> str:
-    """What an imported package that touches the path did to it."""
+    """What an imported package did to a path that it touches."""
     if message.kind is Kind.DELETE:
         return "removed it"
     try:
@@ -197,7 +197,7 @@ def _involved(record: Record, message: PackageMessage, fate: str) -> Involved:
 
 
 async def statuses_of(log: Log, topic: str, subscriber: str) -> dict[int, PackageStatusMessage]:
-    """The last word of the subscriber on each package, as far back as is looked."""
+    """The subscriber's last status of each package, within the limit of records read."""
     first, end = await log.bounds(topic)
     found: dict[int, PackageStatusMessage] = {}
     async for record in between(log, topic, max(first, end - LOOK_BACK), end):

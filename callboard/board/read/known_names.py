@@ -1,4 +1,4 @@
-"""Whether the names that somebody gave are those of anybody on this board."""
+"""Checks that names given by a user are known on this board."""
 
 import time
 from collections.abc import Iterable
@@ -14,15 +14,15 @@ from callboard.messages.headers import told_in
 from callboard.messages.topics import Topics
 
 LOOK_BACK = 100_000
-"""Packages that are looked at, from the newest, for one of a publisher: a second's work, and only for one that has
-shipped nothing for long, or never did."""
+"""Limit of packages read backwards in search of a publisher's name: a second's work, and only for one that has not
+shipped for long, or never did."""
 
 EXPECT = " If it comes later, say --expect"
-"""What else can be done about a name that is not known yet."""
+"""The hint for a name that is not known yet."""
 
 
 async def known_publishers(log: Log, topics: Topics, wanted: Iterable[str]) -> set[str]:
-    """Publishers by their packages, and by what subscribers said of them; those that are wanted are looked for."""
+    """Publishers known from their packages, and from announcements of subscribers; searches for the wanted ones."""
     missing, known = set(wanted), set[str]()
     first, end = await log.bounds(topics.package)
     async for record in backwards(log, topics.package, max(first, end - LOOK_BACK), end):
@@ -30,19 +30,19 @@ async def known_publishers(log: Log, topics: Topics, wanted: Iterable[str]) -> s
         if missing <= known:
             break
     if not missing <= known:
-        for said in (await _announced(log, topics)).values():  # what it followed once it may follow again
+        for said in (await _announced(log, topics)).values():  # may be followed again
             known.update(said.configuration.follows, (state.publisher for state in said.states))
     return known - {""}
 
 
 async def demand_publisher(log: Log, topics: Topics, publisher: str) -> None:
-    """Raise ``RequestRefused`` for a publisher that nobody has heard of; none at all is meant by no name."""
+    """Raise ``RequestRefused`` for an unknown publisher; an empty name stands for all."""
     if publisher and publisher not in (known := await known_publishers(log, topics, [publisher])):
         raise unknown("publisher", publisher, known)
 
 
 def demand_subscribers(known: Iterable[Member], wanted: Iterable[str], *, expect: bool) -> tuple[str, ...]:
-    """Those whom nobody has heard of yet. Raises ``RequestRefused`` unless they are expected."""
+    """The unknown ones among ``wanted``. Raises ``RequestRefused`` unless they are expected."""
     names = {each.announcement.subscriber for each in known}
     absent = tuple(name for name in wanted if name not in names)
     if absent and not expect:
@@ -51,7 +51,7 @@ def demand_subscribers(known: Iterable[Member], wanted: Iterable[str], *, expect
 
 
 async def demand_start(log: Log, topics: Topics, start: str | int) -> None:
-    """Raise ``RequestRefused`` for an offset that the log has not reached."""
+    """Raise ``RequestRefused`` for an offset beyond the end of the log."""
     if isinstance(start, int) and start > (end := (await log.bounds(topics.package)).end):
         raise RequestRefused(
             f"start is {start}, but the log ends at offset {end}; choose an offset up to that", code="out_of_range"
@@ -59,9 +59,9 @@ async def demand_start(log: Log, topics: Topics, start: str | int) -> None:
 
 
 async def demand_others(log: Log, topics: Topics, subscriber: str, follows: tuple[str, ...], golden: str) -> None:
-    """Raise ``RequestRefused`` for what a subscriber would wait for in vain, as far as anybody knows.
+    """Raise ``RequestRefused`` for a publisher or golden subscriber that is not known, so that waiting is in vain.
 
-    What it announced once it may say again: its publisher may be gone from the log since.
+    Names that this subscriber announced before are accepted: the publisher's packages may be gone from the log since.
     """
     if golden:
         said = await _announced(log, topics)
@@ -75,7 +75,7 @@ async def demand_others(log: Log, topics: Topics, subscriber: str, follows: tupl
 
 
 async def _announced(log: Log, topics: Topics) -> dict[str, DiscoveryMessage]:
-    """The last word of every subscriber that was not forgotten."""
+    """The last announcement of every subscriber that was not forgotten."""
     heard = LastAnnouncements(topics.discovery)
     await heard.catch_up(log, time.time_ns())
     return {name: word.announcement for name, word in heard.members.items()}

@@ -1,4 +1,4 @@
-"""A publisher's log: what its subscribers reported of its packages, read from the topics when somebody looks."""
+"""A publisher's log: what subscribers reported of its packages, read from the topics on demand."""
 
 from collections import defaultdict, deque
 from collections.abc import AsyncIterator, Callable, Iterable, Mapping
@@ -15,22 +15,22 @@ from callboard.messages.record import Record
 from callboard.messages.topics import Topics
 
 LINES_MAX = 1000
-"""Lines that can be seen: the newest ones."""
+"""Limit of lines: the newest ones."""
 
 OFFSETS_MAX = 50_000
-"""So many of the newest offsets of a topic are read at most: on the discovery topic a line lies among announcements."""
+"""Limit of offsets read per topic, from the end: on the discovery topic, lines are scattered among announcements."""
 
 
 LOST = {"REMOVED_FAILED": "given up", "HELD": "held", "REMOVED": "cleared", "SKIPPED": "skipped"}
 """The statuses of a package whose content a subscriber does not have."""
 
 Without = Mapping[int, Mapping[str, str]]
-"""By offset, the subscribers that do not have a package, and what became of it there."""
+"""By offset, the subscribers that do not have a package, each with its status."""
 
 
 @dataclass(frozen=True, slots=True)
 class LogLine:
-    """One line. ``details`` is a stack trace, for instance; ``subscriber`` is empty when it is about all of them."""
+    """One line. ``details`` is a stack trace, for instance; ``subscriber`` is empty if it is about all of them."""
 
     time_ns: int
     level: str
@@ -51,7 +51,7 @@ async def publisher_log(log: Log, topics: Topics, publisher: str, limit: int) ->
 async def _newest(
     log: Log, topic: str, publisher: str, line_of: Callable[[Record, str], LogLine | None]
 ) -> Iterable[LogLine]:
-    """The newest lines that the topic has of the publisher."""
+    """The newest lines about the publisher on this topic."""
     lines = deque[LogLine](maxlen=LINES_MAX)
     async for record in _records(log, topic):
         if (line := line_of(record, publisher)) is not None:
@@ -69,7 +69,7 @@ async def _records(log: Log, topic: str) -> AsyncIterator[Record]:
 
 
 async def _without(log: Log, topic: str, publisher: str) -> Without:
-    """Who is past a package of the publisher and does not have it, by its offset; the last status of each holds."""
+    """By offset, subscribers that passed a package of the publisher without having it; each one's last status holds."""
     without = defaultdict[int, dict[str, str]](dict)
     concerned = set[str]()  # most statuses tell of an import at one that has everything
     async for record in _records(log, topic):
@@ -79,7 +79,7 @@ async def _without(log: Log, topic: str, publisher: str) -> Without:
         try:
             said = open_record(record, (PackageStatusMessage, CommandResultMessage))
         except (Undecodable, SchemaTooNew):
-            continue  # the topic's reader tells of it
+            continue  # the topic's reader reports it
         if not isinstance(said, PackageStatusMessage) or said.publisher != publisher:
             continue
         without[said.offset].pop(said.subscriber, None)
@@ -119,7 +119,7 @@ def _told(without: Without, record: Record, publisher: str) -> LogLine | None:
 
 
 def _distributed(event: PackageEvent, package: str, without: Mapping[str, str]) -> LogLine:
-    """That all are past it; they have it unless something else became of it at one of them."""
+    """A line saying that all are past it; they have it, except where the status says otherwise."""
     paths = shortened(event.paths)
     if not without:
         return LogLine(event.time_ns, "info", "", f"all subscribers have {package}: {paths}")

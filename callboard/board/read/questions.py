@@ -1,4 +1,4 @@
-"""What can be asked of a board. Reading never writes, and never holds anybody up."""
+"""The questions that a board answers. They write nothing and block no publisher or subscriber."""
 
 import tempfile
 from collections.abc import AsyncGenerator, Iterable
@@ -17,13 +17,13 @@ from callboard.door.limits import ANSWER_S
 from callboard.door.questions import asked
 from callboard.messages.distribution.mailbox import Member
 
-if TYPE_CHECKING:  # what a board that is only looked at does not need is imported where it is used
+if TYPE_CHECKING:  # a board that is only read does not load these
     from callboard.board.read.events import BoardEvent
     from callboard.board.read.explaining import Explanation
 
 
 async def member(board: BoardContext, subscriber: str, timeout_s: float) -> Member:
-    """The subscriber of this name, as it is to be seen on this log. Raises ``RequestRefused`` for an unknown one."""
+    """The subscriber of this name, as seen on this log. Raises ``RequestRefused`` for an unknown one."""
     log_id = await log_identity(board.log, board.topics.package)
     return await statuses.member(await board.viewer(), subscriber, log_id, timeout_s)
 
@@ -36,24 +36,24 @@ def events(
     *,
     follow: bool = True,
 ) -> "AsyncGenerator[BoardEvent, None]":
-    """What becomes of packages, from whatever process it is told; until the board closes, or with ``follow`` false
-    until the end of what there is.
+    """What becomes of packages, until the board closes or, without ``follow``, until the last event so far. Yields
+    events of all processes.
 
     Args:
         board: the open board.
-        publisher: of this one's packages; of all if not given.
-        kinds: created, queued, distributed, imported, failed; all if not given. Only what ``Publishing.events``
-            names is written.
-        after: the ``position`` of the last event that was seen; -1 begins at the oldest. Without it begins with
-            what comes from now on, or if nothing is waited for, some way back from the newest.
-        follow: whether to wait for more at the end.
+        publisher: events of this one's packages; of all if not given.
+        kinds: created, queued, distributed, imported, failed; all if not given. Only kinds in ``Publishing.events``
+            are written.
+        after: the ``position`` of the last event seen; -1 starts at the oldest. Without it, starts with events from
+            now on; or, without ``follow``, some way back from the newest.
+        follow: whether to wait for more events at the end.
 
     Yields:
-        Each event once, as far as the last ten thousand are concerned; see its ``key``.
+        Each event once, as far as the last ten thousand are concerned; compare ``key`` beyond that.
 
     Raises:
-        RequestRefused: nobody has heard of the publisher, and nothing is waited for.
-        OffsetOutOfRange: what comes after ``after`` was removed from the log.
+        RequestRefused: the publisher is not known, and ``follow`` is false.
+        OffsetOutOfRange: events after ``after`` were trimmed.
         LogReplaced: the positions belong to another log.
     """
     from callboard.board.read import events as event_topic
@@ -63,7 +63,7 @@ def events(
 
 
 async def status(board: BoardContext, timeout_s: float = ANSWER_S) -> BoardStatus:
-    """Every subscriber ever heard of: what it does, how far behind it is, and why."""
+    """The status of every subscriber ever heard of: what it does, how far behind it is, and why."""
     asked(timeout_s=timeout_s)
     viewer = await board.viewer()
     found = await statuses.board_status(viewer, board.log, board.topics.package, board.now_ns(), timeout_s)
@@ -71,7 +71,7 @@ async def status(board: BoardContext, timeout_s: float = ANSWER_S) -> BoardStatu
 
 
 async def metrics(board: BoardContext, timeout_s: float = ANSWER_S) -> str:
-    """The status as figures, in the text format of Prometheus."""
+    """The status as metrics, in the text format of Prometheus."""
     from callboard.board.read.status import metrics as figures
 
     now = await status(board, timeout_s)
@@ -79,17 +79,17 @@ async def metrics(board: BoardContext, timeout_s: float = ANSWER_S) -> str:
     topics = board.topics
     names = (topics.package, topics.status, topics.discovery, topics.command)
     bounds = {name: await board.log.bounds(name) for name in names}
-    agents = board.agents  # of which another may be started meanwhile
+    agents = board.agents  # another one may be started meanwhile
     counted = {name: await figures.counters(await agents.publisher(name), timeout_s) for name in agents.publishers}
     return figures.exposition(now, bounds, counted, announced, await look(board.log, topics))
 
 
 async def queue_entry(board: BoardContext, entry: str) -> dict[str, Any]:
-    """The package with this id in any queue, such as ``callboard.package@17``: headers, message, and what is in it.
+    """The package with this id in any queue, such as ``callboard.package@17``: headers, message, and entries.
 
     Raises:
-        RequestRefused: the id is not one of this board's packages.
-        OffsetOutOfRange: the log does not have the package, or no longer.
+        RequestRefused: the id is not that of a package of this board.
+        OffsetOutOfRange: the log does not have the package, or no longer has it.
     """
     from callboard.board.read.log.log_records import record_data
 
@@ -101,7 +101,7 @@ async def queue_entry(board: BoardContext, entry: str) -> dict[str, Any]:
 
 
 async def farm(board: BoardContext, publisher: str = "", *, timeout_s: float = ANSWER_S) -> tuple[PublisherStatus, ...]:
-    """How far the slowest subscribers are: of this publisher, or of each."""
+    """How far the slowest subscribers are, for this publisher or for each."""
     asked(publisher=publisher)
     await demand_publisher(board.log, board.topics, publisher)
     known = (await status(board, timeout_s)).publishers
@@ -109,9 +109,9 @@ async def farm(board: BoardContext, publisher: str = "", *, timeout_s: float = A
 
 
 async def explain(board: BoardContext, subscriber: str, path: str, *, timeout_s: float = ANSWER_S) -> "Explanation":
-    """Which package brought the path to the subscriber, or took it away, and what became of the newer ones.
+    """Which package brought the path to the subscriber, or removed it, and what became of newer ones.
 
-    Raises ``RequestRefused`` for a subscriber that was never heard of, and for what is no path.
+    Raises ``RequestRefused`` for a subscriber that was never heard of, and for an invalid path.
     """
     from callboard.board.read import explaining
 

@@ -1,1 +1,1 @@
-"""The records of the log: decoded, searched, exported."""
+"""Decodes, searches and exports the records of the log."""

@@ -1,4 +1,4 @@
-"""What fills a tree at subscribers: a fold over the newest packages on the log, so nothing else need remember it."""
+"""Finds who filled a tree at subscribers: a fold over the newest packages on the log, so no other state is needed."""
 
 import socket
 import tempfile
@@ -16,15 +16,15 @@ from callboard.messages.distribution.mailbox import DistributeRequest
 from callboard.messages.distribution.topic_messages import Kind, PackageMessage
 
 LOOK_BACK = 10_000
-"""Offsets that are read back from the end, at most: some of the last packages were about a root that is in use."""
+"""Limit of offsets read backwards from the end: a root in use was filled by some of the last packages."""
 
 TOLD = 3
-"""Fillers that a refusal names."""
+"""How many fillers a refusal names."""
 
 
 @dataclass(frozen=True, slots=True)
 class Filler:
-    """Who brought content that is in the tree: the newest such package of this publisher from this source."""
+    """The newest package of a publisher and source that brought content which is still in the tree."""
 
     publisher: str
     source: str
@@ -36,15 +36,15 @@ class Filler:
 
 
 def name_of(folder: Path) -> str:
-    """What the log calls a folder that was given no other name."""
+    """The name on the log of a folder without another name."""
     return f"{socket.gethostname()}:{folder.resolve()}".encode(errors="backslashreplace").decode()
 
 
 async def demand_own_root(log: Log, blobs: BlobStore, topic: str, publisher: str, request: DistributeRequest) -> None:
-    """Raise ``RootFilled`` if the request would take away what another publisher, or another source, brought.
+    """Raise ``RootFilled`` if the request would remove what another publisher, or another source, brought.
 
-    Only what replaces a whole root is looked at: a source with all that is in it, or the removal of ``/``. A folder
-    that was given a name since is the same source. Two that fill one root at the same moment do not see each other.
+    Only requests that replace a whole root are checked: everything in a source, or the removal of ``/``. A folder that
+    was given a name since is the same source. Two publishers that fill one root at the same moment are not detected.
     """
     root = request.at or "/"
     if root not in (request.paths if request.kind is Kind.DELETE else request.deep_paths):
@@ -52,7 +52,7 @@ async def demand_own_root(log: Log, blobs: BlobStore, topic: str, publisher: str
     found = await fillers(log, blobs, topic, request)
     own = {each.source for each in found if each.publisher == publisher} - {""}
     spared = {request.source_name, name_of(Path(request.source))}
-    if not request.source_name:  # a removal, or a source that is not told apart from others
+    if not request.source_name:  # a removal, or a source that is not distinguished from others
         spared = own if len(own) == 1 or request.kind is Kind.ADD else set()
     others = [each for each in found if each.publisher != publisher or each.source not in spared | {""}]
     if others and not await _is_on_the_log(log, topic, publisher, request.request_id):
@@ -70,7 +70,7 @@ def _refusal(kind: Kind, root: str, others: list[Filler]) -> str:
 
 
 async def _is_on_the_log(log: Log, topic: str, publisher: str, request_id: str) -> bool:
-    """Whether it is only made again, so that it changes nothing."""
+    """Whether this repeats an earlier request, so that it changes nothing."""
     first, end = await log.bounds(topic)
     async for record in backwards(log, topic, max(first, end - LOOK_BACK), end):
         if record.header("cause") == request_id and record.header("publisher") == publisher:
@@ -95,7 +95,7 @@ async def fillers(log: Log, blobs: BlobStore, topic: str, request: DistributeReq
             who = Filler(message.publisher, message.source, record.offset)
             found.setdefault((who.publisher, who.source), who)
         if to and not (wanted and wanted <= to):
-            continue  # others have still what was there before
+            continue  # recipients only: at all others, earlier content is still there
         trees = message.paths if message.kind is Kind.DELETE else message.deep_paths
         if any(within(root, tree) for tree in trees):
             break
@@ -104,7 +104,7 @@ async def fillers(log: Log, blobs: BlobStore, topic: str, request: DistributeReq
 
 
 async def _fills(message: PackageMessage, root: str, gone: set[str], blobs: BlobStore) -> bool:
-    """Whether some of what the package brought is still in the tree."""
+    """Whether some of the package's content is still in the tree."""
     inside = [path for path in message.paths if within(path, root) and (path != "/" or path in message.deep_paths)]
     if any(gone.isdisjoint(with_parents([path])) for path in inside):
         return True
@@ -114,5 +114,5 @@ async def _fills(message: PackageMessage, root: str, gone: set[str], blobs: Blob
         with tempfile.TemporaryDirectory(prefix="callboard-fillers-") as spool:
             entries = await entries_of(message, blobs, Path(spool))
     except (BlobError, PackageError, SchemaTooNew):
-        return True  # it may, as far as can be told
+        return True  # assume so if unknown
     return any(within(entry.path, root) and gone.isdisjoint(with_parents([entry.path])) for entry in entries)

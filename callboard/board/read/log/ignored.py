@@ -1,4 +1,4 @@
-"""What does not count on the log, for people: records that nobody has signed who has a key of the board."""
+"""Reports records on the log that are ignored because no trusted key signed them."""
 
 from collections.abc import Iterable, Mapping
 from contextlib import suppress
@@ -11,7 +11,7 @@ from callboard.errors import LogError
 from callboard.messages.topics import Topics
 
 RECENT_NS = 86_400 * 10**9
-"""What was appended before may be of the time before keys were demanded, and stays until it is removed."""
+"""Records older than this may be from before keys were required, and stay until they are trimmed."""
 
 FIX = (
     "see `callboard log list` for the records; set signing_key where they are written if they should count; otherwise "
@@ -20,11 +20,11 @@ FIX = (
 
 
 NEWEST = 200
-"""Records at the end of each topic that are looked at by whoever is asked: most of the others it reads anyway."""
+"""Records checked at the end of each topic by a process that does not read all of it anyway."""
 
 
 async def look(log: Log, topics: Topics) -> Mapping[str, Ignored]:
-    """By topic, what does not count of all that this process has read, and of the newest records."""
+    """By topic, the ignored records among all that this process has read, and among the newest records."""
     if demands_signatures(log):
         for topic in topics.but_packages:
             with suppress(LogError):
@@ -33,13 +33,13 @@ async def look(log: Log, topics: Topics) -> Mapping[str, Ignored]:
 
 
 def told(ignored: Mapping[str, Ignored]) -> Iterable[str]:
-    """A sentence for each topic that has such records."""
+    """A sentence for each topic that has ignored records."""
     for topic, each in sorted(ignored.items()):
         what = "1 record does not count" if each.count == 1 else f"{each.count} records do not count"
         yield f"topic {topic}: {what}, the newest at offset {each.offset}: {each.reason}"
 
 
 def examine_ignored(ignored: Mapping[str, Ignored], now_ns: int) -> list[Finding]:
-    """The same, and what to do about it; only advice if all of it is old."""
+    """The same as findings, with a remedy; only advice if all of them are old."""
     recent = any(now_ns - each.time_ns < RECENT_NS for each in ignored.values())
     return [(problem if recent else advice)(sentence, FIX) for sentence in told(ignored)]

@@ -1,4 +1,4 @@
-"""Takes what is on the log out of it, to be looked at: the content of a package, or records as lines of JSON."""
+"""Exports from the log: the content of a package, or records as lines of JSON."""
 
 import asyncio
 import hashlib
@@ -27,9 +27,9 @@ TAR = ".tar"
 
 
 async def export_content(log: Log, blobs: BlobStore, topic: str, offset: int, target: Path, spool: Path) -> int:
-    """Write what is in a package into a new folder, or a file that ends in .tar; how many entries.
+    """Write the content of a package to a new folder, or to a file that ends in .tar; returns the number of entries.
 
-    Raises ``RequestRefused`` for a target that is there already, and for a record that has no content.
+    Raises ``RequestRefused`` for a target that exists, and for a record without content.
     """
     record = await record_at(log, topic, offset)
     event = opened(record)
@@ -53,7 +53,7 @@ async def export_content(log: Log, blobs: BlobStore, topic: str, offset: int, ta
 
 
 async def export_records(log: Log, topic: str, wanted: RecordFilter, file: TextIO) -> int:
-    """Write every wanted record as a line of JSON, content by its length; how many."""
+    """Write every wanted record as a line of JSON, with the length of its content; returns the number of records."""
     count = 0
     async for record, event in matching(log, topic, wanted):
         file.write(escaped(json.dumps(plain_record(topic, record, event), ensure_ascii=False)) + "\n")
@@ -108,7 +108,7 @@ def _add(tar: tarfile.TarFile, put: Put) -> None:
 
 
 class _Reader(io.RawIOBase):
-    """Chunks as a file that can be read once, and the digest of all that was read."""
+    """Chunks as a file that can be read once, and the digest of everything read."""
 
     def __init__(self, chunks: Iterator[bytes]) -> None:
         self._chunks = chunks
@@ -127,5 +127,5 @@ class _Reader(io.RawIOBase):
         return data
 
     def digest(self) -> str:
-        """The sha-256 of what was read."""
+        """The sha-256 of everything read."""
         return self._sha.hexdigest()

@@ -1,4 +1,4 @@
-"""The records of the log, decoded for people."""
+"""Decodes the records of the log for display."""
 
 from collections.abc import AsyncIterator
 from dataclasses import asdict, dataclass
@@ -33,13 +33,13 @@ from callboard.messages.headers import open_record
 from callboard.messages.record import Record
 
 EVENTS = tuple(each.cls for each in ON_TOPICS)
-"""Whatever may be on a topic, but the event topic."""
+"""Every message that may be on a topic, except the event topic's."""
 
 
 @dataclass(frozen=True, slots=True)
 class LoggedRecord:
-    """A record in one line. ``length`` is its bytes and those of the blobs that it refers to; ``about`` says what is in
-    it, and ``problem`` why it cannot be decoded.
+    """A record in one line. ``length`` includes the blobs that it refers to; ``about`` summarises the message, and
+    ``problem`` says why it cannot be decoded.
     """
 
     offset: int
@@ -51,7 +51,7 @@ class LoggedRecord:
 
 
 async def records(log: Log, topic: str, start: int, limit: int) -> AsyncIterator[LoggedRecord]:
-    """The records from ``start`` on, ``limit`` at most. Raises ``OffsetOutOfRange`` as the log does."""
+    """Up to ``limit`` records from ``start`` on. Raises ``OffsetOutOfRange`` as the log does."""
     while limit > 0 and (found := await log.read(topic, start, min(limit, READ_RECORDS_MAX))):
         for record in found:
             yield in_a_line(record, opened(record))
@@ -59,7 +59,7 @@ async def records(log: Log, topic: str, start: int, limit: int) -> AsyncIterator
 
 
 async def newest_start(log: Log, topic: str, count: int) -> int:
-    """From where on the newest ``count`` records are, counting gaps as records."""
+    """The offset at which the newest ``count`` records begin; gaps count as records."""
     first, end = await log.bounds(topic)
     return max(first, end - count)
 
@@ -74,7 +74,7 @@ async def record_at(log: Log, topic: str, offset: int) -> Record:
 
 
 def opened(record: Record) -> Event | CallboardError:
-    """What is in the record, or why that cannot be told."""
+    """The decoded message, or the error that prevents it."""
     try:
         return open_event(record) if record.header("type") in TYPES else open_record(record, EVENTS)
     except (Undecodable, SchemaTooNew) as error:
@@ -82,7 +82,7 @@ def opened(record: Record) -> Event | CallboardError:
 
 
 def plain_record(topic: str, record: Record, event: Event | CallboardError) -> dict[str, Any]:
-    """A record as plain data: headers, and the message or the problem; content by its length."""
+    """A record as plain data: headers, and the message or the problem; content is given by its length."""
     data: dict[str, Any] = {
         "topic": topic,
         "offset": record.offset,
@@ -96,7 +96,7 @@ def plain_record(topic: str, record: Record, event: Event | CallboardError) -> d
 
 
 async def record_data(log: Log, blobs: BlobStore, topic: str, offset: int, spool: Path) -> dict[str, Any]:
-    """All of one record, as plain data: headers, message, and the entries of a package.
+    """One whole record as plain data: headers, message, and the entries of a package.
 
     Raises ``OffsetOutOfRange`` if there is no record at this offset.
     """
@@ -112,7 +112,7 @@ async def record_data(log: Log, blobs: BlobStore, topic: str, offset: int, spool
 
 
 def in_a_line(record: Record, event: Event | CallboardError) -> LoggedRecord:
-    """The record, in a line for people."""
+    """The record in one line."""
     kind, length = record.header("type"), record_bytes(record)
     if isinstance(event, CallboardError):
         return LoggedRecord(record.offset, record.time_ns, kind, length, "", str(event))
@@ -155,7 +155,7 @@ def _about(event: Event) -> str:  # noqa: PLR0911, PLR0912 - one line a message
 
 
 def _order(command: CommandMessage) -> str:
-    """What is asked for: the name of the order, and at which offset if that matters."""
+    """The command's name, and its offset if that matters."""
     for name, order in command.orders.items():
         offset = getattr(order, "offset", -1)
         return f"{name} {'up to ' if name == 'clear' else ''}{offset}" if offset >= 0 else name
@@ -163,7 +163,7 @@ def _order(command: CommandMessage) -> str:
 
 
 async def entries_of(package: PackageMessage, blobs: BlobStore, spool: Path) -> list[ManifestEntry]:
-    """The entries as the package's manifest has them; a large package is fetched into ``spool``."""
+    """The entries of the package's manifest; a large package is downloaded to ``spool``."""
     content: Content = await blobs.fetch(package.content_ref, spool) if package.content_ref else package.content
     with opened_content(content) as file:
         header = Header.read(file)
@@ -172,7 +172,7 @@ async def entries_of(package: PackageMessage, blobs: BlobStore, spool: Path) -> 
 
 
 def _plain(value: Any) -> Any:
-    """Enums by name, bytes by their length, tuples as lists: what JSON can say."""
+    """Convert to JSON types: enums by name, bytes by length, tuples as lists."""
     match value:
         case Enum():
             return value.name

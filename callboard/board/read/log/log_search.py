@@ -1,4 +1,4 @@
-"""Finds records on a topic: the newest or the oldest that a filter admits, reading no more of the log than it must."""
+"""Finds the newest or oldest records on a topic that match a filter, reading as little of the log as possible."""
 
 import re
 from collections.abc import AsyncIterator
@@ -13,21 +13,21 @@ from callboard.messages.event import Event
 from callboard.messages.record import Record
 
 SKEW_NS = 3600 * 10**9
-"""The clocks of those that append may differ by so much before one record counts as older than another."""
+"""How far the clocks of writers may differ before one record counts as older than another."""
 
 WINDOW_OFFSETS = 500
-"""What is read at a time when reading backwards."""
+"""Records read at a time when reading backwards."""
 
 SCAN_MAX = 200_000
-"""Records that one search looks at, a few seconds' work; it says where it stopped, and can go on from there."""
+"""Limit of records per search, a few seconds' work; the result says where it stopped, so that it can be resumed."""
 
 
 @dataclass(frozen=True, slots=True)
 class RecordFilter:
-    """Which records are wanted: all that fulfil each of these, as far as it is given.
+    """Selects records: those that match every given field.
 
     ``path`` is a pattern such as ``/blog/*``; ``pattern`` is searched for in paths, names, ids and reasons. A record
-    that cannot be decoded is admitted if nothing that can be read speaks against it: it may be the one.
+    that cannot be decoded matches unless something readable contradicts: it may be the one.
     """
 
     publisher: str = ""
@@ -39,7 +39,7 @@ class RecordFilter:
     pattern: re.Pattern[str] | None = None
 
     def admits(self, record: Record, event: Event | CallboardError) -> bool:
-        """Whether the record is wanted; ``event`` is what is in it, or why that cannot be told."""
+        """Whether the record matches; ``event`` is its message, or the error that prevents decoding."""
         if not (self.since_ns or 0) <= record.time_ns < (self.until_ns or record.time_ns + 1):
             return False
         if isinstance(event, CallboardError):
@@ -56,7 +56,7 @@ class RecordFilter:
 
 @dataclass(frozen=True, slots=True)
 class Found:
-    """The records, oldest first. ``more_from`` is where the search stopped at its bound; -1 if it came to the end."""
+    """The records, oldest first. ``more_from`` is where the search reached its limit; -1 if it came to the end."""
 
     records: tuple[LoggedRecord, ...]
     looked_at: int
@@ -64,7 +64,7 @@ class Found:
 
 
 async def newest(log: Log, topic: str, wanted: RecordFilter, limit: int, before: int | None = None) -> Found:
-    """The newest ``limit`` records that are wanted, below the offset ``before`` if it is given."""
+    """The newest ``limit`` matching records, below the offset ``before`` if it is given."""
     low, end = await _range(log, topic, wanted)
     end = end if before is None else max(low, min(before, end))
     found: list[LoggedRecord] = []
@@ -83,7 +83,7 @@ async def newest(log: Log, topic: str, wanted: RecordFilter, limit: int, before:
 
 
 async def oldest(log: Log, topic: str, wanted: RecordFilter, limit: int, start: int) -> Found:
-    """The oldest ``limit`` records that are wanted, from ``start`` on. Raises ``OffsetOutOfRange`` as the log does."""
+    """The oldest ``limit`` matching records from ``start`` on. Raises ``OffsetOutOfRange`` as the log does."""
     found: list[LoggedRecord] = []
     looked_at = 0
     end = (await _range(log, topic, wanted))[1]
@@ -100,7 +100,7 @@ async def oldest(log: Log, topic: str, wanted: RecordFilter, limit: int, start: 
 
 
 async def matching(log: Log, topic: str, wanted: RecordFilter) -> AsyncIterator[tuple[Record, Event | CallboardError]]:
-    """Every record that is wanted, oldest first."""
+    """Every matching record, oldest first."""
     low, end = await _range(log, topic, wanted)
     async for record in between(log, topic, low, end):
         event = opened(record)
@@ -109,7 +109,7 @@ async def matching(log: Log, topic: str, wanted: RecordFilter) -> AsyncIterator[
 
 
 async def _range(log: Log, topic: str, wanted: RecordFilter) -> tuple[int, int]:
-    """Outside of these offsets no record is of the wanted time, however the clocks of those that append differ."""
+    """Offsets outside of which no record has a matching time, even if the clocks of writers differ."""
     low, end = await log.bounds(topic)
     if wanted.since_ns is not None:
         low = await first_since(log, topic, wanted.since_ns - SKEW_NS)
@@ -119,14 +119,14 @@ async def _range(log: Log, topic: str, wanted: RecordFilter) -> tuple[int, int]:
 
 
 async def between(log: Log, topic: str, start: int, end: int, *, strict: bool = False) -> AsyncIterator[Record]:
-    """The records in ``[start, end)`` that are still there; with ``strict`` the first of them must be."""
+    """The records in ``[start, end)`` that are still there; with ``strict``, the first of them must be."""
     while start < end or strict:
         try:
             found = await log.read(topic, start, min(READ_RECORDS_MAX, max(1, end - start)))
         except OffsetOutOfRange as error:
             if strict or error.first <= start:
                 raise
-            start = error.first  # trimmed meanwhile
+            start = error.first  # trimmed in the meantime
             continue
         strict = False
         for record in found:
@@ -137,7 +137,7 @@ async def between(log: Log, topic: str, start: int, end: int, *, strict: bool = 
 
 
 async def backwards(log: Log, topic: str, low: int, end: int) -> AsyncIterator[Record]:
-    """The records in ``[low, end)``, newest first; few at a time at first, for the newest often say enough."""
+    """The records in ``[low, end)``, newest first, in growing pages: the newest ones often suffice."""
     window = 1
     while end > low:
         start = max(low, end - window)
@@ -151,14 +151,14 @@ def _matches(path: str, pattern: str) -> bool:
 
 
 def _texts(record: Record, event: Event) -> list[str]:
-    """What a search looks into: names, ids, reasons and paths."""
+    """The texts that a search covers: names, ids, reasons and paths."""
     names = ("publisher", "subscriber", "package_id", "request_id", "command_id", "user", "author", "reason", "message")
     texts = [getattr(event, name, "") for name in names]
     return [*texts, record.header("id"), record.header("cause"), *getattr(event, "paths", ())]
 
 
 async def first_since(log: Log, topic: str, time_ns: int) -> int:
-    """The first offset of a record that is not older, found by halving: times rise, but for clocks that differ."""
+    """The first offset of a record that is not older, by binary search: times rise, except for differing clocks."""
     low, high = await log.bounds(topic)
     while low < high:
         middle = (low + high) // 2

@@ -1,1 +1,1 @@
-"""Pages of queues and of error queues."""
+"""Reads pages of queues and of error queues."""

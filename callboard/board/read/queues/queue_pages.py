@@ -1,4 +1,4 @@
-"""Pages of a subscriber's queue: of one publisher's packages, or of those of several in the order of the log."""
+"""Pages of a subscriber's queue, of one publisher or of several, in the order of the log."""
 
 import asyncio
 from collections.abc import Iterable, Sequence
@@ -14,9 +14,9 @@ from callboard.messages.event import replaced
 
 
 def queues_of(subscriber: Member, publisher: str) -> tuple[str, ...]:
-    """The publishers whose packages are meant: this one's, or all that it follows if none is named.
+    """The publishers that are meant: the given one, or all that it follows if none is given.
 
-    Raises ``RequestRefused`` when it does not follow the publisher.
+    Raises ``RequestRefused`` if it does not follow the publisher.
     """
     follows = followed(subscriber)
     if publisher and follows != ("",) and publisher not in follows:
@@ -30,9 +30,9 @@ def queues_of(subscriber: Member, publisher: str) -> tuple[str, ...]:
 async def page(
     agent: Agent, subscriber: Member, publisher: str, skip: int, limit: int, bounds: Bounds, timeout_s: float
 ) -> QueuePage:
-    """One page of the subscriber's queue; the bounds are from ``log_bounds``.
+    """One page of the subscriber's queue; ``bounds`` are from ``log_bounds``.
 
-    Raises ``RequestRefused`` when it does not follow the publisher, ``LogUnavailable`` when the log cannot be read.
+    Raises ``RequestRefused`` if it does not follow the publisher, ``LogUnavailable`` if the log cannot be read.
     """
     queues = [queue_of(subscriber, bounds, name) for name in queues_of(subscriber, publisher)]
     if len(queues) == 1:
@@ -51,7 +51,7 @@ async def page(
 async def _after(
     agent: Agent, queues: Sequence[QueueSize], whole: QueueSize, skip: int, end: int, timeout_s: float
 ) -> int:
-    """The offset up to which the queues hold ``skip`` packages together, found by halves."""
+    """The offset up to which the queues hold ``skip`` packages together, by binary search."""
     low, high = whole.after, max(whole.newest, whole.after)
     while low < high:
         middle = (low + high) // 2
@@ -62,7 +62,7 @@ async def _after(
 
 
 def _joined(queues: Sequence[QueueSize]) -> QueueSize:
-    """The figures of all of them together, which have no package in common."""
+    """The sum of several queues, which have no package in common."""
     return replaced(
         queues[0],
         publisher="",

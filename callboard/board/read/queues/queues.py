@@ -1,4 +1,4 @@
-"""Pages of queues and of error queues, for people."""
+"""Pages of queues and of error queues, for display."""
 
 import asyncio
 from collections.abc import Mapping, Sequence
@@ -36,16 +36,16 @@ from callboard.messages.distribution.topic_messages import DiscoveryMessage, Pac
 FAILED: Mapping[Status, FailureStatus] = {
     Status.REMOVED_FAILED: "given_up", Status.HELD: "held", Status.HOOK_FAILED: "hook_failed"
 }  # fmt: skip
-"""How a failure is called in a view."""
+"""The names of failures in a view."""
 
 
 def entry_id(topic: str, offset: int) -> str:
-    """How a queue names a package: what finds it again on the log."""
+    """The id of a package in a queue, by which it is found on the log."""
     return f"{topic}@{offset}"
 
 
 def entry_offset(topic: str, entry: str) -> int:
-    """The offset in an entry's id. Raises ``RequestRefused`` if it is none of this topic."""
+    """The offset in an entry's id. Raises ``RequestRefused`` if it is not an id of this topic."""
     name, _, offset = entry.rpartition("@")
     if name != topic or not (offset.isascii() and offset.isdigit()) or int(offset) > OFFSET_MAX:
         raise RequestRefused(f"{entry!r} is no entry of a queue; such an id is like {entry_id(topic, 17)}")
@@ -55,18 +55,18 @@ def entry_offset(topic: str, entry: str) -> int:
 async def newest_queued(
     agent: Agent, subscribers: Sequence[Member], publisher: str, bounds: Bounds, timeout_s: float
 ) -> list[int]:
-    """The newest offset in the queue of each, -1 for an empty one; the bounds are from ``log_bounds``.
+    """The newest offset in the queue of each, -1 for an empty one; ``bounds`` are from ``log_bounds``.
 
-    Raises as ``page``, and ``NotAnswered`` if it cannot be told in time whether a queue is empty.
+    Raises as ``page``, and ``NotAnswered`` if it is not known in time whether a queue is empty.
     """
     names = [queues_of(each, publisher) for each in subscribers]
     wanted = [queue_of(each, bounds, name) for each, its in zip(subscribers, names, strict=True) for name in its]
     query, deadline = SizesQuery(queues=tuple(wanted), end=bounds.end), _deadline(timeout_s)
-    while True:  # an answer takes as long as it helps to wait, up to half a second
+    while True:  # an answer waits up to half a second for counting to finish
         found = await agent.ask(roles.QUEUE_CACHE, query, timeout_s)
         if found.problem:
             raise LogUnavailable(found.problem)
-        if all(queue.size or not queue.uncounted for queue in found.queues):  # they are counted from their ends
+        if all(queue.size or not queue.uncounted for queue in found.queues):  # counting starts at the newest
             newest = iter([queue.newest if queue.size else -1 for queue in found.queues])
             return [max(next(newest) for _ in its) for its in names]
         _check_time(deadline, timeout_s)
@@ -77,10 +77,10 @@ async def queued_at(
 ) -> int | None:
     """The offset at this place of the subscriber's queue, 0 being its head; None if the queue is shorter.
 
-    Raises as ``page``, and ``NotAnswered`` if that cannot be told in time.
+    Raises as ``page``, and ``NotAnswered`` if it is not known in time.
     """
     deadline = _deadline(timeout_s)
-    while True:  # as above; of a queue that is not counted the first packages are known
+    while True:  # as above; the first packages of an uncounted queue are known
         found = await page(agent, subscriber, publisher, place, 1, bounds, timeout_s)
         if found.packages or not found.queue.uncounted:
             return found.packages[0].offset if found.packages else None
@@ -121,7 +121,7 @@ async def queue(
     found = await page(agent, target, publisher, skip, limit, bounds, timeout_s)
     head = target.announcement.head_offset
     if head < 0 and found.packages and not skip and len(followed(target)) == 1 and publisher in ("", *followed(target)):
-        head = found.packages[0].offset  # a version that does not announce it
+        head = found.packages[0].offset  # an older version, which does not announce it
     fleet = {each.announcement.subscriber: subscriber_status(each, (), (), now_ns) for each in known}
     row = judged(subscriber_status(after_trim(target, bounds.first), [found.queue], (), now_ns), fleet)
     return QueueView(
@@ -149,7 +149,7 @@ async def errors(
     limit: int = 100,
     timeout_s: float = ANSWER_S,
 ) -> ErrorsView:
-    """A page of the packages that subscribers gave up on; of all subscribers and publishers if none is given."""
+    """A page of the packages that subscribers gave up on; of all subscribers and publishers if none are given."""
     asked(publisher=publisher, skip=skip, limit=limit, timeout_s=timeout_s)
     if subscriber != "":
         asked(subscriber=subscriber)
@@ -191,7 +191,7 @@ def _failed(status: PackageStatusMessage, topic: str, first: int, now_ns: int) -
 def _queued(
     summary: PackageSummary, topic: str, said: DiscoveryMessage | None, now_ns: int
 ) -> QueuedPackage:
-    """``said`` is what the subscriber says of the package, if it is the head."""
+    """``said`` is the subscriber's announcement if the package is the head."""
     return QueuedPackage(
         entry=entry_id(topic, summary.offset),
         topic=topic,

@@ -1,1 +1,1 @@
-"""Every subscriber and publisher: how it is, how far behind, and what to do."""
+"""The status of every subscriber and publisher: its state, its lag, and what to do."""

@@ -1,4 +1,4 @@
-"""The view of a whole farm beside the queues of its members: how far the slowest of a cohort is."""
+"""The queue of a whole farm of subscribers: how far the slowest of a cohort is."""
 
 from collections import Counter
 from collections.abc import Iterable
@@ -12,20 +12,20 @@ from callboard.board.views import FarmQueue, PublisherStatus, QueueState, Subscr
 from callboard.messages.distribution.mailbox import QueueSize, SizesQuery
 
 PERSISTED = "persisted"
-"""Kept by the editable subscribers, whose outcome decides for others."""
+"""The cohort of editable subscribers, whose outcome decides for others."""
 PUBLISHED = "published"
-"""Has reached everybody."""
+"""The cohort of all: what it has passed has reached everyone."""
 
 NAMED_MAX = 100
-"""Subscribers that the row of a publisher names of each sort: of a thousand that are gone nobody reads every name, and
-each of a thousand publishers may have them all."""
+"""Limit of subscribers that a publisher's row names of each sort: nobody reads a thousand names, and each of a thousand
+publishers may have them."""
 
 
 @dataclass(slots=True)
 class Followers:
-    """Those that follow a publisher by name, or those that follow all.
+    """The followers of a publisher by name, or those that follow all.
 
-    In the cohort of a farm are those that somebody waits for: not who stopped, is gone, or was forgotten.
+    A cohort consists of the subscribers that others wait for: not those stopped, gone, or forgotten.
     """
 
     slowest: dict[str, SubscriberStatus] = field(default_factory=dict)
@@ -34,7 +34,7 @@ class Followers:
     left_out: list[str] = field(default_factory=list)
 
     def add(self, row: SubscriberStatus) -> None:
-        """One more."""
+        """Add a subscriber."""
         if not row.counts:
             self.left_out += [row.name] if len(self.left_out) < NAMED_MAX else []
             return
@@ -46,7 +46,7 @@ class Followers:
 
 
 class Farm:
-    """Who follows whom, gathered in one pass: anybody can announce a thousand names that it follows."""
+    """Who follows whom, gathered in one pass, as any subscriber can announce a thousand names that it follows."""
 
     def __init__(self, rows: Iterable[SubscriberStatus]) -> None:
         self._of_all = Followers()
@@ -58,21 +58,21 @@ class Farm:
 
     @property
     def publishers(self) -> Iterable[str]:
-        """Those that are followed by name."""
+        """The publishers that are followed by name."""
         return self._of_one
 
     def straggler(self, publisher: str, farm: str) -> tuple[SubscriberStatus | None, int]:
-        """The member of the cohort that is furthest behind, and how many members it has."""
+        """The member of the cohort that is furthest behind, and the number of members."""
         both = self._both(publisher)
         slowest = (each.slowest[farm] for each in both if farm in each.slowest)
         return min(slowest, key=_place, default=None), sum(each.members[farm] for each in both)
 
     def blocked(self, publisher: str) -> tuple[str, ...]:
-        """Those of its subscribers that count and whose queue is blocked, as far as they are named."""
+        """Its subscribers that count and whose queue is blocked, up to the limit of names."""
         return tuple(sorted(name for each in self._both(publisher) for name in each.blocked))[:NAMED_MAX]
 
     def left_out(self, publisher: str) -> tuple[str, ...]:
-        """Those of its subscribers that do not count, as far as they are named."""
+        """Its subscribers that do not count, up to the limit of names."""
         return tuple(sorted(name for each in self._both(publisher) for name in each.left_out))[:NAMED_MAX]
 
     def _both(self, publisher: str) -> list[Followers]:
@@ -82,7 +82,7 @@ class Farm:
 async def publisher_status(
     agent: Agent, farm: Farm, names: Iterable[str], bounds: Bounds, now_ns: int, timeout_s: float
 ) -> tuple[tuple[PublisherStatus, ...], str]:
-    """The publishers of these names, and what went wrong."""
+    """The rows of these publishers, and what went wrong."""
     names = sorted(names)
     wanted = [(name, kind, *farm.straggler(name, kind)) for name in names for kind in (PERSISTED, PUBLISHED)]
     asked = [(name, kind, slowest, members) for name, kind, slowest, members in wanted if slowest is not None]

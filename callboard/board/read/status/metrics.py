@@ -1,4 +1,4 @@
-"""The status of a board as figures for Prometheus, in its text format. No label is ever a package's id."""
+"""The status of a board as metrics in the text format of Prometheus. No label is ever a package's id."""
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from itertools import accumulate, repeat
@@ -21,11 +21,11 @@ LIVENESS = tuple(liveness.name.lower() for liveness in Liveness)
 QUEUE_STATES = get_args(QueueState)
 
 COUNTING = (roles.QUEUE_CACHE, roles.DISTRIBUTOR)
-"""The actors of a publisher that count what they do."""
+"""The actors of a publisher that have counters."""
 
 ROWS_MAX = 2000
-"""Subscribers and publishers of which there are figures, forty and more each: anybody can announce thousands, and what
-reads them keeps them for weeks. Those that somebody waits for come first."""
+"""Limit of subscribers and of publishers with metrics, forty and more each: any process can announce thousands, and
+Prometheus keeps them for weeks. Those that others wait for come first."""
 
 Counted = Mapping[str, int | Histogram]
 Labels = Mapping[str, str]
@@ -33,7 +33,7 @@ Sample = tuple[Labels, float]
 
 
 async def counters(agent: Agent, timeout_s: float) -> dict[str, int | Histogram]:
-    """What the actors of a publisher have counted since they started, by name."""
+    """The counters of a publisher's actors since their start, by name."""
     found: dict[str, int | Histogram] = {}
     for role in COUNTING:
         answer = await agent.ask(role, CountersQuery(), timeout_s)
@@ -49,8 +49,8 @@ def exposition(
     announced: Sequence[DiscoveryMessage] = (),
     ignored: Mapping[str, Ignored] = MappingProxyType({}),
 ) -> str:
-    """All figures. ``bounds`` by topic; ``counted`` by publisher, of those that run in this process; ``announced`` by
-    subscribers; ``ignored`` by topic, as far as this process has read them.
+    """All metrics. ``bounds`` by topic; ``counted`` by publisher, of those that run in this process; ``announced`` by
+    subscribers; ``ignored`` by topic, of the records that this process has read.
     """
     rows = sorted(status.subscribers, key=lambda row: not row.counts)
     rows, left_out = rows[:ROWS_MAX], {row.name for row in rows[ROWS_MAX:]}
@@ -161,7 +161,7 @@ def _topics(bounds: Mapping[str, Bounds]) -> Iterable[str]:
 
 
 def _counted(counted: Mapping[str, Counted]) -> Iterable[str]:
-    """``NAME`` is a gauge, ``NAME_total`` a counter, unless it is a histogram."""
+    """``NAME_total`` is a counter, any other ``NAME`` a gauge, unless it is a histogram."""
     text = "Of the publisher in this process, since it started."
     for name in sorted({name for each in counted.values() for name in each}):
         found = [({"publisher": publisher}, each[name]) for publisher, each in counted.items() if name in each]
@@ -173,7 +173,7 @@ def _counted(counted: Mapping[str, Counted]) -> Iterable[str]:
 
 
 def _histograms(name: str, text: str, found: Iterable[tuple[Labels, Histogram | None]]) -> Iterable[str]:
-    """Prometheus counts in each bucket those of the lesser ones, too."""
+    """Histograms; Prometheus buckets are cumulative."""
     lines: list[str] = []
     for labels, histogram in found:
         if histogram is not None:
@@ -197,7 +197,7 @@ def _states(
 
 
 def _family(name: str, kind: str, text: str, samples: Iterable[Sample]) -> Iterable[str]:
-    """The lines of a metric; none if it has no sample."""
+    """The lines of a metric; none without samples."""
     lines = [f"callboard_{name}{_labels(labels)} {_number(value)}" for labels, value in samples]
     if lines:
         yield f"# HELP callboard_{name} {text}"

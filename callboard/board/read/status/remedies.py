@@ -1,4 +1,4 @@
-"""Who does not move or needs somebody, why, and the commands that help: what every view of a board says of it."""
+"""Who stands still or needs an operator, why, and the commands that help; used by every view of a board."""
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from shlex import quote
@@ -7,19 +7,19 @@ from callboard.backends.address import HIDDEN
 from callboard.board.views import PublisherStatus, Remedy, SubscriberStatus, Trouble
 
 STARTING_S = 60.0
-"""A subscriber opens its repository and claims its name in seconds."""
+"""Seconds: a subscriber opens its repository and claims its name within that."""
 IDLE_S = 60.0
-"""Of the oldest package before a subscriber that says it has nothing to do: it should have heard of it in seconds."""
+"""Age in seconds of the oldest queued package at an idle subscriber: it should have noticed it within seconds."""
 WITH_HOOK = "; add the --after-import that it had, unless callboard.toml has it"
-"""A subscriber does not tell what its hooks are."""
+"""Subscribers do not announce what their hooks are."""
 STOPPED_AT_A_GAP = "was gap: "
-"""How a subscriber begins its reason that stops there."""
+"""How a subscriber's reason begins if it stops there."""
 
 
 def troubles(row: SubscriberStatus, fleet: Mapping[str, SubscriberStatus]) -> tuple[Trouble, ...]:
-    """All that is worth saying of a subscriber beside its figures; nothing for one that is well.
+    """Everything noteworthy about a subscriber beyond its figures; nothing for a healthy one.
 
-    ``fleet`` has the others by name: whether one that is staged goes on by itself depends on its golden one.
+    ``fleet`` has the others by name: whether a staged subscriber continues by itself depends on its golden one.
     """
     golden = fleet.get(row.golden) if row.golden else None
     return (*_absence(row), *_state(row, golden), *_golden(row, golden), *_hooks(row), *_errors(row))
@@ -31,12 +31,12 @@ def publisher_troubles(row: PublisherStatus, blocked: Sequence[str]) -> tuple[Tr
 
 
 def needs(found: Iterable[Trouble]) -> bool:
-    """Whether somebody has to do something."""
+    """Whether an operator has to act."""
     return any(trouble.needs for trouble in found)
 
 
 def why(found: Iterable[Trouble]) -> str:
-    """The same in a line, with the commands."""
+    """The troubles in one line, with the commands."""
     found = tuple(found)
     told = [trouble.what for trouble in found]
     told += [f"`{remedy.command}` {remedy.does}" for trouble in found for remedy in trouble.remedies]
@@ -91,7 +91,7 @@ def _state(row: SubscriberStatus, golden: SubscriberStatus | None) -> Iterator[T
             yield Trouble(
                 _said(row) or "was told to pause",
                 (Remedy(f"callboard resume {name}", "goes on"),),
-                needs=row.lag_packages != 0 or row.uncounted > 0,  # with an empty queue it holds up nothing
+                needs=row.lag_packages != 0 or row.uncounted > 0,  # with an empty queue it delays nothing
             )
         case "throttled":
             yield Trouble(
@@ -111,7 +111,7 @@ def _state(row: SubscriberStatus, golden: SubscriberStatus | None) -> Iterator[T
 
 
 def _golden(row: SubscriberStatus, golden: SubscriberStatus | None) -> Iterator[Trouble]:
-    """A golden subscriber that nobody runs holds everything up, now or with the next package."""
+    """A golden subscriber that does not run blocks everything, now or with the next package."""
     if row.golden and row.liveness == "live" and (golden is None or golden.liveness == "gone"):
         what = "was never heard of" if golden is None else "is gone"
         yield Trouble(
@@ -161,7 +161,7 @@ def _publisher(row: PublisherStatus, blocked: Sequence[str]) -> Iterator[Trouble
 
 
 def _moves(row: SubscriberStatus) -> bool:
-    """Whether it comes to the next verdict by itself."""
+    """Whether it will reach the next verdict by itself."""
     stuck = ("blocked", "gap", "paused", "waiting", "staged")
     return row.liveness == "live" and row.queue != "blocked" and row.state not in stuck
 
@@ -186,7 +186,7 @@ def _after_gap(row: SubscriberStatus) -> tuple[Remedy, ...]:
 
 
 def _said(row: SubscriberStatus) -> str:
-    """Its reason, without the command at its end: that is beside it here."""
+    """Its reason, without the command at the end, which is shown beside it here."""
     return row.reason.partition("; callboard ")[0]
 
 
@@ -195,7 +195,7 @@ def _head(row: SubscriberStatus) -> str:
 
 
 def _run(row: SubscriberStatus) -> str:
-    """Runs it as it was last heard of: one without its ``--follow`` would import what is not meant for it."""
+    """Runs it as last announced: without its ``--follow`` it would import packages not meant for it."""
     is_url = "://" in row.repository or HIDDEN in row.repository  # which is not shown in full
     words = [quote(row.name), "--into", "PLACE" if is_url or not row.repository else quote(row.repository)]
     named = (("follow", row.follows), ("include", row.include), ("exclude", row.exclude))

@@ -1,4 +1,4 @@
-"""How long until the retention removes what a subscriber has not processed yet."""
+"""How long until the retention removes packages that a subscriber has not processed."""
 
 from collections.abc import Iterable
 from dataclasses import dataclass
@@ -12,25 +12,25 @@ from callboard.board.views import SubscriberStatus
 from callboard.errors import CallboardError, OffsetOutOfRange
 
 NEWEST = 1000
-"""Records by which the growth of the log is estimated: one read, whatever the log holds."""
+"""Records from which the growth of the log is estimated: a single read, however large the log is."""
 
 SOON = 0.5
-"""A subscriber that is behind by this part of the retention is told of."""
+"""A subscriber whose lag exceeds this share of the retention is reported."""
 
 
 @dataclass(frozen=True, slots=True)
 class RetentionForecast:
-    """The next package of ``subscriber`` is removed in about ``left_s`` seconds, at the present rate."""
+    """The next package of ``subscriber`` will be removed in about ``left_s`` seconds, at the current rate."""
 
     subscriber: str
     left_s: float
     soon: bool
-    """It is time to do something about it."""
+    """Whether it is time to act."""
 
 
 @dataclass(frozen=True, slots=True)
 class Growth:
-    """What the newest records of a topic take and how fast they came."""
+    """The average size of the newest records of a topic, and their rate."""
 
     bytes_each: float
     bytes_per_s: float
@@ -39,7 +39,7 @@ class Growth:
 async def retention_forecast(
     log: Log, topic: str, rows: Iterable[SubscriberStatus], retention: Retention, now_ns: int
 ) -> list[RetentionForecast]:
-    """Of every subscriber that is behind, the one that falls out first at the start."""
+    """Of all subscribers that are behind, the one that will lose packages first."""
     found = []
     first, end = await log.bounds(topic)
     growth = await _growth(log, topic, now_ns) if retention.above_bytes is not None else None
@@ -51,7 +51,7 @@ async def retention_forecast(
             behind_s = await lag_s(log, topic, row, first, now_ns)
             left.append((retention.older_than_s - behind_s, retention.older_than_s))
         if retention.above_bytes is not None and growth is not None and growth.bytes_per_s:
-            waiting = growth.bytes_each * (end - row.offset - 1)  # gaps count too: rather told too early
+            waiting = growth.bytes_each * (end - row.offset - 1)  # gaps count too: better too early
             left.append(
                 ((retention.above_bytes - waiting) / growth.bytes_per_s, retention.above_bytes / growth.bytes_per_s)
             )
@@ -62,7 +62,7 @@ async def retention_forecast(
 
 
 async def server_retention(settings: BoardSettings, clock: Clock) -> Retention:
-    """What the log's server itself removes from the package topic, as far as it tells; nothing otherwise."""
+    """What the log's server itself removes from the package topic, if it tells; nothing otherwise."""
     log = open_log(settings.log, settings.base)
     try:
         if not isinstance(log, ExaminableLog):
@@ -70,20 +70,20 @@ async def server_retention(settings: BoardSettings, clock: Clock) -> Retention:
         examination = await log.examine((settings.topics.package,), clock)
         return examination.kept.get(settings.topics.package, Retention())
     except CallboardError:
-        return Retention()  # the board itself has been read; what cannot be told here, the doctor tells
+        return Retention()  # the board itself can be read; the doctor reports what cannot be told here
     finally:
         await log.close()
 
 
 def stricter(one: Retention, other: Retention) -> Retention:
-    """What is left by both."""
+    """The retention that keeps only what both keep."""
     ages = [each for each in (one.older_than_s, other.older_than_s) if each is not None]
     sizes = [each for each in (one.above_bytes, other.above_bytes) if each is not None]
     return Retention(older_than_s=min(ages, default=None), above_bytes=min(sizes, default=None))
 
 
 async def lag_s(log: Log, topic: str, row: SubscriberStatus, first: int, now_ns: int) -> float:
-    """The age of what is before the subscriber; while that is counted the log, which begins at ``first``, tells it."""
+    """The age of the oldest queued package; taken from the log, which begins at ``first``, while it is counted."""
     if row.lag_s >= 0 or not row.uncounted:
         return row.lag_s
     found = await log.read(topic, max(row.offset + 1, first), 1)
@@ -94,7 +94,7 @@ async def _growth(log: Log, topic: str, now_ns: int) -> Growth | None:
     first, end = await log.bounds(topic)
     try:
         found = await log.read(topic, max(first, end - NEWEST), NEWEST)
-    except OffsetOutOfRange:  # trimmed while it was looked at
+    except OffsetOutOfRange:  # trimmed during the estimate
         return None
     if not found:
         return None

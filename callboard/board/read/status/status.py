@@ -1,4 +1,4 @@
-"""Who has what, who has not, and why not: put together from the fleet, its queues and its errors."""
+"""Which subscriber has what, which has not, and why: combines the fleet, its queues and its errors."""
 
 import asyncio
 from collections import defaultdict
@@ -31,30 +31,30 @@ from callboard.messages.distribution.topic_messages import State
 from callboard.messages.event import replaced
 
 PUBLISHERS_MAX = 10_000
-"""Publishers in a status: as many as subscribers. Anybody can write packages in any name, and announce that it follows
-any."""
+"""Limit of publishers in a status, the same as of subscribers: any process can write packages in any name, and announce
+that it follows any."""
 
 QUEUES_MAX = 50_000
-"""Queues that a status asks for, one for each publisher that a subscriber follows by name; one for who follows all."""
+"""Limit of queues in a status: one for each publisher that a subscriber follows by name, or one if it follows all."""
 
 QUESTION_BYTES_MAX = 16 << 20
-"""Of the names in that question: what is sent to an actor has 64 MB at most, and the answer repeats them."""
+"""Limit of the names in that query: a message to an actor has 64 MB at most, and the answer repeats them."""
 
 BLOCKED_ATTEMPTS = 3
-"""A head that failed so often makes its queue ``blocked``: a passing error should alarm nobody."""
+"""A queue is ``blocked`` after this many failures of its head: a passing error should not raise an alarm."""
 
 NEXT_TRY_S_MAX = 86_400.0
-"""Who says to wait for longer before the next try has a clock that is wrong."""
+"""An announced wait for the next attempt that is longer than this comes from a wrong clock."""
 
 
 async def fleet(agent: Agent, log_id: str, timeout_s: float) -> FleetView:
-    """Every subscriber ever heard of, as it is to be seen on the package log ``log_id``."""
+    """Every subscriber ever heard of, as seen on the package log ``log_id``."""
     view = await agent.ask(roles.FLEET, FleetQuery(), timeout_s)
     return replaced(view, members=tuple(on_log(each, log_id) for each in view.members))
 
 
 async def members(agent: Agent, log_id: str, timeout_s: float) -> tuple[Member, ...]:
-    """Every subscriber ever heard of, as it is to be seen on the package log ``log_id``."""
+    """Every subscriber ever heard of, as seen on the package log ``log_id``."""
     return (await fleet(agent, log_id, timeout_s)).members
 
 
@@ -77,7 +77,7 @@ def followed(member: Member) -> tuple[str, ...]:
 
 
 async def board_status(agent: Agent, log: Log, topic: str, now_ns: int, timeout_s: float) -> BoardStatus:
-    """The whole board at this moment; ``topic`` is that of packages."""
+    """The whole board at this moment; ``topic`` is the package topic."""
     log_id = await log_identity(log, topic)
     view, bounds = await asyncio.gather(fleet(agent, log_id, timeout_s), log_bounds(log, topic))
     placed = _countable(view.members, log_id)
@@ -109,7 +109,7 @@ async def board_status(agent: Agent, log: Log, topic: str, now_ns: int, timeout_
 
 
 def _countable(members: Iterable[Member], log_id: str) -> dict[str, Member]:
-    """The members on this log whose queues are asked for, in order: of those that follow most names, none."""
+    """The members on this log whose queues are queried, in order; not those that follow the most names."""
     found, room, room_bytes = list[Member](), QUEUES_MAX, QUESTION_BYTES_MAX
     for member in sorted(members, key=lambda member: len(followed(member))):
         names = followed(member)
@@ -132,7 +132,7 @@ def _left_out(view: FleetView, placed: Mapping[str, Member], missing: int, log_i
 
 
 def judged(row: SubscriberStatus, fleet: Mapping[str, SubscriberStatus]) -> SubscriberStatus:
-    """The row with what stands in its way; ``fleet`` has the others by name."""
+    """The row with its troubles; ``fleet`` has the others by name."""
     found = troubles(row, fleet)
     return replace(row, troubles=found, needs=needs(found))
 
@@ -143,12 +143,12 @@ def _judged_publisher(row: PublisherStatus, farm: Farm) -> PublisherStatus:
 
 
 def age_s(then_ns: int, now_ns: int) -> float:
-    """Seconds since then; never negative, for clocks differ, nor more than there are."""
+    """Seconds since then, limited to a valid range: clocks differ, so it could be negative, or too large."""
     return max(0.0, (now_ns - then_ns) / 1e9) if then_ns > 0 else 0.0
 
 
 def queue_state(member: Member, size: int) -> QueueState:
-    """``idle``, ``running`` or ``blocked``; a queue whose size is not known is not idle."""
+    """``idle``, ``running`` or ``blocked``; a queue of unknown size is not idle."""
     said = member.announcement
     if size == 0:
         return "idle"
@@ -157,7 +157,7 @@ def queue_state(member: Member, size: int) -> QueueState:
 
 
 def _held_up(view: FleetView, packages: int, now_ns: int) -> dict[str, tuple[HeldUp, ...]]:
-    """By publisher. What is said counts as far as it can be: nobody has more before it than there are packages."""
+    """By publisher. Announced figures are capped: no backlog is larger than the number of packages."""
     found: dict[str, tuple[HeldUp, ...]] = {}
     for said in view.throttled:
         since_s, left_s = age_s(said.since_ns, now_ns), said.delay_ms / 1000 - age_s(said.time_ns, now_ns)
@@ -198,7 +198,7 @@ def _counting(rows: Iterable[SubscriberStatus]) -> Iterable[str]:
 def subscriber_status(
     member: Member, queues: Sequence[QueueSize], errors: Sequence[ErrorCount], now_ns: int
 ) -> SubscriberStatus:
-    """What a subscriber said, with the sizes of its queues and its errors; nothing judged yet."""
+    """A subscriber's announcement, with the sizes of its queues and its errors; without troubles yet."""
     said, configuration = member.announcement, member.announcement.configuration
     size = sum(queue.size for queue in queues) if queues else -1
     uncounted = max((queue.uncounted for queue in queues), default=0)
@@ -240,7 +240,7 @@ def subscriber_status(
         include=configuration.include,
         exclude=configuration.exclude,
         counts=counts(member),
-        repository=shown(configuration.repository),  # which older versions told with more
+        repository=shown(configuration.repository),  # older versions announced more of it
         instance=said.subscriber_instance,
         host=said.host,
         pid=said.pid,
