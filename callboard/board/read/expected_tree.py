@@ -1,4 +1,4 @@
-"""What the retained packages say that a subscriber has: a fold over their manifests; content is not needed."""
+"""What a subscriber should have, by the retained packages: a fold over their manifests, without their content."""
 
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
@@ -22,7 +22,7 @@ _KINDS = {
 
 @dataclass(frozen=True, slots=True)
 class Origin:
-    """The package that says so."""
+    """The package that an entry comes from."""
 
     offset: int
     publisher: str
@@ -31,7 +31,7 @@ class Origin:
 
 @dataclass(frozen=True, slots=True)
 class Difference:
-    """What is wrong at a path: ``missing``, ``extra`` or ``differs``; and the package that should have seen to it."""
+    """What is wrong at a path: ``missing``, ``extra`` or ``differs``; and the package that says what belongs there."""
 
     path: str
     what: str
@@ -39,14 +39,14 @@ class Difference:
     publisher: str
     detail: str = ""
     source: str = ""
-    """What that package was read from."""
+    """The package's source."""
 
 
 @dataclass(slots=True)
 class ExpectedTree:
-    """``entries`` are what must be there. Below the paths in ``whole`` there is nothing else, or, where the package's
-    manifest could not be had (False), nobody knows; elsewhere nothing is known of what no package names, and nowhere
-    of what the subscriber's ``patterns`` do not admit.
+    """``entries`` must exist. Below a path in ``whole`` nothing else may, or this is unknown (False) where the
+    package's manifest is gone. Elsewhere, nothing is known of paths that no package names; and nowhere of paths that
+    the subscriber's ``patterns`` exclude.
     """
 
     patterns: PathPatterns = PathPatterns()  # noqa: RUF009 - frozen
@@ -54,7 +54,7 @@ class ExpectedTree:
     whole: dict[str, tuple[bool, Origin]] = field(default_factory=dict)
 
     def add(self, message: PackageMessage, entries: Iterable[ManifestEntry] | None, offset: int) -> None:
-        """Take in the next package; for an ADD whose manifest is gone, ``entries`` is None."""
+        """Add the next package; ``entries`` is None for an ADD whose manifest is gone."""
         origin = Origin(offset, message.publisher, message.source)
         if message.kind is Kind.DELETE:
             for path in message.paths:
@@ -70,7 +70,7 @@ class ExpectedTree:
                 self._put(entry, origin)
 
     def differences(self, found: Iterable[Surveyed], scope: tuple[str, ...]) -> tuple[list[Difference], int]:
-        """What is wrong within the paths of the scope, and of how many entries nobody knows whether they should be."""
+        """The differences within the scope, and the number of entries that may or may not belong there."""
         wrong, unknown = [], 0
         missing = {path for path in self.entries if _within(path, scope)}
         for entry in found:
@@ -90,7 +90,7 @@ class ExpectedTree:
         return sorted(wrong, key=lambda each: each.path.split("/")), unknown
 
     def _claim(self, path: str, origin: Origin, *, known: bool = True) -> None:
-        """What is at and below the path is no more what it was."""
+        """Discard what was known at and below the path."""
         for below in [each for each in self.entries if _within(each, (path,))]:
             del self.entries[below]
         for below in [each for each in self.whole if _within(each, (path,))]:
@@ -118,7 +118,7 @@ def _difference(path: str, what: str, origin: Origin, detail: str = "") -> Diffe
 
 
 def _detail(expected: ManifestEntry, found: Surveyed) -> str:
-    """What differs; the mode of a link, and of a folder that merely leads to something, does not count."""
+    """What differs; the modes of links, and of folders that merely lead to an entry, are ignored."""
     kind = _KINDS[expected.form]
     if kind is not found.kind:
         return f"is a {found.kind.name.lower()}, not a {kind.name.lower()}"

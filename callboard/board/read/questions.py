@@ -36,8 +36,8 @@ def events(
     *,
     follow: bool = True,
 ) -> "AsyncGenerator[BoardEvent, None]":
-    """What becomes of packages, until the board closes or, without ``follow``, until the last event so far. Yields
-    events of all processes.
+    """Follow what becomes of packages, in any process: until the board closes or, without ``follow``, to the newest
+    event.
 
     Args:
         board: the open board.
