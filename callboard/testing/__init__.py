@@ -1,1 +1,1 @@
-"""For tests of callboard and of what is built on it."""
+"""Tools for testing callboard, and what is built on it."""

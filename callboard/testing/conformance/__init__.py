@@ -1,1 +1,1 @@
-"""The suites that decide what a log, a blob store and a repository are. No test framework is needed."""
+"""Conformance suites that define what a log, a blob store and a repository are. They need no test framework."""

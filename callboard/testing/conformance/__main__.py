@@ -1,4 +1,4 @@
-"""The suites as a program, for callboard's own backends and for anybody's.
+"""Runs the conformance suites, on callboard's own backends or on any other.
 
     python -m callboard.testing.conformance                      # every backend of callboard, with its servers
     python -m callboard.testing.conformance log                  # its logs alone
@@ -6,7 +6,7 @@
     python -m callboard.testing.conformance repository 'sqlite:/tmp/conformance-{}.db'
     python -m callboard.testing.conformance planted              # the suites themselves, on broken backends
 
-The exit code is 0 only when every check passed or is about something that is not declared.
+The exit code is 0 only if every check passed or concerns something that is not declared.
 """
 
 import argparse
@@ -28,7 +28,7 @@ KINDS = ("log", "blob-store", "repository")
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
-    """Run what is asked for; 0 if nothing failed."""
+    """Run the selected suites; 0 if nothing failed."""
     parser = argparse.ArgumentParser(
         prog="python -m callboard.testing.conformance", description=__doc__,
         formatter_class=argparse.RawDescriptionHelpFormatter,
@@ -38,7 +38,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     parser.add_argument("--only", metavar="NAME,NAME", help="some of callboard's own, such as sqlite,postgres-15")
     parser.add_argument("--json", action="store_true", help="print the result as JSON, and the tables to stderr")
     asked = parser.parse_args(arguments)
-    # The backends say what happens to them, and here it happens on purpose.
+    # The backends log every failure, and here failures are provoked.
     structlog.configure(wrapper_class=structlog.make_filtering_bound_logger(logging.CRITICAL))
     out = sys.stderr if asked.json else sys.stdout
     if asked.kind == "planted":
@@ -61,7 +61,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
 
 
 def _matrix(kind: str, url: str | None, only: Sequence[str], out: TextIO) -> Matrix[Any]:
-    # Imported here: whoever tests a backend of their own needs nothing of what callboard's need.
+    # Imported here: to test another backend, what callboard's own need is not required.
     if kind == "log":
         from callboard.testing.conformance.candidates import logs
 

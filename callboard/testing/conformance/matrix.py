@@ -1,4 +1,4 @@
-"""Every check on every backend: a table that fills while one watches, and what it says at the end."""
+"""Runs every check on every backend, as a table that fills while it runs, with explanations at the end."""
 
 import asyncio
 import traceback
@@ -19,16 +19,16 @@ OK, FAIL = "ok", "FAIL"
 
 @dataclass
 class Matrix(Generic[H]):
-    """The checks of one suite, and who is to pass them.
+    """The checks of one suite, and the backends under test.
 
     Attributes:
         title: what the candidates are.
         checks: the rows.
         candidates: the columns.
         out: where to print.
-        cells: by check and candidate ``ok``, ``FAIL``, or the name of what is not declared.
-        problems: what is wrong, in the order in which it was found.
-        letters: of what is not declared, in the order in which it was found.
+        cells: by check and candidate: ``ok``, ``FAIL``, or the name of what is not declared.
+        problems: the failures, in order.
+        letters: the letters of what is not declared, in order.
     """
 
     title: str
@@ -40,7 +40,7 @@ class Matrix(Generic[H]):
     letters: dict[str, str] = field(default_factory=dict)
 
     def run(self) -> None:
-        """Start every server, carry out every check, and print the table row by row, then what it means."""
+        """Start every server, run every check, and print the table row by row, then the explanations."""
         width = max(len(_name(check)) for check in self.checks)
         with ExitStack() as servers:
             running = {candidate.name: self._started(candidate, servers) for candidate in self.candidates}
@@ -72,7 +72,7 @@ class Matrix(Generic[H]):
             return FAIL
 
     def _shown(self, cell: str) -> str:
-        """A cell as it is printed: what is not declared gets a letter, which is explained below."""
+        """A cell as printed: what is not declared gets a letter, which is explained below the table."""
         return cell if cell in {OK, FAIL} else f"-{self.letters.setdefault(cell, ascii_lowercase[len(self.letters)])}"
 
     def _explain(self) -> None:

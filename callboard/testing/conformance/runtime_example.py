@@ -1,6 +1,6 @@
-"""A small agent that uses all that a runtime promises: questions, mail, timers, effects, restarts, problems.
+"""A small agent that uses everything a runtime provides: questions, mail, timers, effects, restarts, problems.
 
-Every question is a ``CommandRequest`` and every answer a ``CommandSent``, each read as (what, how much).
+Every question is a ``CommandRequest`` and every answer a ``CommandSent``, each read as a word and a number.
 """
 
 import asyncio
@@ -46,7 +46,7 @@ def said(what: str, number: int = 0) -> CommandSent:
 
 
 def heard(message: Input) -> Input | tuple[str, int]:
-    """A question or mail as what it says; anything else as it is."""
+    """A question or mail as its word and number; anything else unchanged."""
     if isinstance(message, CommandRequest):
         return message.command.command_id, message.command.position
     return message
@@ -54,14 +54,14 @@ def heard(message: Input) -> Input | tuple[str, int]:
 
 @dataclass(frozen=True, slots=True)
 class Shout(Perform):
-    """Result: the text in capitals, after so many seconds."""
+    """Result: the text in capitals, after a number of seconds."""
 
     text: str
     seconds: float = 0.0
 
 
 class ShoutingWorld:
-    """Carries out ``Shout`` and writes down what it did, one line each."""
+    """Carries out ``Shout`` and writes a diary, one line each."""
 
     def __init__(self, diary: Path) -> None:
         self._diary = diary
@@ -78,7 +78,7 @@ class ShoutingWorld:
         return effect.text.upper()
 
     async def close(self) -> None:
-        """Write that down, too."""
+        """Write that to the diary, too."""
         self._write("closed")
 
     def _write(self, line: str) -> None:
@@ -92,7 +92,7 @@ async def open_shouting_world(diary: Path) -> ShoutingWorld:
 
 
 class Counter:
-    """Adds up what it is told; forgets it when it is replaced."""
+    """Adds up numbers; a replacement starts from zero."""
 
     def __init__(self, settings: int, rng: Random) -> None:
         self._total = settings
@@ -132,7 +132,7 @@ class Counter:
 
 
 class Echo:
-    """Shouts on request, and finishes what it was asked to shout before it stops."""
+    """Shouts on request, and finishes shouting before it stops."""
 
     def __init__(self, settings: None, rng: Random) -> None:  # noqa: ARG002  # every decision is made this way
         self._asked: dict[Shout, Origin] = {}
@@ -162,7 +162,7 @@ class Echo:
 
 
 class Friend:
-    """Tells every new counter a number, and remembers how often a peer came up."""
+    """Tells every new counter a number, and counts how often each peer came up."""
 
     def __init__(self, settings: int, rng: Random) -> None:  # noqa: ARG002
         self._number = settings

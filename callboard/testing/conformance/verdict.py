@@ -1,4 +1,4 @@
-"""The checks of a suite, and carrying one out: it passes, it fails, or it is about something that is not declared."""
+"""Runs the checks of a suite: each passes, fails, or concerns something that is not declared."""
 
 import asyncio
 from collections.abc import Awaitable, Callable
@@ -9,7 +9,7 @@ H = TypeVar("H")
 T = TypeVar("T")
 
 CHECK_TIMEOUT_S = 180.0
-"""The slowest check restarts a server, which takes some ten seconds; what takes this long hangs."""
+"""Seconds: the slowest check restarts a server, which takes about ten; a check that takes this long hangs."""
 
 HARNESS_WORDS = {
     "CLOCK": "its clock cannot be moved",
@@ -19,29 +19,29 @@ HARNESS_WORDS = {
     "REPLACE": "nobody can put another topic in the place of one",
     "RESTART": "no server of one's own stands behind it",
 }
-"""What a harness can leave out, and what that says about the backend; anything else is a ``Capability``."""
+"""What a harness can leave out, and what that says of the backend; any other word is a ``Capability``."""
 
 
 class NotDeclared(Exception):
-    """The check is about something that this backend or its harness does not declare; the text is its name."""
+    """The check concerns something that this backend or its harness does not declare; the text is its name."""
 
 
 def given(what: T | None, word: str) -> T:
-    """What the harness brings. Raises ``NotDeclared`` with one of ``HARNESS_WORDS`` if it leaves that out."""
+    """The attribute of the harness. Raises ``NotDeclared`` with one of ``HARNESS_WORDS`` if it is missing."""
     if what is None:
         raise NotDeclared(word)
     return what
 
 
 def checks_of(*subjects: ModuleType) -> tuple[Callable[[Any], Awaitable[None]], ...]:
-    """The checks of a suite: of each subject what its module calls ``check_...``, in the order in which it stands."""
+    """The checks of a suite: the functions ``check_...`` of each module, in the order of the source."""
     return tuple(each for subject in subjects for name, each in vars(subject).items() if name.startswith("check_"))
 
 
 async def verify(check: Callable[[H], Awaitable[None]], harness: H) -> str:
-    """Carry out a check: "" when it passed, else the name of what it is about and the backend does not declare.
+    """Run a check: "" if it passed, else the name of what it concerns and the backend does not declare.
 
-    Raises whatever the check raises, above all ``AssertionError``, when the backend fails it.
+    Raises what the check raises, usually ``AssertionError``, if the backend fails it.
     """
     try:
         async with asyncio.timeout(CHECK_TIMEOUT_S):
@@ -52,7 +52,7 @@ async def verify(check: Callable[[H], Awaitable[None]], harness: H) -> str:
 
 
 def explained(word: str) -> str:
-    """Why a check that ended in ``NotDeclared`` does not apply, in words."""
+    """Why a check that ended in ``NotDeclared`` does not apply."""
     if word in HARNESS_WORDS:
         return HARNESS_WORDS[word]
     return "declared, so there is nothing to refuse" if word.startswith("NOT_") else "not declared"

@@ -1,4 +1,4 @@
-"""An announcer for tests, with the discovery topic that it appends to and reads."""
+"""An announcer for tests, with the discovery topic that it writes and reads."""
 
 from random import Random
 from typing import Any
@@ -20,19 +20,19 @@ class AnnouncerDriver(DecisionDriver):
         given = {"host": "here", "pid": 7, "version": "1"} | others
         super().__init__(Announcer(settings(**given), Random(1)))  # noqa: S311  # reproducible, not secret
         self.topic: list[Record] = []
-        self.first = 1  # what is below was removed
+        self.first = 1  # records below it were trimmed
 
     def hear(self, **others: Any) -> None:
         """The importer reports."""
         self.feed(Report(announcement=announcement(**others)))
 
     def others_say(self, instance: str, **others: Any) -> None:
-        """Another instance announces itself; if nothing else is said, for half a minute."""
+        """Another instance announces itself; by default for half a minute."""
         said = announcement(instance, **({"lease_ms": 30_000} | others))
         self.put(new_record(said, record_id="x", time_ns=1, producer=instance))
 
     def append(self) -> DiscoveryMessage:
-        """Carry out the append, and if it is not the first one the look at it."""
+        """Carry out the append, and the look at it unless it is the first."""
         (new,) = self.asked(Append).records
         self.put(new)
         said = self.topic[-1]
@@ -42,7 +42,7 @@ class AnnouncerDriver(DecisionDriver):
         return open_record(said, DiscoveryMessage)
 
     def look(self) -> None:
-        """Carry out the search for a rival, and read on as far as the topic goes."""
+        """Carry out the search for a rival, and read to the end of the topic."""
         if self.asks(FindBounds):
             self.done(FindBounds, TopicBounds("d", self.first, len(self.topic) + 1))
         while self.asks(ReadLog) and (read := self.asked(ReadLog)).start <= len(self.topic):
@@ -50,13 +50,13 @@ class AnnouncerDriver(DecisionDriver):
             self.done(ReadLog, LogRead("d", found, found[-1].offset + 1))
 
     def look_in_vain(self) -> None:
-        """Nobody says anything for as long as one look waits."""
+        """Nothing is announced for as long as one look waits."""
         read = self.asked(ReadLog)
         self.pass_time(read.wait_s)
         self.done(ReadLog, LogRead("d", (), read.start))
 
     def claim(self, **others: Any) -> "AnnouncerDriver":
-        """Claim the name, and look who had it."""
+        """Claim the name, and look who held it."""
         self.hear(**others)
         self.append()
         self.look()
@@ -69,5 +69,5 @@ class AnnouncerDriver(DecisionDriver):
         return self
 
     def put(self, new: NewRecord) -> None:
-        """Somebody appends this to the topic."""
+        """Another process appends this to the topic."""
         self.topic.append(as_read(new, len(self.topic) + 1, self.now.wall_ns))

@@ -33,9 +33,9 @@ BEGINNING = Moment(1_000_000_000_000, 100.0)
 
 @dataclass
 class DecisionDriver:
-    """One incarnation of an actor, and all that it has answered.
+    """One incarnation of an actor, and all its effects.
 
-    ``open`` holds the effects that wait to be answered, ``timers`` when each timer runs out.
+    ``open`` holds the effects that still need a result, ``timers`` when each timer expires.
     """
 
     decision: Decision
@@ -49,7 +49,7 @@ class DecisionDriver:
         self.feed(Started())
 
     def feed(self, message: Input, origin: Origin = NOBODY) -> list[Effect]:
-        """Feed one input, and return what was answered to it."""
+        """Feed one input, and return the effects."""
         assert not self.stopped, "nothing is told to an actor that has stopped"
         new: list[Effect] = []
         for effect in self.decision.receive(message, origin, self.now):
@@ -65,38 +65,38 @@ class DecisionDriver:
         return new
 
     def pass_time(self, seconds: float) -> None:
-        """Let time pass; timers do not run out by themselves."""
+        """Let time pass; timers do not expire by themselves."""
         self.now = Moment(self.now.wall_ns + int(seconds * 1e9), self.now.mono_s + seconds)
 
     def tick(self, key: str) -> list[Effect]:
-        """Let the time pass that this timer still takes, and run it out."""
+        """Let time pass until this timer expires, and expire it."""
         self.pass_time(max(0.0, self.timers.pop(key) - self.now.mono_s))
         return self.feed(Tick(key))
 
-    # The effects it asked for.
+    # Effects that need a result.
 
     def asks(self, kind: type[Perform]) -> bool:
-        """Whether an effect of this kind waits to be answered."""
+        """Whether an effect of this kind is open."""
         return any(isinstance(effect, kind) for effect in self.open)
 
     def asked(self, kind: type[P]) -> P:
-        """The one effect of this kind that waits to be answered."""
+        """The one open effect of this kind."""
         (effect,) = [effect for effect in self.open if isinstance(effect, kind)]
         return effect
 
     def done(self, kind: type[P], result: Any = None) -> P:
-        """Answer it: it was carried out; an import stored the ledger that it was given."""
+        """Complete it; an import stores the ledger that it was given."""
         effect = self._take(kind)
         self.feed(Done(effect, effect.ledger if isinstance(effect, ImportPackages) else result))
         return effect
 
     def fail(self, kind: type[P], error: CallboardError) -> P:
-        """Answer it: it could not be carried out."""
+        """Fail it."""
         effect = self._take(kind)
         self.feed(Failed(effect, error))
         return effect
 
-    # What else it answered.
+    # Other effects.
 
     def sent(self, kind: type[E]) -> list[E]:
         """The mail of this kind, so far."""

@@ -1,4 +1,4 @@
-"""A subscriber for tests: its ledger, records for it, and its importer with the usual answers at hand."""
+"""A subscriber for tests: its ledger, records for it, and its importer with the usual answers."""
 
 from random import Random
 from typing import Any
@@ -40,27 +40,27 @@ LOG = "log-1"
 COMMANDS = "commands-1"
 
 LEDGER = Ledger(instance="me", subscriber=NAME, log_id=LOG, positioned=True, offset=9)
-"""Of a subscriber that has processed everything up to offset 9."""
+"""The ledger of a subscriber that has processed everything up to offset 9."""
 
 
 def settings(**others: Any) -> SubscriberSettings:
-    """Those of the example, but for the given ones: packages come one at a time unless it is asked for more."""
+    """The example's settings, overridden by ``others``; packages come one at a time by default."""
     return SubscriberSettings(name=NAME, topics=TOPICS, **({"batch_packages": 1} | others))
 
 
 def as_read(new: NewRecord, offset: int, time_ns: int = 0) -> Record:
-    """The record as the log gives it back."""
+    """The record as the log returns it."""
     return new.at(offset, time_ns)
 
 
 def package(offset: int, publisher: str = "site", kind: Kind = Kind.ADD, **fields: Any) -> Record:
-    """A package that a decision can read, and nobody can import."""
+    """A package that a decision can read, but that cannot be imported."""
     message = PackageMessage(publisher_instance="i", publisher=publisher, package_id=f"p{offset}", kind=kind, **fields)
     return as_read(new_record(message, record_id=str(offset), time_ns=1, producer="test"), offset)
 
 
 def garbage(offset: int, publisher: str = "site") -> Record:
-    """A package that nobody can decode."""
+    """A package that cannot be decoded."""
     headers = (("type", "PackageMessage"), ("version", "1.0"), ("publisher", publisher))
     return Record(offset=offset, time_ns=0, payload=b"\xff\xff", header_block=pack_headers(headers))
 
@@ -79,7 +79,7 @@ def command(at: int, **fields: Any) -> CommandReceived:
 
 
 def announcement(instance: str = "me", **others: Any) -> DiscoveryMessage:
-    """What an instance of the example says of itself."""
+    """An announcement of an instance of the example."""
     configuration = SubscriberConfiguration(editable=False, max_retries=-1)
     return DiscoveryMessage(subscriber_instance=instance, subscriber=NAME, configuration=configuration, **others)
 
@@ -91,7 +91,7 @@ class ImporterDriver(DecisionDriver):
         super().__init__(Importer(settings(**others), Random(1)))  # noqa: S311  # reproducible, not secret
 
     def arrive(self, stored: Ledger | None = LEDGER, first: int = 1, end: int = 100) -> "ImporterDriver":
-        """Open the repository, grant the name, find the bounds, store what must be, and hear no commands."""
+        """Open the repository, grant the name, find the bounds, store what must be, and receive no commands."""
         self.done(OpenRepository, stored)
         self.save_all()
         self.feed(Admitted())
@@ -102,42 +102,42 @@ class ImporterDriver(DecisionDriver):
         return self
 
     def find_place(self) -> None:
-        """Find the record at the position to be the one that was processed, if that is asked for."""
+        """Confirm that the record at the position is the processed one, if asked."""
         if self.asks(ReadLog):
             offset = self.asked(ReadLog).start
             self.done(ReadLog, LogRead(LOG, (package(offset),), offset + 1))
 
     def find_bounds(self, first: int = 1, end: int = 100, log_id: str = LOG) -> None:
-        """Say where the package log begins and ends."""
+        """Report where the package log begins and ends."""
         self.done(FindBounds, TopicBounds(log_id, first, end))
 
     def order(self, *orders: CommandReceived, end: int = 100) -> None:
-        """Give orders, and say where the package log ends if that is asked for."""
+        """Deliver commands, and report where the package log ends if asked."""
         for order in orders:
             self.feed(order)
         while self.asks(FindBounds):
             self.find_bounds(end=end)
 
     def save_all(self) -> list[SaveLedger]:
-        """Store the ledger as often as that is asked for."""
+        """Store the ledger as often as asked."""
         saved = []
         while self.asks(SaveLedger):
             saved.append(self.done(SaveLedger))
         return saved
 
     def read(self, *records: Record) -> None:
-        """Answer the last wish for packages."""
+        """Answer the last request for packages."""
         wish = self.sent(PackagesWanted)[-1]
         read = PackagesRead(log_id=wish.log_id, start=wish.start, next=records[-1].offset + 1, records=records)
         self.feed(read)
 
     def results(self) -> dict[str, CommandResultMessage]:
-        """What commands came to, as the status sender was told last, by their ids."""
+        """The results of commands by id, as last passed to the status sender."""
         told = [result for pending in self.sent(StatusesPending) for result in pending.results]
         return {result.command_id: result for result in told}
 
     def sends_all(self) -> None:
-        """Say that everything that the status sender was told is on the log, as often as it is told more."""
+        """Confirm that everything passed to the status sender is on the log, until there is no more."""
         told = 0
         while (pending := self.sent(StatusesPending)) and told < len(pending):
             told = len(pending)
@@ -146,12 +146,12 @@ class ImporterDriver(DecisionDriver):
             self.save_all()
 
     def report(self) -> DiscoveryMessage:
-        """What it says of itself."""
+        """Its announcement."""
         question = ReportQuery()
         self.feed(question, Origin("gateway", 99))
         return answer_to(question, self.replies()[-1][1]).announcement
 
     def state(self) -> tuple[State, str]:
-        """What it does, and why."""
+        """Its state, and why."""
         report = self.report()
         return report.state, report.reason

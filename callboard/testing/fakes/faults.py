@@ -1,4 +1,4 @@
-"""Backends that fail and dawdle at random: before they have done what was asked, or after."""
+"""Backends that fail and delay at random, before or after the operation."""
 
 import asyncio
 from collections.abc import AsyncIterator, Iterable, Iterator, Sequence
@@ -12,12 +12,12 @@ from callboard.messages.record import NewRecord, Record
 
 
 class Faults:
-    """When to fail, and when to take how long.
+    """When to fail, and how long to delay.
 
     Args:
         rng: decides.
-        share: of the calls that fail, as long as ``active``; half of them only after the deed.
-        slow_s: a call in ten takes up to so many seconds more.
+        share: the share of calls that fail while ``active``; half of them after the operation.
+        slow_s: one call in ten takes up to this many seconds more.
     """
 
     def __init__(self, rng: Random, share: float = 0.05, slow_s: float = 0.5) -> None:
@@ -29,7 +29,7 @@ class Faults:
 
     @asynccontextmanager
     async def around(self, kind: type[CallboardError]) -> AsyncIterator[None]:
-        """Do the deed inside; this may raise ``kind`` before or after."""
+        """Wraps an operation; may raise ``kind`` before or after it."""
         await self._dawdle()
         self._fail(kind)
         yield
@@ -47,7 +47,7 @@ class Faults:
 
 
 class FaultyLog:
-    """A log with faults; see ``callboard.backends.log.Log``. Without ``keys`` it forgets the records' keys."""
+    """A log with faults; see ``callboard.backends.log.Log``. Without ``keys`` it ignores the records' keys."""
 
     def __init__(self, log: Log, faults: Faults, *, keys: bool = True) -> None:
         self._log = log

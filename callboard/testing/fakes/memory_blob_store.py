@@ -1,4 +1,4 @@
-"""A blob store in memory: every call done at once. For tests and the simulator."""
+"""A blob store in memory whose calls complete at once. For tests and the simulator."""
 
 import hashlib
 import re
@@ -23,7 +23,7 @@ class MemoryBlobStore:
         self._blobs: dict[str, tuple[bytes, int]] = {}
 
     async def put(self, digest: str, chunks: Iterable[bytes], size: int | None = None) -> bool:
-        """See ``BlobStore.put``; every byte of what is there is checked."""
+        """See ``BlobStore.put``; verifies every byte of an existing blob."""
         if await self.exists(digest):
             there, _ = self._blobs[digest]
             if size in (None, len(there)) and hashlib.sha256(there).hexdigest() == digest:
@@ -66,7 +66,7 @@ class MemoryBlobStore:
             yield BlobInfo(digest, len(content), stored_ns)
 
     def damage(self, digest: str, content: bytes) -> None:
-        """Have another content lie under the digest."""
+        """Store other content under the digest."""
         self._blobs[digest] = (content, self._blobs[digest][1])
 
     async def close(self) -> None:

@@ -1,4 +1,4 @@
-"""A repository in memory: no thread, no disk, every call done at once. For tests and the simulator."""
+"""A repository in memory: no thread, no disk, calls complete at once. For tests and the simulator."""
 
 import hashlib
 from collections.abc import Iterable, Iterator
@@ -33,14 +33,14 @@ class Node:
 
 @dataclass(slots=True)
 class MemoryStore:
-    """What outlives a repository's process: the content by path, the ledger, and who has it open."""
+    """What survives a repository's process: the content by path, the ledger, and who has it open."""
 
     tree: dict[str, Node] = field(default_factory=lambda: {"/": Node(EntryKind.FOLDER, 0o755)})
     ledger: bytes = b""
     holder: "MemoryRepository | None" = None
 
     def crash(self) -> None:
-        """The process that holds it is gone, and its lock with it."""
+        """Drop the lock, as when the process that holds it dies."""
         self.holder = None
 
 
@@ -48,7 +48,7 @@ class MemoryRepository:
     """See ``callboard.backends.repository.Repository``.
 
     Args:
-        store: shared by several instances to model a restart, or a second instance that is refused.
+        store: share it between instances to model a restart, or a second instance that is refused.
     """
 
     def __init__(self, store: MemoryStore | None = None) -> None:
@@ -56,7 +56,7 @@ class MemoryRepository:
 
     @property
     def tree(self) -> dict[str, Node]:
-        """The content by path, as the last apply left it."""
+        """The content by path, as of the last apply."""
         return self.store.tree
 
     @property

@@ -1,1 +1,1 @@
-"""Real servers for tests, and networks that go wrong."""
+"""Real servers for tests, and unreliable networks."""

@@ -1,6 +1,6 @@
-"""Kafka for tests: a real broker of one's own, on loopback and gone at the end, or librdkafka's mock of one.
+"""Kafka for tests: a private broker on loopback, removed at the end, or librdkafka's mock of one.
 
-The mock speaks the protocol but is no Kafka: it keeps no settings, deletes nothing on request and wakes nobody.
+The mock speaks the protocol but is not Kafka: it keeps no settings, deletes nothing on request and wakes no reader.
 """
 
 import importlib.util
@@ -22,10 +22,10 @@ from callboard.backends.logs.limits import check_topic_name
 from callboard.errors import NotSupported
 
 SERVERS = "CALLBOARD_TEST_KAFKA"
-"""The environment variable with the ``host:port`` of a broker to use instead of one's own."""
+"""The environment variable with the ``host:port`` of a broker to use instead of a private one."""
 
 SCRIPT = Path(callboard.__file__).parent.parent / "deploy" / "kafka" / "broker.py"
-"""What runs a broker; it comes with callboard's sources and not with the installed package."""
+"""Runs a broker; part of callboard's sources, but not of the installed package."""
 
 MOCK_TIMEOUT_S = 10.0
 
@@ -40,7 +40,7 @@ class LocalKafka(Protocol):
     certificate: Path
 
     def start(self) -> None:
-        """Start what does not run, and wait until all brokers answer."""
+        """Start all brokers that are down, and wait until all of them answer."""
         ...
 
     def stop(self) -> None:
@@ -48,7 +48,7 @@ class LocalKafka(Protocol):
         ...
 
     def kill(self, node: int) -> None:
-        """End a broker by SIGKILL."""
+        """Kill a broker with SIGKILL."""
         ...
 
     def signal(self, node: int, number: int) -> None:
@@ -56,7 +56,7 @@ class LocalKafka(Protocol):
         ...
 
     def said(self, node: int) -> str:
-        """The last that a broker put out."""
+        """The last output of a broker."""
         ...
 
     def nodes(self) -> list[int]:
@@ -65,12 +65,12 @@ class LocalKafka(Protocol):
 
 
 class KafkaMissing(Exception):
-    """A real broker cannot be had here; the message says why."""
+    """No real broker is available here; the message says why."""
 
 
 @contextmanager
 def local_kafka(brokers: int = 1, secure: str = "", relay_port: int = 0) -> Iterator[LocalKafka]:
-    """A new cluster that runs; see ``LocalKafka`` in ``deploy/kafka/broker.py``. Raises ``KafkaMissing``."""
+    """A new, running cluster; see ``LocalKafka`` in ``deploy/kafka/broker.py``. Raises ``KafkaMissing``."""
     script = _script()
     with tempfile.TemporaryDirectory(prefix="kafka-") as folder:
         options = {"brokers": brokers, "secure": secure, "leash": True, "relay_port": relay_port}
@@ -87,7 +87,7 @@ def local_kafka(brokers: int = 1, secure: str = "", relay_port: int = 0) -> Iter
 
 @contextmanager
 def kafka_servers() -> Iterator[str]:
-    """``host:port`` of the broker that ``CALLBOARD_TEST_KAFKA`` names, else of a new one. Raises ``KafkaMissing``."""
+    """``host:port`` of the broker in ``CALLBOARD_TEST_KAFKA``, else of a new one. Raises ``KafkaMissing``."""
     if servers := os.environ.get(SERVERS, ""):
         yield servers
         return
@@ -97,7 +97,7 @@ def kafka_servers() -> Iterator[str]:
 
 @contextmanager
 def mock_kafka() -> Iterator[str]:
-    """``host:port`` of librdkafka's mock broker, which lives in this process. Needs confluent-kafka."""
+    """``host:port`` of librdkafka's mock broker, in this process. Needs confluent-kafka."""
     from confluent_kafka import Producer
 
     client = Producer({"test.mock.num.brokers": 1, "bootstrap.servers": "", "log_level": 0})
@@ -106,7 +106,7 @@ def mock_kafka() -> Iterator[str]:
 
 
 class MockKafkaLog(KafkaLog):
-    """A log over the mock, whose topics come by themselves, with partitions and limits that nobody can ask for."""
+    """A log over the mock, which creates topics by itself, and does not report their partitions and limits."""
 
     @property
     def capabilities(self) -> Capability:

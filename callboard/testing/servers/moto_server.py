@@ -1,7 +1,7 @@
 """moto as a program: ``python -m callboard.testing.servers.moto_server PORT`` serves S3 on loopback.
 
-As ``moto.server`` does it, with one difference. moto looks whether the object is there, and writes it later: two
-conditional writes may both look first. S3 decides as one, and so does this, by taking conditional writes in turn.
+Like ``moto.server``, with one difference: moto checks whether an object exists and writes it later, so that two
+conditional writes may both pass the check. S3 decides atomically, and so does this: conditional writes take turns.
 """
 
 import sys

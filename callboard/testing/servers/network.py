@@ -1,4 +1,4 @@
-"""A network that goes wrong on demand: a relay on loopback between agents and a server."""
+"""An unreliable network: a relay on loopback between agents and a server."""
 
 import asyncio
 import socket
@@ -12,15 +12,15 @@ _POLL_S = 0.02
 
 
 class Network:
-    """A relay that runs.
+    """A running relay.
 
     Attributes:
-        port: where clients connect to.
-        target: the server's port on this host; 0 while it is unknown, when nobody gets through.
-        delay_s: how long every piece of data is held up, in both directions.
-        silent: a dead link: connections stay, and nothing passes. What was sent meanwhile passes at the end of it,
-            unless they are cut before.
-        closed: whoever connects is cut off at once.
+        port: where clients connect.
+        target: the server's port on this host; 0 while it is unknown: nothing gets through then.
+        delay_s: the delay of all data, in both directions, in seconds.
+        silent: simulates a dead link: connections stay, but nothing passes. Data sent meanwhile passes afterwards,
+            unless the connections are cut before.
+        closed: new connections are cut at once.
     """
 
     def __init__(self) -> None:
@@ -33,7 +33,7 @@ class Network:
         self._relays: set[asyncio.Task[None]] = set()
 
     def cut(self) -> None:
-        """Reset every connection there is."""
+        """Reset every connection."""
         for stream in list(self._streams):
             _reset(stream)
 
@@ -65,7 +65,7 @@ class Network:
     async def _connected(self) -> tuple[asyncio.StreamReader, asyncio.StreamWriter] | tuple[None, None]:
         try:
             return await asyncio.open_connection("127.0.0.1", self.target)
-        except OSError:  # the server is not there
+        except OSError:  # the server is down
             return None, None
 
     async def _carry(self, source: asyncio.StreamReader, target: asyncio.StreamWriter) -> None:
@@ -80,7 +80,7 @@ class Network:
 
 
 def _reset(stream: asyncio.StreamWriter) -> None:
-    """End a connection as a broken network does, and not as a peer that has finished."""
+    """Reset a connection as a broken network does, rather than close it."""
     if not stream.transport.is_closing():
         stream.get_extra_info("socket").setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, struct.pack("ii", 1, 0))
     stream.transport.abort()
@@ -88,7 +88,7 @@ def _reset(stream: asyncio.StreamWriter) -> None:
 
 @asynccontextmanager
 async def network() -> AsyncIterator[Network]:
-    """A network that is well; its target is for the caller to say."""
+    """A healthy network; the caller sets its target."""
     relay = Network()
     server = await asyncio.start_server(relay._relay, "127.0.0.1", 0)  # noqa: SLF001 - of this very module
     relay.port = server.sockets[0].getsockname()[1]

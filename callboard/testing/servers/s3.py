@@ -1,7 +1,7 @@
-"""S3 servers of one's own, for tests: on loopback, empty at first, and gone at the end.
+"""Private S3 servers for tests: on loopback, initially empty, removed at the end.
 
-Two that agree about the protocol: ``moto_server`` is quick but believes everybody, ``s3proxy_server`` checks
-signatures. Both create an object only if it is absent when they are asked to.
+Two implementations check each other: ``moto_server`` is fast but accepts any credentials, ``s3proxy_server`` verifies
+signatures. Both support creating an object only if it is absent.
 """
 
 import asyncio
@@ -28,23 +28,23 @@ from urllib.parse import quote
 from aiobotocore.session import get_session
 
 S3PROXY = "org.gaul:s3proxy:4.1.0:jar:jar-with-dependencies"
-"""The coordinates for Maven; the jar needs Java 17."""
+"""The Maven coordinates; the jar needs Java 17."""
 
 S3PROXY_SHA256 = "a4d025969aaf796616ed4b1e2491d87d455ce84bb28cb9db086b2e6aaa68b48d"
 
 START_TIMEOUT_S = 60.0
 FETCH_TIMEOUT_S = 300.0
-"""For Maven to bring the jar and its own plugins, once."""
+"""Seconds for Maven to download the jar and its own plugins, once."""
 
 POLL_S = 0.02
 
 ACCESS_KEY = "callboard"
-SECRET_KEY = "callboard-secret"  # noqa: S105 - opens nothing but a server on loopback that is about to end
+SECRET_KEY = "callboard-secret"  # noqa: S105 - only for a short-lived server on loopback
 
 
 @dataclass(frozen=True, slots=True)
 class S3Server:
-    """A server that runs, and whom it serves."""
+    """A running server, and its credentials."""
 
     endpoint_url: str
     access_key: str = ACCESS_KEY
@@ -52,7 +52,7 @@ class S3Server:
 
     @property
     def environment(self) -> dict[str, str]:
-        """The AWS configuration to use it, and no other of this machine."""
+        """The AWS configuration to use it, isolated from this machine's."""
         return {
             "AWS_ACCESS_KEY_ID": self.access_key,
             "AWS_SECRET_ACCESS_KEY": self.secret_key,
@@ -63,7 +63,7 @@ class S3Server:
         }
 
     def url(self, bucket: str, prefix: str = "") -> str:
-        """The URL of a blob store there."""
+        """The URL of a blob store on this server."""
         return f"s3://{bucket}/{prefix}?endpoint_url={quote(self.endpoint_url)}"
 
     def create_bucket(self, name: str) -> None:
@@ -71,7 +71,7 @@ class S3Server:
         self._ask("create_bucket", Bucket=name)
 
     def put_object(self, bucket: str, key: str, content: bytes) -> None:
-        """Write an object as anybody may who has the keys. Not for use in an event loop."""
+        """Write an object directly, as any holder of the keys can. Not for use in an event loop."""
         self._ask("put_object", Bucket=bucket, Key=key, Body=content)
 
     def _ask(self, operation: str, **parameters: Any) -> None:
@@ -90,7 +90,7 @@ class S3Server:
 
 @contextmanager
 def moto_server() -> Iterator[S3Server]:
-    """The server of the package moto. Raises ``RuntimeError`` when it is not installed or does not start."""
+    """The server of the package moto. Raises ``RuntimeError`` if it is not installed or does not start."""
     if find_spec("moto") is None:
         raise RuntimeError("moto is not installed; run: pip install 'moto[server]'")
     port = _free_port()
@@ -100,7 +100,7 @@ def moto_server() -> Iterator[S3Server]:
 
 @contextmanager
 def s3proxy_server() -> Iterator[S3Server]:
-    """S3Proxy, with its objects in memory. Raises ``RuntimeError`` when it cannot be had or does not start."""
+    """S3Proxy, with its objects in memory. Raises ``RuntimeError`` if it is not available or does not start."""
     jar, java = _s3proxy_jar(), shutil.which("java")
     if java is None:
         raise RuntimeError("S3Proxy needs Java 17 or newer on the PATH; install a Java runtime")
@@ -122,7 +122,7 @@ def s3proxy_server() -> Iterator[S3Server]:
 
 
 def _s3proxy_jar() -> Path:
-    """The jar, from the user's cache or through Maven, and checked."""
+    """The verified jar, from the user's cache or from Maven."""
     cache = Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache") / "callboard"
     _, name, version, kind, classifier = S3PROXY.split(":")
     jar = cache / f"{name}-{version}-{classifier}.{kind}"
@@ -130,7 +130,7 @@ def _s3proxy_jar() -> Path:
         cache.mkdir(parents=True, exist_ok=True)
         with (cache / "fetching").open("w") as turn:
             fcntl.flock(turn, fcntl.LOCK_EX)
-            if not jar.exists():  # brought by another process meanwhile
+            if not jar.exists():  # another process may have brought it
                 _fetch(jar)
     if hashlib.sha256(jar.read_bytes()).hexdigest() != S3PROXY_SHA256:
         raise RuntimeError(f"{jar} is not the {name} {version} that was tested; remove the file and try again")
@@ -181,7 +181,7 @@ def _answers(port: int) -> bool:
 
 @cache
 def _session() -> Any:
-    return get_session()  # which reads the description of S3 once
+    return get_session()  # reads the description of S3 once
 
 
 def _free_port() -> int:

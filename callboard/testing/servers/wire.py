@@ -1,4 +1,4 @@
-"""A connection that goes wrong: a relay on loopback that cuts, counts and alters what passes through."""
+"""An unreliable connection: a relay on loopback that cuts, counts and alters data."""
 
 import asyncio
 from collections.abc import AsyncIterator, Callable, Iterable
@@ -13,11 +13,11 @@ _NEVER = 1 << 62
 
 @dataclass
 class Wire:
-    """A relay that runs.
+    """A running relay.
 
     Attributes:
         port: where it listens.
-        sent: what clients have sent, as it came, in the order of arrival.
+        sent: the data from clients, in order of arrival.
     """
 
     port: int
@@ -32,9 +32,9 @@ async def wire(
 
     Args:
         port: of the server.
-        cuts: the first connection that carries so many bytes from the server is cut there, the first one after it
-            that carries the next number of bytes there, and so on.
-        alter: changes what a client sends.
+        cuts: each number is a count of bytes from the server: the first connection that carries the first number is
+            cut there, the first one after it that carries the second number there, and so on.
+        alter: changes data from clients.
     """
     pending = chain(cuts, repeat(_NEVER))
     cut_at = next(pending)

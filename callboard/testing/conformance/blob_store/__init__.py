@@ -1,4 +1,4 @@
-"""Decides what a blob store is: every implementation passes every check, also those of other packages.
+"""Defines what a blob store is: every implementation must pass every check, including those of other packages.
 
 A check is a function that takes a ``BlobStoreHarness``; it needs no test framework::
 
@@ -16,6 +16,6 @@ from callboard.testing.conformance.verdict import checks_of, verify
 Check = Callable[[BlobStoreHarness], Awaitable[None]]
 
 ALL_CHECKS: tuple[Check, ...] = checks_of(content, damage, retention)
-"""Every check. Those of the clock and of damage are passed by a store whose harness cannot bring them about."""
+"""Every check. Those of the clock and of damage need a harness that can cause them; otherwise they are skipped."""
 
 __all__ = ["ALL_CHECKS", "BlobStoreHarness", "Check", "verify"]

@@ -1,4 +1,4 @@
-"""What is put can be fetched, and nothing else."""
+"""What was put can be fetched, and nothing else."""
 
 import asyncio
 from collections.abc import Awaitable, Callable, Iterator
@@ -9,7 +9,7 @@ from callboard.testing.conformance.blob_store.harness import BlobStoreHarness, d
 
 
 async def check_a_blob_is_fetched_as_it_was_put(harness: BlobStoreHarness) -> None:
-    """Also by another handle; also an empty one."""
+    """Also through another handle, and if it is empty."""
     async with opened(harness) as writer, opened(harness) as reader:
         for content in (b"content", b"", b"\0\n\r" * 1000):
             assert await put(writer, content)
@@ -48,7 +48,7 @@ async def check_concurrent_puts_create_once(harness: BlobStoreHarness) -> None:
 
 
 async def check_content_of_another_digest_is_not_stored(harness: BlobStoreHarness) -> None:
-    """Under neither name, and a right put afterwards works."""
+    """Under neither digest, and a correct put still works."""
     async with opened(harness) as store:
         try:
             await store.put(digest_of(b"right"), [b"wrong"])
@@ -61,7 +61,7 @@ async def check_content_of_another_digest_is_not_stored(harness: BlobStoreHarnes
 
 
 async def check_content_that_fails_is_not_stored(harness: BlobStoreHarness) -> None:
-    """The error is passed on, also an ``OSError``: it is not the store that failed."""
+    """The error is raised as it is, even an ``OSError``: it is not the store that failed."""
 
     def broken(error: Exception) -> Iterator[bytes]:
         yield b"first"
@@ -96,7 +96,7 @@ async def check_what_is_not_there_is_missing(harness: BlobStoreHarness) -> None:
 
 
 async def check_a_name_that_is_no_digest_is_refused(harness: BlobStoreHarness) -> None:
-    """It comes from a package, which may ask for anything."""
+    """Names come from packages, which may ask for anything."""
     async with opened(harness) as store:
         for name in ("", "../../etc/passwd", "A" * 64, "a" * 63, "a" * 65, "/" * 64, "a" * 64 + "\n"):
             calls: tuple[Callable[[], Awaitable[object]], ...] = (

@@ -1,4 +1,4 @@
-"""A blob that is not what was put is replaced when its content is put again."""
+"""Putting the content again replaces a damaged blob."""
 
 import asyncio
 
@@ -7,7 +7,7 @@ from callboard.testing.conformance.blob_store.harness import BlobStoreHarness, d
 from callboard.testing.conformance.verdict import given
 
 _CONTENTS = (b"content", bytes(range(256)) * 8192)
-"""Small and large: a store may look at every byte of the first only."""
+"""Small and large: a store may verify every byte of small blobs only."""
 
 
 def _damaged(content: bytes) -> tuple[bytes, ...]:
@@ -15,7 +15,7 @@ def _damaged(content: bytes) -> tuple[bytes, ...]:
 
 
 async def check_a_damaged_blob_is_replaced(harness: BlobStoreHarness) -> None:
-    """Truncated, longer, or altered at the same size; after that the blob is good, and is not stored again."""
+    """Truncated, longer, or altered at the same size; after that the blob is intact, and is not stored again."""
     damage = given(harness.damage, "DAMAGE")
     async with opened(harness) as store, opened(harness) as other:
         for content in _CONTENTS:
@@ -29,7 +29,7 @@ async def check_a_damaged_blob_is_replaced(harness: BlobStoreHarness) -> None:
 
 
 async def check_a_damaged_blob_is_replaced_by_several_at_once(harness: BlobStoreHarness) -> None:
-    """Each finds it damaged or good; it is good for all of them afterwards."""
+    """Each finds it damaged or intact; afterwards it is intact for all of them."""
     damage = given(harness.damage, "DAMAGE")
     async with opened(harness) as one, opened(harness) as other:
         for content in _CONTENTS:
@@ -42,7 +42,7 @@ async def check_a_damaged_blob_is_replaced_by_several_at_once(harness: BlobStore
 
 
 async def check_a_damaged_blob_is_not_replaced_by_other_content(harness: BlobStoreHarness) -> None:
-    """Nor is it removed: what is put in its place has to have the digest."""
+    """Nor is it removed: only content with its digest may replace it."""
     damage = given(harness.damage, "DAMAGE")
     content = b"content"
     async with opened(harness) as store:

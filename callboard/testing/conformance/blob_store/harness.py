@@ -1,4 +1,4 @@
-"""What a check is given, and the few words that checks are written in."""
+"""The harness that checks receive, and functions that they share."""
 
 import hashlib
 from collections.abc import AsyncIterator, Callable
@@ -11,13 +11,13 @@ from callboard.backends.blob_store import BlobStore
 
 @dataclass(frozen=True, slots=True)
 class BlobStoreHarness:
-    """One empty blob store under test. A new harness is made for every check.
+    """An empty blob store under test. Every check gets a new harness.
 
     Attributes:
-        make: a handle on the store; each is as good as another, also at the same time.
+        make: opens a handle on the store; all handles are equal, also at the same time.
         spool: an empty folder for downloads.
-        pass_time: moves the store's clock on by nanoseconds, for stores whose clock can be moved.
-        damage: has another content lie under a digest, past the store; called outside the event loop.
+        pass_time: advances the store's clock by nanoseconds, for stores whose clock can be set.
+        damage: stores other content under a digest, bypassing the store; called outside the event loop.
     """
 
     make: Callable[[], BlobStore]
@@ -37,15 +37,15 @@ async def opened(harness: BlobStoreHarness) -> AsyncIterator[BlobStore]:
 
 
 def digest_of(content: bytes) -> str:
-    """The name of a content."""
+    """The digest of the content."""
     return hashlib.sha256(content).hexdigest()
 
 
 async def put(store: BlobStore, content: bytes) -> bool:
-    """Put the content under its right name."""
+    """Put the content under its own digest."""
     return await store.put(digest_of(content), [content], len(content))
 
 
 async def listed(store: BlobStore) -> list[str]:
-    """The digests, as they are listed."""
+    """The digests, in the order of the list."""
     return [blob.digest async for blob in store.list()]

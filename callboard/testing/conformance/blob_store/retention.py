@@ -1,4 +1,4 @@
-"""Listing and deleting: what a collector of unused blobs does."""
+"""Listing and deleting: the operations of a collector of unused blobs."""
 
 import asyncio
 
@@ -47,7 +47,7 @@ async def check_the_shards_of_a_store_that_has_some_are_its_list(harness: BlobSt
 
 
 async def check_a_list_lives_with_deletes(harness: BlobStoreHarness) -> None:
-    """A collector deletes while it lists; each blob is seen once."""
+    """A collector deletes while it lists; each blob is listed once."""
     async with opened(harness) as store:
         for content in _CONTENTS:
             await put(store, content)
@@ -60,7 +60,7 @@ async def check_a_list_lives_with_deletes(harness: BlobStoreHarness) -> None:
 
 
 async def check_a_put_renews_the_time_of_a_blob(harness: BlobStoreHarness) -> None:
-    """So that a collector's grace period starts anew for a package that is about to name it."""
+    """So that a collector's grace period restarts for a package that is about to refer to it."""
     pass_time = given(harness.pass_time, "CLOCK")
     async with opened(harness) as store:
         await put(store, b"content")
@@ -74,7 +74,7 @@ async def check_a_put_renews_the_time_of_a_blob(harness: BlobStoreHarness) -> No
 
 
 async def check_a_collector_spares_what_was_renewed_since_it_looked(harness: BlobStoreHarness) -> None:
-    """And removes what was not: once, and it can be put again."""
+    """And removes the others: once, and they can be put again."""
     pass_time = given(harness.pass_time, "CLOCK")
     async with opened(harness) as store:
         for content in (b"renewed", b"forgotten"):
@@ -92,7 +92,7 @@ async def check_a_collector_spares_what_was_renewed_since_it_looked(harness: Blo
 
 
 async def check_closing_is_idempotent(harness: BlobStoreHarness) -> None:
-    """Also while a put is running, which comes to its end."""
+    """Also during a put, which completes."""
     store = harness.make()
     await store.close()
     running = asyncio.create_task(put(store, b"content"))

@@ -1,4 +1,4 @@
-"""What the suites are run on: callboard's own backends with the servers they need, and whatever a URL names."""
+"""The backends under test: callboard's own, with the servers they need, and any that a URL names."""
 
 import re
 from collections.abc import Callable, Iterator, Sequence
@@ -11,16 +11,16 @@ from callboard.errors import ConfigError
 H = TypeVar("H")
 
 New = Callable[[], AbstractContextManager[H]]
-"""Makes a harness over something empty, for one check, and cleans up behind it."""
+"""Makes a harness over an empty backend, for one check, and cleans up after it."""
 
 
 @dataclass(frozen=True, slots=True)
 class Candidate(Generic[H]):
-    """A backend that wants to pass.
+    """A backend under test.
 
     Attributes:
         name: its column in the matrix.
-        start: starts what it needs, such as a server, for as long as the context lasts; raises what says why not.
+        start: starts what it needs, such as a server, for the duration of the context; raises why it cannot.
     """
 
     name: str
@@ -28,7 +28,7 @@ class Candidate(Generic[H]):
 
 
 def without_server(name: str, new: New[H]) -> Candidate[H]:
-    """A candidate that needs nothing to be started."""
+    """A candidate that needs no server."""
 
     @contextmanager
     def start() -> Iterator[New[H]]:
@@ -42,9 +42,9 @@ def chosen(
     only: Sequence[str],
     postgres: Callable[[int], Candidate[H]] | None = None,
 ) -> list[Candidate[H]]:
-    """Those with these names, or all of them without any; with ``postgres`` also another version of it.
+    """The candidates with these names, or all if none are given; with ``postgres``, also another version of it.
 
-    Raises ``ConfigError`` for a name that nobody has.
+    Raises ``ConfigError`` for an unknown name.
     """
     by_name = {candidate.name: candidate for candidate in candidates}
     found = []

@@ -19,7 +19,7 @@ NOON_NS = 1_800_000_000 * 10**9
 
 
 class Clock:
-    """A clock that moves when it is told to."""
+    """A clock that only moves when told to."""
 
     def __init__(self) -> None:
         self.now_ns = NOON_NS
@@ -29,7 +29,7 @@ class Clock:
         return self.now_ns
 
     def pass_time(self, nanoseconds: int) -> None:
-        """Move on."""
+        """Advance the clock."""
         self.now_ns += nanoseconds
 
 
@@ -60,7 +60,7 @@ def folder_blob_store() -> Iterator[BlobStoreHarness]:
 
 
 def s3_candidate(name: str, server: Callable[[], AbstractContextManager[S3Server]]) -> Candidate[BlobStoreHarness]:
-    """Prefixes of a bucket on a server of one's own."""
+    """Prefixes of a bucket on a private server."""
 
     @contextmanager
     def start() -> Iterator[New[BlobStoreHarness]]:
@@ -88,7 +88,7 @@ def s3_candidate(name: str, server: Callable[[], AbstractContextManager[S3Server
 
 
 def own_blob_stores(only: Sequence[str] = ()) -> list[Candidate[BlobStoreHarness]]:
-    """Every blob store that comes with callboard, or those with these names."""
+    """Every blob store of callboard, or those with these names."""
     every = [
         without_server("memory", memory_blob_store),
         without_server("folder", folder_blob_store),

@@ -1,4 +1,4 @@
-"""The log over Kafka, on a real broker or on the mock of one."""
+"""The log over Kafka, on a real broker or on a mock of one."""
 
 import time
 import uuid
@@ -16,7 +16,7 @@ from callboard.testing.conformance.log import LogHarness
 from callboard.testing.servers.kafka import mock_kafka_log as open_mock
 
 AGO_NS = 200 * 10**9
-"""Brokers refuse records from the future, so these clocks begin in the past."""
+"""Brokers refuse records from the future, so these clocks start in the past."""
 
 
 def _clock() -> Clock:
@@ -36,7 +36,7 @@ def kafka_log(servers: str, restart: Restart = None, around: Around = itself) ->
         end = (await log.bounds(topic)).end
         await _abort(servers, topic, count)
         while (await log.bounds(topic)).end <= end + count:
-            pass  # the broker writes the marker when it has already answered
+            pass  # the broker answers before it writes the marker
 
     async def replace(_: Log, topic: str) -> None:
         admin = AIOKafkaAdminClient(bootstrap_servers=servers)
@@ -53,8 +53,8 @@ def kafka_log(servers: str, restart: Restart = None, around: Around = itself) ->
 
 @contextmanager
 def kafka_mock_log(servers: str) -> Iterator[LogHarness]:
-    """A harness for the mock. It shows what was rolled back, so it has no gaps; and the settings that another process,
-    which did not create the topic, would ask for are not to be had.
+    """A harness for the mock. It shows records that were rolled back, so it has no gaps; and it does not have the
+    settings that another process, which did not create the topic, would ask for.
     """
     clock = _clock()
 
@@ -65,7 +65,7 @@ def kafka_mock_log(servers: str) -> Iterator[LogHarness]:
 
 
 async def _abort(servers: str, topic: str, count: int) -> None:
-    """Write records in a transaction and roll it back: their offsets are gone, and the marker's."""
+    """Write records in a transaction and roll it back: their offsets, and the marker's, are lost."""
     async with AIOKafkaProducer(bootstrap_servers=servers, transactional_id=_unused()) as producer:
         await producer.begin_transaction()
         for _ in range(count):

@@ -1,4 +1,4 @@
-"""The logs: each with a harness that can do whatever can be done to it."""
+"""The logs, each with a harness that supports all that the log allows."""
 
 import asyncio
 import os
@@ -49,7 +49,7 @@ def _remove_all(folder: Path, topic: str) -> None:
 
 @contextmanager
 def postgres_log(server_url: str, restart: Restart = None, around: Around = itself) -> Iterator[LogHarness]:
-    """A harness for a log in a schema of its own of a database."""
+    """A harness for a log in a private schema of a database."""
     clock = Clock()
     with own_schema(server_url) as url:
 
@@ -74,7 +74,7 @@ def postgres_log(server_url: str, restart: Restart = None, around: Around = itse
 
 
 def postgres_candidate(version: int) -> Candidate[LogHarness]:
-    """The log on a server of its own."""
+    """The log on a private server."""
 
     @contextmanager
     def start() -> Iterator[New[LogHarness]]:
@@ -100,7 +100,7 @@ def kafka_candidate() -> Candidate[LogHarness]:
         if servers := os.environ.get(SERVERS, ""):
             yield partial(kafka_log, servers)
             return
-        # A thread that outlives the brokers it starts: they end with the thread, so that none is left behind.
+        # The brokers run in a thread that outlives the checks, and end with it, so that none is left behind.
         with ThreadPoolExecutor(max_workers=1) as thread, local_kafka() as cluster:
 
             def restart_now() -> None:
@@ -131,7 +131,7 @@ def kafka_mock_candidate() -> Candidate[LogHarness]:
 
 
 def own_logs(only: Sequence[str] = ()) -> list[Candidate[LogHarness]]:
-    """Every log that comes with callboard, or those with these names."""
+    """Every log of callboard, or those with these names."""
     named = os.environ.get(NAMED, "")
     every = [
         without_server("memory", memory_log),

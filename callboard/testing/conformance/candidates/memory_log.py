@@ -1,4 +1,4 @@
-"""The log in memory, which can be had everywhere."""
+"""The log in memory, which is always available."""
 
 from collections.abc import Awaitable, Callable, Iterator
 from contextlib import contextmanager
@@ -11,7 +11,7 @@ from callboard.messages.signing import SigningKey
 from callboard.testing.conformance.log import LogHarness
 
 Around = Callable[[Log], Log]
-"""What the suite sees of a log: itself, or for example a ``SharedTail`` over it."""
+"""Wraps a log for the suite: unchanged, or for example in a ``SharedTail``."""
 
 Restart = Callable[[], Awaitable[None]] | None
 """Restarts the log's server, if it has one."""
@@ -31,7 +31,7 @@ def signed_by_all(log: Log) -> Log:
 
 
 class Clock:
-    """A clock that moves when it is told to."""
+    """A clock that only moves when told to."""
 
     def __init__(self, now_ns: int = NOON_NS) -> None:
         self.now_ns = now_ns
@@ -41,7 +41,7 @@ class Clock:
         return self.now_ns
 
     def pass_time(self, seconds: float) -> None:
-        """Move on."""
+        """Advance the clock."""
         self.now_ns += int(seconds * 10**9)
 
 

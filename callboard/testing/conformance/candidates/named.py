@@ -1,4 +1,4 @@
-"""Backends that a URL names, also those of other packages. Nothing is needed but what they need themselves."""
+"""Backends that a URL names, including those of other packages. They need nothing but their own dependencies."""
 
 import tempfile
 import uuid
@@ -19,7 +19,7 @@ from callboard.testing.conformance.repository import RepositoryHarness
 
 
 def named_log(url: str) -> Candidate[LogHarness]:
-    """Whatever log the URL names; the topics of the checks stay behind in it."""
+    """The log that the URL names; the topics of the checks stay in it."""
 
     @contextmanager
     def new() -> Iterator[LogHarness]:
@@ -32,7 +32,7 @@ def named_log(url: str) -> Candidate[LogHarness]:
 
 
 def named_blob_store(url: str) -> Candidate[BlobStoreHarness]:
-    """Whatever blob store the URL names; its ``{}`` becomes a name that was never used before, or ``ConfigError``."""
+    """The blob store that the URL names; ``{}`` becomes an unused name. Raises ``ConfigError`` without ``{}``."""
     _check_template(url)
 
     @contextmanager
@@ -45,7 +45,7 @@ def named_blob_store(url: str) -> Candidate[BlobStoreHarness]:
 
 
 def named_repository(url: str) -> Candidate[RepositoryHarness]:
-    """Whatever repository the URL names; its ``{}`` becomes a name that was never used before, or ``ConfigError``."""
+    """The repository that the URL names; ``{}`` becomes an unused name. Raises ``ConfigError`` without ``{}``."""
     _check_template(url)
 
     @contextmanager

@@ -23,20 +23,20 @@ def memory_repository() -> Iterator[RepositoryHarness]:
 
 @contextmanager
 def file_repository(where: str) -> Iterator[RepositoryHarness]:
-    """A harness for content on this machine's disk: ``where`` is the kind and a path below a folder of its own."""
+    """A harness for content on this machine's disk: ``where`` is the kind, and a path below a private folder."""
     with tempfile.TemporaryDirectory(prefix="callboard-repository-") as folder:
         yield RepositoryHarness(lambda: open_repository(where, Path(folder)))
 
 
 @contextmanager
 def postgres_repository(server_url: str) -> Iterator[RepositoryHarness]:
-    """A harness for content in a schema of its own of a database."""
+    """A harness for content in a private schema of a database."""
     with own_schema(server_url) as url:
         yield RepositoryHarness(lambda: open_repository(f"{url}&repository=checked", Path()))
 
 
 def postgres_candidate(version: int) -> Candidate[RepositoryHarness]:
-    """The repository on a server of its own."""
+    """The repository on a private server."""
 
     @contextmanager
     def start() -> Iterator[New[RepositoryHarness]]:
@@ -47,7 +47,7 @@ def postgres_candidate(version: int) -> Candidate[RepositoryHarness]:
 
 
 def own_repositories(only: Sequence[str] = ()) -> list[Candidate[RepositoryHarness]]:
-    """Every repository that comes with callboard, or those with these names."""
+    """Every repository of callboard, or those with these names."""
     named = os.environ.get(NAMED, "")
     every = [
         without_server("memory", memory_repository),

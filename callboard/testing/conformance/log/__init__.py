@@ -1,4 +1,4 @@
-"""Decides what a log is: every implementation passes every check, also those of other packages.
+"""Defines what a log is: every implementation must pass every check, including those of other packages.
 
 A check is a function that takes a ``LogHarness``; it needs no test framework::
 
@@ -24,6 +24,6 @@ ALL_CHECKS: tuple[Check, ...] = checks_of(
     wake_up, concurrency, identity, topics, capabilities, crash, restart,
     replace, close,
 )  # fmt: skip
-"""Every check. What a log does not declare is checked for being refused."""
+"""Every check. An operation that a log does not declare must be refused."""
 
 __all__ = ["ALL_CHECKS", "Check", "LogHarness", "verify"]

@@ -1,4 +1,4 @@
-"""What a check is given, and the few words that checks are written in."""
+"""The harness that checks receive, and functions that they share."""
 
 from collections.abc import AsyncIterator, Awaitable, Callable, Iterator, Sequence
 from contextlib import asynccontextmanager, contextmanager
@@ -10,24 +10,24 @@ from callboard.messages.record import Headers, NewRecord, Record
 from callboard.testing.conformance.verdict import NotDeclared
 
 SOON_S = 60.0
-"""The deadline of what must happen: long, for it is only waited out by a log that fails."""
+"""Deadline in seconds for what must happen: long, because only a failing log reaches it."""
 
 NOT_YET_S = 0.05
-"""How long to look at what must not happen."""
+"""Seconds to watch for what must not happen."""
 
 
 @dataclass(frozen=True, slots=True)
 class LogHarness:
-    """One empty log under test. A new harness is made for every check.
+    """An empty log under test. Every check gets a new harness.
 
     Attributes:
         open: opens the log, or with ``SHARED`` or ``DURABLE`` another handle on the same one.
-        gap: makes the topic's next offset that much higher, for logs whose offsets can have gaps.
-        pass_time: moves the log's clock on by seconds, for logs whose clock can be moved.
+        gap: raises the topic's next offset by a number, for logs whose offsets can have gaps.
+        pass_time: advances the log's clock by seconds, for logs whose clock can be set.
         topic: the topic to use; names that begin with it are free as well.
         url: what ``open_log`` opens in another process, for logs that other processes can open.
-        restart: kills the server behind the log and starts it again, for logs with a server of one's own.
-        replace: puts another, empty topic in the place of this one, for logs where somebody can.
+        restart: kills the log's server and starts it again, for logs with a private server.
+        replace: replaces the topic by another, empty one, for logs where this can happen.
     """
 
     open: Callable[[], Awaitable[Log]]
@@ -52,7 +52,7 @@ async def opened(harness: LogHarness) -> AsyncIterator[Log]:
 
 @asynccontextmanager
 async def opened_twice(harness: LogHarness) -> AsyncIterator[tuple[Log, Log]]:
-    """Two handles on the log where several processes may have one, else the same one twice."""
+    """Two handles on the log if several processes may have one, else the same one twice."""
     async with opened(harness) as one:
         if Capability.SHARED in one.capabilities:
             async with opened(harness) as other:
@@ -69,7 +69,7 @@ def declared(log: Log, *capabilities: Capability) -> None:
 
 
 def undeclared(log: Log, capability: Capability) -> None:
-    """Raise ``NotDeclared`` if the log declares it, for there is nothing to be refused then."""
+    """Raise ``NotDeclared`` if the log declares it: then there is nothing to refuse."""
     if capability in log.capabilities:
         raise NotDeclared(f"NOT_{capability.name}")
 
@@ -81,7 +81,7 @@ def new(text: str | bytes, key: str = "", headers: Headers = ()) -> NewRecord:
 
 
 async def fill(log: Log, topic: str, count: int, size: int = 0) -> list[int]:
-    """Append records with the payloads ``0``, ``1``, ... padded to ``size``; their offsets."""
+    """Append records with the payloads ``0``, ``1``, ... padded to ``size``; returns their offsets."""
     return await log.append(topic, [new(str(number).ljust(size)) for number in range(count)])
 
 

@@ -1,9 +1,9 @@
-"""Random histories: whatever is done to a log, it says what the log in memory says. Needs hypothesis.
+"""Random histories: a log must answer every operation as the log in memory does. Needs hypothesis.
 
     def test_my_log_is_like_memory() -> None:
         compare_histories(my_harness)
 
-``my_harness`` makes a context that yields a ``LogHarness`` over an empty log, whose clock can be moved.
+``my_harness`` is a context manager that yields a ``LogHarness`` over an empty log whose clock can be set.
 """
 
 import asyncio
@@ -24,7 +24,7 @@ from callboard.testing.conformance.log.harness import LogHarness
 Prepare = Callable[[LogHarness], Coroutine[Any, Any, None]]
 
 STEPS = 20
-"""Of a history: enough to trim, go on and look back, and still to be read when it fails."""
+"""Steps of a history: enough to trim, continue and look back, and few enough to read after a failure."""
 
 _KEYS = st.sampled_from(["", "", "a", "b", "c"])
 _HEADERS = st.sampled_from([(), (("type", "x"),), (("b", "2"), ("a", ""), ("b", "ü"))])
@@ -39,7 +39,7 @@ _OFFSETS = st.integers(-2, 9) | st.integers(-2, 40)
 
 
 class _Side:
-    """One of the two logs. What it says is told relative to its first record: offsets and clocks begin anywhere."""
+    """One of the two logs. Its answers are relative to its first record: offsets and clocks may begin anywhere."""
 
     def __init__(self, harness: LogHarness) -> None:
         self.harness = harness
@@ -107,20 +107,20 @@ class LikeMemory(RuleBasedStateMachine):
         self.stack.close()
 
     def outcomes(self, method: str, arguments: Callable[[_Side], tuple[Any, ...]]) -> tuple[Any, Any]:
-        """What memory says, and what the other log says."""
+        """The answers of the log in memory, and of the other log."""
         memory, other = (
             self.runner.run(side.outcome(method, *arguments(side))) for side in (self.memory, self.other)
         )
         return memory, other
 
     def both(self, method: str, arguments: Callable[[_Side], tuple[Any, ...]]) -> None:
-        """Demand the same outcome."""
+        """Require the same outcome."""
         memory, other = self.outcomes(method, arguments)
         assert other == memory, f"{method} answers {other!r}, and in memory {memory!r}"
 
     @rule(records=_RECORDS)
     def append(self, records: list[NewRecord]) -> None:
-        """Without their keys where these mean nothing."""
+        """Without keys if the log does not support them."""
         if Capability.KEYS not in self.able:
             records = [NewRecord(payload=record.payload, headers=record.headers) for record in records]
         self.both("append", lambda _: (records,))
@@ -135,7 +135,7 @@ class LikeMemory(RuleBasedStateMachine):
 
     @rule(start=_OFFSETS, max_records=st.integers(1, 9), max_bytes=st.integers(1, 100))
     def read(self, start: int, max_records: int, max_bytes: int) -> None:
-        """One page. Nobody promises to fill it: its beginning will do, but not nothing."""
+        """One page. A log need not fill it: a beginning will do, but not nothing."""
         memory, other = self.outcomes("read", lambda side: (start + side.first, max_records, max_bytes))
         if isinstance(memory, list) and isinstance(other, list) and memory and other:
             memory = memory[: len(other)]
@@ -143,7 +143,7 @@ class LikeMemory(RuleBasedStateMachine):
 
     @rule(start=_OFFSETS)
     def wait(self, start: int) -> None:
-        """Without patience."""
+        """With a timeout of zero."""
         self.both("wait", lambda side: (start + side.first, 0))
 
     @rule()
@@ -153,7 +153,7 @@ class LikeMemory(RuleBasedStateMachine):
 
     @rule(seconds=st.integers(1, 9))
     def pass_time(self, seconds: int) -> None:
-        """For both."""
+        """On both clocks."""
         for side in (self.memory, self.other):
             assert side.harness.pass_time is not None
             side.harness.pass_time(seconds)
@@ -188,7 +188,7 @@ def compare_histories(
     Args:
         new: makes an empty log for each history.
         examples: how many histories to try.
-        prepare: carried out on the empty log of each history, for example to make its segments small.
+        prepare: applied to the empty log of each history, for example to make its segments small.
     """
     run_state_machine_as_test(
         lambda: LikeMemory(new, prepare),  # type: ignore[arg-type] # any factory will do

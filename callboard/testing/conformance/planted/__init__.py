@@ -1,4 +1,4 @@
-"""The suites are tested: backends with one bug each, every one of which some check has to catch."""
+"""Tests the suites: backends with one bug each, every one of which a check must catch."""
 
 import asyncio
 from collections.abc import Awaitable, Callable, Sequence
@@ -16,14 +16,14 @@ from callboard.testing.fakes.memory_blob_store import MemoryBlobStore
 from callboard.testing.fakes.memory_repository import MemoryRepository
 
 CHECK_TIMEOUT_S = 6.0
-"""A check that has not passed by then has caught its bug: some make readers wait for ever."""
+"""Seconds: a check that has not passed by then has caught its bug, as some make readers wait for ever."""
 
 Check = Callable[[Any], Awaitable[None]]
 
 
 @dataclass(frozen=True, slots=True)
 class Planted:
-    """One suite, the backend in memory that passes it, and that backend with bugs."""
+    """One suite, the backend in memory that passes it, and variants of it with a bug."""
 
     suite: str
     checks: Sequence[Check]
@@ -61,7 +61,7 @@ def catching_check(checks: Sequence[Check], new: New[Any]) -> str | None:
 
 
 def find_planted_bugs(out: TextIO) -> dict[str, str | None]:
-    """Look for every planted bug, and print which check caught it: None for a bug that escaped."""
+    """Try every planted bug, and print which check caught it; None for a bug that escaped."""
     found: dict[str, str | None] = {}
     for planted in PLANTED:
         innocent = catching_check(planted.checks, planted.new(planted.right))

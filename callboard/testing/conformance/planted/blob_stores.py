@@ -23,7 +23,7 @@ class TruncatesABlob(MemoryBlobStore):
 
 
 class OverwritesABlob(MemoryBlobStore):
-    """Writes whatever comes over what is there."""
+    """Overwrites what is there with whatever comes."""
 
     async def put(self, digest: str, chunks: Iterable[bytes], size: int | None = None) -> bool:
         there = self._blobs.pop(digest, None)
@@ -32,7 +32,7 @@ class OverwritesABlob(MemoryBlobStore):
 
 
 class TrustsTheDigest(MemoryBlobStore):
-    """Stores content without looking whether it is the one that was announced."""
+    """Stores content without verifying its digest."""
 
     async def put(self, digest: str, chunks: Iterable[bytes], size: int | None = None) -> bool:
         created = not await self.exists(digest)
@@ -57,7 +57,7 @@ class StoresHalfOfWhatFailed(MemoryBlobStore):
 
 
 class CreatesTwice(MemoryBlobStore):
-    """Looks first and writes later, so that two both create it."""
+    """Checks first and writes later, so that two puts both create it."""
 
     async def put(self, digest: str, chunks: Iterable[bytes], size: int | None = None) -> bool:
         created = not await self.exists(digest)
@@ -67,14 +67,14 @@ class CreatesTwice(MemoryBlobStore):
 
 
 class DropsEmptyBlobs(MemoryBlobStore):
-    """Takes no content for no blob."""
+    """Takes empty content for a missing blob."""
 
     async def exists(self, digest: str) -> bool:
         return await super().exists(digest) and digest != hashlib.sha256(b"").hexdigest()
 
 
 class InventsABlob(MemoryBlobStore):
-    """Answers with an empty file for what is not there."""
+    """Returns an empty file for a missing blob."""
 
     async def fetch(self, digest: str, spool: Path) -> Path:
         try:
@@ -85,7 +85,7 @@ class InventsABlob(MemoryBlobStore):
 
 
 class TakesAnyName(MemoryBlobStore):
-    """Looks up what is no digest."""
+    """Looks up names that are not digests."""
 
     async def exists(self, digest: str) -> bool:
         try:
@@ -112,7 +112,7 @@ class ListsOutOfOrder(MemoryBlobStore):
 
 
 class ListsWrongSizes(MemoryBlobStore):
-    """Does not know how large its blobs are."""
+    """Lists wrong sizes."""
 
     async def list(self) -> AsyncIterator[BlobInfo]:
         async for blob in super().list():
@@ -120,14 +120,14 @@ class ListsWrongSizes(MemoryBlobStore):
 
 
 class KeepsWhatIsDeleted(MemoryBlobStore):
-    """Says that it deleted a blob."""
+    """Claims to have deleted a blob."""
 
     async def delete(self, digest: str) -> bool:
         return await self.exists(digest)
 
 
 class DeletesTheNeighbour(MemoryBlobStore):
-    """Deletes every blob with the one that is meant."""
+    """Deletes every other blob, too."""
 
     async def delete(self, digest: str) -> bool:
         deleted = await super().delete(digest)
@@ -144,7 +144,7 @@ class DoesNotRenew(MemoryBlobStore):
 
 
 class KeepsWhatIsTruncated(MemoryBlobStore):
-    """Takes what is there for the content, whatever its size."""
+    """Takes an existing blob for intact, whatever its size."""
 
     async def put(self, digest: str, chunks: Iterable[bytes], size: int | None = None) -> bool:
         if not await self.exists(digest):
@@ -154,7 +154,7 @@ class KeepsWhatIsTruncated(MemoryBlobStore):
 
 
 class KeepsWhatIsAltered(MemoryBlobStore):
-    """Goes by the size alone."""
+    """Compares the size only."""
 
     async def put(self, digest: str, chunks: Iterable[bytes], size: int | None = None) -> bool:
         if not await self.exists(digest) or len(self._blobs[digest][0]) != size:
@@ -164,7 +164,7 @@ class KeepsWhatIsAltered(MemoryBlobStore):
 
 
 class RemovesWhatIsDamaged(MemoryBlobStore):
-    """Makes room for the good content before it knows that it is good."""
+    """Removes the damaged blob before it knows that the new content is correct."""
 
     async def put(self, digest: str, chunks: Iterable[bytes], size: int | None = None) -> bool:
         if await self.exists(digest) and hashlib.sha256(self._blobs[digest][0]).hexdigest() != digest:
@@ -173,7 +173,7 @@ class RemovesWhatIsDamaged(MemoryBlobStore):
 
 
 class CollectsWhatWasRenewed(MemoryBlobStore):
-    """Does not look again before it removes a blob for a collector."""
+    """Does not check again before it removes a blob for a collector."""
 
     async def delete_unless_renewed(self, digest: str, since_ns: int) -> bool:
         return await self.delete(digest) and since_ns > 0
@@ -189,7 +189,7 @@ PLANTED = (
 
 @contextmanager
 def broken_blob_store(kind: Callable[[Callable[[], int]], MemoryBlobStore]) -> Iterator[BlobStoreHarness]:
-    """A harness for a blob store like this."""
+    """A harness for a blob store of this kind."""
     now_ns = 10**18
 
     def pass_time(nanoseconds: int) -> None:

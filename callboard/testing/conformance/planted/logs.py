@@ -41,7 +41,7 @@ class ReordersABatch(MemoryLog):
 
 
 class GivesAnOffsetTwice(MemoryLog):
-    """Steps back, once."""
+    """Reuses an offset, once."""
 
     async def append(self, topic: str, records: Sequence[NewRecord]) -> list[int]:
         offsets = await super().append(topic, records)
@@ -68,7 +68,7 @@ class IgnoresKeys(MemoryLog):
 
 
 class KeepsKeysForEver(MemoryLog):
-    """Refuses a key whose record was trimmed."""
+    """Rejects a key whose record was trimmed."""
 
     async def trim(self, topic: str, retention: Retention) -> int:
         keys = dict(self._topic(topic).keys)
@@ -100,7 +100,7 @@ class SortsHeaders(MemoryLog):
 
 
 class _Reads(MemoryLog):
-    """A place to plant bugs in what was read."""
+    """A hook for bugs in what was read."""
 
     def spoil(self, start: int, found: list[Record]) -> list[Record]:
         raise AssertionError
@@ -116,21 +116,21 @@ class _Reads(MemoryLog):
 
 
 class ReadsAfterTheStart(_Reads):
-    """Takes the start for what was already read."""
+    """Takes the start for the last record already read."""
 
     def spoil(self, start: int, found: list[Record]) -> list[Record]:
         return [record for record in found if record.offset > start]
 
 
 class ReadsOutOfOrder(_Reads):
-    """Gives some pages backwards."""
+    """Returns some pages in reverse order."""
 
     def spoil(self, start: int, found: list[Record]) -> list[Record]:
         return found[::-1] if len(found) == 7 else found
 
 
 class RepeatsARecord(_Reads):
-    """Gives a record twice in a page."""
+    """Returns a record twice in a page."""
 
     def spoil(self, start: int, found: list[Record]) -> list[Record]:
         return found[:3] + found[2:] if len(found) > 10 else found
@@ -159,7 +159,7 @@ class CutsPayloads(_Reads):
 
 
 class ForgetsTheBytes(MemoryLog):
-    """Reads however much there is."""
+    """Ignores the limit of bytes."""
 
     async def read(
         self,
@@ -186,7 +186,7 @@ class ReturnsNothingThatIsTooLarge(MemoryLog):
 
 
 class JumpsInSilence(MemoryLog):
-    """Resets an offset that is not there to one that is."""
+    """Moves an offset out of range to one in range."""
 
     async def read(
         self,
@@ -243,14 +243,14 @@ class CancelsEveryone(MemoryLog):
 
 
 class HangsWhenClosed(MemoryLog):
-    """Leaves its waiters waiting."""
+    """Leaves waiters waiting."""
 
     async def close(self) -> None:
         self._closed = True
 
 
 class ForgetsTheEnd(MemoryLog):
-    """Begins anew after everything was trimmed."""
+    """Restarts its offsets after everything was trimmed."""
 
     async def trim(self, topic: str, retention: Retention) -> int:
         first = await super().trim(topic, retention)
@@ -270,14 +270,14 @@ class TrimsOneTooMany(MemoryLog):
 
 
 class TrimsWhatIsKept(MemoryLog):
-    """Goes by the limits alone, and removes what somebody still needs."""
+    """Applies the limits alone, and removes what is still needed."""
 
     async def trim(self, topic: str, retention: Retention) -> int:
         return await super().trim(topic, replace(retention, keep_from=None))
 
 
 class BelievesWhatIsDatedAhead(MemoryLog):
-    """Stops a trim by age at a record of next year."""
+    """Stops a trim by age at a record dated in the future."""
 
     async def trim(self, topic: str, retention: Retention) -> int:
         young_ns = self._clock() - int((retention.older_than_s or 0) * 1e9)
@@ -288,7 +288,7 @@ class BelievesWhatIsDatedAhead(MemoryLog):
 
 
 class GoesByTheLastOldRecord(MemoryLog):
-    """Removes by age whatever is before a record that is too old."""
+    """Removes by age everything before a record that is too old."""
 
     async def trim(self, topic: str, retention: Retention) -> int:
         young_ns = self._clock() - int((retention.older_than_s or 0) * 1e9)
@@ -299,7 +299,7 @@ class GoesByTheLastOldRecord(MemoryLog):
 
 
 class TrimsNothing(MemoryLog):
-    """Declares to trim and does not."""
+    """Declares ``TRIM`` but does not trim."""
 
     async def trim(self, topic: str, retention: Retention) -> int:
         return (await self.bounds(topic)).first
@@ -356,7 +356,7 @@ class BoastsOfSharing(MemoryLog):
 
 
 class HidesItsKeys(MemoryLog):
-    """Heeds keys without declaring it."""
+    """Honours keys without declaring them."""
 
     @property
     def capabilities(self) -> Capability:
@@ -380,7 +380,7 @@ class HidesItsTrimByBytes(MemoryLog):
 
 
 class ReadsPastAnOpenTransaction(MemoryLog):
-    """Gives out offsets before it commits, so that a record appears below others that were already read."""
+    """Assigns offsets before it commits, so that a record appears below others that were already read."""
 
     async def append(self, topic: str, records: Sequence[NewRecord]) -> list[int]:
         offsets = await super().append(topic, records)
@@ -396,7 +396,7 @@ class ReadsPastAnOpenTransaction(MemoryLog):
 
 
 class BeginsAnewUnderTheOldIdentity(MemoryLog):
-    """Calls every incarnation of a topic the same."""
+    """Gives every incarnation of a topic the same identity."""
 
     async def identity(self, topic: str) -> str:
         await super().identity(topic)
@@ -404,7 +404,7 @@ class BeginsAnewUnderTheOldIdentity(MemoryLog):
 
 
 class RemembersAnIdentity(MemoryLog):
-    """Does not notice that a topic was replaced, and goes on reading the other one."""
+    """Does not notice that a topic was replaced, and continues to read the new one."""
 
     async def identity(self, topic: str) -> str:
         identity = await super().identity(topic)
@@ -413,7 +413,7 @@ class RemembersAnIdentity(MemoryLog):
 
 
 class WakesLate(MemoryLog):
-    """Looks for new records now and then, far too seldom."""
+    """Polls for new records, far too seldom."""
 
     async def wait(self, topic: str, start: int, timeout_s: float) -> bool:
         if not self._topic(topic).holds(start):
@@ -436,7 +436,7 @@ PLANTED = (
 
 @contextmanager
 def broken_log(kind: Callable[[Callable[[], int]], MemoryLog]) -> Iterator[LogHarness]:
-    """A harness for a log like this."""
+    """A harness for a log of this kind."""
     clock = Clock()
 
     async def make() -> Log:

@@ -11,7 +11,7 @@ from callboard.testing.fakes.memory_repository import MemoryRepository, MemorySt
 
 
 class ImportsOneByOne(MemoryRepository):
-    """Changes the content before it knows whether the import succeeds."""
+    """Changes the content before it knows that the import succeeds."""
 
     async def apply(self, operations: Iterable[Operation], ledger: bytes) -> None:
         for operation in operations:
@@ -20,7 +20,7 @@ class ImportsOneByOne(MemoryRepository):
 
 
 class MovesOnWithoutTheContent(MemoryRepository):
-    """Stores the new position first, and has it when the content failed."""
+    """Stores the new position first, and keeps it when the content fails."""
 
     async def apply(self, operations: Iterable[Operation], ledger: bytes) -> None:
         await self.save(ledger)
@@ -28,14 +28,14 @@ class MovesOnWithoutTheContent(MemoryRepository):
 
 
 class ImportsWithoutMovingOn(MemoryRepository):
-    """Stores the content and leaves the position as it was."""
+    """Stores the content without the new position."""
 
     async def apply(self, operations: Iterable[Operation], ledger: bytes) -> None:
         await super().apply(operations, self.ledger)
 
 
 class LosesTheOutbox(MemoryRepository):
-    """Keeps a ledger that was saved without durability in the process alone, with the statuses that are to be sent."""
+    """Keeps a ledger that was saved without durability in memory only, with the statuses to send."""
 
     def __init__(self, store: MemoryStore | None = None) -> None:
         super().__init__(store)
@@ -77,14 +77,14 @@ class TakesTwoHolders(MemoryRepository):
 
 
 class TakesWhatIsThere(MemoryRepository):
-    """Does not mind whose content it opens."""
+    """Opens content that is not its own."""
 
     async def open(self, occupied: bool = False) -> bytes:
         return await super().open(occupied=True)
 
 
 class ClearsWhatIsThere(MemoryRepository):
-    """Refuses content without a ledger, and has removed it by then."""
+    """Refuses content without a ledger, but removes it first."""
 
     async def open(self, occupied: bool = False) -> bytes:
         try:
@@ -96,14 +96,14 @@ class ClearsWhatIsThere(MemoryRepository):
 
 
 class NeedsNoOpening(MemoryRepository):
-    """Takes changes before it knows what a crash left."""
+    """Accepts changes before it knows what a crash left."""
 
     def _check_open(self) -> None:
         self.store.holder = self
 
 
 class SwallowsErrors(MemoryRepository):
-    """Says that it imported what it refused."""
+    """Claims to have imported what it refused."""
 
     async def apply(self, operations: Iterable[Operation], ledger: bytes) -> None:
         with suppress(CallboardError):
@@ -111,7 +111,7 @@ class SwallowsErrors(MemoryRepository):
 
 
 class _Operates(MemoryRepository):
-    """A place to plant bugs in what is carried out."""
+    """A hook for bugs in what is applied."""
 
     def spoil(self, operation: Operation) -> Operation:
         raise AssertionError
@@ -128,7 +128,7 @@ class TrustsTheDigests(_Operates):
 
 
 class TrustsTheSizes(_Operates):
-    """Stores as much as was announced, whatever came."""
+    """Stores the announced number of bytes, whatever came."""
 
     def spoil(self, operation: Operation) -> Operation:
         if not isinstance(operation, Put) or operation.entry.size == 0:
@@ -147,14 +147,14 @@ class ForgetsModes(_Operates):
 
 
 class DeletesNothing(_Operates):
-    """Leaves what is to go."""
+    """Ignores deletes."""
 
     def spoil(self, operation: Operation) -> Operation:
         return Keep("/", 0o755) if isinstance(operation, Delete) else operation
 
 
 class PrunesNothing(_Operates):
-    """Leaves what is not named."""
+    """Ignores prunes."""
 
     def spoil(self, operation: Operation) -> Operation:
         return Keep("/", 0o755) if isinstance(operation, Prune) else operation
@@ -179,7 +179,7 @@ class ChangesWhatIsKept(_Operates):
 
 
 class _Exports(MemoryRepository):
-    """A place to plant bugs in what is read."""
+    """A hook for bugs in what is read."""
 
     def spoil(self, entries: list[Entry]) -> list[Entry]:
         raise AssertionError
@@ -212,6 +212,6 @@ PLANTED = (
 
 @contextmanager
 def broken_repository(kind: Callable[[MemoryStore], MemoryRepository]) -> Iterator[RepositoryHarness]:
-    """A harness for a repository like this."""
+    """A harness for a repository of this kind."""
     store = MemoryStore()
     yield RepositoryHarness(lambda: kind(store))

@@ -1,4 +1,4 @@
-"""Decides what a repository is: every implementation passes every check, also those of other packages.
+"""Defines what a repository is: every implementation must pass every check, including those of other packages.
 
 A check is a function that takes a ``RepositoryHarness``; it needs no test framework::
 

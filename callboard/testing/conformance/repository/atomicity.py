@@ -49,7 +49,7 @@ async def _check_undone(harness: RepositoryHarness, last: Operation, error: type
 
 
 async def check_another_digest_undoes_everything(harness: RepositoryHarness) -> None:
-    """The content was altered on its way."""
+    """The content was altered in transit."""
     await _check_undone(harness, replace(file("/x", "content"), digest="0" * 64), PackageCorrupt)
 
 
@@ -60,13 +60,13 @@ async def check_too_little_content_undoes_everything(harness: RepositoryHarness)
 
 
 async def check_too_much_content_undoes_everything(harness: RepositoryHarness) -> None:
-    """More than announced would not be what was counted and bounded."""
+    """Only the announced size was counted and limited."""
     put = file("/x", "content")
     await _check_undone(harness, Put(replace(put.entry, size=6)), PackageCorrupt)
 
 
 async def check_an_error_of_the_content_undoes_everything(harness: RepositoryHarness) -> None:
-    """It is passed on as it is, also an ``OSError``: it is not the repository that failed."""
+    """It is raised as it is, even an ``OSError``: it is not the repository that failed."""
 
     def broken(error: Exception) -> Iterator[bytes]:
         yield b"first"
@@ -78,7 +78,7 @@ async def check_an_error_of_the_content_undoes_everything(harness: RepositoryHar
 
 
 async def check_an_error_of_the_operations_undoes_everything(harness: RepositoryHarness) -> None:
-    """They may be read from a package while they are carried out."""
+    """They may be read from a package while they are applied."""
 
     def operations() -> Iterator[Operation]:
         yield from _CHANGES
@@ -98,7 +98,7 @@ async def check_an_error_of_the_operations_undoes_everything(harness: Repository
 
 
 async def check_what_is_never_done_is_refused(harness: RepositoryHarness) -> None:
-    """Paths that leave the root or that are reserved, links that lead out, a root that is no folder."""
+    """Paths that leave the root or are reserved, links that lead out, a root that is not a folder."""
     refused: list[Operation] = [
         *(Delete(path) for path in ("a", "/..", "/a/../b", "/a//b", "/.", "", "/a/", "/\udcff", "/a\0b")),
         *(file(path) for path in ("/.callboard", "/.callboard/ledger", "/../x", "/", "/" + "n" * 256)),
@@ -113,7 +113,7 @@ async def check_what_is_never_done_is_refused(harness: RepositoryHarness) -> Non
 
 
 async def check_a_repository_that_is_not_open_refuses_changes(harness: RepositoryHarness) -> None:
-    """Without ``open`` nobody knows what a crash left."""
+    """Without ``open`` it is unknown what a crash left."""
     repository: Repository = harness.make()
     for call in (partial(repository.apply, [file("/x")], b""), partial(repository.save, b"")):
         try:

@@ -23,7 +23,7 @@ async def check_a_path_goes_with_everything_below_it(harness: RepositoryHarness)
 
 
 async def check_what_is_not_there_is_fine(harness: RepositoryHarness) -> None:
-    """Also below a file or a link; no parent is made on the way."""
+    """Also below a file or a link; no parent is created."""
     async with opened(harness) as repository:
         await repository.apply([file("/f"), folder("/d"), file("/d/x"), link("/l", "d")], b"")
         before = shapes(repository)
@@ -52,7 +52,7 @@ async def check_deleting_the_root_empties_it(harness: RepositoryHarness) -> None
 
 
 async def check_operations_happen_in_order(harness: RepositoryHarness) -> None:
-    """What is put after a delete is there, what is put before is not."""
+    """A put after a delete stays, a put before it does not."""
     async with opened(harness) as repository:
         await repository.apply([file("/a/old"), folder("/a", 0o700)], b"")
         await repository.apply([file("/a/gone"), Delete("/a"), Keep("/a", 0o711), file("/a/new")], b"")
@@ -62,7 +62,7 @@ async def check_operations_happen_in_order(harness: RepositoryHarness) -> None:
 
 
 async def check_read_only_trees_can_be_deleted(harness: RepositoryHarness) -> None:
-    """The modes are for readers."""
+    """Modes are for readers."""
     async with opened(harness) as repository:
         await repository.apply([file("/a/b/c", mode=0o444), folder("/a/b", 0o555), folder("/a", 0o555)], b"")
         await repository.apply([Delete("/a/b/c")], b"")

@@ -1,4 +1,4 @@
-"""Two packages between which everything changes that can: for tests that interrupt a repository."""
+"""Two packages with every possible change between them: for tests that interrupt a repository."""
 
 from callboard.backends.repository import Delete, Keep, Operation, Prune
 from callboard.testing.conformance.repository.harness import file, folder, link

@@ -1,4 +1,4 @@
-"""Reading what is there."""
+"""Reading the content."""
 
 from callboard.backends.repository import Put, Repository
 from callboard.errors import RequestRefused
@@ -68,13 +68,13 @@ async def check_what_is_not_there_is_refused(harness: RepositoryHarness) -> None
 
 
 async def check_what_leaves_the_root_is_refused(harness: RepositoryHarness) -> None:
-    """So is what belongs to the repository itself."""
+    """So are the repository's own files."""
     async with opened(harness) as repository:
         assert all(_refuses(repository, path) for path in ("/..", "a", "/a/../..", "/a\0", "/.callboard", "//"))
 
 
 async def check_an_export_can_be_imported(harness: RepositoryHarness) -> None:
-    """Entries as they are read are what an apply takes, even while they are read from where they are put."""
+    """Entries from an export can be applied, even while they are read from the place where they are put."""
     async with opened(harness) as repository:
         await repository.apply([file("/a/f", "x", 0o600), link("/a/l", "f"), folder("/a/e", 0o700)], b"")
         before = shapes(repository)

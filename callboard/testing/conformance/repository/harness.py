@@ -1,4 +1,4 @@
-"""What a check is given, and the few words that checks are written in."""
+"""The harness that checks receive, and functions that they share."""
 
 import hashlib
 from collections.abc import AsyncIterator, Callable, Iterator
@@ -8,12 +8,12 @@ from dataclasses import dataclass
 from callboard.backends.repository import Entry, EntryKind, Put, Repository, Source
 
 Shape = tuple[EntryKind, int, bytes]
-"""What is at a path: its kind, its mode, and its content or target. The mode of a link means nothing: 0."""
+"""What is at a path: its kind, its mode, and its content or target. The mode of a link is always 0."""
 
 
 @dataclass(frozen=True, slots=True)
 class RepositoryHarness:
-    """One empty repository under test. A new harness is made for every check.
+    """An empty repository under test. Every check gets a new harness.
 
     Attributes:
         make: another instance over the same content, not yet opened.
@@ -34,7 +34,7 @@ async def opened(harness: RepositoryHarness) -> AsyncIterator[Repository]:
 
 
 def file(path: str, content: bytes | str = b"", mode: int = 0o644) -> Put:
-    """The operation that puts a file, with its right digest."""
+    """The operation that puts a file, with its correct digest."""
     data = content.encode() if isinstance(content, str) else content
     digest = hashlib.sha256(data).hexdigest()
     return Put(Entry(path, EntryKind.FILE, mode, size=len(data), open=lambda: _chunks(data)), digest)
@@ -56,7 +56,7 @@ def shapes(repository: Source, path: str = "/") -> dict[str, Shape]:
 
 
 def shape(entry: Entry) -> Shape:
-    """What is there, with the content read."""
+    """The shape of an entry, with its content."""
     if entry.kind is EntryKind.LINK:
         return entry.kind, 0, entry.target.encode()
     return entry.kind, entry.mode, b"".join(entry.open()) if entry.kind is EntryKind.FILE else b""

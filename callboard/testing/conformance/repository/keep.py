@@ -1,4 +1,4 @@
-"""Keep: a folder that must be there."""
+"""Keep: a folder that must exist."""
 
 from callboard.backends.repository import Keep
 from callboard.testing.conformance.repository.harness import (
@@ -14,7 +14,7 @@ from callboard.testing.conformance.repository.harness import (
 
 
 async def check_a_missing_folder_is_made_with_the_mode(harness: RepositoryHarness) -> None:
-    """Its parents with the usual one."""
+    """Its parents get the default mode."""
     async with opened(harness) as repository:
         await repository.apply([Keep("/", 0o700), Keep("/a/b", 0o711)], b"")
         assert shapes(repository) == {"/a": a_folder(), "/a/b": a_folder(0o711)}
@@ -22,7 +22,7 @@ async def check_a_missing_folder_is_made_with_the_mode(harness: RepositoryHarnes
 
 
 async def check_a_folder_that_is_there_is_left_as_it_is(harness: RepositoryHarness) -> None:
-    """With its mode and children; also one that was made a moment before."""
+    """With its mode and children; also one that the same apply created."""
     async with opened(harness) as repository:
         await repository.apply([folder("/a", 0o700), file("/a/f"), Keep("/a", 0o755)], b"")
         await repository.apply([Keep("/a", 0o755)], b"")

@@ -1,4 +1,4 @@
-"""The ledger: opaque, and as durable as the content it belongs to."""
+"""The ledger: opaque, and as durable as the content."""
 
 from callboard.backends.repository import Delete
 from callboard.testing.conformance.repository.harness import RepositoryHarness, file, opened, paths
@@ -48,7 +48,7 @@ async def check_the_newest_ledger_wins_whichever_way_it_was_written(harness: Rep
 
 
 async def check_a_ledger_is_any_bytes(harness: RepositoryHarness) -> None:
-    """Nothing in it has a meaning for the repository, however large it is; only an empty one is none."""
+    """It has no meaning for the repository and may be of any size; only an empty one counts as none."""
     for ledger in [b"\n", b"\0\r\n\n", bytes(range(256)), b"x" * 2_000_000, b"{}\n"]:
         async with opened(harness) as repository:
             await repository.apply([file("/a", ledger[:10])], ledger)

@@ -1,4 +1,4 @@
-"""Content without a ledger is somebody else's: refused, and left as it is."""
+"""Content without a ledger is not callboard's: it is refused, and left as it is."""
 
 from callboard.backends.repository import Delete, Repository
 from callboard.errors import RepositoryOccupied
@@ -25,7 +25,7 @@ async def _refuses(repository: Repository) -> bool:
 
 
 async def check_content_without_a_ledger_is_refused(harness: RepositoryHarness) -> None:
-    """However often it is tried, and by whom; the content stays, and nobody holds the repository after that."""
+    """On every attempt, by any instance; the content stays, and the repository is not held afterwards."""
     former = await _occupy(harness)
     before = paths(former)
     for repository in (former, former, harness.make(), harness.make()):
@@ -43,7 +43,7 @@ async def check_one_entry_is_enough(harness: RepositoryHarness) -> None:
 
 
 async def check_it_is_taken_when_the_caller_knows(harness: RepositoryHarness) -> None:
-    """With what it holds; with a ledger it is a repository like any other."""
+    """With its content; once it has a ledger, it is a repository like any other."""
     await _occupy(harness)
     repository = harness.make()
     assert await repository.open(occupied=True) == b""
@@ -57,7 +57,7 @@ async def check_it_is_taken_when_the_caller_knows(harness: RepositoryHarness) ->
 
 
 async def check_an_emptied_one_is_new(harness: RepositoryHarness) -> None:
-    """Nothing of its past stands in the way."""
+    """Nothing is left of its past."""
     await _occupy(harness)
     repository = harness.make()
     await repository.open(occupied=True)
@@ -69,7 +69,7 @@ async def check_an_emptied_one_is_new(harness: RepositoryHarness) -> None:
 
 
 async def check_a_ledger_alone_is_enough(harness: RepositoryHarness) -> None:
-    """It is stored before the first content comes, so that no crash makes a stranger of a repository."""
+    """It is stored before the first content, so that after a crash the repository is still recognised."""
     repository = harness.make()
     await repository.open()
     await repository.save(b"one")

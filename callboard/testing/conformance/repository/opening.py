@@ -5,7 +5,7 @@ from callboard.testing.conformance.repository.harness import RepositoryHarness, 
 
 
 async def check_a_second_instance_is_refused(harness: RepositoryHarness) -> None:
-    """Until the first lets go, however often it tries."""
+    """Until the first one closes, on every attempt."""
     second = harness.make()
     async with opened(harness) as first:
         for _ in range(2):
@@ -22,7 +22,7 @@ async def check_a_second_instance_is_refused(harness: RepositoryHarness) -> None
 
 
 async def check_opening_again_returns_the_ledger_that_holds(harness: RepositoryHarness) -> None:
-    """That is how a caller learns what became of a call that failed."""
+    """A caller learns from it what became of a call that failed."""
     async with opened(harness) as repository:
         await repository.apply([file("/a")], b"one")
         assert await repository.open() == b"one"
@@ -32,7 +32,7 @@ async def check_opening_again_returns_the_ledger_that_holds(harness: RepositoryH
 
 
 async def check_closing_is_idempotent(harness: RepositoryHarness) -> None:
-    """Before the first open, after it, and again; a closed one can be opened anew."""
+    """Before the first open, after it, and again; a closed one can be reopened."""
     repository = harness.make()
     await repository.close()
     await repository.open()
@@ -44,7 +44,7 @@ async def check_closing_is_idempotent(harness: RepositoryHarness) -> None:
 
 
 async def check_content_is_read_without_opening(harness: RepositoryHarness) -> None:
-    """A publisher exports from what a subscriber, in another process, has open."""
+    """A publisher exports from a repository that a subscriber, in another process, has open."""
     async with opened(harness) as repository:
         await repository.apply([file("/a")], b"")
         assert paths(harness.make()) == ["/a"]

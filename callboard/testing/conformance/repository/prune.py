@@ -1,4 +1,4 @@
-"""Prune: what is not named goes."""
+"""Prune: paths that are not named are removed."""
 
 from callboard.backends.repository import Delete, Operation, Prune
 from callboard.testing.conformance.repository.harness import RepositoryHarness, file, folder, link, opened, paths
@@ -24,7 +24,7 @@ async def check_the_path_itself_stays(harness: RepositoryHarness) -> None:
 
 
 async def check_the_folders_that_lead_to_what_is_kept_stay(harness: RepositoryHarness) -> None:
-    """Nothing that is named may be lost because its parent is not."""
+    """A named path is not lost because its parent is not named."""
     async with opened(harness) as repository:
         await repository.apply([file("/a/b/c/d"), file("/a/b/x"), file("/a/y")], b"")
         await repository.apply([Prune("/a", frozenset(["/a/b/c/d", "/elsewhere"]))], b"")
@@ -32,7 +32,7 @@ async def check_the_folders_that_lead_to_what_is_kept_stay(harness: RepositoryHa
 
 
 async def check_a_file_or_link_leads_nowhere(harness: RepositoryHarness) -> None:
-    """What is to be kept below it is not there, so it goes."""
+    """A path to keep below it does not exist, so it goes."""
     async with opened(harness) as repository:
         await repository.apply([file("/f"), link("/l", "d"), file("/d/x")], b"")
         await repository.apply([Prune("/", frozenset(["/f/x", "/l/x", "/d/x"]))], b"")
@@ -48,7 +48,7 @@ async def check_a_path_that_is_no_folder_is_fine(harness: RepositoryHarness) -> 
 
 
 async def check_it_sees_what_the_same_apply_did_before(harness: RepositoryHarness) -> None:
-    """As a deep package does it: put the tree, then prune the rest."""
+    """As in a deep package: put the tree, then prune the rest."""
     async with opened(harness) as repository:
         await repository.apply([file("/a/old/x"), file("/a/both/x"), file("/a/both/old")], b"")
         operations: list[Operation] = [file("/a/new"), file("/a/both/x"), file("/a/stray"), Delete("/a/old/x")]
@@ -58,7 +58,7 @@ async def check_it_sees_what_the_same_apply_did_before(harness: RepositoryHarnes
 
 
 async def check_read_only_folders_are_pruned(harness: RepositoryHarness) -> None:
-    """The modes are for readers."""
+    """Modes are for readers."""
     async with opened(harness) as repository:
         await repository.apply([file("/a/b/c"), file("/a/b/d"), folder("/a/b", 0o555), folder("/a", 0o555)], b"")
         await repository.apply([Prune("/a", frozenset(["/a/b/d"]))], b"")

@@ -22,7 +22,7 @@ async def check_entries_come_out_as_they_were_put(harness: RepositoryHarness) ->
 
 
 async def check_any_mode_comes_out(harness: RepositoryHarness) -> None:
-    """Whatever the umask, and also when the owner may not write."""
+    """Whatever the umask, and even if the owner may not write."""
     modes = [0o400, 0o444, 0o500, 0o555, 0o600, 0o644, 0o664, 0o666, 0o700, 0o755, 0o775, 0o777]
     async with opened(harness) as repository:
         puts = [put for mode in modes for put in (file(f"/f{mode:o}", mode=mode), folder(f"/d{mode | 0o500:o}"))]
@@ -34,7 +34,7 @@ async def check_any_mode_comes_out(harness: RepositoryHarness) -> None:
 
 
 async def check_parents_that_are_not_named_are_made(harness: RepositoryHarness) -> None:
-    """As folders with the usual mode."""
+    """As folders with the default mode."""
     async with opened(harness) as repository:
         await repository.apply([file("/a/b/c")], b"")
         assert shapes(repository) == {"/a": a_folder(), "/a/b": a_folder(), "/a/b/c": a_file()}
@@ -61,7 +61,7 @@ async def check_putting_a_folder_keeps_its_children(harness: RepositoryHarness) 
 
 
 async def check_read_only_folders_can_be_changed(harness: RepositoryHarness) -> None:
-    """The mode says what the readers of the content may do, not what the repository may."""
+    """The mode limits readers of the content, not the repository."""
     async with opened(harness) as repository:
         await repository.apply([folder("/a", 0o555), file("/a/b/c", mode=0o444), folder("/a/b", 0o555)], b"")
         await repository.apply([file("/a/b/c", "new", 0o444), file("/a/d")], b"")
@@ -74,7 +74,7 @@ async def check_read_only_folders_can_be_changed(harness: RepositoryHarness) -> 
 
 
 async def check_names_are_any_text(harness: RepositoryHarness) -> None:
-    """Letters that look alike stay different; characters with a meaning elsewhere have none here."""
+    """Letters that look alike stay different; characters that are special elsewhere are not."""
     names = ["ü", "u\u0308", "日本語", "a b", "a\nb", "%_*?[x]", "'\";--", "\\", "~", "-rf", "..a", "a."]
     names += ["\x01", "n" * 255]
     async with opened(harness) as repository:
@@ -86,7 +86,7 @@ async def check_names_are_any_text(harness: RepositoryHarness) -> None:
 
 
 async def check_a_link_may_point_nowhere(harness: RepositoryHarness) -> None:
-    """Its target is text; what it names may come later, or be its own parent."""
+    """Its target is text; what it points to may come later, or be its own parent."""
     async with opened(harness) as repository:
         await repository.apply([link("/l", "not/there"), link("/a/up", ".."), link("/self", "self")], b"")
         found = shapes(repository)
@@ -94,7 +94,7 @@ async def check_a_link_may_point_nowhere(harness: RepositoryHarness) -> None:
 
 
 async def check_deep_trees_are_no_problem(harness: RepositoryHarness) -> None:
-    """They are put and removed, much deeper than calls may be nested."""
+    """They are put and removed, much deeper than calls can be nested."""
     deep = "/d" * 1000
     async with opened(harness) as repository:
         await repository.apply([file(f"{deep}/f", "x")], b"")

@@ -1,4 +1,4 @@
-"""A path changes its kind, and what was there is gone."""
+"""A path changes its kind, and the old entry is gone."""
 
 from itertools import permutations
 
@@ -58,7 +58,7 @@ async def check_a_link_in_the_place_of_a_parent_is_replaced(harness: RepositoryH
 
 
 async def check_a_file_in_the_place_of_a_parent_is_replaced(harness: RepositoryHarness) -> None:
-    """A path implies that what leads to it are folders."""
+    """A path implies that its parents are folders."""
     async with opened(harness) as repository:
         await repository.apply([file("/a")], b"")
         await repository.apply([file("/a/b/c")], b"")

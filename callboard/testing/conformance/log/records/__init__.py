@@ -1,1 +1,1 @@
-"""What a log does with records: it appends each once, in order, and gives back what it was given."""
+"""Records are appended once, in order, and come back as they were written."""

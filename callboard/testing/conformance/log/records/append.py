@@ -40,7 +40,7 @@ async def check_an_acknowledged_record_can_be_read(harness: LogHarness) -> None:
 
 
 async def check_an_append_is_all_or_none(harness: LogHarness) -> None:
-    """One record that is refused keeps those beside it out."""
+    """If one record is refused, none of the batch is written."""
     async with opened(harness) as log:
         with raises(RecordTooLarge):
             await log.append(harness.topic, [new("good"), new(bytes(RECORD_BYTES_MAX + 1)), new("good")])
@@ -48,7 +48,7 @@ async def check_an_append_is_all_or_none(harness: LogHarness) -> None:
 
 
 async def check_a_cancelled_append_harms_nobody(harness: LogHarness) -> None:
-    """Whether its records are there is unknown, but those of others are, once, in order."""
+    """Whether its own records are there is unknown; those of others are, once, in order."""
     async with opened(harness) as log:
         tasks = [asyncio.ensure_future(log.append(harness.topic, [new(str(n))])) for n in range(20)]
         await asyncio.sleep(0)

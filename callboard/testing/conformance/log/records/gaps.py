@@ -18,7 +18,7 @@ async def check_readers_pass_over_gaps(harness: LogHarness) -> None:
 
 
 async def check_a_gap_at_the_end_wakes_nobody(harness: LogHarness) -> None:
-    """Offsets without a record are nothing to read, and no reason to return from a wait."""
+    """Offsets without a record are nothing to read, and do not end a wait."""
     gap = given(harness.gap, "GAPS")
     async with opened(harness) as log:
         (before,) = await fill(log, harness.topic, 1)

@@ -1,4 +1,4 @@
-"""Keys: what makes a retried append harmless."""
+"""Keys make a retried append harmless."""
 
 import asyncio
 
@@ -17,7 +17,7 @@ from callboard.testing.conformance.log.harness import (
 
 
 async def check_keys_have_no_effect_unless_declared(harness: LogHarness) -> None:
-    """A log without ``KEYS`` appends a record each time, so that nobody relies on what it does not promise."""
+    """A log without ``KEYS`` appends a record each time, so that nothing relies on what it does not promise."""
     async with opened(harness) as log:
         undeclared(log, Capability.KEYS)
         for text in ("first", "second"):
@@ -26,7 +26,7 @@ async def check_keys_have_no_effect_unless_declared(harness: LogHarness) -> None
 
 
 async def check_a_key_is_appended_once(harness: LogHarness) -> None:
-    """A second append with the key answers with the first one's offset, whatever its payload."""
+    """A second append with the key returns the first one's offset, whatever its payload."""
     async with opened_twice(harness) as (one, other):
         declared(one, Capability.KEYS)
         (first,) = await one.append(harness.topic, [new("first", key="k")])
@@ -36,7 +36,7 @@ async def check_a_key_is_appended_once(harness: LogHarness) -> None:
 
 
 async def check_a_retried_batch_is_completed(harness: LogHarness) -> None:
-    """Of a batch with keys, only what is missing is written, and each record gets its answer."""
+    """Of a batch with keys, only missing records are written, and every record gets its offset."""
     async with opened(harness) as log:
         declared(log, Capability.KEYS)
         (b,) = await log.append(harness.topic, [new("b", key="b")])
@@ -46,7 +46,7 @@ async def check_a_retried_batch_is_completed(harness: LogHarness) -> None:
 
 
 async def check_a_key_twice_in_a_batch_is_appended_once(harness: LogHarness) -> None:
-    """Both are answered with the same offset."""
+    """Both get the same offset."""
     async with opened(harness) as log:
         declared(log, Capability.KEYS)
         one, other, two = await log.append(harness.topic, [new("1", "k"), new("x"), new("2", "k")])
@@ -72,7 +72,7 @@ async def check_racing_appends_of_a_key_write_one_record(harness: LogHarness) ->
 
 
 async def check_a_key_is_free_again_after_its_record_went(harness: LogHarness) -> None:
-    """Keys are kept with the retained records, not for ever."""
+    """Keys last as long as their records, not for ever."""
     async with opened(harness) as log:
         declared(log, Capability.KEYS, Capability.TRIM)
         (first,) = await log.append(harness.topic, [new("1", key="k")])

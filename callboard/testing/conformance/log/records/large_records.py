@@ -14,7 +14,7 @@ async def check_a_megabyte_is_taken(harness: LogHarness) -> None:
 
 
 async def check_a_record_above_the_limit_is_refused(harness: LogHarness) -> None:
-    """Payload and headers count; nothing is written, and the log goes on."""
+    """Payload and headers count; nothing is written, and the log stays usable."""
     wide = (("wide", "x" * RECORD_BYTES_MAX),)
     async with opened(harness) as log:
         for record in (new(bytes(RECORD_BYTES_MAX + 1)), new("x", headers=wide)):
@@ -26,7 +26,7 @@ async def check_a_record_above_the_limit_is_refused(harness: LogHarness) -> None
 
 
 async def check_a_read_of_large_records_stays_bounded(harness: LogHarness) -> None:
-    """A default read does not bring a whole log of large records into memory."""
+    """A default read does not load a whole log of large records into memory."""
     async with opened(harness) as log:
         for _ in range(8):
             (offset,) = await log.append(harness.topic, [new(bytes(900_000))])

@@ -21,7 +21,7 @@ async def check_offsets_strictly_increase(harness: LogHarness) -> None:
 
 
 async def check_paging_sees_every_record_once(harness: LogHarness) -> None:
-    """A reader that goes on from the last offset plus one misses nothing and repeats nothing."""
+    """A reader that resumes at the last offset plus one misses nothing and repeats nothing."""
     async with opened(harness) as log:
         offsets = await fill(log, harness.topic, 57)
         for page in (1, 2, 10, 57, 100):
@@ -29,7 +29,7 @@ async def check_paging_sees_every_record_once(harness: LogHarness) -> None:
 
 
 async def check_topics_are_independent(harness: LogHarness) -> None:
-    """What is appended to one is not seen in another, nor does it move its bounds."""
+    """An append to one is not seen in another, and does not move its bounds."""
     other = f"{harness.topic}-other"
     async with opened(harness) as log:
         await log.ensure(other)

@@ -4,7 +4,7 @@ from callboard.testing.conformance.log.harness import LogHarness, fill, new, ope
 
 
 async def check_payloads_come_back_byte_for_byte(harness: LogHarness) -> None:
-    """Any bytes, also none."""
+    """Any bytes, including none."""
     payloads = [bytes(range(256)), b"", b"\0", "Grüße".encode()]
     async with opened(harness) as log:
         await log.append(harness.topic, [new(payload) for payload in payloads])
@@ -64,7 +64,7 @@ async def check_records_carry_the_time_of_their_append(harness: LogHarness) -> N
 
 
 async def check_reading_again_gives_the_same(harness: LogHarness) -> None:
-    """Records do not change, and reading takes nothing away."""
+    """Records do not change, and reading does not consume them."""
     async with opened(harness) as log:
         await fill(log, harness.topic, 50)
         assert await read_all(log, harness.topic) == await read_all(log, harness.topic, page=7)

@@ -1,1 +1,1 @@
-"""How a log serves many: with what it declares, side by side, at once, and after it or they have died."""
+"""A log serves many: its capabilities, concurrency, closing, crashes and restarts."""

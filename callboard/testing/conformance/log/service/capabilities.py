@@ -1,4 +1,4 @@
-"""Durability and sharing, declared or not; the other capabilities are checked where they belong."""
+"""Durability and sharing, declared or not; other capabilities are checked where they belong."""
 
 from callboard.backends.log import Capability
 from callboard.errors import CallboardError
@@ -15,7 +15,7 @@ from callboard.testing.conformance.log.harness import (
 
 
 async def check_a_durable_log_keeps_everything(harness: LogHarness) -> None:
-    """Records, bounds and keys are there when it is opened again, and it goes on above them."""
+    """After reopening, records, bounds and keys are there, and new offsets are above them."""
     async with opened(harness) as log:
         declared(log, Capability.DURABLE)
         keyed = Capability.KEYS in log.capabilities
@@ -46,7 +46,7 @@ async def check_a_shared_log_is_one_log(harness: LogHarness) -> None:
 
 
 async def check_a_log_that_is_not_durable_does_not_pretend(harness: LogHarness) -> None:
-    """Opened again under the same identity it still has its records: what lost them is another log."""
+    """Reopened under the same identity it still has its records: a log that lost them is another log."""
     async with opened(harness) as log:
         undeclared(log, Capability.DURABLE)
         await fill(log, harness.topic, 3)
@@ -56,7 +56,7 @@ async def check_a_log_that_is_not_durable_does_not_pretend(harness: LogHarness) 
 
 
 async def check_a_log_that_is_not_shared_does_not_pretend(harness: LogHarness) -> None:
-    """A second handle beside the first is refused, or it is plainly another log: never two logs under one identity."""
+    """A second handle is refused, or is visibly another log: never two logs under one identity."""
     async with opened(harness) as one:
         undeclared(one, Capability.SHARED)
         await fill(one, harness.topic, 3)

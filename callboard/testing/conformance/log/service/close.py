@@ -19,14 +19,14 @@ from callboard.testing.conformance.log.harness import (
 
 
 async def check_closing_twice_is_fine(harness: LogHarness) -> None:
-    """And so is closing a log that was never used."""
+    """So is closing a log that was never used."""
     unused = await harness.open()
     await unused.close()
     await unused.close()
 
 
 async def check_pending_waits_return_false(harness: LogHarness) -> None:
-    """Nobody hangs on a closed log."""
+    """No caller hangs on a closed log."""
     async with opened(harness) as log:
         end = (await log.bounds(harness.topic)).end
         waits = [asyncio.ensure_future(log.wait(harness.topic, end, SOON_S)) for _ in range(5)]
@@ -52,7 +52,7 @@ async def check_a_closed_log_says_so(harness: LogHarness) -> None:
 
 
 async def check_closing_beside_a_trim_hangs_nobody(harness: LogHarness) -> None:
-    """The trim is done, or says that the log was closed."""
+    """The trim completes, or reports that the log was closed."""
     async with opened(harness) as log:
         declared(log, Capability.TRIM)
         offsets = await fill(log, harness.topic, 3000)
@@ -64,7 +64,7 @@ async def check_closing_beside_a_trim_hangs_nobody(harness: LogHarness) -> None:
 
 
 async def check_pending_appends_are_finished(harness: LogHarness) -> None:
-    """They are answered, and what was acknowledged is there when a durable log is opened again."""
+    """They get an answer, and what was acknowledged is there when a durable log is reopened."""
     async with opened(harness) as log:
         durable = Capability.DURABLE in log.capabilities
         await fill(log, harness.topic, 1)

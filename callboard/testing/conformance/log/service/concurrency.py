@@ -17,7 +17,7 @@ from callboard.testing.conformance.log.harness import (
 
 
 async def check_many_writers_lose_and_repeat_nothing(harness: LogHarness) -> None:
-    """Each record is read at the offset its writer was given, in that writer's order."""
+    """Each record is at the offset that its writer was given, in that writer's order."""
     given: dict[int, str] = {}
 
     async def write(log: Log, name: str) -> None:
@@ -37,7 +37,7 @@ async def check_many_writers_lose_and_repeat_nothing(harness: LogHarness) -> Non
 
 
 async def follow(log: Log, topic: str, start: int, count: int) -> list[str]:
-    """The next so many records, read and waited for as a subscriber does it; fewer if they do not come."""
+    """The next ``count`` records, read and waited for as a subscriber does; fewer if they do not come."""
     found: list[str] = []
     while len(found) < count and await log.wait(topic, start, SOON_S):
         for record in await log.read(topic, start, max_records=7):
@@ -47,7 +47,7 @@ async def follow(log: Log, topic: str, start: int, count: int) -> list[str]:
 
 
 async def check_many_followers_see_everything_once(harness: LogHarness) -> None:
-    """While it is written, in order, without holes, and wherever they start."""
+    """During writes, in order, without holes, from any start."""
     async with opened_twice(harness) as (writer, reader):
         offsets = await fill(writer, harness.topic, 20)
         starts = [offsets[number % 20] for number in range(10)]
@@ -62,7 +62,7 @@ async def check_many_followers_see_everything_once(harness: LogHarness) -> None:
 
 
 async def check_followers_beside_many_writers_miss_nothing(harness: LogHarness) -> None:
-    """A record never appears below one that was already read, whichever append was begun first."""
+    """A record never appears below one that was already read, whichever append began first."""
 
     async def write(log: Log, name: int) -> None:
         for number in range(10):
@@ -78,7 +78,7 @@ async def check_followers_beside_many_writers_miss_nothing(harness: LogHarness) 
 
 
 async def check_readers_beside_a_trim_see_a_suffix_or_an_error(harness: LogHarness) -> None:
-    """Never a hole: what is missing is missing at the front, and said."""
+    """Never a hole: only the oldest records are missing, and the error says so."""
     async with opened_twice(harness) as (one, other):
         declared(one, Capability.TRIM)
         offsets = await fill(one, harness.topic, 1500)

@@ -1,4 +1,4 @@
-"""A writer is killed in the middle of its appends."""
+"""A writer is killed during its appends."""
 
 import asyncio
 import sys
@@ -9,14 +9,14 @@ from callboard.testing.conformance.log.harness import LogHarness, declared, new,
 from callboard.testing.conformance.verdict import given
 
 _RECORDS = 3
-"""In every append."""
+"""Records in every append."""
 
 _KILLED_AFTER = (1, 5, 25)
-"""Appends that each of the writers has been told of; the next one is on its way."""
+"""Acknowledged appends of each writer; the next one is under way."""
 
 
 async def check_a_killed_writer_leaves_whole_appends(harness: LogHarness) -> None:
-    """What it was told is there, the append it died in is there whole or not at all, and the others go on."""
+    """Acknowledged appends are there, the interrupted one is whole or absent, and the other writers continue."""
     told: dict[int, str] = {}
     async with opened(harness) as log:
         declared(log, Capability.SHARED)
@@ -34,7 +34,7 @@ async def check_a_killed_writer_leaves_whole_appends(harness: LogHarness) -> Non
 
 
 async def _write_and_be_killed(url: str, topic: str, name: str, appends: int) -> dict[int, str]:
-    """What another process was told of its appends, by offset, until it was killed."""
+    """The acknowledged records of another process, by offset, until it was killed."""
     writer = await asyncio.create_subprocess_exec(
         sys.executable, "-m", "callboard.testing.conformance.log.service.endless_writer",
         url, topic, name, str(_RECORDS),

@@ -1,6 +1,6 @@
 """A writer to be killed: ``python -m callboard.testing.conformance.log.service.endless_writer URL TOPIC NAME COUNT``.
 
-It appends so many records at a time, for ever, and prints their offsets once they are acknowledged.
+It appends COUNT records at a time, for ever, and prints their offsets once they are acknowledged.
 """
 
 import asyncio
@@ -11,7 +11,7 @@ from callboard.backends.registry import open_log
 from callboard.testing.conformance.log.harness import new
 
 PADDING = " " * 20_000
-"""Makes an append long enough to be killed in."""
+"""Makes an append long enough to be interrupted."""
 
 
 async def _write(url: str, topic: str, name: str, count: int) -> None:

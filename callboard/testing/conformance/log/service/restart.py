@@ -1,4 +1,4 @@
-"""The server behind the log is killed and comes back."""
+"""The log's server is killed and restarted."""
 
 import asyncio
 from collections.abc import Awaitable, Callable
@@ -17,7 +17,7 @@ _RETRY_S = 0.05
 
 
 async def check_a_restart_loses_nothing(harness: LogHarness) -> None:
-    """Reader and writer go on in the middle, with the same handles; what failed says that it may be tried again."""
+    """Reader and writer continue with the same handles; every error on the way says that a retry may help."""
     restart = given(harness.restart, "RESTART")
     expected = [str(number) for number in range(100)]
     async with opened_twice(harness) as (writer, reader):
@@ -29,7 +29,7 @@ async def check_a_restart_loses_nothing(harness: LogHarness) -> None:
             await _persistently(partial(writer.append, harness.topic, [new(str(number), key=str(number))]))
         await restarting
         seen = await follower
-        # Without keys, an append whose answer was lost with the server may be there twice.
+        # Without keys, an append whose answer was lost in the crash may be there twice.
         assert (seen if Capability.KEYS in reader.capabilities else list(dict.fromkeys(seen))) == expected
         assert texts(await _persistently(lambda: read_all(reader, harness.topic))) == seen
         assert await writer.identity(harness.topic) == identity
@@ -51,7 +51,7 @@ async def _follow(log: Log, topic: str, start: int, last: str) -> list[str]:
 
 
 async def _persistently(call: Callable[[], Awaitable[T]]) -> T:
-    """The answer of a call that is tried again for as long as the log cannot be reached."""
+    """The result of a call that is retried until the log can be reached."""
     while True:
         try:
             return await call()

@@ -14,11 +14,11 @@ from callboard.testing.conformance.log.harness import (
 )
 
 PROMPT_S = 30.0
-"""A deadline that a busy machine keeps and a log that sits out its waits does not: it is no measure of latency."""
+"""Seconds that a busy machine stays below, but not a log that sits out its waits: it is no measure of latency."""
 
 
 async def check_a_wait_for_what_is_there_returns_at_once(harness: LogHarness) -> None:
-    """Also without any patience, and for every offset up to the newest."""
+    """Also with a timeout of zero, and for every offset up to the newest."""
     async with opened(harness) as log:
         offsets = await fill(log, harness.topic, 3)
         for start in (0, *offsets):
@@ -26,7 +26,7 @@ async def check_a_wait_for_what_is_there_returns_at_once(harness: LogHarness) ->
 
 
 async def check_a_wait_ends_with_its_timeout(harness: LogHarness) -> None:
-    """With False."""
+    """It returns False."""
     async with opened(harness) as log:
         end = (await log.bounds(harness.topic)).end
         assert not await log.wait(harness.topic, end, 0)
@@ -34,7 +34,7 @@ async def check_a_wait_ends_with_its_timeout(harness: LogHarness) -> None:
 
 
 async def check_an_empty_topic_wakes_nobody(harness: LogHarness) -> None:
-    """From whatever offset one waits, also when there were records once."""
+    """From any offset, also if it had records before."""
     async with opened(harness) as log:
         for start in (-1, 0, (await log.bounds(harness.topic)).first):
             assert not await log.wait(harness.topic, start, 0)
@@ -46,7 +46,7 @@ async def check_an_empty_topic_wakes_nobody(harness: LogHarness) -> None:
 
 
 async def check_an_append_wakes_everyone(harness: LogHarness) -> None:
-    """In whatever process, and after the wake-up the record can be read."""
+    """In every process; after the wake-up the record can be read."""
     async with opened_twice(harness) as (writer, reader):
         end = (await reader.bounds(harness.topic)).end
         for _ in range(5):
@@ -60,7 +60,7 @@ async def check_an_append_wakes_everyone(harness: LogHarness) -> None:
 
 
 async def check_a_wake_up_is_prompt(harness: LogHarness) -> None:
-    """An append ends the wait; nobody sits it out, one wake-up after another."""
+    """An append ends the wait, one wake-up after another; no wait lasts until its timeout."""
     async with opened_twice(harness) as (writer, reader):
         start = (await reader.bounds(harness.topic)).end
         for number in range(10):
@@ -72,7 +72,7 @@ async def check_a_wake_up_is_prompt(harness: LogHarness) -> None:
 
 
 async def check_cancelling_a_wait_leaves_the_others_waiting(harness: LogHarness) -> None:
-    """Among many that wait for the same."""
+    """Even if many wait for the same offset."""
     async with opened(harness) as log:
         end = (await log.bounds(harness.topic)).end
         waits = [asyncio.ensure_future(log.wait(harness.topic, end, SOON_S)) for _ in range(10)]
@@ -97,7 +97,7 @@ async def check_a_wait_is_for_its_own_offset(harness: LogHarness) -> None:
 
 
 async def check_a_short_wait_beside_a_long_one_ends_in_time(harness: LogHarness) -> None:
-    """Everyone has their own timeout, and their own start."""
+    """Every waiter has its own timeout, and its own start."""
     async with opened(harness) as log:
         end = (await log.bounds(harness.topic)).end
         long = asyncio.ensure_future(log.wait(harness.topic, end, SOON_S))

@@ -1,1 +1,1 @@
-"""What a topic of a log is: offsets within bounds, and an identity, until it is trimmed or replaced."""
+"""A topic has bounds and an identity, until it is trimmed or replaced."""

@@ -11,7 +11,7 @@ async def check_an_empty_topic_has_an_empty_range(harness: LogHarness) -> None:
 
 
 async def check_bounds_enclose_the_records(harness: LogHarness) -> None:
-    """First is the oldest record's offset, and the end is above the newest one's."""
+    """First is the oldest record's offset; the end is above the newest one's."""
     async with opened(harness) as log:
         offsets = await fill(log, harness.topic, 5)
         first, end = await log.bounds(harness.topic)
@@ -20,7 +20,7 @@ async def check_bounds_enclose_the_records(harness: LogHarness) -> None:
 
 
 async def check_the_end_is_stable(harness: LogHarness) -> None:
-    """Nothing below an end once seen still appears."""
+    """No record appears below an end that was once returned."""
     async with opened(harness) as log:
         for _ in range(10):
             end = (await log.bounds(harness.topic)).end

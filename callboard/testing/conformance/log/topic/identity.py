@@ -5,7 +5,7 @@ from callboard.testing.conformance.log.harness import LogHarness, declared, fill
 
 
 async def check_an_identity_stays(harness: LogHarness) -> None:
-    """Whatever is appended, and for every handle."""
+    """Through appends, and for every handle."""
     async with opened_twice(harness) as (one, other):
         identity = await one.identity(harness.topic)
         assert identity
@@ -15,7 +15,7 @@ async def check_an_identity_stays(harness: LogHarness) -> None:
 
 
 async def check_topics_have_different_identities(harness: LogHarness) -> None:
-    """For offsets of one mean nothing in another."""
+    """Offsets of one mean nothing in another."""
     other = f"{harness.topic}-other"
     async with opened(harness) as log:
         await log.ensure(other)
@@ -23,7 +23,7 @@ async def check_topics_have_different_identities(harness: LogHarness) -> None:
 
 
 async def check_a_durable_identity_survives(harness: LogHarness) -> None:
-    """Opening the log again is not a new incarnation."""
+    """Reopening the log does not change it."""
     async with opened(harness) as log:
         declared(log, Capability.DURABLE)
         identity = await log.identity(harness.topic)

@@ -1,4 +1,4 @@
-"""Offsets that are not in the log: never a silent jump to somewhere else."""
+"""Offsets outside of the log raise an error: a reader never jumps silently."""
 
 from callboard.backends.log import Capability, Log, Retention
 from callboard.errors import OffsetOutOfRange
@@ -6,7 +6,7 @@ from callboard.testing.conformance.log.harness import LogHarness, declared, fill
 
 
 async def check_a_read_beyond_the_end_is_out_of_range(harness: LogHarness) -> None:
-    """Such an offset was given by another log."""
+    """Such an offset comes from another log."""
     async with opened(harness) as log:
         for count in (0, 3):
             await fill(log, harness.topic, count)
@@ -16,7 +16,7 @@ async def check_a_read_beyond_the_end_is_out_of_range(harness: LogHarness) -> No
 
 
 async def check_a_read_below_the_first_is_out_of_range(harness: LogHarness) -> None:
-    """What was trimmed is not passed over in silence, whether records are left or not."""
+    """Trimmed records are not skipped silently, whether others are left or not."""
     async with opened(harness) as log:
         declared(log, Capability.TRIM)
         offsets = await fill(log, harness.topic, 10)

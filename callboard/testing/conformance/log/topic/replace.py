@@ -1,4 +1,4 @@
-"""Another topic comes to stand in the place of one that is in use."""
+"""A topic in use is replaced by another one."""
 
 import asyncio
 
@@ -12,7 +12,7 @@ _RECORDS = 10
 
 
 async def check_a_replaced_topic_is_never_taken_for_the_old_one(harness: LogHarness) -> None:
-    """Its records do not come under the old identity, to no handle; before long every handle knows."""
+    """No handle returns its records under the old identity; soon every handle knows."""
     replace = given(harness.replace, "REPLACE")
     async with opened(harness) as log:
         offsets = await _append(log, harness.topic, "old")
@@ -34,7 +34,7 @@ async def _append(log: Log, topic: str, text: str) -> list[int]:
 
 
 async def _until_it_knows(log: Log, topic: str, identity: str, start: int) -> None:
-    """Read, and look at the identity after each read as subscribers do, until one of both says that it is another."""
+    """Read, and compare the identity after each read as subscribers do, until either shows another topic."""
     while True:
         try:
             found = await log.read(topic, start)

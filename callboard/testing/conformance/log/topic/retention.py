@@ -30,7 +30,7 @@ async def check_trim_is_refused_unless_declared(harness: LogHarness) -> None:
 
 
 async def check_trim_removes_below_an_offset(harness: LogHarness) -> None:
-    """And answers with the new first offset."""
+    """The new first offset is returned."""
     async with opened(harness) as log:
         declared(log, Capability.TRIM)
         offsets = await fill(log, harness.topic, 10)
@@ -40,7 +40,7 @@ async def check_trim_removes_below_an_offset(harness: LogHarness) -> None:
 
 
 async def check_an_emptied_topic_keeps_its_end(harness: LogHarness) -> None:
-    """Offsets are never given twice."""
+    """Offsets are never reused."""
     async with opened(harness) as log:
         declared(log, Capability.TRIM)
         offsets = await fill(log, harness.topic, 10)
@@ -52,7 +52,7 @@ async def check_an_emptied_topic_keeps_its_end(harness: LogHarness) -> None:
 
 
 async def check_a_trimmed_topic_keeps_its_end_when_opened_again(harness: LogHarness) -> None:
-    """A durable log remembers the offsets it gave out even when no record is left."""
+    """A durable log remembers the offsets it has used even when no record is left."""
     async with opened(harness) as log:
         declared(log, Capability.TRIM, Capability.DURABLE)
         await fill(log, harness.topic, 10)
@@ -63,7 +63,7 @@ async def check_a_trimmed_topic_keeps_its_end_when_opened_again(harness: LogHarn
 
 
 async def check_trim_by_bytes_is_refused_unless_declared(harness: LogHarness) -> None:
-    """A log without ``TRIM_BYTES`` raises ``NotSupported`` and keeps everything, whatever else may go."""
+    """A log without ``TRIM_BYTES`` raises ``NotSupported`` and keeps everything, even with other limits."""
     async with opened(harness) as log:
         undeclared(log, Capability.TRIM_BYTES)
         offsets = await fill(log, harness.topic, 3)
@@ -97,7 +97,7 @@ async def check_trim_removes_what_is_too_old(harness: LogHarness) -> None:
 
 
 async def check_a_record_dated_ahead_holds_up_no_trim_by_age(harness: LogHarness) -> None:
-    """It goes with the next one behind it that is too old, and stays while none is: it may have just come."""
+    """It goes with the next record that is too old, and stays if there is none: it may have just come."""
     async with opened(harness) as log:
         declared(log, Capability.TRIM)
         pass_time = given(harness.pass_time, "CLOCK")
@@ -117,7 +117,7 @@ async def check_a_record_dated_ahead_holds_up_no_trim_by_age(harness: LogHarness
 
 
 async def check_a_record_dated_long_ago_lets_nothing_younger_before_it_go(harness: LogHarness) -> None:
-    """A trim by age ends at the first record that is not too old, or is a little ahead of the log's clock."""
+    """A trim by age ends at the first record that is not too old, or is slightly ahead of the log's clock."""
     async with opened(harness) as log:
         declared(log, Capability.TRIM)
         pass_time = given(harness.pass_time, "CLOCK")
@@ -130,7 +130,7 @@ async def check_a_record_dated_long_ago_lets_nothing_younger_before_it_go(harnes
 
 
 async def _append_ahead(harness: LogHarness, log: Log, seconds: float) -> int:
-    """A record from a clock that is ahead by so much, or behind; its offset."""
+    """Append a record from a clock that is this far ahead, or behind; returns its offset."""
     pass_time = given(harness.pass_time, "CLOCK")
     pass_time(seconds)
     offsets = await fill(log, harness.topic, 1)
@@ -150,7 +150,7 @@ async def check_one_limit_is_enough(harness: LogHarness) -> None:
 
 
 async def check_nothing_goes_from_where_everything_is_kept(harness: LogHarness) -> None:
-    """Whatever the limits allow; and what is kept from below the first record removes nothing."""
+    """Whatever the limits allow; keeping from below the first record removes nothing."""
     async with opened(harness) as log:
         declared(log, Capability.TRIM)
         offsets = await fill(log, harness.topic, 10, size=1000)
@@ -163,7 +163,7 @@ async def check_nothing_goes_from_where_everything_is_kept(harness: LogHarness) 
 
 
 async def check_no_limit_removes_nothing(harness: LogHarness) -> None:
-    """A retention that says nothing keeps everything."""
+    """A retention without limits keeps everything."""
     async with opened(harness) as log:
         declared(log, Capability.TRIM)
         offsets = await fill(log, harness.topic, 3)
@@ -172,7 +172,7 @@ async def check_no_limit_removes_nothing(harness: LogHarness) -> None:
 
 
 async def check_many_records_are_trimmed(harness: LogHarness) -> None:
-    """More than any log removes in one go."""
+    """More than any log removes in one step."""
     async with opened(harness) as log:
         declared(log, Capability.TRIM)
         offsets = await fill(log, harness.topic, 2000)

@@ -9,7 +9,7 @@ async def check_a_topic_is_not_made_by_using_it(harness: LogHarness) -> None:
     """A misspelt name is an error, not an empty topic."""
     async with opened(harness) as log:
         for topic in (f"{harness.topic}-missing", "../outside", "Upper", ""):
-            for _ in range(2):  # the first attempt did not make it either
+            for _ in range(2):  # the first attempt must not create it either
                 for call in (
                     lambda topic=topic: log.append(topic, [new("x")]),
                     lambda topic=topic: log.read(topic, 1),
@@ -25,7 +25,7 @@ async def check_a_topic_is_not_made_by_using_it(harness: LogHarness) -> None:
 
 
 async def check_ensuring_again_changes_nothing(harness: LogHarness) -> None:
-    """It is how every process begins."""
+    """Every process begins with it."""
     async with opened(harness) as log:
         await fill(log, harness.topic, 3)
         await log.ensure(harness.topic)
@@ -33,7 +33,7 @@ async def check_ensuring_again_changes_nothing(harness: LogHarness) -> None:
 
 
 async def check_names_are_checked(harness: LogHarness) -> None:
-    """A name that some log could not take is refused by all of them, alike."""
+    """A name that some log cannot use is refused by all of them."""
     async with opened(harness) as log:
         for name in ("", "Upper", "a/b", "../a", ".hidden", "-dash", "space d", "x" * 82, "umlaut-ü"):
             with raises(ConfigError):
