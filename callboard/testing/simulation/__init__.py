@@ -1,7 +1,7 @@
-"""Whole fleets in virtual time: real decisions, real shells, simulated backends, and one seed for all that goes wrong.
+"""Whole fleets in virtual time: real decisions, real shells, simulated backends, and one seed for all faults.
 
-``run(plan(17))`` plays what seed 17 stands for. An oracle looks at every transaction and every record; see ``oracle``
-for what must be so, ``fates`` for what goes wrong, and ``planted`` for how it is known that the oracle would notice.
+``run(plan(17))`` runs the plan of seed 17. An oracle checks every transaction and every record; see ``oracle`` for the
+rules, ``fates`` for the faults, and ``planted`` for the evidence that the oracle detects bugs.
 """
 
 from functools import partial

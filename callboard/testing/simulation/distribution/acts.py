@@ -1,4 +1,4 @@
-"""What happens to a simulated fleet from outside, as data: a plan is a list of these, and can be made shorter."""
+"""What happens to a simulated fleet from outside, as data: a plan is a list of these acts, and can be shortened."""
 
 from dataclasses import dataclass
 
@@ -8,17 +8,17 @@ from callboard.testing.simulation.engine.host import AGAIN_S
 
 @dataclass(frozen=True, slots=True)
 class Act:
-    """Something that happens at a moment of virtual time."""
+    """An event at a moment of virtual time."""
 
     at_s: float
 
 
 @dataclass(frozen=True, slots=True)
 class Publish(Act):
-    """A package. ``files`` are below ``path``, or the path itself, with their sizes; none for anything but ADD.
+    """A package. ``files`` are below ``path``, or the path itself, with their sizes; only an ADD has any.
 
-    ``harm`` is what is wrong with its record: nothing, ``damaged`` content, or ``newer``, of a schema not known yet.
-    Every subscriber's hooks fail at it ``stubborn`` times, before its import and after.
+    ``harm`` is the defect of its record: none, ``damaged`` content, or ``newer``, of an unknown schema. Every
+    subscriber's hooks fail at it ``stubborn`` times, before its import and after.
     """
 
     number: int
@@ -34,9 +34,9 @@ class Publish(Act):
 
 @dataclass(frozen=True, slots=True)
 class SendCommand(Act):
-    """A command to a subscriber, about what its queue holds at that moment; ``twice`` if its record is repeated.
+    """A command to a subscriber, about what its queue holds at that moment; ``twice`` repeats its record.
 
-    It is ``to`` the repository there is, to the ``former`` one, or, as older versions give it, to one ``unnamed``.
+    It is addressed ``to`` the current repository, the ``former`` one, or, as by older versions, an ``unnamed`` one.
     """
 
     edge: str
@@ -48,7 +48,7 @@ class SendCommand(Act):
 
 @dataclass(frozen=True, slots=True)
 class Kill(Act):
-    """An actor dies, whatever it is at."""
+    """An actor dies, whatever it is doing."""
 
     agent: str
     role: str
@@ -56,7 +56,7 @@ class Kill(Act):
 
 @dataclass(frozen=True, slots=True)
 class Poison(Act):
-    """Somebody asks an actor what it crashes at."""
+    """An actor is asked a question that it crashes at."""
 
     agent: str
     role: str
@@ -64,8 +64,8 @@ class Poison(Act):
 
 @dataclass(frozen=True, slots=True)
 class Lose(Act):
-    """A subscriber's process dies with all its actors, or its host with all that was not on the disk yet. It is back
-    after ``away_s``.
+    """A subscriber's process dies with all its actors, or its host with everything not yet on disk. It is back after
+    ``away_s``.
     """
 
     edge: str
@@ -75,7 +75,7 @@ class Lose(Act):
 
 @dataclass(frozen=True, slots=True)
 class CutOff(Act):
-    """A subscriber's host does not reach the log for a while, and goes on."""
+    """A subscriber's host cannot reach the log for a while, but keeps running."""
 
     edge: str
     seconds: float
@@ -83,7 +83,7 @@ class CutOff(Act):
 
 @dataclass(frozen=True, slots=True)
 class Suspend(Act):
-    """A subscriber's process stands still for a while, without knowing."""
+    """A subscriber's process is suspended for a while, without noticing."""
 
     edge: str
     seconds: float
@@ -91,7 +91,7 @@ class Suspend(Act):
 
 @dataclass(frozen=True, slots=True)
 class Restart(Act):
-    """A subscriber is stopped in order, with so much patience, and started again."""
+    """A subscriber is stopped cleanly, within a time limit, and started again."""
 
     edge: str
     drain_s: float
@@ -99,8 +99,8 @@ class Restart(Act):
 
 @dataclass(frozen=True, slots=True)
 class Renew(Act):
-    """A subscriber begins anew under its name: ``disk lost`` with its host; or ``position reset`` by an operator, which
-    leaves the content.
+    """A subscriber starts over under its name: ``disk lost`` with its host, or ``position reset`` by an operator, who
+    keeps the content.
     """
 
     edge: str
@@ -109,22 +109,22 @@ class Renew(Act):
 
 @dataclass(frozen=True, slots=True)
 class Outage(Act):
-    """The log cannot be used for a while, as in a fail-over."""
+    """The log is unavailable for a while, as in a fail-over."""
 
     seconds: float
 
 
 @dataclass(frozen=True, slots=True)
 class Trim(Act):
-    """Old packages are removed from the log; ``careless`` is regardless of who has not read them."""
+    """Old packages are removed from the log; ``careless`` ignores subscribers that have not read them."""
 
     careless: bool
 
 
 @dataclass(frozen=True, slots=True)
 class Exchange(Act):
-    """Another log is put in place: ``replaced`` by an empty one while everybody runs; or ``set back`` to a copy of
-    ``back_s`` seconds ago, with everybody stopped.
+    """The log is exchanged: ``replaced`` by an empty one while everything runs; or ``set back`` to a copy of
+    ``back_s`` seconds ago, with everything stopped.
     """
 
     how: str
@@ -133,7 +133,7 @@ class Exchange(Act):
 
 @dataclass(frozen=True, slots=True)
 class Skew(Act):
-    """The wall clock of an agent's host jumps, and runs at another rate from then on."""
+    """The wall clock of an agent's host jumps, and then runs at another rate."""
 
     agent: str
     jump_s: float
@@ -142,7 +142,7 @@ class Skew(Act):
 
 @dataclass(frozen=True, slots=True)
 class Spoil(Act):
-    """The blobs there are are ``missing`` or ``corrupt`` for a while."""
+    """All present blobs are ``missing`` or ``corrupt`` for a while."""
 
     how: str
     seconds: float
@@ -150,6 +150,6 @@ class Spoil(Act):
 
 @dataclass(frozen=True, slots=True)
 class Look(Act):
-    """Somebody looks at a publisher's queues."""
+    """A user looks at a publisher's queues."""
 
     publisher: str

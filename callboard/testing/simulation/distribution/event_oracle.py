@@ -1,4 +1,4 @@
-"""The oracle of package events: each says what has happened, once by its key, and nothing that happened is missing."""
+"""The oracle of package events: each is true and written once by its key, and none is missing."""
 
 from collections import Counter
 from collections.abc import Callable, Iterable, Mapping
@@ -14,7 +14,7 @@ TOLD_OF = {
     "imported": (Status.IMPORTED,),
     "failed": (Status.REMOVED_FAILED, Status.HELD, Status.HOOK_FAILED),
 }
-"""The statuses of which events tell."""
+"""The statuses that events report."""
 
 PACKAGE_KINDS = ("created", "queued", "distributed")
 
@@ -23,19 +23,19 @@ What = tuple[str, str, str, str, str, str]
 
 
 def what(event: PackageEvent) -> What:
-    """What an event tells."""
+    """The meaning of an event."""
     package = _package(event.package_id, event.offset)
     return event.kind, event.publisher, package, event.subscriber, event.subscriber_instance, event.outcome
 
 
 @dataclass(slots=True)
 class EventOracle:
-    """Is told of every record of the event topic.
+    """Checks every record of the event topic.
 
     Args:
         scene: knows what has happened.
-        keys: whether the log takes nothing twice.
-        passed: how far a subscriber has told the world that it is, by name, for those that this publisher waits for.
+        keys: whether the log drops records with a repeated key.
+        passed: the positions, by name, that subscribers have announced, of those that this publisher waits for.
     """
 
     scene: Scene
@@ -44,7 +44,7 @@ class EventOracle:
     told: dict[str, PackageEvent] = field(default_factory=dict)
     """By key."""
     count: Counter[What] = field(default_factory=Counter)
-    """Keys under which the same is told."""
+    """Keys under which the same event is reported."""
 
     def appended(self, record: Record) -> None:
         """An event is on the log."""
@@ -65,12 +65,12 @@ class EventOracle:
         self._check(event)
 
     def forget(self) -> None:
-        """Another log is in place, with other events."""
+        """The log was exchanged; it has other events."""
         self.told.clear()
         self.count.clear()
 
     def missing(self, publisher: str) -> str:
-        """What has happened to the packages of this publisher, and was not told so far."""
+        """What has happened to this publisher's packages and was not reported so far."""
         gone, told = self.scene.words.gone, self.scene.statuses.values()
         left = (status for of_one in told for identity, status in of_one.items() if identity not in gone)
         due = _outcomes(publisher, left)
@@ -109,5 +109,5 @@ def _outcome(kind: str, status: PackageStatusMessage) -> What:
 
 
 def _package(package_id: str, offset: int) -> str:
-    """A package that a subscriber cannot decode has no id that it could tell; there may be several."""
+    """A subscriber cannot know the id of a package that it cannot decode; there may be several of them."""
     return package_id or f"at offset {offset}"

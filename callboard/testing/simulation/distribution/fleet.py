@@ -32,10 +32,10 @@ from callboard.testing.simulation.engine.simulated_blobs import SimulatedBlobs
 from callboard.testing.simulation.engine.simulated_log import SimulatedLog
 
 BLOB_GRACE_S = 15.0
-"""More than the clocks of publishers differ, and than a package takes from its blobs to the log."""
+"""Seconds: more than the clocks of publishers differ, and than a package takes from its blobs to the log."""
 
 JANITOR_HASTE = 60.0
-"""The janitor's first look comes after minutes, which are seconds here."""
+"""The janitor's first run comes after minutes, which are seconds here."""
 
 
 CLAIMS = {"claim_ttl_s": 3.0, "announce_interval_s": 1.0}
@@ -43,17 +43,17 @@ CLAIMS = {"claim_ttl_s": 3.0, "announce_interval_s": 1.0}
 SHORTENING = ShorteningLimits(
     records=12, slack=4, announced_s=8.0, told_s=8.0, first_s=(0.0, 2.0), again_s=(0.2, 2.0)
 )
-"""Announcements stay for more than twice as long as a claim to a name lives."""
+"""Announcements stay for more than twice as long as a claim to a name is valid."""
 
 ALL_TOPICS = (TOPICS.package, TOPICS.status, TOPICS.discovery, TOPICS.command, TOPICS.event)
 
 
 SKEW_S = 1800.0
-"""A word that is dated further ahead or behind than this does not tell a publisher which starts after it whether the
-speaker is still there: the speaker counts again with its next word."""
+"""Seconds: an announcement dated further ahead or behind does not tell a publisher that starts after it whether its
+writer still runs; the writer counts again with its next announcement."""
 
 KNOWN_S = 10.0
-"""An event may be on its way to the log for so long; a subscriber that came, or came back, since does not count."""
+"""Seconds that an event may be on its way to the log; a subscriber that came, or came back, since does not count."""
 
 
 class Edge:
@@ -91,7 +91,7 @@ class Edge:
 
 
 class Fleet:
-    """Everything there is in one simulation."""
+    """Everything in one simulation."""
 
     def __init__(self, simulation: Simulation, plan: Plan, folder: Path) -> None:
         self.simulation = simulation
@@ -116,15 +116,15 @@ class Fleet:
 
     @property
     def hosts(self) -> dict[str, Host]:
-        """Of every agent, by its name."""
+        """The host of every agent, by the agent's name."""
         return self.publishers | {name: edge.host for name, edge in self.edges.items()}
 
     def first(self) -> int:
-        """The oldest offset that the package topic has."""
+        """The oldest offset of the package topic."""
         return self.log.first(TOPICS.package)
 
     def passed(self, publisher: str) -> dict[str, int]:
-        """How far those subscribers have said to be that this publisher has to know of, by name."""
+        """The announced positions, by name, of the subscribers that this publisher must know of."""
         tenants = self.scene.tenants
         return {
             edge.subscriber: tenants.furthest[edge.subscriber]
@@ -136,7 +136,7 @@ class Fleet:
         }
 
     async def start(self) -> None:
-        """Start everybody."""
+        """Start everything."""
         for topic in ALL_TOPICS:
             await self.log.memory.ensure(topic)
         identity = await self.log.memory.identity(TOPICS.package)
@@ -144,7 +144,7 @@ class Fleet:
         self._running = [asyncio.get_running_loop().create_task(host.run()) for host in self.hosts.values()]
 
     async def exchange_log(self, since_ns: int | None) -> None:
-        """Put its older copy in the place of the log, or an empty one."""
+        """Replace the log by an older copy of it, or by an empty one."""
         await self.log.exchange(ALL_TOPICS, since_ns)
         kept: dict[str, list[Record]] = {}
         for topic in ALL_TOPICS:
@@ -153,7 +153,7 @@ class Fleet:
         self.scene.exchange(await self.log.memory.identity(TOPICS.package), kept)
 
     async def stop(self) -> None:
-        """End everybody."""
+        """End everything."""
         for host in self.hosts.values():
             host.closing = True
         await asyncio.gather(*(host.stop(10.0) for host in self.hosts.values()))
@@ -163,7 +163,7 @@ class Fleet:
         return self.simulation.clock.now().wall_ns
 
     def _dated(self, topic: str, host: str) -> int:
-        """Announcements are dated by the host that appends them, as where hosts share a file."""
+        """The time of a record: announcements are dated by the host that appends them, as where hosts share a file."""
         edge = self.edges.get(host)
         return edge.host.clock.now().wall_ns if edge and topic == TOPICS.discovery else self._now_ns()
 

@@ -1,4 +1,4 @@
-"""Whether there was a reason for a package not to be imported."""
+"""Decides whether there was a reason not to import a package."""
 
 from collections import Counter
 from collections.abc import Callable, Collection, Iterator
@@ -14,21 +14,21 @@ from callboard.testing.simulation.distribution.truth import Sent, touch
 
 @dataclass(slots=True)
 class Excuses:
-    """What was ordered, tried, and called so far: nothing else excuses a subscriber."""
+    """The commands, attempts and hook calls so far: nothing else excuses a subscriber."""
 
     scene: Scene
     settings: Callable[[], SubscriberSettings]
     packages: Callable[[], dict[int, Sent]]
-    """Of the log that it is at."""
+    """The subscriber's current log."""
     tries: Counter[int] = field(default_factory=Counter)
-    """Tries at it alone that were stored, by offset."""
+    """Stored attempts at a single package, by offset."""
     calls: Counter[int] = field(default_factory=Counter)
-    """Calls of its post-import hook that were stored, by offset."""
+    """Stored calls of its post-import hook, by offset."""
 
     def missing(  # noqa: PLR0911  # one a status
         self, ledger: Ledger, held: Collection[int], offset: int, before: Status | str | None, outcome: Status
     ) -> str:
-        """What would have to be so; empty if it is. ``held`` is whatever was set aside before or in the transaction."""
+        """The missing condition, if any. ``held`` is all that was quarantined before the transaction or in it."""
         match outcome:
             case Status.REMOVED:
                 dismissed = before is Status.REMOVED_FAILED and self._skipped(ledger, offset)
@@ -58,7 +58,7 @@ class Excuses:
         return "" if tried else f"it was tried {self.tries[offset]} times of {settings.max_retries + 1}"
 
     def _commands(self, ledger: Ledger) -> Iterator[CommandMessage]:
-        """Those to this repository that it has heard; what others were told excuses nothing."""
+        """Commands to this repository that it has received; those to others excuse nothing."""
         for offset, command in self.scene.commands[self.settings().name]:
             heard = offset <= ledger.command_offset or self.scene.exchanged
             if heard and command.subscriber_instance == ledger.instance:

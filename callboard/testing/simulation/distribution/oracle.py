@@ -1,4 +1,4 @@
-"""The oracle of one subscriber: compares what its repository holds, after every transaction, with what it should."""
+"""The oracle of one subscriber: after every transaction, compares its repository with what it should hold."""
 
 from collections import Counter
 from collections.abc import Callable, Mapping
@@ -18,13 +18,13 @@ from callboard.testing.simulation.distribution.truth import Sent, Tree, change, 
 
 FOREIGN = "foreign"
 GONE = "gone"
-"""It was trimmed away before this subscriber came to it, and the subscriber may go on behind such a gap."""
+"""It was trimmed before this subscriber reached it, and the subscriber may continue after such a gap."""
 
 Outcome = Status | str
 
 @dataclass(frozen=True, slots=True)
 class Step:
-    """One transaction: the ledger before it and after it, and the import that it was part of, if any."""
+    """One transaction: the ledger before and after it, and its import, if any."""
 
     old: Ledger
     new: Ledger
@@ -41,7 +41,7 @@ class Step:
 
     @property
     def held(self) -> set[int]:
-        """What was set aside before it, or in it, though it may have left that out in the end for a later one."""
+        """What was quarantined before it, or in it, even if it finally left that out for a later package."""
         told = {offset for offset, statuses in self.lines.items() if Status.HELD in statuses}
         return {each.offset for each in (*self.old.held, *self.new.held)} | told
 
@@ -52,7 +52,7 @@ class Step:
 
 
 class Oracle:
-    """Follows one repository, whoever writes it and however often that one dies."""
+    """Follows one repository, across all instances that write it."""
 
     def __init__(self, scene: Scene, name: str, settings: Callable[[], SubscriberSettings]) -> None:
         self._scene = scene
@@ -77,7 +77,7 @@ class Oracle:
         """What was promised by a repository that had the name before, and may still be on its way."""
         scene.tellers[name].append(self.told)
 
-    # What it is told.
+    # Input.
 
     def ended(self, effect: Perform) -> None:
         """An effect of the importer has succeeded."""
@@ -90,7 +90,7 @@ class Oracle:
             self._check_name(effect)
 
     def _check_name(self, effect: ImportPackages) -> None:
-        """When an import begins, and again when it is committed."""
+        """Check when an import begins, and again when it is committed."""
         me, tenants = (self.ledger.instance, self._settings().place), self._scene.tenants
         rival = tenants.rival(self._name, me, effect.permit, (tenants.now_ns() - EPOCH_NS) / 1e9)
         alone = rival is None or self._scene.unsettled
@@ -130,7 +130,7 @@ class Oracle:
         self._promised = {at: line for at, line in self._promised.items() if at < self.ledger.next_sequence}
 
     def renewed(self, *, empty: bool) -> None:
-        """Another repository has the name, which knows nothing of what was before."""
+        """Another repository has the name, without any history."""
         self.renewals += 1
         self._former += self._promised.values()
         self._durable, self._history, self.ledger = 0, len(self._scene.histories) - 1, Ledger(instance="")
@@ -143,7 +143,7 @@ class Oracle:
             self._tree = {"/": None}
 
     def told(self, line: Line) -> bool:
-        """A status, or a result, is on the log; whether this subscriber has told it."""
+        """A status, or a result, is on the log; returns whether this subscriber wrote it."""
         if line.subscriber_instance != self.ledger.instance:
             return line in self._former
         self._demand(
@@ -153,14 +153,14 @@ class Oracle:
         self._told.add(line.sequence)
         return True
 
-    # What it makes of a transaction.
+    # Checks of a transaction.
 
     @property
     def _packages(self) -> dict[int, Sent]:
         return self._behind | self._scene.histories[self._history].packages
 
     def _keep_up(self, step: Step) -> bool:
-        """Go over to another log if the subscriber does; whether it begins anew there."""
+        """Switch to another log if the subscriber does; returns whether it starts over there."""
         histories, old, new = self._scene.histories, step.old, step.new
         newest = len(histories) - 1
         if self._history == newest:
@@ -175,8 +175,8 @@ class Oracle:
             return True
         exchanged = histories[newest]
         if old.log_id == exchanged.log_id and old.offset < max(exchanged.cut, self._first_of(exchanged)):
-            # It has nothing that the older copy has not, or the copy has nothing left that it could be compared by and
-            # is as good as trimmed; and it was started again to read that one.
+            # It has nothing that the older copy lacks, or the copy has nothing left to compare and is as good as
+            # trimmed; and it was restarted to read the copy.
             self._behind = {at: sent for at, sent in self._packages.items() if at <= old.offset}
             self._history = newest
             return False
@@ -215,7 +215,7 @@ class Oracle:
         self._demand(all(counts[one] == moved[one] for one in moved), "counters count", f"{counts} but {moved}")
 
     def _count_tries(self, step: Step) -> None:
-        """Every try at a package, and call of its hook, is stored before it begins, and counts one."""
+        """Every attempt at a package, and call of its hook, is stored before it begins, and counts one."""
         old, new, excuses = step.old, step.new, self._excuses
         if new.attempts > (old.attempts if old.attempt_offset == new.attempt_offset else 0):
             excuses.tries[new.attempt_offset] += 1
@@ -225,7 +225,7 @@ class Oracle:
         excuses.calls.update(each.offset for each in new.hooks if each.attempts > called.get(each.offset, 0))
 
     def _untold(self, step: Step, offset: int) -> Outcome:
-        """What became of a package of which nothing is to be told."""
+        """The outcome of a package without a status."""
         settings, sent = self._settings(), self._packages[offset]
         if offset in step.applied:
             return Status.IMPORTED
@@ -270,7 +270,7 @@ class Oracle:
             self._demand(not stale, "nothing brings back what is out of date", f"offset {offset} does, after {later}")
 
     def _check_promises(self, step: Step) -> None:
-        """No status is forgotten before it is on the log, and none is changed."""
+        """No status is dropped before it is on the log, and none is changed."""
         lines: tuple[Line, ...] = (*step.new.outbox, *step.new.results)
         kept = {line.sequence: line for line in lines}
         promised: tuple[Line, ...] = (*step.old.outbox, *step.old.results)
@@ -281,7 +281,7 @@ class Oracle:
             self._demand(self._promised.setdefault(sequence, line) == line, "a status does not change", f"{line}")
 
     def _check_hooks(self, step: Step) -> None:
-        """Each import owes a call of its hook, and no other than a call, or too many, ends that."""
+        """Each import requires a hook call, and only a call, or too many, settles that."""
         if not self._settings().hooks.after_import:
             return
         due = {each.offset for each in step.new.hooks}
@@ -293,7 +293,7 @@ class Oracle:
         self._demand(not forgotten, "a hook is due until it was called", f"offsets {sorted(forgotten)}")
 
     def _check_changes(self, step: Step, before: Tree) -> None:
-        """The hooks of an import are told, together, of every path that it removes and of every file that it writes."""
+        """The hooks of an import receive, together, every path that it removes and every file that it writes."""
         told = [due for due in step.new.hooks if due.offset in step.applied]
         if not self._settings().hooks.after_import or any(due.changed > len(due.written + due.removed) for due in told):
             return
@@ -305,7 +305,7 @@ class Oracle:
         self._demand(new <= written, "hooks are told what is written", f"{step.applied}, not {sorted(new - written)}")
 
     def _check_pause(self, ledger: Ledger) -> None:
-        """By the commands alone, as far as they are obeyed; those of another log are no guide."""
+        """Checked by the accepted commands alone; those of another log do not count."""
         if self._scene.exchanged:
             return
         paused = False

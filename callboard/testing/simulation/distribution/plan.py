@@ -1,4 +1,4 @@
-"""What a seed stands for: a fleet, what happens to it, and how likely which fault is. A plan can be made shorter."""
+"""The plan of a seed: a fleet, what happens to it, and the odds of each fault. A plan can be shortened."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
@@ -30,41 +30,41 @@ from callboard.testing.simulation.engine.outcome import Planned
 
 PUBLISHERS = ("site", "shop")
 CHAOS_S = 12.0
-"""Virtual time in which things happen; what comes after it is calm."""
+"""Virtual seconds in which things happen; afterwards all is calm."""
 
 TAKEOVERS_S = 0.4 * CHAOS_S
-"""When a name is lost at the latest, so that another one has taken it, and the first is back, before all is calm."""
+"""The latest time to lose a name, so that another host takes it, and the first is back, before all is calm."""
 
 PACKAGES = (8, 24)
 STUBBORN = (0, 0, 0, 0, 0, 0, 0, 1, 2, 6)
-"""How often hooks fail at a package: some are given up for it, and none fails for ever."""
+"""How often hooks fail at a package: some are given up, and none fails for ever."""
 
 PAIRS = 0.3
 """The share of seeds in which two hosts share a subscriber's name."""
 
 EXCHANGES = 0.2
-"""The share of seeds in which another log takes the place of the one that there was."""
+"""The share of seeds in which the log is exchanged."""
 
 POISONS = 0.2
-"""The share of seeds in which actors are asked what they crash at."""
+"""The share of seeds in which actors are asked a question that they crash at."""
 
 RENEWALS = 0.3
-"""The share of seeds in which a subscriber begins anew after it was told something."""
+"""The share of seeds in which a subscriber starts over after it received a command."""
 
 STEPS = 0.4
-"""The share of seeds in which wall clocks jump by as much as gives a name away, or keeps it for ever, to whom they are
-believed."""
+"""The share of seeds in which wall clocks jump so far that a host that trusted them would give a name away, or keep
+it for ever."""
 
 LEASES = 0.5
-"""The share of the seeds with such a pair in which the two lend the name for different times."""
+"""The share of seeds with such a pair in which the two lease the name for different times."""
 
 JUMPS_S = (45.0, 86_400.0, -3600.0)
 
 TAKES_AWAY = ("clear", "clear", "skip", "pause", "throttle")
-"""Commands that a new repository must not obey for its predecessor."""
+"""Commands to its predecessor that a new repository must not accept."""
 
 ODDS = (0.0, 0.004, 0.015, 0.04)
-"""Of one fault at one effect: each seed has its own, so that some see much of one and nothing of another."""
+"""The odds of one fault at one effect: each seed has its own, so that some see much of one and nothing of another."""
 
 PUBLISHER_ROLES = (
     publisher.roles.DISTRIBUTOR, publisher.roles.TAIL_POLLER, publisher.roles.OLDER_POLLER,
@@ -79,8 +79,8 @@ SUBSCRIBER_ROLES = (
 
 @dataclass(frozen=True)
 class Plan(Planned):
-    """A fleet, and what happens to it: ``edges`` are the subscribers' settings by their names, and ``keys`` whether the
-    log knows keys.
+    """A fleet, and what happens to it: ``edges`` are the subscribers' settings by name, and ``keys`` is whether the log
+    supports keys.
     """
 
     acts: tuple[Act, ...]
@@ -146,7 +146,7 @@ def _edges(rng: Random) -> dict[str, dict[str, Any]]:
 
 
 def _pair(rng: Random) -> dict[str, dict[str, Any]]:
-    """Two hosts with a repository each, and one subscriber's name."""
+    """Two hosts, each with a repository, that share one subscriber's name."""
     options = {
         "subscriber": "paired", "standby": True, "editable": True, "on_undecodable": "dead_letter",
         "on_gap": "earliest", "max_retries": rng.choice([-1, 1]), "claim_ttl_s": 3.0, "announce_interval_s": 1.0,
@@ -155,8 +155,8 @@ def _pair(rng: Random) -> dict[str, dict[str, Any]]:
 
 
 def _takeovers(rng: Random, pair: tuple[str, ...]) -> list[Act]:
-    """Each takes the name from the one that has it, or nearly: a claim lives for three seconds, and who stands by looks
-    every other second whether it does.
+    """Each nearly or really takes the name from its holder: a claim is valid for three seconds, and a standby checks it
+    every other second.
     """
     acts: list[Act] = []
     for _ in range(rng.choice([1, 2, 4])):
@@ -168,7 +168,7 @@ def _takeovers(rng: Random, pair: tuple[str, ...]) -> list[Act]:
 
 
 def _steps(rng: Random, edges: dict[str, dict[str, Any]]) -> list[Act]:
-    """Clocks jump while names are claimed, held, watched and taken over; those who share one lend it differently."""
+    """Clocks jump while names are claimed, held, watched and taken over; hosts that share one differ in their lease."""
     pair = [name for name, options in edges.items() if options.get("standby")]
     if pair:
         name = rng.choice(pair)
@@ -180,19 +180,19 @@ def _steps(rng: Random, edges: dict[str, dict[str, Any]]) -> list[Act]:
 
 
 def _leases(rng: Random, edges: dict[str, dict[str, Any]]) -> list[Act]:
-    """Of two that share a name, and lend it differently, one is lost when the other is about to stand still."""
+    """Two hosts share a name with different leases; one is lost when the other is about to be suspended."""
     pair = [name for name, options in edges.items() if options.get("standby")]
     if not pair:
         return []
     lost, other = rng.sample(pair, 2)
     for name, lease_s in ((lost, rng.choice([3.0, 6.0])), (other, rng.choice([4.5, 9.0]))):
         edges[name] = edges[name] | {"claim_ttl_s": lease_s}
-    at_s = rng.uniform(CHAOS_S, CHAOS_S + 3.0)  # when it is settled who has the name
+    at_s = rng.uniform(CHAOS_S, CHAOS_S + 3.0)  # the name's holder is settled by then
     return [Lose(at_s, lost, True, 12.0), Suspend(at_s + rng.uniform(0.0, 1.0), other, rng.choice([5.0, 9.0]))]
 
 
 def _renewals(rng: Random, edges: tuple[str, ...]) -> list[Act]:
-    """A repository is told to leave something out, is lost or reset, and somebody speaks to it all the same."""
+    """A repository gets a command to leave something out, is lost or reset, and still gets more commands."""
     edge, at_s = rng.choice(edges), rng.uniform(3.0, CHAOS_S)
     before = [
         SendCommand(rng.uniform(1.0, at_s), edge, rng.choice(TAKES_AWAY), to=rng.choice(["", "", "unnamed"]))

@@ -1,4 +1,4 @@
-"""Runs a plan, and says what came of it."""
+"""Runs a plan, and reports the outcome."""
 
 import asyncio
 import signal
@@ -23,25 +23,25 @@ from callboard.testing.simulation.distribution.world import POISON
 from callboard.testing.simulation.engine.outcome import Outcome
 
 TURNS_MAX = 150_000
-"""Turns of the loop in one simulation, some two for each step; more are a sign that somebody is busy with nothing for
-ever. The longest that end take a third of them."""
+"""Limit of loop turns in one simulation, about two for each step; more are a sign of a livelock. The longest that end
+take a third of them."""
 
 CPU_MAX_S = 60.0
-"""Seconds of the processor that one simulation gets; at the next turn it is over."""
+"""Seconds of processor time for one simulation; it ends at the next turn."""
 
 HANDLER_MAX_S = 10.0
-"""Seconds of the processor until then, for a handler that never returns: it is ended wherever it is."""
+"""Seconds of processor time until a handler that never returns is ended, wherever it is."""
 
 COUNTED = (
     "gap in the log", "record repeated", "short answer", "refused in an outage", "blob missing", "blob corrupt",
     "cut off", "Outage", "Trim", "Skew", "Lose", "Restart", "Kill", "Poison", "SendCommand", "Look", "CutOff",
     "Suspend", "log replaced", "log set back", "disk lost", "position reset",
 )  # fmt: skip
-"""What else must have happened."""
+"""Counters that must not be zero, either."""
 
 
 def run(plan: Plan) -> Outcome[Plan]:
-    """Run it in this thread, to its end or the first violation."""
+    """Run the plan in this thread, to its end or the first violation."""
     began_s = time.perf_counter()
     with (
         tempfile.TemporaryDirectory(prefix="callboard-sim-") as folder,
@@ -74,7 +74,7 @@ def run_seed(seed: int) -> Outcome[Plan]:
 
 
 async def _play(fleet: Fleet) -> None:
-    """Until the play or the first violation ends it."""
+    """Run until the end of the plan or the first violation."""
     play = asyncio.ensure_future(Stage(fleet).play())
     found = asyncio.ensure_future(fleet.scene.found.wait())
     await asyncio.wait({play, found}, return_when=asyncio.FIRST_COMPLETED)
@@ -91,7 +91,7 @@ class _OutOfTime(KeyboardInterrupt):
 
 @contextmanager
 def _livelocks(simulation: Simulation, scene: Scene) -> Iterator[None]:
-    """Whoever is busy for ever is found out, by the turns of the loop or the time of the processor."""
+    """Detects livelocks, by turns of the loop or processor time."""
     late = False
 
     def end(*_: object) -> None:
@@ -101,7 +101,7 @@ def _livelocks(simulation: Simulation, scene: Scene) -> Iterator[None]:
         late = True
         simulation.loop.allow(0)
 
-    timed = threading.current_thread() is threading.main_thread()  # nobody else can have a signal handled
+    timed = threading.current_thread() is threading.main_thread()  # signals can only be handled there
     former = signal.signal(signal.SIGPROF, end) if timed else None
     try:
         if timed:

@@ -1,4 +1,4 @@
-"""What the oracles know of a simulation: every record of the log so far, and the first thing that was wrong."""
+"""What the oracles share: every record of the log so far, and the first violation."""
 
 import asyncio
 from collections import Counter, defaultdict
@@ -24,10 +24,10 @@ from callboard.testing.simulation.distribution.word_oracle import WordOracle
 from callboard.testing.simulation.engine.outcome import Violation
 
 SETTLE_S = 2.0
-"""The log is away for one, when two claims have run out in the fleets of hosts that share a name."""
+"""Seconds: the log is away for one, after two claims have expired in fleets whose hosts share a name."""
 
 Line = PackageStatusMessage | CommandResultMessage
-"""What a subscriber tells."""
+"""What a subscriber writes."""
 
 TOPICS = Topics.with_prefix("sim")
 
@@ -36,7 +36,7 @@ TOPICS = Topics.with_prefix("sim")
 class History:
     """The package topic of one log.
 
-    ``cut`` is where it parts from the one before it; that of a log that has nothing of it is 0.
+    ``cut`` is where it diverges from the log before it; 0 if they have nothing in common.
     """
 
     log_id: str
@@ -45,20 +45,20 @@ class History:
 
 
 class EventWitness(Protocol):
-    """Is told of the event topic."""
+    """Receives the records of the event topic."""
 
     def appended(self, record: Record) -> None:
         """An event is on the log."""
         ...
 
     def forget(self) -> None:
-        """Another log is in place."""
+        """The log was exchanged."""
         ...
 
 
 @dataclass(slots=True)
 class Scene:
-    """Is told of every record; whoever finds something wrong says so here, and the first one counts."""
+    """Receives every record; oracles report violations here, and the first one counts."""
 
     first: Callable[[], int]
     """The oldest offset of the package topic."""
@@ -68,57 +68,57 @@ class Scene:
     acts: dict[str, Publish] = field(default_factory=dict)
     """By package id."""
     packages: dict[int, Sent] = field(default_factory=dict)
-    """On the log that there is now, by offset."""
+    """The packages of the current log, by offset."""
     histories: list[History] = field(default_factory=list)
     """Of the package topic, the newest at the end."""
     commands: dict[str, list[tuple[int, CommandMessage]]] = field(default_factory=lambda: defaultdict(list))
     """By subscriber, in the order of the log."""
     unanswered: dict[tuple[str, str], CommandMessage] = field(default_factory=dict)
-    """By subscriber and id, those given on the log that there is now which have no result yet. What became of those on
-    a former log may have been told there."""
+    """By subscriber and id, the commands on the current log without a result. Those on a former log may have been
+    answered there."""
     statuses: dict[str, dict[tuple[str, int], PackageStatusMessage]] = field(default_factory=lambda: defaultdict(dict))
     """By subscriber, then by its instance and sequence, in the order of the log."""
     ever: dict[tuple[str, str, int], PackageStatusMessage] = field(default_factory=dict)
-    """By subscriber, instance and sequence, also of logs that are gone."""
+    """By subscriber, instance and sequence, including former logs."""
     tellers: dict[str, list[Callable[[Line], bool]]] = field(default_factory=lambda: defaultdict(list))
-    """Who judges what a subscriber has told: each says whether that is its business."""
+    """The judges of what a subscriber has written: each returns whether it is responsible."""
     events: EventWitness = field(init=False)
     words: WordOracle = field(init=False)
     _settled_ns: int = 0
     count: Counter[str] = field(default_factory=Counter)
-    """What happened how often, for the table."""
+    """How often each thing happened, for the table."""
 
     def __post_init__(self) -> None:
         self.words = WordOracle(self.demand, self.first, self.end, self.tenants, lambda: self.exchanged)
         self.tenants.hasty = lambda story: self.demand(self.unsettled, "a name is lent for as long as was said", story)
 
     def wrong(self, rule: str, story: str) -> None:
-        """This must never be."""
+        """Report a violation."""
         if self.violation is None:
             self.violation = Violation(rule, story)
             self.found.set()
 
     def demand(self, right: bool, rule: str, story: str) -> None:
-        """This must always be."""
+        """Report a violation unless ``right``."""
         if not right:
             self.wrong(rule, story)
 
     def end(self) -> int:
-        """Of the package topic."""
+        """The end of the package topic."""
         return max(self.packages, default=-1) + 1
 
     @property
     def exchanged(self) -> bool:
-        """Whether another log was put in place."""
+        """Whether the log was exchanged."""
         return len(self.histories) > 1
 
     @property
     def unsettled(self) -> bool:
-        """Whether there is another log that not everybody can know of yet, nor that claims on the former are void."""
+        """Whether the log was exchanged so recently that not all know it, or that claims on the former are void."""
         return self.tenants.now_ns() < self._settled_ns
 
     def exchange(self, log_id: str, kept: Mapping[str, Sequence[Record]]) -> None:
-        """Another log is in place, which has these records, by topic."""
+        """The log was exchanged; the new one has these records, by topic."""
         offsets = {record.offset for record in kept.get(TOPICS.package, ())}
         same = log_id == self.histories[-1].log_id
         trimmed = {offset for offset in self.packages if same and offset < self.first()}
@@ -146,8 +146,8 @@ class Scene:
         """A record is on the log."""
         if topic == TOPICS.package:
             act = self.acts[RecordHeaders.parse(record.headers).id]
-            # What a publisher that was restarted knows of its requests is what the log still has: one whose package
-            # was trimmed away before it was made again is a new request.
+            # A restarted publisher only knows the requests that the log still has: repeating one whose package was
+            # trimmed makes a new request.
             again = any(sent.act is act for sent in self.packages.values() if sent.offset >= self.first())
             self.demand(not again, "a request is shipped once", f"{act}, again at offset {record.offset}")
             self.packages[record.offset] = Sent(record.offset, act, RecordHeaders.parse(record.headers).id)
@@ -203,6 +203,6 @@ class Scene:
 
 
 def _first_at(record: Record) -> int:
-    """Where it was first: what was repeated is older than what stands before it."""
+    """Its original offset: a repetition is older than the records before it."""
     original = original_of(record)
     return original.offset if original else record.offset

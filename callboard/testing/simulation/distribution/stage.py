@@ -1,4 +1,4 @@
-"""Has everything happen to a fleet that its plan says, then peace, and then a look at what came of it."""
+"""Carries out a fleet's plan, then lets it come to rest, and checks the result."""
 
 import asyncio
 from collections import defaultdict
@@ -51,33 +51,33 @@ from callboard.testing.simulation.distribution.scene import TOPICS
 from callboard.testing.simulation.distribution.world import BLOB_THRESHOLD, INLINE_MAX
 
 CALM_S = 300.0
-"""Virtual seconds after which everybody must be through once nothing goes wrong any more: the longest wait between two
-tries is half a minute, and several may follow one another."""
+"""Virtual seconds within which all must have caught up once the faults end: the longest wait between two attempts is
+half a minute, and several may follow one another."""
 
 LOOK_S = 0.25
 HELP_S = 20.0
-"""How often, in the calm, the operator looks for a staged subscriber that waits for a verdict that cannot come."""
+"""Seconds between the operator's checks, once calm, for a staged subscriber whose verdict cannot come."""
 
 ASK_S = 5.0
 POISON_S = 15.0
 """Two restarts, and those that the fates add."""
 
 EXCHANGE_S = 1.0
-"""How long the log is away when another one takes its place."""
+"""Seconds that the log is away while it is exchanged."""
 
 
 class Stage:
-    """Plays one plan."""
+    """Carries out one plan."""
 
     def __init__(self, fleet: Fleet) -> None:
         self._fleet = fleet
         self._loop = fleet.simulation.loop
         self._orders = 0
         self._instances: dict[str, list[str]] = defaultdict(list)
-        """Of each host's repositories, as far as anybody has spoken to them."""
+        """The repositories of each host that commands were addressed to."""
 
     async def play(self) -> None:
-        """From the beginning to the end. What is wrong is found in the scene."""
+        """From the beginning to the end. The scene has any violation."""
         fleet = self._fleet
         await fleet.start()
         await asyncio.gather(*(self._at(act) for act in fleet.plan.acts))
@@ -153,7 +153,7 @@ class Stage:
                 await asyncio.sleep(LOOK_S)
 
     async def _smuggle(self, act: Publish) -> None:
-        """Put a package on the log that no publisher of this version makes."""
+        """Put a package on the log that no publisher of this version would make."""
         fleet = self._fleet
         deep = [act.path] if act.deep else []
         shipment = await build(
@@ -173,7 +173,7 @@ class Stage:
             record = NewRecord(payload=record.payload, headers=headers, key=record.key)
         await fleet.log.put(TOPICS.package, record)
 
-    # Ordering.
+    # Commands.
 
     async def _order(self, act: SendCommand) -> None:
         edge = self._fleet.edges[act.edge]
@@ -196,7 +196,7 @@ class Stage:
                 await agent.ask(roles.COMMAND_SENDER, CommandRequest(command=command), ASK_S)
 
     def _command(self, edge: Edge, order: str, of_publisher: str) -> CommandMessage:
-        """The order at the worst moment: about what the subscriber is at, or has set aside."""
+        """The command at the worst moment: about the package at the head, or one in quarantine."""
         self._orders += 1
         ledger, packages = edge.oracle.ledger, self._fleet.scene.packages
         ahead = min((offset for offset in packages if offset > ledger.offset), default=max(packages, default=0))
@@ -217,7 +217,7 @@ class Stage:
         return replace(message, publisher=of_publisher if order == "clear" else "", **given)
 
     def _to(self, edge: Edge, to: str) -> dict[str, Any]:
-        """Which repository a command is for, and where that was: the one that was heard of last, or one before."""
+        """The repository that a command is for, and its position: the one last heard of, or a former one."""
         known, ledger = self._instances[edge.name], edge.oracle.ledger
         if ledger.instance and ledger.instance not in known:
             known.append(ledger.instance)
@@ -227,10 +227,10 @@ class Stage:
             return {"subscriber_instance": known[-2], "position": -1}
         return {"subscriber_instance": known[-1], "position": ledger.offset}
 
-    # The rest.
+    # Other acts.
 
     async def _renew(self, edge: Edge, how: str) -> None:
-        """Once it is there: nobody resets what is not stopped, and one that starts may have read the ledger already."""
+        """Once it runs: only a stopped one can be reset, and one that is starting may have read its ledger already."""
         while edge.host.agent is None:  # noqa: ASYNC110  # hosts have no events
             await asyncio.sleep(LOOK_S)
         empty = how == "disk lost"
@@ -245,7 +245,7 @@ class Stage:
         edge.oracle.renewed(empty=empty)
 
     async def _poison(self, name: str, role: str) -> None:
-        """Ask what the actor crashes at. Whoever asks is told so, unless the whole agent ends before."""
+        """Ask a question that the actor crashes at; the answer says so, unless the whole agent ends first."""
         host = self._fleet.hosts[name]
         if (agent := host.agent) is None:
             return
@@ -260,9 +260,9 @@ class Stage:
         self._fleet.scene.demand(not same, "a question that an actor crashes at is answered", f"{name}, {role}: {told}")
 
     async def _trim(self, careless: bool) -> None:
-        """Remove what everybody has, or what most have."""
+        """Remove packages that all have, or that most have."""
         if self._fleet.scene.exchanged:
-            return  # what everybody has of one log says nothing of another
+            return  # positions on one log say nothing about another
         positions = [edge.oracle.ledger.offset for edge in self._fleet.edges.values()]
         held = [held.offset for edge in self._fleet.edges.values() for held in edge.oracle.ledger.held]
         below = max(self._fleet.scene.packages, default=0) if careless else min([*positions, *held], default=-1) + 1
@@ -270,7 +270,7 @@ class Stage:
             await self._fleet.log.trim(TOPICS.package, Retention(below_offset=below))
 
     async def _exchange(self, act: Exchange) -> None:
-        """As the operations' manual says: stop everything before an older copy is put in place."""
+        """As the operations manual says: stop everything before an older copy is put in place."""
         fleet = self._fleet
         fleet.scene.count[f"log {act.how}"] += 1
         fleet.log.fail_for(EXCHANGE_S)
@@ -282,7 +282,7 @@ class Stage:
         await fleet.exchange_log(since_ns)
 
     async def _calm_down(self) -> None:
-        """The operator puts right what only people can: settings, pauses, limits."""
+        """The operator corrects what only people can: settings, pauses, limits."""
         for edge in self._fleet.edges.values():
             await self._put(self._command(edge, "resume", ""))
             lifted = replace(self._command(edge, "resume", ""), resume=None, throttle=ThrottleCommand())
@@ -293,7 +293,7 @@ class Stage:
         await asyncio.gather(*(edge.host.stop(5.0) for edge in self._fleet.edges.values()))
 
     async def _settle(self) -> None:
-        """Wait until everybody is through, and has said so, and what came of every order."""
+        """Wait until all have caught up and announced it, and every command has its result."""
         helped_s = self._loop.time()
         try:
             async with asyncio.timeout(CALM_S):
@@ -309,12 +309,12 @@ class Stage:
             self._fleet.scene.demand(not owed, "every order is answered", f"after {CALM_S:g} s of calm: {owed}")
 
     def _owed(self) -> list[CommandMessage]:
-        """The orders without an answer that were given to a repository which is there to give one."""
+        """The commands without an answer whose repository still exists."""
         there = {edge.oracle.ledger.instance for edge in self._fleet.edges.values() if edge.active}
         return [order for order in self._fleet.scene.unanswered.values() if order.subscriber_instance in there]
 
     async def _speak_to_the_dead(self) -> None:
-        """Whoever gives a command to a repository that is gone is told so by the one that has its name."""
+        """A command to a former repository is answered by the one that has its name."""
         for edge in self._fleet.edges.values():
             if edge.active:
                 given = replace(self._command(edge, "pause", ""), subscriber_instance="one that is gone")
@@ -335,7 +335,7 @@ class Stage:
 
     def _busy(self, edge: Edge) -> bool:
         ledger = edge.oracle.ledger
-        if not edge.active:  # then another one of this name has something to do, if only to wait until it is free
+        if not edge.active:  # another host of this name has work then, if only to wait for the name
             return not any(other.active for other in self._fleet.edges.values() if other.subscriber == edge.subscriber)
         behind = ledger.offset < max(self._fleet.scene.packages, default=-1)
         due = any(held.due for held in ledger.held)

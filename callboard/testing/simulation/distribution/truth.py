@@ -1,4 +1,4 @@
-"""What every package of a simulation does, by the simplest code that could say so: the oracle's own opinion."""
+"""The oracle's own model of what every package does, as simple as possible."""
 
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
@@ -13,13 +13,13 @@ Tree = dict[str, bytes | None]
 
 
 def content(number: int, path: str, size: int) -> bytes:
-    """What package ``number`` puts into a file: nobody else's, and large where it has to be."""
+    """What package ``number`` puts into a file: unique, and of the required size."""
     text = f"{number}:{path};".encode()
     return (text * (size // len(text) + 1))[: max(size, len(text))]
 
 
 def source(act: Publish) -> MemoryRepository:
-    """A source with just what this package is made of."""
+    """A source with exactly the package's entries."""
     repository = MemoryRepository()
     for path, size in act.files:
         for folder in above(path):
@@ -29,7 +29,7 @@ def source(act: Publish) -> MemoryRepository:
 
 
 def change(tree: Tree, act: Publish) -> None:
-    """Do to the tree what the package does."""
+    """Apply the package to the tree."""
     if act.kind not in (Kind.ADD, Kind.DELETE):
         return
     for path in [path for path in tree if is_below(path, act.path) or path == act.path]:
@@ -43,7 +43,7 @@ def change(tree: Tree, act: Publish) -> None:
 
 
 def seen(nodes: Mapping[str, Node]) -> Tree:
-    """A repository's tree as one that can be compared."""
+    """A repository's tree in comparable form."""
     return {path: None if node.kind is EntryKind.FOLDER else node.content for path, node in nodes.items()}
 
 
@@ -59,7 +59,7 @@ def is_below(path: str, folder: str) -> bool:
 
 
 def touch(one: Iterable[str], other: Iterable[str]) -> bool:
-    """Whether a path of one is, or contains, or lies in a path of the other."""
+    """Whether a path of one equals, contains or lies in a path of the other."""
     other = tuple(other)
     return any(mine == its or is_below(mine, its) or is_below(its, mine) for mine in one for its in other)
 
@@ -73,7 +73,7 @@ class Sent:
     record_id: str
 
     def concerns(self, subscriber: str, follows: tuple[str, ...]) -> bool:
-        """Whether this subscriber has to do anything about it."""
+        """Whether this subscriber has to process it."""
         act = self.act
         addressed = not act.recipients or subscriber in act.recipients
         readable_test = act.kind is Kind.TEST and act.harm != "newer"

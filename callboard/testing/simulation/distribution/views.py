@@ -1,4 +1,4 @@
-"""What publishers show of their queues, beside the simplest count of what is on the log."""
+"""Compares what publishers show of their queues with a simple count of the log."""
 
 import asyncio
 from collections.abc import Iterable, Mapping
@@ -23,17 +23,16 @@ from callboard.testing.simulation.distribution.fleet import Fleet
 from callboard.testing.simulation.distribution.truth import Sent
 
 ASK_S = 15.0
-"""Virtual seconds that an answer may take: a read of the log may be under way, or fail."""
+"""Virtual seconds for an answer: a read of the log may be under way, or fail."""
 AGREE_S = 90.0
-"""Virtual seconds in which views must agree with the log when nothing happens any more."""
+"""Virtual seconds within which views must agree with the log once nothing happens any more."""
 AGAIN_S = 1.0
 
 
 async def look(fleet: Fleet, publisher: str) -> None:
-    """Look at every queue now: each must be right as far as the publisher has read.
+    """Check every queue now: it must be right as far as the publisher has read.
 
-    While another log takes the place of the one that it has read, the publisher cannot reach either, and shows what was
-    on the former.
+    While the log is exchanged, the publisher can reach neither log, and shows what was on the former.
     """
     queues = _queues(fleet)
     sizes = await _ask(fleet, publisher, roles.QUEUE_CACHE, SizesQuery(queues=queues))
@@ -47,7 +46,7 @@ async def look(fleet: Fleet, publisher: str) -> None:
 
 
 async def agree(fleet: Fleet) -> None:
-    """Wait until every publisher's views are exactly what they should be."""
+    """Wait until every publisher's views are exactly right."""
     for name in fleet.publishers:
         problem = "never looked"
         with suppress(TimeoutError):
@@ -89,7 +88,7 @@ async def _wrong_errors(fleet: Fleet, name: str) -> str:
     )
     if page is None:
         return "no errors, for nobody answers"
-    # A host may tell once more what it told so long ago that this was removed. Who reads only now takes it for new.
+    # A host may repeat a status from so long ago that the original was trimmed. A new reader takes it for new.
     unknown = fleet.scene.words.may_be_landed() - {(status.subscriber, status.offset) for status in page.errors}
     expected = [error for error in expected if error[:2] not in unknown]
     shown = sorted(
@@ -112,7 +111,7 @@ async def _wrong_fleet(fleet: Fleet, name: str) -> str:
 
 
 def _stands(ledger: Ledger) -> tuple[int, tuple[int, ...], int]:
-    """Where a subscriber is, what it is past and has not finished, and the first due hook that has failed."""
+    """A subscriber's position, the unfinished packages behind it, and the first due hook that has failed."""
     packages: list[GivenUp | HeldPackage | HookDue] = [*ledger.given_up, *ledger.held]
     left = sorted(each.offset for each in [*packages, *ledger.hooks, *ledger.failed_hooks])
     failed = [due.offset for due in ledger.hooks if due.last_error]
@@ -128,7 +127,7 @@ async def _ask(fleet: Fleet, publisher: str, role: str, question: Question[A]) -
 
 
 def _queues(fleet: Fleet) -> tuple[QueueSize, ...]:
-    """Everybody's queue, and what is on the log for anybody, of every publisher and of all."""
+    """Every subscriber's queue, and the whole log's, of every publisher and of all."""
     positions = sorted({("", -1), *((edge.subscriber, edge.oracle.ledger.offset) for edge in fleet.edges.values())})
     return tuple(
         QueueSize(publisher=publisher, after=after, subscriber=subscriber)
@@ -138,9 +137,9 @@ def _queues(fleet: Fleet) -> tuple[QueueSize, ...]:
 
 
 def _was(fleet: Fleet, queue: QueueSize) -> bool:
-    """Whether a queue has no more than the log before this one, of which nobody knows any more what was trimmed.
+    """Whether a queue is from before the exchange of the log, of which it is unknown what was trimmed.
 
-    Nobody runs while an older copy of the same log is put in place, so that nobody shows what the copy has not.
+    Nothing runs while an older copy of the log is put in place, so nothing shows what the copy lacks.
     """
     former, present = fleet.scene.histories[-2:]
     offsets = _among(former.packages, queue)
@@ -148,12 +147,12 @@ def _was(fleet: Fleet, queue: QueueSize) -> bool:
 
 
 def _of(fleet: Fleet, queue: QueueSize) -> list[int]:
-    """The offsets of a queue on the log that there is now."""
+    """The offsets of a queue on the current log."""
     return _among(fleet.scene.packages, queue)
 
 
 def _among(packages: Mapping[int, Sent], queue: QueueSize) -> list[int]:
-    """The offsets of a queue. What cannot be read is there, too, by its header, and a test is in none."""
+    """The offsets of a queue. Undecodable packages are in it, by their header; tests are in none."""
     return sorted(
         offset
         for offset, sent in packages.items()

@@ -1,4 +1,4 @@
-"""The oracle of what may be removed: of all that was said, what somebody still goes by stays on the log."""
+"""The oracle of shortening: records that a reader still depends on stay on the log."""
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
@@ -16,19 +16,19 @@ from callboard.messages.repeated import original_of
 from callboard.testing.simulation.distribution.tenants import Tenants
 
 DONE = (Status.IMPORTED, Status.SUPERSEDED, Status.HOOK_SETTLED)
-"""No status says the same of a package."""
+"""No status about a package has this."""
 
 
 @dataclass(slots=True)
 class WordOracle:
-    """Remembers every announcement and status, and looks after every trim whether those are left that hold.
+    """Remembers every announcement and status, and checks after every trim that those in force are left.
 
     Args:
-        demand: is told of what must be: whether it is, by which rule, and what happened.
+        demand: reports a violation: whether the rule holds, its name, and what happened.
         first: the oldest offset of the package topic.
-        end: of the package topic.
-        tenants: the subscribers, and what they were told.
-        exchanged: whether another log was put in place.
+        end: the end of the package topic.
+        tenants: the subscribers, and the commands they received.
+        exchanged: whether the log was exchanged.
     """
 
     demand: Callable[[bool, str, str], None]
@@ -37,30 +37,30 @@ class WordOracle:
     tenants: Tenants
     exchanged: Callable[[], bool]
     _said: dict[str, dict[int, Record]] = field(default_factory=dict)
-    """By topic and offset, what is on the log that there is now, or was trimmed from it."""
+    """By topic and offset, the records of the current log, including trimmed ones."""
 
     gone: set[tuple[str, int]] = field(default_factory=set)
-    """The statuses, by instance and sequence, that were trimmed: events of them are told only if that was in time."""
+    """The trimmed statuses, by instance and sequence: their events are only written if that was in time."""
 
     _early: set[tuple[str, int]] = field(default_factory=set)
-    """Those told before the log had their package: they are of one on a former log, and nobody goes by them."""
+    """Statuses older than their package on this log: they are about a package of a former log, and do not count."""
 
     def forget(self) -> None:
-        """Another log is in place."""
+        """The log was exchanged."""
         self._said.clear()
         self.gone.clear()
         self._early.clear()
 
     def appended(self, topic: str, record: Record) -> None:
-        """Something is said."""
+        """A record was appended."""
         self._said.setdefault(topic, {})[record.offset] = record
         told = record.header("type") == PackageStatusMessage.__name__
         if told and open_record(record, PackageStatusMessage).offset >= self.end():
             self._early.add(_identity(record))
 
     def repeated(self, topic: str, record: Record) -> None:
-        """Something is said once more: it is what was said there, and no more than that. It has the time of the record
-        that was read, the original or a repetition, unless its own is earlier.
+        """A record was repeated, unchanged. It has the time of the record that was read, the original or a repetition,
+        unless its own is earlier.
         """
         original, topic_said = original_of(record), self._said.get(topic, {})
         said = topic_said.get(original.offset) if original else None
@@ -86,7 +86,7 @@ class WordOracle:
             self.demand(kept, "a trim keeps what somebody goes by", f"{topic} has lost {story}")
 
     def _words(self) -> Iterator[tuple[str, list[Record]]]:
-        """The last word of every subscriber: of one of its instances, if several claim the name."""
+        """The last announcement of every subscriber: of one of its instances, if several claim the name."""
         last: dict[str, dict[str, Record]] = {}
         for record in self._originals("sim.discovery"):
             if record.header("type") == DiscoveryMessage.__name__:
@@ -96,8 +96,8 @@ class WordOracle:
             yield f"the last word of {name}", list(words.values())
 
     def _outcomes(self) -> Iterator[tuple[str, list[Record]]]:
-        """The last status of every package that did not land, and is on the log; those of a golden subscriber in any
-        case. Of a package of a former log there is none.
+        """The last status of every package on the log that was not imported; a golden subscriber's in any case.
+        Packages of a former log have none.
         """
         golden = {edge.golden for edge in self.tenants.settings.values()}
         for (name, offset), (status, may_be, records) in self._last_statuses().items():
@@ -107,17 +107,17 @@ class WordOracle:
                 yield f"what {name} told of offset {offset}: {status.name}", list(records.values())
 
     def may_be_landed(self) -> set[tuple[str, int]]:
-        """Packages, by subscriber and offset, that are not known to have failed to those who read only now: a host has
-        told again, after the failure of another one, what it told so long ago that the first time was removed; or the
-        failure is of a package of a former log, and was removed.
+        """Packages, by subscriber and offset, that a new reader may not know to have failed: after another host's
+        failure, a host has repeated a status whose original was trimmed; or the failure is of a package of a former
+        log, and was trimmed.
         """
         unread = self._early & self.gone
         last = self._last_statuses().items()
         return {at for at, (_, may_be, records) in last if may_be in DONE or _identities(records) <= unread}
 
     def _last_statuses(self) -> dict[tuple[str, int], tuple[Status, Status | None, dict[str, Record]]]:
-        """By subscriber and package: the last status, which one those may take for it who read only now, and the
-        records of every instance of that name.
+        """By subscriber and package: the last status, the one that a new reader may take for it, and the records of
+        every instance of that name.
         """
         last: dict[tuple[str, int], tuple[Status, Status | None, dict[str, Record]]] = {}
         told = set[tuple[str, int]]()
@@ -134,7 +134,7 @@ class WordOracle:
         return last
 
     def _commands(self) -> Iterator[tuple[str, list[Record]]]:
-        """Every command that its subscriber was never heard to have obeyed."""
+        """Every command whose result was not heard of."""
         obeyed: dict[str, int] = {}
         for record in self._originals("sim.discovery"):
             if record.header("type") == DiscoveryMessage.__name__:

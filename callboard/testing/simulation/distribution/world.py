@@ -1,4 +1,4 @@
-"""The world of a simulated agent: the real one, between the fates and the backends that meet them."""
+"""The world of a simulated agent: the real one, with faults, on simulated backends."""
 
 from collections import Counter
 from collections.abc import Callable, Iterable, Mapping
@@ -26,20 +26,20 @@ from callboard.testing.simulation.engine.simulated_blobs import SimulatedBlobs
 from callboard.testing.simulation.engine.simulated_log import SimulatedLog
 
 INLINE_MAX = 900
-"""Bytes of a package that go through the log: few, so that small ones go through the blob store."""
+"""Bytes of a package that go through the log: few, so that even small ones use the blob store."""
 
 BLOB_THRESHOLD = 2000
-"""Bytes above which a file goes there by itself."""
+"""Bytes above which a file becomes a blob of its own."""
 
 Witness = Callable[[Perform], None]
 
 
 POISON = "this is poison"
-"""What every actor crashes with at a ``ReadyQuery``, which is no question of anybody else here; see ``Poison``."""
+"""Every actor crashes at a ``ReadyQuery``, which nothing else asks here; see ``Poison``."""
 
 
 class Marked:
-    """A decision whose effects have the role before their owner, and whose timers may run faster."""
+    """A decision whose effects carry its role, and whose timers may run faster."""
 
     def __init__(self, decision: Decision, role: str, haste: float, begins: Witness) -> None:
         self._decision = decision
@@ -70,8 +70,8 @@ def _mark(spec: ActorSpec, haste: float, begins: Witness, settings: Any, rng: Ra
 
 
 def marked(specs: tuple[ActorSpec, ...], haste: Mapping[str, float], begins: Witness) -> tuple[ActorSpec, ...]:
-    """The same actors, with their effects marked. ``haste`` is how much faster the timers of a role run, ``begins`` is
-    told of every effect as it is decided on.
+    """The same actors, with marked effects. ``haste`` is how much faster the timers of a role run, ``begins`` receives
+    every effect when it is decided on.
     """
     return tuple(
         ActorSpec(spec.role, partial(_mark, spec, haste.get(spec.role, 1.0), begins), spec.settings)
@@ -80,7 +80,7 @@ def marked(specs: tuple[ActorSpec, ...], haste: Mapping[str, float], begins: Wit
 
 
 class SimulatedHooks:
-    """A subscriber's hooks: each call is a call like those to a backend, and some packages they do not like at first.
+    """A subscriber's hooks: each call meets faults like a call to a backend, and fails at first for some packages.
 
     Args:
         acts: the packages, by their ids.
@@ -107,15 +107,15 @@ class SimulatedHooks:
 
 
 class FatefulWorld(AgentWorld):
-    """Carries out effects as the real one does, unless the fates are against it.
+    """Carries out effects as the real one does, with faults from the fates.
 
     Args:
         host: where it runs.
-        fates: choose what each effect meets.
-        strike: kills: the role of the actor, and how. False if there is nobody to kill.
+        fates: choose the fault of each effect.
+        strike: kills the actor of a role, in a given way; False if there is nothing to kill.
         note: adds a line to the trace.
-        ended: is told of every effect that has succeeded.
-        requests: what is published, by the number that a request names as its source.
+        ended: receives every effect that has succeeded.
+        requests: the packages to publish, by the number that a request names as its source.
     """
 
     def __init__(

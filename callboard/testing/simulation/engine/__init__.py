@@ -1,1 +1,1 @@
-"""What any simulation needs: hosts, faults, seeds, and the search for a shorter history."""
+"""What every simulation needs: hosts, faults, seeds, and a search for shorter histories."""

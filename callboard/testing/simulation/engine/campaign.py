@@ -1,4 +1,4 @@
-"""Many seeds, on as many processes as the machine has cores; and what came of all of them."""
+"""Runs many seeds, on as many processes as the machine has cores, and sums up the outcomes."""
 
 import os
 import time
@@ -19,7 +19,7 @@ class Campaign(Generic[P]):
     seeds: int = 0
     steps: int = 0
     fleet_s: float = 0.0
-    """Virtual seconds of fleets."""
+    """Virtual seconds simulated."""
     took_s: float = 0.0
     met: Counter[tuple[str, Fault]] = field(default_factory=Counter)
     performed: Counter[str] = field(default_factory=Counter)
@@ -27,7 +27,7 @@ class Campaign(Generic[P]):
     failed: list[Outcome[P]] = field(default_factory=list)
 
     def add(self, outcome: Outcome[P]) -> None:
-        """Count one in."""
+        """Add an outcome."""
         self.seeds += 1
         self.steps += outcome.steps
         self.fleet_s += outcome.virtual_s
@@ -39,7 +39,7 @@ class Campaign(Generic[P]):
 
     @property
     def speed(self) -> str:
-        """How fast it went."""
+        """The speed of the run."""
         took_s = max(self.took_s, 1e-9)
         return (
             f"{self.seeds} seeds in {self.took_s:.0f} s: {self.steps / took_s:,.0f} steps/s, "
@@ -53,13 +53,13 @@ def campaign(
     told: Callable[[Outcome[P]], None] = lambda _: None,
     processes: int | None = None,
 ) -> Campaign[P]:
-    """Run all of them.
+    """Run all seeds.
 
     Args:
-        run_seed: runs the plan of a seed; a function of a module, for it is sent to the processes.
-        seeds: to be run, one after the other in each process.
-        told: is told of every outcome as it comes.
-        processes: as many as there are cores if not given; with 1 it is this one.
+        run_seed: runs the plan of a seed; importable, as it is sent to the processes.
+        seeds: the seeds, run one after the other in each process.
+        told: called with every outcome as it comes.
+        processes: their number; the number of cores if not given. With 1, this process runs the seeds.
     """
     total, began_s = Campaign[P](), time.perf_counter()
     count = processes or os.cpu_count() or 1

@@ -1,7 +1,7 @@
-"""Which fault met which effect how often: what a run has really tried.
+"""How often each fault met each effect: what a run has really tested.
 
-Every pair can occur: each effect makes a call that can fail and hang before its deed and after it, and is carried out
-in a process on a host. So a pair that has not occurred was left out by chance, for which more seeds are the remedy.
+Every pair can occur: each effect makes a call that can fail and hang before and after the operation, and runs in a
+process on a host. A missing pair was left out by chance: run more seeds.
 """
 
 from collections import Counter
@@ -18,10 +18,10 @@ EFFECTS = tuple(
         if isinstance(kind, type) and issubclass(kind, Perform) and kind is not Perform
     )
 )
-"""Every effect that there is."""
+"""Every effect."""
 
 def missing(met: Counter[tuple[str, Fault]], counts: Counter[str], counted: Iterable[str]) -> list[str]:
-    """What a run has not tried at all, with what else must have happened."""
+    """What a run has not tested at all: missing pairs, and counters at zero."""
     pairs = [f"{effect} {fault}" for effect in EFFECTS for fault in Fault if not met[effect, fault]]
     return pairs + [name for name in counted if not counts[name]]
 
@@ -29,7 +29,7 @@ def missing(met: Counter[tuple[str, Fault]], counts: Counter[str], counted: Iter
 def table(
     met: Counter[tuple[str, Fault]], performed: Counter[str], counts: Counter[str], counted: Iterable[str]
 ) -> Iterator[str]:
-    """Lines for people: a row for each effect, a column for each fault; then what else happened."""
+    """A table for display: a row for each effect, a column for each fault; then the counters."""
     width = max(map(len, EFFECTS))
     columns = [max(len(fault), 6) for fault in Fault]
     yield "  ".join(["".ljust(width), "performed", *(fault.rjust(n) for fault, n in zip(Fault, columns, strict=True))])

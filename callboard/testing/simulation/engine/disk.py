@@ -1,4 +1,4 @@
-"""The repository of a simulated subscriber, on a disk that forgets what was not stored durably when its host dies."""
+"""The repository of a simulated subscriber, on a disk that loses what is not durable when its host dies."""
 
 from collections.abc import Callable, Iterable
 from random import Random
@@ -12,19 +12,19 @@ from callboard.testing.simulation.engine.fates import after_deed, before_deed
 
 
 class Witness(Protocol):
-    """Is told of every transaction."""
+    """Receives every transaction."""
 
     def wrote(self, tree: dict[str, Node], ledger: bytes, durable: bool, effect: ImportPackages | None) -> None:
-        """The repository has this content and this ledger now, by that import if there was one."""
+        """The repository now has this content and this ledger, from that import if there was one."""
         ...
 
     def set_back(self, ledger: bytes) -> None:
-        """The host has died, and the ledger is this one again."""
+        """The host has died, and the ledger is this older one again."""
         ...
 
 
 class Disk:
-    """What outlives the processes of a subscriber."""
+    """What survives a subscriber's processes."""
 
     def __init__(self, rng: Random) -> None:
         self._rng = rng
@@ -32,7 +32,7 @@ class Disk:
         self.durable = b""
 
     def crash(self, witness: Witness, *, host: bool) -> None:
-        """The process is gone; with its host goes, or not, what was not stored durably."""
+        """The process is gone; if its host is, too, what was not durable may be lost."""
         self.store.crash()
         if host and self.store.ledger != self.durable and self._rng.random() < 0.7:
             self.store.ledger = self.durable
@@ -40,21 +40,21 @@ class Disk:
 
 
     def renew(self, ledger: bytes, *, empty: bool) -> None:
-        """It holds this ledger from now on, and no content if it is another disk."""
+        """Store this ledger, and drop the content if it is another disk."""
         self.store.ledger = self.durable = ledger
         if empty:
             self.store.tree = MemoryStore().tree
 
 
 class SimulatedRepository(MemoryRepository):
-    """Meets the fates at every call, and has a witness of every transaction."""
+    """Meets the fates at every call, and reports every transaction to a witness."""
 
     def __init__(self, disk: Disk, witness: Callable[[], Witness]) -> None:
         super().__init__(disk.store)
         self._disk = disk
         self._witness = witness
         self.importing: ImportPackages | None = None
-        """The import that is under way."""
+        """The running import."""
 
     async def open(self, occupied: bool = False) -> bytes:
         """See ``Repository.open``."""

@@ -1,4 +1,4 @@
-"""What goes wrong while an effect is carried out: chosen by the seed, done at one of its calls to a backend."""
+"""Faults of effects: chosen by the seed, triggered at one of the effect's calls to a backend."""
 
 import asyncio
 from collections import Counter
@@ -32,28 +32,28 @@ BEFORE_DEED = (Fault.FAIL, Fault.SLOW)
 AFTER_DEED = (Fault.LOSE_ANSWER, Fault.SLOW_ANSWER)
 
 CALLS = (1, 1, 1, 2, 2, 3, 4, 5)
-"""At which call of an effect its fault comes; to look for what is new on the log takes up to five."""
+"""The call of an effect at which its fault may come; looking for new records takes up to five."""
 
 FREQUENT = ("ReadLog", "FindBounds", "Append", "SaveLedger")
 RARE = 4.0
-"""How much likelier a fault is at any other effect: there are few of them, and they matter as much."""
+"""How much likelier a fault is at any other effect: these are rare, and matter as much."""
 
 SLOW_S = 0.8
-"""How long a slow call takes at most: longer than timers run that wait for another try, shorter than time-outs."""
+"""Longest slow call, in seconds: longer than retry timers, shorter than time-outs."""
 
 HANG_S = 1.0
-"""A killed actor's effect is cancelled at once. One that is not cancelled within this time goes on: the kill has hit
-the predecessor of its actor, which was dead already, and nobody would ever end the wait."""
+"""Seconds: a killed actor's effect is cancelled at once. One that is not cancelled within this time continues: the kill
+hit a predecessor of its actor that was already dead, and nothing would ever end the wait."""
 
 
 @dataclass(slots=True)
 class Doom:
-    """The fault that one effect meets, and at which of its calls."""
+    """The fault that an effect meets, and at which of its calls."""
 
     fault: Fault
     calls: int
     strike: Callable[[], bool]
-    """Kills; False if there was nobody to kill."""
+    """Kills; False if there was nothing to kill."""
     slow_s: float
     struck: Callable[[], None]
     spent: bool = False
@@ -68,7 +68,7 @@ class Doom:
             await self.happen(error)
 
     async def happen(self, error: type[CallboardError]) -> None:
-        """It is time."""
+        """Trigger the fault."""
         self.spent = True
         if self.fault in (Fault.FAIL, Fault.LOSE_ANSWER):
             self.struck()
@@ -82,21 +82,21 @@ class Doom:
 
 
 CURRENT: ContextVar[Doom | None] = ContextVar("doom", default=None)
-"""Of the effect that the running task carries out."""
+"""The fault of the effect that the current task carries out."""
 
 
 CALLER: ContextVar[str] = ContextVar("caller", default="")
-"""The host of that effect; empty for those who are no part of the simulation."""
+"""The host of that effect; empty outside the simulation."""
 
 
 async def before_deed(error: type[CallboardError]) -> None:
-    """To be awaited by a simulated backend before it does what it was asked."""
+    """Await in a simulated backend before the operation."""
     if (doom := CURRENT.get()) is not None:
         await doom.meet(False, error)
 
 
 async def after_deed(error: type[CallboardError]) -> None:
-    """To be awaited by a simulated backend when it has done it."""
+    """Await in a simulated backend after the operation."""
     if (doom := CURRENT.get()) is not None:
         await doom.meet(True, error)
 
@@ -107,18 +107,18 @@ class Fates:
 
     Args:
         rng: decides.
-        odds: of each fault, for one effect; those that are missing never happen.
+        odds: of each fault, for one effect; faults that are missing never happen.
     """
 
     rng: Random
     odds: Mapping[Fault, float]
     active: bool = True
     met: Counter[tuple[str, Fault]] = field(default_factory=Counter)
-    """How often which kind of effect met which fault."""
+    """How often each kind of effect met each fault."""
     performed: Counter[str] = field(default_factory=Counter)
 
     def doom(self, effect: Perform, strike: Callable[[Fault], bool]) -> Doom | None:
-        """What this effect will meet, if anything. Rolls equally many dice whatever comes of it."""
+        """The fault of this effect, if any. Draws equally many random numbers in every case."""
         kind = type(effect).__name__
         self.performed[kind] += 1
         roll, calls, slow_s = self.rng.random(), self.rng.choice(CALLS), self.rng.uniform(0, SLOW_S)

@@ -1,4 +1,4 @@
-"""Where a simulated agent runs, and runs again whatever becomes of it, under a clock that may go wrong."""
+"""The host of a simulated agent: restarts it whenever it ends, under a clock that may be wrong."""
 
 import asyncio
 from collections.abc import Callable
@@ -12,15 +12,15 @@ from callboard.errors import CallboardError
 from callboard.testing.simulation.engine.fates import Fault
 
 AGAIN_S = 0.5
-"""How soon a service manager starts an agent again that has ended."""
+"""Seconds after which a service manager restarts an agent that has ended."""
 
 LIMITS = Limits(backoff_s=(0.0, 0.05), max_restarts=1_000_000)
-"""Of supervision: dying is all that actors do here, so nobody may give up on them."""
+"""For supervision: actors die all the time here, so none may be given up."""
 
 
 @dataclass
 class HostClock:
-    """A clock whose wall time jumps, and runs fast or slow; durations are right, as everywhere."""
+    """A clock whose wall time jumps, and runs fast or slow; its durations are right, as always."""
 
     simulation: Simulation
     ahead_s: float = 0.0
@@ -45,9 +45,9 @@ class Host:
     """Keeps one agent running.
 
     Args:
-        simulation: in which it runs.
-        spec: what is to be run, asked for whenever it is started.
-        crash: what becomes of the disk when a process is lost, or (True) the whole host.
+        simulation: the simulation it is part of.
+        spec: makes the agent to run, at every start.
+        crash: called when a process or (True) the whole host is lost, to update the disk.
     """
 
     def __init__(
@@ -61,10 +61,10 @@ class Host:
         self.closing = False
         self._away_s = AGAIN_S
         self.ends: list[str] = []
-        """Why it has ended by itself."""
+        """The error that ended it."""
 
     async def run(self) -> None:
-        """Run it until the end of the simulation."""
+        """Run the agent until the end of the simulation."""
         while not self.closing:
             self.agent = await self._simulation.start(self._spec(), LIMITS, self.clock)
             try:
@@ -76,7 +76,7 @@ class Host:
             await asyncio.sleep(away_s)
 
     def strike(self, role: str, fault: Fault) -> bool:
-        """Kill the actor, or all of them; False if it is not up."""
+        """Kill the actor, or all of them; False if it is not running."""
         if fault in (Fault.PROCESS_LOST, Fault.HOST_LOST):
             return self.lose(host=fault is Fault.HOST_LOST)
         if self.agent is None or all(actor.role != role for actor in self.agent.actors()):
@@ -86,7 +86,7 @@ class Host:
         return True
 
     def lose(self, *, host: bool, away_s: float = AGAIN_S) -> bool:
-        """The process, or its host, is gone at this moment, and back after a while."""
+        """Lose the process, or its host, now; it is back after a while."""
         if self.agent is None:
             return False
         self._away_s = away_s
@@ -98,11 +98,11 @@ class Host:
         return True
 
     def suspend(self, seconds: float) -> None:
-        """The process stands still; what the system does for it goes on."""
+        """Suspend the process; what the system does for it continues."""
         if self.agent is not None:
             self._simulation.suspend(self.agent, seconds)
 
     async def stop(self, drain_s: float) -> None:
-        """Stop it in order; it is started again unless this is the end."""
+        """Stop it cleanly; it is restarted unless this is the end."""
         if self.agent is not None:
             await self.agent.stop(drain_s)

@@ -1,4 +1,4 @@
-"""What the engine knows of a plan, and what came of one; the fleet that is simulated has plans of its own."""
+"""The engine's view of a plan, and the outcome of one; each kind of simulation has plans of its own."""
 
 from abc import ABC, abstractmethod
 from collections import Counter
@@ -13,8 +13,8 @@ from callboard.testing.simulation.engine.fates import Fault
 class Planned(ABC):
     """What a seed decides before the simulation begins.
 
-    ``acts`` happen from outside, and ``odds`` are those of each fault at one effect. ``kept`` are the numbers of the
-    acts that are left of the seed's; None for all.
+    ``acts`` happen from outside; ``odds`` are those of each fault at one effect. ``kept`` are the numbers of those of
+    the seed's acts that are left; None for all.
     """
 
     seed: int
@@ -24,10 +24,10 @@ class Planned(ABC):
 
     @abstractmethod
     def whole(self) -> Self:
-        """The plan of the seed, with all that it decides."""
+        """The full plan of the seed."""
 
     def shortened(self, kept: Iterable[int] | None = None, faults: Iterable[Fault] | None = None) -> Self:
-        """The same with these of the seed's acts only, by their numbers, and these faults only."""
+        """The plan with only these of the seed's acts, by number, and only these faults."""
         whole = self.whole()
         numbers = tuple(sorted(kept)) if kept is not None else self.kept
         chosen = range(len(whole.acts)) if numbers is None else numbers
@@ -38,7 +38,7 @@ class Planned(ABC):
 
     @property
     def command(self) -> str:
-        """What replays it."""
+        """The command that replays it."""
         whole = self.whole()
         words = ["callboard simulate", f"--seed {self.seed}"]
         if self.kept is not None:
@@ -53,7 +53,7 @@ P = TypeVar("P", bound=Planned)
 
 @dataclass(frozen=True, slots=True)
 class Violation:
-    """Something that must never be: which rule was broken, and how."""
+    """A broken rule: its name, and how it was broken."""
 
     rule: str
     story: str
@@ -64,10 +64,10 @@ class Violation:
 
 @dataclass(frozen=True, slots=True)
 class Outcome(Generic[P]):
-    """What came of a plan.
+    """The outcome of a plan.
 
-    ``met`` is how often which kind of effect met which fault, ``counts`` how often what else happened. ``virtual_s``
-    and ``took_s`` are seconds of the simulation, and of this machine.
+    ``met`` is how often each kind of effect met each fault; ``counts`` is how often other things happened.
+    ``virtual_s`` and ``took_s`` are seconds of the simulation, and of this machine.
     """
 
     plan: P
@@ -83,7 +83,7 @@ class Outcome(Generic[P]):
 
     @property
     def story(self) -> str:
-        """For people: what was wrong, what led to it, and how to see it again."""
+        """For display: the violation, what led to it, and how to replay it."""
         lines = [f"seed {self.plan.seed}, step {self.steps}, after {self.virtual_s:.3f} virtual seconds:"]
         lines += [f"  {self.violation}", "the last steps:", *(f"  {line}" for line in self.tail)]
         return "\n".join([*lines, f"replay with: {self.plan.command}"])

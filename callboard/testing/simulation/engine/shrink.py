@@ -1,11 +1,11 @@
-"""Finds a shorter history that is wrong in the same way: fewer faults, then fewer acts."""
+"""Searches for a shorter history with the same violation: fewer faults, then fewer acts."""
 
 from collections.abc import Callable
 
 from callboard.testing.simulation.engine.outcome import Outcome, P, Planned
 
 RUNS_MAX = 120
-"""Plans that are tried: a minute or two; what is short enough for people is found by then."""
+"""Limit of plans to try, a minute or two: what is short enough to read is found by then."""
 
 
 def shrink(
@@ -18,9 +18,9 @@ def shrink(
 
     Args:
         run: runs a plan.
-        found: breaks a rule.
-        told: is told of progress.
-        runs_max: how many plans are tried.
+        found: the outcome with a violation.
+        told: called with progress.
+        runs_max: how many plans to try.
     """
     assert found.violation is not None
     rule, best, left = found.violation.rule, found, runs_max

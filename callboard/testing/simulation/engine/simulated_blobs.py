@@ -16,11 +16,11 @@ class SimulatedBlobs(MemoryBlobStore):
     def __init__(self, loop: VirtualLoop, clock: Callable[[], int]) -> None:
         super().__init__(clock)
         self._loop = loop
-        self._spoilt: dict[str, float] = {}  # until when, by how
+        self._spoilt: dict[str, float] = {}  # how, and until when
         self.missing = self.corrupt = 0
 
     def spoil(self, how: str, seconds: float) -> None:
-        """Whoever fetches a blob finds it missing, or corrupt, for so long."""
+        """All fetches find their blob missing, or corrupt, for this time."""
         self._spoilt[how] = self._loop.time() + seconds
 
     async def put(self, digest: str, chunks: Iterable[bytes], size: int | None = None) -> bool:

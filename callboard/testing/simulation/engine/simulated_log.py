@@ -1,4 +1,4 @@
-"""The log of a simulation: it fails, dawdles, leaves gaps, answers short, and takes records twice where logs may."""
+"""The log of a simulation: it fails, delays, leaves gaps, returns short reads, and may duplicate records."""
 
 from collections.abc import Awaitable, Callable, Iterable, Sequence
 from random import Random
@@ -15,21 +15,21 @@ from callboard.testing.simulation.engine.fates import CALLER, after_deed, before
 T = TypeVar("T")
 
 GAP_MAX = 3
-"""Offsets that a gap takes at most: as aborted transactions leave them behind."""
+"""Longest gap in offsets, such as aborted transactions leave."""
 
 
 class SimulatedLog:
     """See ``callboard.backends.log.Log``.
 
     Args:
-        loop: tells the virtual time.
+        loop: has the virtual time.
         rng: decides.
-        clock: the time.
-        dated: what time a record of a topic is dated that is appended from a host.
-        keys: whether it knows keys; without them it may take a record twice.
-        unrepeatable: topics on which it never does so.
-        witness: is told of every record, in the order of the log.
-        trimmed: is told what a trim has left of a topic.
+        clock: the time, in nanoseconds.
+        dated: the time of a record, by its topic and the host that appends it.
+        keys: whether it supports keys; without them it may duplicate a record.
+        unrepeatable: topics without duplicates.
+        witness: receives every record, in the order of the log.
+        trimmed: receives what a trim has left of a topic.
     """
 
     def __init__(
@@ -58,7 +58,7 @@ class SimulatedLog:
         self._cut_off: dict[str, float] = {}  # hosts, and until when
         self._first: dict[str, int] = {}
         self.active = True
-        """Whether it does anything that it need not do."""
+        """Whether it misbehaves."""
         self.gaps = self.repeated = self.short = self.refused = self.cut = 0
 
     @property
@@ -67,15 +67,15 @@ class SimulatedLog:
         return self.memory.capabilities if self._keys else self.memory.capabilities & ~Capability.KEYS
 
     def fail_for(self, seconds: float) -> None:
-        """Nobody can use it for so long; what is under way may come to pass all the same."""
+        """Be unavailable for this time; running calls may still take effect."""
         self._back_s = max(self._back_s, self._loop.time() + seconds)
 
     def cut_off(self, host: str, seconds: float) -> None:
-        """This host cannot use it for so long; what is under way may come to pass all the same."""
+        """Be unavailable to this host for this time; running calls may still take effect."""
         self._cut_off[host] = max(self._cut_off.get(host, 0.0), self._loop.time() + seconds)
 
     async def exchange(self, topics: Iterable[str], since_ns: int | None) -> None:
-        """Another log is in its place: its own older copy, with the records up to then, or an empty one."""
+        """Replace it by an older copy of itself, with the records up to then, or by an empty log."""
         former, self.memory = self.memory, self._new()
         for topic in topics:
             await self.memory.ensure(topic)
@@ -98,11 +98,11 @@ class SimulatedLog:
         return self._dated(self._appending, CALLER.get()) if self._appending else self._clock()
 
     def first(self, topic: str) -> int:
-        """The oldest offset that the topic has, for those who know everything."""
+        """The oldest offset of the topic, for the oracles."""
         return self._first.get(topic, 1)
 
     async def put(self, topic: str, record: NewRecord) -> int:
-        """Append a record whatever the log suffers from, for those who are no part of the simulation."""
+        """Append a record, bypassing all faults, from outside the simulation."""
         return (await self._append(topic, [record]))[0]
 
     async def ensure(self, topic: str) -> None:
@@ -160,7 +160,7 @@ class SimulatedLog:
         return await self._call(self.memory.identity, topic)
 
     async def close(self) -> None:
-        """See ``Log``; it belongs to all agents, so it stays open."""
+        """See ``Log``; it is shared by all agents, so it stays open."""
 
     async def _append(self, topic: str, records: Sequence[NewRecord]) -> list[int]:
         before = (await self.memory.bounds(topic)).end
@@ -188,7 +188,7 @@ class SimulatedLog:
         self._answer()
 
     def _answer(self) -> None:
-        """What comes to pass when the log goes away is done, but nobody hears of it."""
+        """When the log goes away, the operation is done but its answer is lost."""
         if self._loop.time() < self._back_s:
             self.refused += 1
             raise LogUnavailable("the log is being failed over; nothing is wrong")

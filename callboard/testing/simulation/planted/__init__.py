@@ -1,4 +1,4 @@
-"""The simulator is tested: bugs that can be put into the real code by name, each of which some seed has to find."""
+"""Tests the simulator: bugs that can be planted in the real code by name, each of which some seed must find."""
 
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import AbstractContextManager, contextmanager
@@ -9,7 +9,7 @@ from callboard.testing.simulation.planted import commands, events, hooks, ledger
 from callboard.testing.simulation.planted.patch import Patch
 
 SEEDS_MAX = 200
-"""Within so many seeds every bug is found; see ``first_seed``."""
+"""Seeds within which every bug must be found; see ``hunt``."""
 
 MODULES = (ledgers, packages, shells, names, events, hooks, commands, shortening)
 BUGS: dict[str, Patch] = {bug.name: bug for module in MODULES for bug in module.BUGS}
@@ -17,7 +17,7 @@ BUGS: dict[str, Patch] = {bug.name: bug for module in MODULES for bug in module.
 
 @dataclass(frozen=True, slots=True)
 class Finding:
-    """After how many seeds, counted from 0 on, a bug was found, and by which rule; 0 if it was not."""
+    """How many seeds it took to find a bug, and the rule that found it; 0 if it was not found."""
 
     bug: str
     seeds: int
@@ -25,12 +25,12 @@ class Finding:
 
 
 def hunt(name: str, run_seed: Callable[[int], Any], seeds: Iterable[int] = range(SEEDS_MAX)) -> Finding:
-    """Run seed after seed with this bug in the code until one finds it, which finds nothing without the bug.
+    """Run seed after seed with this bug planted until one finds it that finds nothing without the bug.
 
     Args:
-        name: of the bug.
-        run_seed: runs a seed; its outcome has a violation, or not.
-        seeds: those that are tried.
+        name: the bug's.
+        run_seed: runs a seed; returns its outcome, with or without a violation.
+        seeds: the seeds to try.
     """
     for seed in seeds:
         with planted(name):
@@ -42,7 +42,7 @@ def hunt(name: str, run_seed: Callable[[int], Any], seeds: Iterable[int] = range
 
 @contextmanager
 def planted(name: str) -> Iterator[None]:
-    """Have this bug in the code, in this process."""
+    """Plant this bug in the code, in this process."""
     bug: AbstractContextManager[None] = BUGS[name].applied()
     with bug:
         yield

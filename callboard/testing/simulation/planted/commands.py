@@ -1,4 +1,4 @@
-"""Bugs in whom a command is for."""
+"""Bugs in whether a repository accepts a command."""
 
 from dataclasses import replace
 from typing import Any

@@ -1,4 +1,4 @@
-"""Bugs in what is told of packages."""
+"""Bugs in the events of packages."""
 
 from typing import Any
 
@@ -16,7 +16,7 @@ def _hasty(right: Any) -> Any:
 
 
 def _ahead(right: Any) -> Any:
-    """Marks say that all is told that was read, whatever waits to be due."""
+    """Marks claim that everything read is reported, even what still waits to be due."""
 
     def mark(self: Any) -> Mark | None:
         if self._follower.position < 0:

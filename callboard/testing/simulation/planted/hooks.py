@@ -1,4 +1,4 @@
-"""Bugs in what hooks are told."""
+"""Bugs in what hooks receive."""
 
 from typing import Any
 

@@ -1,4 +1,4 @@
-"""Bugs in what a subscriber remembers, and tells."""
+"""Bugs in what a subscriber stores, and reports."""
 
 from dataclasses import replace
 from typing import Any

@@ -1,4 +1,4 @@
-"""Bugs in who may go on: under a name that another one has, or on a log that is another one."""
+"""Bugs in whether a subscriber may continue: under a name that another holds, or on another log."""
 
 from typing import Any
 

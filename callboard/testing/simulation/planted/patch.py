@@ -1,4 +1,4 @@
-"""A bug that is put into the code, and taken out again."""
+"""Plants a bug in the code, and removes it."""
 
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
@@ -8,7 +8,7 @@ from typing import Any
 
 @dataclass(frozen=True, slots=True)
 class Patch:
-    """In place of what ``owner`` (a class or module) has under ``attribute`` it gets ``wrong`` of that."""
+    """Replaces the ``attribute`` of ``owner``, a class or module, by ``wrong`` applied to it."""
 
     name: str
     owner: Any
@@ -17,7 +17,7 @@ class Patch:
 
     @contextmanager
     def applied(self) -> Iterator[None]:
-        """Have it in the code."""
+        """Plant it for the duration of the context."""
         right = vars(self.owner)[self.attribute]
         setattr(self.owner, self.attribute, self.wrong(right))
         try:

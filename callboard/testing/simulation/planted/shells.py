@@ -1,4 +1,4 @@
-"""Bugs in what is between the decisions: shells, worlds, and the way to the log."""
+"""Bugs between the decisions: in shells, worlds, and the way to the log."""
 
 from dataclasses import replace
 from typing import Any
@@ -22,7 +22,7 @@ def _counts_records(right: Any) -> Any:
 
 
 def _end_last(right: Any) -> Any:
-    """The end of the log is asked for after the last look, so what is appended between the two is passed over."""
+    """The end of the log is read after the last look, so records appended between the two are skipped."""
 
     async def read(self: AgentWorld, effect: Any) -> LogRead:
         found: LogRead = await right(self, effect)
@@ -34,7 +34,7 @@ def _end_last(right: Any) -> Any:
 
 
 def _no_introductions(right: Any) -> Any:
-    """Whoever starts again is not introduced to those who knew its predecessor."""
+    """A restarted actor is not introduced to those that knew its predecessor."""
 
     def meet(self: Shell, role: str, epoch: int, address: Any) -> None:
         if role in self._peers:
@@ -47,7 +47,7 @@ def _no_introductions(right: Any) -> Any:
 
 
 def _no_more_timers(right: Any) -> Any:
-    """A wake-up forgets the timer that would run out next, if that is soon."""
+    """A wake-up drops the timer that expires next, if that is soon."""
 
     def wake(self: Shell) -> None:
         right(self)
@@ -66,7 +66,7 @@ def _no_keys(right: Any) -> Any:
 
 
 def _no_blame(right: Any) -> Any:  # noqa: ARG001  # a bug is made of the right thing
-    """A question is put again however often its actor crashes at it."""
+    """A question is repeated however often its actor crashes at it."""
 
     def blame(self: RunningAgent, number: int, reason: str) -> None:
         pass

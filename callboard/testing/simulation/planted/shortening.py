@@ -1,4 +1,4 @@
-"""Bugs in what is removed from topics that grow by themselves."""
+"""Bugs in what is trimmed from topics that grow by themselves."""
 
 from typing import Any
 
