@@ -79,8 +79,8 @@ class Edge:
 
     @property
     def renewed(self) -> bool:
-        """Whether it has begun anew. Until it has its predecessor's name nobody waits for it: it comes, is refused, and
-        says goodbye.
+        """Whether it has started over. Until it holds its predecessor's name nothing waits for it: it appears, is
+        refused, and stops.
         """
         return self.oracle.renewals > 0
 

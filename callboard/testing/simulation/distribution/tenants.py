@@ -1,4 +1,4 @@
-"""Who has which subscriber's name, by the plainest reading of the discovery topic; and that nobody else imports."""
+"""The holder of each subscriber's name, by the simplest reading of the discovery topic; nobody else may import."""
 
 from collections import defaultdict
 from collections.abc import Callable
@@ -30,16 +30,16 @@ class Tenants:
 
     now_ns: Callable[[], int]
     hasty: Callable[[str], None] = lambda _: None
-    """Is told of a name that was taken over too early."""
+    """Called for a name that was taken over too early."""
     longest_s: float = 0.0
     """The longest lease that anybody may have."""
     settings: dict[str, SubscriberSettings] = field(default_factory=dict)
     """By name; those of one name may differ in how long a claim lives."""
     held: dict[str, Tenant] = field(default_factory=dict)
     permits: dict[str, dict[Who, Permit]] = field(default_factory=lambda: defaultdict(dict))
-    """By name, up to when those that imported under it believe to have it, in seconds since the beginning."""
+    """By name, until when those that imported under it believe to hold it, in seconds since the beginning."""
     known_ns: dict[str, int] = field(default_factory=dict)
-    """Since when a name is spoken of; nobody waits for one that has said goodbye, until it is back."""
+    """By name, since when it is announced; nothing waits for one that has said goodbye, until it is back."""
     furthest: dict[str, int] = field(default_factory=dict)
     """How far a subscriber has said that it is, by name; a host that dies may be set back behind what it said."""
 
