@@ -52,7 +52,7 @@ RefusalCode = Literal[
 class CallboardError(Exception):
     """The base of all errors that callboard raises on purpose. Its arguments are lines; nearly always there is one.
 
-    ``code`` identifies it for programs and stays the same when the words change: the class's name, as ``blob_missing``.
+    ``code`` identifies it for programs and stays the same when the words change: its class's name, as ``blob_missing``.
     """
 
     code: str

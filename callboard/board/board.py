@@ -73,7 +73,7 @@ class Callboard:
         include: patterns of names, or of paths in a source, that publishers ship; default all. See ``PathPatterns``.
         exclude: patterns that publishers leave out.
         signing_key: signs announcements, statuses, commands and events, but not packages.
-        trusted_keys: only records signed with one of these keys, or with the board's own, count; default all.
+        trusted_keys: if given, these count only if signed with one of the keys, or with the board's own.
         blob_grace_s: age in seconds at which publishers remove blobs that no record needs; 0 is never.
         publishing: limits, throttling and events of publishers.
         archive: the place of the log's archive, from which subscribers read records that the log no longer has.
