@@ -6,10 +6,19 @@ from dataclasses import dataclass, field
 
 from callboard.actors.subscriber import SubscriberSettings
 from callboard.actors.subscriber.staging.golden_gate import GOOD
-from callboard.messages.distribution.ledger import Ledger
-from callboard.messages.distribution.topic_messages import CommandMessage, Status
+from callboard.messages.distribution.ledger import HookDue, Ledger
+from callboard.messages.distribution.topic_messages import CommandMessage, PackageStatusMessage, Status
 from callboard.testing.simulation.distribution.scene import Scene
 from callboard.testing.simulation.distribution.truth import Sent, touch
+
+Hook = tuple[int, str]
+"""The offset and the id of its package. It is owed also when the log is gone that had it: another may give its offset
+to another package."""
+
+
+def hook_of(each: HookDue | PackageStatusMessage) -> Hook:
+    """Which hook this is about."""
+    return each.offset, each.package_id
 
 
 @dataclass(slots=True)
@@ -22,10 +31,10 @@ class Excuses:
     """The subscriber's current log."""
     tries: Counter[int] = field(default_factory=Counter)
     """Stored attempts at a single package, by offset."""
-    calls: Counter[int] = field(default_factory=Counter)
-    """Stored calls of its post-import hook, by offset."""
+    calls: Counter[Hook] = field(default_factory=Counter)
+    """Stored calls of post-import hooks."""
 
-    def missing(  # noqa: PLR0911  # one a status
+    def missing(
         self, ledger: Ledger, held: Collection[int], offset: int, before: Status | str | None, outcome: Status
     ) -> str:
         """The missing condition, if any. ``held`` is all that was quarantined before the transaction or in it."""
@@ -41,13 +50,15 @@ class Excuses:
             case Status.HELD:
                 waits = any(other < offset and touch([self._path(other)], [self._path(offset)]) for other in held)
                 return "" if waits else self._failed(offset)
-            case Status.HOOK_FAILED:
-                most = self.settings().hooks.max_retries
-                return "" if 0 <= most < self.calls[offset] else f"its hook was called {self.calls[offset]} times"
-            case Status.HOOK_SETTLED:
-                ended = before is Status.HOOK_FAILED or self._skipped(ledger, offset)
-                return "" if ended else "its hook had not failed"
         return ""
+
+    def missing_of_hook(self, ledger: Ledger, told: PackageStatusMessage, failures: Collection[Hook]) -> str:
+        """The same for what is told of a hook. ``failures`` are those of which it was told that they failed."""
+        if told.status is Status.HOOK_FAILED:
+            most, calls = self.settings().hooks.max_retries, self.calls[hook_of(told)]
+            return "" if 0 <= most < calls else f"its hook was called {calls} times"
+        ended = hook_of(told) in failures or self._skipped(ledger, told.offset)
+        return "" if ended else "its hook had not failed"
 
     def _failed(self, offset: int) -> str:
         settings = self.settings()

@@ -1,7 +1,7 @@
 """The oracle of one subscriber: after every transaction, compares its repository with what it should hold."""
 
 from collections import Counter
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 
 from callboard.actors.core.decision import Perform
@@ -10,15 +10,17 @@ from callboard.actors.runtime.simulated.simulated import EPOCH_NS
 from callboard.actors.subscriber import SubscriberSettings
 from callboard.messages import codec
 from callboard.messages.distribution.ledger import Ledger
-from callboard.messages.distribution.topic_messages import Kind, Status
+from callboard.messages.distribution.topic_messages import Kind, PackageStatusMessage, Status
 from callboard.testing.fakes.memory_repository import Node
-from callboard.testing.simulation.distribution.judgement import Excuses
+from callboard.testing.simulation.distribution.judgement import Excuses, Hook, hook_of
 from callboard.testing.simulation.distribution.scene import History, Line, Scene
 from callboard.testing.simulation.distribution.truth import Sent, Tree, change, seen, touch
 
 FOREIGN = "foreign"
 GONE = "gone"
 """It was trimmed before this subscriber reached it, and the subscriber may continue after such a gap."""
+
+ENDS_OF_HOOKS = (Status.HOOK_FAILED, Status.HOOK_SETTLED)
 
 Outcome = Status | str
 
@@ -32,12 +34,21 @@ class Step:
 
     @property
     def lines(self) -> dict[int, list[Status]]:
-        """The statuses that it promises, by offset."""
+        """The statuses of packages that it promises, by offset."""
         found: dict[int, list[Status]] = {}
-        for line in self.new.outbox:
-            if line.sequence >= self.old.next_sequence:
+        for line in self._promised:
+            if line.status not in ENDS_OF_HOOKS:
                 found.setdefault(line.offset, []).append(line.status)
         return found
+
+    @property
+    def ends(self) -> list[PackageStatusMessage]:
+        """The ends of hooks that it promises to tell."""
+        return [line for line in self._promised if line.status in ENDS_OF_HOOKS]
+
+    @property
+    def _promised(self) -> Iterator[PackageStatusMessage]:
+        return (line for line in self.new.outbox if line.sequence >= self.old.next_sequence)
 
     @property
     def held(self) -> set[int]:
@@ -64,8 +75,8 @@ class Oracle:
         self._tree: Tree = {"/": None}
         self._undo: list[tuple[int, Outcome | None]] = []  # outcomes that are not durable yet
         self._promised: dict[int, Line] = {}
-        self._hooked: set[int] = set()
-        """The packages whose post-import hook has succeeded."""
+        self._hooked: set[Hook] = set()
+        """The post-import hooks that have succeeded."""
         self._durable = 0  # statuses below this sequence will never be taken back
         self.ledger = Ledger(instance="")
         self.outcomes: dict[int, Outcome] = {}
@@ -82,7 +93,7 @@ class Oracle:
     def ended(self, effect: Perform) -> None:
         """An effect of the importer has succeeded."""
         if isinstance(effect, RunHook):
-            self._hooked.add(effect.due.offset)
+            self._hooked.add(hook_of(effect.due))
 
     def begins(self, effect: Perform) -> None:
         """The importer has decided on an effect."""
@@ -171,7 +182,6 @@ class Oracle:
             self.outcomes.clear()
             self._undo.clear()
             self._excuses.tries.clear()
-            self._excuses.calls.clear()
             return True
         exchanged = histories[newest]
         if old.log_id == exchanged.log_id and old.offset < max(exchanged.cut, self._first_of(exchanged)):
@@ -221,8 +231,8 @@ class Oracle:
             excuses.tries[new.attempt_offset] += 1
         before = {each.offset: each.attempts for each in old.held}
         excuses.tries.update(each.offset for each in new.held if each.attempts > before.get(each.offset, each.attempts))
-        called = {each.offset: each.attempts for each in old.hooks}
-        excuses.calls.update(each.offset for each in new.hooks if each.attempts > called.get(each.offset, 0))
+        called = {hook_of(each): each.attempts for each in old.hooks}
+        excuses.calls.update(hook_of(each) for each in new.hooks if each.attempts > called.get(hook_of(each), 0))
 
     def _untold(self, step: Step, offset: int) -> Outcome:
         """The outcome of a package without a status."""
@@ -282,15 +292,20 @@ class Oracle:
 
     def _check_hooks(self, step: Step) -> None:
         """Each import requires a hook call, and only a call, or too many, settles that."""
+        lines = (line for line in self._promised.values() if isinstance(line, PackageStatusMessage))
+        failures = {hook_of(line) for line in lines if line.status is Status.HOOK_FAILED}
+        for end in step.ends:
+            problem = self._excuses.missing_of_hook(step.new, end, failures)
+            self._demand(not problem, "a hook is not given up without a reason", f"{end}: {problem}")
         if not self._settings().hooks.after_import:
             return
-        due = {each.offset for each in step.new.hooks}
+        due = {hook_of(each) for each in step.new.hooks}
         for offset in step.applied:
-            owed = offset in due or self._packages[offset].act.kind is Kind.INVALIDATE
+            owed = offset in {at for at, _ in due} or self._packages[offset].act.kind is Kind.INVALIDATE
             self._demand(owed, "an import owes its hook", f"offset {offset}")
-        ended = {at for at, told in step.lines.items() if {Status.HOOK_FAILED, Status.HOOK_SETTLED} & set(told)}
-        forgotten = {each.offset for each in step.old.hooks} - due - ended - self._hooked
-        self._demand(not forgotten, "a hook is due until it was called", f"offsets {sorted(forgotten)}")
+        ended = {hook_of(end) for end in step.ends}
+        forgotten = {hook_of(each) for each in step.old.hooks} - due - ended - self._hooked
+        self._demand(not forgotten, "a hook is due until it was called", f"{sorted(forgotten)}")
 
     def _check_changes(self, step: Step, before: Tree) -> None:
         """The hooks of an import receive, together, every path that it removes and every file that it writes."""
