@@ -52,11 +52,13 @@ seconds, and a hook that fails more often may fail for long."""
 
 
 class Room:
-    """A gate that limits the number of due hooks."""
+    """A gate that limits the number of due hooks, and keeps them from replacing each other."""
 
     def judge(self, offset: int, message: PackageMessage, ledger: Ledger, now: Moment) -> Wait | None:
-        """Wait while there is no room for another due hook."""
-        del offset, message, now
+        """Wait while there is no room for another due hook. On a restored log another package may have the same offset."""
+        del now
+        if any(due.offset == offset and due.package_id != message.package_id for due in ledger.hooks):
+            return Wait(State.WAITING, f"the post-import hook of the package that was at offset {offset} before is due")
         if len(ledger.hooks) < DUE_MAX and sum(map(_chars_of, ledger.hooks)) <= DUE_CHARS_MAX:
             return None
         return Wait(State.WAITING, f"{len(ledger.hooks)} post-import hooks are due, which is as many as may be")

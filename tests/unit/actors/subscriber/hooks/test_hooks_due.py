@@ -207,6 +207,27 @@ def test_imports_wait_visibly_while_too_many_hooks_are_due() -> None:
     assert it.import_next().offset == DUE_MAX + 1
 
 
+def test_an_import_waits_for_the_hook_of_another_package_that_had_its_offset_before_the_log_was_set_back() -> None:
+    former = replace(due(10, attempts=1, error="the cache is away"), package_id="former")
+    it = HookDriver().arrive(replace(LEDGER, hooks=(former,)))
+    it.read(package(10))
+    assert not it.asks(ImportPackages)
+    assert it.state() == (
+        State.WAITING, "the post-import hook of the package that was at offset 10 before is due"
+    )  # fmt: skip
+    it.tick("hook")
+    assert it.begin_hook().due.package_id == "former"
+    it.done(RunHook)
+    it.save_all()
+    assert [hook.package_id for hook in it.import_next().hooks] == ["p10"]
+
+
+def test_a_package_that_is_imported_again_does_not_wait_for_its_own_hook() -> None:
+    it = HookDriver().arrive(replace(LEDGER, hooks=(due(10, attempts=2, error="the cache is away"),)))
+    it.read(package(10))
+    assert [(hook.package_id, hook.attempts) for hook in it.import_next().hooks] == [("p10", 0)]
+
+
 def test_without_a_hook_nothing_is_due_and_an_invalidation_never_is() -> None:
     it = ImporterDriver().arrive()
     it.read(package(10))
