@@ -55,7 +55,7 @@ class Room:
     """A gate that limits the number of due hooks, and keeps them from replacing each other."""
 
     def judge(self, offset: int, message: PackageMessage, ledger: Ledger, now: Moment) -> Wait | None:
-        """Wait while there is no room for another due hook. On a restored log a package may have another one's offset."""
+        """Wait while there is no room for another due hook. A restored log may reuse the offset of a due one."""
         del now
         if any(due.offset == offset and due.package_id != message.package_id for due in ledger.hooks):
             return Wait(State.WAITING, f"the post-import hook of the package that was at offset {offset} before is due")
