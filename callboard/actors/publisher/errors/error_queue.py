@@ -52,7 +52,7 @@ class ErrorQueue:
 class ErrorQueues:
     """All error queues, at most ``most`` failures in total. The last status of a package at a subscriber wins.
 
-    An offset stands for one package, whoever published it: a status sent after the log was replaced is about the new
+    An offset stands for one package, of any publisher: a status sent after the log was replaced is about the new
     package at that offset, and removes the former one from the queue of another publisher.
     """
 

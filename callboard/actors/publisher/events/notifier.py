@@ -195,11 +195,17 @@ class Notifier:
         yield After("append", RETRY.delay_s(self._attempt, self._rng))
 
 
+HEARD_LEASES = 3
+"""A restarted subscriber watches its former instance for more than a lease before it announces itself, and its first
+tries may fail."""
+
+
 def _unless_too_early(member: Member, heard_s: float) -> Member:
     """The member, not counted as gone by the date of its last announcement alone: its clock may be wrong, and it may
-    be heard again within its lease.
+    be heard again within a few leases.
     """
     said = member.announcement
-    if member.liveness is not Liveness.GONE or heard_s > lease_s(said.lease_ms, said.announce_interval_ms):
+    enough_s = HEARD_LEASES * lease_s(said.lease_ms, said.announce_interval_ms)
+    if member.liveness is not Liveness.GONE or heard_s > enough_s:
         return member
     return replaced(member, liveness=Liveness.SILENT)

@@ -1,6 +1,6 @@
 """Makes thespian's multiprocTCPBase safe to run: ``install`` patches thespian in this process.
 
-As shipped it listens on all interfaces and unpickles whatever arrives. With the patches,
+As shipped it listens on all interfaces and unpickles any bytes that arrive. With the patches,
 
 * its sockets are Unix sockets in a private folder (``unix_socket.py``);
 * every frame is authenticated before it is unpickled (``seal.py``);

@@ -86,7 +86,7 @@ class CommandExecution:
         if answer.packages >= 0 and not (message.distrust and is_known(ledger, command.command_id)):
             ledger = recorded.answered(ledger, command.command_id, message.offset, answer, now.wall_ns)
         if command.subscriber_instance == ledger.instance and command.verify is None:
-            ledger = replace(ledger, void_commands=())  # whoever gave it knows of this repository
+            ledger = replace(ledger, void_commands=())  # its author knows of this repository
         skipped = ledger.offset > self.state.ledger.offset
         yield Write(ledger, urgent=True)
         if skipped:

@@ -30,7 +30,7 @@ class Predecessors:
         """Whether this instance is to hear of the command now. What else is in force is remembered."""
         command = message.command
         if command.subscriber_instance == self._instance and command.verify is None:
-            self._in_force.clear()  # whoever gave it knows of this instance
+            self._in_force.clear()  # its author knows of this instance
         if command.subscriber_instance == self._instance or not (command.subscriber_instance or self.newcomer):
             return True
         if command.subscriber_instance:

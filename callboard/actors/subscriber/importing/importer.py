@@ -69,7 +69,7 @@ class Importer:
         (golden_watcher), CaughtUpQuery / ReportQuery (gateway).
     Sends: Report, LogMessage (announcer), PackagesWanted (package_poller), CommandsWanted (command_handler),
         StatusesPending (status_sender), VerdictsWanted (golden_watcher), AgentProblem (gateway); Report and Settled, to
-        whoever asked.
+        the asker.
     Stores: the ledger, in the repository: with each batch of packages in one transaction, and before each attempt.
     Timers: "open" the repository again, "look" for the log's bounds again, "retry" a package, ask a "gate" again,
         try a held package again ("retrial"), "report", "settle", call a "hook" again, say that an import is "slow".
@@ -83,7 +83,7 @@ class Importer:
         self._parts = Parts(settings, rng)
 
     def receive(self, message: Input, origin: Origin, now: Moment) -> Iterable[Effect]:
-        """Handle one input, then do whatever the new state allows."""
+        """Handle one input, then take the steps that the new state allows."""
         return self._parts.state.follow(self._decide(message, origin, now))
 
     def _decide(self, message: Input, origin: Origin, now: Moment) -> Iterator[Decided]:
