@@ -5,6 +5,7 @@ With ``--behaviours`` the run writes the page that says which behaviours its tes
 
 import multiprocessing
 import os
+import re
 import shutil
 import signal
 import tempfile
@@ -36,6 +37,10 @@ _RESOURCE_TRACKER = "multiprocessing.resource_tracker"
 _MULTIPROCESSING_FOLDER = "pymp-"
 """Python's own too: removed when this process ends."""
 
+_PROBE = re.compile(r"[a-z0-9_]{8}")
+_PROBE_CONTENT = b"blat"
+"""What ``tempfile`` writes and removes to see whether a folder will do; a process killed in between leaves it."""
+
 
 @pytest.fixture(autouse=True, scope="session")
 def _the_run_leaves_nothing_behind(tmp_path_factory: pytest.TempPathFactory) -> Iterator[None]:
@@ -51,10 +56,15 @@ def _the_run_leaves_nothing_behind(tmp_path_factory: pytest.TempPathFactory) -> 
         patch.setattr(tempfile, "tempdir", folder)
         yield
         left = _left_over(before)
-        files = (path for path in Path(folder).iterdir() if not path.name.startswith(_MULTIPROCESSING_FOLDER))
-        left += sorted(f"file {path}" for path in files)
+        left += sorted(f"file {path}" for path in Path(folder).iterdir() if not _is_pythons_own(path))
     if left:
         pytest.fail("the run left behind: " + ", ".join(left), pytrace=False)
+
+
+def _is_pythons_own(path: Path) -> bool:
+    if _PROBE.fullmatch(path.name) and path.is_file():
+        return _PROBE_CONTENT.startswith(path.read_bytes())
+    return path.name.startswith(_MULTIPROCESSING_FOLDER)
 
 
 @pytest.fixture(autouse=True)
