@@ -148,17 +148,17 @@ class Supervision:
     def pulse(self, now_s: float) -> list[Directive]:
         """Time for a beat: ping all actors, and treat those silent for too long as crashed."""
         patience_s = self._limits.beat_s * self._limits.missed_beats
-        orders: list[Directive] = []
+        directives: list[Directive] = []
         for role, child in list(self._children.items()):
             if not child.up:
                 continue
             silence_s = now_s - child.alive_at
             if silence_s > patience_s:
-                orders.append(End(role, child.epoch))
-                orders += self.exited(role, child.epoch, f"was silent for {silence_s:.1f} s", now_s)
+                directives.append(End(role, child.epoch))
+                directives += self.exited(role, child.epoch, f"was silent for {silence_s:.1f} s", now_s)
             else:
-                orders.append(Ping(role, child.epoch))
-        return orders
+                directives.append(Ping(role, child.epoch))
+        return directives
 
     def crashed(self, role: str, epoch: int, reason: str, now_s: float, *, its_own: bool = True) -> list[Directive]:
         """An incarnation reports a bug, ``its_own`` unless a question of the service led to it."""

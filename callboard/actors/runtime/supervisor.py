@@ -81,7 +81,7 @@ class Supervisor(Actor):  # type: ignore[misc]  # thespian is untyped
             if isinstance(msg, StartAgent):
                 self._begin(msg)
             else:
-                self._obey(self._decide(msg, sender, self._now()))
+                self._carry_out(self._decide(msg, sender, self._now()))
         except Exception:  # noqa: BLE001  # a supervisor with a bug must not continue: its agent ends
             trace = traceback.format_exc()
             self._report(f"the supervisor crashed with {trace.rstrip().rpartition(chr(10))[2]}")
@@ -146,14 +146,14 @@ class Supervisor(Actor):  # type: ignore[misc]  # thespian is untyped
                 return self._supervision.exited(role, epoch, "died without a word", now_s)
         return ()
 
-    def _obey(self, orders: Iterable[Directive]) -> None:
-        for order in orders:
-            match order:
+    def _carry_out(self, directives: Iterable[Directive]) -> None:
+        for directive in directives:
+            match directive:
                 case Start(role, epoch):
                     self._create(role, epoch)
-                    self.wakeupAfter(timedelta(seconds=self._agent.limits.start_deadline_s), order)
+                    self.wakeupAfter(timedelta(seconds=self._agent.limits.start_deadline_s), directive)
                 case Wait(_, seconds):
-                    self.wakeupAfter(timedelta(seconds=seconds), order)
+                    self.wakeupAfter(timedelta(seconds=seconds), directive)
                 case End(role, epoch):
                     self._end(role, epoch)
                 case Announce(role, epoch):

@@ -181,7 +181,7 @@ async def _first_pending(log: Log, topic: str, roll: LastAnnouncements, log_id: 
                 command = open_record(record, CommandMessage)
             except (SchemaTooNew, Undecodable):
                 continue  # its subscriber reports that it cannot read it, and continues with the next
-            if roll.knows(command) and roll.obeyed(command, end, log_id) < record.offset:
+            if roll.knows(command) and roll.handled_up_to(command, end, log_id) < record.offset:
                 return record.offset
         start = found[-1].offset + 1
     return None

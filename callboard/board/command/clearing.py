@@ -19,7 +19,7 @@ from callboard.errors import RequestRefused
 from callboard.messages.distribution.mailbox import Liveness, Member
 from callboard.messages.distribution.topic_messages import ClearCommand
 
-ORDERS_AT_ONCE = 500
+COMMANDS_AT_ONCE = 500
 """Parallel clears, and questions for them: half of what is accepted at once, so that others get a turn."""
 
 
@@ -139,7 +139,7 @@ async def clear_all(
 
 async def _few_at_once(works: Iterable[Callable[[], Awaitable[T]]]) -> tuple[T, ...]:
     """The results, in order; after a failure, no further work starts."""
-    turns = asyncio.Semaphore(ORDERS_AT_ONCE)
+    turns = asyncio.Semaphore(COMMANDS_AT_ONCE)
 
     async def in_turn(work: Callable[[], Awaitable[T]]) -> T:
         async with turns:

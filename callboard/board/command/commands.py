@@ -25,7 +25,7 @@ from callboard.errors import LogUnavailable, NotAnswered, RequestRefused
 from callboard.messages.distribution.mailbox import CommandRequest, Liveness, Member
 from callboard.messages.distribution.publisher_mail import CommandResultQuery
 from callboard.messages.distribution.topic_messages import (
-    ORDERS,
+    COMMANDS,
     ClearCommand,
     CommandMessage,
     CommandResultMessage,
@@ -42,7 +42,7 @@ from callboard.messages.event import replaced
 Order = (
     ClearCommand | RetryCommand | SkipCommand | PauseCommand | ResumeCommand | ThrottleCommand | VerifyCommand
 )
-NAMES: Mapping[type, str] = {kind: name for name, kind in ORDERS.items()}
+NAMES: Mapping[type, str] = {kind: name for name, kind in COMMANDS.items()}
 
 
 class CommandOptions(TypedDict, total=False):

@@ -352,12 +352,12 @@ class CommandMessage(Event):
     position: int = -1
 
     @property
-    def orders(self) -> dict[str, Event]:
+    def kinds(self) -> dict[str, Event]:
         """The commands that are set and known to this version, by name; unless it is exactly one, it is rejected."""
-        return {name: order for name in ORDERS if (order := getattr(self, name)) is not None}
+        return {name: command for name in COMMANDS if (command := getattr(self, name)) is not None}
 
 
-ORDERS: dict[str, type[Event]] = {
+COMMANDS: dict[str, type[Event]] = {
     name: get_args(kind)[0]
     for name, kind in get_type_hints(CommandMessage).items()
     if isinstance(kind, UnionType) and issubclass(get_args(kind)[0], Event)

@@ -12,7 +12,7 @@ from callboard.cli import app
 from callboard.cli.subscribers.command import OBEYED
 from callboard.messages.distribution import topic_messages
 from callboard.messages.distribution.on_topics import ON_TOPICS
-from callboard.messages.distribution.topic_messages import ORDERS, CommandMessage, PackageDistributedMessage
+from callboard.messages.distribution.topic_messages import COMMANDS, CommandMessage, PackageDistributedMessage
 from callboard.messages.headers import new_record
 from callboard.messages.topics import SORTS
 from callboard.testing.drivers.subscriber_example import ImporterDriver, command
@@ -22,17 +22,17 @@ AT = 7
 
 
 def order(name: str) -> dict[str, Any]:
-    kind = ORDERS[name]
+    kind = COMMANDS[name]
     return {name: kind(**{field.name: AT for field in fields(kind) if field.default is MISSING})}
 
 
 def test_an_order_is_a_part_of_a_command_that_may_be_missing():
-    assert list(ORDERS) == ["clear", "retry", "skip", "pause", "resume", "throttle", "verify"]
-    for name in ORDERS:
-        assert list(CommandMessage(subscriber_instance="", subscriber="edge", **order(name)).orders) == [name]
+    assert list(COMMANDS) == ["clear", "retry", "skip", "pause", "resume", "throttle", "verify"]
+    for name in COMMANDS:
+        assert list(CommandMessage(subscriber_instance="", subscriber="edge", **order(name)).kinds) == [name]
 
 
-@pytest.mark.parametrize("name", ORDERS)
+@pytest.mark.parametrize("name", COMMANDS)
 def test_a_subscriber_obeys_or_refuses_every_order_and_knows_it(name: str):
     it = ImporterDriver(editable=True).arrive()
     it.order(command(4, **order(name)))
@@ -43,14 +43,14 @@ def test_a_subscriber_obeys_or_refuses_every_order_and_knows_it(name: str):
     assert all("no order that this version knows" not in result.reason for result in results.values())
 
 
-@pytest.mark.parametrize("name", ORDERS)
+@pytest.mark.parametrize("name", COMMANDS)
 def test_a_board_and_the_command_line_give_every_order(name: str):
     assert callable(getattr(Callboard, name))
     assert name in app.COMMANDS
     assert name in OBEYED or name == "verify"
 
 
-@pytest.mark.parametrize("name", ORDERS)
+@pytest.mark.parametrize("name", COMMANDS)
 def test_every_order_is_named_where_records_are_listed(name: str):
     message = CommandMessage(subscriber_instance="me", subscriber="edge", author="ann", **order(name))
     record = new_record(message, record_id="c", time_ns=1, producer="ann").at(1, 1)

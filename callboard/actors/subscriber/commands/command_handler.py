@@ -6,7 +6,7 @@ from random import Random
 from callboard.actors.core.decision import Effect, Input, Moment, Origin, PeerUp, Send, Stopped, Stopping, note
 from callboard.actors.core.follower import Delivered, Follower, OutOfRange, from_first
 from callboard.actors.subscriber.commands.predecessors import Predecessors
-from callboard.actors.subscriber.commands.topic_position import OrdersHeard
+from callboard.actors.subscriber.commands.topic_position import CommandsHeard
 from callboard.actors.subscriber.roles import IMPORTER
 from callboard.actors.subscriber.settings import SubscriberSettings
 from callboard.errors import CallboardError, SchemaTooNew, Undecodable
@@ -49,7 +49,7 @@ class CommandHandler:
         self._settings = settings
         self._rng = rng
         self._follower: Follower | None = None
-        self._heard: OrdersHeard | None = None
+        self._heard: CommandsHeard | None = None
         self._before: Predecessors | None = None  # until every command there was is heard
         self._refused_s: list[float] = []  # when the last ones were that were not trusted
 
@@ -57,7 +57,7 @@ class CommandHandler:
         """Handle one input."""
         match message:
             case CommandsWanted():
-                self._heard, self._before = OrdersHeard(message), Predecessors(message)
+                self._heard, self._before = CommandsHeard(message), Predecessors(message)
                 self._follower = Follower(self._settings.topics.command, self._heard.start, self._rng)
                 yield from self._follower.start()
             case PeerUp(role) if role == IMPORTER:
@@ -70,7 +70,7 @@ class CommandHandler:
             case _:
                 pass
 
-    def _follow(self, follower: Follower, heard: OrdersHeard, message: Input, now: Moment) -> Iterator[Effect]:
+    def _follow(self, follower: Follower, heard: CommandsHeard, message: Input, now: Moment) -> Iterator[Effect]:
         news, effects = follower.handle(message)
         if isinstance(news, OutOfRange):
             yield from self._lost(news, heard)
@@ -152,7 +152,7 @@ class CommandHandler:
         yield Send(IMPORTER, CommandsRead(void=before.void))
 
     @staticmethod
-    def _lost(news: OutOfRange, heard: OrdersHeard) -> Iterator[Effect]:
+    def _lost(news: OutOfRange, heard: CommandsHeard) -> Iterator[Effect]:
         """The topic does not go on where it was left: trimmed meanwhile, or an older copy of it is in place."""
         if news.expected < news.bounds.first:
             yield note("commands.trimmed", "warning", start=news.expected, stop=news.bounds.first)

@@ -5,11 +5,11 @@ from dataclasses import dataclass, replace
 
 from callboard.actors.core.decision import Moment, note
 from callboard.actors.core.effects import SurveyRepository
-from callboard.actors.subscriber.commands import orders, recorded
+from callboard.actors.subscriber.commands import answers, recorded
+from callboard.actors.subscriber.commands.answers import HEAD
 from callboard.actors.subscriber.commands.authority import distrust, is_known
 from callboard.actors.subscriber.commands.inbox import CommandInbox
-from callboard.actors.subscriber.commands.orders import HEAD
-from callboard.actors.subscriber.commands.recorded import Obeyed, Refused
+from callboard.actors.subscriber.commands.recorded import Accepted, Refused
 from callboard.actors.subscriber.importing.next_package import NextPackage
 from callboard.actors.subscriber.ledger.ledger_state import Decided, LedgerState, Write
 from callboard.actors.subscriber.quarantine import quarantine
@@ -20,9 +20,9 @@ from callboard.actors.subscriber.startup.startup import Startup
 from callboard.content.survey import Survey
 from callboard.errors import CallboardError
 from callboard.messages.distribution.mailbox import CommandPassedOver, CommandReceived
-from callboard.messages.distribution.topic_messages import ORDERS, CommandMessage
+from callboard.messages.distribution.topic_messages import COMMANDS, CommandMessage
 
-Answering = Generator[Decided, None, Obeyed | Refused | None]
+Answering = Generator[Decided, None, Accepted | Refused | None]
 """Ends in what the command comes to; None if that cannot be told yet."""
 
 
@@ -77,10 +77,10 @@ class CommandExecution:
         if message.reason:
             yield note("command.passed_over", "error", offset=message.offset, reason=message.reason)
 
-    def _record(self, message: CommandReceived, answer: Obeyed | Refused, now: Moment) -> Iterator[Decided]:
+    def _record(self, message: CommandReceived, answer: Accepted | Refused, now: Moment) -> Iterator[Decided]:
         command = message.command
-        if accepted := isinstance(answer, Obeyed):
-            ledger = recorded.obeyed(answer.ledger, message)
+        if accepted := isinstance(answer, Accepted):
+            ledger = recorded.accepted(answer.ledger, message)
         else:
             ledger = recorded.taken(self.state.ledger, message)
         if answer.packages >= 0 and not (message.distrust and is_known(ledger, command.command_id)):
@@ -92,10 +92,10 @@ class CommandExecution:
         if skipped:
             self.head.move_on()
         yield note(
-            "command.obeyed" if accepted else "command.refused",
+            "command.accepted" if accepted else "command.refused",
             "info" if accepted else "warning",
-            command=command.command_id,
-            order=orders.name(command),
+            command_id=command.command_id,
+            command=answers.name(command),
             offset=message.offset,
             author=command.author,
             reason=command.reason if accepted else answer.reason,
@@ -105,51 +105,51 @@ class CommandExecution:
 
     def _answer(self, message: CommandReceived, now: Moment) -> Answering:
         command, ledger = message.command, self.state.ledger
-        names = orders.name(command)
+        names = answers.name(command)
         if reason := distrust(message, self.settings, ledger):
             return Refused(reason)
-        if names not in ORDERS:
+        if names not in COMMANDS:
             return Refused(f"{names or 'nothing'!r} is no order that this version knows; upgrade the subscriber")
-        if (offset := orders.about(message)) is not None:
+        if (offset := answers.about(message)) is not None:
             return (yield from self._about_package(message, offset, now))
         if command.verify is not None:
             return self._verify(message)
         if command.retry is not None:
             return (yield from self._retry(HEAD, command, now))
         self.head.wake()
-        return orders.pace(ledger, command)
+        return answers.pace(ledger, command)
 
     def _about_package(self, message: CommandReceived, offset: int, now: Moment) -> Answering:
-        if reason := orders.out_of_place(offset, self.inbox.end, self.startup.gap):
+        if reason := answers.out_of_place(offset, self.inbox.end, self.startup.gap):
             return Refused(reason)
         if self.inbox.end < 0:
             return None
         if message.command.clear:
-            answer = orders.clear(self.state.ledger, message, offset, self.settings, now.wall_ns)
-            if isinstance(answer, Obeyed):
+            answer = answers.clear(self.state.ledger, message, offset, self.settings, now.wall_ns)
+            if isinstance(answer, Accepted):
                 self.head.wake()
             return answer
         if message.command.skip:
             return (yield from self._skip(offset, message.command, now))
         return (yield from self._retry(offset, message.command, now))
 
-    def _verify(self, message: CommandReceived) -> Obeyed | Refused | None:
+    def _verify(self, message: CommandReceived) -> Accepted | Refused | None:
         if self._surveyed is None or self._surveyed[0] != message.offset:
             return None
         found, self._surveyed = self._surveyed[1], None
-        return orders.verify(self.state.ledger, found)
+        return answers.verify(self.state.ledger, found)
 
     def _skip(self, offset: int, command: CommandMessage, now: Moment) -> Answering:
         head = yield from self.head.settle(now)
         ledger = self.state.ledger
         held = quarantine.find(ledger, offset) is not None
         if offset <= ledger.offset and not held:
-            return orders.skip_passed(ledger, offset, command, now.wall_ns)
+            return answers.skip_passed(ledger, offset, command, now.wall_ns)
         if self.settings.editable and held:
             self.held.wake()
         elif self.settings.editable and head is None and self.head.reached <= offset:
             return None  # it is yet to be read
-        return orders.skip(ledger, offset, command, head, self.settings, now.wall_ns)
+        return answers.skip(ledger, offset, command, head, self.settings, now.wall_ns)
 
     def _retry(self, offset: int, command: CommandMessage, now: Moment) -> Answering:
         without_golden = command.retry is not None and command.retry.without_golden
@@ -157,21 +157,21 @@ class CommandExecution:
             return Refused("this subscriber waits for no golden one")
         if self.startup.gap:
             self.startup.look_again()
-            return Obeyed(self.state.ledger, reason="looks for its place in the log again")
+            return Accepted(self.state.ledger, reason="looks for its place in the log again")
         head = yield from self.head.settle(now)
         ledger = self.state.ledger
         if head is not None and offset in (HEAD, head.offset):
             self.head.wake()
-            return orders.retry_head(ledger, head.offset, without_golden=without_golden)
+            return answers.retry_head(ledger, head.offset, without_golden=without_golden)
         if 0 <= offset <= ledger.offset:
             return self._retry_passed(offset, now)
         if offset >= 0 and head is None and self.head.reached <= offset:
             return None  # it is yet to be read
-        return orders.elsewhere(offset, head)
+        return answers.elsewhere(offset, head)
 
-    def _retry_passed(self, offset: int, now: Moment) -> Obeyed | Refused | None:
+    def _retry_passed(self, offset: int, now: Moment) -> Accepted | Refused | None:
         self.held.wake()
-        if (answer := orders.retry_passed(self.state.ledger, offset, self.settings.name)) is not None:
+        if (answer := answers.retry_passed(self.state.ledger, offset, self.settings.name)) is not None:
             return answer
         found = self.given_up.ask(offset, self.state.ledger)
-        return None if found is None else orders.recall(self.state.ledger, offset, found, now.wall_ns)
+        return None if found is None else answers.recall(self.state.ledger, offset, found, now.wall_ns)

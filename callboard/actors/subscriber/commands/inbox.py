@@ -6,7 +6,7 @@ from dataclasses import replace
 
 from callboard.actors.core.decision import Send
 from callboard.actors.subscriber import roles
-from callboard.actors.subscriber.commands import orders, recorded
+from callboard.actors.subscriber.commands import answers, recorded
 from callboard.actors.subscriber.ledger.ledger_state import Change
 from callboard.messages.distribution.ledger import Ledger
 from callboard.messages.distribution.mailbox import CommandPassedOver, CommandReceived, CommandsBlocked, CommandsRead
@@ -56,7 +56,7 @@ class CommandInbox:
     @property
     def curious(self) -> bool:
         """Whether the end of the package log must be looked up."""
-        about_packages = any(orders.about(message) is not None for message in self.waiting)
+        about_packages = any(answers.about(message) is not None for message in self.waiting)
         return self.end < 0 and not self._looking and about_packages
 
     def look(self) -> None:

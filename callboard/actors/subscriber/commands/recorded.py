@@ -14,7 +14,7 @@ RESULTS_MAX = 1000
 """Results that may wait for the status topic before commands wait too."""
 
 
-class Obeyed(NamedTuple):
+class Accepted(NamedTuple):
     """The command has taken effect: the ledger is this one now. ``packages`` is -1 if their count is told later."""
 
     ledger: Ledger
@@ -53,13 +53,13 @@ def taken(ledger: Ledger, message: CommandReceived | CommandPassedOver) -> Ledge
     )
 
 
-def obeyed(ledger: Ledger, message: CommandReceived) -> Ledger:
+def accepted(ledger: Ledger, message: CommandReceived) -> Ledger:
     """The command has taken effect, which it does not do again."""
     ids, horizon_ns = remembered(ledger, message)
     return taken(replace(ledger, command_ids=ids, command_horizon_ns=horizon_ns), message)
 
 
-def answered(ledger: Ledger, command_id: str, at: int, answer: Obeyed | Refused, now_ns: int) -> Ledger:
+def answered(ledger: Ledger, command_id: str, at: int, answer: Accepted | Refused, now_ns: int) -> Ledger:
     """What the command came to is to be told. A command without an id has nobody who waits for that."""
     if not command_id:
         return ledger
@@ -68,7 +68,7 @@ def answered(ledger: Ledger, command_id: str, at: int, answer: Obeyed | Refused,
         subscriber=ledger.subscriber,
         command_id=command_id,
         command_offset=at,
-        accepted=isinstance(answer, Obeyed),
+        accepted=isinstance(answer, Accepted),
         packages=answer.packages,
         reason=text(answer.reason),
         offset=ledger.offset,
@@ -82,7 +82,7 @@ def answered(ledger: Ledger, command_id: str, at: int, answer: Obeyed | Refused,
 
 def _counted(ledger: Ledger, mark: Watermark, now_ns: int, reason: str) -> Ledger:
     """The clear is answered with what it has removed by now."""
-    return answered(ledger, mark.command_id, mark.command_offset, Obeyed(ledger, mark.packages, reason), now_ns)
+    return answered(ledger, mark.command_id, mark.command_offset, Accepted(ledger, mark.packages, reason), now_ns)
 
 
 def cleared(ledger: Ledger, now_ns: int) -> Ledger:

@@ -8,7 +8,7 @@ from callboard.messages.distribution.mailbox import CommandPassedOver, CommandsW
 from callboard.messages.record import Record
 
 
-class OrdersHeard:
+class CommandsHeard:
     """The last order that took effect, or was passed on since, and when the log took it.
 
     A log that lost its end and went on has the same identity, and may have grown past that order again. So reading

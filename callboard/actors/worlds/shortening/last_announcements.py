@@ -121,7 +121,7 @@ class LastAnnouncements(TopicFold):
         """The names of subscribers whose verdicts others wait for."""
         return frozenset(word.announcement.configuration.golden for word in self.words) - {""}
 
-    def obeyed(self, command: CommandMessage, end: int, log_id: str = "") -> int:
+    def handled_up_to(self, command: CommandMessage, end: int, log_id: str = "") -> int:
         """The offset up to which commands took effect at all repositories this one is for; -1 if none is known.
 
         Args:

@@ -15,13 +15,13 @@ class PendingCommands(TopicFold):
 
     Args:
         topic: of commands.
-        obeyed: returns, for a command, the offset of the last one that took effect at the same target.
+        handled_up_to: returns, for a command, the offset of the last one that took effect at the same target.
         since_ns: older commands are not waited for.
     """
 
-    def __init__(self, topic: str, obeyed: Callable[[CommandMessage], int], since_ns: int) -> None:
+    def __init__(self, topic: str, handled_up_to: Callable[[CommandMessage], int], since_ns: int) -> None:
         super().__init__(topic)
-        self._obeyed, self._since_ns = obeyed, since_ns
+        self._handled_up_to, self._since_ns = handled_up_to, since_ns
         self.start_over()
 
     def start_over(self) -> None:
@@ -50,5 +50,5 @@ class PendingCommands(TopicFold):
         except (SchemaTooNew, Undecodable):
             self._first = record.offset  # its target reports it as unreadable, and waits
             return
-        if self._obeyed(command) < record.offset:
+        if self._handled_up_to(command) < record.offset:
             self._first = record.offset

@@ -85,7 +85,7 @@ class Shortener:
         if topic == topics.status:
             return LastStatuses(topic, roll.golden(), await self._unread.bounds(topics.package))
         _, end = await self._unread.bounds(topic)
-        return PendingCommands(topic, partial(roll.obeyed, end=end), pending_ns)
+        return PendingCommands(topic, partial(roll.handled_up_to, end=end), pending_ns)
 
     async def _shorten(self, fold: TopicFold, below: int, limits: ShorteningLimits, now_ns: int) -> int:
         """Remove the records below the offset; return how many."""

@@ -156,7 +156,7 @@ def _about(event: Event) -> str:  # noqa: PLR0911, PLR0912 - one line a message
 
 def _order(command: CommandMessage) -> str:
     """The command's name, and its offset if that matters."""
-    for name, order in command.orders.items():
+    for name, order in command.kinds.items():
         offset = getattr(order, "offset", -1)
         return f"{name} {'up to ' if name == 'clear' else ''}{offset}" if offset >= 0 else name
     return "a command that this version does not know"

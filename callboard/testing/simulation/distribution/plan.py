@@ -6,7 +6,7 @@ from random import Random
 from typing import Any
 
 from callboard.actors import publisher, subscriber
-from callboard.messages.distribution.topic_messages import ORDERS, Kind
+from callboard.messages.distribution.topic_messages import COMMANDS, Kind
 from callboard.testing.simulation.distribution.acts import (
     Act,
     CutOff,
@@ -235,7 +235,7 @@ def _commands(rng: Random, edges: tuple[str, ...]) -> list[Act]:
         SendCommand(
             rng.uniform(0, CHAOS_S),
             rng.choice(edges),
-            rng.choice(tuple(ORDERS)),
+            rng.choice(tuple(COMMANDS)),
             rng.choice(["", "site"]),
             rng.random() < 0.2,
         )

@@ -16,7 +16,7 @@ from callboard.messages import codec
 from callboard.messages.distribution.ledger import Ledger
 from callboard.messages.distribution.mailbox import CommandRequest, DistributeRequest, ReadyQuery
 from callboard.messages.distribution.topic_messages import (
-    ORDERS,
+    COMMANDS,
     ClearCommand,
     CommandMessage,
     PackageMessage,
@@ -213,7 +213,7 @@ class Stage:
             "skip": lambda: SkipCommand(offset=offset),
             "throttle": lambda: ThrottleCommand(packages_per_min=rng.choice([0, 60, 600])),
         }
-        given: dict[str, Any] = {order: told.get(order, ORDERS[order])()}
+        given: dict[str, Any] = {order: told.get(order, COMMANDS[order])()}
         return replace(message, publisher=of_publisher if order == "clear" else "", **given)
 
     def _to(self, edge: Edge, to: str) -> dict[str, Any]:

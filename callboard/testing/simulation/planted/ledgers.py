@@ -5,7 +5,7 @@ from typing import Any
 
 from callboard.actors.core.decision import Done, Failed
 from callboard.actors.core.effects import Append
-from callboard.actors.subscriber.commands import orders
+from callboard.actors.subscriber.commands import answers
 from callboard.actors.subscriber.hooks import hooks_due
 from callboard.actors.subscriber.ledger import ledger_changes
 from callboard.actors.subscriber.ledger.ledger_state import LedgerState
@@ -110,9 +110,9 @@ BUGS = (
     Patch("nothing but content is stored durably", LedgerState, "save", _careless_saves),
     Patch("a restart counts statuses from one again", ledger_changes, "adopt", _forgetful_adoption(next_sequence=1)),
     Patch("a restart ends a pause", ledger_changes, "adopt", _forgetful_adoption(paused_by="")),
-    Patch("a pause is acknowledged only", orders, "pace", _deaf_to_pauses),
+    Patch("a pause is acknowledged only", answers, "pace", _deaf_to_pauses),
     Patch("a failed append counts as one", StatusSender, "receive", _sure_sender),
-    Patch("a skip is not told", orders, "recorded", _silent_skips),
+    Patch("a skip is not told", answers, "recorded", _silent_skips),
     Patch("content and ledger are two transactions", SimulatedRepository, "apply", _two_transactions),
     Patch("attempts are not stored", SimulatedRepository, "save", _no_attempts),
     Patch("a hook that fails is not called again", hooks_due.HooksDue, "ended", _hooks_once),

@@ -67,15 +67,15 @@ def test_too_many_deaths_in_the_window_are_given_up() -> None:
 def test_deaths_spread_over_more_than_the_window_are_not_given_up() -> None:
     supervision = running("a")
     for epoch in range(1, 20):
-        orders = supervision.exited("a", epoch, "died", epoch * 31.0)
-        assert orders[1:] == [Start("a", epoch + 1)]
+        directives = supervision.exited("a", epoch, "died", epoch * 31.0)
+        assert directives[1:] == [Start("a", epoch + 1)]
 
 
 def test_an_actor_that_does_not_come_up_is_replaced_after_the_deadline() -> None:
     supervision = Supervision(("a",), LIMITS, {})
     supervision.begin(0)
-    orders = supervision.start_overdue("a", 1, 10)
-    assert orders == [End("a", 1), Withdraw("a", 1, "did not start within 10 s"), Start("a", 2)]
+    directives = supervision.start_overdue("a", 1, 10)
+    assert directives == [End("a", 1), Withdraw("a", 1, "did not start within 10 s"), Start("a", 2)]
 
 
 def test_the_start_deadline_of_an_actor_that_is_up_means_nothing() -> None:

@@ -161,7 +161,7 @@ class Obeyed:
 
 @pytest.fixture
 def five(board: Any, monkeypatch: pytest.MonkeyPatch) -> Obeyed:
-    monkeypatch.setattr("callboard.board.command.clearing.ORDERS_AT_ONCE", 2)
+    monkeypatch.setattr("callboard.board.command.clearing.COMMANDS_AT_ONCE", 2)
     for number in range(1, 6):
         board.announce(f"edge-{number}", 0, editable=True)
     board.package()

@@ -4,7 +4,7 @@ from dataclasses import replace
 from shlex import quote
 
 from callboard.actors.subscriber.commands.predecessors import not_in_force
-from callboard.actors.subscriber.commands.recorded import Obeyed, Refused
+from callboard.actors.subscriber.commands.recorded import Accepted, Refused
 from callboard.actors.subscriber.gates.pacing import PER_MIN_MAX, paused
 from callboard.actors.subscriber.hooks import hooks_due
 from callboard.actors.subscriber.importing.outcome import Outcome, recorded
@@ -37,7 +37,7 @@ def out_of_place(offset: int, end: int, gap: str) -> str:
 
 def name(command: CommandMessage) -> str:
     """What the command orders; several are none that is known."""
-    return "+".join(command.orders)
+    return "+".join(command.kinds)
 
 
 def about(message: CommandReceived | CommandPassedOver) -> int | None:
@@ -56,7 +56,7 @@ def about(message: CommandReceived | CommandPassedOver) -> int | None:
 
 def clear(
     ledger: Ledger, message: CommandReceived, offset: int, settings: SubscriberSettings, now_ns: int
-) -> Obeyed | Refused:
+) -> Accepted | Refused:
     """Have everything up to the offset removed."""
     if not settings.editable:
         return Refused("this subscriber is not editable, and clearing would make it differ; set editable = true")
@@ -73,17 +73,17 @@ def clear(
     ahead = offset > after
     ledger = clearing.counted(marked, mark, len(held)) if ahead else ledger
     ledger = quarantine.cleared(ledger, mark.publisher, offset, clearing.why(mark), now_ns)
-    return Obeyed(ledger, packages=-1 if ahead else len(held))
+    return Accepted(ledger, packages=-1 if ahead else len(held))
 
 
-def skip_passed(ledger: Ledger, offset: int, command: CommandMessage, now_ns: int) -> Obeyed | Refused:
+def skip_passed(ledger: Ledger, offset: int, command: CommandMessage, now_ns: int) -> Accepted | Refused:
     """Dismiss what is left of a package that the position is past, and that is not held."""
     why = f"dismissed {_who(command)}"
     dismissed = ledger_changes.dismissed(ledger, offset, why, now_ns) or hooks_due.dismissed(
         ledger, offset, why, now_ns
     )
     passed = f"offset {offset} is processed already, and nothing of it is left to skip"
-    return Refused(passed) if dismissed is None else Obeyed(dismissed, packages=1)
+    return Refused(passed) if dismissed is None else Accepted(dismissed, packages=1)
 
 
 def skip(
@@ -93,16 +93,16 @@ def skip(
     head: Received | None,
     settings: SubscriberSettings,
     now_ns: int,
-) -> Obeyed | Refused:
+) -> Accepted | Refused:
     """Leave the package out that is held, or at the head."""
     if not settings.editable:
         return Refused("this subscriber is not editable, and skipping would make it differ; set editable = true")
     reason = f"skipped {_who(command)}"
     if quarantine.find(ledger, offset) is not None:
-        return Obeyed(quarantine.ended(ledger, offset, Status.SKIPPED, reason, now_ns), packages=1)
+        return Accepted(quarantine.ended(ledger, offset, Status.SKIPPED, reason, now_ns), packages=1)
     if head is None or head.offset != offset:
         return elsewhere(offset, head)
-    return Obeyed(recorded(ledger, Outcome(head, Status.SKIPPED, reason), settings, now_ns), packages=1)
+    return Accepted(recorded(ledger, Outcome(head, Status.SKIPPED, reason), settings, now_ns), packages=1)
 
 
 def elsewhere(offset: int, head: Received | None) -> Refused:
@@ -114,20 +114,20 @@ def elsewhere(offset: int, head: Received | None) -> Refused:
     return Refused(f"offset {offset} is not at the head of the queue, which is offset {head.offset}; wait until it is")
 
 
-def retry_head(ledger: Ledger, offset: int, *, without_golden: bool) -> Obeyed:
+def retry_head(ledger: Ledger, offset: int, *, without_golden: bool) -> Accepted:
     """Give the package at the head all its attempts again."""
     ledger = ledger_changes.retried(ledger)
-    return Obeyed(replace(ledger, without_golden=offset) if without_golden else ledger, packages=1)
+    return Accepted(replace(ledger, without_golden=offset) if without_golden else ledger, packages=1)
 
 
-def retry_passed(ledger: Ledger, offset: int, subscriber: str) -> Obeyed | Refused | None:
+def retry_passed(ledger: Ledger, offset: int, subscriber: str) -> Accepted | Refused | None:
     """Try one again that is held, or call its hook again; None if it was given up. Nothing is imported twice."""
     if (held := quarantine.find(ledger, offset)) is not None:
         if held.waits_for >= 0:
             return Refused(f"offset {offset} waits for offset {held.waits_for}; retry or skip that one first")
-        return Obeyed(quarantine.retried(ledger, offset), packages=1)
+        return Accepted(quarantine.retried(ledger, offset), packages=1)
     if (changed := hooks_due.retried(ledger, offset)) is not None:
-        return Obeyed(changed, packages=1, reason="its post-import hook is called again")
+        return Accepted(changed, packages=1, reason="its post-import hook is called again")
     if any(each.offset == offset for each in ledger.given_up):
         return None
     return Refused(
@@ -136,23 +136,23 @@ def retry_passed(ledger: Ledger, offset: int, subscriber: str) -> Obeyed | Refus
     )
 
 
-def recall(ledger: Ledger, offset: int, found: Received | str, now_ns: int) -> Obeyed | Refused:
+def recall(ledger: Ledger, offset: int, found: Received | str, now_ns: int) -> Accepted | Refused:
     """Try one again that was given up, as it was read from the log, if it still may be imported."""
     if isinstance(found, str) or found.message is None:
         return Refused(f"offset {offset} cannot be tried again: {found}")
     if problem := quarantine.no_room(ledger, found.message):
         return Refused(problem)
-    return Obeyed(quarantine.recalled(ledger, offset, found.message, now_ns), packages=1)
+    return Accepted(quarantine.recalled(ledger, offset, found.message, now_ns), packages=1)
 
 
-def verify(ledger: Ledger, found: Survey | CallboardError) -> Obeyed | Refused:
+def verify(ledger: Ledger, found: Survey | CallboardError) -> Accepted | Refused:
     """Tell what the repository holds."""
     if isinstance(found, CallboardError):
         return Refused(f"what the repository holds cannot be listed: {ledger_changes.text(found)}")
-    return Obeyed(ledger, reason=f"listed {found.entries} entries", listing=found.digest)
+    return Accepted(ledger, reason=f"listed {found.entries} entries", listing=found.digest)
 
 
-def pace(ledger: Ledger, command: CommandMessage) -> Obeyed | Refused:
+def pace(ledger: Ledger, command: CommandMessage) -> Accepted | Refused:
     """Pause, go on, or change the limit to the speed."""
     if command.throttle is not None:
         return _throttle(ledger, command.throttle.packages_per_min)
@@ -160,20 +160,20 @@ def pace(ledger: Ledger, command: CommandMessage) -> Obeyed | Refused:
         forgets = command.subscriber_instance == ledger.instance and not_in_force(ledger)
         if not ledger.paused_by and not forgets:
             return Refused("it is not paused")
-        return Obeyed(replace(ledger, paused_by="", pause_reason=""))
+        return Accepted(replace(ledger, paused_by="", pause_reason=""))
     assert command.pause is not None
     if ledger.paused_by:
         return Refused(f"it is {paused(ledger)}")
     author = clipped(command.author, ledger_changes.AUTHOR_MAX) or "an unknown author"
-    return Obeyed(replace(ledger, paused_by=author, pause_reason=ledger_changes.text(command.reason)))
+    return Accepted(replace(ledger, paused_by=author, pause_reason=ledger_changes.text(command.reason)))
 
 
-def _throttle(ledger: Ledger, limit: int) -> Obeyed | Refused:
+def _throttle(ledger: Ledger, limit: int) -> Accepted | Refused:
     if not 0 <= limit <= PER_MIN_MAX:
         return Refused(f"{limit} packages a minute is no limit; the range is 0 (none) to {PER_MIN_MAX}")
     if limit == ledger.throttle_per_min:
         return Refused(f"its limit is {limit} packages a minute already" if limit else "it has no limit to lift")
-    return Obeyed(replace(ledger, throttle_per_min=limit))
+    return Accepted(replace(ledger, throttle_per_min=limit))
 
 
 def _who(command: CommandMessage) -> str:
