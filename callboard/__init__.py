@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     from callboard.board.read.publisher_log import LogLine
     from callboard.board.subscriber import Subscriber
     from callboard.board.views import (
-        BoardStatus, CommandResult, ErrorsView, FailedPackage, FarmQueue, HeldUp, Package, PublisherStatus, QueueView,
+        BoardStatus, CohortQueue, CommandResult, ErrorsView, FailedPackage, HeldUp, Package, PublisherStatus, QueueView,
         QueuedPackage, Remedy, SubscriberStatus, Trouble,
     )
     from callboard.content.collection import BlobCollection
@@ -45,8 +45,8 @@ if TYPE_CHECKING:
 __all__ = [
     "AgentFailed", "ArchiveBusy", "ArchiveDamaged", "ArchiveError", "ArchiveHole", "Backoff", "BlobCollection",
     "BlobDamaged", "BlobError", "BlobMissing", "BlobUnavailable", "BoardEvent", "BoardStatus", "Callboard",
-    "CallboardError", "Change", "Changes", "CommandOptions", "CommandResult", "ConfigError", "DiscoveryMessage",
-    "ErrorsView", "Explanation", "ExtraMissing", "FailedPackage", "FarmQueue", "GatePolicy", "HeldUp", "Hook",
+    "CallboardError", "Change", "Changes", "CohortQueue", "CommandOptions", "CommandResult", "ConfigError",
+    "DiscoveryMessage", "ErrorsView", "Explanation", "ExtraMissing", "FailedPackage", "GatePolicy", "HeldUp", "Hook",
     "HookCall", "HookFailed", "Kind", "LogError", "LogLine", "LogReplaced", "LogUnavailable", "NameLapsed",
     "NotAllImported", "NotAnswered", "NotImported", "NotSupported", "OffsetOutOfRange", "Package", "PackageCorrupt",
     "PackageError", "PackageRefused", "Publisher", "PublisherStatus", "Publishing", "QueueView", "QueuedPackage",
@@ -72,7 +72,7 @@ _MODULES = {
     "callboard.board.read.publisher_log": "LogLine",
     "callboard.board.subscriber": "Subscriber",
     "callboard.board.views": (
-        "BoardStatus CommandResult ErrorsView FailedPackage FarmQueue HeldUp Package PublisherStatus QueueView "
+        "BoardStatus CohortQueue CommandResult ErrorsView FailedPackage HeldUp Package PublisherStatus QueueView "
         "QueuedPackage Remedy SubscriberStatus Trouble"
     ),
     "callboard.content.collection": "BlobCollection",

@@ -189,7 +189,7 @@ class Callboard(Twin[board.Callboard]):
     queue = waiting(board.Callboard.queue)
     metrics = waiting(board.Callboard.metrics)
     queue_entry = waiting(board.Callboard.queue_entry)
-    farm = waiting(board.Callboard.farm)
+    cohorts = waiting(board.Callboard.cohorts)
     errors = waiting(board.Callboard.errors)
     forget_subscriber = waiting(board.Callboard.forget_subscriber)
     clear = waiting(board.Callboard.clear)

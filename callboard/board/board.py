@@ -253,7 +253,7 @@ class Callboard:
     status = method(questions.status)
     queue = method(queues.queue)
     queue_entry = method(questions.queue_entry)
-    farm = method(questions.farm)
+    cohorts = method(questions.cohorts)
     errors = method(queues.errors)
     metrics = method(questions.metrics)
     explain = method(questions.explain)

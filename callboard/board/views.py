@@ -170,7 +170,7 @@ def shown_state(row: SubscriberStatus) -> str:
 
 
 @dataclass(frozen=True, slots=True)
-class FarmQueue:
+class CohortQueue:
     """What a cohort of subscribers has not processed: the queue of its slowest member, the straggler.
 
     ``name`` is ``persisted`` (the slowest editable subscriber) or ``published`` (the slowest of all). ``members`` is
@@ -209,14 +209,14 @@ class PublisherStatus:
     """A publisher with packages or subscribers. ``held_up``: it is throttled; one entry for each process of this name.
 
     ``state`` is ``idle`` if every subscriber that counts has everything, ``blocked`` if the queue of one is, else
-    ``running``. A cohort without members has no farm queue; ``left_out`` are subscribers that do not count, stopped or
-    gone, a hundred at most. ``needs`` and ``troubles`` as in ``SubscriberStatus``.
+    ``running``. A cohort without members has no queue; ``left_out`` names up to 100 that do not count, as they are
+    stopped or gone. ``needs`` and ``troubles`` as in ``SubscriberStatus``.
     """
 
     name: str
     state: QueueState
-    persisted: FarmQueue | None
-    published: FarmQueue | None
+    persisted: CohortQueue | None
+    published: CohortQueue | None
     left_out: tuple[str, ...] = ()
     held_up: tuple[HeldUp, ...] = ()
     needs: bool = False

@@ -41,7 +41,7 @@ COMMANDS: dict[str, Entry | Group] = {
         "Show every subscriber and publisher: state, how far behind, why, and what can be done about it."),
     "ready": Entry("status.ready:ready", "Tell whether a subscriber may serve: exit code 0 if it may, 1 if not (yet)."),
     "queue": Entry("status.queue:queue",
-        "Show the packages that a subscriber, or the slowest one of a farm, has not processed yet, oldest first."),
+        "Show the packages that a subscriber, or the slowest of a cohort, has not processed yet, oldest first."),
     "errors": Entry("status.errors:errors",
         "Show the packages that subscribers gave up on, hold back, or could not finish, why, and what can be done."),
     "events": Entry("status.events:events",

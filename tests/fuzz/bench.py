@@ -251,7 +251,7 @@ class Bench:
         for name in FLEET:
             await self.ask("queue", board.queue(name, timeout_s=ANSWER_S))
         await self.ask("errors", board.errors(timeout_s=ANSWER_S))
-        await self.ask("farm", board.farm(timeout_s=ANSWER_S))
+        await self.ask("cohorts", board.cohorts(timeout_s=ANSWER_S))
         if len(self.used_s) % SELDOM == 0:  # they read all that there is
             for name in FLEET:
                 await self.ask("explain", board.explain(name, "/a.txt"))

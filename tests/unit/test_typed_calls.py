@@ -96,5 +96,5 @@ def test_every_call_has_its_types_also_without_an_event_loop(tmp_path: Path) -> 
 
 
 def test_a_method_that_the_twin_lacks_is_found(tmp_path: Path) -> None:
-    said = checked(tmp_path, program().replace("it.farm(", "it.orchard("))
+    said = checked(tmp_path, program().replace("it.cohorts(", "it.orchard("))
     assert said.count('"Callboard" has no attribute "orchard"') == 2

@@ -92,8 +92,8 @@ async def clear_all(
 ) -> tuple[CommandResult, ...]:
     """Clear the queue of every editable subscriber that has one and is not gone; returns the results by name.
 
-    With ``first``, clear only this many packages of the farm's queue (``callboard queue --farm persisted``): all are
-    cleared up to the same offset, which is ``first`` packages for the slowest, and fewer or none for those ahead.
+    With ``first``, clear only this many packages of the cohort's queue (``callboard queue --cohort persisted``): all
+    clear up to the same offset, which is ``first`` packages for the slowest, and fewer or none for those ahead.
     Stopped subscribers are then left out. Subscribers with nothing to clear always are.
 
     Other arguments and errors as for ``clear``.

@@ -100,8 +100,10 @@ async def queue_entry(board: BoardContext, entry: str) -> dict[str, Any]:
         return await record_data(board.log, board.blobs, topic, offset, Path(spool))
 
 
-async def farm(board: BoardContext, publisher: str = "", *, timeout_s: float = ANSWER_S) -> tuple[PublisherStatus, ...]:
-    """How far the slowest subscribers are, for this publisher or for each."""
+async def cohorts(
+    board: BoardContext, publisher: str = "", *, timeout_s: float = ANSWER_S
+) -> tuple[PublisherStatus, ...]:
+    """How far the slowest subscriber of each cohort is, for this publisher or for each."""
     asked(publisher=publisher)
     await demand_publisher(board.log, board.topics, publisher)
     known = (await status(board, timeout_s)).publishers

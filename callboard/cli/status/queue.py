@@ -1,12 +1,11 @@
-"""``callboard queue``: shows what a subscriber, or a farm, has not processed yet."""
+"""``callboard queue``: shows what a subscriber, or a cohort, has not processed yet."""
 
-from enum import StrEnum
 from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from callboard.board.read.status import farm as farms
-from callboard.board.views import FarmQueue, PublisherStatus, QueueView, shortened, to_data
+from callboard.board.read.status.cohort import Cohort
+from callboard.board.views import CohortQueue, PublisherStatus, QueueView, shortened, to_data
 from callboard.cli.board import on_board
 from callboard.cli.options import BoardOptions, Json, Limit, PublisherName, Skip
 from callboard.cli.terminal.output import age, count, show, show_json, show_table, size
@@ -16,53 +15,47 @@ if TYPE_CHECKING:
     from callboard.board.board import Callboard
 
 
-class Farm(StrEnum):
-    """The queues of a whole farm."""
-
-    PERSISTED = farms.PERSISTED
-    PUBLISHED = farms.PUBLISHED
-
-
 def queue(
     options: BoardOptions,
     subscriber: Annotated[str, typer.Argument(metavar="[NAME]", help="The subscriber.", show_default=False)] = "",
-    farm: Annotated[
-        Farm | None,
-        typer.Option(help="Of the slowest editable subscriber (persisted), or of the slowest of all (published)."),
+    cohort: Annotated[
+        Cohort | None,
+        typer.Option(help="The slowest editable subscriber (persisted), or the slowest of all (published)."),
     ] = None,
     publisher: PublisherName = "",
     skip: Skip = 0,
     limit: Limit = 20,
     json: Json = False,
 ) -> None:
-    """Show the packages that a subscriber, or the slowest one of a farm, has not processed yet, oldest first."""
-    if bool(subscriber) == bool(farm):
-        raise RequestRefused("say whose queue: the NAME of a subscriber, or --farm persisted or --farm published")
+    """Show the packages that a subscriber, or the slowest of a cohort, has not processed yet, oldest first."""
+    if bool(subscriber) == bool(cohort):
+        raise RequestRefused("say which queue: NAME, --cohort persisted or --cohort published")
 
-    async def work(board: "Callboard") -> tuple[FarmQueue | None, QueueView]:
-        slowest = _farm_queue(await board.farm(publisher), farm, publisher) if farm else None
+    async def work(board: "Callboard") -> tuple[CohortQueue | None, QueueView]:
+        slowest = _cohort_queue(await board.cohorts(publisher), cohort, publisher) if cohort else None
         name, of = (slowest.straggler, slowest.publisher) if slowest else (subscriber, publisher)
         return slowest, await board.queue(name, of, skip=skip, limit=limit)
 
     slowest, view = on_board(options, work)
     if json:
-        show_json(to_data(view) | ({"farm": to_data(slowest)} if slowest else {}))
+        show_json(to_data(view) | ({"cohort": to_data(slowest)} if slowest else {}))
         return
     if slowest:
         show(f"{slowest.name}, {slowest.publisher}: the slowest of {slowest.members} is {slowest.straggler}")
     _show(view)
 
 
-def _farm_queue(known: tuple[PublisherStatus, ...], farm: Farm, publisher: str) -> FarmQueue:
+def _cohort_queue(known: tuple[PublisherStatus, ...], cohort: Cohort, publisher: str) -> CohortQueue:
     """The requested queue. Raises ``RequestRefused`` if there are several, or none."""
-    found = [each.persisted if farm is Farm.PERSISTED else each.published for each in known]
+    found = [each.persisted if cohort is Cohort.PERSISTED else each.published for each in known]
     queues = [each for each in found if each is not None]
     if len(queues) > 1:
-        raise RequestRefused(f"say of which publisher: --publisher {' or '.join(each.publisher for each in queues)}")
+        names = " or ".join(each.publisher for each in queues)
+        raise RequestRefused(f"several publishers have this queue; say which: --publisher {names}")
     if not queues:
         whom = f"publisher {publisher!r}" if publisher else "any publisher"
         raise RequestRefused(
-            f"no subscriber of {whom} counts for the farm queue {farm.value}; see `callboard status`", code="empty"
+            f"no subscriber of {whom} counts for the cohort {cohort.value}; see `callboard status`", code="empty"
         )
     return queues[0]
 

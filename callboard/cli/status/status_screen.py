@@ -13,7 +13,7 @@ from rich.text import Text
 from callboard.board.read.status.retention_forecast import RetentionForecast
 from callboard.board.views import (
     BoardStatus,
-    FarmQueue,
+    CohortQueue,
     HeldUp,
     PublisherStatus,
     Remedy,
@@ -44,7 +44,7 @@ BESIDE_CELLS = 20
 
 class Screen:
     """Totals, a line for every selected subscriber, then those in trouble with their remedies, then the publishers and
-    their farms.
+    their cohorts.
 
     ``left`` says who falls out of retention, and when. With ``fit`` it is no higher than the terminal: subscribers in
     trouble get half of it, and what does not fit is counted.
@@ -70,11 +70,11 @@ class Screen:
         self._columns = NARROW_COLUMNS if options.max_width < NARROW else ()
         totals = [_totals(self._view.subscribers)] if self._view.subscribers else []
         stories = [self._story(row) for row in self._rows if row.troubles or row.name in self._soon]
-        farms: list[RenderableType] = [text(), _publishers(self._publishers)] if self._publishers else []
+        cohorts: list[RenderableType] = [text(), _publishers(self._publishers)] if self._publishers else []
         notes: list[RenderableType] = []
         for note in self._view.notes:
             notes += [text(), text(f"note: {note}", style="yellow")]
-        whole = Group(*totals, self._table(len(self._rows)), *stories, *farms, *notes)
+        whole = Group(*totals, self._table(len(self._rows)), *stories, *cohorts, *notes)
 
         def height(part: RenderableType) -> int:
             return len(console.render_lines(part, options, pad=False))
@@ -84,13 +84,13 @@ class Screen:
             yield whole
             return
         room -= height(Group(*totals))
-        if (farm_lines := height(Group(*farms))) <= room // 3:
-            room -= farm_lines
+        if (cohort_lines := height(Group(*cohorts))) <= room // 3:
+            room -= cohort_lines
         else:
-            farms = []
+            cohorts = []
         yield from totals
         yield from self._fitted(stories, room, height)
-        yield from farms
+        yield from cohorts
 
     def __rich_measure__(self, console: Console, options: ConsoleOptions) -> Measurement:
         """The width of its widest part."""
@@ -226,7 +226,7 @@ def _publishers(publishers: Iterable[PublisherStatus]) -> Table:
         heading: tuple[str | Text, ...] = (publisher.name, state_text(publisher.state))
         for queue in (publisher.persisted, publisher.published):
             if queue is not None:
-                rows.append((*heading, *_farm(queue)))
+                rows.append((*heading, *_cohort(queue)))
                 heading = ("", "")
         for each in publisher.held_up:
             why = text(_reason(each), style="yellow")
@@ -237,7 +237,7 @@ def _publishers(publishers: Iterable[PublisherStatus]) -> Table:
             rows.append((*heading, text("left out", style="dim"), "", "", "", text(left_out, style="dim")))
         elif heading[0]:
             rows.append((*heading, "", "", "", "", "no subscriber"))
-    return table(("PUBLISHER", "STATE", "FARM", "<LAG>", "<SIZE>", "<BEHIND>", "SLOWEST"), rows)
+    return table(("PUBLISHER", "STATE", "COHORT", "<LAG>", "<SIZE>", "<BEHIND>", "SLOWEST"), rows)
 
 
 def _reason(held_up: HeldUp) -> str:
@@ -250,7 +250,7 @@ def _counted(packages: int, uncounted: int) -> str:
     return f"{packages}{'+' if uncounted else ''}"
 
 
-def _farm(queue: FarmQueue) -> tuple[str | Text, ...]:
+def _cohort(queue: CohortQueue) -> tuple[str | Text, ...]:
     if not (queue.size or queue.uncounted):
         return queue.name, "0", "", "", f"none of {count(queue.members, 'subscriber')}"
     slowest = f"{queue.straggler} of {count(queue.members, 'subscriber')}"

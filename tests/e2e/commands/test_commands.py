@@ -173,7 +173,7 @@ async def test_a_clear_of_all_goes_to_each_editable_subscriber_with_a_queue(tmp_
 
 @pytest.mark.proves("F56")
 @on_a_loop
-async def test_the_first_package_of_a_farm_is_cleared_at_all_and_the_others_are_imported(tmp_path: Path) -> None:
+async def test_the_first_package_of_a_cohort_is_cleared_at_all_and_the_others_are_imported(tmp_path: Path) -> None:
     async with board_in(tmp_path) as board:
         edges = [board.subscriber(f"edge-{n}", into=f"./out-{n}", editable=True) for n in range(2)]
         for edge in edges:

@@ -31,7 +31,7 @@ def test_a_damaged_package_blocks_its_queue_and_is_cleared_by_an_operator(termin
     shown = terminal.out("status")
     assert "edge-1 has been blocked" in shown
     assert "$ callboard skip edge-1" in shown
-    assert "blocked" in terminal.out("queue", "--farm", "persisted")
+    assert "blocked" in terminal.out("queue", "--cohort", "persisted")
     head = terminal.json("queue", "edge-1")["packages"][0]
     assert (head["offset"], head["attempts"] > 0, bool(head["error"])) == (damaged, True, True)
     assert terminal.json("log", "show", head["entry"])["offset"] == damaged

@@ -1,4 +1,4 @@
-"""A farm of a hundred subscribers of one publisher that grows and shrinks."""
+"""A hundred subscribers of one publisher that grows and shrinks."""
 
 import asyncio
 from pathlib import Path

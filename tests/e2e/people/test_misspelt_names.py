@@ -84,7 +84,7 @@ def test_a_service_is_told_the_same(board):
                     await it.subscriber("edge-2", "./two", **options).start()
             with refused("out_of_range"):
                 await it.subscriber("edge-2", "./two", start=999, expect=True).start()
-            for asking in (it.farm("mian"), it.errors("edge-l"), it.queue("edge-1", "mian"), it.clear_all("mian")):
+            for asking in (it.cohorts("mian"), it.errors("edge-l"), it.queue("edge-1", "mian"), it.clear_all("mian")):
                 with pytest.raises(RequestRefused, match="did you mean"):
                     await asking
 

@@ -59,7 +59,7 @@ NOTHING = {
 NONE: tuple[str, ...] = ()
 SHOWING: dict[tuple[str, ...], list[tuple[str, ...]]] = {
     ("status",): [NONE, ("--json",), ("--needs",)],
-    ("queue",): [("quiet",), ("quiet", "--json"), (SUBSCRIBER,), ("--farm", "published", "--publisher", PUBLISHER)],
+    ("queue",): [("quiet",), ("quiet", "--json"), (SUBSCRIBER,), ("--cohort", "published", "--publisher", PUBLISHER)],
     ("errors",): [NONE, ("--json",), (SUBSCRIBER,)],
     ("events",): [("--after", "-1"), ("--after", "-1", "--json"), ("--publisher", PUBLISHER)],
     ("publisher-log",): [(PUBLISHER,), (PLAIN,), (PLAIN, "--details"), (PLAIN, "--json")],

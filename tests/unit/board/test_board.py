@@ -119,7 +119,7 @@ def test_a_log_that_cannot_be_closed_leaves_nothing_else_open(monkeypatch: pytes
 
 QUESTIONS: dict[str, Callable[[Callboard], Awaitable[Any]]] = {
     "status": lambda board: board.status(),
-    "farm": lambda board: board.farm(),
+    "cohorts": lambda board: board.cohorts(),
     "queue": lambda board: board.queue("edge-1"),
     "errors": lambda board: board.errors(),
     "clear": lambda board: board.clear("edge-1"),

@@ -215,7 +215,7 @@ ASKED: list[tuple[str, Callable[[Callboard], Any]]] = [
     ("publisher", lambda board: board.errors("", ["site"])),
     ("timeout_s", lambda board: board.status(math.nan)),
     ("timeout_s", lambda board: board.metrics(None)),
-    ("publisher", lambda board: board.farm(None)),
+    ("publisher", lambda board: board.cohorts(None)),
     ("entry", lambda board: board.queue_entry(17)),
     ("subscriber", lambda board: board.forget_subscriber(None)),
     ("reason", lambda board: board.forget_subscriber("edge-1", reason="a\0b")),

@@ -9,7 +9,7 @@ from callboard.actors.core.agent import Agent
 from callboard.actors.publisher import roles
 from callboard.backends.log import Bounds
 from callboard.backends.logs.signed_log import Ignored
-from callboard.board.views import BoardStatus, FarmQueue, PublisherStatus, QueueState, SubscriberStatus
+from callboard.board.views import BoardStatus, CohortQueue, PublisherStatus, QueueState, SubscriberStatus
 from callboard.escaping import escaped
 from callboard.messages.distribution.mailbox import Liveness
 from callboard.messages.distribution.publisher_mail import CountersQuery
@@ -90,7 +90,7 @@ def _subscribers(rows: tuple[SubscriberStatus, ...]) -> Iterable[str]:
                      ((row, row.importing_s) for row in rows))  # fmt: skip
     yield from gauge("subscriber_seen_seconds", "Since its last announcement.", ((row, row.seen_s) for row in rows))
     yield from gauge("subscriber_ready", "1 once it is ready to serve.", ((row, row.ready) for row in rows))
-    yield from gauge("subscriber_needs", "1 while somebody has to do something; callboard doctor says what.",
+    yield from gauge("subscriber_needs", "1 while an operator has to act; callboard doctor says how.",
                      ((row, row.needs) for row in rows))  # fmt: skip
     yield from _states(
         "subscriber_state", "What it does.", "subscriber", STATES, ((row.name, row.state) for row in rows)
@@ -134,23 +134,23 @@ def _by_status(
 
 
 def _publishers(publishers: tuple[PublisherStatus, ...]) -> Iterable[str]:
-    farms = [queue for each in publishers for queue in (each.persisted, each.published) if queue is not None]
-    known = [queue for queue in farms if not queue.uncounted]
+    queues = [queue for each in publishers for queue in (each.persisted, each.published) if queue is not None]
+    known = [queue for queue in queues if not queue.uncounted]
 
-    def gauge(name: str, text: str, values: Iterable[tuple[FarmQueue, float]]) -> Iterable[str]:
-        samples = [({"publisher": queue.publisher, "farm": queue.name}, value) for queue, value in values]
+    def gauge(name: str, text: str, values: Iterable[tuple[CohortQueue, float]]) -> Iterable[str]:
+        samples = [({"publisher": queue.publisher, "cohort": queue.name}, value) for queue, value in values]
         return _family(name, "gauge", text, samples)
 
     yield from _states(
         "publisher_state", "Worst state of its queues.", "publisher", QUEUE_STATES,
         ((each.name, each.state) for each in publishers),
     )  # fmt: skip
-    yield from _family("publisher_needs", "gauge", "1 while somebody has to do something about it.",
+    yield from _family("publisher_needs", "gauge", "1 while an operator has to act.",
                        [({"publisher": each.name}, each.needs) for each in publishers])  # fmt: skip
-    yield from gauge("farm_packages", "Packages the slowest has not processed.", ((each, each.size) for each in known))
-    yield from gauge("farm_bytes", "Bytes to fetch for these.", ((each, each.length) for each in known))
-    yield from gauge("farm_seconds", "Age of the oldest of these.", ((each, each.oldest_s) for each in known))
-    yield from gauge("farm_members", "Subscribers that count.", ((each, each.members) for each in farms))
+    yield from gauge("cohort_packages", "Packages that the slowest lacks.", ((each, each.size) for each in known))
+    yield from gauge("cohort_bytes", "Bytes to fetch for these.", ((each, each.length) for each in known))
+    yield from gauge("cohort_seconds", "Age of the oldest of these.", ((each, each.oldest_s) for each in known))
+    yield from gauge("cohort_members", "Subscribers that count.", ((each, each.members) for each in queues))
 
 
 def _topics(bounds: Mapping[str, Bounds]) -> Iterable[str]:

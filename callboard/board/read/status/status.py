@@ -12,7 +12,7 @@ from callboard.actors.publisher.intake.distributor import WAITING_MAX
 from callboard.backends.address import shown
 from callboard.backends.log import Log
 from callboard.board.read.queues.queue_sizes import log_bounds, log_identity, queue_of, sizes
-from callboard.board.read.status.farm import Farm, publisher_status
+from callboard.board.read.status.cohort import Cohorts, publisher_status
 from callboard.board.read.status.remedies import needs, publisher_troubles, troubles
 from callboard.board.views import BoardStatus, HeldUp, PublisherStatus, QueueState, SubscriberStatus
 from callboard.door.limits import THROTTLE_S_MAX
@@ -96,13 +96,13 @@ async def board_status(agent: Agent, log: Log, topic: str, now_ns: int, timeout_
         rows.append(subscriber_status(after_trim(member, bounds.first), *its, now_ns))
     by_name = {row.name: row for row in rows}
     rows = [judged(row, by_name) for row in rows]
-    held_up, farm = _held_up(view, bounds.end - bounds.first, now_ns), Farm(rows)
+    held_up, cohorts = _held_up(view, bounds.end - bounds.first, now_ns), Cohorts(rows)
     heard_of = (state.publisher for member in view.members for state in member.announcement.states)
-    names = list(dict.fromkeys((*found.publishers, *held_up, *farm.publishers, *heard_of)))
+    names = list(dict.fromkeys((*found.publishers, *held_up, *cohorts.publishers, *heard_of)))
     shown = list(filter(is_id, names))[:PUBLISHERS_MAX]
-    publishers, problem = await publisher_status(agent, farm, shown, bounds, now_ns, timeout_s)
+    publishers, problem = await publisher_status(agent, cohorts, shown, bounds, now_ns, timeout_s)
     publishers = tuple(
-        _judged_publisher(replace(each, held_up=held_up.get(each.name, ())), farm) for each in publishers
+        _judged_publisher(replace(each, held_up=held_up.get(each.name, ())), cohorts) for each in publishers
     )
     notes = (*_notes(view), *_left_out(view, placed, len(names) - len(shown), log_id), *_counting(rows))
     return BoardStatus(tuple(rows), publishers, found.problem or problem, notes)
@@ -137,8 +137,8 @@ def judged(row: SubscriberStatus, fleet: Mapping[str, SubscriberStatus]) -> Subs
     return replace(row, troubles=found, needs=needs(found))
 
 
-def _judged_publisher(row: PublisherStatus, farm: Farm) -> PublisherStatus:
-    found = publisher_troubles(row, farm.blocked(row.name) if row.state == "blocked" else ())
+def _judged_publisher(row: PublisherStatus, cohorts: Cohorts) -> PublisherStatus:
+    found = publisher_troubles(row, cohorts.blocked(row.name) if row.state == "blocked" else ())
     return replace(row, troubles=found, needs=needs(found))
 
 

@@ -94,22 +94,22 @@ def test_a_clear_of_all_is_ordered_although_a_subscriber_is_done_meanwhile(board
     assert [(result.subscriber, result.offset) for result in results] == [("edge-1", newest), ("edge-2", newest)]
 
 
-def farm_clear(board: Any, first: int, publisher: str = "") -> dict[str, int]:
+def cohort_clear(board: Any, first: int, publisher: str = "") -> dict[str, int]:
     """By subscriber, the offset up to which it is cleared."""
     board.start()
     found = board.simulation.run(clearing.clear_all(board.context, publisher, first=first, timeout_s=1))
     return {result.subscriber: result.offset for result in found}
 
 
-def test_the_first_packages_of_a_farm_are_those_of_the_slowest_and_all_are_cleared_up_to_the_same_offset(
+def test_the_first_packages_of_a_cohort_are_those_of_the_slowest_and_all_are_cleared_up_to_the_same_offset(
     board: Any,
 ) -> None:
     offsets = [board.package() for _ in range(6)]
     for name, done, editable in (("slow", 1, True), ("middle", 2, True), ("fast", 4, True), ("fixed", 0, False)):
         board.announce(name, offsets[done], editable=editable)
-    assert farm_clear(board, 1) == {"slow": offsets[2]}
-    assert farm_clear(board, 3) == {"slow": offsets[4], "middle": offsets[4]}
-    assert farm_clear(board, 99) == dict.fromkeys(("slow", "middle", "fast"), offsets[5])
+    assert cohort_clear(board, 1) == {"slow": offsets[2]}
+    assert cohort_clear(board, 3) == {"slow": offsets[4], "middle": offsets[4]}
+    assert cohort_clear(board, 99) == dict.fromkeys(("slow", "middle", "fast"), offsets[5])
 
 
 def test_nobody_passes_over_more_than_were_to_be_cleared(board: Any) -> None:
@@ -117,20 +117,20 @@ def test_nobody_passes_over_more_than_were_to_be_cleared(board: Any) -> None:
     ours = [board.package() for _ in range(2)]
     for name in ("edge-1", "edge-2"):
         board.announce(name, 0, editable=True)
-    assert farm_clear(board, 1) == {"edge-2": mine[0]}, "the other has nothing up to there"
-    assert farm_clear(board, 4) == {"edge-1": ours[0], "edge-2": ours[0]}
+    assert cohort_clear(board, 1) == {"edge-2": mine[0]}, "the other has nothing up to there"
+    assert cohort_clear(board, 4) == {"edge-1": ours[0], "edge-2": ours[0]}
 
 
-def test_who_has_stopped_keeps_its_queue_when_the_first_of_the_farm_are_cleared(board: Any) -> None:
+def test_who_has_stopped_keeps_its_queue_when_the_first_of_the_cohort_are_cleared(board: Any) -> None:
     offsets = [board.package() for _ in range(6)]
     board.announce("away", 0, State.STOPPED, editable=True)
     board.announce("here", offsets[3], editable=True)
-    assert farm_clear(board, 1) == {"here": offsets[4]}
+    assert cohort_clear(board, 1) == {"here": offsets[4]}
 
 
-def test_an_empty_farm_has_nothing_to_clear(board: Any) -> None:
+def test_an_empty_cohort_has_nothing_to_clear(board: Any) -> None:
     board.announce("edge-1", board.package(), editable=True)
-    assert farm_clear(board, 1) == {}
+    assert cohort_clear(board, 1) == {}
 
 
 class Obeyed:

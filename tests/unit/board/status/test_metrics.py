@@ -53,7 +53,7 @@ def test_every_figure_has_its_labels_and_its_unit(text: str) -> None:
     assert found[f'callboard_subscriber_queue{{{edge},state="blocked"}}'] == "1"
     assert found[f'callboard_subscriber_errors{{{edge},status="held"}}'] == "1"
     assert found[f'callboard_subscriber_packages_total{{{edge},status="superseded"}}'] == "4"
-    assert found['callboard_farm_packages{publisher="site",farm="persisted"}'] == "2"
+    assert found['callboard_cohort_packages{publisher="site",cohort="persisted"}'] == "2"
     assert found['callboard_publisher_state{publisher="site",state="blocked"}'] == "1"
     assert found['callboard_topic_end_offset{topic="callboard.package"}'] == "3"
     assert found['callboard_requests_accepted_total{publisher="site"}'] == "5"
@@ -75,7 +75,7 @@ def test_the_text_is_what_prometheus_reads(text: str) -> None:
 
 
 def test_no_label_is_a_package(text: str) -> None:
-    assert set(re.findall(r'([a-z]+)="', text)) == {"subscriber", "publisher", "state", "status", "topic", "farm"}
+    assert set(re.findall(r'([a-z]+)="', text)) == {"subscriber", "publisher", "state", "status", "topic", "cohort"}
 
 
 @pytest.mark.proves("F98")
@@ -131,9 +131,9 @@ def test_a_queue_that_is_being_counted_has_no_figures_yet(board: Any) -> None:
     )
     found = figures(exposition(status, {}, {}))
     assert not {name for name in found if "_lag_" in name or name.partition("{")[0].endswith(("_packages", "_bytes"))}
-    assert not {name for name in found if name.startswith("callboard_farm_seconds")}
+    assert not {name for name in found if name.startswith("callboard_cohort_seconds")}
     assert found['callboard_subscriber_offset{subscriber="edge-1"}'] == "0"
-    assert found['callboard_farm_members{publisher="site",farm="published"}'] == "1"
+    assert found['callboard_cohort_members{publisher="site",cohort="published"}'] == "1"
 
 
 def test_who_asks_for_figures_and_does_not_read_them_is_let_go(

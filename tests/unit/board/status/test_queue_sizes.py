@@ -5,16 +5,16 @@ from typing import Any
 import pytest
 
 from callboard.board.command.clearing import clear
-from callboard.board.views import FarmQueue
+from callboard.board.views import CohortQueue
 from tests.unit.board.status.test_queues import queue
 
 LARGE = {"blobs": ("9f86", "d081"), "total_bytes": 600_000_134, "length": 134}
 
 
-def farm(board: Any, name: str = "persisted") -> FarmQueue:
+def cohort(board: Any, name: str = "persisted") -> CohortQueue:
     (site,) = [each for each in board.status().publishers if each.name == "site"]
     found = getattr(site, name)
-    assert isinstance(found, FarmQueue)
+    assert isinstance(found, CohortQueue)
     return found
 
 
@@ -24,7 +24,7 @@ def test_what_lies_in_the_blob_store_counts_wherever_a_size_is_told(board: Any) 
     board.package(**LARGE)
     shown = queue(board, "edge-1")
     assert [entry.length for entry in shown.packages] == [10, 600_000_134]
-    assert shown.length == board.row("edge-1").lag_bytes == farm(board).length == 600_000_144
+    assert shown.length == board.row("edge-1").lag_bytes == cohort(board).length == 600_000_144
 
 
 def test_what_is_for_others_is_in_no_figure_of_a_subscriber(board: Any) -> None:
@@ -47,14 +47,14 @@ def test_what_is_for_others_is_in_no_figure_of_a_subscriber(board: Any) -> None:
     assert (board.row("edge-1").queue, board.row("edge-1").lag_packages) == ("idle", 0)
 
 
-def test_the_queue_of_a_farm_is_that_of_its_slowest_subscriber_and_of_several_that_of_the_longest(board: Any) -> None:
+def test_the_queue_of_a_cohort_is_that_of_its_slowest_subscriber_and_of_several_that_of_the_longest(board: Any) -> None:
     board.announce("edge-1", 0, editable=True)
     board.announce("edge-2", 9, editable=True)
     board.package(length=10, recipients=("edge-2",))
     board.package(length=100)
-    assert (farm(board).straggler, farm(board).size, farm(board).length) == ("edge-1", 1, 100)
+    assert (cohort(board).straggler, cohort(board).size, cohort(board).length) == ("edge-1", 1, 100)
     board.announce("edge-2", 0, editable=True)
-    assert (farm(board).straggler, farm(board).size, farm(board).length) == ("edge-2", 2, 110)
+    assert (cohort(board).straggler, cohort(board).size, cohort(board).length) == ("edge-2", 2, 110)
 
 
 def test_a_clear_of_the_first_packages_means_the_subscribers_own(board: Any) -> None:
@@ -72,10 +72,10 @@ def test_what_was_trimmed_is_in_no_view_from_that_moment_on(board: Any, below: i
     board.announce("edge-1", 0, editable=True)
     for _ in range(4):
         board.package(length=10)
-    assert (board.row("edge-1").lag_packages, farm(board).size, queue(board, "edge-1").size) == (4, 4, 4)
+    assert (board.row("edge-1").lag_packages, cohort(board).size, queue(board, "edge-1").size) == (4, 4, 4)
     board.trim(below)
     left = 5 - below
-    row, slowest, shown = board.row("edge-1"), farm(board), queue(board, "edge-1")
+    row, slowest, shown = board.row("edge-1"), cohort(board), queue(board, "edge-1")
     assert (row.lag_packages, row.lag_bytes) == (slowest.size, slowest.length) == (left, 10 * left)
     assert (shown.size, shown.length) == (left, 10 * left)
     assert [entry.offset for entry in shown.packages] == [*range(below, 5)]

@@ -1,24 +1,27 @@
-"""The queue of a whole farm of subscribers: how far the slowest of a cohort is."""
+"""The queue of a cohort of subscribers: that of its slowest member."""
 
 from collections import Counter
 from collections.abc import Iterable
 from dataclasses import dataclass, field
+from enum import StrEnum
 
 from callboard.actors.core.agent import Agent
 from callboard.actors.publisher import roles
 from callboard.backends.log import Bounds
 from callboard.board.read.queues.queue_sizes import queue_after
-from callboard.board.views import FarmQueue, PublisherStatus, QueueState, SubscriberStatus
+from callboard.board.views import CohortQueue, PublisherStatus, QueueState, SubscriberStatus
 from callboard.messages.distribution.mailbox import QueueSize, SizesQuery
 
-PERSISTED = "persisted"
-"""The cohort of editable subscribers, whose outcome decides for others."""
-PUBLISHED = "published"
-"""The cohort of all: what it has passed has reached everyone."""
-
 NAMED_MAX = 100
-"""Limit of subscribers that a publisher's row names of each sort: nobody reads a thousand names, and each of a thousand
-publishers may have them."""
+"""Limit of subscribers named in a publisher's row, for each reason: a thousand names are too many to read, and each of
+a thousand publishers may have them."""
+
+
+class Cohort(StrEnum):
+    """The subscribers whose slowest member is shown: the editable ones, whose outcome decides for others, or all."""
+
+    PERSISTED = "persisted"
+    PUBLISHED = "published"
 
 
 @dataclass(slots=True)
@@ -38,14 +41,14 @@ class Followers:
         if not row.counts:
             self.left_out += [row.name] if len(self.left_out) < NAMED_MAX else []
             return
-        for farm in (PERSISTED, PUBLISHED) if row.editable else (PUBLISHED,):
-            self.slowest[farm] = min(self.slowest.get(farm, row), row, key=_place)
-            self.members[farm] += 1
+        for cohort in Cohort if row.editable else (Cohort.PUBLISHED,):
+            self.slowest[cohort] = min(self.slowest.get(cohort, row), row, key=_place)
+            self.members[cohort] += 1
         if row.queue == "blocked" and len(self.blocked) < NAMED_MAX:
             self.blocked.append(row.name)
 
 
-class Farm:
+class Cohorts:
     """Who follows whom, gathered in one pass, as any subscriber can announce a thousand names that it follows."""
 
     def __init__(self, rows: Iterable[SubscriberStatus]) -> None:
@@ -61,11 +64,11 @@ class Farm:
         """The publishers that are followed by name."""
         return self._of_one
 
-    def straggler(self, publisher: str, farm: str) -> tuple[SubscriberStatus | None, int]:
+    def straggler(self, publisher: str, cohort: Cohort) -> tuple[SubscriberStatus | None, int]:
         """The member of the cohort that is furthest behind, and the number of members."""
         both = self._both(publisher)
-        slowest = (each.slowest[farm] for each in both if farm in each.slowest)
-        return min(slowest, key=_place, default=None), sum(each.members[farm] for each in both)
+        slowest = (each.slowest[cohort] for each in both if cohort in each.slowest)
+        return min(slowest, key=_place, default=None), sum(each.members[cohort] for each in both)
 
     def blocked(self, publisher: str) -> tuple[str, ...]:
         """Its subscribers that count and whose queue is blocked, up to the limit of names."""
@@ -80,11 +83,11 @@ class Farm:
 
 
 async def publisher_status(
-    agent: Agent, farm: Farm, names: Iterable[str], bounds: Bounds, now_ns: int, timeout_s: float
+    agent: Agent, cohorts: Cohorts, names: Iterable[str], bounds: Bounds, now_ns: int, timeout_s: float
 ) -> tuple[tuple[PublisherStatus, ...], str]:
     """The rows of these publishers, and what went wrong."""
     names = sorted(names)
-    wanted = [(name, kind, *farm.straggler(name, kind)) for name in names for kind in (PERSISTED, PUBLISHED)]
+    wanted = [(name, kind, *cohorts.straggler(name, kind)) for name in names for kind in Cohort]
     asked = [(name, kind, slowest, members) for name, kind, slowest, members in wanted if slowest is not None]
     each = (queue_after(slowest.offset, bounds, name, slowest.name) for name, _, slowest, _ in asked)
     query = SizesQuery(queues=tuple(each), end=bounds.end)
@@ -92,24 +95,24 @@ async def publisher_status(
     if found.problem:
         return (), found.problem
     queues = {
-        (name, kind): _farm_queue(kind, slowest, size, members, now_ns)
+        (name, kind): _cohort_queue(kind, slowest, size, members, now_ns)
         for (name, kind, slowest, members), size in zip(asked, found.queues, strict=True)
     }
-    return tuple(_publisher(name, farm, queues) for name in names), ""
+    return tuple(_publisher(name, cohorts, queues) for name in names), ""
 
 
-def _publisher(name: str, farm: Farm, queues: dict[tuple[str, str], FarmQueue]) -> PublisherStatus:
-    published = queues.get((name, PUBLISHED))
+def _publisher(name: str, cohorts: Cohorts, queues: dict[tuple[str, Cohort], CohortQueue]) -> PublisherStatus:
+    published = queues.get((name, Cohort.PUBLISHED))
     if published is None or not (published.size or published.uncounted):
         state: QueueState = "idle"
     else:
-        state = "blocked" if farm.blocked(name) else "running"
-    return PublisherStatus(name, state, queues.get((name, PERSISTED)), published, farm.left_out(name))
+        state = "blocked" if cohorts.blocked(name) else "running"
+    return PublisherStatus(name, state, queues.get((name, Cohort.PERSISTED)), published, cohorts.left_out(name))
 
 
-def _farm_queue(farm: str, slowest: SubscriberStatus, size: QueueSize, members: int, now_ns: int) -> FarmQueue:
-    return FarmQueue(
-        name=farm,
+def _cohort_queue(cohort: Cohort, slowest: SubscriberStatus, size: QueueSize, members: int, now_ns: int) -> CohortQueue:
+    return CohortQueue(
+        name=cohort.value,
         publisher=size.publisher,
         size=size.size,
         length=size.length,

@@ -1,10 +1,10 @@
-"""How far the slowest of a farm are, who counts, and what the states of queues and publishers say."""
+"""How far the slowest of a cohort is, who counts, and what the states of queues and publishers say."""
 
 from typing import Any
 
 import pytest
 
-from callboard.board.views import FarmQueue, PublisherStatus
+from callboard.board.views import CohortQueue, PublisherStatus
 from callboard.messages.distribution.topic_messages import State, Status
 
 
@@ -13,13 +13,13 @@ def publisher(board: Any, name: str = "site") -> PublisherStatus:
     return found
 
 
-def figures(queue: FarmQueue | None) -> tuple[int, int, str, int]:
+def figures(queue: CohortQueue | None) -> tuple[int, int, str, int]:
     assert queue is not None
     return queue.size, queue.length, queue.straggler, queue.members
 
 
 @pytest.mark.proves("F55", "F57", "W17")
-def test_a_farm_queue_is_the_backlog_of_the_slowest_of_its_cohort(board: Any) -> None:
+def test_a_cohort_queue_is_the_backlog_of_the_slowest_of_its_cohort(board: Any) -> None:
     for _ in range(10):
         board.package(length=100)
     board.pass_time(60)
@@ -44,7 +44,7 @@ def test_the_backlog_of_a_fresh_subscriber_is_the_whole_log_and_of_one_that_has_
 
 
 @pytest.mark.proves("F55")
-def test_an_empty_cohort_has_no_farm_queue(board: Any) -> None:
+def test_an_empty_cohort_has_no_cohort_queue(board: Any) -> None:
     board.package()
     board.announce("edge-1", 0)
     assert publisher(board).persisted is None
