@@ -11,10 +11,11 @@ from callboard.testing.simulation.distribution.word_oracle import WordOracle
 class Log:
     """A topic of statuses, beside one of packages."""
 
-    def __init__(self, packages: int) -> None:
+    def __init__(self, packages: range) -> None:
         self.packages = packages
         self.lost: list[str] = []
-        self.oracle = WordOracle(self.demand, lambda: 0, lambda: self.packages, Tenants(lambda: 0), lambda: False)
+        tenants = Tenants(lambda: 0)
+        self.oracle = WordOracle(self.demand, lambda: 0, lambda at: at in self.packages, tenants, lambda: False)
         self._offset = 0
 
     def demand(self, right: bool, rule: str, story: str) -> None:
@@ -40,24 +41,30 @@ class Log:
 
 
 def test_the_failure_of_a_package_that_the_log_has_must_stay() -> None:
-    log = Log(packages=9)
+    log = Log(packages=range(1, 9))
     log.tell(1, 8, Status.HELD)
     assert log.trim()
 
 
 def test_a_failure_told_late_of_a_log_that_was_replaced_may_go() -> None:
-    log = Log(packages=2)
+    log = Log(packages=range(1, 2))
     log.tell(1, 8, Status.HELD)
     assert not log.trim()
-    log.packages = 9
+    log.packages = range(1, 9)
     log.tell(1, 8, Status.HELD)
     assert not log.trim()
     assert log.oracle.may_be_landed() == {("edge", 8)}
 
 
+def test_a_failure_told_late_of_a_log_that_was_replaced_by_one_that_begins_with_a_gap_may_go() -> None:
+    log = Log(packages=range(4, 9))
+    log.tell(1, 1, Status.HELD)
+    assert not log.trim()
+
+
 def test_the_failure_of_a_package_that_came_to_the_offset_of_a_former_one_must_stay() -> None:
-    log = Log(packages=2)
+    log = Log(packages=range(1, 2))
     log.tell(1, 8, Status.HELD)
-    log.packages = 9
+    log.packages = range(1, 9)
     log.tell(2, 8, Status.HELD)
     assert log.trim()

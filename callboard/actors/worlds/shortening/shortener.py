@@ -59,6 +59,8 @@ class Shortener:
         for topic in due:
             fold = await self._fold(topic, topics, roll, now_ns - round(limits.pending_s * 1e9))
             await fold.catch_up(self._unread, now_ns)
+            if await self._unread.identity(roll.topic) != roll.log_id:
+                raise _replaced(roll.topic)  # and what was asked of its other topics may be of either log
             if problem := fold.problem or roll.problem:
                 return Shortened(removed, problem)
             below = min(
@@ -101,7 +103,7 @@ class Shortener:
             await self._repeat(fold, needed, now_ns)
             await fold.catch_up(self._unread, now_ns)
             if fold.log_id != log_id:
-                raise LogReplaced(f"topic {fold.topic!r} is another one than a moment ago; nothing was removed from it")
+                raise _replaced(fold.topic)
         return 0
 
     async def _repeat(self, fold: TopicFold, needed: Sequence[int], now_ns: int) -> None:
@@ -136,3 +138,7 @@ class Shortener:
                 if record.offset in wanted:
                     yield record
             position = bisect_right(offsets, found[-1].offset) if found else len(offsets)
+
+
+def _replaced(topic: str) -> LogReplaced:
+    return LogReplaced(f"topic {topic!r} is another one than a moment ago; nothing was removed by what the former had")

@@ -89,7 +89,9 @@ class Scene:
     """How often each thing happened, for the table."""
 
     def __post_init__(self) -> None:
-        self.words = WordOracle(self.demand, self.first, self.end, self.tenants, lambda: self.exchanged)
+        self.words = WordOracle(
+            self.demand, self.first, lambda offset: offset in self.packages, self.tenants, lambda: self.exchanged
+        )
         self.tenants.hasty = lambda story: self.demand(self.unsettled, "a name is lent for as long as was said", story)
 
     def wrong(self, rule: str, story: str) -> None:

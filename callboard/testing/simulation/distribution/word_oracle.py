@@ -26,14 +26,14 @@ class WordOracle:
     Args:
         demand: reports a violation: whether the rule holds, its name, and what happened.
         first: the oldest offset of the package topic.
-        end: the end of the package topic.
+        there: whether the log has a package at this offset, or had one that was trimmed.
         tenants: the subscribers, and the commands they received.
         exchanged: whether the log was exchanged.
     """
 
     demand: Callable[[bool, str, str], None]
     first: Callable[[], int]
-    end: Callable[[], int]
+    there: Callable[[int], bool]
     tenants: Tenants
     exchanged: Callable[[], bool]
     _said: dict[str, dict[int, Record]] = field(default_factory=dict)
@@ -43,7 +43,8 @@ class WordOracle:
     """The trimmed statuses, by instance and sequence: their events are only written if that was in time."""
 
     _early: set[tuple[str, int]] = field(default_factory=set)
-    """Statuses older than their package on this log: they are about a package of a former log, and do not count."""
+    """Statuses of an offset at which the log had no package yet: they are about a package of a former log, and do not
+    count."""
 
     def forget(self) -> None:
         """The log was exchanged."""
@@ -55,7 +56,7 @@ class WordOracle:
         """A record was appended."""
         self._said.setdefault(topic, {})[record.offset] = record
         told = record.header("type") == PackageStatusMessage.__name__
-        if told and open_record(record, PackageStatusMessage).offset >= self.end():
+        if told and not self.there(open_record(record, PackageStatusMessage).offset):
             self._early.add(_identity(record))
 
     def repeated(self, topic: str, record: Record) -> None:

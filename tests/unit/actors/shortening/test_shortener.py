@@ -17,7 +17,7 @@ from callboard.backends.log import Bounds, Log, Retention
 from callboard.backends.logs.memory import MemoryLog
 from callboard.backends.logs.sqlite import SqliteLog
 from callboard.board.read.explaining import statuses_of
-from callboard.errors import LogUnavailable
+from callboard.errors import LogReplaced, LogUnavailable
 from callboard.messages.distribution.topic_messages import (
     ArchivedMessage,
     ArchivedTopic,
@@ -293,6 +293,49 @@ def test_a_failure_told_of_a_package_that_the_log_does_not_have_goes() -> None:
         assert not await statuses_of(board.log, TOPICS.status, "edge")
 
     on_board(scenario)
+
+
+class Replaced(MemoryLog):
+    """A log that is replaced by another one after the last of these calls for the bounds of a topic."""
+
+    after: tuple[str, ...] = ()
+    other: MemoryLog
+
+    async def bounds(self, topic: str) -> Bounds:
+        bounds = await super().bounds(topic)
+        if self.after[:1] == (topic,):
+            self.after = self.after[1:]
+            self._topics = self._topics if self.after else self.other._topics
+        return bounds
+
+
+@pytest.mark.parametrize("after", [(TOPICS.package,), (TOPICS.command, TOPICS.command)])
+def test_nothing_is_removed_by_what_a_log_had_that_is_replaced_meanwhile(after: tuple[str, ...]) -> None:
+    async def run() -> None:
+        former, board = Board(), Board()
+        former.log = log = Replaced(clock=lambda: former.now_ns)
+        for each in (former, board):
+            for topic in (TOPICS.package, TOPICS.status, TOPICS.discovery, TOPICS.command):
+                await each.log.ensure(topic)
+            await each.package()
+        await former.log.trim(TOPICS.package, Retention(below_offset=2))
+        await former.announce("edge", command_offset=50)
+        for _ in range(60):
+            await _command(former, "other")
+        await board.tell("edge", 1, Status.REMOVED_FAILED)
+        await board.announce("edge")
+        for _ in range(100):
+            await board.tell("other", 1, Status.IMPORTED)
+            await former.tell("other", 1, Status.IMPORTED)
+            await _command(board, "edge")
+        assert isinstance(board.log, MemoryLog)
+        log.after, log.other, former.now_ns = after, board.log, board.now_ns
+        with pytest.raises(LogReplaced):
+            await former.shorten()
+        assert (await statuses_of(board.log, TOPICS.status, "edge"))[1].status is Status.REMOVED_FAILED
+        assert len(await board.records(TOPICS.command)) == 100
+
+    asyncio.run(run())
 
 
 def test_a_failure_that_is_settled_while_it_is_repeated_does_not_come_back() -> None:
