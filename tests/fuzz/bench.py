@@ -280,7 +280,7 @@ class Bench:
             self.check()
             self.came_of[f"{name} {said.state.name.lower()}"] += 1
             options = {"timeout_s": 0.5}
-            if "no command from offset" in said.reason:
+            if "of the command topic on wait" in said.reason:
                 if looks % PATIENCE == PATIENCE - 1:  # it has had time to take note of what it passed over
                     await self.restart(name, said.command_offset)
             elif said.reason == "waits for its name" and not self.keys and looks % 50 == 25:

@@ -12,40 +12,40 @@ from callboard.messages.record import Record
 from callboard.messages.repeated import original_of
 
 INTERVALS = 3
-"""A claim outlives this many late or lost announcements of the holder, however rarely it announces itself."""
+"""A lease is at least this many announcement intervals: that many may be late or lost."""
 
 LEASE_S_MIN, LEASE_S_MAX = 1.0, 1800.0
-"""Bounds of the lease that an announcement may claim: no single announcement keeps a name for longer."""
+"""Bounds of a lease in seconds: no single announcement keeps a name for longer."""
 
 TTL_S = 30.0
-"""The lease of a claim of an older version, which names none, unless it announces itself rarely."""
+"""Seconds that a claim of an older version lasts, which names no lease, unless its announcements are rarer."""
 
 HEARD: tuple[type[DiscoveryMessage | ForgottenMessage], ...] = (DiscoveryMessage, ForgottenMessage)
 
 
 def lease_s(lease_ms: int, announce_interval_ms: int) -> float:
-    """Seconds for which an announcement with these values leases the name."""
+    """The lease, in seconds, of an announcement with these values."""
     rare_s = INTERVALS * min(announce_interval_ms / 1000, ANNOUNCE_S_MAX)
     wanted_s = lease_ms / 1000 if lease_ms else max(TTL_S, rare_s)
     return min(max(wanted_s, LEASE_S_MIN), LEASE_S_MAX)
 
 
 def speaker(said: DiscoveryMessage) -> tuple[str, str]:
-    """Who makes the announcement. A copied repository has the same instance, but it is in another place. In one place
-    there is only one at a time, since a repository is locked while it is open.
+    """Who makes the announcement: an instance in a place. A copied repository has the same instance in another place.
+    In one place there is only one at a time, since a repository is locked while open.
     """
     return said.subscriber_instance, said.place
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Word(Claim):
-    """An announcement: where it was first made and, by its record, when."""
+    """An announcement as a claim, with the offset and time of its original record."""
 
     said: DiscoveryMessage
 
     @classmethod
     def of(cls, said: DiscoveryMessage, offset: int, time_ns: int, **more: Any) -> Self:
-        """The claim in the announcement; ``more`` holds the fields that a subclass adds."""
+        """The claim that the announcement makes; ``more`` has the fields that a subclass adds."""
         return cls(
             said=said, speaker=speaker(said), offset=offset, time_ns=time_ns, takes_over=said.takes_over,
             duration_s=lease_s(said.lease_ms, said.announce_interval_ms), term=said.term,
@@ -54,7 +54,7 @@ class Word(Claim):
 
 
 class NameHolder(Holder[Word]):
-    """The holder of one subscriber's name, by the records of the discovery topic."""
+    """The holder of a subscriber's name, according to the discovery topic."""
 
     __slots__ = ("_name", "_needle", "forgotten")
 
@@ -62,7 +62,7 @@ class NameHolder(Holder[Word]):
         super().__init__(first)
         self._name, self._needle = name, name.encode()
         self.forgotten = -1
-        """Where the subscriber was last declared gone for good. This alone frees nothing."""
+        """The offset at which the subscriber was last forgotten. This alone does not free the name."""
 
     def fold(self, records: Iterable[Record]) -> Word | None:
         """Fold the next records of the topic; return the holder's last announcement after them."""

@@ -1,22 +1,27 @@
-"""Who holds a name: a fold over what is claimed on a log, so that everybody comes to the same answer."""
+"""Who holds a name: a fold over the claims on a log, so that all readers come to the same answer."""
 
 from dataclasses import dataclass, replace
 from typing import Generic, TypeVar
 
 ORIGIN = 1
-"""The first offset of a topic that nothing was removed from, at most."""
+"""A topic that was never trimmed begins at this offset or before."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Claim:
-    """What an instance says of a name, and where.
+    """One claim to a name by an instance.
 
-    ``speaker`` is the same as long as there is only one such instance at a time, which may start again. The name is
-    lent to it for ``duration_s`` from then on, by everybody's own monotonic clock. ``takes_over`` is the offset of the
-    former holder's last claim, which it has watched in vain for a whole lease, -1 for none; ``term`` is the offset of
-    the claim that got it the name, -1 until it knows that it has; and with ``leaves`` it gives the name up. An older
-    version knows nothing of these, and goes ``by_time``. ``since`` is found by the fold: the offset of what got it the
-    name, -1 if the topic does not tell that it has it.
+    Attributes:
+        speaker: the claimant; it stays the same across restarts. Only one process at a time has it.
+        offset: of the claim on the topic.
+        time_ns: of its record.
+        duration_s: the lease: seconds from the claim on, counted by each observer on its own monotonic clock.
+        takes_over: the offset of the previous holder's last claim, which was followed by silence for a whole lease;
+            -1 for none.
+        term: the offset of the claim that won the name, -1 until the claimant knows that it has the name.
+        leaves: gives the name up.
+        by_time: the claim of an older version, which knows no leases and goes by the times of records.
+        since: found by the fold: the offset of the claim that won the name, -1 if the topic does not show it.
     """
 
     speaker: tuple[str, str]
@@ -34,9 +39,9 @@ C = TypeVar("C", bound=Claim)
 
 
 def takes_over(held: Claim, claim: Claim) -> bool:
-    """Whether the claim of somebody else ends the holder's: it names the holder's very last one, as one that was
-    watched in vain for a whole lease. An older version cannot say so, and believes to have the name by the times of the
-    records alone. So the holder gives way to it by these, or else both would go on.
+    """Whether a rival's claim ends the holder's: it names the holder's last claim, after which it saw a whole lease of
+    silence. An older version cannot say this, and takes the name by the times of records alone. The holder yields to
+    it by the same times, or both would continue.
     """
     if claim.by_time:
         return claim.time_ns - held.time_ns > held.duration_s * 1e9
@@ -44,11 +49,11 @@ def takes_over(held: Claim, claim: Claim) -> bool:
 
 
 class Holder(Generic[C]):
-    """Who holds a name after the claims so far, from the first on that the topic has.
+    """Who holds a name after the claims so far, from the first one on the topic.
 
-    A free name goes to the first that claims it. It keeps the name until it says that it leaves, or another one takes
-    it over; see ``takes_over``. What others claim meanwhile gives them nothing. So of two that start at once exactly
-    one gets it, of two that take over too, and no clock has a say in it.
+    A free name goes to the first claimant, which keeps it until it leaves or another one takes over; see
+    ``takes_over``. Other claims have no effect. So exactly one of two that start at once gets the name, and likewise
+    of two that take over, without any clock.
     """
 
     __slots__ = ("_first", "_freed", "_known", "last", "rival")
@@ -58,9 +63,9 @@ class Holder(Generic[C]):
         self._freed = -1  # the last claim of a holder that left
         self._known = False  # whether the name is free while there is no holder
         self.last: C | None = None
-        """The last claim of who has the name, or had it and left."""
+        """The last claim of the holder, or of the last holder if it left."""
         self.rival: C | None = None
-        """While it is not known who has the name, of two that may have it the one that spoke before the last."""
+        """While the holder is not known: of two candidates, the one that spoke before the last."""
         self.begin(first)
 
     @property
@@ -69,22 +74,22 @@ class Holder(Generic[C]):
         return None if self.last is None or self.last.leaves else self.last
 
     def begin(self, first: int) -> None:
-        """The topic begins here, unless it is known already."""
+        """Note that the topic begins at this offset, unless its beginning is known already."""
         if self._first < 0 <= first:
             self._first, self._known = first, first <= ORIGIN
 
     def lose(self, first: int) -> None:
-        """What lies below was removed unread, or this is another topic: anybody may have got the name meanwhile."""
+        """Records below were removed unread, or this is another topic: any instance may have got the name meanwhile."""
         self._first, self._freed, self._known, self.rival = first, -1, False, None
         self.last = self.last and replace(self.last, offset=-1, since=-1)
 
     def settle(self, since: int) -> None:
-        """It was decided that the one that spoke last has the name, by what it claimed there."""
+        """The last speaker has the name, by its claim at the offset ``since``."""
         assert self.last is not None
         self.last, self.rival = replace(self.last, since=max(self.last.since, since)), None
 
     def hear(self, claim: C) -> None:
-        """Take in the next claim on the topic."""
+        """Fold the next claim on the topic."""
         held, term = self.claim, claim.term if claim.term < claim.offset else -1
         if held is not None:
             self.last = self._follow(held, claim, term)
@@ -95,8 +100,8 @@ class Holder(Generic[C]):
         self._note_rival(held)
 
     def hear_older(self, claim: C, read_to: int = -1) -> None:
-        """Take in a claim from before where the fold began. Of these the order does not matter. The one that made it
-        made no other before ``read_to``; so who took over from it there has the name.
+        """Fold a claim from before the fold's beginning; these may come in any order. Its claimant made no other one
+        before ``read_to``, so a takeover from it up to there holds.
         """
         held, last = self.claim, self.last
         if not self._freed < claim.offset < self._first or (held is not None and claim.leaves):
@@ -116,17 +121,16 @@ class Holder(Generic[C]):
         self._note_rival(held)
 
     def _follow(self, held: C, claim: C, term: int) -> C:
-        """The holder's last claim once this one was made, where the beginning of the topic tells who had the name.
+        """The holder's last claim after this one.
 
-        Where something was removed two may come to different answers. So one that says since when it has the name is
-        believed, unless the holder got it later. While it is not known at all who has it, everybody who speaks may be
-        the one.
+        On a trimmed topic, two readers could come to different answers. So a claimant that says since when it has the
+        name is believed, unless the holder got it later. While the holder is not known at all, it may be any claimant.
         """
         if claim.speaker == held.speaker:
             since = max(held.since, term)
             if claim.leaves and since < 0 and not claim.by_time:
-                return held  # it was refused, by somebody who may be there
-            over = held.takes_over if since < 0 else -1  # whether that was the holder is yet to be heard
+                return held  # it was refused, by a holder that may still be there
+            over = held.takes_over if since < 0 else -1  # whether that one was the holder is not known yet
             return replace(claim, since=since, takes_over=max(claim.takes_over, over))
         if takes_over(held, claim):
             return replace(claim, since=claim.offset)
@@ -141,19 +145,19 @@ class Holder(Generic[C]):
 
 
 class LeaseClock:
-    """The time in which a holder could be heard: an observer's monotonic clock, of which no gap counts in full.
+    """The time in which a holder could be heard: an observer's monotonic clock without long gaps.
 
-    An observer that was suspended, or whose log stood still, has heard nobody meanwhile, however long it was; what was
-    said waits to be read. So the time between two looks counts up to a gap that the observer names.
+    While the observer is suspended, or its log does not answer, it can hear no one, and claims wait to be read. So the
+    time between two looks counts only up to a limit that the observer gives.
     """
 
     def __init__(self) -> None:
         self.now_s = 0.0
-        """The seconds that count, so far."""
+        """The seconds counted so far."""
         self._looked_s: float | None = None
 
     def look(self, mono_s: float, gap_s: float = 0.0) -> float:
-        """The observer looks now; of what passed since its last look at most ``gap_s`` counts."""
+        """The observer looks now: count the seconds since its last look, ``gap_s`` at most; return the total."""
         passed_s = mono_s - self._looked_s if self._looked_s is not None else 0.0
         self.now_s, self._looked_s = self.now_s + min(max(passed_s, 0.0), gap_s), mono_s
         return self.now_s

@@ -81,7 +81,7 @@ async def test_a_new_repository_imports_everything_whatever_its_predecessor_was_
         async with board.subscriber("edge-1", into="./out", editable=True) as edge:
             await edge.caught_up()
             row = await until(board, "edge-1", lambda row: row.lag_packages == 0 and row.state == "idle")
-            assert "another repository of this name was paused by ops (works), which does not hold here" in row.reason
+            assert "another repository of this name was paused by ops (works); that is not in force here" in row.reason
             assert "cleared" not in row.reason  # it has that package now
             async with board.subscriber("edge-2", into="./staged", golden="edge-1") as staged:
                 await staged.caught_up()
@@ -131,7 +131,7 @@ async def test_whoever_commands_a_repository_that_is_not_there_any_more_is_told(
             answer = await agent.ask(roles.COMMAND_SENDER, CommandResultQuery(command_id=command.command_id), 30)
             assert isinstance(answer, CommandResultMessage)
             assert not answer.accepted
-            assert "it was given to the repository that had this name before (instance former)" in answer.reason
+            assert "it is for another repository of this name (instance former)" in answer.reason
 
 
 @pytest.mark.proves("W11")

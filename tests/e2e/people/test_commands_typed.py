@@ -19,7 +19,8 @@ def test_an_operator_pauses_skips_retries_and_resumes_a_subscriber_in_processes(
     skipped = terminal.json("skip", "edge-1", str(offset), "--reason", "not now")
     assert (skipped["accepted"], skipped["packages"], skipped["offset"]) == (True, 1, offset)
     refused = json.loads(terminal.run("retry", "edge-1", "--json", code=2).stdout)
-    assert (refused["accepted"], refused["reason"]) == (False, "nothing is at the head of the queue")
+    reason = "no package is at the head of the queue, so there is nothing to retry"
+    assert (refused["accepted"], refused["reason"]) == (False, reason)
     assert terminal.json("throttle", "edge-1", "600")["accepted"] is True
     assert terminal.json("resume", "edge-1")["accepted"] is True
     terminal.until("edge-1", lambda row: row["state"] == "idle" and row["offset"] == offset)

@@ -1,1 +1,1 @@
-"""Commands: which a subscriber obeys, and how it carries them out."""
+"""Commands: which ones a subscriber accepts, and how it carries them out."""

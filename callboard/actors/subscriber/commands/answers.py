@@ -1,4 +1,4 @@
-"""What each command does: pure functions from the ledger, and what is known beside it, to what the command comes to."""
+"""How each command is answered: pure functions from the ledger, and what else is known, to its answer."""
 
 from dataclasses import replace
 from shlex import quote
@@ -20,30 +20,30 @@ from callboard.messages.distribution.mailbox import CommandPassedOver, CommandRe
 from callboard.messages.distribution.topic_messages import CommandMessage, Status
 
 HEAD = -1
-"""The offset of a retry that means the package at the head of the queue, whichever it is."""
+"""The offset by which a retry means the package at the head of the queue."""
 
 CLEARS_MAX = 100
-"""Clears that may be under way: they are written with every import."""
+"""Clears under way at once, at most: they are written with every import."""
 
 
 def out_of_place(offset: int, end: int, gap: str) -> str:
-    """Why no command can be about this offset, as far as the end of the log is known; empty if it can."""
+    """Why no command can be about this offset, given the end of the log (-1 if not known); empty if one can."""
     if offset < 0:
         return f"there is no offset {offset}; the first is 0"
     if gap:
-        return f"the subscriber has lost its place: {gap}"
-    return f"offset {offset} is beyond the end of the package log, which is {end}" if 0 <= end <= offset else ""
+        return f"the subscriber has lost its position in the log: {gap}"
+    return f"offset {offset} is past the end of the package log, which is {end}" if 0 <= end <= offset else ""
 
 
 def name(command: CommandMessage) -> str:
-    """What the command orders; several are none that is known."""
+    """The command's name. Several at once give a name that is not known."""
     return "+".join(command.kinds)
 
 
 def about(message: CommandReceived | CommandPassedOver) -> int | None:
-    """The offset of the package that the command is about; None if it is about none, or whichever is at the head.
+    """The offset of the package that the command is about; None if it is about none, or the one at the head.
 
-    Only a retry means the head by -1. What a stranger wrote on the log may be any number.
+    Only for a retry does -1 mean the head. An untrusted command may contain any number.
     """
     if isinstance(message, CommandPassedOver):
         return None
@@ -57,17 +57,17 @@ def about(message: CommandReceived | CommandPassedOver) -> int | None:
 def clear(
     ledger: Ledger, message: CommandReceived, offset: int, settings: SubscriberSettings, now_ns: int
 ) -> Accepted | Refused:
-    """Have everything up to the offset removed."""
+    """Remove everything up to the offset."""
     if not settings.editable:
-        return Refused("this subscriber is not editable, and clearing would make it differ; set editable = true")
+        return Refused("this subscriber is not editable, so clearing would make it differ; set editable = true")
     held = quarantine.clearable(ledger, message.command.publisher, offset)
     after = max(ledger.offset, message.command.position)
     if offset <= after and not held:
-        return Refused(f"nothing is left to clear up to offset {offset}: the position is {after}")
+        return Refused(f"nothing is left to clear up to offset {offset}: the position is already {after}")
     if clearing.is_marked(ledger, message.command.publisher, after, offset) and not held:
-        return Refused(f"everything up to offset {offset} is being cleared already")
+        return Refused(f"everything up to offset {offset} is already being cleared")
     if len(ledger.clears) >= CLEARS_MAX:
-        return Refused(f"{CLEARS_MAX} clears are under way, as many as may be; clear up to the last offset")
+        return Refused(f"{CLEARS_MAX} clears are under way, the most allowed; clear up to the last offset at once")
     marked = clearing.marked(ledger, message, offset)
     mark = marked.clears[-1]
     ahead = offset > after
@@ -77,12 +77,12 @@ def clear(
 
 
 def skip_passed(ledger: Ledger, offset: int, command: CommandMessage, now_ns: int) -> Accepted | Refused:
-    """Dismiss what is left of a package that the position is past, and that is not held."""
+    """Dismiss what is left of a package before the position that is not held."""
     why = f"dismissed {_who(command)}"
     dismissed = ledger_changes.dismissed(ledger, offset, why, now_ns) or hooks_due.dismissed(
         ledger, offset, why, now_ns
     )
-    passed = f"offset {offset} is processed already, and nothing of it is left to skip"
+    passed = f"offset {offset} is already processed, and nothing of it is left to skip"
     return Refused(passed) if dismissed is None else Accepted(dismissed, packages=1)
 
 
@@ -94,9 +94,9 @@ def skip(
     settings: SubscriberSettings,
     now_ns: int,
 ) -> Accepted | Refused:
-    """Leave the package out that is held, or at the head."""
+    """Skip the package, which is held or at the head."""
     if not settings.editable:
-        return Refused("this subscriber is not editable, and skipping would make it differ; set editable = true")
+        return Refused("this subscriber is not editable, so skipping would make it differ; set editable = true")
     reason = f"skipped {_who(command)}"
     if quarantine.find(ledger, offset) is not None:
         return Accepted(quarantine.ended(ledger, offset, Status.SKIPPED, reason, now_ns), packages=1)
@@ -106,9 +106,9 @@ def skip(
 
 
 def elsewhere(offset: int, head: Received | None) -> Refused:
-    """No package that a command can be about is there."""
+    """Refuse a command about an offset that is not at the head of the queue."""
     if offset < 0:
-        return Refused("nothing is at the head of the queue")
+        return Refused("no package is at the head of the queue, so there is nothing to retry")
     if head is None or offset < head.offset:
         return Refused(f"no package for this subscriber is at offset {offset}")
     return Refused(f"offset {offset} is not at the head of the queue, which is offset {head.offset}; wait until it is")
@@ -121,7 +121,7 @@ def retry_head(ledger: Ledger, offset: int, *, without_golden: bool) -> Accepted
 
 
 def retry_passed(ledger: Ledger, offset: int, subscriber: str) -> Accepted | Refused | None:
-    """Try one again that is held, or call its hook again; None if it was given up. Nothing is imported twice."""
+    """Retry a held package, or its hook; None if it was given up. Nothing is imported twice."""
     if (held := quarantine.find(ledger, offset)) is not None:
         if held.waits_for >= 0:
             return Refused(f"offset {offset} waits for offset {held.waits_for}; retry or skip that one first")
@@ -131,29 +131,29 @@ def retry_passed(ledger: Ledger, offset: int, subscriber: str) -> Accepted | Ref
     if any(each.offset == offset for each in ledger.given_up):
         return None
     return Refused(
-        f"offset {offset} was not given up: it is imported, or was passed over; to have it once more, "
+        f"offset {offset} was not given up: it was imported or passed over; to get it again, "
         f"callboard log resend {offset} --to {quote(subscriber)}"
     )
 
 
 def recall(ledger: Ledger, offset: int, found: Received | str, now_ns: int) -> Accepted | Refused:
-    """Try one again that was given up, as it was read from the log, if it still may be imported."""
+    """Retry a package that was given up, as read from the log, if it still may be imported."""
     if isinstance(found, str) or found.message is None:
-        return Refused(f"offset {offset} cannot be tried again: {found}")
+        return Refused(f"offset {offset} cannot be retried: {found}")
     if problem := quarantine.no_room(ledger, found.message):
         return Refused(problem)
     return Accepted(quarantine.recalled(ledger, offset, found.message, now_ns), packages=1)
 
 
 def verify(ledger: Ledger, found: Survey | CallboardError) -> Accepted | Refused:
-    """Tell what the repository holds."""
+    """Report what the repository holds."""
     if isinstance(found, CallboardError):
-        return Refused(f"what the repository holds cannot be listed: {ledger_changes.text(found)}")
+        return Refused(f"the repository could not be listed: {ledger_changes.text(found)}")
     return Accepted(ledger, reason=f"listed {found.entries} entries", listing=found.digest)
 
 
 def pace(ledger: Ledger, command: CommandMessage) -> Accepted | Refused:
-    """Pause, go on, or change the limit to the speed."""
+    """Pause, resume, or change the speed limit."""
     if command.throttle is not None:
         return _throttle(ledger, command.throttle.packages_per_min)
     if command.resume is not None:
@@ -170,9 +170,9 @@ def pace(ledger: Ledger, command: CommandMessage) -> Accepted | Refused:
 
 def _throttle(ledger: Ledger, limit: int) -> Accepted | Refused:
     if not 0 <= limit <= PER_MIN_MAX:
-        return Refused(f"{limit} packages a minute is no limit; the range is 0 (none) to {PER_MIN_MAX}")
+        return Refused(f"{limit} packages a minute is not a valid limit; choose 0 (no limit) to {PER_MIN_MAX}")
     if limit == ledger.throttle_per_min:
-        return Refused(f"its limit is {limit} packages a minute already" if limit else "it has no limit to lift")
+        return Refused(f"its limit is already {limit} packages a minute" if limit else "it has no limit to lift")
     return Accepted(replace(ledger, throttle_per_min=limit))
 
 

@@ -1,4 +1,4 @@
-"""The command handler: picks the orders for this subscriber off the command topic."""
+"""The command handler: picks the commands for this subscriber off the command topic."""
 
 from collections.abc import Iterable, Iterator
 from random import Random
@@ -24,25 +24,25 @@ from callboard.messages.record import Record
 from callboard.messages.untrusted import distrust_of
 
 ID_CHARS_MAX = 200
-"""Of a command that is not trusted: an answer repeats its id, and our own have 32."""
+"""Of the id of an untrusted command: the answer repeats it, and our own ids have 32 characters."""
 
 REFUSALS_MAX = 20
 REFUSALS_S = 60.0
-"""So many commands that are not trusted are answered in that time, which is more than a person types. Each answer is a
-transaction of the importer and a record of ours: a stranger who writes thousands must not have the log filled by us.
+"""At most this number of untrusted commands is answered in this time, more than a person types. Each answer costs the
+importer a transaction and the log a record: a stranger who writes thousands must not make us fill the log.
 """
 
 
 class CommandHandler:
-    """Follows the command topic from the last order that took effect.
+    """Follows the command topic from the last command that was handled.
 
     Receives: CommandsWanted (importer).
     Sends: CommandReceived, CommandPassedOver, CommandsRead, CommandsBlocked (importer).
     Stores: nothing; the position is in the importer's ledger.
     Timers: the follower's back-off, 0.1 to 5 s.
-    Gives up: when a command cannot be understood. It is reported and nothing behind it is obeyed, until a version
-        that knows it is started, or ``skip_commands`` names its offset. One that is not trusted is refused if it can
-        be, and blocks nothing: whoever can write to the topic could have written it. Of many such, a few are answered.
+    Gives up: when a command cannot be decoded. It is reported, and no later command is carried out until a version
+        that knows it is started, or ``skip_commands`` names its offset. An untrusted one is refused if possible, and
+        blocks nothing, since anyone with write access could have sent it. Of many such, only a few are answered.
     """
 
     def __init__(self, settings: SubscriberSettings, rng: Random) -> None:
@@ -50,8 +50,8 @@ class CommandHandler:
         self._rng = rng
         self._follower: Follower | None = None
         self._heard: CommandsHeard | None = None
-        self._before: Predecessors | None = None  # until every command there was is heard
-        self._refused_s: list[float] = []  # when the last ones were that were not trusted
+        self._before: Predecessors | None = None  # until every command on the topic was heard
+        self._refused_s: list[float] = []  # when the last untrusted commands were refused
 
     def receive(self, message: Input, origin: Origin, now: Moment) -> Iterable[Effect]:
         """Handle one input."""
@@ -61,7 +61,7 @@ class CommandHandler:
                 self._follower = Follower(self._settings.topics.command, self._heard.start, self._rng)
                 yield from self._follower.start()
             case PeerUp(role) if role == IMPORTER:
-                self._follower = None  # what the former importer did not store must be heard again, in order
+                self._follower = None  # what the previous importer did not store must be heard again, in order
             case Stopping():
                 self._follower = None
                 yield Stopped()
@@ -89,7 +89,7 @@ class CommandHandler:
                     continue
                 heard.hear(found)
                 try:
-                    yield from self._heed(found, follower.log_id, now)
+                    yield from self._forward(found, follower.log_id, now)
                 except (Undecodable, SchemaTooNew) as error:
                     if not self._may_pass_over(found.offset):
                         self._follower = None
@@ -106,8 +106,8 @@ class CommandHandler:
             yield from self._begin(before, follower)
         yield from effects
 
-    def _heed(self, record: Record, log_id: str, now: Moment) -> Iterator[Effect]:
-        """Pass a command on. One for another instance that comes from now on is refused by the importer."""
+    def _forward(self, record: Record, log_id: str, now: Moment) -> Iterator[Effect]:
+        """Forward a command. The importer refuses new ones that are for another instance."""
         if reason := distrust_of(record):
             yield from self._refuse(record, log_id, reason, now)
             return
@@ -118,9 +118,7 @@ class CommandHandler:
                 yield Send(IMPORTER, message)
 
     def _refuse(self, record: Record, log_id: str, reason: str, now: Moment) -> Iterator[Effect]:
-        """Have the importer answer a command that is not trusted, if anybody may wait for that. Nothing else in it is
-        believed.
-        """
+        """Have the importer answer an untrusted command if its sender may be waiting. Only its id is used."""
         self._refused_s = [at_s for at_s in self._refused_s if now.mono_s - at_s < REFUSALS_S]
         if len(self._refused_s) >= REFUSALS_MAX:
             return
@@ -130,7 +128,7 @@ class CommandHandler:
             return
         listening = self._before is None or not self._before.newcomer
         if listening and command.subscriber == self._settings.name and len(command.command_id) <= ID_CHARS_MAX:
-            old = "; it is signed as older versions do: upgrade callboard where it is sent" if command.signature else ""
+            old = "; it is signed in the old way: upgrade callboard at its sender" if command.signature else ""
             self._refused_s.append(now.mono_s)
             bare = CommandMessage(subscriber_instance="", subscriber=command.subscriber, command_id=command.command_id)
             yield Send(
@@ -142,9 +140,9 @@ class CommandHandler:
 
     @staticmethod
     def _begin(before: Predecessors, follower: Follower) -> Iterator[Effect]:
-        """Every command there was is heard. What comes from now on is given to somebody who is there."""
+        """Every command on the topic was heard. The later ones are for an instance that listens."""
         if before.newcomer:
-            yield from (Send(IMPORTER, message) for message in before.for_whoever_comes)
+            yield from (Send(IMPORTER, message) for message in before.open_to_newcomers)
             offset, time_ns = before.last if before.last[0] >= 0 else (follower.position - 1, 0)
             yield Send(
                 IMPORTER, CommandPassedOver(log_id=follower.log_id, offset=offset, reason="", time_ns=time_ns)
@@ -153,7 +151,7 @@ class CommandHandler:
 
     @staticmethod
     def _lost(news: OutOfRange, heard: CommandsHeard) -> Iterator[Effect]:
-        """The topic does not go on where it was left: trimmed meanwhile, or an older copy of it is in place."""
+        """The topic does not continue where reading stopped: it was trimmed, or replaced by an older copy."""
         if news.expected < news.bounds.first:
             yield note("commands.trimmed", "warning", start=news.expected, stop=news.bounds.first)
         elif (passed := heard.set_back(news.bounds)) is not None:
@@ -164,8 +162,8 @@ class CommandHandler:
 
     def _block(self, offset: int, error: CallboardError) -> Iterator[Effect]:
         reason = (
-            f"no command from offset {offset} of the command topic on is obeyed: {error}; if upgrading does not help, "
-            f"start it with --skip-command {offset} to pass over this one"
+            f"commands from offset {offset} of the command topic on wait: {error}; if upgrading does not help, start "
+            f"the subscriber with --skip-command {offset} to pass over this one"
         )
         yield note("command.undecodable", level="error", offset=offset, reason=str(error))
         yield Send(IMPORTER, CommandsBlocked(offset=offset, reason=reason))

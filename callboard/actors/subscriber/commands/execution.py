@@ -1,4 +1,4 @@
-"""The commands to a subscriber: carried out one after the other as the log has them, each with a result."""
+"""Carries out the commands to a subscriber one by one, in the order of the log, each with a result."""
 
 from collections.abc import Generator, Iterator
 from dataclasses import dataclass, replace
@@ -23,12 +23,12 @@ from callboard.messages.distribution.mailbox import CommandPassedOver, CommandRe
 from callboard.messages.distribution.topic_messages import COMMANDS, CommandMessage
 
 Answering = Generator[Decided, None, Accepted | Refused | None]
-"""Ends in what the command comes to; None if that cannot be told yet."""
+"""Returns the answer to the command; None if it is not known yet."""
 
 
 @dataclass(slots=True, eq=False)
 class CommandExecution:
-    """Carries out what is in the inbox. The repository must be free meanwhile."""
+    """Carries out the commands in the inbox. The repository must be idle meanwhile."""
 
     settings: SubscriberSettings
     state: LedgerState
@@ -40,7 +40,7 @@ class CommandExecution:
     _surveyed: tuple[int, Survey | CallboardError] | None = None
 
     def carry_out(self, now: Moment) -> Iterator[Decided]:
-        """Carry out as many as can be."""
+        """Carry out as many commands as possible."""
         yield from self._complete_clears(now)
         waiting = self.inbox.waiting
         while waiting and len(self.state.ledger.results) < recorded.RESULTS_MAX:
@@ -63,7 +63,7 @@ class CommandExecution:
         self._surveyed = effect.command_offset, found
 
     def _complete_clears(self, now: Moment) -> Iterator[Decided]:
-        """Before the next import, however long that takes: somebody waits for the count."""
+        """Answer clears before the next import, which may take long: their authors wait for the count."""
         if self.state.ledger.clears:
             yield from self.head.settle(now)
             done = recorded.cleared(self.state.ledger, now.wall_ns)
@@ -86,7 +86,7 @@ class CommandExecution:
         if answer.packages >= 0 and not (message.distrust and is_known(ledger, command.command_id)):
             ledger = recorded.answered(ledger, command.command_id, message.offset, answer, now.wall_ns)
         if command.subscriber_instance == ledger.instance and command.verify is None:
-            ledger = replace(ledger, void_commands=())  # its author knows of this repository
+            ledger = replace(ledger, void_commands=())  # its author knows this repository
         skipped = ledger.offset > self.state.ledger.offset
         yield Write(ledger, urgent=True)
         if skipped:
@@ -101,7 +101,7 @@ class CommandExecution:
             reason=command.reason if accepted else answer.reason,
         )
 
-    # What becomes of a command.
+    # How a command is answered.
 
     def _answer(self, message: CommandReceived, now: Moment) -> Answering:
         command, ledger = message.command, self.state.ledger
@@ -109,7 +109,7 @@ class CommandExecution:
         if reason := distrust(message, self.settings, ledger):
             return Refused(reason)
         if names not in COMMANDS:
-            return Refused(f"{names or 'nothing'!r} is no order that this version knows; upgrade the subscriber")
+            return Refused(f"{names or 'nothing'!r} is not a command that this version knows; upgrade the subscriber")
         if (offset := answers.about(message)) is not None:
             return (yield from self._about_package(message, offset, now))
         if command.verify is not None:
@@ -154,10 +154,10 @@ class CommandExecution:
     def _retry(self, offset: int, command: CommandMessage, now: Moment) -> Answering:
         without_golden = command.retry is not None and command.retry.without_golden
         if without_golden and not self.settings.golden:
-            return Refused("this subscriber waits for no golden one")
+            return Refused("this subscriber is not staged behind a golden subscriber; retry without --without-golden")
         if self.startup.gap:
             self.startup.look_again()
-            return Accepted(self.state.ledger, reason="looks for its place in the log again")
+            return Accepted(self.state.ledger, reason="the subscriber looks for its position in the log again")
         head = yield from self.head.settle(now)
         ledger = self.state.ledger
         if head is not None and offset in (HEAD, head.offset):

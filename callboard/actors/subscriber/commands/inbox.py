@@ -1,4 +1,4 @@
-"""The commands that were heard and are not carried out yet."""
+"""The commands that were heard but not carried out yet."""
 
 from collections import deque
 from collections.abc import Iterator
@@ -13,35 +13,36 @@ from callboard.messages.distribution.mailbox import CommandPassedOver, CommandRe
 
 
 class CommandInbox:
-    """Asks for commands, and keeps them until they are carried out, with the end of the package log: a command about
-    offsets that it does not have yet is refused.
+    """Asks for commands, and keeps them until they are carried out.
+
+    It also keeps the end of the package log: a command about an offset past it is refused.
     """
 
     def __init__(self) -> None:
         self.waiting: deque[CommandReceived | CommandPassedOver] = deque()
         self.end = -1
-        """Of the package log, as it was found after the last command was heard."""
+        """The end of the package log, looked up after the last command was heard; -1 if not known."""
         self.listening = False
-        """Commands were asked for."""
+        """Whether commands were asked for."""
         self.complete = False
-        """Every command there was has been heard, so the first import does not overtake a clear."""
+        """Whether every command on the topic was heard, so that the first import does not overtake a clear."""
         self.problem = ""
-        """Why no more commands are heard."""
+        """Why no further commands are heard; empty if they are."""
         self._looking = False
 
     @property
     def settled(self) -> bool:
-        """Whether no command is to be carried out before the next import."""
+        """Whether the next import has no command to wait for."""
         return self.complete and not self.waiting
 
     def listen(self, ledger: Ledger) -> Iterator[Send]:
-        """Ask for those that have not taken effect. Forget those that are not carried out: they are heard again."""
+        """Ask for the commands that were not handled yet. The waiting ones are dropped: they are heard again."""
         self.listening = True
         self.waiting.clear()
         yield Send(roles.COMMAND_HANDLER, recorded.wanted(ledger))
 
     def hear(self, message: CommandReceived | CommandPassedOver | CommandsRead | CommandsBlocked) -> Iterator[Change]:
-        """A command, a record that takes the place of one, or the end of those that there are."""
+        """A command, a record that is passed over, or the end of the commands on the topic."""
         match message:
             case CommandsRead(void=void):
                 self.complete = True
@@ -60,14 +61,14 @@ class CommandInbox:
         return self.end < 0 and not self._looking and about_packages
 
     def look(self) -> None:
-        """The end is being looked up."""
+        """The lookup of the end has begun."""
         self._looking = True
 
     def found(self, end: int) -> None:
-        """The end is this. What was looked up before the last command was heard tells nothing about that one."""
+        """The end was found. A lookup that began before the last command was heard does not count for that command."""
         if self._looking:
             self.end, self._looking = end, False
 
     def not_found(self) -> None:
-        """It must be looked up again."""
+        """The lookup failed: it is done again."""
         self._looking = False

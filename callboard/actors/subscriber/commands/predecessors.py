@@ -1,4 +1,4 @@
-"""The commands that are on the topic when an instance begins to listen: which are for it, and what others were told."""
+"""The commands on the topic when an instance starts listening: which are for it, and which were for other instances."""
 
 from shlex import quote
 
@@ -10,24 +10,24 @@ from callboard.messages.distribution.topic_messages import ClearCommand, Command
 
 
 class Predecessors:
-    """Sorts the commands that were given before this instance had the name, and listened.
+    """Sorts the commands given before this instance listened.
 
-    What names another instance is not for this one, and nobody waits for its answer any more. A newcomer, which has
-    heard nothing yet, obeys of those that name none only a pause and a limit, that were given to whoever comes first:
-    as long as no later command names somebody who came.
+    A command that names another instance is not for this one, and no one waits for its answer any more. Of commands
+    that name no instance, a newcomer (which has heard none yet) accepts only a pause and a limit, which are for the
+    first instance to come, and only if no later command names another instance.
     """
 
     def __init__(self, wanted: CommandsWanted) -> None:
         self._instance = wanted.subscriber_instance
         self.newcomer = not wanted.log_id
-        """Whether the instance has not heard any command yet."""
+        """Whether the instance has heard no command yet."""
         self._in_force: dict[str, CommandReceived] = {}  # the last of each kind that is not for this instance
         self._named = -1  # the last command that names another instance
         self.last = (-1, 0)
         """Offset and time of the newest record that was read."""
 
     def concerns_us(self, message: CommandReceived) -> bool:
-        """Whether this instance is to hear of the command now. What else is in force is remembered."""
+        """Whether to forward the command to this instance now. Others that are in force are remembered."""
         command = message.command
         if command.subscriber_instance == self._instance and command.verify is None:
             self._in_force.clear()  # its author knows of this instance
@@ -47,13 +47,13 @@ class Predecessors:
         return False
 
     @property
-    def for_whoever_comes(self) -> tuple[CommandReceived, ...]:
-        """The pause and the limit that a newcomer has to obey, in the order of the log."""
+    def open_to_newcomers(self) -> tuple[CommandReceived, ...]:
+        """The pause and the limit that a newcomer accepts, in the order of the log."""
         return tuple(sorted(filter(self._is_open, self._in_force.values()), key=lambda message: message.offset))
 
     @property
     def void(self) -> tuple[CommandMessage, ...]:
-        """What is in force for others, and not here."""
+        """Commands in force for other instances, but not for this one."""
         return tuple(_essence(message.command) for message in self._in_force.values() if not self._is_open(message))
 
     def _is_open(self, message: CommandReceived) -> bool:
@@ -62,7 +62,7 @@ class Predecessors:
 
 
 def _essence(command: CommandMessage) -> CommandMessage:
-    """What is remembered of a command that is not obeyed: it stays in the ledger until somebody gives another one."""
+    """What the ledger keeps of a command that is not in force here, until a new command is given."""
     clear, throttle = command.clear, command.throttle
     return CommandMessage(
         subscriber_instance=command.subscriber_instance,
@@ -77,7 +77,7 @@ def _essence(command: CommandMessage) -> CommandMessage:
 
 
 def not_in_force(ledger: Ledger) -> str:
-    """For people: what others of this name were told that would matter here; empty if there is nothing."""
+    """For people: the commands to other instances of this name that would matter here; empty if there are none."""
     told = []
     for command in ledger.void_commands:
         by = f"by {command.author or 'an unknown author'}" + (f" ({command.reason})" if command.reason else "")
@@ -93,6 +93,6 @@ def not_in_force(ledger: Ledger) -> str:
         return ""
     forget = f"callboard resume {quote(ledger.subscriber)}"
     return (
-        f"another repository of this name was {', and '.join(told)}, which does not hold here: give the command again, "
-        f"or have it forgotten with {forget}"
+        f"another repository of this name was {', and '.join(told)}; that is not in force here: send the command "
+        f"again, or discard it with {forget}"
     )

@@ -1,4 +1,4 @@
-"""The commands to a subscriber as its ledger has them: which were heard, and what they came to."""
+"""The commands to a subscriber in its ledger: which ones were handled, and their results."""
 
 from dataclasses import replace
 from typing import NamedTuple
@@ -11,11 +11,11 @@ from callboard.messages.distribution.mailbox import CommandPassedOver, CommandRe
 from callboard.messages.distribution.topic_messages import CommandResultMessage
 
 RESULTS_MAX = 1000
-"""Results that may wait for the status topic before commands wait too."""
+"""Results waiting for the status topic, at most; further commands then wait too."""
 
 
 class Accepted(NamedTuple):
-    """The command has taken effect: the ledger is this one now. ``packages`` is -1 if their count is told later."""
+    """The command takes effect: this is the new ledger. ``packages`` is -1 if the count follows later."""
 
     ledger: Ledger
     packages: int = 0
@@ -24,7 +24,7 @@ class Accepted(NamedTuple):
 
 
 class Refused(NamedTuple):
-    """The command has no effect, for this reason."""
+    """The command has no effect, for the given reason."""
 
     reason: str
     packages: int = 0
@@ -32,7 +32,7 @@ class Refused(NamedTuple):
 
 
 def wanted(ledger: Ledger) -> CommandsWanted:
-    """Those behind the last one that took effect."""
+    """A request for the commands after the last one handled."""
     return CommandsWanted(
         subscriber_instance=ledger.instance,
         log_id=ledger.command_log_id,
@@ -42,25 +42,25 @@ def wanted(ledger: Ledger) -> CommandsWanted:
 
 
 def heard(ledger: Ledger, log_id: str, offset: int) -> bool:
-    """Whether that command has taken effect already."""
+    """Whether the command at this offset was handled already."""
     return ledger.command_log_id == log_id and offset <= ledger.command_offset
 
 
 def taken(ledger: Ledger, message: CommandReceived | CommandPassedOver) -> Ledger:
-    """The command is dealt with, one way or another."""
+    """The ledger after the command was handled: accepted, refused or passed over."""
     return replace(
         ledger, command_log_id=message.log_id, command_offset=message.offset, command_time_ns=message.time_ns
     )
 
 
 def accepted(ledger: Ledger, message: CommandReceived) -> Ledger:
-    """The command has taken effect, which it does not do again."""
+    """The ledger after the command was accepted; its id is remembered, so that it takes effect only once."""
     ids, horizon_ns = remembered(ledger, message)
     return taken(replace(ledger, command_ids=ids, command_horizon_ns=horizon_ns), message)
 
 
 def answered(ledger: Ledger, command_id: str, at: int, answer: Accepted | Refused, now_ns: int) -> Ledger:
-    """What the command came to is to be told. A command without an id has nobody who waits for that."""
+    """The ledger with a result to send. A command without an id gets none: no one waits for it."""
     if not command_id:
         return ledger
     result = CommandResultMessage(
@@ -81,12 +81,12 @@ def answered(ledger: Ledger, command_id: str, at: int, answer: Accepted | Refuse
 
 
 def _counted(ledger: Ledger, mark: Watermark, now_ns: int, reason: str) -> Ledger:
-    """The clear is answered with what it has removed by now."""
+    """The ledger with a result for the clear: what it has removed so far."""
     return answered(ledger, mark.command_id, mark.command_offset, Accepted(ledger, mark.packages, reason), now_ns)
 
 
 def cleared(ledger: Ledger, now_ns: int) -> Ledger:
-    """Clears that the position is past are answered with their count, and forgotten."""
+    """Answer the clears that the position has passed with their count, and drop them from the ledger."""
     done = clearing.passed(ledger)
     if not done:
         return ledger
@@ -97,8 +97,8 @@ def cleared(ledger: Ledger, now_ns: int) -> Ledger:
 
 
 def cleared_so_far(ledger: Ledger, now_ns: int) -> Ledger:
-    """Clears of one publisher's packages that lie behind another's, which waits for who knows how long, are answered
-    with what they have removed by now. They stand, and go on without a word.
+    """Answer clears that are stuck behind another publisher's package, which may wait for long, with their count so
+    far. They stay in force, without a further answer.
     """
     for mark in ledger.clears:
         if mark.publisher and mark.command_id:
@@ -106,8 +106,8 @@ def cleared_so_far(ledger: Ledger, now_ns: int) -> Ledger:
                 ledger,
                 mark,
                 now_ns,
-                f"so far; the rest up to offset {mark.offset} once it is past another publisher's package, "
-                f"which waits behind offset {ledger.offset}",
+                f"so far; the rest up to offset {mark.offset} follows another publisher's package, which waits after "
+                f"offset {ledger.offset}",
             )
             clears = tuple(replace(each, command_id="") if each is mark else each for each in ledger.clears)
             ledger = replace(ledger, clears=clears)

@@ -1,4 +1,4 @@
-"""How much of the command topic was heard: by that an older copy of the topic is told, and what is new on it."""
+"""How much of the command topic was heard, which shows an older copy of the topic, and what is new on it."""
 
 from collections.abc import Iterator
 
@@ -9,11 +9,11 @@ from callboard.messages.record import Record
 
 
 class CommandsHeard:
-    """The last order that took effect, or was passed on since, and when the log took it.
+    """The last command that was handled, or forwarded since, with its offset and the time of its record.
 
-    A log that lost its end and went on has the same identity, and may have grown past that order again. So reading
-    begins at it, and goes on behind it only if it is there. Otherwise what the copy has from that time or before
-    counts as heard, and what came later is new. As long as no time is known, all that it has counts as heard.
+    A log that lost its end and grew again keeps its identity, and may reach past that command. So reading begins at
+    the command, and continues after it only if it is still there. If not, the topic is an older copy: its records up to
+    that time count as heard, and later ones are new. If the time is not known, all its records count as heard.
     """
 
     def __init__(self, wanted: CommandsWanted) -> None:
@@ -22,11 +22,11 @@ class CommandsHeard:
         self._time_ns = wanted.time_ns
         self._compared = not wanted.time_ns
         self._sifting = False
-        self._heard_until: tuple[int, int] | None = None  # offset and time of the last one on the copy that was heard
+        self._heard_until: tuple[int, int] | None = None  # offset and time of the last record that counts as heard
 
     @property
     def start(self) -> StartPolicy:
-        """At the last order, if it is there to be compared, otherwise behind it; in another log at the first one."""
+        """At the last command if it can be compared, otherwise after it; in another log at the first record."""
         last = self._last[0]
 
         def place(bounds: TopicBounds) -> int:
@@ -37,11 +37,11 @@ class CommandsHeard:
         return StartPolicy(place, self._log_id)
 
     def hear(self, record: Record) -> None:
-        """This one is passed on."""
+        """The record is forwarded."""
         self._time_ns = record.time_ns
 
     def is_elsewhere(self, news: Delivered, log_id: str) -> bool:
-        """Whether the last order is not where it was: an older copy is in place, to be read from its first record."""
+        """Whether the last command is not at its offset: this is an older copy, to be read from its first record."""
         last = self._last[0]
         if self._compared or news.next <= last:
             return False
@@ -51,17 +51,15 @@ class CommandsHeard:
         return self._sifting
 
     def set_back(self, bounds: TopicBounds) -> CommandPassedOver | None:
-        """The topic ends before the last order: it is to be read from its first record, which is not told of if that
-        does for now.
-        """
+        """The topic ends before the last command. Returns what to report now; None if its records are sifted first."""
         self._compared = True
         if self._time_ns:
             self._sifting = True
             return None
-        return self._passed_over(bounds.log_id, bounds.end - 1, 0, "give orders of the meantime anew")
+        return self._passed_over(bounds.log_id, bounds.end - 1, 0, "send commands given since then again")
 
     def sift(self, news: Delivered, log_id: str, *, all_read: bool) -> Iterator[Record | CommandPassedOver]:
-        """What is new of these records. On an older copy, before it, how much of the copy is not."""
+        """The new ones among the records. On an older copy, first a ``CommandPassedOver`` for those that are not."""
         for record in news.records:
             if self._sifting and record.time_ns <= self._time_ns:
                 self._heard_until = record.offset, record.time_ns
@@ -79,11 +77,11 @@ class CommandsHeard:
     def _end_of_old(self, news: Delivered, log_id: str) -> CommandPassedOver:
         self._sifting = False
         offset, time_ns = self._heard_until or (news.start - 1, 0)
-        return self._passed_over(log_id, offset, time_ns, "orders that came to it since are obeyed")
+        return self._passed_over(log_id, offset, time_ns, "later commands are carried out")
 
     def _passed_over(self, log_id: str, offset: int, time_ns: int, then: str) -> CommandPassedOver:
         reason = (
-            f"an older copy of the command topic is in place: it lacks the order that was heard at offset "
-            f"{self._last[0]}, and what it has up to offset {offset} counts as heard; {then}"
+            f"an older copy of the command topic is in place: it lacks the command heard at offset {self._last[0]}; "
+            f"its commands up to offset {offset} count as heard; {then}"
         )
         return CommandPassedOver(log_id=log_id, offset=offset, reason=reason, set_back=True, time_ns=time_ns)

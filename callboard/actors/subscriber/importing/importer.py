@@ -1,6 +1,6 @@
-"""The importer: brings the repository forward along the log, package after package.
+"""The importer: brings the repository forward along the log, package by package.
 
-Here is what each input changes, by the part that it concerns; what is done next is in ``steps``.
+This file has what each input changes; ``steps`` has what is done next.
 """
 
 from collections.abc import Iterable, Iterator
@@ -61,22 +61,21 @@ from callboard.messages.distribution.topic_messages import State
 
 
 class Importer:
-    """Brings the repository forward along the log: in its order, but for what waits in ``quarantine``. How it begins is
-    in ``startup``.
+    """Imports packages in the order of the log, except those in ``quarantine``. ``startup`` has how it begins.
 
     Receives: Admitted (announcer), PackagesRead / PackagesUnavailable (package_poller), CommandReceived /
         CommandPassedOver / CommandsRead / CommandsBlocked (command_handler), StatusesSent (status_sender), Verdicts
         (golden_watcher), CaughtUpQuery / ReportQuery (gateway).
     Sends: Report, LogMessage (announcer), PackagesWanted (package_poller), CommandsWanted (command_handler),
-        StatusesPending (status_sender), VerdictsWanted (golden_watcher), AgentProblem (gateway); Report and Settled, to
+        StatusesPending (status_sender), VerdictsWanted (golden_watcher), AgentProblem (gateway); Report and Settled to
         the asker.
     Stores: the ledger, in the repository: with each batch of packages in one transaction, and before each attempt.
-    Timers: "open" the repository again, "look" for the log's bounds again, "retry" a package, ask a "gate" again,
-        try a held package again ("retrial"), "report", "settle", call a "hook" again, say that an import is "slow".
-    Gives up: on a package that failed ``max_retries + 1`` times: it is REMOVED_FAILED, or HELD with what touches its
-        paths, and the queue moves on, or with ``on_give_up = "block"`` stays. On a hook after the import that failed
-        ``hooks.max_retries + 1`` times: HOOK_FAILED. Altogether, if the repository cannot be opened at the start, or is
-        another one after an error.
+    Timers: "open" the repository again, "look" up the log's bounds again, "retry" a package, ask a "gate" again, retry
+        a held package ("retrial"), "report", "settle", call a "hook" again, report a "slow" import.
+    Gives up: on a package after ``max_retries + 1`` failures: it becomes REMOVED_FAILED, or HELD together with later
+        packages that touch its paths, and the queue moves on; with ``on_give_up = "block"`` the queue stays. On a
+        post-import hook after ``hooks.max_retries + 1`` failures: HOOK_FAILED. On everything if the repository cannot
+        be opened at the start, or was replaced by another one after an error.
     """
 
     def __init__(self, settings: SubscriberSettings, rng: Random) -> None:
@@ -112,7 +111,7 @@ class Importer:
 
 
 def _hear(it: Parts, message: Input) -> Iterator[Decided]:
-    """A peer tells."""
+    """Take in mail of a peer."""
     match message:
         case Admitted(until_ms=until_ms):
             it.startup.admit(until_ms)
@@ -128,7 +127,7 @@ def _hear(it: Parts, message: Input) -> Iterator[Decided]:
         case CommandReceived() | CommandPassedOver() if it.inbox.listening:
             yield from it.inbox.hear(message)
             if it.startup.known and not it.startup.open and not it.state.busy:
-                yield OpenRepository()  # whatever the command is, it is worth a try
+                yield OpenRepository()  # any command is a reason to try again
         case Verdicts() if it.golden is not None:
             it.golden.hear(message)
         case StatusesSent(sequence=sequence):
@@ -147,7 +146,7 @@ def _tick(it: Parts, key: str) -> Iterator[Decided]:
 
 
 def _greet(it: Parts, role: str) -> Iterator[Decided]:
-    """A peer is new: tell it what its predecessor knew."""
+    """A peer has (re)started: tell it what its predecessor knew."""
     if role == roles.ANNOUNCER and it.introduced:
         yield Send(roles.ANNOUNCER, it.report())
     elif role == roles.COMMAND_HANDLER and it.inbox.listening:
@@ -161,7 +160,7 @@ def _greet(it: Parts, role: str) -> Iterator[Decided]:
 
 
 def _ended(it: Parts, outcome: Done | Failed) -> Iterator[Decided]:
-    """An effect was carried out, or not."""
+    """An effect succeeded or failed."""
     match outcome:
         case Done(FindBounds(), bounds):
             it.looking = False
@@ -195,7 +194,7 @@ def _ended(it: Parts, outcome: Done | Failed) -> Iterator[Decided]:
 
 
 def _repository_answered(it: Parts, outcome: Done | Failed) -> Iterator[Decided]:
-    """What became of the one effect that used the repository."""
+    """The outcome of the one effect that uses the repository."""
     match outcome:
         case Done(OpenRepository(), stored):
             yield from _opened(it, stored)

@@ -1,4 +1,4 @@
-"""Our hold on the subscriber's name: claimed with an announcement, held for a time, lost, or waited for."""
+"""Our lease on the subscriber's name: claimed by an announcement, held for a time, lost, or waited for."""
 
 from dataclasses import replace
 from enum import Enum, auto
@@ -14,44 +14,44 @@ from callboard.messages.distribution.topic_messages import DiscoveryMessage, Sta
 from callboard.messages.record import Record
 
 WATCH_S = 2.0
-"""How long one look at the holder's announcements waits for another one, at most; then its silence is looked at."""
+"""Seconds that a read waits for the holder's next announcement, at most; then its silence is measured."""
 
 GAP_PART = 1 / 2
-"""Of a lease: no gap between two looks counts for more of the holder's silence. Each waits for half of that."""
+"""Of a lease: the time between two looks counts as silence up to this part. A look waits for half of it."""
 
 PATIENCE = 1.1
-"""The holder is watched for so many times its lease, for the monotonic clocks of two hosts run at nearly one rate."""
+"""Leases for which the holder is watched: monotonic clocks of two hosts run at slightly different rates."""
 
 
 class News(Enum):
-    """What has become of the name."""
+    """What happened to the name."""
 
     OURS = auto()
     """Our announcement is on the log, and the name is ours there."""
     HELD = auto()
-    """Another one holds the name, and is watched until it lets go."""
+    """Another instance holds the name, and is watched until it lets go."""
     REFUSED = auto()
-    """Another one holds the name, and that is the end of it."""
+    """Another instance holds the name: give up."""
     FREE = auto()
-    """The one that was watched has let go: claim the name."""
+    """The watched holder has let go: claim the name."""
     UNKNOWN = auto()
-    """The log did not say: claim, or watch, again after a while."""
+    """The log did not answer: claim or watch again after a while."""
 
 
 class LeaseHolder:
-    """Has each announcement decided by what stands before it on the log, and watches another one's hold.
+    """Decides each of our announcements by the log before it, and watches a rival that holds the name.
 
-    The name is ours from the beginning of our last announcement for as long as its lease says, once that was found on
-    the log with nobody else holding the name there. Who finds another one's claim there watches it: for a whole lease
-    from when its last word was seen, by a monotonic clock, in which nothing else of it is on the log. Only then the
-    name is claimed with the offset of that word, which counts if it still is the last one: the holder, which looks at
-    the log too, has stopped by itself before. No two clocks are compared for that. The lease is the one that the holder
-    said, whatever our own is, and it is counted by a ``LeaseClock``.
+    **Ours.** The lease runs from the moment we began to send our last announcement, once it is found on the log with no
+    other holder before it.
 
-    A rival is waited for if we stand by, or if it is our own instance in another place: then it is either what we were
-    before we moved here, which is dead, or a copy of our repository, which speaks. So is one that seems to be long
-    dead, by the times of the log; which proves nothing, so it is watched, too. One that was forgotten since its last
-    word is watched for our own lease if that is shorter: it may have announced a long one, or somebody else for it.
+    **A rival's.** We watch it for its own lease, counted by a ``LeaseClock`` from when we saw its last announcement. If
+    no further one appears, we claim the name with the offset of that announcement; the claim counts only if it is still
+    the last one. The holder reads the log too, so it has stopped by itself before. No two clocks are compared.
+
+    A rival is watched if we are on standby, or if it is our own instance in another place: either we moved here and it
+    is dead, or it is a copy of our repository, and speaks. A rival that seems dead by the times of the log is watched
+    too, since these prove nothing. One that was forgotten since its last announcement is watched for our lease if that
+    is shorter: its own may be long, or forged.
     """
 
     def __init__(self, settings: SubscriberSettings) -> None:
@@ -59,51 +59,51 @@ class LeaseHolder:
         self._name = settings.name
         self._ttl_s = settings.claim_ttl_s
         self._stands_by = settings.standby
-        self._takes_over = self._term = -1  # what the next announcement says of it
-        self._claim = -1  # the offset of the announcement that is being decided about
+        self._takes_over = self._term = -1  # for the next announcement
+        self._claim = -1  # the offset of the announcement being decided
         self._mine: DiscoveryMessage | None = None
         self._began_s = self._until_s = float("-inf")
-        self._log_id = ""  # of the topic that was read up to the position; empty if all of it is to be read
+        self._log_id = ""  # of the topic read up to the position; empty to read all of it
         self._holder = NameHolder(self._name)
         self._former: Word | None = None
         self._position = 0
-        self._mark: Record | None = None  # our last announcement as it was found there
+        self._mark: Record | None = None  # our last announcement as found there
         self._watched: Word | None = None
-        self._watched_on = ""  # the log that has this word
+        self._watched_on = ""  # the log that has this announcement
         self._clock = LeaseClock()
-        self._heard_s = 0.0  # by this clock
+        self._heard_s = 0.0  # on this clock
         self.refusal = ""
-        """Why the name cannot be had."""
+        """Why the name was not granted; empty if it was not refused."""
 
     @property
     def deciding(self) -> bool:
-        """Whether an announcement waits for its decision."""
+        """Whether an announcement is being decided."""
         return self._claim >= 0
 
     @property
     def watching(self) -> bool:
-        """Whether another one holds the name, and is waited for."""
+        """Whether a rival holds the name and is watched."""
         return self._watched is not None
 
     @property
     def until_ms(self) -> int:
-        """Up to which moment of the monotonic clock the name is ours."""
+        """The end of our lease: milliseconds of the monotonic clock."""
         return int(self._until_s * 1000)
 
     @property
     def holder(self) -> DiscoveryMessage | None:
-        """The last word of whoever holds the name, but for our own claim."""
+        """The last announcement of the holder before our own claim."""
         word = self._holder.claim if self.watching or self.refusal else self._former
         return word.said if word is not None else None
 
     def dressed(self, report: DiscoveryMessage) -> DiscoveryMessage:
-        """The announcement with what makes it a claim."""
+        """The report, turned into an announcement that claims the name."""
         wanted_s = max(self._ttl_s, INTERVALS * report.announce_interval_ms / 1000)
         lease_ms = int(min(wanted_s, LEASE_S_MAX) * 1000)
         return replace(report, lease_ms=lease_ms, takes_over=self._takes_over, term=self._term)
 
     def announced(self, mine: DiscoveryMessage, offset: int, began_s: float) -> list[Effect]:
-        """Our announcement, begun at ``began_s``, is at this offset: have it decided, unless it says goodbye."""
+        """Our announcement, begun at ``began_s``, is on the log: decide it, unless it says goodbye."""
         if mine.state is State.STOPPED:
             return []
         self._claim, self._mine, self._began_s = offset, mine, began_s
@@ -112,7 +112,7 @@ class LeaseHolder:
         return self._start_over()
 
     def handle(self, message: Input, now: Moment) -> tuple[News | None, list[Effect]]:
-        """What the log says."""
+        """Handle an answer of the log."""
         if not self.deciding and not self.watching:
             return None, []
         match message:
@@ -121,15 +121,15 @@ class LeaseHolder:
             case Done(effect=ReadLog(), result=LogRead() as read) if read.log_id == self._log_id:
                 return self._decide(read, now) if self.deciding else self._watch(read, now)
             case Done(effect=ReadLog()) | Failed(effect=ReadLog(), error=OffsetOutOfRange() | LogReplaced()):
-                return None, self._start_over()  # trimmed, or another log, on which the holder speaks soon
+                return None, self._start_over()  # trimmed, or another log: the holder will announce itself there
             case Failed(effect=FindBounds() | ReadLog()):
-                self._claim = -1  # it is made again; the older one counts too
-                self._clock.look(now.mono_s)  # nobody could be heard meanwhile
+                self._claim = -1  # it is repeated; the older one counts too
+                self._clock.look(now.mono_s)  # no one could be heard meanwhile
                 return News.UNKNOWN, []
         return None, []
 
     def watch(self) -> list[Effect]:
-        """Look for the next announcements of the holder."""
+        """Read the next announcements of the holder."""
         wait_s = min(WATCH_S, self._gap_s / 2)
         return [ReadLog(self._topic, self._position, wait_s=wait_s)] if self._log_id else self._start_over()
 
@@ -140,7 +140,7 @@ class LeaseHolder:
         return [FindBounds(self._topic)]
 
     def _begin(self, bounds: TopicBounds, now: Moment) -> list[Effect]:
-        """Read the topic from its first record: whoever does so comes to the same answer."""
+        """Read the topic from its first record, so that all readers come to the same answer."""
         if bounds.log_id != self._log_id and self.watching:
             self._heard_s, self._watched_on = self._clock.look(now.mono_s), ""
         self._log_id, self._position, self._mark = bounds.log_id, bounds.first, None
@@ -165,13 +165,13 @@ class LeaseHolder:
             self._holder.fold(own)
         word = self._holder.claim
         if ours and word is not None and word.offset == claim:
-            # The next look begins here, and at all that there is if this is on the log no more.
+            # The next look begins here, or at the first record if this one is gone from the log.
             self._position, self._mark, self._takes_over = claim, own[0], mine.takes_over
             self._term = claim if self._term < 0 else self._term
             self._holder.settle(self._term)
             self._until_s = self._began_s + word.duration_s
             return News.OURS, []
-        self._log_id, self._mark = "", None  # the next is decided by all that there is then
+        self._log_id, self._mark = "", None  # the next one is decided by the whole topic
         self._takes_over = self._term = -1
         if ours or former is None or not own:
             return News.UNKNOWN, []
@@ -182,7 +182,7 @@ class LeaseHolder:
         return News.HELD, self.watch()
 
     def _before_us(self, mine: DiscoveryMessage) -> Word | None:
-        """The last word of whoever has the name, or where that is not known may have it."""
+        """The last announcement of the holder, or of the possible holder if that is not known."""
         word = self._holder.claim
         return self._holder.rival or word if word is not None and word.speaker == speaker(mine) else word
 
@@ -216,7 +216,7 @@ class LeaseHolder:
 
     @property
     def _silence_s(self) -> float:
-        """How long the one that is watched must be silent."""
+        """Seconds for which the watched holder must be silent."""
         assert self._watched is not None
         its_s = self._watched.duration_s
         return min(its_s, self._mine.lease_ms / 1000) if self._mine and self._forgotten(self._watched) else its_s
@@ -235,7 +235,7 @@ class LeaseHolder:
         into = f", into {shown(holder.configuration.repository)}" if holder.configuration.repository else ""
         self.refusal = (
             f"subscriber {self._name!r} already runs as instance {holder.subscriber_instance[:8]} "
-            f"{where}{into}; stop it, give this one another name, or have it stand by with --standby. If it died, its "
-            f"name is free {word.duration_s:.0f} s after its last word"
+            f"{where}{into}; stop it, give this one another name, or start it with --standby. If it died, its name is "
+            f"free {word.duration_s:.0f} s after its last announcement"
         )
         return News.REFUSED

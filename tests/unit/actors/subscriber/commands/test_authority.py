@@ -35,14 +35,14 @@ def test_a_command_that_is_not_trusted_is_refused_with_the_reason_and_nothing_el
 @pytest.mark.parametrize("lacking", ["subscriber_instance", "log_id", "command_id"])
 def test_with_keys_a_command_says_for_which_repository_and_log_it_is(lacking: str) -> None:
     message = received(**{lacking: ""})
-    assert "could be an old one" in judged(message)
+    assert "may be an old one" in judged(message)
     assert judged(message, signed=False) == ""
 
 
 def test_with_keys_a_new_repository_takes_no_pause_that_names_none() -> None:
     rebuilt = replace(LEDGER, instance="rebuilt")
-    assert "could be an old one" in judged(received(subscriber_instance=""), rebuilt)
-    assert "to the repository that had this name before" in judged(received(), rebuilt)
+    assert "may be an old one" in judged(received(subscriber_instance=""), rebuilt)
+    assert "for another repository of this name" in judged(received(), rebuilt)
 
 
 @pytest.mark.proves("W30")
@@ -54,9 +54,9 @@ def test_a_replayed_command_is_refused_by_its_id_and_later_by_its_age_whatever_t
         assert judged(message, ledger) == ""
         ids, horizon_ns = remembered(ledger, message)
         ledger = replace(ledger, command_ids=ids, command_horizon_ns=horizon_ns)
-        assert "obeyed before" in judged(message, ledger)
+        assert "accepted before" in judged(message, ledger)
     assert len(ledger.command_ids) == IDS_MAX
-    assert "older than commands that are forgotten" in judged(first, ledger)
+    assert "older than the commands remembered here" in judged(first, ledger)
 
 
 @pytest.mark.proves("W30")

@@ -224,7 +224,7 @@ def test_of_an_older_copy_of_the_topic_just_those_commands_are_passed_on_that_ar
     found(it, command(7, time_ns=201))
     (back,) = it.sent(CommandPassedOver)
     assert (back.offset, back.time_ns, back.set_back) == (4, 90, True)
-    assert "lacks the order that was heard at offset 9" in back.reason
+    assert "lacks the command heard at offset 9" in back.reason
     assert heard(it) == [6, 7]
 
 
@@ -283,7 +283,7 @@ def test_what_is_not_trusted_blocks_nothing_readable_or_not_and_is_answered_if_i
 def test_whoever_signs_as_older_versions_do_is_told_to_upgrade() -> None:
     it = handler()
     found(it, untrusted(command(6, key_id="ops", signature=b"x"), "it is not signed"))
-    assert "upgrade callboard where it is sent" in it.sent(CommandReceived)[0].distrust
+    assert "upgrade callboard at its sender" in it.sent(CommandReceived)[0].distrust
 
 
 def test_an_answer_never_repeats_a_huge_id_of_somebody_else() -> None:

@@ -31,7 +31,7 @@ def test_a_command_to_another_repository_of_this_name_is_refused_and_its_author_
     obey(it, command(5, subscriber_instance="former", **order))
     accepted, _, reason = told(it)["c5"]
     assert not accepted
-    assert "given to the repository that had this name before (instance former)" in reason
+    assert "for another repository of this name (instance former)" in reason
     assert (it.report().offset, it.report().state) == (before, State.RETRYING)
 
 
@@ -40,7 +40,7 @@ def test_a_command_that_takes_packages_away_must_say_from_which_repository(order
     it = stuck()
     obey(it, command(5, subscriber_instance="", **order), command(6, subscriber_instance="", **PAUSE))
     assert not told(it)["c5"][0]
-    assert "does not say which repository of this name it is for" in told(it)["c5"][2]
+    assert "it names no repository" in told(it)["c5"][2]
     assert told(it)["c6"][0]
 
 
@@ -59,7 +59,7 @@ def test_an_older_copy_of_the_repository_imports_again_what_was_processed_when_t
 def test_a_clear_of_what_was_processed_when_it_was_given_is_refused() -> None:
     it = stuck()
     obey(it, clear(11, at=5, position=12))
-    assert told(it)["c5"] == (False, 0, "nothing is left to clear up to offset 11: the position is 12")
+    assert told(it)["c5"] == (False, 0, "nothing is left to clear up to offset 11: the position is already 12")
 
 
 def test_a_clear_that_begins_later_does_not_stand_for_one_that_begins_here() -> None:
@@ -76,8 +76,8 @@ def test_what_is_in_force_for_another_repository_is_shown_until_somebody_command
     it.feed(CommandsRead(void=tuple(each.command for each in others)))
     it.save_all()
     assert it.report().reason == (
-        "another repository of this name was paused by ann (because), and cleared up to offset 12 by ann (because), "
-        "which does not hold here: give the command again, or have it forgotten with callboard resume edge-1"
+        "another repository of this name was paused by ann (because), and cleared up to offset 12 by ann (because); "
+        "that is not in force here: send the command again, or discard it with callboard resume edge-1"
     )
     obey(it, command(6, **RESUME))
     assert told(it)["c6"][0], "it does what the remark says it does"

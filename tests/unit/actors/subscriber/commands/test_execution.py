@@ -100,7 +100,7 @@ def test_a_clear_beyond_the_end_of_the_log_is_refused_and_harms_no_package_of_th
     it = stuck()
     ledger = obey(it, clear(14, at=5), end=14)[-1]
     assert ledger.clears == ()
-    assert told(it)["c5"] == (False, 0, "offset 14 is beyond the end of the package log, which is 14")
+    assert told(it)["c5"] == (False, 0, "offset 14 is past the end of the package log, which is 14")
     obey(it, clear(13, at=6), end=14)
     assert told(it)["c6"][:2] == (True, 4)
 
@@ -128,8 +128,8 @@ def test_a_clear_of_what_is_processed_or_being_cleared_is_refused() -> None:
     it = stuck()
     obey(it, clear(9, at=4), clear(30, at=5), clear(20, at=6), clear(20, at=7, publisher="site"))
     results = told(it)
-    assert results["c4"] == (False, 0, "nothing is left to clear up to offset 9: the position is 9")
-    assert results["c6"] == results["c7"] == (False, 0, "everything up to offset 20 is being cleared already")
+    assert results["c4"] == (False, 0, "nothing is left to clear up to offset 9: the position is already 9")
+    assert results["c6"] == results["c7"] == (False, 0, "everything up to offset 20 is already being cleared")
 
 
 def test_two_clears_each_count_what_they_removed() -> None:
@@ -205,7 +205,7 @@ def test_a_skip_of_what_is_not_at_the_head_is_refused() -> None:
     assert results["c5"] == (
         False, 0, "offset 12 is not at the head of the queue, which is offset 10; wait until it is",
     )  # fmt: skip
-    assert "processed already" in results["c6"][2]
+    assert "already processed" in results["c6"][2]
     assert results["c7"][2].startswith("offset 99 is not at the head")
 
 
@@ -251,7 +251,7 @@ def test_any_order_opens_a_repository_that_is_waited_for_at_once() -> None:
 def test_a_retry_of_an_empty_queue_is_refused() -> None:
     it = ImporterDriver().arrive()
     obey(it, command(5, **retry()))
-    assert told(it)["c5"] == (False, 0, "nothing is at the head of the queue")
+    assert told(it)["c5"] == (False, 0, "no package is at the head of the queue, so there is nothing to retry")
 
 
 def test_a_retry_at_a_gap_looks_for_the_place_again() -> None:
@@ -312,7 +312,7 @@ def test_a_throttle_spaces_imports_and_survives_a_restart() -> None:
 
 @pytest.mark.parametrize(
     ("order", "reason"),
-    [(throttle(-1), "no limit"), (throttle(0), "no limit to lift"), (throttle(10**9), "the range")],
+    [(throttle(-1), "-1 packages a minute is not a valid limit"), (throttle(0), "no limit to lift"), (throttle(10**9), "choose 0")],
 )
 def test_a_throttle_that_makes_no_sense_is_refused(order: dict[str, object], reason: str) -> None:
     it = stuck()
@@ -340,7 +340,7 @@ def test_a_command_that_is_on_the_log_twice_takes_effect_once_and_says_so() -> N
     it = stuck()
     obey(it, command(5, **PAUSE), command(6, **RESUME), command(7, command_id="c5", **PAUSE))
     assert it.state()[0] is not State.PAUSED
-    assert told(it)["c5"] == (False, 0, "it was obeyed before; give the order anew, under another id")
+    assert told(it)["c5"] == (False, 0, "it was accepted before; send the command again with a new id")
 
 
 def test_a_command_is_not_obeyed_again_after_a_restart() -> None:
@@ -378,10 +378,10 @@ def test_commands_that_are_heard_while_the_repository_is_busy_wait_for_it() -> N
 @pytest.mark.parametrize(
     ("fields", "reason"),
     [
-        ({}, "'nothing' is no order"),
-        ({**PAUSE, **RESUME}, "'pause+resume' is no order"),
+        ({}, "'nothing' is not a command"),
+        ({**PAUSE, **RESUME}, "'pause+resume' is not a command"),
         ({**PAUSE, "log_id": "another"}, "another package log"),
-        (retry(99), "is beyond the end"),
+        (retry(99), "is past the end"),
     ],
 )
 def test_an_order_that_cannot_be_obeyed_is_refused_with_the_reason(fields: dict[str, object], reason: str) -> None:
@@ -447,7 +447,7 @@ def test_a_package_that_was_given_up_is_dismissed_by_a_skip_whoever_is_editable(
     obey(it, command(5, **skip(10)), command(6, **skip(10)))
     results = told(it)
     assert results["c5"][:2] == (True, 1)
-    assert results["c6"] == (False, 0, "offset 10 is processed already, and nothing of it is left to skip")
+    assert results["c6"] == (False, 0, "offset 10 is already processed, and nothing of it is left to skip")
     mine = [(status, reason) for offset, status, reason in statuses(it) if offset == 10]
     assert [status for status, _ in mine] == [Status.REMOVED_FAILED, Status.REMOVED]
     assert mine[1][1] == "dismissed by ann: because"

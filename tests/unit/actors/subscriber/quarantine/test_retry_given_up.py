@@ -59,7 +59,7 @@ def test_it_is_refused_if_a_later_package_touched_its_paths(path: str) -> None:
     it = past_10()
     reads(it, GIVEN_UP, about(11, "/c"), about(12, path))
     touched = "offset 12 touched its paths after it; publish it again"
-    assert answer(it) == (False, f"offset 10 cannot be tried again: {touched}")
+    assert answer(it) == (False, f"offset 10 cannot be retried: {touched}")
     assert not it.asks(ReadLog)
     assert it.report().held == 0
 
@@ -106,7 +106,7 @@ def test_a_log_that_does_not_have_it_or_fails_is_an_answer(error: CallboardError
 def test_another_log_is_not_read_for_it() -> None:
     it = past_10()
     reads(it, GIVEN_UP, log_id="log-2")
-    assert answer(it) == (False, "offset 10 cannot be tried again: the package log was replaced; publish it again")
+    assert answer(it) == (False, "offset 10 cannot be retried: the package log was replaced; publish it again")
 
 
 def test_too_much_that_came_after_it_is_not_read() -> None:

@@ -37,7 +37,7 @@ def test_of_two_at_once_exactly_one_is_admitted_and_the_other_withdraws() -> Non
     (problem,) = other.sent(AgentProblem)
     assert problem.problem is Problem.SUBSCRIBER_TAKEN
     assert "already runs as instance one on here (process 7)" in problem.reason
-    assert "its name is free 30 s after its last word" in problem.reason
+    assert "its name is free 30 s after its last announcement" in problem.reason
 
 
 def test_the_same_instance_is_never_refused() -> None:

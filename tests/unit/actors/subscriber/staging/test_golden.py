@@ -178,7 +178,8 @@ def test_a_subscriber_without_a_golden_one_refuses_to_waive_it_and_has_no_watche
     it.order(command(5, retry=RetryCommand(without_golden=True)))
     it.done(ImportPackages)
     it.save_all()
-    assert it.results()["c5"].reason == "this subscriber waits for no golden one"
+    reason = "this subscriber is not staged behind a golden subscriber; retry without --without-golden"
+    assert it.results()["c5"].reason == reason
     assert roles.GOLDEN_WATCHER not in [actor.role for actor in actors(settings())]
     assert roles.GOLDEN_WATCHER in [actor.role for actor in actors(settings(golden=GOLDEN))]
 
