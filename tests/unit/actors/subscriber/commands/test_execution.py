@@ -312,7 +312,7 @@ def test_a_throttle_spaces_imports_and_survives_a_restart() -> None:
 
 @pytest.mark.parametrize(
     ("order", "reason"),
-    [(throttle(-1), "-1 packages a minute is not a valid limit"), (throttle(0), "no limit to lift"), (throttle(10**9), "choose 0")],
+    [(throttle(-1), "-1 packages a minute is not"), (throttle(0), "no limit to lift"), (throttle(10**9), "choose 0")],
 )
 def test_a_throttle_that_makes_no_sense_is_refused(order: dict[str, object], reason: str) -> None:
     it = stuck()
