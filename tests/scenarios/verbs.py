@@ -39,8 +39,8 @@ def value(text: str) -> Any:
 
 
 async def publish(stage: Stage, words: list[str], options: Options) -> list[str]:
-    """publish PATH ... TEXT [times=NUMBER] [by=PUBLISHER] [id=REQUEST] [to=NAME] [arrives=HOW]: ship files with this
-    text, which may arrive damaged, or undecodable"""
+    """publish PATH ... TEXT [times=NUMBER] [by=PUBLISHER] [id=REQUEST] [to=NAME] [arrives=HOW]: publish files with
+    this text, which may arrive damaged, or undecodable"""
     *paths, text = words
     source = stage.folder / "source"
     for path in paths:
@@ -53,7 +53,7 @@ async def publish(stage: Stage, words: list[str], options: Options) -> list[str]
 
 
 async def delete(stage: Stage, words: list[str], options: Options) -> list[str]:
-    """delete PATH: have it removed"""
+    """delete PATH: publish its removal"""
     asked, name = _request(options)
     package = await stage.board.publisher(name).delete(words, **asked)
     return [f"{package.kind} {words[0]} of {name} is at offset {package.offset}"]
@@ -69,7 +69,7 @@ def _request(options: Options) -> tuple[Options, str]:
 
 
 async def start(stage: Stage, words: list[str], options: Options) -> list[str]:
-    """start NAME [SETTING=VALUE ...] [as=KEY]: run a subscriber; two of one name differ by their KEY"""
+    """start NAME [SETTING=VALUE ...] [as=KEY]: run a subscriber; KEY tells two of one name apart"""
     name = words[0]
     key = options.pop("as", name)
     if "follows" in options:
@@ -79,7 +79,7 @@ async def start(stage: Stage, words: list[str], options: Options) -> list[str]:
 
 
 async def stop(stage: Stage, words: list[str], options: Options) -> list[str]:
-    """stop NAME: with a goodbye"""
+    """stop NAME: stop it in order"""
     subscriber = stage.edges[words[0]].subscriber
     assert subscriber is not None
     await subscriber.stop()
@@ -87,18 +87,18 @@ async def stop(stage: Stage, words: list[str], options: Options) -> list[str]:
 
 
 async def crash(stage: Stage, words: list[str], options: Options) -> list[str]:
-    """crash NAME: without one"""
+    """crash NAME: kill it"""
     await stage.crash(stage.edges[words[0]])
     return []
 
 
 async def cut(stage: Stage, words: list[str], options: Options) -> list[str]:
-    """cut NAME: the log is out of its reach"""
+    """cut NAME: cut it off from the log"""
     return _line(stage, words[0], cut=True)
 
 
 async def mend(stage: Stage, words: list[str], options: Options) -> list[str]:
-    """mend NAME: and in reach again"""
+    """mend NAME: reconnect it to the log"""
     return _line(stage, words[0], cut=False)
 
 
@@ -110,26 +110,26 @@ def _line(stage: Stage, key: str, *, cut: bool) -> list[str]:
 
 
 async def reject(stage: Stage, words: list[str], options: Options) -> list[str]:
-    """reject NAME PATH: the service around that subscriber refuses what comes for this path"""
+    """reject NAME PATH: have its before_import hook reject this path"""
     stage.edges[words[0]].rejects.add(words[1])
     return []
 
 
 async def accept(stage: Stage, words: list[str], options: Options) -> list[str]:
-    """accept NAME PATH: it does not any more"""
+    """accept NAME PATH: no longer reject it"""
     stage.edges[words[0]].rejects.discard(words[1])
     return []
 
 
 async def hook(stage: Stage, words: list[str], options: Options) -> list[str]:
-    """hook NAME [fails=WHY]: what the hook of that subscriber does from now on, and how often it was called"""
+    """hook NAME [fails=WHY]: set what its after_import hook does, and show how often it was called"""
     edge = stage.edges[words[0]]
     edge.hook = str(options.get("fails", ""))
     return [f"called {edge.calls} times so far"]
 
 
 async def restart_publishers(stage: Stage, words: list[str], options: Options) -> list[str]:
-    """restart-publishers: with nothing but the log to tell them what was"""
+    """restart-publishers: restart all of them, with an empty memory"""
     await stage.stop_publishers()
     return []
 
@@ -141,7 +141,7 @@ async def wait(stage: Stage, words: list[str], options: Options) -> list[str]:
 
 
 async def status(stage: Stage, words: list[str], options: Options) -> list[str]:
-    """status [NAME]: who is where, and what can be done about it"""
+    """status [NAME]: the subscribers, and the commands that help"""
     rows = (await stage.board.status()).subscribers
     return [line for row in rows if row.name in (words or [row.name]) for line in shown(row)]
 
@@ -165,7 +165,7 @@ def said(text: str) -> str:
 
 
 async def queue(stage: Stage, words: list[str], options: Options) -> list[str]:
-    """queue NAME [publisher=NAME]: what it has not imported yet"""
+    """queue NAME [publisher=NAME]: the packages that it has not imported"""
     packages = (await stage.board.queue(words[0], options.get("publisher", ""))).packages
     shown = [f"{each.offset} {each.kind} {' '.join(each.paths)} of {each.publisher}" for each in packages]
     problems = [f"{each.offset} {said(each.problem)}" if each.problem else "" for each in packages]
@@ -173,7 +173,7 @@ async def queue(stage: Stage, words: list[str], options: Options) -> list[str]:
 
 
 async def errors(stage: Stage, words: list[str], options: Options) -> list[str]:
-    """errors [NAME]: what was given up or set aside"""
+    """errors [NAME]: packages that were given up or quarantined"""
     view = await stage.board.errors(words[0] if words else "")
     return [
         f"{each.subscriber} {each.offset} {each.status} after {each.attempts}: {said(each.reason)}"
@@ -182,7 +182,7 @@ async def errors(stage: Stage, words: list[str], options: Options) -> list[str]:
 
 
 async def content(stage: Stage, words: list[str], options: Options) -> list[str]:
-    """content NAME: the files that it has"""
+    """content NAME: the files in its repository"""
     tree = sorted(stage.edges[words[0]].store.tree.items())
     files = [(path, node.content.decode()) for path, node in tree if node.kind is EntryKind.FILE]
     return [f"{path} {text if len(text) < 40 else f'({len(text)} bytes)'}" for path, text in files] or ["nothing"]
@@ -197,7 +197,7 @@ async def order(stage: Stage, give: Callable[..., Awaitable[CommandResult]], *ar
 
 
 async def clear(stage: Stage, words: list[str], options: Options) -> list[str]:
-    """clear NAME [publisher=NAME] [first=NUMBER] [up_to=OFFSET]: command: treat these as done"""
+    """clear NAME [publisher=NAME] [first=NUMBER] [up_to=OFFSET]: command: remove these from the queue"""
     return await order(stage, stage.board.clear, words[0], **options)
 
 
@@ -207,7 +207,7 @@ async def retry(stage: Stage, words: list[str], options: Options) -> list[str]:
 
 
 async def skip(stage: Stage, words: list[str], options: Options) -> list[str]:
-    """skip NAME [OFFSET]: command: pass over one package"""
+    """skip NAME [OFFSET]: command: skip one package"""
     return await order(stage, stage.board.skip, words[0], *map(int, words[1:]), **options)
 
 
@@ -222,7 +222,7 @@ async def resume(stage: Stage, words: list[str], options: Options) -> list[str]:
 
 
 async def throttle(stage: Stage, words: list[str], options: Options) -> list[str]:
-    """throttle NAME PACKAGES_A_MINUTE: command: import no more than this"""
+    """throttle NAME PACKAGES_A_MINUTE: command: limit its imports"""
     return await order(stage, stage.board.throttle, words[0], int(words[1]), **options)
 
 
@@ -233,26 +233,26 @@ async def forget(stage: Stage, words: list[str], options: Options) -> list[str]:
 
 
 async def trim(stage: Stage, words: list[str], options: Options) -> list[str]:
-    """trim OFFSET: packages below it are removed from the log"""
+    """trim OFFSET: remove packages below it from the log"""
     topic = stage.board.settings.topics.package
     first = await stage.log.trim(topic, Retention(below_offset=int(words[0])))
     return [f"the oldest package is now {first}"]
 
 
 async def replace_log(stage: Stage, words: list[str], options: Options) -> list[str]:
-    """replace-log: by an empty one"""
+    """replace-log: replace the log by an empty one"""
     await stage.log.replace_by_an_empty_one()
     return []
 
 
 async def lose_blobs(stage: Stage, words: list[str], options: Options) -> list[str]:
-    """lose-blobs: the blob store is empty"""
+    """lose-blobs: empty the blob store"""
     stage.lost_blobs, stage.blobs._blobs = stage.blobs._blobs, {}
     return [f"{len(stage.lost_blobs)} lost"]
 
 
 async def restore_blobs(stage: Stage, words: list[str], options: Options) -> list[str]:
-    """restore-blobs: and has again what it had"""
+    """restore-blobs: put back what was lost"""
     stage.blobs._blobs |= stage.lost_blobs
     return []
 
