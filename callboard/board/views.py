@@ -271,7 +271,7 @@ class CommandResult:
     """
 
     command_id: str
-    order: str
+    command: str
     subscriber: str
     publisher: str
     offset: int

@@ -76,7 +76,7 @@ ARGUMENTS: dict[str, Rule] = {
 }
 """By name: an argument means the same wherever it appears."""
 
-ORDER = {name: ARGUMENTS[name] for name in ("reason", "author", "force", "timeout_s")}
+COMMAND_OPTIONS = {name: ARGUMENTS[name] for name in ("reason", "author", "force", "timeout_s")}
 """See ``CommandOptions``."""
 
 
@@ -87,4 +87,4 @@ def asked(**arguments: Any) -> dict[str, Any]:
 
 def commanded(options: Any) -> Any:
     """The options of a command, checked. Raises ``RequestRefused``, and ``TypeError`` for an unknown one."""
-    return checked(RequestRefused, ORDER, options)
+    return checked(RequestRefused, COMMAND_OPTIONS, options)

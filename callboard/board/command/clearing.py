@@ -6,7 +6,7 @@ from functools import partial
 from typing import TypeVar
 
 from callboard.actors.publisher.fleet.following import counts, is_elsewhere
-from callboard.board.command.commands import CommandOptions, give
+from callboard.board.command.commands import CommandOptions, send
 from callboard.board.context import BoardContext
 from callboard.board.read.known_names import demand_publisher
 from callboard.board.read.queues.queue_sizes import log_bounds, log_identity
@@ -20,7 +20,7 @@ from callboard.messages.distribution.mailbox import Liveness, Member
 from callboard.messages.distribution.topic_messages import ClearCommand
 
 COMMANDS_AT_ONCE = 500
-"""Parallel clears, and questions for them: half of what is accepted at once, so that others get a turn."""
+"""Limit of parallel clears and their queries: half of what an agent accepts at once, so that others get a turn."""
 
 
 T = TypeVar("T")
@@ -78,7 +78,7 @@ async def clear(
         at = await queued_at(agent, target, publisher, first - 1, bounds, timeout_s)
         offset = offset if at is None else at
     options = CommandOptions(reason=reason, author=author, timeout_s=timeout_s)
-    return await give(board, agent, subscriber, target, ClearCommand(offset=offset), options, publisher)
+    return await send(board, agent, subscriber, target, ClearCommand(offset=offset), options, publisher)
 
 
 async def clear_all(
@@ -131,7 +131,7 @@ async def clear_all(
     options = CommandOptions(reason=reason, author=author, timeout_s=timeout_s)
     return await _few_at_once(
         partial(
-            give, board, agent, each.announcement.subscriber, each, ClearCommand(offset=offset), options, publisher
+            send, board, agent, each.announcement.subscriber, each, ClearCommand(offset=offset), options, publisher
         )
         for each, offset in clears
     )

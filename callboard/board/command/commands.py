@@ -39,7 +39,7 @@ from callboard.messages.distribution.topic_messages import (
 )
 from callboard.messages.event import replaced
 
-Order = (
+Command = (
     ClearCommand | RetryCommand | SkipCommand | PauseCommand | ResumeCommand | ThrottleCommand | VerifyCommand
 )
 NAMES: Mapping[type, str] = {kind: name for name, kind in COMMANDS.items()}
@@ -84,8 +84,8 @@ async def retry(
     asked(without_golden=without_golden)
     if offset is not None:
         asked(offset=offset)
-    order = RetryCommand(offset=-1 if offset is None else offset, without_golden=without_golden)
-    return await _order(board, subscriber, options, order)
+    command = RetryCommand(offset=-1 if offset is None else offset, without_golden=without_golden)
+    return await _checked_send(board, subscriber, options, command)
 
 
 async def skip(
@@ -114,17 +114,17 @@ async def skip(
             message = f"nothing is at the head of the queue of {subscriber!r}; say which offset to skip"
             raise RequestRefused(message, code="empty")
         offset = said.head_offset
-    return await _order(board, subscriber, options, SkipCommand(offset=offset))
+    return await _checked_send(board, subscriber, options, SkipCommand(offset=offset))
 
 
 async def pause(board: BoardContext, subscriber: str, **options: Unpack[CommandOptions]) -> CommandResult:
     """Have the subscriber import nothing until ``resume``, even after a restart. Raises as ``retry``."""
-    return await _order(board, subscriber, options, PauseCommand())
+    return await _checked_send(board, subscriber, options, PauseCommand())
 
 
 async def resume(board: BoardContext, subscriber: str, **options: Unpack[CommandOptions]) -> CommandResult:
     """Have a paused subscriber continue. Raises as ``retry``."""
-    return await _order(board, subscriber, options, ResumeCommand())
+    return await _checked_send(board, subscriber, options, ResumeCommand())
 
 
 async def throttle(
@@ -135,7 +135,7 @@ async def throttle(
     Raises as ``retry``.
     """
     asked(packages_per_min=packages_per_min)
-    return await _order(board, subscriber, options, ThrottleCommand(packages_per_min=packages_per_min))
+    return await _checked_send(board, subscriber, options, ThrottleCommand(packages_per_min=packages_per_min))
 
 
 async def list_content(
@@ -145,15 +145,15 @@ async def list_content(
 
     Raises as ``retry``. The result refers to a blob with the list, and has the position that the list belongs to.
     """
-    return await _order(board, subscriber, options, VerifyCommand(paths=asked(paths=paths)["paths"]))
+    return await _checked_send(board, subscriber, options, VerifyCommand(paths=asked(paths=paths)["paths"]))
 
 
-async def give(
+async def send(
     board: BoardContext,
     agent: Agent,
     subscriber: str,
     target: Member | None,
-    order: Order,
+    command: Command,
     options: CommandOptions,
     publisher: str = "",
 ) -> CommandResult:
@@ -171,22 +171,24 @@ async def give(
         issued_ns=board.now_ns(),
         position=position(said, log_id) if said else -1,
     )
-    command = replaced(unnamed, **{NAMES[type(order)]: order})
-    sent = await agent.ask(roles.COMMAND_SENDER, CommandRequest(command=command), timeout_s)
+    message = replaced(unnamed, **{NAMES[type(command)]: command})
+    sent = await agent.ask(roles.COMMAND_SENDER, CommandRequest(command=message), timeout_s)
     if sent.problem:
         raise LogUnavailable(sent.problem)
     if target is None or target.liveness in (Liveness.STOPPED, Liveness.GONE):
         absent = "was never heard of" if target is None else f"is {target.liveness.name.lower()}"
         then = "" if target is None else ", unless with another repository"
-        return _result(command, order, None, f"{subscriber} {absent}; it is told when it comes{then}")
+        return _result(message, command, None, f"{subscriber} {absent}; it gets the command when it starts{then}")
     try:
-        told = await agent.ask(roles.COMMAND_SENDER, CommandResultQuery(command_id=command.command_id), timeout_s)
+        answer = await agent.ask(roles.COMMAND_SENDER, CommandResultQuery(command_id=message.command_id), timeout_s)
     except NotAnswered:
-        return _result(command, order, None, await _unanswered(agent, command, timeout_s))
-    return _result(command, order, told, told.reason)
+        return _result(message, command, None, await _unanswered(agent, message, timeout_s))
+    return _result(message, command, answer, answer.reason)
 
 
-async def _order(board: BoardContext, subscriber: str, options: CommandOptions, order: Order) -> CommandResult:
+async def _checked_send(
+    board: BoardContext, subscriber: str, options: CommandOptions, command: Command
+) -> CommandResult:
     asked(subscriber=subscriber)
     options = commanded(options)
     agent = await board.viewer()
@@ -194,34 +196,36 @@ async def _order(board: BoardContext, subscriber: str, options: CommandOptions, 
     fleet = await members(agent, log_id, options.get("timeout_s", ANSWER_S))
     known = {each.announcement.subscriber: each for each in fleet}
     target = known.get(subscriber)
-    can_wait = isinstance(order, PauseCommand | ThrottleCommand) and not board.settings.trusted_keys
+    can_wait = isinstance(command, PauseCommand | ThrottleCommand) and not board.settings.trusted_keys
     if target is None and not (can_wait and options.get("force", False)):
-        then = " With force it is told all the same, when it comes" if can_wait else ""
+        then = " With force, the command waits for it to start" if can_wait else ""
         raise unknown("subscriber", subscriber, known, then)
-    return await give(board, agent, subscriber, target, order, options)
+    return await send(board, agent, subscriber, target, command, options)
 
 
-async def _unanswered(agent: Agent, command: CommandMessage, timeout_s: float) -> str:
+async def _unanswered(agent: Agent, message: CommandMessage, timeout_s: float) -> str:
     """Why there is no answer, if known: another repository may have taken the name, so that nothing can answer."""
     known: dict[str, DiscoveryMessage] = {}
     with suppress(NotAnswered):
         known = {each.announcement.subscriber: each.announcement for each in await members(agent, "", timeout_s)}
-    now = known.get(command.subscriber)
-    if now is not None and now.subscriber_instance != command.subscriber_instance:
-        return f"{command.subscriber} has another repository now, for which the order is void; see `callboard status`"
-    return f"{command.subscriber} has not answered within {timeout_s:g} s; the order stands"
+    now = known.get(message.subscriber)
+    if now is not None and now.subscriber_instance != message.subscriber_instance:
+        return f"{message.subscriber} has another repository now, which ignores the command; see `callboard status`"
+    return f"{message.subscriber} has not answered within {timeout_s:g} s; the command stands"
 
 
-def _result(command: CommandMessage, order: Order, told: CommandResultMessage | None, reason: str) -> CommandResult:
+def _result(
+    message: CommandMessage, command: Command, answer: CommandResultMessage | None, reason: str
+) -> CommandResult:
     return CommandResult(
-        command_id=command.command_id,
-        order=NAMES[type(order)],
-        subscriber=command.subscriber,
-        publisher=command.publisher,
-        offset=order.offset if isinstance(order, ClearCommand | RetryCommand | SkipCommand) else -1,
-        accepted=told.accepted if told else None,
-        packages=told.packages if told else -1,
+        command_id=message.command_id,
+        command=NAMES[type(command)],
+        subscriber=message.subscriber,
+        publisher=message.publisher,
+        offset=command.offset if isinstance(command, ClearCommand | RetryCommand | SkipCommand) else -1,
+        accepted=answer.accepted if answer else None,
+        packages=answer.packages if answer else -1,
         reason=reason,
-        position=told.offset if told else -1,
-        listing_ref=told.listing_ref if told else "",
+        position=answer.offset if answer else -1,
+        listing_ref=answer.listing_ref if answer else "",
     )

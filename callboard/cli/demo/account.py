@@ -17,7 +17,7 @@ from callboard.messages.headers import open_record
 from callboard.messages.record import Record
 
 Paths = frozenset[str]
-LEFT_OUT_BY_ORDER = (Status.REMOVED, Status.SKIPPED)
+LEFT_OUT_BY_COMMAND = (Status.REMOVED, Status.SKIPPED)
 
 
 @dataclass(frozen=True, slots=True)
@@ -32,7 +32,7 @@ class Count:
     lost: int
     twice: int
     replaced: int
-    ordered_out: int
+    left_out_by_command: int
 
 
 @dataclass(slots=True)
@@ -41,7 +41,7 @@ class Account:
 
     last: dict[int, PackageStatusMessage] = field(default_factory=dict)
     imports: dict[int, set[tuple[str, int]]] = field(default_factory=lambda: defaultdict(set))
-    ordered_out: int = 0
+    left_out_by_command: int = 0
 
     def add(self, status: PackageStatusMessage) -> None:
         """Add a status. Its number comes from its transaction, which distinguishes a status sent twice from a package
@@ -61,9 +61,9 @@ class Account:
 
     def lost(self, packages: dict[int, Paths]) -> int:
         """The number of these packages, given with their paths, that are unaccounted for."""
-        left_out = sum(self.ended_as(offset, *LEFT_OUT_BY_ORDER) for offset in packages)
-        unexplained = max(0, left_out - self.ordered_out)
-        wanting = (offset for offset in packages if not self.ended_as(offset, Status.IMPORTED, *LEFT_OUT_BY_ORDER))
+        left_out = sum(self.ended_as(offset, *LEFT_OUT_BY_COMMAND) for offset in packages)
+        unexplained = max(0, left_out - self.left_out_by_command)
+        wanting = (offset for offset in packages if not self.ended_as(offset, Status.IMPORTED, *LEFT_OUT_BY_COMMAND))
         return unexplained + sum(not self._replaced(offset, packages) for offset in wanting)
 
     def _replaced(self, offset: int, packages: dict[int, Paths]) -> bool:
@@ -93,13 +93,13 @@ async def count(board: Callboard, subscribers: list[str]) -> Count:
         if isinstance(said, PackageStatusMessage) and said.subscriber in accounts:
             accounts[said.subscriber].add(said)
         elif isinstance(said, CommandResultMessage) and said.subscriber in accounts and said.accepted:
-            accounts[said.subscriber].ordered_out += said.packages * (said.command_id in leaving_out)
+            accounts[said.subscriber].left_out_by_command += said.packages * (said.command_id in leaving_out)
     return Count(
         packages=len(packages),
         lost=sum(account.lost(packages) for account in accounts.values()),
         twice=sum(len(times) - 1 for account in accounts.values() for times in account.imports.values()),
         replaced=_ended(accounts, packages, Status.SUPERSEDED),
-        ordered_out=_ended(accounts, packages, *LEFT_OUT_BY_ORDER),
+        left_out_by_command=_ended(accounts, packages, *LEFT_OUT_BY_COMMAND),
     )
 
 

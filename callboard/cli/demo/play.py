@@ -43,7 +43,7 @@ class Outcome:
         """What happened besides the kills, and its effect on packages."""
         figures = (
             f"{self.account.replaced} imports left out because a later package replaced them, "
-            f"{self.account.ordered_out} because an order said so"
+            f"{self.account.left_out_by_command} by command"
         )
         return "incidents: " + "; ".join((*self.story, figures))
 

@@ -27,7 +27,7 @@ def retention_gate(board: "Callboard", section: "RetentionSection") -> Retention
     return board.retention_gate(GatePolicy(section.gate, section.gate_gone_days, tip))
 
 
-async def outlooks(
+async def retention_forecasts(
     board: "Callboard", section: "RetentionSection", subscribers: Iterable[SubscriberStatus]
 ) -> list[RetentionForecast]:
     """How long until each lagging subscriber falls out, by the trimming of publishers and of the log's server."""

@@ -10,7 +10,7 @@ import typer
 from callboard.board.read.status.retention_forecast import RetentionForecast
 from callboard.board.views import BoardStatus, to_data
 from callboard.cli.board import on_board
-from callboard.cli.log.retention import outlooks, warn
+from callboard.cli.log.retention import retention_forecasts, warn
 from callboard.cli.options import BoardOptions, Json
 from callboard.cli.status.status_selection import Selection, Sort, totals
 from callboard.cli.terminal.output import say, show_drawn, show_json
@@ -46,7 +46,7 @@ def status(
 
     async def look(board: "Callboard") -> tuple[BoardStatus, list[RetentionForecast]]:
         view = await board.status()
-        return view, await outlooks(board, section, view.subscribers)
+        return view, await retention_forecasts(board, section, view.subscribers)
 
     async def watching(board: "Callboard") -> None:
         from rich.live import Live
@@ -64,7 +64,7 @@ def status(
     view, left = on_board(options, look)
     if json:
         shown = replace(view, subscribers=selection.of(view.subscribers))
-        counted = {"totals": totals(view.subscribers), "outlook": [asdict(each) for each in left]}
+        counted = {"totals": totals(view.subscribers), "retention_forecast": [asdict(each) for each in left]}
         show_json(to_data(shown) | counted)
         return
     show_drawn(Screen(view, left, selection))

@@ -11,9 +11,9 @@ from callboard.cli.options import BoardOptions, Json
 from callboard.cli.terminal.exit_codes import FOUND, USAGE
 from callboard.cli.terminal.output import count, say, show, show_json
 
-OBEYED = {
-    "clear": "skipped", "retry": "tries again", "skip": "skipped", "pause": "is paused", "resume": "goes on",
-    "throttle": "is throttled as told",
+DONE = {
+    "clear": "skipped", "retry": "retries", "skip": "skipped", "pause": "is paused", "resume": "has resumed",
+    "throttle": "has the new limit",
 }  # fmt: skip
 """What a subscriber has done, for people. The result of ``verify`` is shown by its own command."""
 
@@ -21,7 +21,7 @@ Name = Annotated[str, typer.Argument(metavar="NAME", help="The subscriber.")]
 Reason = Annotated[str, typer.Option(help="For the record.")]
 Author = Annotated[str, typer.Option(metavar="WHO", help="For the record; you if not given.")]
 Force = Annotated[bool, typer.Option("--force", help="Also for one that was never heard of, when it first comes.")]
-Wait = Annotated[float, typer.Option(metavar="SECONDS", min=0, help="How long to wait for it to obey.")]
+Wait = Annotated[float, typer.Option(metavar="SECONDS", min=0, help="How long to wait for the result.")]
 Offset = Annotated[int | None, typer.Argument(metavar="[OFFSET]", min=0, help="The package; the head if not given.")]
 
 
@@ -106,7 +106,7 @@ def report(told: CommandResult | tuple[CommandResult, ...], *, json: bool) -> No
         show_json([to_data(result) for result in results] if isinstance(told, tuple) else to_data(told))
     for result in results:
         if result.accepted and not json:
-            show(_obeyed(result))
+            show(_done(result))
         elif not result.accepted:
             say(f"refused by {result.subscriber}: {result.reason}" if result.accepted is False else result.reason)
     if not results and not json:
@@ -117,7 +117,7 @@ def report(told: CommandResult | tuple[CommandResult, ...], *, json: bool) -> No
         raise typer.Exit(FOUND)
 
 
-def _obeyed(result: CommandResult) -> str:
-    packages = f" {count(result.packages, 'package')}" if result.order in ("clear", "skip", "retry") else ""
+def _done(result: CommandResult) -> str:
+    packages = f" {count(result.packages, 'package')}" if result.command in ("clear", "skip", "retry") else ""
     reason = f" ({result.reason})" if result.reason else ""
-    return f"{result.subscriber} {OBEYED[result.order]}{packages}{reason}"
+    return f"{result.subscriber} {DONE[result.command]}{packages}{reason}"

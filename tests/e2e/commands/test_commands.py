@@ -66,7 +66,7 @@ async def test_pause_clear_and_resume_are_answered_and_take_effect(tmp_path: Pat
         async with board.subscriber("edge-1", into="./out", editable=True) as edge:
             await edge.caught_up()
             paused = await board.pause("edge-1", reason="maintenance", author="ann")
-            assert (paused.accepted, paused.order) == (True, "pause")
+            assert (paused.accepted, paused.command) == (True, "pause")
             offsets = [await publish(board, tmp_path, "a", text) for text in ("two", "three", "four")]
             row = await until(board, "edge-1", lambda row: row.state == "paused" and row.lag_packages == 3)
             assert "paused by ann: maintenance" in row.reason
@@ -129,7 +129,7 @@ async def test_an_order_to_nobody_is_refused_unless_it_is_forced_and_then_waits_
             await board.pause("edge-1")
         forced = await board.pause("edge-1", force=True)
         assert forced.accepted is None
-        assert "was never heard of; it is told when it comes" in forced.reason
+        assert "was never heard of; it gets the command when it starts" in forced.reason
         async with board.subscriber("edge-1", into="./out"):
             row = await until(board, "edge-1", lambda row: row.state == "paused")
             assert row.imported == 0

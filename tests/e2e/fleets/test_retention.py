@@ -56,10 +56,10 @@ def test_the_status_warns_of_a_subscriber_that_is_about_to_fall_out_of_retention
     with_retention(terminal, "older_than_days = 0.0000001")
     assert "edge-1 falls out of retention in about 0 s" in terminal.run("status").stderr
     with_retention(terminal, "above_mb = 0.0001")
-    [outlook] = terminal.json("status")["outlook"]
-    assert (outlook["subscriber"], outlook["soon"]) == ("edge-1", True)
+    [forecast] = terminal.json("status")["retention_forecast"]
+    assert (forecast["subscriber"], forecast["soon"]) == ("edge-1", True)
     terminal.run("run", "subscriber", "edge-1", "--into", "./out", "--until-caught-up")
-    assert terminal.json("status")["outlook"] == []
+    assert terminal.json("status")["retention_forecast"] == []
 
 
 def test_the_gate_of_an_archive_needs_to_know_how_far_the_archive_is(terminal):

@@ -97,8 +97,8 @@ def test_the_gate_keeps_what_a_stopped_subscriber_needs_on_a_server_too(place, t
 def test_what_kafka_removes_itself_is_warned_of_and_a_trim_by_bytes_names_its_setting(place, terminal):
     asyncio.run(stopped_at_the_first_package(place))
     place.configure("above_mb = 1000")
-    [outlook] = terminal.json("status")["outlook"]  # by the topic's retention.bytes
-    assert (outlook["subscriber"], outlook["soon"]) == ("edge-1", True)
+    [forecast] = terminal.json("status")["retention_forecast"]  # by the topic's retention.bytes
+    assert (forecast["subscriber"], forecast["soon"]) == ("edge-1", True)
     for how in ("--dry-run", "--yes"):
         assert "retention.bytes" in terminal.refused("log", "trim", how)
     assert len(terminal.json("log", "list")) == 3

@@ -6,9 +6,9 @@ from callboard.messages.distribution.topic_messages import PackageStatusMessage,
 PACKAGES = {0: frozenset({"/a/b"}), 1: frozenset({"/a"}), 2: frozenset({"/c"})}
 
 
-def account(*said: tuple[int, Status], ordered_out: int = 0) -> Account:
+def account(*said: tuple[int, Status], left_out_by_command: int = 0) -> Account:
     """Of a subscriber that says this, one after the other."""
-    made = Account(ordered_out=ordered_out)
+    made = Account(left_out_by_command=left_out_by_command)
     for sequence, (offset, status) in enumerate(said, 1):
         made.add(
             PackageStatusMessage(
@@ -53,7 +53,7 @@ def test_a_package_that_is_set_aside_is_lost_until_it_is_imported_after_all(stat
 @pytest.mark.parametrize("status", [Status.SKIPPED, Status.REMOVED])
 def test_a_package_that_was_left_out_is_lost_unless_a_command_says_so(status: Status) -> None:
     assert account((0, status), *imported(1, 2)).lost(PACKAGES) == 1
-    assert account((0, status), *imported(1, 2), ordered_out=1).lost(PACKAGES) == 0
+    assert account((0, status), *imported(1, 2), left_out_by_command=1).lost(PACKAGES) == 0
 
 
 def test_a_hook_that_failed_takes_no_import_back() -> None:

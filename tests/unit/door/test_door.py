@@ -135,7 +135,9 @@ BOARD = [
     ("blobs_for", None),
 ]
 
-ORDER = [("reason", "\0"), ("reason", None), ("author", 7), ("force", "no"), ("timeout_s", math.nan), ("timeout_s", -1)]
+OPTIONS = [
+    ("reason", "\0"), ("reason", None), ("author", 7), ("force", "no"), ("timeout_s", math.nan), ("timeout_s", -1),
+]  # fmt: skip
 
 
 def test_the_places_of_a_board_may_be_paths(tmp_path: Path) -> None:
@@ -260,7 +262,7 @@ def test_what_is_asked_of_a_board_is_checked_before_an_actor_starts() -> None:
             for argument, ask in ASKED:
                 with pytest.raises(RequestRefused, match=f"^{re.escape(argument)} is .* should be "):
                     await ask(board)
-            for option, value in ORDER:
+            for option, value in OPTIONS:
                 for order in (board.retry, board.skip, board.pause, board.resume):
                     with pytest.raises(RequestRefused, match=f"^{option} is .* should be "):
                         await order("edge-1", **{option: value})  # type: ignore[arg-type]
@@ -288,7 +290,7 @@ def test_an_option_that_there_is_not_is_no_option_in_silence() -> None:
 def test_every_option_has_its_rule() -> None:
     assert set(requests.OPTIONS) == set(get_type_hints(RequestOptions))
     assert set(subscribers.OPTIONS) == set(get_type_hints(SubscriberOptions))
-    assert set(questions.ORDER) == set(get_type_hints(CommandOptions))
+    assert set(questions.COMMAND_OPTIONS) == set(get_type_hints(CommandOptions))
     assert set(boards.PUBLISHING) == set(Publishing.__dataclass_fields__)
     assert {option for option, _ in SUBSCRIBER} == set(subscribers.OPTIONS)
     assert {option for option, _ in REQUEST} == set(requests.OPTIONS)

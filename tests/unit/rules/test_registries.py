@@ -9,7 +9,7 @@ from callboard.actors.core.effects import SurveyRepository
 from callboard.board.board import Callboard
 from callboard.board.read.log.log_records import in_a_line
 from callboard.cli import app
-from callboard.cli.subscribers.command import OBEYED
+from callboard.cli.subscribers.command import DONE
 from callboard.messages.distribution import topic_messages
 from callboard.messages.distribution.on_topics import ON_TOPICS
 from callboard.messages.distribution.topic_messages import COMMANDS, CommandMessage, PackageDistributedMessage
@@ -47,7 +47,7 @@ def test_a_subscriber_obeys_or_refuses_every_order_and_knows_it(name: str):
 def test_a_board_and_the_command_line_give_every_order(name: str):
     assert callable(getattr(Callboard, name))
     assert name in app.COMMANDS
-    assert name in OBEYED or name == "verify"
+    assert name in DONE or name == "verify"
 
 
 @pytest.mark.parametrize("name", COMMANDS)

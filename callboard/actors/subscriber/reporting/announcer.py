@@ -177,7 +177,7 @@ class Announcer:
             version=settings.version,
             place=settings.place,
             ready=bool(reason),
-            ready_reason=reason or self._readiness.outlook(),
+            ready_reason=reason or self._readiness.pending_reason(),
         )
 
     def _hear(self, announcement: DiscoveryMessage, now: Moment) -> Iterator[Effect]:

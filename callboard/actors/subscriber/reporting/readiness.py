@@ -65,7 +65,7 @@ class Readiness:
             due_s = min(due_s, self._since_s() + self._settings.ready_idle_s)
         return max(0.0, due_s - now.mono_s)
 
-    def outlook(self) -> str:
+    def pending_reason(self) -> str:
         """Why it is not ready yet."""
         settings = self._settings
         if self._still:

@@ -132,9 +132,9 @@ def _about(event: Event) -> str:  # noqa: PLR0911, PLR0912 - one line a message
         case DiscoveryMessage():
             return f"{event.subscriber}: {event.state.name} at {event.offset} {event.reason}".rstrip()
         case CommandMessage():
-            return f"{event.author} to {event.subscriber}: {_order(event)} {event.reason}".rstrip()
+            return f"{event.author} to {event.subscriber}: {_command(event)} {event.reason}".rstrip()
         case CommandResultMessage():
-            outcome = "obeyed" if event.accepted else "refused"
+            outcome = "accepted" if event.accepted else "refused"
             return f"{event.subscriber}: {outcome} the command at {event.command_offset} {event.reason}".rstrip()
         case ForgottenMessage():
             return f"{event.author} forgets {event.subscriber} {event.reason}".rstrip()
@@ -154,10 +154,10 @@ def _about(event: Event) -> str:  # noqa: PLR0911, PLR0912 - one line a message
             return ""
 
 
-def _order(command: CommandMessage) -> str:
+def _command(command: CommandMessage) -> str:
     """The command's name, and its offset if that matters."""
-    for name, order in command.kinds.items():
-        offset = getattr(order, "offset", -1)
+    for name, details in command.kinds.items():
+        offset = getattr(details, "offset", -1)
         return f"{name} {'up to ' if name == 'clear' else ''}{offset}" if offset >= 0 else name
     return "a command that this version does not know"
 
