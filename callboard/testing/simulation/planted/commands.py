@@ -15,45 +15,33 @@ from callboard.messages.headers import open_record
 from callboard.testing.simulation.planted.patch import Patch
 
 
-def _heirs(right: Any) -> Any:
-    def heed(self: CommandHandler, record: Any, log_id: str) -> Any:
-        command = open_record(record, CommandMessage)
-        if self._before is None or command.subscriber != self._settings.name:
-            yield from right(self, record, log_id)
-        else:
-            mine = replace(command, subscriber_instance=self._before._instance)  # noqa: SLF001  # a bug keeps no rule
-            yield Send(
-                IMPORTER,
-                CommandReceived(log_id=log_id, offset=record.offset, command=mine, time_ns=record.time_ns),
-            )
-
-    return heed
+def _heirs(right: Any, self: CommandHandler, record: Any, log_id: str) -> Any:
+    command = open_record(record, CommandMessage)
+    if self._before is None or command.subscriber != self._settings.name:
+        yield from right(self, record, log_id)
+    else:
+        mine = replace(command, subscriber_instance=self._before._instance)  # noqa: SLF001  # a bug keeps no rule
+        yield Send(
+            IMPORTER,
+            CommandReceived(log_id=log_id, offset=record.offset, command=mine, time_ns=record.time_ns),
+        )
 
 
-def _obliging(right: Any) -> Any:
-    def distrust(message: CommandReceived, settings: Any, ledger: Ledger) -> Any:
-        return right(_to(message, ledger.instance if message.command.subscriber_instance else ""), settings, ledger)
-
-    return distrust
+def _obliging(right: Any, message: CommandReceived, settings: Any, ledger: Ledger) -> Any:
+    return right(_to(message, ledger.instance if message.command.subscriber_instance else ""), settings, ledger)
 
 
-def _gullible(right: Any) -> Any:
-    def distrust(message: CommandReceived, settings: Any, ledger: Ledger) -> Any:
-        return right(_to(message, message.command.subscriber_instance or ledger.instance), settings, ledger)
-
-    return distrust
+def _gullible(right: Any, message: CommandReceived, settings: Any, ledger: Ledger) -> Any:
+    return right(_to(message, message.command.subscriber_instance or ledger.instance), settings, ledger)
 
 
 def _to(message: CommandReceived, instance: str) -> CommandReceived:
     return replace(message, command=replace(message.command, subscriber_instance=instance))
 
 
-def _deaf(right: Any) -> Any:
-    def record(self: CommandExecution, message: CommandReceived, *others: Any) -> Any:
-        if message.command.subscriber_instance in ("", self.state.ledger.instance):
-            yield from right(self, message, *others)
-
-    return record
+def _deaf(right: Any, self: CommandExecution, message: CommandReceived, *others: Any) -> Any:
+    if message.command.subscriber_instance in ("", self.state.ledger.instance):
+        yield from right(self, message, *others)
 
 
 BUGS = (

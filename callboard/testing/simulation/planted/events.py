@@ -7,23 +7,16 @@ from callboard.messages.distribution.package_event import Mark
 from callboard.testing.simulation.planted.patch import Patch
 
 
-def _hasty(right: Any) -> Any:
-    def slowest(view: Any, publisher: str, log_id: str) -> int:
-        least: int = right(view, publisher, log_id)
-        return least if least < 0 else max(member.announcement.offset for member in view.members)
-
-    return slowest
+def _hasty(right: Any, view: Any, publisher: str, log_id: str) -> int:
+    least: int = right(view, publisher, log_id)
+    return least if least < 0 else max(member.announcement.offset for member in view.members)
 
 
-def _ahead(right: Any) -> Any:
+def _ahead(right: Any, self: Any) -> Mark | None:
     """Marks claim that everything read is reported, even what still waits to be due."""
-
-    def mark(self: Any) -> Mark | None:
-        if self._follower.position < 0:
-            return right.fget(self)  # type: ignore[no-any-return]
-        return Mark(kind=self.kind, log_id=self.log_id, offset=self._follower.position)
-
-    return property(mark)
+    if self._follower.position < 0:
+        return right(self)  # type: ignore[no-any-return]
+    return Mark(kind=self.kind, log_id=self.log_id, offset=self._follower.position)
 
 
 def _every_status(right: Any) -> Any:

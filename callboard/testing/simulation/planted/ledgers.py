@@ -1,6 +1,7 @@
 """Bugs in what a subscriber stores, and reports."""
 
 from dataclasses import replace
+from functools import partial
 from typing import Any
 
 from callboard.actors.core.decision import Done, Failed
@@ -18,98 +19,68 @@ from callboard.testing.simulation.engine.fates import before_deed
 from callboard.testing.simulation.planted.patch import Patch
 
 
-def _forgetful_adoption(**forgotten: Any) -> Any:
-    def wrong(right: Any) -> Any:
-        def adopt(ledger: Ledger | None, subscriber: str, new_instance: str) -> Ledger:
-            adopted: Ledger = right(ledger, subscriber, new_instance)
-            return replace(adopted, **forgotten)
-
-        return adopt
-
-    return wrong
+def _forgetful_adoption(right: Any, *arguments: Any, **forgotten: Any) -> Ledger:
+    adopted: Ledger = right(*arguments)
+    return replace(adopted, **forgotten)
 
 
-def _told_too_much(right: Any) -> Any:
-    def statuses_sent(ledger: Ledger, sequence: int) -> Ledger:
-        after: Ledger = replace(right(ledger, sequence), outbox=())
-        return after
-
-    return statuses_sent
+_no_sequence = partial(_forgetful_adoption, next_sequence=1)
+_no_pause = partial(_forgetful_adoption, paused_by="")
 
 
-def _told_too_soon(right: Any) -> Any:
-    def tellable(ledger: Ledger, stored: Ledger | None, above: int) -> StatusesPending:
-        del stored
-        found: StatusesPending = right(ledger, ledger, above)
-        return found
-
-    return tellable
+def _told_too_much(right: Any, ledger: Ledger, sequence: int) -> Ledger:
+    return replace(right(ledger, sequence), outbox=())  # type: ignore[no-any-return]
 
 
-def _careless_saves(right: Any) -> Any:
-    def save(self: LedgerState, *, durable: bool) -> Any:
-        del durable
-        return right(self, durable=False)
-
-    return save
+def _told_too_soon(right: Any, ledger: Ledger, stored: Ledger | None, above: int) -> StatusesPending:
+    del stored
+    found: StatusesPending = right(ledger, ledger, above)
+    return found
 
 
-def _sure_sender(right: Any) -> Any:
-    def receive(self: StatusSender, message: Any, origin: Any, now: Any) -> Any:
-        if isinstance(message, Failed) and isinstance(message.effect, Append):
-            message = Done(message.effect, ())
-        return right(self, message, origin, now)
-
-    return receive
+def _careless_saves(right: Any, self: LedgerState, *, durable: bool) -> Any:
+    del durable
+    return right(self, durable=False)
 
 
-def _silent_skips(right: Any) -> Any:
-    def recorded(ledger: Ledger, outcome: Any, *others: Any) -> Any:
-        return right(ledger, outcome._replace(status=None), *others)
-
-    return recorded
-
-
-def _two_transactions(right: Any) -> Any:
-    async def apply(self: SimulatedRepository, operations: Any, ledger: bytes) -> None:
-        await self.save(ledger)
-        await before_deed(RepositoryUnavailable)
-        await right(self, operations, ledger)
-
-    return apply
+def _sure_sender(right: Any, self: StatusSender, message: Any, origin: Any, now: Any) -> Any:
+    if isinstance(message, Failed) and isinstance(message.effect, Append):
+        message = Done(message.effect, ())
+    return right(self, message, origin, now)
 
 
-def _no_attempts(right: Any) -> Any:
-    async def save(self: SimulatedRepository, ledger: bytes, durable: bool = True) -> None:
-        if durable:
-            await right(self, ledger, durable)
-
-    return save
+def _silent_skips(right: Any, ledger: Ledger, outcome: Any, *others: Any) -> Any:
+    return right(ledger, outcome._replace(status=None), *others)
 
 
-def _hooks_once(right: Any) -> Any:
-    def ended(self: Any, outcome: Any, now: Any) -> Any:
-        if isinstance(outcome, Failed):
-            outcome = Done(outcome.effect, None)
-        return right(self, outcome, now)
-
-    return ended
+async def _two_transactions(right: Any, self: SimulatedRepository, operations: Any, ledger: bytes) -> None:
+    await self.save(ledger)
+    await before_deed(RepositoryUnavailable)
+    await right(self, operations, ledger)
 
 
-def _deaf_to_pauses(right: Any) -> Any:
-    def pace(ledger: Ledger, command: Any) -> Any:
-        answer = right(ledger, command)
-        return answer._replace(ledger=replace(answer.ledger, paused_by="")) if hasattr(answer, "ledger") else answer
+async def _no_attempts(right: Any, self: SimulatedRepository, ledger: bytes, durable: bool = True) -> None:
+    if durable:
+        await right(self, ledger, durable)
 
-    return pace
+
+def _hooks_once(right: Any, self: Any, outcome: Any, now: Any) -> Any:
+    if isinstance(outcome, Failed):
+        outcome = Done(outcome.effect, None)
+    return right(self, outcome, now)
+
+
+def _deaf_to_pauses(right: Any, ledger: Ledger, command: Any) -> Any:
+    answer = right(ledger, command)
+    return answer._replace(ledger=replace(answer.ledger, paused_by="")) if hasattr(answer, "ledger") else answer
 
 
 BUGS = (
     Patch("statuses are forgotten when earlier ones were sent", ledger_changes, "statuses_sent", _told_too_much),
     Patch("statuses are told before they are stored", ledger_changes, "tellable", _told_too_soon),
     Patch("nothing but content is stored durably", LedgerState, "save", _careless_saves),
-    Patch("a restart counts statuses from one again", ledger_changes, "adopt", _forgetful_adoption(next_sequence=1)),
-    Patch("a restart ends a pause", ledger_changes, "adopt", _forgetful_adoption(paused_by="")),
+    Patch("a restart counts statuses from one again", ledger_changes, "adopt", _no_sequence),
+    Patch("a restart ends a pause", ledger_changes, "adopt", _no_pause),
     Patch("a pause is acknowledged only", answers, "pace", _deaf_to_pauses),
     Patch("a failed append counts as one", StatusSender, "receive", _sure_sender),
     Patch("a skip is not told", answers, "recorded", _silent_skips),

@@ -10,64 +10,43 @@ from callboard.actors.subscriber.startup.startup import Startup
 from callboard.testing.simulation.planted.patch import Patch
 
 
-def _never(right: Any) -> Any:
-    def lapse(self: Startup, now: Any) -> None:
-        if not self.open:
-            right(self, now)
-
-    return lapse
+def _never(right: Any, self: Startup, now: Any) -> None:
+    if not self.open:
+        right(self, now)
 
 
-def _all_ours(right: Any) -> Any:
-    def search(self: LeaseHolder, read: Any, now: Any) -> Any:
-        news, effects = right(self, read, now)
-        if news in (News.HELD, News.REFUSED):
-            self._watched, self.refusal = None, ""
-            self._until_s = now.mono_s + self._ttl_s
-            return News.OURS, []
-        return news, effects
-
-    return search
+def _all_ours(right: Any, self: LeaseHolder, read: Any, now: Any) -> Any:
+    news, effects = right(self, read, now)
+    if news in (News.HELD, News.REFUSED):
+        self._watched, self.refusal = None, ""
+        self._until_s = now.mono_s + self._ttl_s
+        return News.OURS, []
+    return news, effects
 
 
-def _any_copy(right: Any) -> Any:
-    def other_copy(ledger: Any, found: Any) -> str:
-        return right(ledger, found)[:0]  # type: ignore[no-any-return]
-
-    return other_copy
+def _any_copy(right: Any, ledger: Any, found: Any) -> str:
+    return right(ledger, found)[:0]  # type: ignore[no-any-return]
 
 
-def _any_log(right: Any) -> Any:
-    def gap(ledger: Any, bounds: Any) -> str:
-        return "" if ledger.offset + 1 <= bounds.end else right(ledger, bounds)
-
-    return gap
+def _any_log(right: Any, ledger: Any, bounds: Any) -> str:
+    return "" if ledger.offset + 1 <= bounds.end else right(ledger, bounds)
 
 
-def _by_records(right: Any) -> Any:
-    def takes_over(held: Any, claim: Any) -> bool:
-        return bool(right(held, claim)) or claim.time_ns - held.time_ns > held.duration_s * 1e9
-
-    return takes_over
+def _by_records(right: Any, held: Any, claim: Any) -> bool:
+    return bool(right(held, claim)) or claim.time_ns - held.time_ns > held.duration_s * 1e9
 
 
-def _by_the_first_look(right: Any) -> Any:
-    def watch(self: LeaseHolder, read: Any, now: Any) -> Any:
-        self._heard_s = min(self._heard_s, now.mono_s - 2.0)
-        return right(self, read, now)
-
-    return watch
+def _by_the_first_look(right: Any, self: LeaseHolder, read: Any, now: Any) -> Any:
+    self._heard_s = min(self._heard_s, now.mono_s - 2.0)
+    return right(self, read, now)
 
 
-def _by_its_own_lease(right: Any) -> Any:
-    return property(lambda self: min(right.fget(self), self._mine.lease_ms / 1000))
+def _by_its_own_lease(right: Any, self: Any) -> Any:
+    return min(right(self), self._mine.lease_ms / 1000)
 
 
-def _never_late(right: Any) -> Any:
-    def is_over(self: Permit, mono_s: float) -> bool:
-        return bool(right(self, mono_s - 30.0))
-
-    return is_over
+def _never_late(right: Any, self: Permit, mono_s: float) -> bool:
+    return bool(right(self, mono_s - 30.0))
 
 
 BUGS = (

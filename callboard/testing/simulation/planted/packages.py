@@ -15,110 +15,68 @@ from callboard.testing.fakes import memory_repository
 from callboard.testing.simulation.planted.patch import Patch
 
 
-def _impatient(right: Any) -> Any:
-    def judge(error: Any, attempts: int, settings: Any) -> Any:
-        return right(error, attempts + 1, settings)
-
-    return judge
+def _impatient(right: Any, error: Any, attempts: int, settings: Any) -> Any:
+    return right(error, attempts + 1, settings)
 
 
-def _one_more(right: Any) -> Any:
-    def mark(ledger: Any, publisher: str, offset: int) -> Any:
-        return right(ledger, publisher, offset - 1)
-
-    return mark
+def _one_more(right: Any, ledger: Any, publisher: str, offset: int) -> Any:
+    return right(ledger, publisher, offset - 1)
 
 
-def _of_everybody(right: Any) -> Any:
-    def mark(ledger: Any, publisher: str, offset: int) -> Any:
-        found = [each for each in ledger.clears if each.offset >= offset]
-        return found[0] if found else right(ledger, publisher, offset)
-
-    return mark
+def _of_everybody(right: Any, ledger: Any, publisher: str, offset: int) -> Any:
+    found = [each for each in ledger.clears if each.offset >= offset]
+    return found[0] if found else right(ledger, publisher, offset)
 
 
-def _greedy(right: Any) -> Any:
-    def supersedes(later: Any, earlier: Any, between: Any) -> bool:
-        shared = (later.trees | later.nodes) & (earlier.trees | earlier.nodes)
-        below = any(path.startswith(f"{folder}/") for path in later.trees for folder in earlier.trees)
-        return bool(shared or below or right(later, earlier, between))
-
-    return supersedes
+def _greedy(right: Any, later: Any, earlier: Any, between: Any) -> bool:
+    shared = (later.trees | later.nodes) & (earlier.trees | earlier.nodes)
+    below = any(path.startswith(f"{folder}/") for path in later.trees for folder in earlier.trees)
+    return bool(shared or below or right(later, earlier, between))
 
 
-def _nothing_is_touched(right: Any) -> Any:
-    def touched_by(self: Any, message: Any) -> Any:
-        return right(self, message)[:0]
-
-    return touched_by
+def _nothing_is_touched(right: Any, self: Any, message: Any) -> Any:
+    return right(self, message)[:0]
 
 
-def _equal_paths(right: Any) -> Any:
-    def touched_by(self: Any, message: Any) -> Any:
-        return tuple(each for each in right(self, message) if set(each.paths) & set(message.paths))
-
-    return touched_by
+def _equal_paths(right: Any, self: Any, message: Any) -> Any:
+    return tuple(each for each in right(self, message) if set(each.paths) & set(message.paths))
 
 
-def _everybodys(right: Any) -> Any:
-    def follows_publisher(self: Any, publisher: str) -> bool:
-        return right(self, publisher) or bool(publisher)
-
-    return follows_publisher
+def _everybodys(right: Any, self: Any, publisher: str) -> bool:
+    return right(self, publisher) or bool(publisher)
 
 
-def _no_prune(right: Any) -> Any:
-    def carry_out(tree: Any, operation: Any) -> None:
-        if not isinstance(operation, Prune):
-            right(tree, operation)
-
-    return carry_out
+def _no_prune(right: Any, tree: Any, operation: Any) -> None:
+    if not isinstance(operation, Prune):
+        right(tree, operation)
 
 
-def _shallow_delete(right: Any) -> Any:
-    def carry_out(tree: Any, operation: Any) -> None:
-        if isinstance(operation, Delete):
-            tree.pop(operation.path, None)
-        else:
-            right(tree, operation)
-
-    return carry_out
+def _shallow_delete(right: Any, tree: Any, operation: Any) -> None:
+    if isinstance(operation, Delete):
+        tree.pop(operation.path, None)
+    else:
+        right(tree, operation)
 
 
-def _no_references(right: Any) -> Any:
-    def references(event: Any) -> tuple[str, ...]:
-        return right(event)[:0]  # type: ignore[no-any-return]
-
-    return references
+def _no_references(right: Any, event: Any) -> tuple[str, ...]:
+    return right(event)[:0]  # type: ignore[no-any-return]
 
 
-def _skip_one(right: Any) -> Any:
-    def queue(self: Any, publisher: str, after: int) -> Any:
-        return right(self, publisher, after + 1)
-
-    return queue
+def _skip_one(right: Any, self: Any, publisher: str, after: int) -> Any:
+    return right(self, publisher, after + 1)
 
 
-def _old_news(right: Any) -> Any:
-    def settle(self: Any, known: Any) -> None:
-        if known.offset < 0:
-            right(self, known)
-
-    return settle
+def _old_news(right: Any, self: Any, known: Any) -> None:
+    if known.offset < 0:
+        right(self, known)
 
 
-def _drops_two(right: Any) -> Any:
-    def drop(self: Any, offset: int) -> None:
-        right(self, offset + 1)
-
-    return drop
+def _drops_two(right: Any, self: Any, offset: int) -> None:
+    right(self, offset + 1)
 
 
-def _outbox_unsorted(right: Any) -> Any:
-    def not_told(ledger: Any, about: Any, status: Any, *others: Any) -> Any:
-        return right(ledger, about, type(status).IMPORTED, *others)
-
-    return not_told
+def _outbox_unsorted(right: Any, ledger: Any, about: Any, status: Any, *others: Any) -> Any:
+    return right(ledger, about, type(status).IMPORTED, *others)
 
 
 BUGS = (

@@ -3,24 +3,36 @@
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
+from functools import partial
 from typing import Any
 
 
 @dataclass(frozen=True, slots=True)
 class Patch:
-    """Replaces the ``attribute`` of ``owner``, a class or module, by ``wrong`` applied to it."""
+    """Replaces the ``attribute`` of ``owner``, a class or module.
+
+    ``wrong`` is called in place of a function, or of a property's getter: with the right one, then with its arguments.
+    Any other attribute becomes what ``wrong`` makes of it.
+    """
 
     name: str
     owner: Any
     attribute: str
-    wrong: Callable[[Any], Any]
+    wrong: Callable[..., Any]
 
     @contextmanager
     def applied(self) -> Iterator[None]:
         """Plant it for the duration of the context."""
         right = vars(self.owner)[self.attribute]
-        setattr(self.owner, self.attribute, self.wrong(right))
+        setattr(self.owner, self.attribute, self._planted(right))
         try:
             yield
         finally:
             setattr(self.owner, self.attribute, right)
+
+    def _planted(self, right: Any) -> Any:
+        if isinstance(right, property):
+            return property(partial(self.wrong, right.fget))
+        if not callable(right):
+            return self.wrong(right)
+        return lambda *arguments, **named: self.wrong(right, *arguments, **named)

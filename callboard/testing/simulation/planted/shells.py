@@ -13,65 +13,42 @@ from callboard.testing.simulation.planted.patch import Patch
 SOON_S = 0.5
 
 
-def _counts_records(right: Any) -> Any:
-    async def read(self: AgentWorld, effect: Any) -> LogRead:
-        found: LogRead = await right(self, effect)
-        return replace(found, next=effect.start + len(found.records)) if found.records else found
-
-    return read
+async def _counts_records(right: Any, self: AgentWorld, effect: Any) -> LogRead:
+    found: LogRead = await right(self, effect)
+    return replace(found, next=effect.start + len(found.records)) if found.records else found
 
 
-def _end_last(right: Any) -> Any:
+async def _end_last(right: Any, self: AgentWorld, effect: Any) -> LogRead:
     """The end of the log is read after the last look, so records appended between the two are skipped."""
-
-    async def read(self: AgentWorld, effect: Any) -> LogRead:
-        found: LogRead = await right(self, effect)
-        if found.records:
-            return found
-        return replace(found, next=max(effect.start, (await self._bounds(effect.topic)).end))
-
-    return read
+    found: LogRead = await right(self, effect)
+    if found.records:
+        return found
+    return replace(found, next=max(effect.start, (await self._bounds(effect.topic)).end))
 
 
-def _no_introductions(right: Any) -> Any:
+def _no_introductions(right: Any, self: Shell, role: str, epoch: int, address: Any) -> None:
     """A restarted actor is not introduced to those that knew its predecessor."""
-
-    def meet(self: Shell, role: str, epoch: int, address: Any) -> None:
-        if role in self._peers:
-            known = self._peers[role]
-            known.epoch, known.address = max(known.epoch, epoch), address if epoch > known.epoch else known.address
-        else:
-            right(self, role, epoch, address)
-
-    return meet
+    if role in self._peers:
+        known = self._peers[role]
+        known.epoch, known.address = max(known.epoch, epoch), address if epoch > known.epoch else known.address
+    else:
+        right(self, role, epoch, address)
 
 
-def _no_more_timers(right: Any) -> Any:
+def _no_more_timers(right: Any, self: Shell) -> None:
     """A wake-up drops the timer that expires next, if that is soon."""
-
-    def wake(self: Shell) -> None:
-        right(self)
-        if self._hello is not None:
-            for key, _ in self._timers.due(self._hello.site.clock.now().mono_s + SOON_S)[:1]:
-                self._timers.set(key, -1, 0.0)
-
-    return wake
+    right(self)
+    if self._hello is not None:
+        for key, _ in self._timers.due(self._hello.site.clock.now().mono_s + SOON_S)[:1]:
+            self._timers.set(key, -1, 0.0)
 
 
-def _no_keys(right: Any) -> Any:
-    def new_record(*arguments: Any, **named: Any) -> Any:
-        return right(*arguments, **named | {"key": ""})
-
-    return new_record
+def _no_keys(right: Any, *arguments: Any, **named: Any) -> Any:
+    return right(*arguments, **named | {"key": ""})
 
 
-def _no_blame(right: Any) -> Any:  # noqa: ARG001  # a bug is made of the right thing
+def _no_blame(*_: Any) -> None:
     """A question is repeated however often its actor crashes at it."""
-
-    def blame(self: RunningAgent, number: int, reason: str) -> None:
-        pass
-
-    return blame
 
 
 BUGS = (
