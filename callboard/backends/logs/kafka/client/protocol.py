@@ -40,39 +40,38 @@ class _Uuid:
 _UUID = _Uuid()
 
 
+def _schema(**fields: Any) -> Schema:
+    return Schema(*fields.items(), _TAGS)
+
+
+def _list(**fields: Any) -> CompactArray:
+    return CompactArray(*fields.items(), _TAGS)
+
+
 class _MetadataResponse(Response):  # type: ignore[misc]
     API_KEY = 3
     API_VERSION = 12
-    SCHEMA = Schema(
-        ("throttle_time_ms", Int32),
-        ("brokers", CompactArray(("node", Int32), ("host", _NAME), ("port", Int32), ("rack", _NAME), _TAGS)),
-        ("cluster_id", _NAME),
-        ("controller", Int32),
-        (
-            "topics",
-            CompactArray(
-                ("error", Int16),
-                ("name", _NAME),
-                ("id", _UUID),
-                ("internal", Boolean),
-                (
-                    "partitions",
-                    CompactArray(
-                        ("error", Int16),
-                        ("partition", Int32),
-                        ("leader", Int32),
-                        ("leader_epoch", Int32),
-                        ("replicas", CompactArray(Int32)),
-                        ("in_sync", CompactArray(Int32)),
-                        ("offline", CompactArray(Int32)),
-                        _TAGS,
-                    ),
-                ),
-                ("operations", Int32),
-                _TAGS,
+    SCHEMA = _schema(
+        throttle_time_ms=Int32,
+        brokers=_list(node=Int32, host=_NAME, port=Int32, rack=_NAME),
+        cluster_id=_NAME,
+        controller=Int32,
+        topics=_list(
+            error=Int16,
+            name=_NAME,
+            id=_UUID,
+            internal=Boolean,
+            partitions=_list(
+                error=Int16,
+                partition=Int32,
+                leader=Int32,
+                leader_epoch=Int32,
+                replicas=CompactArray(Int32),
+                in_sync=CompactArray(Int32),
+                offline=CompactArray(Int32),
             ),
+            operations=Int32,
         ),
-        _TAGS,
     )
 
 
@@ -81,43 +80,29 @@ class _MetadataRequest(RequestStruct):  # type: ignore[misc]
     API_VERSION = 12
     FLEXIBLE_VERSION = True
     RESPONSE_TYPE = _MetadataResponse
-    SCHEMA = Schema(
-        ("topics", CompactArray(("id", _UUID), ("name", _NAME), _TAGS)),
-        ("create", Boolean),
-        ("operations", Boolean),
-        _TAGS,
-    )
+    SCHEMA = _schema(topics=_list(id=_UUID, name=_NAME), create=Boolean, operations=Boolean)
 
 
 class _FetchResponse(Response):  # type: ignore[misc]
     API_KEY = 1
     API_VERSION = 13
-    SCHEMA = Schema(
-        ("throttle_time_ms", Int32),
-        ("error", Int16),
-        ("session", Int32),
-        (
-            "topics",
-            CompactArray(
-                ("id", _UUID),
-                (
-                    "partitions",
-                    CompactArray(
-                        ("partition", Int32),
-                        ("error", Int16),
-                        ("high_watermark", Int64),
-                        ("last_stable_offset", Int64),
-                        ("log_start_offset", Int64),
-                        ("aborted", CompactArray(("producer", Int64), ("first_offset", Int64), _TAGS)),
-                        ("preferred_replica", Int32),
-                        ("records", CompactBytes),
-                        _TAGS,
-                    ),
-                ),
-                _TAGS,
+    SCHEMA = _schema(
+        throttle_time_ms=Int32,
+        error=Int16,
+        session=Int32,
+        topics=_list(
+            id=_UUID,
+            partitions=_list(
+                partition=Int32,
+                error=Int16,
+                high_watermark=Int64,
+                last_stable_offset=Int64,
+                log_start_offset=Int64,
+                aborted=_list(producer=Int64, first_offset=Int64),
+                preferred_replica=Int32,
+                records=CompactBytes,
             ),
         ),
-        _TAGS,
     )
 
 
@@ -126,36 +111,27 @@ class _FetchRequest(RequestStruct):  # type: ignore[misc]
     API_VERSION = 13
     FLEXIBLE_VERSION = True
     RESPONSE_TYPE = _FetchResponse
-    SCHEMA = Schema(
-        ("replica", Int32),
-        ("max_wait_ms", Int32),
-        ("min_bytes", Int32),
-        ("max_bytes", Int32),
-        ("isolation_level", Int8),
-        ("session", Int32),
-        ("session_epoch", Int32),
-        (
-            "topics",
-            CompactArray(
-                ("id", _UUID),
-                (
-                    "partitions",
-                    CompactArray(
-                        ("partition", Int32),
-                        ("leader_epoch", Int32),
-                        ("offset", Int64),
-                        ("last_epoch", Int32),
-                        ("log_start_offset", Int64),
-                        ("max_bytes", Int32),
-                        _TAGS,
-                    ),
-                ),
-                _TAGS,
+    SCHEMA = _schema(
+        replica=Int32,
+        max_wait_ms=Int32,
+        min_bytes=Int32,
+        max_bytes=Int32,
+        isolation_level=Int8,
+        session=Int32,
+        session_epoch=Int32,
+        topics=_list(
+            id=_UUID,
+            partitions=_list(
+                partition=Int32,
+                leader_epoch=Int32,
+                offset=Int64,
+                last_epoch=Int32,
+                log_start_offset=Int64,
+                max_bytes=Int32,
             ),
         ),
-        ("forgotten", CompactArray(("id", _UUID), ("partitions", CompactArray(Int32)), _TAGS)),
-        ("rack", _NAME),
-        _TAGS,
+        forgotten=_list(id=_UUID, partitions=CompactArray(Int32)),
+        rack=_NAME,
     )
 
 
