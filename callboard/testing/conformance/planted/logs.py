@@ -8,9 +8,11 @@ from dataclasses import replace
 from callboard.backends.log import READ_BYTES_MAX, READ_RECORDS_MAX, Bounds, Capability, Log, Retention
 from callboard.backends.logs.memory import MemoryLog
 from callboard.errors import OffsetOutOfRange, TopicMissing
-from callboard.messages.record import NewRecord, Record, pack_headers
+from callboard.messages.record import NewRecord, Record
 from callboard.testing.conformance.candidates.memory_log import Clock
 from callboard.testing.conformance.log import LogHarness
+
+_RIGHT = MemoryLog().capabilities
 
 
 class LosesAnAppend(MemoryLog):
@@ -62,9 +64,7 @@ class IgnoresKeys(MemoryLog):
     """Declares keys and appends a repeated record again."""
 
     async def append(self, topic: str, records: Sequence[NewRecord]) -> list[int]:
-        return await super().append(
-            topic, [NewRecord(payload=record.payload, headers=record.headers) for record in records]
-        )
+        return await super().append(topic, [replace(record, key="") for record in records])
 
 
 class KeepsKeysForEver(MemoryLog):
@@ -81,9 +81,7 @@ class DropsHeaders(MemoryLog):
     """Keeps payloads only."""
 
     async def append(self, topic: str, records: Sequence[NewRecord]) -> list[int]:
-        return await super().append(
-            topic, [NewRecord(payload=record.payload, key=record.key) for record in records]
-        )
+        return await super().append(topic, [replace(record, headers=()) for record in records])
 
 
 class SortsHeaders(MemoryLog):
@@ -91,11 +89,7 @@ class SortsHeaders(MemoryLog):
 
     async def append(self, topic: str, records: Sequence[NewRecord]) -> list[int]:
         return await super().append(
-            topic,
-            [
-                NewRecord(payload=record.payload, key=record.key, headers=tuple(sorted(record.headers)))
-                for record in records
-            ],
+            topic, [replace(record, headers=tuple(sorted(record.headers))) for record in records]
         )
 
 
@@ -105,14 +99,8 @@ class _Reads(MemoryLog):
     def spoil(self, start: int, found: list[Record]) -> list[Record]:
         raise AssertionError
 
-    async def read(
-        self,
-        topic: str,
-        start: int,
-        max_records: int = READ_RECORDS_MAX,
-        max_bytes: int = READ_BYTES_MAX,
-    ) -> list[Record]:
-        return self.spoil(start, await super().read(topic, start, max_records, max_bytes))
+    async def read(self, topic: str, start: int, *limits: int, **named: int) -> list[Record]:
+        return self.spoil(start, await super().read(topic, start, *limits, **named))
 
 
 class ReadsAfterTheStart(_Reads):
@@ -147,28 +135,14 @@ class CutsPayloads(_Reads):
     """Takes trailing zeros for padding."""
 
     def spoil(self, start: int, found: list[Record]) -> list[Record]:
-        return [
-            Record(
-                offset=record.offset,
-                time_ns=record.time_ns,
-                payload=record.payload.rstrip(b"\0"),
-                header_block=pack_headers(record.headers),
-            )
-            for record in found
-        ]
+        return [replace(record, payload=record.payload.rstrip(b"\0")) for record in found]
 
 
 class ForgetsTheBytes(MemoryLog):
     """Ignores the limit of bytes."""
 
-    async def read(
-        self,
-        topic: str,
-        start: int,
-        max_records: int = READ_RECORDS_MAX,
-        max_bytes: int = READ_BYTES_MAX,
-    ) -> list[Record]:
-        return await super().read(topic, start, max_records, 1 << 60)
+    async def read(self, topic: str, start: int, *limits: int, **named: int) -> list[Record]:
+        return await super().read(topic, start, *limits[:1], **named | {"max_bytes": 1 << 60})
 
 
 class ReturnsNothingThatIsTooLarge(MemoryLog):
@@ -188,31 +162,19 @@ class ReturnsNothingThatIsTooLarge(MemoryLog):
 class JumpsInSilence(MemoryLog):
     """Moves an offset out of range to one in range."""
 
-    async def read(
-        self,
-        topic: str,
-        start: int,
-        max_records: int = READ_RECORDS_MAX,
-        max_bytes: int = READ_BYTES_MAX,
-    ) -> list[Record]:
+    async def read(self, topic: str, start: int, *limits: int, **named: int) -> list[Record]:
         first, end = await self.bounds(topic)
-        return await super().read(topic, min(max(start, first), end), max_records, max_bytes)
+        return await super().read(topic, min(max(start, first), end), *limits, **named)
 
 
 class RefusesTheEnd(MemoryLog):
     """Takes the end for out of range."""
 
-    async def read(
-        self,
-        topic: str,
-        start: int,
-        max_records: int = READ_RECORDS_MAX,
-        max_bytes: int = READ_BYTES_MAX,
-    ) -> list[Record]:
+    async def read(self, topic: str, start: int, *limits: int, **named: int) -> list[Record]:
         first, end = await self.bounds(topic)
         if start == end:
             raise OffsetOutOfRange(topic, start, first, end)
-        return await super().read(topic, start, max_records, max_bytes)
+        return await super().read(topic, start, *limits, **named)
 
 
 class NeverWakes(MemoryLog):
@@ -342,41 +304,31 @@ class ChangesItsIdentity(MemoryLog):
 class BoastsOfDurability(MemoryLog):
     """Declares to be durable."""
 
-    @property
-    def capabilities(self) -> Capability:
-        return super().capabilities | Capability.DURABLE
+    capabilities = _RIGHT | Capability.DURABLE
 
 
 class BoastsOfSharing(MemoryLog):
     """Declares to be shared."""
 
-    @property
-    def capabilities(self) -> Capability:
-        return super().capabilities | Capability.SHARED
+    capabilities = _RIGHT | Capability.SHARED
 
 
 class HidesItsKeys(MemoryLog):
     """Honours keys without declaring them."""
 
-    @property
-    def capabilities(self) -> Capability:
-        return Capability.TRIM
+    capabilities = Capability.TRIM
 
 
 class HidesItsTrim(MemoryLog):
     """Trims without declaring it."""
 
-    @property
-    def capabilities(self) -> Capability:
-        return Capability.KEYS
+    capabilities = Capability.KEYS
 
 
 class HidesItsTrimByBytes(MemoryLog):
     """Trims by bytes without declaring it."""
 
-    @property
-    def capabilities(self) -> Capability:
-        return Capability.KEYS | Capability.TRIM
+    capabilities = Capability.KEYS | Capability.TRIM
 
 
 class ReadsPastAnOpenTransaction(MemoryLog):
