@@ -1,7 +1,8 @@
 """Runs the checks of a suite: each passes, fails, or concerns something that is not declared."""
 
 import asyncio
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Iterator
+from contextlib import contextmanager
 from types import ModuleType
 from typing import Any, TypeVar
 
@@ -31,6 +32,18 @@ def given(what: T | None, word: str) -> T:
     if what is None:
         raise NotDeclared(word)
     return what
+
+
+@contextmanager
+def raises(*kinds: type[Exception], by: object = "the call") -> Iterator[list[Exception]]:
+    """Fail unless the block raises one of these; the list then holds it. ``by`` names in the failure what is tried."""
+    caught: list[Exception] = []
+    try:
+        yield caught
+    except kinds as error:
+        caught.append(error)
+    else:
+        raise AssertionError(f"{by} raised nothing; expected {' or '.join(kind.__name__ for kind in kinds)}")
 
 
 def checks_of(*subjects: ModuleType) -> tuple[Callable[[Any], Awaitable[None]], ...]:

@@ -8,16 +8,7 @@ from functools import partial
 from callboard.backends.repositories.occupation import refuse_content
 from callboard.backends.repositories.operation_check import check_operation
 from callboard.backends.repositories.paths import check_path, parent_of, with_parents
-from callboard.backends.repository import (
-    MISSING_FOLDER_MODE,
-    Delete,
-    Entry,
-    EntryKind,
-    Keep,
-    Operation,
-    Prune,
-    Put,
-)
+from callboard.backends.repository import MISSING_FOLDER_MODE, Delete, Entry, EntryKind, Keep, Operation, Prune, Put
 from callboard.errors import PackageCorrupt, RepositoryBusy, RepositoryUnavailable, RequestRefused
 
 

@@ -9,16 +9,7 @@ from callboard.backends.blob_store import CHUNK_BYTES
 from callboard.backends.repositories.operation_check import check_content
 from callboard.backends.repositories.paths import parent_of, with_parents
 from callboard.backends.repositories.sqlite.source import below
-from callboard.backends.repository import (
-    MISSING_FOLDER_MODE,
-    Delete,
-    Entry,
-    EntryKind,
-    Keep,
-    Operation,
-    Prune,
-    Put,
-)
+from callboard.backends.repository import MISSING_FOLDER_MODE, Delete, Entry, EntryKind, Keep, Operation, Prune, Put
 
 
 class SqliteContent:

@@ -6,6 +6,7 @@ from functools import partial
 
 from callboard.errors import BlobMissing, PackageCorrupt, PackageRefused
 from callboard.testing.conformance.blob_store.harness import BlobStoreHarness, digest_of, listed, opened, put
+from callboard.testing.conformance.verdict import raises
 
 
 async def check_a_blob_is_fetched_as_it_was_put(harness: BlobStoreHarness) -> None:
@@ -50,12 +51,8 @@ async def check_concurrent_puts_create_once(harness: BlobStoreHarness) -> None:
 async def check_content_of_another_digest_is_not_stored(harness: BlobStoreHarness) -> None:
     """Under neither digest, and a correct put still works."""
     async with opened(harness) as store:
-        try:
+        with raises(PackageCorrupt):
             await store.put(digest_of(b"right"), [b"wrong"])
-        except PackageCorrupt:
-            pass
-        else:
-            raise AssertionError("altered content was stored")
         assert await listed(store) == []
         assert await put(store, b"right")
 
@@ -69,13 +66,9 @@ async def check_content_that_fails_is_not_stored(harness: BlobStoreHarness) -> N
 
     async with opened(harness) as store:
         for error in (OSError("the source is gone"), KeyError("the source is gone")):
-            try:
+            with raises(OSError, KeyError) as caught:
                 await store.put(digest_of(b"first"), broken(error))
-            except (OSError, KeyError) as raised:
-                if raised is not error:
-                    raise
-            else:
-                raise AssertionError("half of a content was stored")
+            assert caught == [error]
         assert await listed(store) == []
 
 
@@ -85,13 +78,9 @@ async def check_what_is_not_there_is_missing(harness: BlobStoreHarness) -> None:
         for _ in range(2):
             digest = digest_of(b"never put")
             assert not await store.exists(digest)
-            try:
+            with raises(BlobMissing) as caught:
                 await store.fetch(digest, harness.spool)
-            except BlobMissing as error:
-                if digest not in str(error):
-                    raise
-            else:
-                raise AssertionError("a blob came from nowhere")
+            assert digest in str(caught[0])
             await put(store, b"another")
 
 
@@ -106,8 +95,5 @@ async def check_a_name_that_is_no_digest_is_refused(harness: BlobStoreHarness) -
                 partial(store.delete, name),
             )
             for call in calls:
-                try:
+                with raises(PackageRefused, by=repr(name)):
                     await call()
-                except PackageRefused:
-                    continue
-                raise AssertionError(f"{name!r} was taken for a digest")

@@ -68,9 +68,7 @@ def postgres_log(server_url: str, restart: Restart = None, around: Around = itse
             await db.execute("SELECT ensure_topic($1)", topic)
             await db.close()
 
-        yield LogHarness(
-            open=make, gap=gap, pass_time=clock.pass_time, url=url, restart=restart, replace=replace
-        )
+        yield LogHarness(open=make, gap=gap, pass_time=clock.pass_time, url=url, restart=restart, replace=replace)
 
 
 def postgres_candidate(version: int) -> Candidate[LogHarness]:

@@ -1,11 +1,10 @@
 """The harness that checks receive, and functions that they share."""
 
-from collections.abc import AsyncIterator, Awaitable, Callable, Iterator, Sequence
-from contextlib import asynccontextmanager, contextmanager
+from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
+from contextlib import asynccontextmanager
 from dataclasses import dataclass
 
 from callboard.backends.log import Capability, Log
-from callboard.errors import CallboardError
 from callboard.messages.record import Headers, NewRecord, Record
 from callboard.testing.conformance.verdict import NotDeclared
 
@@ -40,10 +39,19 @@ class LogHarness:
 
 
 @asynccontextmanager
-async def opened(harness: LogHarness) -> AsyncIterator[Log]:
-    """The log with the topic ensured, closed at the end."""
+async def opened(harness: LogHarness, *needed: Capability, without: Capability = Capability.NONE) -> AsyncIterator[Log]:
+    """The log with the topic ensured, closed at the end.
+
+    Raises ``NotDeclared`` if the log lacks a needed capability, or declares ``without``: then there is nothing to
+    refuse.
+    """
     log = await harness.open()
     try:
+        for capability in needed:
+            if capability not in log.capabilities:
+                raise NotDeclared(str(capability.name))
+        if without & log.capabilities:
+            raise NotDeclared(f"NOT_{without.name}")
         await log.ensure(harness.topic)
         yield log
     finally:
@@ -51,27 +59,14 @@ async def opened(harness: LogHarness) -> AsyncIterator[Log]:
 
 
 @asynccontextmanager
-async def opened_twice(harness: LogHarness) -> AsyncIterator[tuple[Log, Log]]:
+async def opened_twice(harness: LogHarness, *needed: Capability) -> AsyncIterator[tuple[Log, Log]]:
     """Two handles on the log if several processes may have one, else the same one twice."""
-    async with opened(harness) as one:
+    async with opened(harness, *needed) as one:
         if Capability.SHARED in one.capabilities:
             async with opened(harness) as other:
                 yield one, other
         else:
             yield one, one
-
-
-def declared(log: Log, *capabilities: Capability) -> None:
-    """Raise ``NotDeclared`` unless the log declares all of them."""
-    for capability in capabilities:
-        if capability not in log.capabilities:
-            raise NotDeclared(str(capability.name))
-
-
-def undeclared(log: Log, capability: Capability) -> None:
-    """Raise ``NotDeclared`` if the log declares it: then there is nothing to refuse."""
-    if capability in log.capabilities:
-        raise NotDeclared(f"NOT_{capability.name}")
 
 
 def new(text: str | bytes, key: str = "", headers: Headers = ()) -> NewRecord:
@@ -97,15 +92,3 @@ async def read_all(log: Log, topic: str, page: int = 100) -> list[Record]:
 def texts(records: Sequence[Record]) -> list[str]:
     """The payloads, without padding."""
     return [record.payload.decode().rstrip() for record in records]
-
-
-@contextmanager
-def raises(*kinds: type[CallboardError]) -> Iterator[list[CallboardError]]:
-    """Fail unless the block raises one of these; the list then holds it."""
-    caught: list[CallboardError] = []
-    try:
-        yield caught
-    except kinds as error:
-        caught.append(error)
-    else:
-        raise AssertionError(f"nothing raised; expected {' or '.join(kind.__name__ for kind in kinds)}")

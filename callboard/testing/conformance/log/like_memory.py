@@ -108,9 +108,7 @@ class LikeMemory(RuleBasedStateMachine):
 
     def outcomes(self, method: str, arguments: Callable[[_Side], tuple[Any, ...]]) -> tuple[Any, Any]:
         """The answers of the log in memory, and of the other log."""
-        memory, other = (
-            self.runner.run(side.outcome(method, *arguments(side))) for side in (self.memory, self.other)
-        )
+        memory, other = (self.runner.run(side.outcome(method, *arguments(side))) for side in (self.memory, self.other))
         return memory, other
 
     def both(self, method: str, arguments: Callable[[_Side], tuple[Any, ...]]) -> None:
@@ -128,9 +126,7 @@ class LikeMemory(RuleBasedStateMachine):
     @rule(start=_OFFSETS, page=st.integers(1, 9))
     def read_on(self, start: int, page: int) -> None:
         """From inside and outside the range to the end, page by page."""
-        memory, other = (
-            self.runner.run(side.read_on(start + side.first, page)) for side in (self.memory, self.other)
-        )
+        memory, other = (self.runner.run(side.read_on(start + side.first, page)) for side in (self.memory, self.other))
         assert other == memory, f"the pages are {other!r}, and in memory {memory!r}"
 
     @rule(start=_OFFSETS, max_records=st.integers(1, 9), max_bytes=st.integers(1, 100))
@@ -163,9 +159,7 @@ class LikeMemory(RuleBasedStateMachine):
     def trim(self, below: int | None, age_s: int | None, size: int | None) -> None:
         """By any of the limits."""
         above = size if Capability.TRIM_BYTES in self.able else None
-        self.both(
-            "trim", lambda side: (Retention(None if below is None else below + side.first, age_s, above),)
-        )
+        self.both("trim", lambda side: (Retention(None if below is None else below + side.first, age_s, above),))
 
     @precondition(lambda self: Capability.DURABLE in self.able)
     @rule()

@@ -15,6 +15,7 @@ from callboard.testing.conformance.repository.harness import (
     opened,
     shapes,
 )
+from callboard.testing.conformance.verdict import raises
 
 _BEFORE = [file("/a/b", "old"), folder("/d"), link("/l", "a")]
 _CHANGES: list[Operation] = [
@@ -34,12 +35,8 @@ async def _check_undone(harness: RepositoryHarness, last: Operation, error: type
     async with opened(harness) as repository:
         await repository.apply(_BEFORE, b"old")
         before = shapes(repository)
-        try:
+        with raises(error, by=last):
             await repository.apply([*_CHANGES, last], b"new")
-        except error:
-            pass
-        else:
-            raise AssertionError(f"{error.__name__} expected for {last}")
         assert shapes(repository) == before
         assert await repository.open() == b"old"
         await repository.apply([file("/after", "x")], b"after")
@@ -87,12 +84,8 @@ async def check_an_error_of_the_operations_undoes_everything(harness: Repository
     async with opened(harness) as repository:
         await repository.apply(_BEFORE, b"old")
         before = shapes(repository)
-        try:
+        with raises(_Interrupted):
             await repository.apply(operations(), b"new")
-        except _Interrupted:
-            pass
-        else:
-            raise AssertionError("the error was swallowed")
         assert shapes(repository) == before
         assert await repository.open() == b"old"
 
@@ -116,11 +109,7 @@ async def check_a_repository_that_is_not_open_refuses_changes(harness: Repositor
     """Without ``open`` it is unknown what a crash left."""
     repository: Repository = harness.make()
     for call in (partial(repository.apply, [file("/x")], b""), partial(repository.save, b"")):
-        try:
+        with raises(CallboardError) as caught:
             await call()
-        except CallboardError as error:
-            if "open()" not in str(error):
-                raise
-        else:
-            raise AssertionError("an unopened repository took a change")
+        assert "open()" in str(caught[0])
     await repository.close()

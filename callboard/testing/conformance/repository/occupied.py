@@ -3,6 +3,7 @@
 from callboard.backends.repository import Delete, Repository
 from callboard.errors import RepositoryOccupied
 from callboard.testing.conformance.repository.harness import RepositoryHarness, file, folder, link, paths
+from callboard.testing.conformance.verdict import raises
 
 
 async def _occupy(harness: RepositoryHarness) -> Repository:
@@ -14,14 +15,11 @@ async def _occupy(harness: RepositoryHarness) -> Repository:
     return repository
 
 
-async def _refuses(repository: Repository) -> bool:
-    try:
+async def _check_refused(repository: Repository) -> None:
+    with raises(RepositoryOccupied) as caught:
         await repository.open()
-    except RepositoryOccupied as error:
-        return bool(str(error))
-    finally:
-        await repository.close()
-    return False
+    assert str(caught[0])
+    await repository.close()
 
 
 async def check_content_without_a_ledger_is_refused(harness: RepositoryHarness) -> None:
@@ -29,7 +27,7 @@ async def check_content_without_a_ledger_is_refused(harness: RepositoryHarness) 
     former = await _occupy(harness)
     before = paths(former)
     for repository in (former, former, harness.make(), harness.make()):
-        assert await _refuses(repository)
+        await _check_refused(repository)
         assert paths(repository) == before == ["/empty", "/theirs", "/theirs/a", "/theirs/l"]
 
 
@@ -39,7 +37,7 @@ async def check_one_entry_is_enough(harness: RepositoryHarness) -> None:
     await repository.open()
     await repository.apply([folder("/empty")], b"")
     await repository.close()
-    assert await _refuses(harness.make())
+    await _check_refused(harness.make())
 
 
 async def check_it_is_taken_when_the_caller_knows(harness: RepositoryHarness) -> None:

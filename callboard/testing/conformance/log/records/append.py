@@ -10,10 +10,10 @@ from callboard.testing.conformance.log.harness import (
     new,
     opened,
     opened_twice,
-    raises,
     read_all,
     texts,
 )
+from callboard.testing.conformance.verdict import raises
 
 
 async def check_an_append_answers_with_one_offset_for_each_record(harness: LogHarness) -> None:

@@ -3,23 +3,12 @@
 import asyncio
 
 from callboard.backends.log import Capability, Retention
-from callboard.testing.conformance.log.harness import (
-    LogHarness,
-    declared,
-    fill,
-    new,
-    opened,
-    opened_twice,
-    read_all,
-    texts,
-    undeclared,
-)
+from callboard.testing.conformance.log.harness import LogHarness, fill, new, opened, opened_twice, read_all, texts
 
 
 async def check_keys_have_no_effect_unless_declared(harness: LogHarness) -> None:
     """A log without ``KEYS`` appends a record each time, so that nothing relies on what it does not promise."""
-    async with opened(harness) as log:
-        undeclared(log, Capability.KEYS)
+    async with opened(harness, without=Capability.KEYS) as log:
         for text in ("first", "second"):
             await log.append(harness.topic, [new(text, key="k")])
         assert texts(await read_all(log, harness.topic)) == ["first", "second"]
@@ -27,8 +16,7 @@ async def check_keys_have_no_effect_unless_declared(harness: LogHarness) -> None
 
 async def check_a_key_is_appended_once(harness: LogHarness) -> None:
     """A second append with the key returns the first one's offset, whatever its payload."""
-    async with opened_twice(harness) as (one, other):
-        declared(one, Capability.KEYS)
+    async with opened_twice(harness, Capability.KEYS) as (one, other):
         (first,) = await one.append(harness.topic, [new("first", key="k")])
         assert await one.append(harness.topic, [new("second", key="k")]) == [first]
         assert await other.append(harness.topic, [new("third", key="k")]) == [first]
@@ -37,8 +25,7 @@ async def check_a_key_is_appended_once(harness: LogHarness) -> None:
 
 async def check_a_retried_batch_is_completed(harness: LogHarness) -> None:
     """Of a batch with keys, only missing records are written, and every record gets its offset."""
-    async with opened(harness) as log:
-        declared(log, Capability.KEYS)
+    async with opened(harness, Capability.KEYS) as log:
         (b,) = await log.append(harness.topic, [new("b", key="b")])
         again = await log.append(harness.topic, [new("a", key="a"), new("b", key="b"), new("c", key="c")])
         assert again[1] == b
@@ -47,8 +34,7 @@ async def check_a_retried_batch_is_completed(harness: LogHarness) -> None:
 
 async def check_a_key_twice_in_a_batch_is_appended_once(harness: LogHarness) -> None:
     """Both get the same offset."""
-    async with opened(harness) as log:
-        declared(log, Capability.KEYS)
+    async with opened(harness, Capability.KEYS) as log:
         one, other, two = await log.append(harness.topic, [new("1", "k"), new("x"), new("2", "k")])
         assert one == two != other
         assert texts(await read_all(log, harness.topic)) == ["1", "x"]
@@ -64,8 +50,7 @@ async def check_records_without_a_key_are_never_merged(harness: LogHarness) -> N
 
 async def check_racing_appends_of_a_key_write_one_record(harness: LogHarness) -> None:
     """All callers get its offset."""
-    async with opened_twice(harness) as (one, other):
-        declared(one, Capability.KEYS)
+    async with opened_twice(harness, Capability.KEYS) as (one, other):
         calls = [log.append(harness.topic, [new("x", key="k")]) for log in (one, other) * 10]
         assert len({offset for (offset,) in await asyncio.gather(*calls)}) == 1
         assert len(await read_all(one, harness.topic)) == 1
@@ -73,8 +58,7 @@ async def check_racing_appends_of_a_key_write_one_record(harness: LogHarness) ->
 
 async def check_a_key_is_free_again_after_its_record_went(harness: LogHarness) -> None:
     """Keys last as long as their records, not for ever."""
-    async with opened(harness) as log:
-        declared(log, Capability.KEYS, Capability.TRIM)
+    async with opened(harness, Capability.KEYS, Capability.TRIM) as log:
         (first,) = await log.append(harness.topic, [new("1", key="k")])
         (second,) = await log.append(harness.topic, [new("2", key="stays")])
         await log.trim(harness.topic, Retention(below_offset=second))
@@ -86,8 +70,7 @@ async def check_a_key_is_free_again_after_its_record_went(harness: LogHarness) -
 async def check_keys_of_topics_are_independent(harness: LogHarness) -> None:
     """The same key in another topic is another record."""
     other = f"{harness.topic}-other"
-    async with opened(harness) as log:
-        declared(log, Capability.KEYS)
+    async with opened(harness, Capability.KEYS) as log:
         await log.ensure(other)
         await fill(log, other, 3)
         await log.append(harness.topic, [new("here", key="k")])

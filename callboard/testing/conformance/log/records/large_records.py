@@ -2,7 +2,8 @@
 
 from callboard.backends.log import RECORD_BYTES_MAX
 from callboard.errors import RecordTooLarge
-from callboard.testing.conformance.log.harness import LogHarness, new, opened, raises, read_all
+from callboard.testing.conformance.log.harness import LogHarness, new, opened, read_all
+from callboard.testing.conformance.verdict import raises
 
 
 async def check_a_megabyte_is_taken(harness: LogHarness) -> None:

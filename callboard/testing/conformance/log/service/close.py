@@ -8,14 +8,13 @@ from callboard.testing.conformance.log.harness import (
     NOT_YET_S,
     SOON_S,
     LogHarness,
-    declared,
     fill,
     new,
     opened,
-    raises,
     read_all,
     texts,
 )
+from callboard.testing.conformance.verdict import raises
 
 
 async def check_closing_twice_is_fine(harness: LogHarness) -> None:
@@ -53,8 +52,7 @@ async def check_a_closed_log_says_so(harness: LogHarness) -> None:
 
 async def check_closing_beside_a_trim_hangs_nobody(harness: LogHarness) -> None:
     """The trim completes, or reports that the log was closed."""
-    async with opened(harness) as log:
-        declared(log, Capability.TRIM)
+    async with opened(harness, Capability.TRIM) as log:
         offsets = await fill(log, harness.topic, 3000)
         trim = asyncio.ensure_future(log.trim(harness.topic, Retention(below_offset=offsets[-1])))
         await asyncio.sleep(0.01)

@@ -4,16 +4,7 @@ import asyncio
 
 from callboard.backends.log import Capability, Log, Retention
 from callboard.errors import OffsetOutOfRange
-from callboard.testing.conformance.log.harness import (
-    SOON_S,
-    LogHarness,
-    declared,
-    fill,
-    new,
-    opened_twice,
-    read_all,
-    texts,
-)
+from callboard.testing.conformance.log.harness import SOON_S, LogHarness, fill, new, opened_twice, read_all, texts
 
 
 async def check_many_writers_lose_and_repeat_nothing(harness: LogHarness) -> None:
@@ -79,8 +70,7 @@ async def check_followers_beside_many_writers_miss_nothing(harness: LogHarness) 
 
 async def check_readers_beside_a_trim_see_a_suffix_or_an_error(harness: LogHarness) -> None:
     """Never a hole: only the oldest records are missing, and the error says so."""
-    async with opened_twice(harness) as (one, other):
-        declared(one, Capability.TRIM)
+    async with opened_twice(harness, Capability.TRIM) as (one, other):
         offsets = await fill(one, harness.topic, 1500)
         trim = asyncio.ensure_future(one.trim(harness.topic, Retention(below_offset=offsets[1200])))
         reads = 0

@@ -5,7 +5,7 @@ import sys
 from itertools import groupby
 
 from callboard.backends.log import Capability
-from callboard.testing.conformance.log.harness import LogHarness, declared, new, opened, read_all
+from callboard.testing.conformance.log.harness import LogHarness, new, opened, read_all
 from callboard.testing.conformance.verdict import given
 
 _RECORDS = 3
@@ -18,8 +18,7 @@ _KILLED_AFTER = (1, 5, 25)
 async def check_a_killed_writer_leaves_whole_appends(harness: LogHarness) -> None:
     """Acknowledged appends are there, the interrupted one is whole or absent, and the other writers continue."""
     told: dict[int, str] = {}
-    async with opened(harness) as log:
-        declared(log, Capability.SHARED)
+    async with opened(harness, Capability.SHARED) as log:
         url = given(harness.url, "PROCESSES")
         for name, count in enumerate(_KILLED_AFTER):
             told |= await _write_and_be_killed(url, harness.topic, f"w{name}", count)

@@ -3,15 +3,7 @@
 import asyncio
 
 from callboard.backends.log import Capability, Retention
-from callboard.testing.conformance.log.harness import (
-    NOT_YET_S,
-    SOON_S,
-    LogHarness,
-    fill,
-    new,
-    opened,
-    opened_twice,
-)
+from callboard.testing.conformance.log.harness import NOT_YET_S, SOON_S, LogHarness, fill, new, opened, opened_twice
 
 PROMPT_S = 30.0
 """Seconds that a busy machine stays below, but not a log that sits out its waits: it is no measure of latency."""

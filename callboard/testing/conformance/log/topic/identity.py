@@ -1,7 +1,7 @@
 """The identity of a topic."""
 
 from callboard.backends.log import Capability
-from callboard.testing.conformance.log.harness import LogHarness, declared, fill, opened, opened_twice
+from callboard.testing.conformance.log.harness import LogHarness, fill, opened, opened_twice
 
 
 async def check_an_identity_stays(harness: LogHarness) -> None:
@@ -24,8 +24,7 @@ async def check_topics_have_different_identities(harness: LogHarness) -> None:
 
 async def check_a_durable_identity_survives(harness: LogHarness) -> None:
     """Reopening the log does not change it."""
-    async with opened(harness) as log:
-        declared(log, Capability.DURABLE)
+    async with opened(harness, Capability.DURABLE) as log:
         identity = await log.identity(harness.topic)
         await fill(log, harness.topic, 3)
     async with opened(harness) as log:

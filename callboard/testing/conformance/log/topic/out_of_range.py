@@ -2,7 +2,8 @@
 
 from callboard.backends.log import Capability, Log, Retention
 from callboard.errors import OffsetOutOfRange
-from callboard.testing.conformance.log.harness import LogHarness, declared, fill, opened, raises
+from callboard.testing.conformance.log.harness import LogHarness, fill, opened
+from callboard.testing.conformance.verdict import raises
 
 
 async def check_a_read_beyond_the_end_is_out_of_range(harness: LogHarness) -> None:
@@ -17,8 +18,7 @@ async def check_a_read_beyond_the_end_is_out_of_range(harness: LogHarness) -> No
 
 async def check_a_read_below_the_first_is_out_of_range(harness: LogHarness) -> None:
     """Trimmed records are not skipped silently, whether others are left or not."""
-    async with opened(harness) as log:
-        declared(log, Capability.TRIM)
+    async with opened(harness, Capability.TRIM) as log:
         offsets = await fill(log, harness.topic, 10)
         for keep in (5, 10):
             await log.read(harness.topic, offsets[0] if keep == 5 else offsets[5])

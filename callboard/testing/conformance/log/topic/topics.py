@@ -2,7 +2,8 @@
 
 from callboard.backends.log import Capability, Retention
 from callboard.errors import ConfigError, TopicMissing
-from callboard.testing.conformance.log.harness import LogHarness, fill, new, opened, raises, read_all
+from callboard.testing.conformance.log.harness import LogHarness, fill, new, opened, read_all
+from callboard.testing.conformance.verdict import raises
 
 
 async def check_a_topic_is_not_made_by_using_it(harness: LogHarness) -> None:
