@@ -2,21 +2,23 @@
 
 import asyncio
 from bisect import bisect_left
-from collections.abc import AsyncGenerator, Sequence
+from collections.abc import AsyncGenerator
 from itertools import accumulate
 
 import pyarrow as pa
 
 from callboard.archive.reader import ArchiveReader, records_in
-from callboard.backends.log import READ_BYTES_MAX, READ_RECORDS_MAX, Bounds, Capability, Log, Retention
+from callboard.backends.log import READ_BYTES_MAX, READ_RECORDS_MAX, Bounds, Log
 from callboard.backends.logs.limits import record_bytes
+from callboard.backends.logs.passing_log import PassingLog
 from callboard.errors import LogReplaced, OffsetOutOfRange
-from callboard.messages.record import NewRecord, Record
+from callboard.messages.record import Record
 
 
-class ArchivedLog:
+class ArchivedLog(PassingLog):
     """Reads from the log what it retains, and older records from the archive; all else is passed to the log.
 
+    A trim leaves the archive as it is.
     The archive is used only if it reaches up to the log without a hole; otherwise only the log is read.
 
     Args:
@@ -25,22 +27,10 @@ class ArchivedLog:
     """
 
     def __init__(self, log: Log, reader: ArchiveReader) -> None:
-        self._log, self._reader = log, reader
+        super().__init__(log)
+        self._reader = reader
         self._pages: dict[str, _Pages] = {}
         self._bounds: dict[str, Bounds] = {}
-
-    @property
-    def capabilities(self) -> Capability:
-        """Those of the log."""
-        return self._log.capabilities
-
-    async def ensure(self, topic: str) -> None:
-        """See ``Log``."""
-        await self._log.ensure(topic)
-
-    async def append(self, topic: str, records: Sequence[NewRecord]) -> list[int]:
-        """See ``Log``."""
-        return await self._log.append(topic, records)
 
     async def read(
         self,
@@ -73,20 +63,12 @@ class ArchivedLog:
         first, end = await self._log.bounds(topic)
         return Bounds(min(first, (await self._archived(topic, first)).first), end)
 
-    async def trim(self, topic: str, retention: Retention) -> int:
-        """See ``Log``; the archive is not trimmed."""
-        return await self._log.trim(topic, retention)
-
-    async def identity(self, topic: str) -> str:
-        """See ``Log``."""
-        return await self._log.identity(topic)
-
     async def close(self) -> None:
         """See ``Log``."""
         for pages in self._pages.values():
             await pages.close()
         await self._reader.close()
-        await self._log.close()
+        await super().close()
 
     async def _archived(self, topic: str, first: int) -> Bounds:
         """The archived range below ``first``, the log's first; empty if the archive does not reach up to it."""

@@ -4,7 +4,8 @@ import asyncio
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 
-from callboard.backends.log import READ_BYTES_MAX, READ_RECORDS_MAX, Bounds, Capability, Log, Retention
+from callboard.backends.log import READ_BYTES_MAX, READ_RECORDS_MAX, Log
+from callboard.backends.logs.passing_log import PassingLog
 from callboard.backends.logs.signed_walk import POSITIONS_MAX, SKEW_NS, SignedWalk
 from callboard.backends.logs.tail import SharedTail
 from callboard.errors import LogError, OffsetOutOfRange
@@ -47,7 +48,7 @@ class _Topic:
     told_ns: int | None = None
 
 
-class SignedLog:
+class SignedLog(PassingLog):
     """A log that signs its appends, and on which unsigned records do not count.
 
     Readers get a record of the type ``Untrusted`` in place of each one that does not count: one without a signature, or
@@ -64,7 +65,8 @@ class SignedLog:
     def __init__(
         self, log: Log, key: SigningKey, trusted: Sequence[SigningKey], except_for: str, clock: Callable[[], int]
     ) -> None:
-        self._log, self._key, self._except_for, self._clock = log, key, except_for, clock
+        super().__init__(log)
+        self._key, self._except_for, self._clock = key, except_for, clock
         self._trusted = {key.id: key for key in trusted}
         self._topics: dict[str, _Topic] = {}
         self._signed_ns = 0
@@ -79,15 +81,6 @@ class SignedLog:
     def demanding(self) -> bool:
         """Whether only signed records count."""
         return bool(self._trusted)
-
-    @property
-    def capabilities(self) -> Capability:
-        """Those of the log below."""
-        return self._log.capabilities
-
-    async def ensure(self, topic: str) -> None:
-        """See ``Log``."""
-        await self._log.ensure(topic)
 
     async def append(self, topic: str, records: Sequence[NewRecord]) -> list[int]:
         """See ``Log``."""
@@ -122,27 +115,11 @@ class SignedLog:
             return [unsigned(record)[0] for record in records]
         return await self._judged(topic, start, records)
 
-    async def wait(self, topic: str, start: int, timeout_s: float) -> bool:
-        """See ``Log``."""
-        return await self._log.wait(topic, start, timeout_s)
-
-    async def bounds(self, topic: str) -> Bounds:
-        """See ``Log``."""
-        return await self._log.bounds(topic)
-
-    async def trim(self, topic: str, retention: Retention) -> int:
-        """See ``Log``."""
-        return await self._log.trim(topic, retention)
-
     async def identity(self, topic: str) -> str:
         """See ``Log``."""
         identity = await self._log.identity(topic)
         self._known_as(topic, identity)
         return identity
-
-    async def close(self) -> None:
-        """See ``Log``; closes the log below."""
-        await self._log.close()
 
     # The place to sign for.
 

@@ -2,13 +2,13 @@
 
 import asyncio
 from collections import defaultdict
-from collections.abc import Sequence
 
-from callboard.backends.log import READ_BYTES_MAX, READ_RECORDS_MAX, Bounds, Capability, Log, Retention
+from callboard.backends.log import READ_BYTES_MAX, READ_RECORDS_MAX, Log, Retention
+from callboard.backends.logs.passing_log import PassingLog
 from callboard.backends.logs.recent import Recent
 from callboard.backends.logs.wake_up import WakeUp
 from callboard.errors import CallboardError, LogUnavailable, OffsetOutOfRange
-from callboard.messages.record import NewRecord, Record
+from callboard.messages.record import Record
 
 TAIL_BYTES_MAX = 32 << 20
 """Limit of the recent records of one topic."""
@@ -28,7 +28,7 @@ class _Tail:
         self.moved = WakeUp()
 
 
-class SharedTail:
+class SharedTail(PassingLog):
     """A log that reads each new record of a topic once, however many readers follow it, and waits once.
 
     Reads near the end are answered from memory; older ones go to the log below. A trim through this object
@@ -40,7 +40,7 @@ class SharedTail:
     """
 
     def __init__(self, log: Log, max_bytes: int = TAIL_BYTES_MAX) -> None:
-        self._log = log
+        super().__init__(log)
         self._tails: defaultdict[str, _Tail] = defaultdict(lambda: _Tail(max_bytes))
         self._closed = False
 
@@ -48,19 +48,6 @@ class SharedTail:
     def below(self) -> Log:
         """The log below, for large reads that no other reader shares."""
         return self._log
-
-    @property
-    def capabilities(self) -> Capability:
-        """Those of the log below."""
-        return self._log.capabilities
-
-    async def ensure(self, topic: str) -> None:
-        """See ``Log``."""
-        await self._log.ensure(topic)
-
-    async def append(self, topic: str, records: Sequence[NewRecord]) -> list[int]:
-        """See ``Log``."""
-        return await self._log.append(topic, records)
 
     async def read(
         self,
@@ -104,10 +91,6 @@ class SharedTail:
                 return False
         return tail.recent.holds(start) or await self._log.wait(topic, start, max(0, deadline - loop.time()))
 
-    async def bounds(self, topic: str) -> Bounds:
-        """See ``Log``."""
-        return await self._log.bounds(topic)
-
     async def trim(self, topic: str, retention: Retention) -> int:
         """See ``Log``."""
         first = await self._log.trim(topic, retention)
@@ -134,7 +117,7 @@ class SharedTail:
     async def close(self) -> None:
         """See ``Log``; closes the log below."""
         self._closed = True
-        await self._log.close()
+        await super().close()
 
     async def _look(self, topic: str, tail: _Tail) -> None:
         try:

@@ -1,14 +1,16 @@
 """Backends that fail and delay at random, before or after the operation."""
 
 import asyncio
-from collections.abc import AsyncIterator, Iterable, Iterator, Sequence
+from collections.abc import AsyncIterator, Awaitable, Callable, Iterable, Iterator, Sequence
 from contextlib import asynccontextmanager
+from dataclasses import replace
 from random import Random
 
-from callboard.backends.log import READ_BYTES_MAX, READ_RECORDS_MAX, Bounds, Capability, Log, Retention
+from callboard.backends.log import Capability, Log
+from callboard.backends.logs.passing_log import P, PassingLog, T
 from callboard.backends.repository import Entry, Operation, Repository
 from callboard.errors import CallboardError, LogUnavailable, RepositoryUnavailable
-from callboard.messages.record import NewRecord, Record
+from callboard.messages.record import NewRecord
 
 
 class Faults:
@@ -46,65 +48,26 @@ class Faults:
             raise kind("a fault was injected; nothing is wrong")
 
 
-class FaultyLog:
-    """A log with faults; see ``callboard.backends.log.Log``. Without ``keys`` it ignores the records' keys."""
+class FaultyLog(PassingLog):
+    """A log with faults. Without ``keys`` it ignores the records' keys."""
 
     def __init__(self, log: Log, faults: Faults, *, keys: bool = True) -> None:
-        self._log = log
+        super().__init__(log)
         self._faults = faults
         self._keys = keys
 
     @property
     def capabilities(self) -> Capability:
         """See ``Log``."""
-        return self._log.capabilities if self._keys else self._log.capabilities & ~Capability.KEYS
-
-    async def ensure(self, topic: str) -> None:
-        """See ``Log``."""
-        async with self._faults.around(LogUnavailable):
-            await self._log.ensure(topic)
+        return super().capabilities if self._keys else super().capabilities & ~Capability.KEYS
 
     async def append(self, topic: str, records: Sequence[NewRecord]) -> list[int]:
         """See ``Log``."""
-        if not self._keys:
-            records = [NewRecord(payload=record.payload, headers=record.headers) for record in records]
-        async with self._faults.around(LogUnavailable):
-            return await self._log.append(topic, records)
+        return await super().append(topic, records if self._keys else [replace(record, key="") for record in records])
 
-    async def read(
-        self,
-        topic: str,
-        start: int,
-        max_records: int = READ_RECORDS_MAX,
-        max_bytes: int = READ_BYTES_MAX,
-    ) -> list[Record]:
-        """See ``Log``."""
+    async def _pass(self, call: Callable[P, Awaitable[T]], *args: P.args, **kwargs: P.kwargs) -> T:
         async with self._faults.around(LogUnavailable):
-            return await self._log.read(topic, start, max_records, max_bytes)
-
-    async def wait(self, topic: str, start: int, timeout_s: float) -> bool:
-        """See ``Log``."""
-        async with self._faults.around(LogUnavailable):
-            return await self._log.wait(topic, start, timeout_s)
-
-    async def bounds(self, topic: str) -> Bounds:
-        """See ``Log``."""
-        async with self._faults.around(LogUnavailable):
-            return await self._log.bounds(topic)
-
-    async def trim(self, topic: str, retention: Retention) -> int:
-        """See ``Log``."""
-        async with self._faults.around(LogUnavailable):
-            return await self._log.trim(topic, retention)
-
-    async def identity(self, topic: str) -> str:
-        """See ``Log``."""
-        async with self._faults.around(LogUnavailable):
-            return await self._log.identity(topic)
-
-    async def close(self) -> None:
-        """See ``Log``."""
-        await self._log.close()
+            return await call(*args, **kwargs)
 
 
 class FaultyRepository:

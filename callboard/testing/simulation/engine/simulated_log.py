@@ -1,24 +1,23 @@
 """The log of a simulation: it fails, delays, leaves gaps, returns short reads, and may duplicate records."""
 
 from collections.abc import Awaitable, Callable, Iterable, Sequence
+from dataclasses import replace
 from random import Random
-from typing import TypeVar
 
 from callboard.actors.runtime.simulated.virtual_loop import VirtualLoop
-from callboard.backends.log import READ_BYTES_MAX, READ_RECORDS_MAX, Bounds, Capability, Retention
+from callboard.backends.log import READ_BYTES_MAX, READ_RECORDS_MAX, Capability, Retention
 from callboard.backends.logs.memory import MemoryLog
+from callboard.backends.logs.passing_log import P, PassingLog, T
 from callboard.backends.logs.restorable import Returned
 from callboard.errors import LogUnavailable
 from callboard.messages.record import NewRecord, Record
 from callboard.testing.simulation.engine.fates import CALLER, after_deed, before_deed
 
-T = TypeVar("T")
-
 GAP_MAX = 3
 """Longest gap in offsets, such as aborted transactions leave."""
 
 
-class SimulatedLog:
+class SimulatedLog(PassingLog):
     """See ``callboard.backends.log.Log``.
 
     Args:
@@ -50,6 +49,7 @@ class SimulatedLog:
         self._loop = loop
         self._rng = rng
         self.memory = self._new()
+        super().__init__(self.memory)
         self._keys = keys
         self._unrepeatable = unrepeatable
         self._witness = witness
@@ -64,7 +64,7 @@ class SimulatedLog:
     @property
     def capabilities(self) -> Capability:
         """See ``Log``."""
-        return self.memory.capabilities if self._keys else self.memory.capabilities & ~Capability.KEYS
+        return super().capabilities if self._keys else super().capabilities & ~Capability.KEYS
 
     def fail_for(self, seconds: float) -> None:
         """Be unavailable for this time; running calls may still take effect."""
@@ -77,6 +77,7 @@ class SimulatedLog:
     async def exchange(self, topics: Iterable[str], since_ns: int | None) -> None:
         """Replace it by an older copy of itself, with the records up to then, or by an empty log."""
         former, self.memory = self.memory, self._new()
+        self._log = self.memory
         for topic in topics:
             await self.memory.ensure(topic)
             if since_ns is None:
@@ -105,14 +106,10 @@ class SimulatedLog:
         """Append a record, bypassing all faults, from outside the simulation."""
         return (await self._append(topic, [record]))[0]
 
-    async def ensure(self, topic: str) -> None:
-        """See ``Log``."""
-        await self._call(self.memory.ensure, topic)
-
     async def append(self, topic: str, records: Sequence[NewRecord]) -> list[int]:
         """See ``Log``."""
         if not self._keys:
-            records = [NewRecord(payload=record.payload, headers=record.headers) for record in records]
+            records = [replace(record, key="") for record in records]
         await self._reach()
         offsets = await self._append(topic, records)
         if not self._keys and topic not in self._unrepeatable and self._luck(0.1):
@@ -130,19 +127,11 @@ class SimulatedLog:
         max_bytes: int = READ_BYTES_MAX,
     ) -> list[Record]:
         """See ``Log``."""
-        found = await self._call(self.memory.read, topic, start, max_records, max_bytes)
+        found = await super().read(topic, start, max_records, max_bytes)
         if len(found) > 1 and self._luck(0.2):
             self.short += 1
             found = found[: self._rng.randint(1, len(found))]
         return found
-
-    async def wait(self, topic: str, start: int, timeout_s: float) -> bool:
-        """See ``Log``."""
-        return await self._call(self.memory.wait, topic, start, timeout_s)
-
-    async def bounds(self, topic: str) -> Bounds:
-        """See ``Log``."""
-        return await self._call(self.memory.bounds, topic)
 
     async def trim(self, topic: str, retention: Retention) -> int:
         """See ``Log``."""
@@ -154,10 +143,6 @@ class SimulatedLog:
         self._answer()
         await after_deed(LogUnavailable)
         return first
-
-    async def identity(self, topic: str) -> str:
-        """See ``Log``."""
-        return await self._call(self.memory.identity, topic)
 
     async def close(self) -> None:
         """See ``Log``; it is shared by all agents, so it stays open."""
@@ -176,9 +161,9 @@ class SimulatedLog:
             self._witness(topic, record.at(offset, self._dated(topic, CALLER.get())))
         return offsets
 
-    async def _call(self, call: Callable[..., Awaitable[T]], *arguments: object) -> T:
+    async def _pass(self, call: Callable[P, Awaitable[T]], *args: P.args, **kwargs: P.kwargs) -> T:
         await self._reach()
-        result = await call(*arguments)
+        result = await call(*args, **kwargs)
         self._answer()
         await after_deed(LogUnavailable)
         return result
