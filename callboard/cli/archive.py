@@ -24,11 +24,11 @@ if TYPE_CHECKING:
 R = TypeVar("R")
 
 Place = Annotated[
-    str, typer.Option("--archive", metavar="PLACE", help="Instead of archive.place: a folder, or s3://BUCKET/PREFIX.")
+    str, typer.Option("--archive", metavar="PLACE", help="A folder or s3://BUCKET/PREFIX; default: archive.place.")
 ]
 
 AcceptHole = Annotated[
-    bool, typer.Option("--accept-hole", help="Go on behind records that the log lost, and note that.")
+    bool, typer.Option("--accept-hole", help="Continue after records that the log has lost, and note the gap.")
 ]
 
 
@@ -38,7 +38,7 @@ def run(
     accept_hole: AcceptHole = False,
     json: Json = False,
 ) -> None:
-    """Archive what is new on the log, and end; to be run again and again, by a timer."""
+    """Archive new records, then exit; run it from a timer."""
     from callboard.board.archive import archiving
 
     loaded, where = loaded_with_place(options, archive)
@@ -79,7 +79,7 @@ def status(options: BoardOptions, archive: Place = "", json: Json = False) -> No
 
 
 def verify(options: BoardOptions, archive: Place = "", json: Json = False) -> None:
-    """Read the whole archive, and say what is missing or altered."""
+    """Read the whole archive, and report what is missing or altered."""
     from callboard.board.archive import archiving
 
     loaded, where = loaded_with_place(options, archive)
@@ -101,7 +101,7 @@ def verify(options: BoardOptions, archive: Place = "", json: Json = False) -> No
 
 
 def compact(options: BoardOptions, archive: Place = "", json: Json = False) -> None:
-    """Rewrite small files into large ones, and remove what was replaced more than a day ago."""
+    """Merge small files, and remove what was replaced more than a day ago."""
     from callboard.board.archive import archiving
 
     loaded, where = loaded_with_place(options, archive)
@@ -121,11 +121,11 @@ def restore(
     options: BoardOptions,
     archive: Place = "",
     same_identity: Annotated[
-        bool, typer.Option("--same-identity", help="The log takes the place of the one that is gone for good.")
+        bool, typer.Option("--same-identity", help="The log replaces one that is lost for good.")
     ] = False,
     json: Json = False,
 ) -> None:
-    """Put the archive back on an empty log, under the same offsets; goes on where it was interrupted."""
+    """Restore the archive to an empty log, with the same offsets; resumes after an interruption."""
     from callboard.board.archive import archiving
 
     loaded, where = loaded_with_place(options, archive)

@@ -18,11 +18,11 @@ if TYPE_CHECKING:
 
 def collect(
     options: BoardOptions,
-    delete: Annotated[bool, typer.Option("--delete", help="Remove them; otherwise nothing is changed.")] = False,
+    delete: Annotated[bool, typer.Option("--delete", help="Remove them; without it, nothing changes.")] = False,
     yes: Yes = False,
     json: Json = False,
 ) -> None:
-    """Find the blobs that no record on the log needs; what was put within janitor.grace_hours is spared."""
+    """Find blobs that no record on the log needs, and that are older than janitor.grace_hours."""
     grace_s = options.load().config.janitor.grace_hours * 3600
 
     async def work(board: "Callboard") -> BlobCollection:

@@ -36,7 +36,7 @@ TAIL = """
 
 
 def init(options: BoardOptions) -> None:
-    """Write callboard.toml with every setting explained, unless it is there, and create the log."""
+    """Write callboard.toml with every setting explained, unless it exists, and create the log."""
     path = options.config or Path(FILE)
     if is_there(path):
         loaded = options.load()

@@ -13,9 +13,9 @@ from callboard.errors import ConfigError
 
 def migrate(
     options: BoardOptions,
-    sql: Annotated[bool, typer.Option("--sql", help="Print the SQL for psql, and change nothing.")] = False,
+    sql: Annotated[bool, typer.Option("--sql", help="Print the SQL for psql; change nothing.")] = False,
 ) -> None:
-    """Bring the schema of a PostgreSQL log up to date. Stop the board's processes before."""
+    """Update the schema of a PostgreSQL log. Stop the board's processes first."""
     url = options.load().config.log
     if not url.startswith("postgresql:"):
         raise ConfigError(f"the log {place(url)} has no schema to bring up to date; only a postgresql:// one has")

@@ -16,11 +16,11 @@ P = ParamSpec("P")
 PANEL = "Options of every command"
 
 Json = Annotated[bool, typer.Option("--json", help="Print one JSON document.")]
-Create = Annotated[bool, typer.Option("--create", help="Make the board if there is none.")]
+Create = Annotated[bool, typer.Option("--create", help="Create the board if it does not exist.")]
 Yes = Annotated[bool, typer.Option("--yes", "-y", help="Do not ask.")]
-PublisherName = Annotated[str, typer.Option("--publisher", metavar="NAME", help="Of this publisher alone.")]
-Skip = Annotated[int, typer.Option(min=0, help="Leave out so many from the start.")]
-Limit = Annotated[int, typer.Option(min=0, max=1000, help="Show so many at most.")]
+PublisherName = Annotated[str, typer.Option("--publisher", metavar="NAME", help="Only this publisher.")]
+Skip = Annotated[int, typer.Option(min=0, help="Skip this many.")]
+Limit = Annotated[int, typer.Option(min=0, max=1000, help="Show at most this many.")]
 
 
 @dataclass(frozen=True, slots=True)
@@ -54,18 +54,18 @@ def board_options(
     config: Annotated[
         Path | None,
         typer.Option(
-            metavar="FILE", envvar="CALLBOARD_CONFIG", help="Instead of ./callboard.toml.", rich_help_panel=PANEL
+            metavar="FILE", envvar="CALLBOARD_CONFIG", help="Default: ./callboard.toml.", rich_help_panel=PANEL
         ),
     ] = None,
     log: Annotated[
-        str | None, typer.Option(metavar="URL", help="Such as sqlite:///./board.db.", rich_help_panel=PANEL)
+        str | None, typer.Option(metavar="URL", help="The log, such as sqlite:///./board.db.", rich_help_panel=PANEL)
     ] = None,
     blobs: Annotated[
         str | None,
-        typer.Option(metavar="PLACE", help="For large content: a folder, or s3://BUCKET.", rich_help_panel=PANEL),
+        typer.Option(metavar="PLACE", help="The blob store: a folder, or s3://BUCKET.", rich_help_panel=PANEL),
     ] = None,
     verbose: Annotated[
-        bool, typer.Option("--verbose", "-v", help="Say on standard error what happens.", rich_help_panel=PANEL)
+        bool, typer.Option("--verbose", "-v", help="Log to standard error.", rich_help_panel=PANEL)
     ] = False,
 ) -> BoardOptions:
     """The options given after the command's name, else those before it."""

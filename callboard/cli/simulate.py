@@ -26,19 +26,19 @@ TOLD_S = 10.0
 
 
 def simulate(
-    seed: Annotated[int | None, typer.Option(help="Replay this one alone.")] = None,
-    acts: Annotated[str, typer.Option(metavar="N,N,...", help="With --seed: only these of its acts.")] = "",
-    faults: Annotated[str, typer.Option(metavar="NAME,...", help="With --seed: only these of its faults.")] = "",
-    shorten: Annotated[bool, typer.Option("--shorten", help="With --seed: look for a shorter history, too.")] = False,
-    seeds: Annotated[int, typer.Option(min=1, help="How many to run.")] = 100,
-    first: Annotated[int, typer.Option(help="The first of them.")] = 0,
-    again: Annotated[Path | None, typer.Option(help="A file of seeds to run first, one a line.")] = None,
-    keep: Annotated[bool, typer.Option("--keep", help="Add the seeds that fail to that file.")] = False,
-    complete: Annotated[bool, typer.Option("--complete", help="Fail if a fault met an effect not once.")] = False,
-    planted: Annotated[bool, typer.Option("--planted", help="Hunt for planted bugs instead.")] = False,
-    processes: Annotated[int, typer.Option(min=1, help="Seeds that are run side by side.")] = os.cpu_count() or 1,
+    seed: Annotated[int | None, typer.Option(help="Replay only this seed.")] = None,
+    acts: Annotated[str, typer.Option(metavar="N,N,...", help="With --seed: only these acts.")] = "",
+    faults: Annotated[str, typer.Option(metavar="NAME,...", help="With --seed: only these faults.")] = "",
+    shorten: Annotated[bool, typer.Option("--shorten", help="With --seed: also look for a shorter history.")] = False,
+    seeds: Annotated[int, typer.Option(min=1, help="Number of seeds to run.")] = 100,
+    first: Annotated[int, typer.Option(help="The first seed.")] = 0,
+    again: Annotated[Path | None, typer.Option(help="A file of seeds to run first, one per line.")] = None,
+    keep: Annotated[bool, typer.Option("--keep", help="Add failing seeds to that file.")] = False,
+    complete: Annotated[bool, typer.Option("--complete", help="Fail if a fault never met an effect.")] = False,
+    planted: Annotated[bool, typer.Option("--planted", help="Look for planted bugs instead.")] = False,
+    processes: Annotated[int, typer.Option(min=1, help="Seeds run in parallel.")] = os.cpu_count() or 1,
 ) -> None:
-    """Simulate fleets in which everything fails, and compare every repository, status and queue with a naive model."""
+    """Simulate fleets under faults, and compare every repository, status and queue with a simple model."""
     if planted:
         _show_planted(processes)
     elif seed is not None:

@@ -19,14 +19,14 @@ SHOWN = 20
 
 
 def chaos(
-    on: Annotated[On, typer.Option(help="The log; servers are started for the run, and struck as well.")] = On.SQLITE,
-    subscribers: Annotated[int, typer.Option(min=1, max=100, help="How many.")] = 6,
-    minutes: Annotated[float, typer.Option(min=0.01, help="How long to strike.")] = 1.0,
-    seed: Annotated[int, typer.Option(help="Of edits and strikes; what they meet is up to the machine.")] = 1,
-    runtime: Annotated[Runtime, typer.Option(help="Each actor in a process of its own, or embedded.")] = "processes",
-    keep: Annotated[Path | None, typer.Option(help="An empty folder to work in, which is then kept.")] = None,
+    on: Annotated[On, typer.Option(help="The log; its server is started for the run, and fails too.")] = On.SQLITE,
+    subscribers: Annotated[int, typer.Option(min=1, max=100, help="Number of subscribers.")] = 6,
+    minutes: Annotated[float, typer.Option(min=0.01, help="How long to inject faults.")] = 1.0,
+    seed: Annotated[int, typer.Option(help="Seed of edits and faults; timing still depends on the machine.")] = 1,
+    runtime: Annotated[Runtime, typer.Option(help="A process for each actor, or all in one.")] = "processes",
+    keep: Annotated[Path | None, typer.Option(help="Work in this empty folder, and keep it.")] = None,
 ) -> None:
-    """Strike a fleet's processes, server, network, disk and descriptors, and compare every byte at the end."""
+    """Run a fleet under faults of processes, server, network, disk and descriptors, and compare every byte."""
     from callboard.cli.chaos.run import run  # takes a while, and no other command needs it
     from callboard.cli.terminal.screen import notices
 

@@ -45,15 +45,15 @@ DIFFERENCES_SHOWN = 20
 
 
 def demo(
-    source: Annotated[Path | None, typer.Option(help="The folder to distribute; else Python's own library.")] = None,
+    source: Annotated[Path | None, typer.Option(help="The folder to distribute; default: Python's library.")] = None,
     edits: Annotated[int, typer.Option(min=3, help="How many edits to publish after the tree.")] = 150,
     seed: Annotated[int, typer.Option(help="The same seed makes the same edits.")] = 1,
-    keep: Annotated[Path | None, typer.Option(help="An empty folder to work in, which is then kept.")] = None,
+    keep: Annotated[Path | None, typer.Option(help="Work in this empty folder, and keep it.")] = None,
     log: Annotated[str, typer.Option(metavar="URL", help="The log to distribute through.")] = "sqlite:///./board.db",
-    blobs: Annotated[str, typer.Option(metavar="URL", help="Where large content goes.")] = "./blobs",
-    runtime: Annotated[Runtime, typer.Option(help="Each actor in a process of its own, or embedded.")] = "processes",
+    blobs: Annotated[str, typer.Option(metavar="URL", help="The blob store, for large content.")] = "./blobs",
+    runtime: Annotated[Runtime, typer.Option(help="A process for each actor, or all in one.")] = "processes",
 ) -> None:
-    """Distribute a real tree to six subscribers while actors are being killed, and compare every byte."""
+    """Distribute a real tree to six subscribers while actors are killed, and compare every byte."""
     from callboard.cli.terminal.screen import notices
 
     console = notices()

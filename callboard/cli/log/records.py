@@ -33,13 +33,13 @@ if TYPE_CHECKING:
 else:
     Topic = Literal[SORTS]
 
-TopicOption = Annotated[Topic, typer.Option(help="Which topic.")]
+TopicOption = Annotated[Topic, typer.Option(help="The topic.")]
 KindOption = Annotated[str, typer.Option("--kind", metavar="KIND", help="add, delete, invalidate or test.")]
-PathOption = Annotated[str, typer.Option("--path", metavar="PATTERN", help="A path, such as '/blog/*'.")]
-UserOption = Annotated[str, typer.Option("--user", metavar="NAME", help="On whose behalf.")]
+PathOption = Annotated[str, typer.Option("--path", metavar="PATTERN", help="With a path such as '/blog/*'.")]
+UserOption = Annotated[str, typer.Option("--user", metavar="NAME", help="Requested by this user.")]
 SinceOption = Annotated[str, typer.Option("--since", metavar="TIME", help="Such as 2h, 3d or 2026-01-31T12:00.")]
-UntilOption = Annotated[str, typer.Option("--until", metavar="TIME", help="Before this time.")]
-FromOption = Annotated[int | None, typer.Option("--from", metavar="OFFSET", help="Oldest first; else the newest ones.")]
+UntilOption = Annotated[str, typer.Option("--until", metavar="TIME", help="Until this time.")]
+FromOption = Annotated[int | None, typer.Option("--from", metavar="OFFSET", help="From here on; default: the newest.")]
 BeforeOption = Annotated[int | None, typer.Option("--before", metavar="OFFSET", help="The newest below this offset.")]
 
 
@@ -57,7 +57,7 @@ def list_records(
     limit: Limit = 20,
     json: Json = False,
 ) -> None:
-    """List the newest records, oldest first; those that cannot be decoded with the reason."""
+    """List the newest records, oldest first; a record that cannot be decoded shows why."""
     wanted = _filter(publisher, kind, path, user, since, until)
     _search(options, topic, wanted, start, before, limit, json=json)
 
@@ -85,12 +85,12 @@ def grep(
 def show(
     options: BoardOptions,
     offset: Annotated[
-        str, typer.Argument(metavar="OFFSET", help="Of the record, or TOPIC@OFFSET as in a queue.", show_default=False)
+        str, typer.Argument(metavar="OFFSET", help="The record, or TOPIC@OFFSET as in a queue.", show_default=False)
     ],
     topic: TopicOption = "package",
     json: Json = False,
 ) -> None:
-    """Show one record: headers, message, and what is in a package."""
+    """Show one record: headers, message, and the content of a package."""
 
     async def work(board: "Callboard") -> dict[str, Any]:
         name = _on(board, topic)
@@ -126,17 +126,17 @@ def show(
 
 def export(
     options: BoardOptions,
-    offset: Annotated[int | None, typer.Argument(help="Of a package, whose content is wanted.")] = None,
+    offset: Annotated[int | None, typer.Argument(help="The package.")] = None,
     target: Annotated[Path | None, typer.Argument(help="A new folder, or a new file that ends in .tar.")] = None,
     ndjson: Annotated[
-        str, typer.Option("--ndjson", metavar="FILE", help="Write records, a line of JSON each; - prints them.")
+        str, typer.Option("--ndjson", metavar="FILE", help="Write records as lines of JSON; -: print them.")
     ] = "",
     topic: TopicOption = "package",
     publisher: PublisherName = "",
     since: SinceOption = "",
     until: UntilOption = "",
 ) -> None:
-    """Take the content of a package out of the log, or with --ndjson its records."""
+    """Write the content of a package to a folder or .tar file, or with --ndjson the records."""
     if bool(ndjson) == (offset is not None) or (offset is None) != (target is None):
         raise ConfigError("say an OFFSET and where its content goes, or --ndjson FILE")
     wanted = _filter(publisher, "", "", "", since, until)

@@ -16,14 +16,14 @@ if TYPE_CHECKING:
 
 def resend(
     options: BoardOptions,
-    offset: Annotated[int, typer.Argument(help="Of the package.", show_default=False)],
-    to: Annotated[list[str] | None, typer.Option("--to", metavar="NAME", help="Only this one; repeatable.")] = None,
+    offset: Annotated[int, typer.Argument(help="The package.", show_default=False)],
+    to: Annotated[list[str] | None, typer.Option("--to", metavar="NAME", help="To this one only; repeatable.")] = None,
     expect: Expect = False,
-    force: Annotated[bool, typer.Option("--force", help="Also over what newer packages brought.")] = False,
-    request_id: Annotated[str, typer.Option(metavar="ID", help="Sent once, however often it is repeated.")] = "",
+    force: Annotated[bool, typer.Option("--force", help="Even if newer packages touch the same paths.")] = False,
+    request_id: Annotated[str, typer.Option(metavar="ID", help="Repeats with the same id send once.")] = "",
     json: Json = False,
 ) -> None:
-    """Send a package again: a new one with the same content, for all subscribers or only for some."""
+    """Send a package again, as a new one with the same content, to all subscribers or only some."""
 
     async def work(board: "Callboard") -> Package:
         return await board.resend(offset, to=tuple(to or ()), expect=expect, force=force, request_id=request_id)

@@ -23,15 +23,15 @@ if TYPE_CHECKING:
 
 def trim(
     options: BoardOptions,
-    older_than_days: Annotated[float | None, typer.Option(min=0, help="Records older than so many days.")] = None,
-    above_mb: Annotated[float | None, typer.Option(min=0, help="What a topic has above so many MB.")] = None,
+    older_than_days: Annotated[float | None, typer.Option(min=0, help="Records older than this many days.")] = None,
+    above_mb: Annotated[float | None, typer.Option(min=0, help="What a topic has above this many MB.")] = None,
     below: Annotated[int | None, typer.Option(metavar="OFFSET", help="Packages below this offset.")] = None,
-    dry_run: Annotated[bool, typer.Option("--dry-run", help="Only say what would go, and who would miss it.")] = False,
-    force: Annotated[bool, typer.Option("--force", help="Also what retention.gate keeps.")] = False,
+    dry_run: Annotated[bool, typer.Option("--dry-run", help="Show what would go, and who would miss it.")] = False,
+    force: Annotated[bool, typer.Option("--force", help="Also remove what retention.gate keeps.")] = False,
     yes: Yes = False,
     json: Json = False,
 ) -> None:
-    """Remove the oldest records: by the limits given, else by [retention] of the configuration."""
+    """Remove the oldest records, by the limits given or else by [retention]."""
     section = options.load().config.retention
     every = Retention(
         older_than_s=None if older_than_days is None else older_than_days * 86_400,

@@ -24,10 +24,10 @@ def archive(
     place: Place = "",
     accept_hole: AcceptHole = False,
     partitions: Partitions = 2,
-    follow: Annotated[bool, typer.Option("--follow", help="Do it again every five minutes, until Ctrl-C.")] = False,
+    follow: Annotated[bool, typer.Option("--follow", help="Repeat every five minutes, until Ctrl-C.")] = False,
     json: Json = False,
 ) -> None:
-    """Archive what is new on the log, by tasks side by side; the same files as `callboard archive run`."""
+    """Archive new records by parallel tasks, into the same files as `callboard archive run`."""
     loaded, where = loaded_with_place(options, place)
     tip = loaded.config.retention.archive_tip
 

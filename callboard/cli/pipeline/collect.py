@@ -20,19 +20,19 @@ MAX_SHARE = 0.5
 
 def collect(
     options: BoardOptions,
-    out: Annotated[Path, typer.Option("--out", metavar="DIR", help="Where it is noted what is under quarantine.")],
+    out: Annotated[Path, typer.Option("--out", metavar="DIR", help="Keeps the list of quarantined blobs.")],
     delete: Annotated[
-        bool, typer.Option("--delete", help="Remove what is under quarantine for janitor.grace_hours.")
+        bool, typer.Option("--delete", help="Remove what has been quarantined for janitor.grace_hours.")
     ] = False,
     max_share: Annotated[
-        float, typer.Option("--max-share", min=0, max=1, help="Refuse to remove a larger part of all blobs.")
+        float, typer.Option("--max-share", min=0, max=1, help="Refuse to remove a larger share of all blobs.")
     ] = MAX_SHARE,
     archive: Archive = "",
     partitions: Partitions = 2,
     yes: Yes = False,
     json: Json = False,
 ) -> None:
-    """Put blobs under quarantine that no record on the log or in the archive needs; with --delete remove those."""
+    """Quarantine blobs that nothing on the log or in the archive needs; --delete removes them later."""
     config = options.load().config
     grace_s, place = config.janitor.grace_hours * 3600, archive or config.archive.place
 

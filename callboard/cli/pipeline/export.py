@@ -18,17 +18,17 @@ if TYPE_CHECKING:
 
 def export(
     options: BoardOptions,
-    source: Annotated[Path, typer.Argument(help="The folder with the tree; it must not change meanwhile.")],
-    out: Annotated[Path, typer.Option("--out", metavar="DIR", help="Where the state of the export is kept.")],
-    path: Annotated[str, typer.Argument(help="Ship this path of it, and what is below.")] = "/",
-    publisher: Annotated[str, typer.Option("--publisher", metavar="NAME", help="Instead of publisher.name.")] = "",
+    source: Annotated[Path, typer.Argument(help="The folder with the tree; it must not change during the export.")],
+    out: Annotated[Path, typer.Option("--out", metavar="DIR", help="The folder for the state of the export.")],
+    path: Annotated[str, typer.Argument(help="Ship this path and below.")] = "/",
+    publisher: Annotated[str, typer.Option("--publisher", metavar="NAME", help="Default: publisher.name.")] = "",
     replace: Annotated[
-        bool, typer.Option("--replace", help="Delete first what subscribers have at the path.")
+        bool, typer.Option("--replace", help="First delete what subscribers have at the path.")
     ] = False,
     partitions: Partitions = 2,
     json: Json = False,
 ) -> None:
-    """Ship a tree of any size as packages built side by side and published in order; goes on where it was."""
+    """Ship a tree of any size as many packages, built in parallel; resumes after an interruption."""
     name = publisher or options.load().config.publisher.name
 
     def work(run: "Run") -> Any:

@@ -19,11 +19,11 @@ if TYPE_CHECKING:
 
 R = TypeVar("R")
 
-Out = Annotated[Path, typer.Option("--out", metavar="DIR", help="Where the tables go; replaced as a whole.")]
+Out = Annotated[Path, typer.Option("--out", metavar="DIR", help="The folder for the tables; replaced as a whole.")]
 Archive = Annotated[
-    str, typer.Option("--archive", metavar="PLACE", help="Read this archive, and the log from its end on.")
+    str, typer.Option("--archive", metavar="PLACE", help="Read this archive, then the log from its end on.")
 ]
-Partitions = Annotated[int, typer.Option(min=1, max=64, help="Tasks that read a topic side by side.")]
+Partitions = Annotated[int, typer.Option(min=1, max=64, help="Parallel tasks that read a topic.")]
 
 CURRENT = "current"
 """The link to the newest complete tables, in the folder of a job."""
@@ -32,16 +32,16 @@ CURRENT = "current"
 def queue_at(
     options: BoardOptions,
     offset: Annotated[int | None, typer.Option(min=0, help="Below this offset of the package topic.")] = None,
-    status: Annotated[int | None, typer.Option(min=0, help="And below this one of the status topic.")] = None,
-    discovery: Annotated[int | None, typer.Option(min=0, help="And below this one of the discovery topic.")] = None,
+    status: Annotated[int | None, typer.Option(min=0, help="Below this offset of the status topic.")] = None,
+    discovery: Annotated[int | None, typer.Option(min=0, help="Below this offset of the discovery topic.")] = None,
     when: Annotated[str, typer.Option("--time", metavar="TIME", help="Such as 2h, 3d or 2026-01-31T12:00.")] = "",
-    subscriber: Annotated[str, typer.Option(metavar="NAME", help="Only this one, with what is in its queue.")] = "",
+    subscriber: Annotated[str, typer.Option(metavar="NAME", help="This one only, with its packages.")] = "",
     limit: Limit = 20,
     archive: Archive = "",
     partitions: Partitions = 2,
     json: Json = False,
 ) -> None:
-    """Show the queues as they were at an offset or a time; as they are if neither is given."""
+    """Show the queues as they were at an offset or a time; by default, as they are now."""
     time_ns = moment_ns(when, time.time_ns()) if when else None
 
     def work(run: "Run") -> tuple[list[Any], list[Any], "Report"]:
@@ -72,12 +72,12 @@ def queue_at(
 def audit(
     options: BoardOptions,
     out: Out,
-    path: Annotated[str, typer.Argument(help="This path, and what is below it.")] = "/",
+    path: Annotated[str, typer.Argument(help="This path and below.")] = "/",
     archive: Archive = "",
     partitions: Partitions = 2,
     json: Json = False,
 ) -> None:
-    """Say who shipped a path and when, and which subscribers have it since when: as tables, and as HTML."""
+    """Report who shipped a path and when, and since when each subscriber has it: as tables and HTML."""
 
     def work(run: "Run") -> "Report":
         from callboard.pipeline import jobs

@@ -25,14 +25,14 @@ def rebuild(
     out: Out,
     archive: Archive = "",
     postgres: Annotated[
-        str, typer.Option("--postgres", metavar="VARIABLE", help="Also into the database whose URL this variable has.")
+        str, typer.Option("--postgres", metavar="VARIABLE", help="Also to the database with the URL in this variable.")
     ] = "",
     delta: Annotated[
-        str, typer.Option("--delta", metavar="PLACE", help="Also as Delta tables: a folder, or s3://BUCKET/PREFIX.")
+        str, typer.Option("--delta", metavar="PLACE", help="Also write Delta tables: a folder, or s3://BUCKET/PREFIX.")
     ] = "",
     partitions: Partitions = 2,
     follow: Annotated[
-        bool, typer.Option("--follow", help="Do it again whenever the log has grown, until Ctrl-C.")
+        bool, typer.Option("--follow", help="Repeat whenever the log has grown, until Ctrl-C.")
     ] = False,
     json: Json = False,
 ) -> None:

@@ -26,11 +26,11 @@ DIFFERENCES_SHOWN = 20
 
 def demo(
     source: Annotated[
-        Path | None, typer.Option(help="The folder to distribute; else a part of Python's own library.")
+        Path | None, typer.Option(help="The folder to distribute; default: part of Python's own library.")
     ] = None,
     edits: Annotated[int, typer.Option(min=8, help="How many edits to publish after the tree.")] = 60,
     seed: Annotated[int, typer.Option(help="The same seed makes the same edits.")] = 1,
-    out: Annotated[Path, typer.Option("--out", metavar="DIR", help="Where the report goes.")] = Path("pipeline-demo"),
+    out: Annotated[Path, typer.Option("--out", metavar="DIR", help="Folder for the report.")] = Path("pipeline-demo"),
 ) -> None:
     """Archive a log, trim it, lose it, restore it; seed subscribers from it, compare every byte, and audit it."""
     from callboard.cli.pipeline_demo.hindsight import look_back

@@ -21,7 +21,7 @@ def delete(
     wait: Wait = None,
     json: Json = False,
 ) -> None:
-    """Have paths, and everything below them, removed from the subscribers."""
+    """Remove paths, and everything below them, from the subscribers."""
 
     async def request(of: Publisher, replace_root: bool) -> Package:
         return await of.delete(

@@ -20,7 +20,7 @@ def invalidate(
     wait: Wait = None,
     json: Json = False,
 ) -> None:
-    """Tell subscribers that paths changed, in order with content, for what they do then: their repositories stay."""
+    """Tell subscribers that paths changed, in order with content; their repositories stay as they are."""
 
     async def request(of: Publisher, _: bool) -> Package:
         return await of.invalidate(paths, request_id=request_id, recipients=recipients or (), expect=expect)

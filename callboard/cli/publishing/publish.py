@@ -18,12 +18,12 @@ def publish(
     options: BoardOptions,
     source: Annotated[Path, typer.Argument(help="A folder.", show_default=False)],
     paths: Annotated[
-        list[str] | None, typer.Argument(help="What to ship of it, such as /blog; all if not given.")
+        list[str] | None, typer.Argument(help="Paths in it to ship, such as /blog; default: all.")
     ] = None,
     at: Annotated[
         str, typer.Option(metavar="/PREFIX", help="Where the folder goes at subscribers; callboard.toml remembers it.")
     ] = "",
-    shallow: Annotated[bool, typer.Option("--shallow", help="Just these entries, not what lies below.")] = False,
+    shallow: Annotated[bool, typer.Option("--shallow", help="Only these entries, not what is below them.")] = False,
     publisher: Name = "",
     request_id: RequestId = "",
     recipients: Recipients = None,

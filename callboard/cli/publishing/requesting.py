@@ -21,19 +21,19 @@ from callboard.errors import RootFilled
 if TYPE_CHECKING:
     from callboard.board.board import Callboard
 
-Name = Annotated[str, typer.Option("--publisher", metavar="NAME", help="Else the one that callboard.toml names.")]
-RequestId = Annotated[str, typer.Option(metavar="ID", help="Shipped once, however often it is repeated with its id.")]
+Name = Annotated[str, typer.Option("--publisher", metavar="NAME", help="Default: publisher.name in callboard.toml.")]
+RequestId = Annotated[str, typer.Option(metavar="ID", help="A request repeated with the same id is shipped once.")]
 Recipients = Annotated[
-    list[str] | None, typer.Option("--to", metavar="NAME", help="Only for this subscriber; may be repeated.")
+    list[str] | None, typer.Option("--to", metavar="NAME", help="To this one only; repeatable.")
 ]
-Expect = Annotated[bool, typer.Option("--expect", help="Also for subscribers that nobody has heard of yet.")]
+Expect = Annotated[bool, typer.Option("--expect", help="Accept unknown subscriber names in --to.")]
 Wait = Annotated[
-    float | None, typer.Option(metavar="SECONDS", min=0, help="Wait until all subscribers that run have it.")
+    float | None, typer.Option(metavar="SECONDS", min=0, help="Wait until all running subscribers have it.")
 ]
 
 
 ReplaceRoot = Annotated[
-    bool, typer.Option("--replace-root", help="Also what another publisher, or source, filled.")
+    bool, typer.Option("--replace-root", help="Also replace content of another publisher or source.")
 ]
 
 

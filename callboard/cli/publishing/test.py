@@ -15,7 +15,7 @@ def send_test(
     wait: Wait = None,
     json: Json = False,
 ) -> None:
-    """Append a package that does nothing; with --wait, see that all live subscribers get past it."""
+    """Append a package that does nothing; with --wait, check that all live subscribers process it."""
 
     async def request(of: Publisher, _: bool) -> Package:
         return await of.test(request_id=request_id, recipients=recipients or (), expect=expect)

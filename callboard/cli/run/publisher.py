@@ -32,20 +32,20 @@ RETENTION_S = 600.0
 
 def publisher(
     options: BoardOptions,
-    name: Annotated[str, typer.Argument(metavar="[NAME]", help="Else as in callboard.toml.", show_default=False)] = "",
-    source: Annotated[Path | None, typer.Option("--from", metavar="DIR", help="The folder it ships from.")] = None,
-    at: Annotated[str, typer.Option(metavar="/PREFIX", help="Where it goes, else as in callboard.toml.")] = "",
-    requests: Annotated[str, typer.Option(metavar="-", help="Take requests, one JSON object a line, from here.")] = "",
+    name: Annotated[str, typer.Argument(metavar="[NAME]", help="Default: publisher.name.", show_default=False)] = "",
+    source: Annotated[Path | None, typer.Option("--from", metavar="DIR", help="The folder to ship from.")] = None,
+    at: Annotated[str, typer.Option(metavar="/PREFIX", help="Where it goes; default: as in callboard.toml.")] = "",
+    requests: Annotated[str, typer.Option(metavar="-", help="Read requests here, one JSON object per line.")] = "",
     watch_s: Annotated[
         float | None,
-        typer.Option("--watch", metavar="SECONDS", min=0.1, help="Look so often for changes, and ship them."),
+        typer.Option("--watch", metavar="SECONDS", min=0.1, help="Look for changes this often, and ship them."),
     ] = None,
     metrics_port: Annotated[
-        int, typer.Option(metavar="PORT", min=0, max=65535, help="Serve /metrics here, to this host alone; 0 is off.")
+        int, typer.Option(metavar="PORT", min=0, max=65535, help="Serve /metrics on this port of localhost; 0: off.")
     ] = 0,
     create: Create = False,
 ) -> None:
-    """Run a publisher: keep its views warm and the log within its retention, ship what is asked for or changed.
+    """Run a publisher: keep its views warm, apply the retention, and ship requests or changed files.
 
     With --requests -, each line of standard input is a request, such as
     {"kind": "add", "paths": ["/a"], "deep": true, "request_id": "1", "source": "./site"},

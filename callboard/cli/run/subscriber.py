@@ -26,25 +26,25 @@ if TYPE_CHECKING:
     from callboard.config import SubscriberSection
 
 
-BEFORE_HELP = "Called before content changes."
-AFTER_HELP = "Called after content has changed."
-INVALIDATE_HELP = "Called for paths that are invalidated."
+BEFORE_HELP = "Call before content changes."
+AFTER_HELP = "Call after content has changed."
+INVALIDATE_HELP = "Call for invalidated paths."
 
 
 OnGap = Annotated[
-    str | None, typer.Option(metavar="fail|earliest", help="If its next package was trimmed away.")
+    str | None, typer.Option(metavar="fail|earliest", help="What to do if its next package was trimmed.")
 ]
 SkipCommand = Annotated[
-    list[int] | None, typer.Option(metavar="OFFSET", help="Pass over this unreadable command; repeatable.")
+    list[int] | None, typer.Option(metavar="OFFSET", help="Skip this unreadable command; repeatable.")
 ]
 FromArchive = Annotated[
-    bool, typer.Option("--from-archive", help="Read from archive.place what the log has no more.")
+    bool, typer.Option("--from-archive", help="Read from archive.place what was trimmed from the log.")
 ]
 
 Include = Annotated[
-    list[str] | None, typer.Option(metavar="PATTERN", help="Only this, such as /blog/**; repeatable.")
+    list[str] | None, typer.Option(metavar="PATTERN", help="Only these paths, such as /blog/**; repeatable.")
 ]
-Expect = Annotated[bool, typer.Option("--expect", help="Whom it follows or waits for may be unheard of yet.")]
+Expect = Annotated[bool, typer.Option("--expect", help="Accept unknown names in --follow and --golden.")]
 
 
 class Runtime(StrEnum):
@@ -60,25 +60,25 @@ def subscriber(
     into: Annotated[str | None, typer.Option(metavar="PLACE", help="A folder, sqlite:FILE, postgresql://...")] = None,
     follow: Annotated[list[str] | None, typer.Option(metavar="PUBLISHER", help="Only this one; repeatable.")] = None,
     include: Include = None,
-    exclude: Annotated[list[str] | None, typer.Option(metavar="PATTERN", help="Not this; repeatable.")] = None,
-    editable: Annotated[bool, typer.Option("--editable", help="Its queue may be cleared.")] = False,
-    max_retries: Annotated[int | None, typer.Option(min=-1, help="Then give a package up; -1 is never.")] = None,
-    start: Annotated[str | None, typer.Option(help="earliest, latest or an offset, if it never ran.")] = None,
+    exclude: Annotated[list[str] | None, typer.Option(metavar="PATTERN", help="Without these; repeatable.")] = None,
+    editable: Annotated[bool, typer.Option("--editable", help="Allow clearing its queue.")] = False,
+    max_retries: Annotated[int | None, typer.Option(min=-1, help="Retries before giving up; -1: no limit.")] = None,
+    start: Annotated[str | None, typer.Option(help="First start: earliest, latest or an offset.")] = None,
     on_gap: OnGap = None,
-    adopt: Annotated[bool, typer.Option("--adopt", help="Keep what is there and no package touches.")] = False,
-    replace: Annotated[bool, typer.Option("--replace", help="Remove what is there; asks first.")] = False,
+    adopt: Annotated[bool, typer.Option("--adopt", help="Keep existing content that no package touches.")] = False,
+    replace: Annotated[bool, typer.Option("--replace", help="Remove existing content; asks first.")] = False,
     yes: Yes = False,
     expect: Expect = False,
-    golden: Annotated[str | None, typer.Option(metavar="NAME", help="Wait for this one's verdicts.")] = None,
+    golden: Annotated[str | None, typer.Option(metavar="NAME", help="Wait for this subscriber's verdicts.")] = None,
     skip_command: SkipCommand = None,
     runtime: Annotated[Runtime | None, typer.Option(help="Where its actors run.")] = None,
     before_import: Annotated[str | None, typer.Option(metavar="MODULE:FUNCTION", help=BEFORE_HELP)] = None,
     after_import: Annotated[str | None, typer.Option(metavar="MODULE:FUNCTION", help=AFTER_HELP)] = None,
     on_invalidate: Annotated[str | None, typer.Option(metavar="MODULE:FUNCTION", help=INVALIDATE_HELP)] = None,
-    standby: Annotated[bool, typer.Option("--standby", help="Wait while another one has the name.")] = False,
-    ready_file: Annotated[Path | None, typer.Option(metavar="FILE", help="There while it may serve.")] = None,
+    standby: Annotated[bool, typer.Option("--standby", help="Wait while another process holds the name.")] = False,
+    ready_file: Annotated[Path | None, typer.Option(metavar="FILE", help="Exists while it may serve.")] = None,
     from_archive: FromArchive = False,
-    once: Annotated[bool, typer.Option("--until-caught-up", help="End when all is imported, or cannot be.")] = False,
+    once: Annotated[bool, typer.Option("--until-caught-up", help="Exit when all is imported, or cannot be.")] = False,
     create: Create = False,
 ) -> None:
     """Run a subscriber: import every package into its repository until Ctrl-C or SIGTERM."""

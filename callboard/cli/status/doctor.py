@@ -52,10 +52,10 @@ class Report:
 
 def doctor(
     options: BoardOptions,
-    every: Annotated[bool, typer.Option("--all", help="Also show the settings that are at their defaults.")] = False,
+    every: Annotated[bool, typer.Option("--all", help="Also show settings that have their defaults.")] = False,
     json: Json = False,
 ) -> None:
-    """Check configuration, servers, clocks, permissions and the fleet; exit with 1 if anybody needs anything."""
+    """Check configuration, servers, clocks, permissions and the fleet; exit with 1 if something needs attention."""
     loaded = options.load()
     log_quietly(loaded.config.logging.format, verbose=options.verbose)
     report = asyncio.run(examine(loaded))

@@ -14,13 +14,13 @@ from callboard.cli.terminal.output import age, count, show, show_json, show_tabl
 
 def errors(
     options: BoardOptions,
-    subscriber: Annotated[str, typer.Argument(metavar="[NAME]", help="Of this subscriber alone.")] = "",
+    subscriber: Annotated[str, typer.Argument(metavar="[NAME]", help="Only this subscriber.")] = "",
     publisher: PublisherName = "",
     skip: Skip = 0,
     limit: Limit = 20,
     json: Json = False,
 ) -> None:
-    """Show the packages that subscribers gave up on, hold back, or could not finish, why, and what can be done."""
+    """Show the packages that subscribers gave up, quarantined or could not finish, why, and what can be done."""
     view = on_board(options, lambda board: board.errors(subscriber, publisher, skip=skip, limit=limit))
     if json:
         show_json(to_data(view))

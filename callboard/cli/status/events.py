@@ -27,16 +27,16 @@ def events(
     options: BoardOptions,
     publisher: PublisherName = "",
     kind: Annotated[
-        list[str] | None, typer.Option(metavar="KIND", help=f"{', '.join(KINDS)}; may be repeated.")
+        list[str] | None, typer.Option(metavar="KIND", help=f"{', '.join(KINDS)}; repeatable.")
     ] = None,
-    follow: Annotated[bool, typer.Option("--follow", "-f", help="Go on with what comes, a line each.")] = False,
+    follow: Annotated[bool, typer.Option("--follow", "-f", help="Then wait for new ones.")] = False,
     after: Annotated[
-        int | None, typer.Option(metavar="POSITION", help="What comes after this event; -1 is everything.")
+        int | None, typer.Option(metavar="POSITION", help="Events after this one; -1: all.")
     ] = None,
     limit: Limit = 20,
     json: Json = False,
 ) -> None:
-    """Show what became of packages, as running publishers write it: the newest events, or those that come."""
+    """Show the newest events: what happened to packages, as running publishers record it."""
     if strangers := set(kind or ()).difference(KINDS):
         raise ConfigError(f"there are no events {min(strangers)!r}; choose among {', '.join(KINDS)}")
     on_board(options, lambda board: _show(board, publisher, kind or (), after, limit, follow=follow, json=json))

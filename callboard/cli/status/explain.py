@@ -21,7 +21,7 @@ def explain(
     path: Annotated[str, typer.Argument(help="Such as /blog/a.html.", show_default=False)],
     json: Json = False,
 ) -> None:
-    """Say which package brought a path to a subscriber, and what became of the newer ones."""
+    """Show which package brought a path to a subscriber, and what happened to newer ones."""
 
     async def work(board: "Callboard") -> Explanation:
         return await board.explain(subscriber, path)

@@ -20,7 +20,7 @@ HEADERS_MAX = 100
 
 
 def metrics(options: BoardOptions) -> None:
-    """Print the figures of the board in the text format of Prometheus, such as for a node exporter's textfile."""
+    """Print the board's metrics in the text format of Prometheus, such as for node exporter's textfiles."""
     show(*on_board(options, lambda board: board.metrics()).rstrip("\n").split("\n"))
 
 

@@ -13,12 +13,12 @@ from callboard.cli.terminal.output import age, show, show_json, show_table
 
 def publisher_log(
     options: BoardOptions,
-    name: Annotated[str, typer.Argument(metavar="[NAME]", help="Else as in callboard.toml.", show_default=False)] = "",
-    details: Annotated[bool, typer.Option("--details", help="With stack traces.")] = False,
+    name: Annotated[str, typer.Argument(metavar="[NAME]", help="Default: publisher.name.", show_default=False)] = "",
+    details: Annotated[bool, typer.Option("--details", help="Include stack traces.")] = False,
     limit: Limit = 50,
     json: Json = False,
 ) -> None:
-    """Show the newest lines of a publisher's log: errors that subscribers reported, and what all of them have."""
+    """Show a publisher's log: the newest errors that subscribers reported, and what all of them have."""
     publisher = name or options.load().config.publisher.name
     lines = on_board(options, lambda board: board.publisher(publisher).log(limit))
     if json:

@@ -22,7 +22,7 @@ def ready(
     name: Annotated[str, typer.Argument(help="The subscriber.", show_default=False)],
     json: Json = False,
 ) -> None:
-    """Tell whether a subscriber may serve: exit code 0 if it may, 1 if not (yet)."""
+    """Check whether a subscriber may serve: exit code 0 if so, 1 if not (yet)."""
 
     async def look(board: "Callboard") -> Member:
         return await member(await board.context.viewer(), name, "", ANSWER_S)

@@ -26,17 +26,17 @@ REFRESH_S = 1.0
 def status(
     options: BoardOptions,
     names: Annotated[
-        list[str] | None, typer.Argument(help="Only these subscribers; patterns such as 'edge-*'.", show_default=False)
+        list[str] | None, typer.Argument(help="Subscribers, or patterns such as 'edge-*'.", show_default=False)
     ] = None,
-    needs: Annotated[bool, typer.Option("--needs", help="Only who needs somebody.")] = False,
+    needs: Annotated[bool, typer.Option("--needs", help="Only those that need attention.")] = False,
     state: Annotated[
-        list[str] | None, typer.Option(metavar="STATE", help="Only those in this state; may be repeated.")
+        list[str] | None, typer.Option(metavar="STATE", help="Only those in this state; repeatable.")
     ] = None,
-    sort: Annotated[Sort, typer.Option(help="What the order is by; the worst come first.")] = Sort.NEEDS,
+    sort: Annotated[Sort, typer.Option(help="Sort by this; the worst come first.")] = Sort.NEEDS,
     watch: Annotated[bool, typer.Option("--watch", help="Refresh until Ctrl-C; needs a terminal.")] = False,
     json: Json = False,
 ) -> None:
-    """Show every subscriber and publisher: state, how far behind, why, and what can be done about it."""
+    """Show every subscriber and publisher: state, how far behind, why, and which command helps."""
     selection = Selection(tuple(names or ()), tuple(state or ()), needs, sort)
     if watch and (json or not sys.stdout.isatty()):
         raise ConfigError("--watch draws on a terminal; leave it out, and call again for a newer answer")

@@ -21,19 +21,19 @@ def clear(
     subscriber: Annotated[str, typer.Argument(metavar="[NAME]", help="The subscriber; it must be editable.")] = "",
     publisher: PublisherName = "",
     first: Annotated[
-        int | None, typer.Option(min=1, help="So many from the head (with all: of the farm), and what is set aside.")
+        int | None, typer.Option(min=1, help="This many from the head (with all: the cohort's), and quarantined ones.")
     ] = None,
     up_to: Annotated[
-        int | None, typer.Option(metavar="OFFSET", help="All up to this offset, also what is set aside.")
+        int | None, typer.Option(metavar="OFFSET", help="Everything up to this offset, quarantined packages included.")
     ] = None,
-    all_editable: Annotated[bool, typer.Option("--all-editable", help="All editable ones.")] = False,
+    all_editable: Annotated[bool, typer.Option("--all-editable", help="Clear all editable subscribers.")] = False,
     reason: Reason = "",
     author: Author = "",
     wait: Wait = 30.0,
     yes: Yes = False,
     json: Json = False,
 ) -> None:
-    """Have a subscriber treat queued packages as done, without importing them: all, unless told how many."""
+    """Have a subscriber remove packages from its queue without importing them: all of them by default."""
     if bool(subscriber) is all_editable:
         raise RequestRefused("say which subscriber's queue to clear, or --all-editable")
     if all_editable and up_to is not None:

@@ -19,10 +19,10 @@ DONE = {
 
 Name = Annotated[str, typer.Argument(metavar="NAME", help="The subscriber.")]
 Reason = Annotated[str, typer.Option(help="For the record.")]
-Author = Annotated[str, typer.Option(metavar="WHO", help="For the record; you if not given.")]
-Force = Annotated[bool, typer.Option("--force", help="Also for one that was never heard of, when it first comes.")]
+Author = Annotated[str, typer.Option(metavar="WHO", help="For the record; default: you.")]
+Force = Annotated[bool, typer.Option("--force", help="Accept an unknown name: it applies when that first starts.")]
 Wait = Annotated[float, typer.Option(metavar="SECONDS", min=0, help="How long to wait for the result.")]
-Offset = Annotated[int | None, typer.Argument(metavar="[OFFSET]", min=0, help="The package; the head if not given.")]
+Offset = Annotated[int | None, typer.Argument(metavar="[OFFSET]", min=0, help="The package; default: the head.")]
 
 
 def retry(
@@ -37,7 +37,7 @@ def retry(
     wait: Wait = 30.0,
     json: Json = False,
 ) -> None:
-    """Have a subscriber try again now: what it waits for, has set aside, or gave up."""
+    """Have a subscriber retry now what it waits for, quarantined, or gave up."""
     said = CommandOptions(reason=reason, author=author, timeout_s=wait)
     work = on_board(options, lambda board: board.retry(subscriber, offset, without_golden=without_golden, **said))
     report(work, json=json)
@@ -52,7 +52,7 @@ def skip(
     wait: Wait = 30.0,
     json: Json = False,
 ) -> None:
-    """Have a subscriber pass over one package for good, or dismiss one that it gave up."""
+    """Have a subscriber skip one package for good, or dismiss one that it gave up."""
     said = CommandOptions(reason=reason, author=author, timeout_s=wait)
     report(on_board(options, lambda board: board.skip(subscriber, offset, **said)), json=json)
 
@@ -66,7 +66,7 @@ def pause(
     wait: Wait = 30.0,
     json: Json = False,
 ) -> None:
-    """Have a subscriber import nothing until it is told to resume."""
+    """Have a subscriber import nothing until `callboard resume`."""
     said = CommandOptions(reason=reason, author=author, force=force, timeout_s=wait)
     report(on_board(options, lambda board: board.pause(subscriber, **said)), json=json)
 
@@ -79,7 +79,7 @@ def resume(
     wait: Wait = 30.0,
     json: Json = False,
 ) -> None:
-    """Have a paused subscriber go on."""
+    """End the pause of a subscriber."""
     said = CommandOptions(reason=reason, author=author, timeout_s=wait)
     report(on_board(options, lambda board: board.resume(subscriber, **said)), json=json)
 
@@ -94,7 +94,7 @@ def throttle(
     wait: Wait = 30.0,
     json: Json = False,
 ) -> None:
-    """Have a subscriber import no more packages a minute than this."""
+    """Limit a subscriber to this many packages a minute."""
     said = CommandOptions(reason=reason, author=author, force=force, timeout_s=wait)
     report(on_board(options, lambda board: board.throttle(subscriber, packages_per_min, **said)), json=json)
 

@@ -13,10 +13,10 @@ def forget(
     options: BoardOptions,
     subscriber: Annotated[str, typer.Argument(metavar="NAME", help="The subscriber; it must not be live.")],
     reason: Annotated[str, typer.Option(help="For the record.")] = "",
-    force: Annotated[bool, typer.Option("--force", help="Also one that is live, or was never heard of.")] = False,
+    force: Annotated[bool, typer.Option("--force", help="Also one that is live or unknown.")] = False,
     json: Json = False,
 ) -> None:
-    """Forget a subscriber that never comes back: nothing waits for it any more. Its next word undoes it."""
+    """Forget a subscriber that never returns: nothing waits for it any more. Its next announcement undoes this."""
     on_board(options, lambda board: board.forget_subscriber(subscriber, reason=reason, force=force))
     if json:
         show_json({"forgotten": subscriber})

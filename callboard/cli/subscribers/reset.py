@@ -20,11 +20,11 @@ if TYPE_CHECKING:
 def reset(
     options: BoardOptions,
     what: Annotated[str, typer.Argument(metavar="NAME|PLACE", help="A configured subscriber, or a repository.")],
-    to: Annotated[int | None, typer.Option(metavar="OFFSET", help="The package to go on with.")] = None,
+    to: Annotated[int | None, typer.Option(metavar="OFFSET", help="Continue at this package.")] = None,
     yes: Yes = False,
     json: Json = False,
 ) -> None:
-    """Have a subscriber that does not run forget its position, or go on with another package; its content stays."""
+    """Have a stopped subscriber forget its position, or continue at another package; its content stays."""
     config = options.load().config
     repository = config.for_subscriber(what).into if what in config.subscribers else what
 

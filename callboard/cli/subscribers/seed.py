@@ -20,15 +20,15 @@ if TYPE_CHECKING:
 
 def seed(
     options: BoardOptions,
-    name: Annotated[str, typer.Argument(help="Of the new subscriber.", show_default=False)],
-    into: Annotated[str, typer.Option(metavar="PLACE", help="Its repository, which is empty.", show_default=False)],
+    name: Annotated[str, typer.Argument(help="The new subscriber.", show_default=False)],
+    into: Annotated[str, typer.Option(metavar="PLACE", help="Its empty repository.", show_default=False)],
     snapshot: Annotated[Path | None, typer.Option("--from", metavar="FILE", help="A snapshot.")] = None,
     origin: Annotated[
-        str, typer.Option("--from-repository", metavar="PLACE", help="That of a subscriber which does not run.")
+        str, typer.Option("--from-repository", metavar="PLACE", help="The repository of a stopped subscriber.")
     ] = "",
     json: Json = False,
 ) -> None:
-    """Fill the repository of a new subscriber, with the position: it then imports only what came after that."""
+    """Fill the repository of a new subscriber, position included: it then imports only later packages."""
     if (snapshot is None) == (not origin):
         raise ConfigError("say what to begin with: --from FILE or --from-repository PLACE")
 
@@ -52,7 +52,7 @@ def snapshot(
     to: Annotated[Path, typer.Option(metavar="FILE", help="A new file.", show_default=False)],
     json: Json = False,
 ) -> None:
-    """Write content and position of a subscriber that does not run into one file, for `callboard seed`."""
+    """Write content and position of a stopped subscriber to one file, for `callboard seed`."""
     config = options.load().config
     repository = config.for_subscriber(what).into if what in config.subscribers else what
     taken = asyncio.run(take_snapshot(repository, to.absolute(), Path.cwd(), time.time_ns()))

@@ -16,15 +16,15 @@ from callboard.cli.terminal.output import count, say, show, show_json, show_tabl
 if TYPE_CHECKING:
     from callboard.board.board import Callboard
 
-Subscriber = Annotated[str, typer.Argument(metavar="NAME", help="A subscriber that runs.", show_default=False)]
-Paths = Annotated[list[str] | None, typer.Argument(help="Only what is at and below these; else everything.")]
-Wait = Annotated[float, typer.Option(metavar="SECONDS", min=0, help="How long it may take.")]
+Subscriber = Annotated[str, typer.Argument(metavar="NAME", help="A running subscriber.", show_default=False)]
+Paths = Annotated[list[str] | None, typer.Argument(help="Only these paths and below; default: everything.")]
+Wait = Annotated[float, typer.Option(metavar="SECONDS", min=0, help="Time limit.")]
 
 
 def verify(
     options: BoardOptions, subscriber: Subscriber, paths: Paths = None, wait: Wait = VERIFY_S, json: Json = False
 ) -> None:
-    """Compare what a subscriber has with what the log says it should have; exit with 1 if it differs."""
+    """Compare a subscriber's content with what the log says it should be; exit with 1 if it differs."""
     found = on_board(options, lambda board: board.verify(subscriber, *(paths or ()), timeout_s=wait))
     if json:
         show_json(asdict(found))
@@ -39,13 +39,13 @@ def repair(
     subscriber: Subscriber,
     paths: Paths = None,
     source: Annotated[
-        Path | None, typer.Option(metavar="DIR", help="Ship from this folder; else from the packages on the log.")
+        Path | None, typer.Option(metavar="DIR", help="Ship from this folder; default: from the log's packages.")
     ] = None,
-    dry_run: Annotated[bool, typer.Option("--dry-run", help="Only say what would be shipped.")] = False,
+    dry_run: Annotated[bool, typer.Option("--dry-run", help="Only show what would be shipped.")] = False,
     wait: Wait = VERIFY_S,
     json: Json = False,
 ) -> None:
-    """Ship exactly what differs to this one subscriber; then verify it again."""
+    """Ship exactly the differences to one subscriber, then verify it again."""
 
     async def work(board: "Callboard") -> tuple[Verified, tuple[Repair, ...]]:
         found = await board.verify(subscriber, *(paths or ()), timeout_s=wait)
