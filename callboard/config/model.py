@@ -30,7 +30,7 @@ from callboard.messages.topics import PREFIX
 
 
 def _names(value: Any) -> Any:
-    """A list may also be written as one text with commas, as in an environment variable."""
+    """A list may also be one text with commas, as in an environment variable."""
     return tuple(name.strip() for name in value.split(",") if name.strip()) if isinstance(value, str) else value
 
 
@@ -64,7 +64,7 @@ Offsets = Annotated[tuple[Offset, ...], BeforeValidator(_names)]
 def _kinds(names: tuple[str, ...]) -> tuple[str, ...]:
     """Kinds of events."""
     if strangers := sorted(set(names).difference(KINDS)):
-        raise ValueError(f"{quoted(strangers[0])} is no event; choose among {', '.join(KINDS)}")
+        raise ValueError(f"{quoted(strangers[0])} is not an event; choose among {', '.join(KINDS)}")
     return names
 
 
@@ -80,36 +80,36 @@ Start = Annotated[Literal["earliest", "latest"] | int, BeforeValidator(_start)]
 
 
 class Section(BaseModel):
-    """Settings that belong together; frozen, and nothing but what is named here."""
+    """Settings that belong together; frozen, and unknown keys are refused."""
 
     model_config = ConfigDict(extra="forbid", frozen=True, allow_inf_nan=False, hide_input_in_errors=True)
 
 
 class PublisherSection(Section):
-    """What ships content."""
+    """The publisher, which ships content."""
 
     name: str = Field(default="main", description="the name that subscribers follow")
-    source: str = Field(default="", description="the folder that `run publisher` watches, or takes requests for")
-    include: Patterns = Field(default=(), description="patterns of what is shipped, such as *.html or /blog/**")
-    exclude: Patterns = Field(default=EXCLUDED, description="patterns of what is never shipped")
+    source: str = Field(default="", description="the folder that `run publisher` watches, or ships from on request")
+    include: Patterns = Field(default=(), description="ship only these paths: patterns such as *.html or /blog/**")
+    exclude: Patterns = Field(default=EXCLUDED, description="patterns of paths that are never shipped")
     max_package_mb: float | None = Field(
-        default=None, gt=0, le=MB_MAX, examples=[500.0], description="what the files of one package may have together"
+        default=None, gt=0, le=MB_MAX, examples=[500.0], description="limit of a package's files together, in MB"
     )
     throttle_by: Literal["none", "editable", "all"] = Field(
-        default="none", description="whose backlog holds requests up: that of none, of editable subscribers, or of all"
+        default="none", description="throttle requests by the backlog of: none, editable subscribers, or all"
     )
-    throttle_for: Names = Field(default=(), description="subscribers whose backlog does so in any case")
+    throttle_for: Names = Field(default=(), description="subscribers whose backlog always throttles requests")
     throttle_at: int = Field(
-        default=1000, ge=1, le=OFFSET_MAX, description="packages of backlog up to which nothing is held up"
+        default=1000, ge=1, le=OFFSET_MAX, description="throttle requests above a backlog of this many packages"
     )
     throttle_max_s: float = Field(
         default=20.0,
         gt=0,
         le=THROTTLE_S_MAX,
-        description="seconds that a request is held up from twice as many packages on",
+        description="longest delay of a request in seconds, reached at twice that backlog",
     )
     events: Kinds = Field(
-        default=EVENTS, description="what `run publisher` tells: created, queued, distributed, imported, failed"
+        default=EVENTS, description="events that `run publisher` writes: created, queued, distributed, imported, failed"
     )
 
 
@@ -121,7 +121,7 @@ def _at(place: str) -> str:
 
 
 class SourcesSection(Section):
-    """What is known of one publisher, by its name: ``[publishers.NAME]``."""
+    """What callboard remembers of one publisher: ``[publishers.NAME]``."""
 
     sources: dict[str, Annotated[str, AfterValidator(_at)]] = Field(
         default={}, description="where each folder goes at subscribers"
@@ -129,74 +129,74 @@ class SourcesSection(Section):
 
 
 class SubscriberSection(Section):
-    """What imports content. ``[subscribers.NAME]`` has the same keys, for one subscriber alone."""
+    """The subscriber, which imports content. ``[subscribers.NAME]`` has the same keys, for one subscriber only."""
 
     into: str = Field(
         default="",
         repr=False,
-        description="where content goes: a folder, sqlite:FILE, or postgresql://...?repository=NAME",
+        description="the repository: a folder, sqlite:FILE, or postgresql://...?repository=NAME",
     )
-    follows: Names = Field(default=(), description="publishers whose packages are imported; none named means all")
+    follows: Names = Field(default=(), description="import the packages of these publishers only; default: all")
     expect: bool = Field(
         default=False,
-        description="whether publishers it follows, or its golden subscriber, may be unknown when it starts",
+        description="accept unknown publishers in follows, and an unknown golden subscriber",
     )
-    include: Patterns = Field(default=(), description="patterns of what is imported, such as *.html or /blog/**")
-    exclude: Patterns = Field(default=(), description="patterns of what is not, and stays as it is")
-    editable: bool = Field(default=False, description="whether its queue may be cleared, so that it may differ")
-    golden: str = Field(default="", description="the subscriber whose verdict on a package is waited for; none is none")
-    skip_commands: Offsets = Field(default=(), description="offsets of unreadable commands, which are passed over")
+    include: Patterns = Field(default=(), description="import only these paths: patterns such as *.html or /blog/**")
+    exclude: Patterns = Field(default=(), description="leave these paths as they are: patterns")
+    editable: bool = Field(default=False, description="allow clearing its queue, so that its content may differ")
+    golden: str = Field(default="", description="wait for this subscriber's verdict on each package")
+    skip_commands: Offsets = Field(default=(), description="offsets of unreadable commands to skip")
     max_retries: int = Field(
-        default=-1, ge=-1, le=RETRIES_MAX, description="retries before a package is given up; -1 is no limit"
+        default=-1, ge=-1, le=RETRIES_MAX, description="retries before it gives a package up; -1: no limit"
     )
     on_give_up: Literal["skip", "quarantine", "block"] = Field(
         default="skip",
-        description="then: skip (to the error queue), quarantine (set it aside with what touches its paths), or block",
+        description="then: skip (to the error queue), quarantine (with later packages on its paths), or block",
     )
     coalesce: bool = Field(
         default=True, description="leave out packages fully superseded by a later one of the same batch"
     )
-    parallel: int = Field(default=4, ge=1, le=PARALLEL_MAX, description="packages that are downloaded at the same time")
-    start: Start = Field(default="earliest", description="where a new one begins: earliest, latest, or an offset")
+    parallel: int = Field(default=4, ge=1, le=PARALLEL_MAX, description="packages downloaded in parallel")
+    start: Start = Field(default="earliest", description="a new subscriber starts at: earliest, latest, or an offset")
     on_gap: OnGap = Field(
-        default="fail", description="if the next package was trimmed away: fail (and wait), or go on at the earliest"
+        default="fail", description="if the next package was trimmed: fail (and wait), or continue at the earliest"
     )
     on_undecodable: Literal["block", "dead_letter"] = Field(
-        default="block", description="at a record that cannot be read: block, or dead_letter (to the error queue)"
+        default="block", description="on a record that cannot be decoded: block, or dead_letter (to the error queue)"
     )
     announce_interval_s: float = Field(
         default=10.0, ge=ANNOUNCE_S_MIN, le=ANNOUNCE_S_MAX, description="seconds between announcements"
     )
     retry_first_s: float = Field(default=1.0, gt=0, le=HOUR_S, description="seconds to the first retry; then doubled")
-    retry_max_s: float = Field(default=300.0, gt=0, le=DAY_S, description="seconds between two retries, at most")
-    before_import: str = Field(default="", description="called before content changes, as module:function")
-    after_import: str = Field(default="", description="called after content has changed, as module:function")
-    on_invalidate: str = Field(default="", description="called for paths that are invalidated, as module:function")
-    hook_timeout_s: float = Field(default=60.0, gt=0, le=DAY_S, description="a call that takes longer has failed")
+    retry_max_s: float = Field(default=300.0, gt=0, le=DAY_S, description="limit of the seconds between retries")
+    before_import: str = Field(default="", description="hook called before content changes: module:function")
+    after_import: str = Field(default="", description="hook called after content has changed: module:function")
+    on_invalidate: str = Field(default="", description="hook called for invalidated paths: module:function")
+    hook_timeout_s: float = Field(default=60.0, gt=0, le=DAY_S, description="seconds until a hook call has failed")
     hook_max_retries: int = Field(
-        default=10, ge=-1, le=RETRIES_MAX, description="retries before an after_import call is given up; -1 is no limit"
+        default=10, ge=-1, le=RETRIES_MAX, description="retries before it gives up an after_import call; -1: no limit"
     )
-    ready_idle_s: float = Field(default=10.0, ge=0, le=HOUR_S, description="ready if nothing came for so long")
+    ready_idle_s: float = Field(default=10.0, ge=0, le=HOUR_S, description="ready after this long without packages")
     ready_max_age_s: float = Field(
-        default=120.0, ge=0, le=DAY_S, description="ready if it imports a package that is younger than this, in seconds"
+        default=120.0, ge=0, le=DAY_S, description="ready once it imports a package younger than this, in seconds"
     )
-    ready_force_s: float = Field(default=300.0, ge=0, le=DAY_S, description="ready so long after the start in any case")
-    standby: bool = Field(default=False, description="wait while another one has the name or the repository")
+    ready_force_s: float = Field(default=300.0, ge=0, le=DAY_S, description="ready this long after the start at latest")
+    standby: bool = Field(default=False, description="wait while another process holds the name or the repository")
     stop_drain_s: float = Field(
-        default=30.0, ge=0, le=HOUR_S, description="what a running import gets to finish at a stop"
+        default=30.0, ge=0, le=HOUR_S, description="seconds that a running import may take to finish at a stop"
     )
 
     @model_validator(mode="after")
     def _bounds_are_in_order(self) -> Self:
         if self.retry_first_s > self.retry_max_s:
             raise ValueError(
-                f"retry_first_s is {self.retry_first_s:g}, but should not be above retry_max_s, {self.retry_max_s:g}"
+                f"retry_first_s is {self.retry_first_s:g}; it must not exceed retry_max_s, {self.retry_max_s:g}"
             )
         return self
 
 
 class RetentionSection(Section):
-    """What `run publisher` and `log trim` remove, packages among it, besides what every board removes by itself."""
+    """What `run publisher` and `log trim` remove, packages included; every board removes more by itself."""
 
     older_than_days: float | None = Field(
         default=None, gt=0, le=DAYS_MAX, examples=[30.0], description="records older than this, in days"
@@ -205,21 +205,21 @@ class RetentionSection(Section):
         default=None, gt=0, le=MB_MAX, examples=[1000.0], description="a topic's oldest records above this size, in MB"
     )
     gate: Literal["none", "subscribers", "archive"] = Field(
-        default="none", description="what is kept nevertheless: what a subscriber needs, or it or the archive"
+        default="none", description="keep: nothing, what a subscriber needs, or also what the archive needs"
     )
     gate_gone_days: float | None = Field(
         default=None,
         gt=0,
         le=DAYS_MAX,
         examples=[7.0],
-        description="a subscriber silent for so long needs nothing; else forget it",
+        description="ignore the needs of a subscriber silent for this many days; default: until it is forgotten",
     )
-    archive_tip: str = Field(default="", description="the file that says how far the archive is, for that gate")
+    archive_tip: str = Field(default="", description="the file with the archive's position, for that gate")
 
     @model_validator(mode="after")
     def _an_archive_says_how_far_it_is(self) -> Self:
         if self.gate == "archive" and not self.archive_tip:
-            raise ValueError('gate is "archive", but archive_tip does not name the file that says how far it is')
+            raise ValueError('gate is "archive", but archive_tip does not name the file with the archive\'s position')
         return self
 
     def limits(self) -> Retention | None:
@@ -233,28 +233,28 @@ class RetentionSection(Section):
 
 
 class JanitorSection(Section):
-    """What `run publisher` removes from the blob store, which then nothing but this log may refer to."""
+    """What `run publisher` removes from the blob store, which no other log may then use."""
 
     enabled: bool = Field(default=False, description="remove blobs that no package on the log needs, every 12 hours")
     grace_hours: float = Field(
         default=GRACE_S / 3600,
         ge=GRACE_MIN_S / 3600,
         le=DAYS_MAX * 24,
-        description="what was put so recently is spared",
+        description="keep blobs stored within this many hours",
     )
 
 
 class ArchiveSection(Section):
-    """Where `callboard archive` keeps what the log will not keep for ever."""
+    """Where `callboard archive` writes."""
 
     place: str = Field(default="", repr=False, description="a folder, or s3://BUCKET/PREFIX")
 
 
 class LoggingSection(Section):
-    """What the program says about itself, on standard error."""
+    """What is logged to standard error."""
 
     level: Literal["debug", "info", "warning", "error"] = Field(
-        default="info", description="the least important lines that `run` shows"
+        default="info", description="the lowest level that `run` shows"
     )
     format: Literal["auto", "pretty", "json"] = Field(
         default="auto", description="auto is pretty on a terminal and json elsewhere"
@@ -267,22 +267,22 @@ class Config(Section):
     log: str = Field(
         default=LOG,
         repr=False,
-        description="the log: sqlite:///FOLDER (a fourth slash begins an absolute path), postgresql:// or kafka://",
+        description="the log: sqlite:///FOLDER (four slashes for an absolute path), postgresql:// or kafka://",
     )
     blobs: str = Field(
         default="",
         repr=False,
-        description="where large content goes: a folder, or s3://BUCKET; none is a folder in a SQLite log's",
+        description="the blob store, for large content: a folder, or s3://BUCKET; default: in a SQLite log's folder",
     )
-    prefix: str = Field(default=PREFIX, description="what the names of the log's topics begin with")
+    prefix: str = Field(default=PREFIX, description="the prefix of the log's topic names")
     signing_key: str = Field(
-        default="", description="signs what is said here: NAME=FILE, the secret being in the file; see trusted_keys"
+        default="", description="the key that signs messages from here: NAME=FILE; the file holds the secret"
     )
     trusted_keys: Names = Field(
-        default=(), description="only what is signed with one of these counts: NAME=FILE, signing_key among them"
+        default=(), description="accept only messages signed with one of these keys: NAME=FILE; include signing_key"
     )
     runtime: Literal["embedded", "processes"] = Field(
-        default="embedded", description="where actors run: embedded in one process, or in processes of their own"
+        default="embedded", description="where actors run: embedded in one process, or each in its own process"
     )
     publisher: PublisherSection = PublisherSection()
     subscriber: SubscriberSection = SubscriberSection()

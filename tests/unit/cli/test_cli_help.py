@@ -48,7 +48,7 @@ def test_help_is_plain_text_and_complete(capsys):
     with pytest.raises(SystemExit):
         app(["log", "trim", "--help"], prog_name="callboard")
     told = " ".join(capsys.readouterr().out.split())
-    assert "by [retention] of the configuration." in told
+    assert "by the limits given or else by [retention]." in told
     for option in ("--older-than-days", "--dry-run", "--json", "--help", "--config", "--blobs"):
         assert option in told
     assert "Options of every command:" in told
