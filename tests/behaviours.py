@@ -13,13 +13,13 @@ PAGE = ROOT / "docs" / "behaviours.md"
 HEAD = """\
 # Behaviours
 
-What callboard does, and the tests that prove it: `make behaviours` runs them and writes this page. A line is *green*
-if all of its tests passed, *red* if one failed, and *not run* if some did not run. A line without tests says why.
+What callboard does, and the tests that prove it. `make behaviours` runs them and writes this page. A line is *green*
+if all of its tests passed, *red* if one failed, and *not run* if some did not run. A line without tests has a reason.
 """
 PARTS = {
     "F": ("What the original does", "The features of Apache Sling's journal, in the order of its parts."),
-    "W": ("Where the original is weak", "What it does, and what callboard does instead."),
-    "R": ("What went wrong before", "Races and bugs that were fixed in the original in the course of years."),
+    "W": ("Weaknesses of the original", "*What it does*, and what callboard does instead."),
+    "R": ("Bugs of the original", "Races and bugs that were fixed in it over the years."),
 }
 LINE = re.compile(r"\| ([A-Z][0-9]+) \|.*\| ([^|]+) \|$", re.MULTILINE)
 GREEN, RED, NOT_RUN, UNTESTED = "green", "red", "not run", "by decision"
