@@ -206,8 +206,9 @@ class Bench:
             raise Broken(f"{[(agent._name, str(agent._problem)) for agent in ended]} have ended")
 
     def _may_end(self, agent: Any) -> bool:
-        """Its name was taken by a forger, and nothing tells it from a rival."""
-        return not self.keys and isinstance(agent._problem, SubscriberTaken)
+        """Whether a forger took its name, which no signature prevents, or ``_free`` has stopped the standby."""
+        stopped = agent is self.standby._latest and self.standby._agent is None
+        return not self.keys and (stopped or isinstance(agent._problem, SubscriberTaken))
 
     async def quiet(self) -> None:
         """When nothing happens, nobody computes. Further looks, for what was still to be done."""
