@@ -63,7 +63,7 @@ behaviours: $(VENV)/.ready-test ## Run the tests that prove a behaviour, and wri
 fuzz: $(VENV)/.ready-fuzz ## Call the API as nobody should, append hostile records to running boards, then feed made-up bytes to every reader: make fuzz CALLS=1000 RECORDS=1000 SECONDS=600.
 	@$(BIN)/python tests/fuzz/calls.py $(or $(CALLS),100000)
 	@for on in "--on sqlite" "--on sqlite --keys" "--on postgres" "--on postgres --keys"; do \
-	  $(BIN)/python tests/fuzz/records.py $(or $(RECORDS),25000) $$on || exit 1; \
+	  $(BIN)/python tests/fuzz/records.py $(or $(RECORDS),26000) $$on || exit 1; \
 	done
 	@$(BIN)/python tests/fuzz/fuzz.py $(SECONDS) $(ARGS)
 
