@@ -101,7 +101,7 @@ def test_a_subscriber_of_its_own_section_inherits_the_rest(tmp_path):
         (
             "[subscriber]\nretry_first_s = 60\nretry_max_s = 5",
             {},
-            "callboard.toml:2: [subscriber] retry_first_s is 60, but should not be above retry_max_s, 5",
+            "callboard.toml:2: [subscriber] retry_first_s is 60; it must not exceed retry_max_s, 5",
         ),
     ],
 )
