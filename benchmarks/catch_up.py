@@ -1,12 +1,12 @@
-"""How fast one subscriber catches up: beside the bare repository, beside the original's loop, and by what means.
+"""How fast one subscriber catches up, beside the bare repository and the original's loop.
 
-Usage: ``python benchmarks/catch_up.py [--packages 4000] [--quick]``, some 3 minutes, with ``TMPDIR`` on the disk to
-be measured; a full run has 20,000 packages and takes 12, a quick one 1,000.
+Usage: ``python benchmarks/catch_up.py [--packages 4000] [--quick]``, some 3 minutes, with ``TMPDIR`` on the disk to be
+measured; a full run has 20,000 packages and takes 12, a quick one 1,000.
 
-A round imports the whole history into a new repository: from the start of the agent until everything is imported and
-every status is on the log. The bare repository gets the same operations, made beforehand, in the same batches: it reads
-no log, opens no package, sends no status. The original's loop (see ``original_loop.py``) imports the first packages of
-the same history; it does each in the same way, so its pace is that of the whole.
+A round imports the whole history into a new repository, from the agent's start until everything is imported and every
+status is on the log. The bare repository gets the same operations in the same batches, prepared beforehand: it reads
+no log, opens no package, sends no status. The original's loop (see ``original_loop.py``) imports only the first
+packages of the history, because its pace is constant.
 """
 
 import argparse
@@ -36,12 +36,12 @@ from callboard.messages.topics import Topics
 ROUNDS = 3
 PACKAGES, QUICK_PACKAGES, BYTES = 4_000, 1_000, 10_000
 ORIGINAL_PACKAGES = 1_000
-"""The original's loop imports so many of them."""
+"""Packages that the original's loop imports."""
 HOT_PAGES = 20
-"""The pages that the history with many re-publications is about."""
+"""Pages in the history with many re-publications."""
 BLOB_PACKAGES, BLOB_BYTES = 200, 100_000
 DISTANCE_S = 0.02
-"""How long a blob store takes to answer: about what one of a cloud does."""
+"""Delay of each answer of the blob store: about that of a cloud."""
 LEDGER = bytes(300)
 """About the size of a subscriber's ledger."""
 
@@ -54,7 +54,7 @@ REPOSITORIES: dict[str, Make] = {
 
 @dataclass(frozen=True)
 class Bench:
-    """A log with a history, and where runs find what they need."""
+    """A log with a history, and the places for runs."""
 
     folder: Path
     log: Log
@@ -63,7 +63,7 @@ class Bench:
     numbers: itertools.count  # type: ignore[type-arg]
 
     def settings(self, **others: object) -> SubscriberSettings:
-        """Of a subscriber that nobody has heard of, with topics of its own but for the packages."""
+        """Of a new subscriber, with its own topics except for the packages."""
         name = f"run-{next(self.numbers)}"
         topics = replace(Topics.with_prefix(name), package=self.history)
         return SubscriberSettings(name=name, topics=topics, **others)  # type: ignore[arg-type]
@@ -127,7 +127,7 @@ async def _original(bench: Bench, repository: Repository, path: Path, settings: 
 
 
 def new_pages(report: Report, run: asyncio.Runner, bench: Bench) -> None:
-    """A history of which every package publishes another page."""
+    """A history in which every package publishes another page."""
     messages = [page_package(number, number, BYTES) for number in range(bench.packages)]
     run.run(put_packages(bench.log, bench.history, messages, time.time_ns()))
     content = batches(messages, bench.settings().batch_packages)
@@ -147,7 +147,7 @@ def new_pages(report: Report, run: asyncio.Runner, bench: Bench) -> None:
 
 
 def hot_pages(report: Report, run: asyncio.Runner, bench: Bench) -> None:
-    """A history in which few pages are published over and over."""
+    """A history in which a few pages are published repeatedly."""
     messages = (page_package(number, number * 7 % HOT_PAGES, BYTES) for number in range(bench.packages))
     run.run(put_packages(bench.log, bench.history, messages, time.time_ns()))
     for name, make in REPOSITORIES.items():
@@ -160,7 +160,7 @@ def hot_pages(report: Report, run: asyncio.Runner, bench: Bench) -> None:
 
 
 def distant_blobs(report: Report, run: asyncio.Runner, bench: Bench) -> None:
-    """A history of large pages, in a blob store that is some way off."""
+    """A history of large pages, in a distant blob store."""
     messages = [page_package(number, number, BLOB_BYTES) for number in range(bench.packages)]
     run.run(put_packages(bench.log, bench.history, messages, time.time_ns()))
     contents = (page_content(number, BLOB_BYTES) for number in range(bench.packages))

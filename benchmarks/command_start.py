@@ -1,10 +1,10 @@
-"""What a command costs before it does anything: the version, the help, a completion, and the status of a small board.
+"""The start-up cost of a command: the version, the help, a completion, and the status of a small board.
 
 Usage: ``python benchmarks/command_start.py [--rounds 15] [--quick]``, half a minute.
 
-Each round starts every command once in a process of its own, and beside them a bare ``python -c pass``. The figures are
-milliseconds of processor time, user and system, which tell more than the clock on a machine that others use too; the
-goals are 100 ms, for the status 250 ms. ``tests/unit/cli/test_imports.py`` holds what they import.
+Each round starts every command once in a process of its own, and a bare ``python -c pass``. The figures are
+milliseconds of processor time, user and system, which vary less than elapsed time on a busy machine. The goals are 100
+ms, for the status 250 ms. ``tests/unit/cli/test_imports.py`` checks what they import.
 """
 
 import argparse

@@ -1,4 +1,4 @@
-"""Processor time of whole families of processes, which says what something costs on a machine that is busy with more.
+"""Processor time of process trees: the cost of something on a machine with other load.
 
 Linux only: it reads ``/proc``.
 """
@@ -10,13 +10,13 @@ from collections.abc import Callable
 from pathlib import Path
 
 SETTLE_S = 0.2
-"""What a process did counts when it is over, or the kernel's next tick; and servers end a moment after connections."""
+"""Processor time counts at a process's end, or the kernel's next tick; servers end shortly after their connections."""
 
 TICKS = os.sysconf("SC_CLK_TCK")
 
 
 class CpuTime:
-    """Measures both times of what is done: by the clock, and of processors.
+    """Measures elapsed time and processor time.
 
     Args:
         families: by name a process, which counts with all that come of it and of their children.
@@ -28,7 +28,7 @@ class CpuTime:
         self._spent: dict[str, list[dict[str, float]]] = {}
 
     def rate(self, name: str, count: int, work: Callable[[], object]) -> Callable[[], float]:
-        """Does the work, and returns how many of ``count`` that is for each second."""
+        """Do the work; return ``count`` per second."""
 
         def measured() -> float:
             before, begun = self._now(), time.perf_counter()
@@ -42,11 +42,11 @@ class CpuTime:
         return measured
 
     def total(self, name: str) -> float:
-        """The median of the seconds of all rounds but the first, in which things were warmed up."""
+        """Median seconds of all rounds but the first, a warm-up."""
         return statistics.median(sum(spent.values()) for spent in self._counted(name))
 
     def parts(self, name: str) -> str:
-        """The medians of the seconds of each part, for people."""
+        """The median seconds of each part, as text."""
         counted = self._counted(name)
         medians = {part: statistics.median(spent[part] for spent in counted) for part in counted[0]}
         return "CPU: " + ", ".join(f"{part} {seconds:.2f} s" for part, seconds in medians.items() if seconds >= 0.1)
@@ -72,7 +72,7 @@ class CpuTime:
 
 
 def _processes() -> dict[int, tuple[int, str, float]]:
-    """Of each process its parent, its program, and the seconds it and those of its children took that are over."""
+    """For each process: its parent, its program, and the seconds that it and its ended children took."""
     found = {}
     for folder in Path("/proc").iterdir():
         if folder.name.isdigit():

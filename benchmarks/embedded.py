@@ -1,4 +1,4 @@
-"""Runs subscribers on a log, a blob store and a repository of a benchmark's own, and tells it what they have done."""
+"""Runs subscribers on the log, blob store and repository of a benchmark, and reports their effects to it."""
 
 import asyncio
 from collections.abc import Callable
@@ -22,7 +22,7 @@ Watch = Callable[[Perform], None]
 
 
 class WatchedWorld:
-    """The world of an agent; whatever has been carried out in it is told."""
+    """The world of an agent; reports every effect that was performed."""
 
     def __init__(self, world: AgentWorld, watch: Watch) -> None:
         self._world, self._watch = world, watch
@@ -50,16 +50,16 @@ async def start_subscriber(
 
 
 async def caught_up(agent: Agent) -> None:
-    """Wait until all that is on the log now is imported."""
+    """Wait until everything that is on the log now is imported."""
     await agent.ask(roles.IMPORTER, CaughtUpQuery(), CATCH_UP_S)
 
 
 def unwatched(_: Perform) -> None:
-    """For whoever does not care."""
+    """Ignore the effect."""
 
 
 class DistantBlobs:
-    """A blob store that answers a request for a blob no sooner than after ``delay_s``, as one on a network does."""
+    """A blob store that takes at least ``delay_s`` to answer, as one on a network does."""
 
     def __init__(self, blobs: BlobStore, delay_s: float) -> None:
         self._blobs, self._delay_s = blobs, delay_s

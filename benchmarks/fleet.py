@@ -1,12 +1,12 @@
-"""A publisher and 100 subscribers, all of them working: how long a package takes, and what each subscriber costs.
+"""A publisher and 100 busy subscribers: the delay of a package, and the cost of a subscriber.
 
-Usage: ``python benchmarks/fleet.py [--quick] [--seconds 30] [--folder]``, some 2 minutes, and a full run lasts for 60
-seconds; subscribers import into SQLite files, or into folders.
+Usage: ``python benchmarks/fleet.py [--quick] [--seconds 30] [--folder]``, 2 minutes; a full run has 60 seconds.
+Subscribers import into SQLite files, or into folders.
 
-The publisher and each half of the subscribers have a process, in which they are embedded; all use one SQLite log.
-Every subscriber is editable, so each package brings a status from each. 20 packages of 10 kB are published a second,
-from files of a folder, and a package's time runs from before the call of ``publish`` to the commit at each subscriber.
-Before that all are left alone for a while, which tells what a subscriber costs that has nothing to do.
+The publisher and each half of the subscribers are embedded in a process; all use one SQLite log. Every subscriber is
+editable, so each sends a status per package. 20 packages of 10 kB are published a second, from files of a folder. A
+package's delay is from before the call of ``publish`` to the commit at each subscriber. Before that, the cost of idle
+subscribers is measured.
 """
 
 import argparse
@@ -41,7 +41,7 @@ from callboard.backends.repositories.sqlite import SqliteRepository
 from callboard.messages.topics import Topics
 
 SUBSCRIBERS, SMALLER = 100, (10, 50)
-"""The fleet, and those for the curve."""
+"""The size of the fleet, and those for the curve."""
 HALVES = 2
 """Processes with subscribers: as many as there are cores."""
 PER_S, BYTES = 20, 10_000
@@ -64,13 +64,13 @@ class Half:
     resident_mb: float = 0.0
 
     def clear(self) -> None:
-        """Begin anew."""
+        """Start over."""
         self.landed.clear()
         self.appends.clear()
         self.records.clear()
 
     def watch(self, effect: Perform) -> None:
-        """An effect was carried out."""
+        """An effect was performed."""
         if isinstance(effect, ImportPackages):
             self.landed.append((effect.offsets[0], effect.offsets[-1], time.monotonic_ns()))
         elif isinstance(effect, Append):
@@ -79,7 +79,7 @@ class Half:
 
 
 def subscribers(folder: Path, names: list[str], into_folders: bool, pipe: Connection) -> None:
-    """Runs the subscribers until the pipe is closed; whenever something comes through it, tells what they have done."""
+    """Run the subscribers until the pipe closes; answer whatever comes through it with what they have done."""
     asyncio.run(_subscribers(folder, names, into_folders, pipe))
 
 
@@ -109,7 +109,7 @@ def cpu_s() -> float:
 
 
 def machine_cpu_s() -> float:
-    """What all processes of the machine have used."""
+    """The processor time of all processes of the machine."""
     user, nice, system, _, _, irq, softirq = map(int, Path("/proc/stat").read_text().split()[1:8])
     return (user + nice + system + irq + softirq) / os.sysconf("SC_CLK_TCK")
 
@@ -120,7 +120,7 @@ def resident_mb() -> float:
 
 
 def started(folder: Path, count: int, into_folders: bool) -> list[tuple[SpawnProcess, Connection]]:
-    """The processes with the subscribers, all of which have caught up."""
+    """The processes with the subscribers, once all have caught up."""
     context, names, halves = multiprocessing.get_context("spawn"), [f"edge-{number}" for number in range(count)], []
     for number in range(HALVES):
         ours, theirs = context.Pipe()
@@ -134,7 +134,7 @@ def started(folder: Path, count: int, into_folders: bool) -> list[tuple[SpawnPro
 
 
 async def told(halves: Iterable[tuple[SpawnProcess, Connection]]) -> list[Half]:
-    """What all subscribers have done since this was last asked."""
+    """What all subscribers have done since the last call."""
     answers = []
     for _, pipe in halves:
         pipe.send(True)
@@ -144,22 +144,22 @@ async def told(halves: Iterable[tuple[SpawnProcess, Connection]]) -> list[Half]:
 
 @dataclass
 class Run:
-    """A fleet of so many was measured for so many seconds."""
+    """A measurement of a fleet."""
 
     count: int
     seconds: int
     ms: list[float] = field(default_factory=list)
-    """From ``publish`` to the commit, of each package at each subscriber, the shortest first."""
+    """From ``publish`` to the commit, of each package at each subscriber, sorted."""
     busy: list[Half] = field(default_factory=list)
     idle: list[Half] = field(default_factory=list)
     records: dict[str, int] = field(default_factory=dict)
     took_s: float = 0.0
-    """From the first package to the end, which is looked for twice a second."""
+    """From the first package to the end, which is checked twice a second."""
     publisher_cpu_s: float = 0.0
     machine_cpu_s: float = 0.0
 
     def share(self, part: float) -> float:
-        """Milliseconds that this part of the deliveries took at most."""
+        """Milliseconds of this percentile of the deliveries."""
         return self.ms[min(int(len(self.ms) * part), len(self.ms) - 1)]
 
 
@@ -205,7 +205,7 @@ def write_pages(source: Path) -> None:
 
 
 async def publish(ship: partial, seconds: int) -> dict[int, int]:  # type: ignore[type-arg]
-    """Publish at an even pace, whatever the answers take; when each package was handed over, by its offset."""
+    """Publish at an even pace, however slow the answers; return by offset when each package was handed over."""
     published: dict[int, int] = {}
 
     async def one(number: int) -> None:

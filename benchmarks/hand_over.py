@@ -1,6 +1,6 @@
-"""A data source that reads nothing: what every source in Python pays to hand rows to Spark, and no more.
+"""A data source that reads nothing: the cost of handing rows to Spark, which every Python source pays.
 
-It yields batches that were made before, out of files that are mapped into memory.
+It yields prepared batches from memory-mapped files.
 """
 
 import sys
@@ -33,11 +33,11 @@ class HandOver(DataSource):
 
     @classmethod
     def name(cls) -> str:
-        """What follows ``format``."""
+        """The name for ``format``."""
         return "handover"
 
     def schema(self) -> StructType:
-        """All that is in the files."""
+        """The columns of the files."""
         return from_arrow_schema(RAW)
 
     def reader(self, schema: StructType) -> DataSourceReader:
@@ -46,13 +46,13 @@ class HandOver(DataSource):
 
 
 class Reader(DataSourceReader):
-    """Yields what is there."""
+    """Yields the batches of the files."""
 
     def __init__(self, folder: str, columns: list[str]) -> None:
         self._folder, self._columns = folder, columns
 
     def partitions(self) -> list[Part]:
-        """A file is a task."""
+        """One task per file."""
         return [Part(str(path)) for path in sorted(Path(self._folder).iterdir())]
 
     def read(self, partition: Part) -> Iterator[pa.RecordBatch]:
@@ -63,7 +63,7 @@ class Reader(DataSourceReader):
 
 
 def prepare(spark: SparkSession, folder: Path, place: Place, count: int, parts: int) -> None:
-    """Put the batches that our own source would make of the package topic into the folder, a file for each task."""
+    """Write the batches that our own source would make of the package topic into the folder, one file per task."""
     folder.mkdir()
     edges = [1 + count * number // parts for number in range(parts + 1)]
     for low, high in pairwise(edges):

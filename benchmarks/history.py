@@ -1,4 +1,4 @@
-"""Histories to measure with: packages put straight on a log, and the same content as operations of a repository."""
+"""Histories for benchmarks: packages on a log, and the same content as operations of a repository."""
 
 import hashlib
 import random
@@ -29,7 +29,7 @@ PAGES_A_FOLDER = 100
 
 
 class OnePage:
-    """A source that has one file, and the folders that lead to it."""
+    """A source with one file, and the folders that lead to it."""
 
     def __init__(self, path: str, content: bytes) -> None:
         self._path, self._content = path, content
@@ -47,7 +47,7 @@ def page_path(page: int) -> str:
 
 
 def page_package(number: int, page: int, size: int) -> PackageMessage:
-    """The package with that number, which publishes so many bytes as a page; a large page goes to the blob store."""
+    """The package with that number: a page of that many bytes; a large page goes to the blob store."""
     path, content = page_path(page), page_content(number, size)
     with draft(OnePage(path, content), [path], (), Path(tempfile.gettempdir())) as made:
         return PackageMessage(
@@ -58,12 +58,12 @@ def page_package(number: int, page: int, size: int) -> PackageMessage:
 
 
 def page_content(number: int, size: int) -> bytes:
-    """What the package with that number publishes."""
+    """The content of the package with that number."""
     return random.Random(number).randbytes(size)
 
 
 def small_records(count: int, time_ns: int) -> Iterator[NewRecord]:
-    """Packages whose content lies in the blob store as a whole, so that a million of them fit a disk.
+    """Packages whose whole content is in the blob store, so that a million of them fit on a disk.
 
     They differ in one number of 32 digits, which is their id, names their page, and twice makes the digest of their
     content. So only the first one is encoded.
@@ -87,12 +87,12 @@ def record_of(message: PackageMessage, time_ns: int) -> NewRecord:
 
 
 async def put_packages(log: Log, topic: str, messages: Iterable[PackageMessage], time_ns: int) -> None:
-    """Append the packages, in their order."""
+    """Append the packages, in order."""
     await put_records(log, topic, (record_of(message, time_ns) for message in messages))
 
 
 async def put_records(log: Log, topic: str, records: Iterable[NewRecord]) -> None:
-    """Append the records, in their order."""
+    """Append the records, in order."""
     await log.ensure(topic)
     waiting = list[NewRecord]()
     for record in records:
@@ -110,7 +110,7 @@ async def put_blobs(blobs: BlobStore, contents: Iterable[bytes]) -> None:
 
 
 def batches(messages: Sequence[PackageMessage], size: int) -> list[list[Operation]]:
-    """What a repository has to do, in transactions of so many packages."""
+    """The operations on a repository, in transactions of that many packages."""
     return [
         [operation for message in messages[at : at + size] for operation in operations(message, message.content, {})]
         for at in range(0, len(messages), size)
@@ -118,7 +118,7 @@ def batches(messages: Sequence[PackageMessage], size: int) -> list[list[Operatio
 
 
 def announcements(log_id: str, offsets: dict[str, int], time_ns: int) -> list[NewRecord]:
-    """What subscribers of these names say that stand at these offsets of the package topic."""
+    """Announcements of subscribers with these names, at these offsets of the package topic."""
     configuration = SubscriberConfiguration(editable=True, max_retries=-1)
     messages = [
         DiscoveryMessage(

@@ -1,4 +1,4 @@
-"""What the log over Kafka costs beside bare aiokafka with the same settings, and beside librdkafka: on one real broker.
+"""The cost of the log on Kafka, beside bare aiokafka with the same settings and beside librdkafka, on one real broker.
 
 Usage: ``python benchmarks/kafka.py``, less than 90 seconds. Needs Java 17 and, the first time, Maven.
 """
@@ -26,16 +26,16 @@ from callboard.testing.servers.kafka import kafka_servers
 
 ROUNDS = 3
 RUN_S = 0.3
-"""Of one contestant in one round."""
+"""Seconds per contestant and round."""
 
 CALLERS = (1, 10, 100)
 SIZES = {200: "200 B", 10_000: "10 kB", 100_000: "100 kB"}
 READ_BYTES = 12 << 20
-"""What one catch-up reads, or ``READ_RECORDS`` if that is less."""
+"""Bytes that one catch-up reads, unless ``READ_RECORDS`` is less."""
 
 READ_RECORDS = 25_000
 POLL_MS = 5
-"""What the peers' consumers let the broker wait at the end: going back to the start, they wait this out first."""
+"""How long the broker lets the peers' consumers wait at the end: they wait this out before they seek to the start."""
 
 GOAL = 0.7
 TAILS, TAIL_PER_S, TAIL_S = 100, 500, 2.0
@@ -45,7 +45,7 @@ BARE_HEADERS = [(name, value.encode()) for name, value in HEADERS]
 
 
 async def per_second(step: Callable[[], Awaitable[object]], callers: int) -> float:
-    """How many times a second as many closed loops do the step."""
+    """How many times a second that many closed loops do the step."""
     loop = asyncio.get_running_loop()
     began = loop.time()
 
@@ -60,7 +60,7 @@ async def per_second(step: Callable[[], Awaitable[object]], callers: int) -> flo
 
 
 def confluent_per_second(producer: Producer, topic: str, payload: bytes, callers: int) -> float:
-    """The same with as many messages under way as there would be callers."""
+    """The same with as many messages in flight as there would be callers."""
     began, done = time.perf_counter(), 0
 
     def delivered(*_: object) -> None:
@@ -176,7 +176,7 @@ def beside(figures: list[float]) -> str:
 
 
 async def tail(log: Log, topic: str) -> list[float]:
-    """From before an append until each of many followers has the record, in milliseconds, the shortest first."""
+    """Milliseconds from before an append until each of many followers has the record, sorted."""
     await log.ensure(topic)
     delays = list[float]()
     total = int(TAIL_PER_S * TAIL_S)

@@ -1,12 +1,12 @@
 """The SQLite log against bare ``sqlite3``: durable appends and catching up.
 
-Appends: callers that each write one record and wait for it, over and over. The peer writes the same records
-into the same schema with the same pragmas (WAL, synchronous=FULL), as many per commit as the log's group commit
-achieved in that round, in one thread that does nothing else; it takes no lock and wakes nobody.
+Appends: callers that each write one record and wait for it, repeatedly. The peer writes the same records into the same
+schema with the same pragmas (WAL, synchronous=FULL), as many per commit as the log's group commit achieved in that
+round, in one thread that does nothing else; it takes no lock and wakes no reader.
 
 Catching up: the log's records in pages, as a subscriber gets them (as events, in an executor, checked for range),
 against ``fetchall`` of the same rows in pages of the same size, as bare tuples. Neither unpacks the headers, which both
-have as bytes: who looks at them pays for that.
+have as bytes.
 """
 
 import asyncio
@@ -48,7 +48,7 @@ def with_folder(measure: Callable[[Path], float]) -> float:
 
 
 class Appends:
-    """One question: so many callers, records of that size."""
+    """One measurement: a number of callers, and records of one size."""
 
     def __init__(self, callers: int, size: int) -> None:
         self.callers, self.payload = callers, bytes(size)
@@ -108,7 +108,7 @@ class Appends:
 
 
 async def fill(folder: Path, size: int, headers: Headers) -> int:
-    """A log to catch up with; the number of records."""
+    """A log to catch up with; return the number of records."""
     count = min(CATCH_UP_RECORDS_MAX, CATCH_UP_BYTES // size)
     log = SqliteLog(folder)
     await log.ensure(TOPIC)

@@ -1,15 +1,15 @@
 """How Apache Sling's journal imports, on the log and the repositories of this project: a peer for ``catch_up.py``.
 
-One loop does everything, one package after the other, and waits for each step:
+One loop does everything, one package after another, and waits for each step:
 
-1. a status that is stored and not yet sent is sent, one record; then that it was sent is committed;
-2. content, status and offset are committed together;
-3. that status is sent and its sending committed, as in 1 (so 1 finds something only after a crash);
-4. the subscriber is announced, one record.
+1. send a stored, unsent status, one record; commit that it was sent;
+2. commit content, status and offset together;
+3. send that status and commit that, as in 1 (so 1 has work only after a crash);
+4. announce the subscriber, one record.
 
-Of a subscriber whose queue cannot be cleared no status is stored, so it has one commit and one record less.
+A subscriber whose queue cannot be cleared stores no status, so it has one commit and one record less.
 
-What the original does besides is left out, in its favour: the four or five repository sessions of each package, and its
+Other work of the original is left out, in its favour: the four or five repository sessions of each package, and its
 whole error handling. Records are read in pages, as a Kafka consumer gets them.
 """
 
@@ -29,11 +29,11 @@ from callboard.messages.distribution.topic_messages import DiscoveryMessage, Sta
 from callboard.messages.headers import new_record
 
 POLL_RECORDS = 500
-"""What one poll of a Kafka consumer returns at most."""
+"""The maximum that one poll of a Kafka consumer returns."""
 
 
 class OriginalLoop:
-    """A subscriber as the original has it. ``time_ns`` is what stands for the time in what it writes."""
+    """A subscriber of the original. ``time_ns`` is the time in the records that it writes."""
 
     def __init__(
         self,
@@ -50,7 +50,7 @@ class OriginalLoop:
         self._ledger = Ledger(instance="original", subscriber=settings.name)
 
     async def run(self, packages: int) -> None:
-        """Import the first so many packages of the log, which must have them."""
+        """Import that many packages from the start of the log, which must have them."""
         topic = self._settings.topics.package
         await self._repository.open()
         start = (await self._log.bounds(topic)).first

@@ -1,6 +1,6 @@
 """Draws the growth curves of the last run of each benchmark: ``benchmarks/results/*.json`` to ``docs/figures/*.png``.
 
-Usage: ``make plots``, or ``python benchmarks/plot.py`` where matplotlib is.
+Usage: ``make plots``, or ``python benchmarks/plot.py`` if matplotlib is installed.
 """
 
 import json
@@ -13,7 +13,7 @@ from report import RESULTS
 
 FIGURES = Path(__file__).parents[1] / "docs" / "figures"
 WIDE = 20
-"""Where the largest value is so many times the smallest, the axis is logarithmic."""
+"""The axis is logarithmic if the largest value is this many times the smallest."""
 
 Points = list[tuple[float, float]]
 
@@ -39,7 +39,7 @@ def draw(name: str, x_name: str, y_name: str, curves: dict[str, Points], machine
 
 
 def figures_of(result: dict[str, Any]) -> dict[tuple[str, str], dict[str, Points]]:
-    """By the names of the axes, the points of each curve."""
+    """The points of each curve, by the names of the axes."""
     found: dict[tuple[str, str], dict[str, Points]] = defaultdict(lambda: defaultdict(list))
     for point in result.get("points", []):
         found[point["x_name"], point["y_name"]][point["curve"]].append((point["x"], point["y"]))

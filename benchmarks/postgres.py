@@ -1,10 +1,10 @@
-"""What the log over PostgreSQL costs beside bare asyncpg, and beside another event store: on one private server.
+"""The cost of the log on PostgreSQL, beside bare asyncpg and another event store, on one private server.
 
-Usage: ``python benchmarks/postgres.py``, less than 90 seconds. The event store is measured if it is installed:
-``pip install "eventsourcing[postgres]" "psycopg[binary]"``.
+Usage: ``python benchmarks/postgres.py``, less than 90 seconds. The event store is measured if it is installed: ``pip
+install "eventsourcing[postgres]" "psycopg[binary]"``.
 
-Appends: callers that each write one record and wait for it, over and over. Bare asyncpg writes as many as there are
-callers in one statement, durably, under the same kind of lock, one after the other: no caller has to be woken.
+Appends: callers that each write one record and wait for it, repeatedly. Bare asyncpg writes as many records as there
+are callers in one statement, durably, under the same kind of lock, one after another: it wakes no callers.
 """
 
 import asyncio
@@ -32,12 +32,12 @@ from callboard.testing.servers.postgres import PostgresServer, postgres_server
 
 ROUNDS = 3
 RUN_S = 0.3
-"""Of one contestant in one round."""
+"""Seconds per contestant and round."""
 
 CALLERS = (1, 10, 100)
 SIZES = {200: "200 B", 10_000: "10 kB", 100_000: "100 kB"}
 READ_BYTES = 12 << 20
-"""What one catch-up reads, or ``READ_RECORDS`` if that is less."""
+"""Bytes that one catch-up reads, unless ``READ_RECORDS`` is less."""
 
 READ_RECORDS = 25_000
 APPEND_GOAL, READ_GOAL, PEER_GOAL = 0.5, 0.7, 5.0
@@ -63,7 +63,7 @@ SELECT = "SELECT off, time_ns, payload, headers FROM bare_{0} WHERE off >= $1 OR
 
 
 async def per_second(step: Callable[[], Awaitable[int]], callers: int = 1) -> float:
-    """How many records a second as many closed loops of ``step`` do, each of which answers how many it did."""
+    """Records a second of that many closed loops of ``step``, which returns how many it did."""
     loop = asyncio.get_running_loop()
     began = loop.time()
 
@@ -171,7 +171,7 @@ def measure_event_store(report: Report, run: asyncio.Runner, log: Log, server: P
 
 
 async def wake_up_ms(url: str) -> tuple[float, float]:
-    """Over the consumers of one tail, from before an append until one has the record; and until it is written.
+    """For the consumers of one tail: from before an append until one has the record, and until it is written.
 
     The 99th percentile of both. Another process writes.
     """
@@ -197,7 +197,7 @@ async def wake_up_ms(url: str) -> tuple[float, float]:
 
 
 async def write(url: str) -> float:
-    """What the process does that writes for the consumers: append at the rate; the 99th percentile in ms."""
+    """The process that writes for the consumers: append at the rate, return the 99th percentile in ms."""
     log, written_ms = PostgresLog(url), list[float]()
     await log.ensure("tailed")
 

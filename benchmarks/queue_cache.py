@@ -1,4 +1,4 @@
-"""What does a million packages cost the queue cache, and what does a queue over them?
+"""The cost of a million packages in the queue cache, and of a queue over them.
 
 Usage: ``python benchmarks/queue_cache.py [--packages 1000000] [--quick]``, half a minute; a quick run has 100,000.
 """
@@ -79,7 +79,7 @@ def bytes_per_object(count: int) -> float:
 
 
 def views_per_s(cache: QueueCache, count: int) -> float:
-    """Each view is opened and asked for its size, length, oldest and newest package."""
+    """Open each view and read its size, length, oldest and newest package."""
     spots = [Random(number).randrange(count) for number in range(VIEWS)]
     queries = [SizesQuery(queues=(QueueSize(publisher=PUBLISHERS[spot % 3], after=spot),)) for spot in spots]
     started = time.perf_counter()

@@ -1,11 +1,11 @@
-"""What it takes to look at the queues of 100 subscribers over a long history, from a running publisher.
+"""The cost of reading the queues of 100 subscribers over a long history, from a running publisher.
 
-Usage: ``python benchmarks/queue_reads.py [--packages 200000] [--quick]``, some 1 minute; a full run has 1,000,000
-packages and takes 4, a quick one 20,000.
+Usage: ``python benchmarks/queue_reads.py [--packages 200000] [--quick]``, 1 minute; a full run has 1,000,000 packages
+and takes 4, a quick one 20,000.
 
-Subscribers stand at even distances all over the history. Each question is mailed to the publisher's actors, as those of
-a board are. The peer asks the same of the SQLite log itself, which has the packages in a table but knows neither whose
-they are nor how large, so it only counts them, or fetches their records.
+Subscribers have positions at even distances over the history. Each query is mailed to the publisher's actors, as those
+of a board are. The peer queries the SQLite log itself, which has the packages in a table but neither their publisher
+nor their size, so it only counts them, or fetches their records.
 """
 
 import argparse
@@ -36,7 +36,7 @@ PACKAGES, QUICK_PACKAGES = 200_000, 20_000
 SUBSCRIBERS, PAGE = 100, 100
 ROUNDS = 3
 QUESTIONS = 200
-"""Of each sort, in one round."""
+"""Queries of each kind, per round."""
 TOPIC = Topics.with_prefix().package
 ANSWER_S = 600.0
 SQL_COUNT = "SELECT count(*) FROM records WHERE offset > ?"
@@ -54,7 +54,7 @@ def page(after: int, skip: int = 0) -> Event:
 
 
 class Reads:
-    """The same questions, to the publisher and to the bare log."""
+    """The same queries, to the publisher and to the bare log."""
 
     def __init__(self, run: asyncio.Runner, agent: Agent, database: sqlite3.Connection, count: int) -> None:
         self._run, self._agent, self._database = run, agent, database
@@ -63,7 +63,7 @@ class Reads:
         self.took_ms: dict[str, list[float]] = {}
 
     def ours(self, name: str, ask: Ask, size: int) -> float:
-        """The median, in milliseconds, of queues that hold at least so many packages."""
+        """Median milliseconds for queues with at least that many packages."""
         return self._run.run(self._ours(name, ask, self._positions(size)))
 
     async def _ours(self, name: str, ask: Ask, positions: list[int]) -> float:
@@ -79,7 +79,7 @@ class Reads:
         return statistics.median(times)
 
     def bare(self, query: str, arguments: tuple[int, ...], size: int) -> float:
-        """The same of the log, by this query."""
+        """The same from the log, by this SQL."""
         times = []
         for position in self._positions(size)[:: QUESTIONS // 10]:  # some are slow
             began = time.perf_counter()
@@ -88,19 +88,19 @@ class Reads:
         return statistics.median(times)
 
     def _positions(self, size: int) -> list[int]:
-        """Where a random subscriber stands among those that have so much before them."""
+        """The position of a random subscriber among those with queues that long."""
         last = self._stands[-1]
         far = [stand for stand in self._stands if last - stand >= size] or self._stands[:1]
         return [self._spots.choice(far) for _ in range(QUESTIONS)]
 
     def p99_ms(self, name: str) -> float:
-        """Of all answers of all rounds, with those of the one that warms up."""
+        """The 99th percentile of all rounds, warm-up included."""
         times = sorted(self.took_ms[name])
         return times[math.ceil(len(times) * 0.99) - 1]
 
 
 async def counted(agent: Agent) -> None:
-    """Wait until the whole history is in memory; an answer says how much of it still is not."""
+    """Wait until the whole history is in memory; an answer says how much is missing."""
     left = 1
     while left:
         answer = await agent.ask(roles.QUEUE_CACHE, sizes(-1), ANSWER_S)

@@ -28,7 +28,7 @@ PACKAGES = ("callboard", "thespian", "protobuf", "asyncpg", "aiokafka", "aioboto
 def rounds(
     count: int, contestants: dict[str, Callable[[], float]], *, rotate: bool = True, warm_up: bool = True
 ) -> dict[str, list[float]]:
-    """Each contestant's figures over ``count`` interleaved rounds: a slow minute hits all of them alike.
+    """Each contestant's figures over ``count`` interleaved rounds, so that a slow minute affects all alike.
 
     The first comes last in the next round, unless ``rotate`` is false because a contestant needs to know what
     the one before it did. One round before the counted ones warms up, unless they are too long for that to matter.
@@ -45,12 +45,12 @@ def rounds(
 
 
 def quick() -> bool:
-    """Whether the command asks for a short run, whose figures say less."""
+    """Whether ``--quick`` was given: a short run, with less reliable figures."""
     return "--quick" in sys.argv[1:]
 
 
 def machine() -> dict[str, str]:
-    """What the figures were measured on."""
+    """The machine and the versions."""
     found = {"python": platform.python_version(), "sqlite": sqlite3.sqlite_version}
     found["platform"] = platform.platform()
     cpu = next((line for line in _cpu_lines() if line.startswith("model name")), ":")
@@ -96,7 +96,7 @@ class Report:
         goal: float | None = None,
         note: str = "",
     ) -> None:
-        """Add one answer.
+        """Add one row.
 
         Args:
             ours: one figure per round.

@@ -3,8 +3,8 @@
 Usage: ``python benchmarks/repository.py``, with ``TMPDIR`` on the disk to be measured.
 
 A package is a folder of new files. The bare folder peer writes, syncs and renames the same files and syncs the
-folders; the bare SQLite peer inserts the same rows in one transaction a package. Neither computes a digest,
-keeps a ledger, or could undo anything.
+folders; the bare SQLite peer inserts the same rows in one transaction per package. Neither computes a digest, keeps a
+ledger, or can undo anything.
 """
 
 import asyncio
@@ -32,7 +32,7 @@ LEDGER = bytes(300)
 
 
 class Load(NamedTuple):
-    """What is imported: so many packages of so many files of so many bytes."""
+    """The packages to import: their number, their files, and the bytes of a file."""
 
     packages: int
     files: int

@@ -1,13 +1,12 @@
-"""How soon after its start a publisher shows the right queue, with a million packages of history on a SQLite log.
+"""How soon after its start a publisher shows an exact queue, with a million packages of history on a SQLite log.
 
-Usage: ``python benchmarks/restart.py [--packages 200000] [--quick]``, some 2 minutes; a full run has 1,000,000
-packages and takes 10, a quick one 20,000.
+Usage: ``python benchmarks/restart.py [--packages 200000] [--quick]``, 2 minutes; a full run has 1,000,000 packages and
+takes 10, a quick one 20,000.
 
-Each round opens the board anew and asks for the first page of a subscriber's queue: of one that is a hundred packages
-behind, of one that is ten thousand behind, and of one that has the whole history before it. The page comes at once;
-the size is right once every record of the queue was read, and that is timed as well. The first is also asked by the
-command line, in a process of its own, of which the start of Python is a part. The peer reads the same records off the
-bare SQLite file, and decodes none.
+Each round opens the board and reads the first page of a subscriber's queue: one that is a hundred packages behind, one
+ten thousand, and one the whole history. The page comes at once. The size is exact once every record of the queue was
+read, which is timed as well. The first is also read by the command line, in a process of its own, including the start
+of Python. The peer reads the same records from the bare SQLite file, and decodes none.
 """
 
 import argparse
@@ -30,7 +29,7 @@ from callboard.messages.topics import Topics
 PACKAGES, QUICK_PACKAGES = 200_000, 20_000
 ROUNDS = 3
 LONG = 50_000
-"""To be so far behind takes so long that it is measured once."""
+"""A queue of this length takes so long that it is measured once."""
 PAGE = 100
 PIECE = 500
 """Records that the peer fetches at a time, as the publisher does."""
@@ -42,7 +41,7 @@ SQL = "SELECT offset, time_ns, payload, headers FROM records WHERE offset > ? OR
 
 
 def make(folder: Path, count: int, subscribers: dict[str, int]) -> None:
-    """A log with so many packages, and subscribers that are so far behind."""
+    """A log with that many packages, and subscribers that are that far behind."""
 
     async def body() -> None:
         log, now_ns = SqliteLog(folder), time.time_ns()
@@ -58,7 +57,7 @@ def make(folder: Path, count: int, subscribers: dict[str, int]) -> None:
 
 
 def restarted_s(folder: Path, name: str, behind: int, counted: list[float]) -> float:
-    """Seconds from before the board is opened to the first page; to the right size they are put into ``counted``."""
+    """Seconds from before the board is opened to the first page; those to the exact size go into ``counted``."""
 
     async def body() -> float:
         began = time.perf_counter()
@@ -76,7 +75,7 @@ def restarted_s(folder: Path, name: str, behind: int, counted: list[float]) -> f
 
 
 def command_s(folder: Path, name: str) -> float:
-    """Seconds that the command takes from its start to its end."""
+    """Seconds from the command's start to its end."""
     began = time.perf_counter()
     command = [sys.executable, "-m", "callboard", "--log", f"sqlite:///{folder}", "queue", name, "--json"]
     subprocess.run(command, check=True, capture_output=True)
@@ -84,7 +83,7 @@ def command_s(folder: Path, name: str) -> float:
 
 
 def bare_s(folder: Path, behind: int, count: int) -> float:
-    """Seconds to read the same records off the file."""
+    """Seconds to read the same records from the file."""
     began = time.perf_counter()
     database = sqlite3.connect(f"file:{folder / TOPICS.package}.db?mode=ro", uri=True)
     after = count + FIRST_OFFSET - 1 - behind

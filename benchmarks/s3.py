@@ -2,10 +2,10 @@
 
 Usage: ``python benchmarks/s3.py``, with ``TMPDIR`` on the disk to be measured; needs ``pip install 'moto[server]'``.
 
-The bare client makes the same requests: it looks whether the blob is there, puts it with one request, or in parts
-of the same size and as many at once, and gets into a file; it computes no digest. The server is a process of this
-machine, so figures are about what the client costs. A put without the look is a second peer, for what that costs.
-The bare folder peer writes, digests, syncs and links the same content, and syncs the folder.
+The bare client makes the same requests: it looks whether the blob exists, puts it in one request or in parallel parts
+of the same size, and gets it into a file; it computes no digest. The server is a process on this machine, so the
+figures show the client's cost. A put without the look is a second peer. The bare folder peer writes, digests, syncs
+and links the same content, and syncs the folder.
 """
 
 import asyncio
@@ -38,7 +38,7 @@ MIB = 1 << 20
 
 
 class Load(NamedTuple):
-    """So many blobs of so many bytes, one after the other."""
+    """A number of blobs of one size, one after another."""
 
     blobs: int
     size: int
@@ -216,7 +216,7 @@ def bare_folder_put(contents: list[bytes], root: Path) -> float:
 
 
 def new_content(size: int) -> bytes:
-    """Content that no blob has had yet."""
+    """Content that no blob has yet."""
     return next(_numbers).to_bytes(8, "big") * (size // 8)
 
 

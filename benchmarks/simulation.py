@@ -1,4 +1,4 @@
-"""How fast fleets are simulated, with all faults and oracles, on one core: steps, and hours of fleets, a second."""
+"""The speed of the simulator on one core, with all faults and oracles: steps, and hours of fleets, per second."""
 
 import statistics
 
@@ -8,7 +8,7 @@ from callboard.testing.simulation import campaign
 
 SEEDS = 40
 QUICK_SEEDS = 8
-"""Some ten seconds a round, or two: seeds differ by a factor of ten, so that fewer say little."""
+"""Ten seconds per round, or two; fewer seeds say little, because they differ by a factor of ten."""
 
 ROUNDS = 3
 

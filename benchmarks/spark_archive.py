@@ -1,7 +1,7 @@
-"""Archives a PostgreSQL log by Spark, beside one process that archives the same log; every time from the beginning.
+"""Archives a PostgreSQL log with Spark, beside one process that archives the same log, always from the beginning.
 
-Usage: ``python benchmarks/spark_archive.py --records 1000000``; 10^5 first, then ten times as many, up to that.
-``--rounds`` is how often each is measured.
+Usage: ``python benchmarks/spark_archive.py --records 1000000``; 10^5 first, then ten times as many, up to that
+number. ``--rounds`` is how often each is measured.
 """
 
 import argparse
@@ -31,7 +31,7 @@ SMALLEST = 100_000
 
 
 def measure_tasks(report: Report, url: str, folder: Path) -> None:
-    """What a task does, here and alone, by its CPU time: Spark's tasks are other processes."""
+    """The work of a task, here and alone, by its processor time: Spark's tasks are other processes."""
     settings, name, ranges = BoardSettings(url, "", folder), PACKAGES, ((1, SMALLEST + 1),)
     wave = Wave(Place("package", log_variable="CALLBOARD_LOG"), str(folder / "archive"), name, "ab", ranges)
 

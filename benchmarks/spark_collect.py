@@ -1,8 +1,8 @@
 """The join by which ``callboard pipeline collect`` finds unused blobs, beside simpler ones and a dict of Python's.
 
-Needs the extra ``spark`` and Java. ``--keys`` sets the size, 20 million if nothing else is said; from 10^5 on it is
-asked at every power of ten up to it, and at itself, to show how it grows. Six of ten keys are needed. Everything begins
-with Parquet files on disk and ends with the number of keys that are not needed, and their bytes.
+Needs the extra ``spark`` and Java. ``--keys`` sets the size, by default 20 million; it is measured at every power of
+ten from 10^5 up to it, and at itself. Six of ten keys are needed. Each measurement starts with Parquet files on disk
+and ends with the number and bytes of the unused keys.
 """
 
 import argparse
@@ -22,7 +22,7 @@ from callboard.pipeline.session import open_session
 TASKS = 2
 ROUNDS = 3
 LARGE = 5_000_000
-"""From here on a round is long, and one is enough."""
+"""From this size on, one round is enough."""
 
 
 def write(spark, folder: Path, count: int) -> None:
@@ -38,7 +38,7 @@ def by_key(stored: DataFrame, needed: DataFrame, tasks: int) -> DataFrame:
 
 
 def by_both(stored: DataFrame, needed: DataFrame, tasks: int) -> DataFrame:
-    """By a hash as well, but keys are compared, too."""
+    """By a hash as well, but comparing keys, too."""
     hashed = sql.xxhash64("key").alias("hash")
     left = stored.select("*", hashed).repartition(tasks, "hash", "key")
     return left.join(needed.select(hashed, "key").repartition(tasks, "hash", "key"), ["hash", "key"], "left_anti")

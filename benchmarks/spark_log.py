@@ -38,7 +38,7 @@ def announcement(number: int) -> Event:
 
 
 async def fill(url: str, count: int) -> None:
-    """So many packages and statuses, and a word of each subscriber for every hundredth of them.
+    """That many packages and statuses, and an announcement of each subscriber for every hundredth of them.
 
     The same thousand again and again: what makes them is not what is measured.
     """

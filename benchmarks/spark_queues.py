@@ -1,7 +1,7 @@
-"""How long it takes Spark to find the queues of all subscribers in the history of a PostgreSQL log.
+"""How long Spark takes to find the queues of all subscribers in the history of a PostgreSQL log.
 
-Needs the extra ``spark`` and Java. ``--records`` is the number of packages, 1 million if nothing else is said, with as
-many statuses; from 10^5 on it is asked at every power of ten up to it, to show how it grows.
+Needs the extra ``spark`` and Java. ``--records`` is the number of packages, by default 1 million, with as many
+statuses; it is measured at every power of ten from 10^5 up to it.
 """
 
 import argparse
@@ -24,7 +24,7 @@ ROUNDS = 3
 
 
 def queues(spark: SparkSession) -> None:
-    """Tables are made anew each time: of one that was computed before, Spark still has the shuffled part."""
+    """Make new tables each time: Spark keeps the shuffled part of one that was computed before."""
     topics = TopicTables(spark, {"logVariable": "CALLBOARD_LOG"}, 2)
     discovery, statuses, packages = (topics.table(name) for name in ("discovery", "status", "package"))
     found = queue_states(packages, standings(discovery, statuses, topics.extent("package").log_id)).collect()

@@ -1,9 +1,9 @@
-"""What Spark reads of a PostgreSQL log, beside the bare driver, Spark's JDBC, and a source that only hands rows over.
+"""How fast Spark reads a PostgreSQL log, beside the bare driver, Spark's JDBC, and a source that only hands rows over.
 
-Needs the extra ``spark`` and Java. ``--records`` sets the size, 1 million if nothing else is said; from 10^5 on each
-question is asked at every power of ten up to it, to show how it grows. Spark's JDBC reader joins in if ``--jar`` names
-a driver's jar. All are asked for the same columns of the same records. The log and its readers share two cores; the
-notes say how much of their time each part took, which tells more than the clock while others use the machine.
+Needs the extra ``spark`` and Java. ``--records`` sets the size, by default 1 million; each is measured at every power
+of ten from 10^5 up to it. Spark's JDBC reader takes part if ``--jar`` names a driver's jar. All read the same columns
+of the same records. The log and its readers share two cores; the notes show each part's processor time, which varies
+less than elapsed time on a busy machine.
 """
 
 import argparse
@@ -39,7 +39,7 @@ from callboard.testing.servers.postgres import postgres_server
 CORES = 2
 ROUNDS = 3
 COLUMNS = {"records": tuple(RAW.names), "payloads": ("offset", "payload")}
-"""What is read; "records" is all that a log has of each but its key."""
+"""Columns to read; "records" is everything but the key."""
 
 KEPT_RECORDS = 100_000
 CODEC_RECORDS = 2000
@@ -57,12 +57,12 @@ def rate(count: int, work: Callable[[], object]) -> Callable[[], float]:
 
 
 def stored(columns: Iterable[str]) -> str:
-    """The columns in SQL, under the names that the data source has for them."""
+    """The columns in SQL, under the data source's names."""
     return ", ".join(f'{SOURCES.get(name, name)} AS "{name}"' for name in columns)
 
 
 def sums(columns: Iterable[str]) -> list[str]:
-    """Questions that look at every value of each column."""
+    """Aggregates that look at every value of each column."""
     large = {name for name in RAW.names if pa.types.is_binary(RAW.field(name).type)}
     return ["count(*)", *(f"sum(octet_length({name}))" if name in large else f"max({name})" for name in columns)]
 
@@ -82,18 +82,18 @@ def bare(url: str, topic: str, columns: tuple[str, ...], low: int, high: int) ->
 
 
 KEPT: list[pa.RecordBatch] = []
-"""Of each process of the pool: records of the package topic, to be decoded again and again."""
+"""In each process of the pool: records of the package topic, decoded repeatedly."""
 
 
 def keep(low: int, high: int, barrier: Any) -> None:
-    """Each process of the pool does this once: none comes out before all have come in."""
+    """Runs once in each process of the pool: a barrier."""
     place = Place("package", log_variable="CALLBOARD_LOG")
     KEPT[:] = log_range(place, "callboard.package", "", low, high, RAW)
     barrier.wait()
 
 
 def decode(count: int, fast: bool) -> None:
-    """Decode so many of the records that this process keeps."""
+    """Decode that many of the records in this process."""
     columns = record_columns("package", decode=True, payload=False)
     for batch in KEPT:
         decoded(batch.slice(0, count), "package", columns, fast=fast)
@@ -101,7 +101,7 @@ def decode(count: int, fast: bool) -> None:
 
 
 class TwoProcesses:
-    """What Spark's two tasks do, without Spark: the bare driver, and decoding."""
+    """The work of Spark's two tasks without Spark: the bare driver, and decoding."""
 
     def __init__(self, context: Any, count: int) -> None:
         self._kept = min(count // CORES, KEPT_RECORDS)
@@ -117,7 +117,7 @@ class TwoProcesses:
         self._pool.starmap(bare, parts, chunksize=1)
 
     def decode(self, *, fast: bool) -> float:
-        """Decode what they keep, or with the codec a part of it."""
+        """Decode their records, or with the codec a part of them."""
         each = self._kept if fast else min(self._kept, CODEC_RECORDS)
         work = [(each, fast)] * CORES
         return rate(each * CORES, lambda: self._pool.starmap(decode, work, chunksize=1))()
@@ -144,7 +144,7 @@ class Readers:
         self._two.bare(self._url, columns)
 
     def handed(self, columns: tuple[str, ...]) -> None:
-        """The same batches, made before."""
+        """The same batches, prepared."""
         schema = from_arrow_schema(pa.schema([RAW.field(name) for name in columns]))
         source = self._spark.read.format("handover").option("folder", str(self._folder)).schema(schema)
         self._ask(source.load(), columns)
@@ -163,7 +163,7 @@ class Readers:
         self._ask(source.load(), columns)
 
     def named(self) -> None:
-        """Also with headers as columns: all that the source has of a record that is not decoded."""
+        """Also with headers as columns: everything that the source has without decoding."""
         self._ask(self._source("false").load(), (*RAW.names, *NAMED.names))
 
     def decoded(self) -> None:

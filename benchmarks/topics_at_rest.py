@@ -1,7 +1,7 @@
-"""What a day of a hundred subscribers leaves on a SQLite log, with topics kept short and without.
+"""The size of a SQLite log after a day of a hundred subscribers, with topics kept short and without.
 
-Usage: ``python benchmarks/topics_at_rest.py [--subscribers 100] [--hours 24]``, some 3 minutes. Each subscriber
-announces itself every ten seconds and tells of twenty packages an hour, by a clock of its own.
+Usage: ``python benchmarks/topics_at_rest.py [--subscribers 100] [--hours 24]``, 3 minutes. Each subscriber
+announces itself every ten seconds and reports twenty packages an hour, on a simulated clock.
 """
 
 import argparse
@@ -28,12 +28,12 @@ from callboard.messages.topics import Topics
 TOPICS = Topics.with_prefix()
 INTERVAL_S = 10
 ROUND_S = 450
-"""An agent looks every 300 to 600 seconds; of a hundred that look one works."""
+"""An agent checks every 300 to 600 seconds; of a hundred that check, one does the work."""
 PACKAGES_AN_HOUR = 20
 
 
 class Day:
-    """A log, and the clock that its records go by."""
+    """A log, and the clock of its records."""
 
     def __init__(self, folder: Path, subscribers: int) -> None:
         self.now_ns = time.time_ns()
@@ -42,7 +42,7 @@ class Day:
         self.shortening_s, self.rounds, self.highest = 0.0, 0, 0
 
     async def run(self, hours: float, *, short: bool) -> None:
-        """Write what the subscribers say, and look after the topics or not."""
+        """Write the records of the subscribers, and shorten the topics or not."""
         for topic in (TOPICS.package, TOPICS.status, TOPICS.discovery, TOPICS.command, TOPICS.event):
             await self.log.ensure(topic)
         shortener = Shortener(self.log)
@@ -78,7 +78,7 @@ class Day:
         return new_record(said, record_id=record_id, time_ns=self.now_ns, producer=f"{name}/{instance}")
 
     def told(self, number: int, package: int) -> NewRecord:
-        """What it tells of a package."""
+        """Its status of a package."""
         name, instance = f"edge-{number}", f"{number:032x}"
         status = PackageStatusMessage(
             subscriber_instance=instance, subscriber=name, publisher="site", offset=package, status=Status.IMPORTED,

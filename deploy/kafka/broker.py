@@ -1,13 +1,13 @@
 #!/usr/bin/env python3
-"""A real Kafka on this machine, without containers: fetches the jars with Maven, then formats, starts and stops.
+"""A real Kafka on this machine, without containers: fetches the jars with Maven; formats, starts and stops brokers.
 
 Usage::
 
-    broker.py start --data ./kafka                 # prints the bootstrap servers once they answer
+    broker.py start --data ./kafka                 # prints the bootstrap servers when they answer
     broker.py start --data ./kafka --brokers 3     # a cluster with replication factor 3
-    broker.py start --data ./kafka --secure ann:secret   # one more listener, SASL_SSL with PLAIN
+    broker.py start --data ./kafka --secure ann:secret   # another listener, SASL_SSL with PLAIN
     broker.py status --data ./kafka
-    broker.py stop --data ./kafka                  # the data stays; the next start goes on with it
+    broker.py stop --data ./kafka                  # the data stays for the next start
     broker.py fetch                                # only the jars
 
 Needs Java 17 or newer and, the first time, mvn. For development and tests: it listens on 127.0.0.1 only.
@@ -34,22 +34,22 @@ HOME = Path("~/.cache/callboard-kafka").expanduser()
 """Where the jars are kept."""
 
 READY_S = 180.0
-"""How long a start may take: some 5 s, and a minute where a log has to be recovered and the machine is busy."""
+"""Limit of a start. It takes 5 s, or a minute if a log is recovered on a busy machine."""
 
 PORTS_FROM, PORTS_BELOW = 20_000, 32_768
-"""Where the brokers listen: below what kernels give to clients and to whoever asks for any port, so that nobody else
-has a broker's port when it comes back."""
+"""Ports of the brokers: below the kernel's ephemeral ports, so that no other process takes a broker's port while it
+is down."""
 
 STOP_S = 20.0
-"""How long a broker may take to stop by itself before it is killed."""
+"""How long a broker may take to stop before it is killed."""
 
 SAID_CHARACTERS = 1000
-"""Of a broker's output in an error: the last lines tell why it does not go on."""
+"""Of a broker's output in an error: its last lines say why it failed."""
 
 POLL_S = 0.05
 
 KEYSTORE_PASSWORD = "local-only"
-"""The key store is made for one data folder and guards nothing else."""
+"""The key store is made for one data folder and protects nothing else."""
 
 PROPERTIES = """\
 process.roles=broker,controller
@@ -90,13 +90,13 @@ user_{user}="{password}";
 
 
 class Unavailable(Exception):
-    """Java, Maven or the jars cannot be had; the message says which."""
+    """Java, Maven or the jars are missing; the message says which."""
 
 
 def fetch(libs: Path) -> None:
     """Copy the jars that ``pom.xml`` names into ``libs`` unless they are there. Raises ``Unavailable``.
 
-    A folder with jars from elsewhere is left as it is.
+    A folder with other jars is left as it is.
     """
     pom = Path(__file__).with_name("pom.xml")
     done = libs / "fetched.xml"
@@ -154,16 +154,16 @@ class LocalKafka:
 
     @property
     def relayed_port(self) -> int:
-        """The port of the listener that names the relay to its clients."""
+        """The port of the listener that advertises the relay to its clients."""
         return self._settings()["relayed_ports"]["1"]
 
     @property
     def certificate(self) -> Path:
-        """The certificate that clients of the SASL_SSL listener have to trust."""
+        """The certificate that clients of the SASL_SSL listener must trust."""
         return self.data / "certificate.pem"
 
     def start(self) -> None:
-        """Start every broker that does not run and wait until they all answer. Raises ``Unavailable``."""
+        """Start every broker that is not running, and wait until all answer. Raises ``Unavailable``."""
         fetch(self._libs)
         if shutil.which("java") is None:
             raise Unavailable("java is not installed; Kafka 4 needs Java 17 or newer")
@@ -187,7 +187,7 @@ class LocalKafka:
             time.sleep(POLL_S)
 
     def kill(self, node: int) -> None:
-        """End a broker by SIGKILL, as a power cut would; ``start`` brings it back."""
+        """Kill a broker, as a power cut would; ``start`` restarts it."""
         self.signal(node, signal.SIGKILL)
         while self.pid(node):
             time.sleep(POLL_S)
@@ -198,7 +198,7 @@ class LocalKafka:
             os.kill(pid, number)
 
     def said(self, node: int) -> str:
-        """The last that a broker put out, for people."""
+        """The end of a broker's output."""
         return (self.data / f"node-{node}.out").read_text(errors="replace").strip()[-SAID_CHARACTERS:]
 
     def nodes(self) -> list[int]:

@@ -1,4 +1,4 @@
-"""What spark-submit runs: the command line of callboard, with the words that follow."""
+"""What spark-submit runs: callboard's command line, with the given arguments."""
 
 from callboard.cli import main
 

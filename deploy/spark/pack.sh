@@ -1,7 +1,7 @@
 #!/bin/sh
 # Packs a virtual environment with callboard[spark] for a cluster:  deploy/spark/pack.sh VENV environment.tar.gz
 #
-# Spark itself stays out: the nodes have theirs. The interpreter does, too: it has to be at the same path on every node.
+# Spark is left out, because nodes have their own. So is the interpreter: it must be at the same path on every node.
 set -eu
 [ $# -eq 2 ] || { echo "usage: $0 VENV FILE.tar.gz" >&2; exit 2; }
 [ -e "$1/pyvenv.cfg" ] || { echo "$1 is not a virtual environment; make one with python -m venv" >&2; exit 2; }
