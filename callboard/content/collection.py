@@ -109,7 +109,7 @@ async def _spare(roots: "_Roots", package: str, status: str, candidates: dict[by
             try:
                 event = open_record(record, expected)
             except (Undecodable, SchemaTooNew) as error:
-                return f"topic {topic}: {error}; it may need any blob, so none is removed while it is there"
+                return f"topic {topic}: {error}; it may refer to any blob, so none is removed while it is there"
             if topic == package and RecordHeaders.parse(record.headers).version > SCHEMA_VERSION:
                 return f"topic {topic}: the record at offset {record.offset} is of a newer version; upgrade callboard"
             for digest in _references(event):

@@ -46,13 +46,13 @@ class Snapshot:
 
 
 def write_snapshot(source: Source, ledger: bytes, target: Path, taken_ns: int) -> Snapshot:
-    """Write a snapshot of a source that does not change meanwhile. Blocking. The file appears once it is complete.
+    """Write a snapshot of a source that does not change during this. Blocking. The file appears once it is complete.
 
     Raises ``RequestRefused`` if the file exists and for content that cannot be shipped, and ``RepositoryUnavailable``
     if the file cannot be written.
     """
     if target.exists():
-        raise RequestRefused(f"{target} is there already; choose a new file", code="exists")
+        raise RequestRefused(f"{target} already exists; choose a new file", code="exists")
     with (
         draft(source, ("/",), ("/",), target.parent, _ALL_INLINE) as drafted,
         disk_errors(RepositoryUnavailable, target),
@@ -86,7 +86,7 @@ def read_snapshot(path: Path, package: Path) -> Snapshot:
         file.seek(body - length)
         snapshot = _decoded(path, file.read(length))
         if snapshot.length != body - length:
-            raise _senseless(path, f"its package has {body - length} bytes, and not {snapshot.length}")
+            raise _senseless(path, f"its package has {body - length} bytes instead of {snapshot.length}")
         with disk_errors(RepositoryUnavailable, package), package.open("wb") as copy:
             for chunk in _chunks(file, snapshot.length):
                 copy.write(chunk)
@@ -104,7 +104,7 @@ def _encoded(snapshot: Snapshot) -> bytes:
 
 
 def _decoded(path: Path, text: bytes) -> Snapshot:
-    """Decode the metadata. Its digest was verified, but anybody can make a file with a matching digest."""
+    """Decode the metadata. Its digest was verified, but anyone can make a file with a matching digest."""
     try:
         data = json.loads(text)
         version, length, taken_ns = (int(data[name]) for name in ("format", "length", "taken_ns"))
@@ -132,10 +132,10 @@ def _chunks(file: BinaryIO, length: int) -> Iterator[bytes]:
 
 def _senseless(path: Path, why: str) -> PackageCorrupt:
     return PackageCorrupt(
-        f"{path} was not written by callboard: what describes the snapshot at its end makes no sense ({why}); take "
-        "another with `callboard snapshot`"
+        f"{path} is not a snapshot of callboard: the description at its end makes no sense ({why}); take another with "
+        "`callboard snapshot`"
     )
 
 
 def _no_snapshot(path: Path) -> RequestRefused:
-    return RequestRefused(f"{path} is no snapshot; take one with `callboard snapshot`", code="damaged")
+    return RequestRefused(f"{path} is not a snapshot; take one with `callboard snapshot`", code="damaged")

@@ -49,15 +49,15 @@ async def survey(source: Source, blobs: BlobStore, paths: tuple[str, ...]) -> Su
 
 
 def read_survey(path: Path) -> Iterator[Surveyed]:
-    """The entries of a list. Blocking. Raises ``PackageCorrupt`` if it is not one: anybody can store a blob."""
+    """The entries of a list. Blocking. Raises ``PackageCorrupt`` if it is not one: anyone can store a blob."""
     with path.open("rb") as file:
         for number, line in enumerate(file, start=1):
             try:
                 yield _entry(json.loads(line))
             except (ValueError, KeyError, TypeError, RecursionError, RequestRefused) as error:
                 raise PackageCorrupt(
-                    f"line {number} of list {path.name} is not an entry of a repository ({type(error).__name__}); have "
-                    "the content listed again"
+                    f"line {number} of list {path.name} is not an entry of a repository ({type(error).__name__}); list "
+                    "the content again"
                 ) from error
 
 
@@ -76,7 +76,7 @@ def _write(source: Source, paths: tuple[str, ...], file: BinaryIO) -> Survey:
             count += 1
             if count > ENTRIES_MAX:
                 raise RequestRefused(
-                    f"more than {ENTRIES_MAX} entries; verify some paths after the other", code="too_large"
+                    f"more than {ENTRIES_MAX} entries; verify fewer paths at a time", code="too_large"
                 )
             line = json.dumps(_data(entry)).encode() + b"\n"
             sha.update(line)

@@ -105,7 +105,7 @@ class _Rules:
             changes |= {name: clipped(getattr(event, name)) for name in self.prose}
         for name in self.names:
             if len(given := getattr(event, name)) > NAMES_MAX:
-                raise Undecodable(f"{type(event).__name__}.{name} has {len(given)} names, and the most is {NAMES_MAX}")
+                raise Undecodable(f"{type(event).__name__}.{name} has {len(given)} names, and the limit is {NAMES_MAX}")
         for name in self.numbers:
             if len(given := getattr(event, name)) > NUMBERS_MAX:
                 changes[name] = given[:NUMBERS_MAX]
@@ -125,9 +125,9 @@ def _of_events(given: Any, unfit: _Unfit) -> Any:
 
 
 def _refuse(kind: type[Event], name: str, value: str) -> str:
-    what = f"has {len(value)} characters, and the most is {ID_CHARS_MAX}"
+    what = f"has {len(value)} characters, and the limit is {ID_CHARS_MAX}"
     if len(value) <= ID_CHARS_MAX:
-        what = f"is {value!r:.80}, and no name or id has control characters"
+        what = f"is {value!r:.80}, and a name or id cannot have control characters"
     raise Undecodable(f"{kind.__name__}.{name} {what}")
 
 

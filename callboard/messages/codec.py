@@ -89,7 +89,7 @@ def _light(cls: type[Event], message: Message, nbytes: int) -> Message:
         known.CopyFrom(message)
         known.DiscardUnknownFields()
         if (unknown := message.ByteSize() - known.ByteSize()) > UNKNOWN_BYTES_MAX:
-            what = f"{unknown} bytes of fields that this version does not know, and the most is {UNKNOWN_BYTES_MAX}"
+            what = f"{unknown} bytes of unknown fields, and the limit is {UNKNOWN_BYTES_MAX}"
             raise Undecodable(f"{nbytes} bytes are not a {cls.__name__}: they have {what}; upgrade this process")
     return message
 
@@ -102,7 +102,7 @@ def encode_any(event: Event) -> tuple[str, bytes]:
 def decode_any(name: str, data: bytes) -> Event:
     """Decode an event of the class with this name; raises ``Undecodable`` also for an unknown name."""
     if name not in EVENTS:
-        raise Undecodable(f"no message is named {name!r} in this version; upgrade, or look for its writer")
+        raise Undecodable(f"this version knows no message {name!r}; upgrade, or find out who writes it")
     return decode(EVENTS[name], data)
 
 

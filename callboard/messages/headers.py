@@ -204,8 +204,7 @@ def open_record(record: Record, expected: type[E] | tuple[type[E], ...]) -> E:
         kind, (major, _), _ = _essence(told_in(record.headers))
         if major > SCHEMA_VERSION[0]:
             raise SchemaTooNew(
-                f"{where} is of schema version {major}, and this process knows none above {SCHEMA_VERSION[0]}; "
-                "upgrade it"
+                f"{where} has schema version {major}, and this process knows up to {SCHEMA_VERSION[0]}; upgrade it"
             )
         for cls in classes:
             if cls.__name__ == kind:
@@ -260,4 +259,4 @@ def _check_claims(package: PackageMessage) -> None:
             raise Undecodable(f"it claims the {name} {claimed}, and the range is 0 to {most}")
     for path in (*package.paths, *package.deep_paths):
         if path[:1] != "/" or len(path) > PATH_CHARS_MAX:
-            raise Undecodable(f"{path!r:.80} is no path: it is not absolute, or longer than {PATH_CHARS_MAX}")
+            raise Undecodable(f"{path!r:.80} is not a path: it is not absolute, or longer than {PATH_CHARS_MAX}")

@@ -56,7 +56,7 @@ def json_object(data: bytes, what: str) -> dict[str, Any]:
 def _int64(digits: str) -> int:
     number = int(digits)
     if not -(1 << 63) <= number < 1 << 63:
-        raise ValueError(f"{digits:.30} is no number of 64 bits")
+        raise ValueError(f"{digits:.30} is not a 64-bit number")
     return number
 
 

@@ -72,7 +72,7 @@ def pack_headers(headers: Headers) -> bytes:
         return b""
     flat = "\0".join(chain.from_iterable(headers))
     if flat.count("\0") != 2 * len(headers) - 1:
-        raise ValueError("a record header holds a NUL character; encode such a value, as base64 for instance")
+        raise ValueError("a record header has a NUL character; encode such a value, for example as base64")
     return flat.encode()
 
 

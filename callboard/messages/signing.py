@@ -53,7 +53,7 @@ class SigningKey:
             raise ConfigError(f"the secret of key {self.id!r} is a {type(self.secret).__name__}, but should be bytes")
         if len(self.secret) < SECRET_BYTES_MIN:
             raise ConfigError(
-                f"key {self.id!r} has {len(self.secret)} bytes, and needs {SECRET_BYTES_MIN} at least; make one with: "
+                f"key {self.id!r} has {len(self.secret)} bytes, and needs at least {SECRET_BYTES_MIN}; make one with: "
                 "openssl rand -hex 32"
             )
 

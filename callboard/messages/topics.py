@@ -35,7 +35,7 @@ class Topics:
                     "beginning with a letter or digit"
                 )
         if len(set(names)) < len(names):
-            raise ConfigError(f"the topics {', '.join(names)} need names that differ; rename one")
+            raise ConfigError(f"the topics {', '.join(names)} must have different names; rename one")
 
     @property
     def but_packages(self) -> tuple[str, ...]:

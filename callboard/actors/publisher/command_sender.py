@@ -155,9 +155,9 @@ class CommandSender:
         if self._stopping:
             return "the publisher is stopping; send the command again once it is back"
         if not command.command_id:
-            return "the command has no id; give it one, and use it again to send it again"
+            return "the command has no id; give it one, and reuse it for retries"
         if len(self._sending) >= self._settings.max_in_progress:
-            return f"{len(self._sending)} commands are on their way already; send it again later"
+            return f"{len(self._sending)} commands are already being sent; send it again later"
         return ""
 
     def _append(self, command: CommandMessage, now: Moment) -> Append:
@@ -178,7 +178,7 @@ class CommandSender:
         if isinstance(error, LogUnavailable) and sending.attempt < self._settings.max_attempts:
             yield After(command_id, RETRY.delay_s(sending.attempt, self._rng))
         else:
-            problem = f"{error}; it may be on the log all the same: send it again with the same id"
+            problem = f"{error}; it may still be on the log: send it again with the same id"
             yield from self._finish(CommandSent(command_id=command_id, problem=problem))
 
     def _finish(self, sent: CommandSent) -> Iterable[Effect]:

@@ -98,7 +98,7 @@ def encode(frame: Frame) -> bytes:
         return encode(Frame(Kind.TOO_LARGE, frame.role, frame.number))
     if len(body) > MAX_FRAME:
         raise RequestRefused(
-            f"a question of {len(body)} bytes to {frame.role}; ask for less, {MAX_FRAME} at most", code="too_large"
+            f"the question to {frame.role} has {len(body)} bytes; ask for less, {MAX_FRAME} at most", code="too_large"
         )
     return _LENGTH.pack(len(body)) + body
 
@@ -116,7 +116,7 @@ class FrameReader:
         while len(self._data) >= _LENGTH.size:
             (length,) = _LENGTH.unpack_from(self._data)
             if not _HEAD.size <= length <= MAX_FRAME:
-                raise Undecodable(f"a frame of {length} bytes from the agent's gateway; restart the agent")
+                raise Undecodable(f"the agent's gateway sent an invalid length of {length} bytes; restart the agent")
             end = _LENGTH.size + length
             if len(self._data) < end:
                 break
@@ -130,11 +130,11 @@ def _decode(body: bytes) -> Frame:
     name_at = _HEAD.size + role_size
     event_at = name_at + name_size
     if len(body) < event_at or (len(body) > event_at and not name_size):
-        raise Undecodable(f"a frame of {len(body)} bytes whose parts do not add up; restart the agent")
+        raise Undecodable(f"the parts of a frame of {len(body)} bytes do not add up; restart the agent")
     if not 0 <= seconds < math.inf:
-        raise Undecodable(f"a frame with {seconds} seconds; restart the agent")
+        raise Undecodable(f"a frame has an invalid time of {seconds} seconds; restart the agent")
     try:
         kind, role, name = Kind(kind), body[_HEAD.size : name_at].decode(), body[name_at:event_at].decode()
     except ValueError as error:  # includes invalid UTF-8
-        raise Undecodable(f"a frame that this version does not know: {error}; restart the agent") from error
+        raise Undecodable(f"a frame is unknown to this version: {error}; restart the agent") from error
     return Frame(kind, role, number, seconds, decode_any(name, body[event_at:]) if name else None)

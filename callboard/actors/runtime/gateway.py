@@ -81,4 +81,4 @@ class Gateway(Actor):  # type: ignore[misc]  # thespian is untyped
             elif mail.question:
                 outlet.put(Frame(Kind.ANSWER, mail.role, mail.question, event=event))
             else:
-                self._log.debug("mail.dropped", sender=mail.role, reason="nobody asked")
+                self._log.debug("mail.dropped", sender=mail.role, reason="no question waits for it")

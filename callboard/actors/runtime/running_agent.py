@@ -172,7 +172,7 @@ class RunningAgent:
                 pass  # these go the other way
 
     def link_lost(self) -> bool:
-        """The gateway is gone, and every actor with it. True if the agent is to be restarted."""
+        """The gateway is gone, and every actor with it. True if the agent must be restarted."""
         self._up.clear()
         self._all_stopped.set()
         return self._ending is None
@@ -206,9 +206,9 @@ class RunningAgent:
         if asked.crashes == CRASHES_MAX:
             asked.answer.set_exception(
                 RequestRefused(
-                    f"actor {asked.role!r} of agent {self._name!r} {reason}, at {type(asked.event).__name__}, twice, "
-                    "so it is not asked a third time; this is a bug of callboard: report it with the traceback in the "
-                    "log", code="crashed"
+                    f"actor {asked.role!r} of agent {self._name!r} {reason} twice on {type(asked.event).__name__}, so "
+                    "it is not asked again; this is a bug in callboard: report it with the traceback in the log",
+                    code="crashed",
                 )
             )
 

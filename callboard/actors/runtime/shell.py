@@ -61,7 +61,7 @@ class Shell(Actor):  # type: ignore[misc]  # thespian is untyped
 
     Crash-only: an unexpected exception is a bug. It is logged, the actor stops working, and the
     supervisor replaces it. It must not reach thespian, which would call the handler a second time. If it was raised at
-    a question of the service, the supervisor is told which.
+    a question of the service, it names the question to the supervisor.
     """
 
     def __init__(self) -> None:
@@ -134,7 +134,7 @@ class Shell(Actor):  # type: ignore[misc]  # thespian is untyped
     def _read(self, mail: Mail, sender: ActorAddress) -> None:
         self._meet(mail.role, mail.epoch, sender)
         if mail.epoch < self._peers[mail.role].epoch:
-            # Its successor is known already, and the decision was told to forget this one.
+            # Its successor is known already, and the decision has forgotten this one.
             self._log.debug("mail.dropped", sender=mail.role, sender_epoch=mail.epoch, reason="stale")
             return
         origin = Origin(mail.role, mail.question)

@@ -12,7 +12,7 @@ class Limits:
 
     The n-th restart within the window waits ``backoff_s[n]`` (the last value repeats). An actor that
     dies more than ``max_restarts`` times in ``window_s`` has a failure that restarting does not cure.
-    ``beat_s`` is 0 where a hung actor cannot be told from a busy one: both share the supervisor's thread.
+    ``beat_s`` is 0 where a hung actor cannot be distinguished from a busy one: both share the supervisor's thread.
     """
 
     backoff_s: tuple[float, ...] = (0.0, 0.05, 0.2, 1.0, 2.0)

@@ -119,7 +119,7 @@ class AgentWorld:
             case RunHook(due=due) if self._hooks is not None:
                 return await self._run_hook(self._hooks, due)
             case _:
-                raise AssertionError(f"nobody carries out {type(effect).__name__}")
+                raise AssertionError(f"no world carries out {type(effect).__name__}")
 
     async def close(self) -> None:
         """Release the repository and everything else that this world owns, even if one of them fails to close."""
@@ -186,8 +186,8 @@ class AgentWorld:
             return codec.decode(Ledger, stored) if stored else None
         except Undecodable as error:
             raise RepositoryUnavailable(
-                f"the repository's ledger is none that this version can read ({error}); upgrade callboard if a newer "
-                "version wrote it, else restore the repository from a backup, or choose an empty one"
+                f"this version cannot read the repository's ledger ({error}); upgrade callboard if a newer one wrote "
+                "it, else restore the repository from a backup, or choose an empty one"
             ) from error
 
     async def _import(self, effect: ImportPackages) -> Ledger:
@@ -220,7 +220,7 @@ class AgentWorld:
         """The operations for the repository; at their end, just before the commit, the check whether it still may."""
         yield from operations(received)
         if self._clock is not None and effect.permit.is_over(self._clock.now().mono_s):
-            raise NameLapsed("the time was over for which the name was lent; it is imported once the name is had again")
+            raise NameLapsed("the lease on the name expired; it is imported once the name is held again")
 
     async def _admission(self, effect: ImportPackages) -> Admission | None:
         if not self._patterns:

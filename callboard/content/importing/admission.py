@@ -65,7 +65,7 @@ def admission(patterns: PathPatterns, messages: Sequence[PackageMessage], reposi
         held = repository.entries("/", deep=True)
         return Admission(patterns, tuple(each.path for each in held if _is_spared(each, patterns)))
     except RequestRefused as error:
-        raise RepositoryUnavailable(f"it cannot be told what to leave alone in the repository: {error}") from error
+        raise RepositoryUnavailable(f"the repository cannot be listed to apply the patterns: {error}") from error
 
 
 def _is_spared(entry: Entry, patterns: PathPatterns) -> bool:

@@ -24,7 +24,7 @@ def needed_blobs(message: PackageMessage) -> tuple[str, ...]:
     """
     for digest in (*message.blobs, *filter(None, [message.content_ref])):
         if not is_digest(digest):
-            raise PackageRefused(f"package {message.package_id} refers to {digest!r}, no digest; clear it")
+            raise PackageRefused(f"package {message.package_id} refers to {digest!r}, which is not a digest; clear it")
     return message.blobs if message.kind is Kind.ADD else ()
 
 
@@ -76,7 +76,7 @@ def checked(message: PackageMessage, content: Content | None) -> Package:
         raise PackageCorrupt(f"{wrong}; restore its content or publish it again")
     package = open_package(content)
     if set(package.paths) != set(message.paths) or set(package.deep_paths) != set(message.deep_paths):
-        raise PackageRefused(f"package {message.package_id} holds other paths than its record; clear it")
+        raise PackageRefused(f"package {message.package_id} has other paths than its record; clear it")
     if not set(package.blobs) <= set(message.blobs):
         raise PackageRefused(f"package {message.package_id} needs blobs not named in its record; clear it")
     said = message.entries, message.length, message.total_bytes
@@ -102,4 +102,4 @@ def _permitted(path: str) -> str:
     try:
         return check_path(path)
     except RequestRefused as error:
-        raise PackageRefused(f"the package names a path that cannot be: {error}") from error
+        raise PackageRefused(f"the package has an invalid path: {error}") from error

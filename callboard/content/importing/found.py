@@ -55,7 +55,7 @@ class Found:
         try:
             return Found(zlib.decompress(stored[start:end]).decode().split("\0")), stored[end:]
         except (zlib.error, UnicodeDecodeError) as error:
-            raise Undecodable(f"the list of what was found in the repository is damaged: {error}") from error
+            raise Undecodable(f"the list of entries found in the repository is damaged: {error}") from error
 
     # With the operations of packages.
 

@@ -85,10 +85,10 @@ class Target:
             entries = self._repository.entries("/", deep=True)
             paths = [entry.path for entry in islice(entries, FOUND_MAX + 2) if entry.path != "/"]
         except RequestRefused as error:
-            raise RepositoryOccupied(f"what the repository holds cannot be adopted: {error}") from error
+            raise RepositoryOccupied(f"the content of the repository cannot be adopted: {error}") from error
         if len(paths) > FOUND_MAX:
             raise RepositoryOccupied(
-                f"the repository holds more than {FOUND_MAX} entries, too many to be adopted; choose an empty place, "
-                "or move some of them away"
+                f"the repository holds more than {FOUND_MAX} entries, too many to adopt; choose an empty one, or move "
+                "some of them away"
             )
         return paths

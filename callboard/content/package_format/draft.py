@@ -120,7 +120,7 @@ def _too_large(size: int, max_bytes: int) -> RequestRefused:
 
 def changed(path: str) -> RequestRefused:
     """The error for a file that changed while it was read."""
-    return RequestRefused(f"file {path!r} changed while it was read; publish it again when it rests", code="changed")
+    return RequestRefused(f"file {path!r} changed while it was read; publish it again when stable", code="changed")
 
 
 def _requested(source: Source, layout: Layout) -> Iterator[tuple[Entry, bool]]:
@@ -154,7 +154,7 @@ class _Writer:
     def write(self, entry: Entry, leading: bool, *, read: bool) -> None:
         form, digest = Form.KEEP if leading else Form.FOLDER, ""
         if leading and entry.kind is not EntryKind.FOLDER:
-            raise RequestRefused(f"path {entry.path!r} leads to a requested path but is no folder", code="not_found")
+            raise RequestRefused(f"path {entry.path!r} leads to a requested path but is not a folder", code="not_found")
         if entry.kind is EntryKind.FILE:
             form, digest = self._read(entry) if read else (Form.FILE, "")
         elif entry.kind is EntryKind.LINK:

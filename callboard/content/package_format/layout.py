@@ -55,7 +55,7 @@ class Layout:
         path = check_path(entry.path)
         if path in self:
             raise RequestRefused(
-                f"path {path!r} stands in the package twice; each entry may come only once", code="unfit"
+                f"path {path!r} is in the package twice; each entry may occur only once", code="unfit"
             )
         parent = parent_of(path)
         if parent not in self._tree_of:
@@ -64,7 +64,7 @@ class Layout:
         leading = not tree and self._leads(path)
         if not (leading if entry.form is Form.KEEP else tree or path in self._requested):
             raise RequestRefused(
-                f"path {path!r} stands in the package but was not asked for; leave it out", code="unfit"
+                f"path {path!r} is in the package but was not requested; leave it out", code="unfit"
             )
         _check_attributes(entry)
         if entry.form in (Form.FOLDER, Form.KEEP):
@@ -99,14 +99,14 @@ def leading_folders(path: str) -> Iterator[str]:
 
 def _check_attributes(entry: ManifestEntry) -> None:
     if entry.mode > MODE_MAX:
-        raise RequestRefused(f"path {entry.path!r} has mode {entry.mode:o}; only nine bits travel", code="unfit")
+        raise RequestRefused(f"path {entry.path!r} has mode {entry.mode:o}; only nine bits are shipped", code="unfit")
     if entry.path == "/" and entry.form is not Form.FOLDER:
-        raise RequestRefused("path '/' is not a folder; the root can be nothing else", code="unfit")
+        raise RequestRefused("path '/' is not a folder; the root must be one", code="unfit")
     if entry.form is Form.LINK:
         _check_target(entry)
     elif entry.target:
         raise RequestRefused(
-            f"path {entry.path!r} has a link's target but is no link; leave the target out", code="unfit"
+            f"path {entry.path!r} has a link's target but is not a link; leave the target out", code="unfit"
         )
 
 

@@ -91,7 +91,7 @@ class ManifestEntry:
             raise PackageRefused(f"entry {path!r} has the unknown form {form}; publish the content again")
         has_content = known is Form.FILE or known is Form.BLOB
         if not has_content and (size or any(digest)):
-            raise PackageRefused(f"entry {path!r} is no file but has content; publish the content again")
+            raise PackageRefused(f"entry {path!r} is not a file but has content; publish the content again")
         if known is Form.FOLDER or known is Form.KEEP:
             mode |= _OWNER_ALL
         return cls(known, path, mode, size, digest.hex() if has_content else "", target)
@@ -119,13 +119,13 @@ class Header(NamedTuple):
         """The header at the start of the file. Raises ``PackageCorrupt`` and ``SchemaTooNew``."""
         magic, version = _START.unpack(_exactly(file, _START.size))
         if magic != MAGIC:
-            raise PackageCorrupt(f"this is no package: it starts with {magic!r}; publish the content again")
+            raise PackageCorrupt(f"this is not a package: it starts with {magic!r}; publish the content again")
         if version > VERSION:
             raise SchemaTooNew(
                 f"the package has format version {version} and this process reads up to {VERSION}; upgrade it"
             )
         if version < 1:
-            raise PackageCorrupt("the package has format version 0, which never was; publish it again")
+            raise PackageCorrupt("the package has format version 0, which does not exist; publish it again")
         return cls(*_LENGTHS.unpack(_exactly(file, _LENGTHS.size)))
 
 

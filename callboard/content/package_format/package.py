@@ -102,7 +102,7 @@ def _check(content: Content, file: BinaryIO, header: Header) -> Package:
     roots = list(read_roots(file, header.roots))
     layout = Layout((path for path, _ in roots), (path for path, deep in roots if deep))
     if [path for path, _ in roots] != list(layout.roots):
-        raise PackageRefused("the requested paths are not sorted or stand twice; publish the content again")
+        raise PackageRefused("the requested paths are not sorted, or one occurs twice; publish the content again")
     inline, blobs, kept = 0, dict[str, int](), list[ManifestEntry]()
     keep = header.manifest_bytes <= MANIFEST_KEPT_BYTES
     for _ in range(header.entries):

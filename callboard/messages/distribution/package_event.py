@@ -178,9 +178,9 @@ def _marks(payload: bytes) -> EventMarks:
     except (TypeError, KeyError, AttributeError) as error:
         raise Undecodable(f"{len(payload)} bytes are not {MARKS}: {error!r}") from error
     if type(publisher) is not str or any(type(log_id) is not str or type(at) is not int for _, log_id, at in found):
-        raise Undecodable(f"{len(payload)} bytes are not {MARKS}: a name is no text, or an offset no whole number")
+        raise Undecodable(f"{len(payload)} bytes are not {MARKS}: a name is not text, or an offset not an integer")
     names = [publisher, *(name for kind, log_id, _ in found for name in (kind, log_id))]
     if len(found) > MARKS_MAX or not all(map(is_id, names)):
-        raise Undecodable(f"{len(payload)} bytes are not {MARKS}: they are too many, or a name is none")
+        raise Undecodable(f"{len(payload)} bytes are not {MARKS}: there are too many, or a name is invalid")
     marks = tuple(Mark(kind=kind, log_id=log_id, offset=offset) for kind, log_id, offset in found)
     return EventMarks(publisher=publisher, marks=marks)

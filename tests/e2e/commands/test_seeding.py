@@ -80,7 +80,7 @@ def test_a_subscriber_that_fell_out_of_retention_is_seeded_anew_and_not_by_itsel
     terminal.run("log", "trim", "--below", str(imported[2] + 1), "--yes")
     run = ("run", "subscriber", "edge-1", "--into")
     assert "were trimmed" in terminal.run(*run, "./out-1", "--until-caught-up", code=1).stderr
-    assert "have `callboard seed` fill an empty place under its name" in terminal.refused(
+    assert "fill an empty repository under its name with `callboard seed`" in terminal.refused(
         *run, "./out-1", "--on-gap", "reseed"
     )
     (terminal.folder / "site" / "index.html").write_text("changed again")

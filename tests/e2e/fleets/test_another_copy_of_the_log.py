@@ -54,7 +54,7 @@ def test_a_restored_folder_that_has_grown_past_the_position_is_noticed(tmp_path:
     publish(tmp_path, "another two", "three")
     state, reason = imports(tmp_path)
     assert state is State.GAP
-    assert "an older or other copy of the log was put in place" in reason
+    assert "the log was replaced by an older or other copy" in reason
     assert (tmp_path / "out" / "a").read_text() == "two"
     assert imports(tmp_path, on_gap="earliest")[0] is State.IDLE
     assert (tmp_path / "out" / "a").read_text() == "three"

@@ -200,4 +200,4 @@ def test_commands_of_an_older_version_do_not_empty_a_queue(terminal: Any) -> Non
     asyncio.run(append(later))
     terminal.run("resume", "edge-1")
     terminal.until("edge-1", lambda row: row["imported"] == 2 and row["cleared"] == 0)
-    assert "does not say which repository" in terminal.out("log", "list", "--topic", "status", "--json")
+    assert "it names no repository" in terminal.out("log", "list", "--topic", "status", "--json")

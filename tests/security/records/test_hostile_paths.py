@@ -36,7 +36,7 @@ def test_a_package_with_what_is_no_path_cannot_be_decoded(path: str, deep: bool)
     )  # fmt: skip
     record = NewRecord(payload=codec.encode(message), headers=(("type", "PackageMessage"), ("version", "1.0")))
 
-    with pytest.raises(Undecodable, match="is no path"):
+    with pytest.raises(Undecodable, match="is not a path"):
         open_record(record.at(7, 0), PackageMessage)
 
 

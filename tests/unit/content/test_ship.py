@@ -248,7 +248,7 @@ def test_a_reference_that_is_no_digest_never_reaches_the_blob_store(blobs, spool
         async with receive(message(Kind.ADD, Shipment(("/a",), (), blobs=("../../x",))), blobs, spool):
             pytest.fail("nothing to receive")
 
-    with pytest.raises(PackageRefused, match="no digest"):
+    with pytest.raises(PackageRefused, match="not a digest"):
         asyncio.run(run())
 
 

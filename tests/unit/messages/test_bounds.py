@@ -51,7 +51,7 @@ def test_what_is_no_id_makes_no_message_and_is_told_by_its_digest(text: str) -> 
 
 def test_names_that_are_too_many_make_no_message() -> None:
     follows = replaced(SAID.configuration, follows=("a",) * (bounds.NAMES_MAX + 1))
-    with pytest.raises(Undecodable, match="10001 names, and the most is 10000"):
+    with pytest.raises(Undecodable, match="10001 names, and the limit is 10000"):
         bounded(replaced(SAID, configuration=follows))
 
 

@@ -79,7 +79,7 @@ def test_a_newer_minor_version_is_read() -> None:
 
 
 def test_a_newer_major_version_asks_for_an_upgrade() -> None:
-    with pytest.raises(SchemaTooNew, match=r"offset 17 is of schema version 2, .*upgrade"):
+    with pytest.raises(SchemaTooNew, match=r"offset 17 has schema version 2, .*upgrade"):
         open_record(reread(written(PACKAGE), version="2.0", type="Bundle"), PackageMessage)
 
 

@@ -70,7 +70,7 @@ class EventSource:
             case Positioned(bounds=bounds):
                 if wrong := [mark.offset for mark in self._marks if not is_possible(mark, bounds)]:
                     yield note("event.mark_ignored", "warning", kind=self.kind, offset=wrong[-1], stop=bounds.end,
-                               reason="this mark is not of this log, or beyond its end")  # fmt: skip
+                               reason="this mark belongs to another log, or is past the end of this one")  # fmt: skip
             case Delivered(records=records):
                 for record in records:
                     yield from self._take(record)
@@ -79,7 +79,7 @@ class EventSource:
                            reason="the records were trimmed before their events were written")  # fmt: skip
             case Replaced(log_id):
                 yield note("event.impossible", "warning", kind=self.kind, count=len(self.waiting), log_id=log_id,
-                           reason="the log was replaced before these were due")  # fmt: skip
+                           reason="the log was replaced before these events were due")  # fmt: skip
                 self.waiting.clear()
         self._paused += effects
         yield from self.go_on()
@@ -92,7 +92,7 @@ class EventSource:
             yield from paused
 
     def skip(self) -> Iterable[Effect]:
-        """Drop events that another notifier of this publisher has written meanwhile."""
+        """Drop events that another notifier of this publisher has written since."""
         before = len(self.ready) + len(self.waiting)
         for found in (self.ready, self.waiting):
             left = [each for each in found if each.event.dedup_key not in self._told]

@@ -38,8 +38,8 @@ def on_log(member: Member, log_id: str) -> Member:
     if not is_elsewhere(said, log_id):
         return member
     reason = (
-        f"its position belongs to another package log ({said.log_id[:8]}) than there is now ({log_id[:8]}): it has "
-        "nothing of this one"
+        f"its position belongs to package log {said.log_id[:8]}, not to the current one, {log_id[:8]}: it has nothing "
+        "of this one"
     )
     starting = said.state is State.STARTING
     word = replaced(
@@ -67,7 +67,7 @@ def after_trim(member: Member, first: int) -> Member:
         return member
     if said.state is State.GAP:
         return member  # it is on another log, which is shown already
-    reason = f"was gap: packages {said.offset + 1} to {first - 1} were trimmed from the log before it had them"
+    reason = f"was gap: packages {said.offset + 1} to {first - 1} were trimmed from the log before it imported them"
     return replaced(member, announcement=replaced(said, reason=reason))
 
 

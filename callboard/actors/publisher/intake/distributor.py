@@ -41,8 +41,8 @@ from callboard.messages.distribution.topic_messages import Histogram, Kind, Pack
 
 PASSING = (LogUnavailable, BlobUnavailable, RepositoryUnavailable)
 """Errors that a retry may overcome."""
-EMPTY = "empty request: there is nothing in this folder; to remove what subscribers have, delete its paths"
-STOPPING = "the publisher is stopping; ask again, with the same request id, once it is back"
+EMPTY = "empty request: the folder has no content; to remove its content at subscribers, delete its paths"
+STOPPING = "the publisher is stopping; retry with the same request id once it is back"
 
 WAITING_MAX = 1000
 """Requests that may wait, by default."""
@@ -166,7 +166,7 @@ class Distributor:
         if self._stopping:
             return STOPPING
         if len(self._waiting) >= self._settings.max_waiting:
-            return f"{len(self._waiting)} requests wait already; ask again later, with the same request id"
+            return f"{len(self._waiting)} requests are already waiting; retry later with the same request id"
         return ""
 
     def _go_on(self, now: Moment) -> Iterable[Effect]:
@@ -229,7 +229,7 @@ class Distributor:
         if wait := self._batch.retry(error, "append"):
             yield wait
         elif not self._batch.take_apart(error):
-            advice = "; it may be on the log all the same: ask again with the same request id"
+            advice = "; it may still be on the log: retry with the same request id"
             for job in self._finish():
                 passing, job.code = isinstance(error, PASSING), error.code
                 yield from self._refuse(job, f"{error}{advice if passing else ''}", retry=passing)

@@ -16,10 +16,10 @@ def check_request(request: DistributeRequest) -> None:
         RequestRefused: the request breaks a rule; the message names it.
     """
     if not request.request_id:
-        raise RequestRefused("the request has no id; give it one, and use it again to ask again")
+        raise RequestRefused("the request has no id; give it one, and reuse it for retries")
     _check_text(request)
     if request.kind not in set(Kind):
-        raise RequestRefused(f"kind {request.kind} is not known; use one of {', '.join(kind.name for kind in Kind)}")
+        raise RequestRefused(f"kind {request.kind} is unknown; use one of {', '.join(kind.name for kind in Kind)}")
     if not request.paths and request.kind is not Kind.TEST:
         raise RequestRefused("no paths; name at least one, such as /")
     for path in request.paths:
@@ -27,9 +27,9 @@ def check_request(request: DistributeRequest) -> None:
     if strays := sorted(set(request.deep_paths).difference(request.paths)):
         raise RequestRefused(f"deep path {strays[0]!r} is not among the paths; add it there too")
     if request.kind is Kind.ADD and not request.source:
-        raise RequestRefused("no source; name the folder that the paths are read from")
+        raise RequestRefused("no source; name the folder to read the paths from")
     if not all(request.recipients):
-        raise RequestRefused("a recipient without a name; name subscribers, or nobody if it is for all of them")
+        raise RequestRefused("a recipient has no name; name each subscriber, or none if it is for all")
 
 
 def _check_text(request: DistributeRequest) -> None:

@@ -79,7 +79,7 @@ class OlderPoller:
         if wanted in self._ranges:
             return
         if len(self._ranges) >= self._settings.max_waiting:
-            yield _done(wanted, problem=f"{len(self._ranges)} ranges wait to be read; ask again later")
+            yield _done(wanted, problem=f"{len(self._ranges)} ranges are already waiting to be read; ask again later")
             return
         self._ranges.append(wanted)
         if len(self._ranges) == 1:

@@ -146,8 +146,8 @@ class QueueCache:
     def _seen(self, seen: PackagesSeen) -> Iterable[Effect]:
         if self._cached.add(seen):
             self._goal = None
-            yield from self._refuse("the log was replaced meanwhile; ask again", glimpsed=True)
-            void = self._pages.void("the log was replaced meanwhile; ask again")
+            yield from self._refuse("the log was replaced; ask again", glimpsed=True)
+            void = self._pages.void("the log was replaced; ask again")
             yield from (Reply(page.origin, page.answer()) for page in void)
         self._pages.hold(seen.packages)
         yield from self._serve()
@@ -171,7 +171,7 @@ class QueueCache:
 
     def _ask(self, origin: Origin, query: Query, now: Moment) -> Iterable[Effect]:
         if len(self._waiting) + len(self._pages) >= self._settings.max_waiting:
-            yield Reply(origin, refusal(query, "too many questions wait for the log to be read; ask again later"))
+            yield Reply(origin, refusal(query, "too many questions already wait for the log; ask again later"))
             return
         self._waiting[origin] = Waiting(query, now.mono_s + PATIENCE_S, query.end)
         yield from self._serve()

@@ -20,5 +20,5 @@ def demand_tested_release() -> None:
     if folder is None or not (folder.parent / f"thespian-{TESTED}.dist-info").is_dir():
         raise ConfigError(
             f"actors run on thespian {TESTED}, and Python finds {f'another in {folder}' if folder else 'none'}; "
-            f"run: pip install thespian=={TESTED}, and rename or remove whatever else is called thespian on sys.path"
+            f"run: pip install thespian=={TESTED}, and rename or remove any other thespian on sys.path"
         )

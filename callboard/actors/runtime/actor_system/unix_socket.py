@@ -53,7 +53,7 @@ class UnixSocket(socket.socket):
         try:
             self._connect()
         except OSError:
-            raise OSError(errno.EINPROGRESS, "told by send") from None
+            raise OSError(errno.EINPROGRESS, "reported by send") from None
 
     def send(self, *args: Any) -> int:
         """Thespian retries on EAGAIN (backlog full), which may come from the connect made here."""

@@ -76,5 +76,5 @@ def _read_launch() -> bytes:
     length = LENGTH.unpack(head)[0] if len(head) == LENGTH.size else -1
     data = sys.stdin.buffer.read(max(length, 0))
     if len(data) != length:
-        sys.exit("the service ended before it had said what to run")
+        sys.exit("the service ended before it sent the agent to run")
     return data

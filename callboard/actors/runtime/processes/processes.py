@@ -99,7 +99,7 @@ class ProcessLink:
             await self._replace()
 
     async def _replace(self) -> None:
-        """Start a replacement system; one that does not start counts as lost, too."""
+        """Start a replacement system; one that does not start counts as lost too."""
         reason = "its system died"
         while self._may_replace(reason):
             try:
@@ -121,7 +121,7 @@ class ProcessLink:
         times = len(self._lost)
         self._log.warning("system.lost", times=times, reason=reason)
         if times > MAX_SYSTEMS:
-            why = f"the agent's processes were lost {times} times in {SYSTEMS_WINDOW_S:g} s, at last because {reason}"
+            why = f"the agent's processes were lost {times} times in {SYSTEMS_WINDOW_S:g} s, last because {reason}"
             self._agent.fail(AgentFailed(f"{why}; see standard error for more, then start the agent again"))
         return times <= MAX_SYSTEMS
 
@@ -164,11 +164,11 @@ async def start_processes(
 
 
 def _pickled(name: str, launch: Launch) -> bytes:
-    fix = "build it of classes and functions that can be imported, and frozen settings"
+    fix = "build it from importable classes and functions, and frozen settings"
     try:
         data = pickle.dumps(launch)
     except (pickle.PicklingError, AttributeError, TypeError) as error:
         raise ConfigError(f"agent {name!r} cannot run in processes: {error}; {fix}") from error
     if b"__main__" in data:
-        raise ConfigError(f"agent {name!r} cannot run in processes: it uses something of __main__; {fix}")
+        raise ConfigError(f"agent {name!r} cannot run in processes: it uses something defined in __main__; {fix}")
     return data

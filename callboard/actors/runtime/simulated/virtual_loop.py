@@ -34,10 +34,10 @@ class _NoTimePasses(selectors.BaseSelector):
 
     def select(self, timeout: float | None = None) -> list[tuple[selectors.SelectorKey, int]]:
         if timeout is None:
-            raise StuckError("the simulation is stuck: everybody waits for something that nobody will do")
+            raise StuckError("the simulation is stuck: every task waits, and no event is due")
         self.turns_left -= 1
         if self.turns_left < 0:
-            raise BusyError("the simulation takes turn after turn, and does not come to an end")
+            raise BusyError("the simulation does not end: it takes turn after turn")
         self.now_s += max(0.0, timeout)
         return []
 

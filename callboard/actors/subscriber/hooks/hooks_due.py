@@ -47,8 +47,8 @@ FIRST_MAX_S = 10.0
 this long. A hook that ends its process each time does so no more often than this."""
 
 HOPE_CALLS = 3
-"""Failures of a hook that a caller waiting for the end waits out: with the default delays between them that takes
-seconds, and a hook that fails more often may fail for long."""
+"""Failures of a hook that a caller of ``caught_up`` waits out: with the default delays this takes seconds; a hook that
+fails more often may fail for long."""
 
 
 class Room:
@@ -58,10 +58,10 @@ class Room:
         """Wait while there is no room for another due hook. A restored log may reuse the offset of a due one."""
         del now
         if any(due.offset == offset and due.package_id != message.package_id for due in ledger.hooks):
-            return Wait(State.WAITING, f"the post-import hook of the package that was at offset {offset} before is due")
+            return Wait(State.WAITING, f"the post-import hook of another package once at offset {offset} is due")
         if len(ledger.hooks) < DUE_MAX and sum(map(_chars_of, ledger.hooks)) <= DUE_CHARS_MAX:
             return None
-        return Wait(State.WAITING, f"{len(ledger.hooks)} post-import hooks are due, which is as many as may be")
+        return Wait(State.WAITING, f"{len(ledger.hooks)} post-import hooks are due, the most allowed")
 
 
 def failing(ledger: Ledger) -> HookDue | None:
@@ -106,7 +106,7 @@ class HooksDue:
         if ripe is None:
             yield After(TIMER, min(self._due_s.values()) - now.mono_s)
         elif died_too_often(ripe.attempts, self._settings.hooks.max_retries):
-            reason = ripe.last_error or f"the post-import hook ended its process in call {ripe.attempts}"
+            reason = ripe.last_error or f"the process died in call {ripe.attempts} of the post-import hook"
             yield Write(given_up(self._state.ledger, ripe.offset, reason, now), urgent=True)
             yield note("hook.given_up", "error", offset=ripe.offset, reason=reason)
         else:
@@ -176,7 +176,7 @@ def succeeded(ledger: Ledger, due: HookDue, now_ns: int) -> Ledger:
 
 
 def given_up(ledger: Ledger, offset: int, reason: str, now: Moment) -> Ledger:
-    """The hook is not called again, and the publisher is told: the content is imported, but its hook failed."""
+    """The hook is not called again, and this is reported: the content is imported, but its hook failed."""
     due = next((due for due in ledger.hooks if due.offset == offset), None)
     if due is None:
         return ledger

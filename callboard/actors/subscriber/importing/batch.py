@@ -16,7 +16,7 @@ BLOB_BYTES_ASSUMED = 1 << 20
 
 
 class Batch:
-    """The outcomes of consecutive packages. The first is to be imported, the others are or need no import.
+    """The outcomes of consecutive packages. The first is an import, the others are imports or need none.
 
     A batch is made of packages at hand, and never waits to fill, so only catching up makes it larger than one. If
     several fail together nothing was imported, no attempt counts, and they are retried one at a time. So they are

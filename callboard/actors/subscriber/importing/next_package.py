@@ -88,7 +88,7 @@ class NextPackage:
                     yield from self._attempt(head, now)
 
     def settle(self, now: Moment) -> Generator[Decided, None, Received | None]:
-        """Skip packages that need no import whatever the gates say; return the one then at the head, if read."""
+        """Skip packages that need no import, without asking the gates; return the one then at the head, if read."""
         while not self._outbox_full(self._state.ledger) and (record := self._backlog.head) is not None:
             head = self._opened(record)
             needless = unneeded(head, self._state.ledger)
@@ -146,7 +146,7 @@ class NextPackage:
         return known[1]
 
     def _judge(self, it: Received, ledger: Ledger, now: Moment) -> Outcome | Wait | CallboardError | None:
-        """The outcome of the package, or why it waits, or its error; None means that it is to be imported.
+        """The outcome of the package, or why it waits, or its error; None means import it.
 
         A closed gate is reported even while a failed package waits for its retry.
         """
@@ -176,7 +176,7 @@ class NextPackage:
             return None
         if problem := quarantine.no_room(ledger, message):
             return Wait(State.BLOCKED, problem)
-        return Outcome(it, Status.HELD, f"waits for offset {touched[-1].offset}, which is set aside")
+        return Outcome(it, Status.HELD, f"waits for offset {touched[-1].offset}, which is in quarantine")
 
     def _attempt(self, head: Received, now: Moment) -> Iterator[Decided]:
         ledger = self._state.ledger
@@ -188,7 +188,7 @@ class NextPackage:
         yield self._state.permitted(self._gather(now).attempt())
 
     def _gather(self, now: Moment) -> Batch:
-        """The package at the head, and those that can be imported together with it."""
+        """The package at the head, and the ones that can be imported with it."""
         batch = Batch(self._state.ledger, self._settings, now.wall_ns)
         for number, record in enumerate(self._backlog):
             it = self._opened(record)
@@ -226,7 +226,7 @@ class NextPackage:
             yield from self.leave(head, Status.REMOVED_FAILED, now, reason)
             return
         if policy == "block":
-            problem = "it is not tried again until it is commanded to; callboard retry, skip or clear it"
+            problem = "it is not retried without a command; callboard retry, skip or clear it"
         else:
             problem = quarantine.no_room(self._state.ledger, message)
         if not problem:

@@ -125,7 +125,7 @@ def passed(ledger: Ledger, offset: int, record_id: str) -> Ledger:
 def finished(
     ledger: Ledger, received: Received, status: Status, *, publish: bool, now_ns: int, reason: str = ""
 ) -> Ledger:
-    """The package is finished; ``publish`` says whether the publisher is told. A failure without a reason of its own
+    """The package is finished; ``publish`` says whether this is reported. A failure without a reason of its own
     gets the last error.
     """
     offset, message = received.offset, received.message

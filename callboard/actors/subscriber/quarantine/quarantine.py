@@ -15,7 +15,7 @@ from callboard.messages.distribution.ledger import HeldPackage, Ledger
 from callboard.messages.distribution.topic_messages import Kind, PackageMessage, Status
 
 HELD_MAX = 1000
-"""Packages that can be held: nobody will look after more than this one by one."""
+"""Packages that can be held: more cannot be handled one by one."""
 HELD_BYTES_MAX = 256 << 10
 """Bytes of all held packages, which are written with every import."""
 HELD_BYTES_EACH = 64
@@ -66,8 +66,8 @@ def no_room(ledger: Ledger, message: PackageMessage) -> str:
     if len(ledger.held) < HELD_MAX and size <= HELD_BYTES_MAX:
         return ""
     first = ledger.held[0].offset if ledger.held else -1
-    todo = f"callboard retry or skip those, beginning with offset {first}, or clear them" if ledger.held else "skip it"
-    return f"no room to set another package aside: {len(ledger.held)} are held; {todo}"
+    todo = f"callboard retry or skip them, beginning with offset {first}, or clear them" if ledger.held else "skip it"
+    return f"no room to quarantine another package: {len(ledger.held)} are held; {todo}"
 
 
 def hold(ledger: Ledger, offset: int, message: PackageMessage, attempts: int, reason: str, now_ns: int) -> Ledger:
@@ -103,7 +103,7 @@ def not_counted(ledger: Ledger, offset: int, reason: str) -> Ledger:
 
 
 def failed(ledger: Ledger, offset: int, reason: str, now_ns: int, *, is_last: bool) -> Ledger:
-    """The attempt failed. After the last one it stays held, and the publisher is told why."""
+    """The attempt failed. After the last one the package stays held, and the reason is reported."""
     ledger = _changed(ledger, offset, due=not is_last, reason=reason[:REASON_MAX])
     entry = find(ledger, offset)
     return _told(ledger, entry, Status.HELD, reason, now_ns) if is_last and entry else ledger

@@ -85,8 +85,8 @@ class GivenUpRetry:
             return str(it.problem or ("" if it.message else "it is not for this subscriber"))
         mine, message = self._found.message, it.message
         if it.problem is not None:
-            return f"what offset {it.offset} did after it cannot be read; {PUBLISH}"
+            return f"the later offset {it.offset} cannot be read; {PUBLISH}"
         later = mine is not None and message is not None and message.kind is not Kind.INVALIDATE
         if later and mine is not None and message is not None and quarantine.touch(mine.paths, message.paths):
-            return f"offset {it.offset} touched its paths after it; {PUBLISH}"
+            return f"the later offset {it.offset} touched its paths; {PUBLISH}"
         return ""

@@ -55,7 +55,7 @@ class Announcer:
     """Appends the importer's reports, on change but at most once a second, and every ``announce_interval_s`` anyway.
 
     Its first announcement claims the subscriber's name, and each one is looked up on the log, see ``LeaseHolder``:
-    only when it is found there, and nobody else has the name, is the importer told until when the name is ours; it
+    only when it is found there with no other holder, the importer learns until when the name is ours; it
     imports nothing after that. ``Readiness`` decides when it is ready.
 
     Receives: Report, LogMessage (importer), AnnouncedQuery (gateway), which does not wait for the second to pass,
@@ -265,7 +265,7 @@ class Announcer:
             self._report = self._report and self._dressed(self._report)
 
     def _withdraw(self, now: Moment) -> Iterator[Effect]:
-        """Withdraw the claim, so that nobody waits for it to expire. If the holder is a copy of us, the goodbye would
+        """Withdraw the claim, so that no one waits for it to expire. If the holder is a copy of us, the goodbye would
         be taken for its own.
         """
         holder, said = self._lease.holder, self._said

@@ -71,8 +71,8 @@ class Readiness:
         if self._still:
             return f"not yet: {self._still} for less than {settings.ready_idle_s:g} s"
         if self._report is not None and self._report.head_time_ns:
-            return f"not yet: imports packages that are older than {settings.ready_max_age_s:g} s"
-        return "not yet: starts"
+            return f"not yet: it imports packages older than {settings.ready_max_age_s:g} s"
+        return "not yet: it is starting"
 
     def _find_out(self, began_s: float, now: Moment) -> str:
         if self._still and now.mono_s - self._since_s() >= self._settings.ready_idle_s:

@@ -28,7 +28,7 @@ SILENT_NS = 60 * 10**9
 
 
 class GoldenGate:
-    """Lets a package pass once the golden subscriber has it, and leaves out what that one left out.
+    """Lets a package pass once the golden subscriber has it, and skips what the golden one left out.
 
     Nothing is concluded from verdicts on other packages. A package that is not addressed to the golden subscriber
     passes, since there will be no verdict on it.
@@ -56,8 +56,8 @@ class GoldenGate:
         reason = f": {verdict.reason}" if verdict.reason else ""
         if verdict.status is Status.HELD:
             self._missing = True
-            told = f"{self._golden} has set offset {offset} aside{reason}"
-            return Wait(State.STAGED, f"{told}; see to it there: callboard errors {quote(self._golden)}", AGAIN_S)
+            why = f"{self._golden} has offset {offset} in quarantine{reason}"
+            return Wait(State.STAGED, f"{why}; handle it there: callboard errors {quote(self._golden)}", AGAIN_S)
         return Leave(Status.SKIPPED, f"left out by {self._golden} ({verdict.status.name.lower()}){reason}")
 
     def hear(self, verdicts: Verdicts) -> None:
@@ -91,15 +91,15 @@ class GoldenGate:
         if known.offset != self._wished or not 0 <= known.offset <= offset:
             return "its verdicts are being read"
         if golden is None:
-            return f"{name} was never heard of on this log; start it, or import the package all the same: {without}"
+            return f"{name} was never heard of on this log; start it, or import the package anyway: {without}"
         follows = golden.configuration.follows
         if follows and message.publisher not in follows:
-            return f"{name} does not follow {message.publisher!r}, so there will be none: have it do so, or {without}"
+            return f"{name} does not follow {message.publisher!r}, so there will be none; change that, or {without}"
         if golden.log_id == ledger.log_id and golden.offset >= offset:
-            fix = "" if golden.configuration.editable else f"start {name} with editable = true, so that it tells; "
+            fix = "" if golden.configuration.editable else f"start {name} with editable = true, so that it reports; "
             return (
                 f"{name} is past it, at offset {golden.offset}, and its verdict is not on the status topic: trimmed, "
-                f"or not told; {fix}import the package all the same: {without}"
+                f"or never sent; {fix}import the package anyway: {without}"
             )
         return _state(golden, self._subscriber, now)
 
@@ -107,16 +107,16 @@ class GoldenGate:
 def _state(golden: DiscoveryMessage, subscriber: str, now: Moment) -> str:
     if golden.configuration.golden == subscriber:
         stop = f"start one of them without golden; or, for this package alone, callboard retry {quote(subscriber)}"
-        return f"{golden.subscriber} itself waits for {subscriber}, so neither goes on: {stop} --without-golden"
+        return f"{golden.subscriber} itself waits for {subscriber}, so neither continues: {stop} --without-golden"
     state = golden.state.name.lower()
     reason = f": {golden.reason or golden.last_error}" if golden.reason or golden.last_error else ""
     if golden.state is State.STAGED:
         # Its reason names the one that it waits for, whose reason may name us: the text would grow for ever.
         reason = f": waits for the verdict of {golden.configuration.golden}"
-    told = f"{state} at offset {golden.offset}{reason}"
+    doing = f"{state} at offset {golden.offset}{reason}"
     if now.wall_ns - golden.time_ns > SILENT_NS:
-        return f"{golden.subscriber} was {told} when last heard of, at {_time(golden.time_ns)}"
-    return f"{golden.subscriber} is {told}"
+        return f"{golden.subscriber} was {doing} when last heard from, at {_time(golden.time_ns)}"
+    return f"{golden.subscriber} is {doing}"
 
 
 def _time(time_ns: int) -> str:

@@ -21,16 +21,16 @@ def other_copy(ledger: Ledger, found: Record | None) -> str:
     """
     if found is not None and found.offset == ledger.offset and found.header("id") == ledger.record_id:
         return ""
-    what = "is another one than" if found is not None and found.offset == ledger.offset else "is missing that"
+    what = "is not the one that" if found is not None and found.offset == ledger.offset else "is missing that"
     return (
-        f"the record at offset {ledger.offset} {what} was processed here: an older or other copy of the log was put in "
-        'place; restore the right one, or start with on_gap = "earliest" to import what this one holds'
+        f"the record at offset {ledger.offset} {what} was processed here: the log was replaced by an older or other "
+        'copy; restore the right one, or start with on_gap = "earliest" to import what this one holds'
     )
 
 
 def gap(ledger: Ledger, bounds: TopicBounds) -> str:
     """Why the stored position does not fit this log and what to do about it; empty if it fits."""
-    go_on = 'start with on_gap = "earliest" to go on without them, or reseed the subscriber'
+    go_on = 'start with on_gap = "earliest" to continue without them, or reseed the subscriber'
     if ledger.log_id != bounds.log_id:
         return (
             f"the package log was replaced: offset {ledger.offset} belongs to log {ledger.log_id[:8]}, this one is "
@@ -43,7 +43,7 @@ def gap(ledger: Ledger, bounds: TopicBounds) -> str:
         )
     if ledger.offset + 1 > bounds.end:
         return (
-            f"offset {ledger.offset} lies beyond the end of the log ({bounds.end}): an older copy of it was put in "
-            f"place; restore the newer one, or {go_on}"
+            f"offset {ledger.offset} is past the end of the log ({bounds.end}): the log was replaced by an older copy; "
+            f"restore the newer one, or {go_on}"
         )
     return ""

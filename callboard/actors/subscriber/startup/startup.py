@@ -1,4 +1,4 @@
-"""How an importer comes to read: the repository is opened, the name granted, the position found and stored."""
+"""How an importer begins to read: the repository is opened, the name granted, the position found and stored."""
 
 from collections.abc import Iterator
 from random import Random
@@ -91,8 +91,8 @@ class Startup:
             self.open = False
             which = self._settings.shown_repository or f"of {self._settings.name}"
             reason = (
-                f"repository {which} was emptied, exchanged or set back while in use; restore it, or start the "
-                "subscriber again to begin from what it holds now"
+                f"repository {which} was emptied, replaced or set back while in use; restore it, or restart the "
+                "subscriber to begin with what it holds now"
             )
             yield Send(GATEWAY, AgentProblem(problem=Problem.REPOSITORY_UNAVAILABLE, reason=reason))
 

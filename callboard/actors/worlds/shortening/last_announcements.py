@@ -58,7 +58,7 @@ class _Forgotten:
 class LastAnnouncements(TopicFold):
     """Reads the whole topic once, then only new records.
 
-    Repositories are told apart by their instance: an announcement does not affect another instance of the same name.
+    Repositories are distinguished by instance: an announcement does not affect another instance of the same name.
     The fleet view is not enough: it has one member per name, and none whose last announcement lies far back, and those
     are the ones that retention endangers.
     """

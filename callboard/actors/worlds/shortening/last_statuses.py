@@ -70,7 +70,7 @@ class LastStatuses(TopicFold):
         try:
             status = open_record(record, PackageStatusMessage)
         except SchemaTooNew as error:
-            self.trouble(f"{error}: it may be of a package that did not land", seen_ns)
+            self.trouble(f"{error}: it may be of a package that was not imported", seen_ns)
             return
         except Undecodable:
             return  # no reader needs it

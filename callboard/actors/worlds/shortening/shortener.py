@@ -20,7 +20,7 @@ from callboard.messages.signing import HEADER as SIGNATURE
 from callboard.messages.topics import Topics
 
 ROUNDS = 3
-"""Rounds of repeating records that newer ones overtook meanwhile; then it is left to the next run."""
+"""Rounds of repeating records that newer ones overtook; the rest is left to the next run."""
 
 BATCH_RECORDS = 200
 BATCH_BYTES = 500_000
@@ -121,8 +121,8 @@ class Shortener:
         """
         if any(record.header(SIGNATURE) for record in batch):
             raise NotSupported(
-                f"topic {fold.topic!r} has signed records, and nobody would heed what is repeated without a key; set "
-                "signing_key here, too"
+                f"topic {fold.topic!r} has signed records, and repeating them without a key would void them; set "
+                "signing_key here too"
             )
         await fold.catch_up(self._unread, now_ns)
         again: list[NewRecord] = [repeated(record, fold.next) for record in batch if fold.needs(record)]
@@ -141,4 +141,4 @@ class Shortener:
 
 
 def _replaced(topic: str) -> LogReplaced:
-    return LogReplaced(f"topic {topic!r} is another one than a moment ago; nothing was removed by what the former had")
+    return LogReplaced(f"topic {topic!r} was replaced meanwhile; nothing was removed from the new one")

@@ -88,7 +88,7 @@ def other(request: pytest.FixtureRequest, tmp_path: Path) -> Path:
 def refusal(other: Path) -> str:
     return (
         f"actors run on thespian 4.0.1, and Python finds another in {other / 'thespian'}; "
-        "run: pip install thespian==4.0.1, and rename or remove whatever else is called thespian on sys.path\n"
+        "run: pip install thespian==4.0.1, and rename or remove any other thespian on sys.path\n"
     )
 
 

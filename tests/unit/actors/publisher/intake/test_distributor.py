@@ -120,7 +120,7 @@ def test_what_has_no_content_is_not_built(kind: Kind) -> None:
         (add("r", paths=("/a/../b",)), "not normalised"),
         (add("r", deep_paths=("/b",)), "'/b' is not among"),
         (add("r", source=""), "no source"),
-        (add("r", recipients=("edge-1", "")), "a recipient without a name"),
+        (add("r", recipients=("edge-1", "")), "a recipient has no name"),
         (add("r", recipients=("\udc80",)), "not valid UTF-8"),
     ],
 )
@@ -175,7 +175,7 @@ def test_builds_run_ahead_up_to_the_bound_and_requests_wait_up_to_theirs() -> No
     requests = [add(f"r{number}") for number in range(4)]
     effects = [effect for number, request in enumerate(requests) for effect in tell(it, request, number + 1)]
     assert effects[:2] == [BuildPackage(requests[0]), BuildPackage(requests[1])]
-    assert "ask again later" in answers(effects)[4].reason
+    assert "retry later" in answers(effects)[4].reason
     append = append_in(tell(it, built(requests[0])))
     assert BuildPackage(requests[2]) in tell(it, Done(append, (1,)))
 

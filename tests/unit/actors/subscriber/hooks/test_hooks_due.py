@@ -188,7 +188,7 @@ def test_a_hook_that_ended_its_process_waits_before_it_is_called_again_and_ends_
     successor.save_all()
     (line,) = successor.sent(StatusesPending)[-1].statuses
     assert (line.status, line.attempts) == (Status.HOOK_FAILED, 3)
-    assert line.reason == "the post-import hook ended its process in call 3"
+    assert line.reason == "the process died in call 3 of the post-import hook"
 
 
 def test_imports_wait_visibly_while_too_many_hooks_are_due() -> None:
@@ -213,7 +213,7 @@ def test_an_import_waits_for_the_hook_of_another_package_that_had_its_offset_bef
     it.read(package(10))
     assert not it.asks(ImportPackages)
     assert it.state() == (
-        State.WAITING, "the post-import hook of the package that was at offset 10 before is due"
+        State.WAITING, "the post-import hook of another package once at offset 10 is due"
     )  # fmt: skip
     it.tick("hook")
     assert it.begin_hook().due.package_id == "former"

@@ -58,7 +58,7 @@ def test_it_is_imported_if_nothing_has_touched_its_paths() -> None:
 def test_it_is_refused_if_a_later_package_touched_its_paths(path: str) -> None:
     it = past_10()
     reads(it, GIVEN_UP, about(11, "/c"), about(12, path))
-    touched = "offset 12 touched its paths after it; publish it again"
+    touched = "the later offset 12 touched its paths; publish it again"
     assert answer(it) == (False, f"offset 10 cannot be retried: {touched}")
     assert not it.asks(ReadLog)
     assert it.report().held == 0
@@ -84,7 +84,7 @@ def test_everything_up_to_the_position_is_read_before_the_answer_and_no_import_o
     [
         ([about(11, "/c")], "is no longer in the log; publish it again"),
         ([garbage(10)], "cannot be decoded"),
-        ([GIVEN_UP, garbage(11)], "what offset 11 did after it cannot be read"),
+        ([GIVEN_UP, garbage(11)], "the later offset 11 cannot be read"),
         ([package(10, kind=Kind.TEST)], "it is not for this subscriber"),
     ],
 )

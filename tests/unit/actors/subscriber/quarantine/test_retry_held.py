@@ -112,8 +112,8 @@ def test_a_package_that_was_given_up_holds_back_only_what_touches_its_paths() ->
     it = stuck_at_10()
     assert held(it) == [10, 11, 13]
     assert told(it)[10] == (Status.HELD, "not there")
-    assert told(it)[11] == (Status.HELD, "waits for offset 10, which is set aside")
-    assert told(it)[13] == (Status.HELD, "waits for offset 11, which is set aside")
+    assert told(it)[11] == (Status.HELD, "waits for offset 10, which is in quarantine")
+    assert told(it)[13] == (Status.HELD, "waits for offset 11, which is in quarantine")
     assert told(it)[12][0] is Status.IMPORTED
     assert (it.report().offset, it.report().held, it.state()[0]) == (13, 3, State.IDLE)
 
@@ -294,7 +294,7 @@ def test_without_room_it_blocks_until_there_is_some(monkeypatch: pytest.MonkeyPa
     it.fail(ImportPackages, OOPS)
     assert held(it) == [10]
     assert it.state()[0] is State.BLOCKED
-    assert "no room to set another package aside: 1 are held; callboard retry or skip" in it.state()[1]
+    assert "no room to quarantine another package: 1 are held; callboard retry or skip" in it.state()[1]
     assert not it.asks(ImportPackages)
     assert obey(it, 5, skip=SkipCommand(offset=10))[0]
     assert imports(it) == [11, 12, 13]
@@ -306,7 +306,7 @@ def test_by_policy_a_package_that_was_given_up_blocks_until_it_is_commanded_to_b
     it.read(*RECORDS)
     it.fail(ImportPackages, OOPS)
     assert it.state()[0] is State.BLOCKED
-    assert "given up: not there; it is not tried again" in it.state()[1]
+    assert "given up: not there; it is not retried" in it.state()[1]
     assert "retry" not in it.timers
     assert retry(it, 10)[0]
     assert imports(it) == [10, 11, 12, 13]

@@ -60,7 +60,7 @@ def test_on_a_busy_log_it_is_ready_at_the_first_young_package() -> None:
     readiness = begun()
     readiness.observe(report(State.IMPORTING, head_s=-130), at(0))
     assert not readiness.check(at(0))
-    assert readiness.pending_reason() == "not yet: imports packages that are older than 120 s"
+    assert readiness.pending_reason() == "not yet: it imports packages older than 120 s"
     readiness.observe(report(State.IMPORTING, head_s=-110), at(1))
     assert readiness.check(at(1))
     assert readiness.reason == "latency"

@@ -90,7 +90,7 @@ def test_what_the_golden_subscriber_has_set_aside_waits() -> None:
     it = staged()
     hear(it, verdict(10, Status.HELD, "disk full"))
     assert it.state()[0] is State.STAGED
-    assert "edge-0 has set offset 10 aside: disk full" in it.state()[1]
+    assert "edge-0 has offset 10 in quarantine: disk full" in it.state()[1]
     hear(it, verdict(10, Status.IMPORTED))
     assert it.asked(ImportPackages).offset == 10
 
@@ -136,14 +136,14 @@ def test_a_golden_subscriber_that_nobody_heard_of_or_that_fell_silent_is_told() 
     hear(it, said=golden(9))
     it.pass_time(300)
     it.feed(PeerUp("nobody"))
-    assert "edge-0 was idle at offset 9 when last heard of, at 1970-01-01 00:16:40 UTC" in it.state()[1]
+    assert "edge-0 was idle at offset 9 when last heard from, at 1970-01-01 00:16:40 UTC" in it.state()[1]
 
 
 def test_two_that_wait_for_each_other_say_so_in_the_same_words_however_often_they_hear_of_it() -> None:
     it = staged()
     hear(it, said=golden(9, State.STAGED, golden=ME, reason="waits for me"))
     first = it.state()[1]
-    assert "neither goes on: start one of them without golden" in first
+    assert "neither continues: start one of them without golden" in first
     hear(it, said=golden(9, State.STAGED, golden=ME, reason=f"waits for me; it is staged: {first}"))
     assert it.state()[1] == first
 

@@ -129,7 +129,7 @@ def test_a_repository_that_was_changed_behind_its_back_is_never_gone_on_with(fou
     it.done(OpenRepository, found)
     (problem,) = it.sent(AgentProblem)
     assert problem.problem is Problem.REPOSITORY_UNAVAILABLE
-    assert "start the subscriber again" in problem.reason
+    assert "restart the subscriber" in problem.reason
     assert not it.open
 
 
@@ -146,7 +146,7 @@ def test_a_cloned_repository_keeps_its_place_and_becomes_an_instance_of_its_own(
     ("first", "end", "log_id", "reason"),
     [
         (15, 50, LOG, "packages 10 to 14 were trimmed"),
-        (1, 8, LOG, "beyond the end of the log"),
+        (1, 8, LOG, "past the end of the log"),
         (1, 50, "log-2", "the package log was replaced"),
     ],
 )
@@ -292,7 +292,7 @@ def test_another_copy_of_the_log_that_has_grown_past_the_position_is_a_gap(found
     it = compared(there)
     state, reason = it.state()
     assert state is State.GAP
-    assert "an older or other copy of the log was put in place" in reason
+    assert "the log was replaced by an older or other copy" in reason
     assert it.sent(PackagesWanted) == []
 
 
