@@ -12,6 +12,7 @@ import tempfile
 import threading
 import time
 from collections.abc import Iterator
+from contextlib import suppress
 from pathlib import Path
 
 import pytest
@@ -20,6 +21,7 @@ import structlog
 from callboard.logger import Logger
 from tests import behaviours
 from tests.budget import Budget
+from tests.warm_start import WarmStart
 
 GRACE_S = 30.0
 """How long after a test its threads and processes may take to end: some are told to, but not waited for."""
@@ -78,6 +80,14 @@ def _the_test_leaves_nothing_running() -> Iterator[None]:
         pytest.fail("the test left running: " + ", ".join(left), pytrace=False)
 
 
+@pytest.fixture(scope="session")
+def warm_start() -> Iterator[WarmStart]:
+    """What starts commands in a tenth of the time; see there for what it leaves out."""
+    it = WarmStart()
+    yield it
+    it.end()
+
+
 def _left_over(before: dict[object, str]) -> list[str]:
     """What runs now and did not before, once the grace period is over or nothing is left."""
     deadline = time.monotonic() + GRACE_S
@@ -101,22 +111,27 @@ def _alive() -> dict[object, str]:
 
 def _children() -> dict[object, str]:
     """The child processes by id and start time, those that ended but were not waited for included."""
-    try:
-        os.waitid(os.P_ALL, 0, os.WEXITED | os.WNOHANG | os.WNOWAIT)
-    except ChildProcessError:
-        return {}  # the usual case, for the price of one system call
     children: dict[object, str] = {}
-    for folder in Path("/proc").glob("[0-9]*"):
+    for process_id in _child_ids():
         try:
-            name, _, rest = (folder / "stat").read_text().rpartition(")")
-            state, parent, *numbers = rest.split()
-            command = (folder / "cmdline").read_bytes().replace(b"\0", b" ").decode(errors="replace").strip()
+            name, _, rest = Path(f"/proc/{process_id}/stat").read_text().rpartition(")")
+            words = Path(f"/proc/{process_id}/cmdline").read_bytes().split(b"\0")
         except (FileNotFoundError, ProcessLookupError):
             continue  # ended while we were looking
-        if int(parent) == os.getpid() and _RESOURCE_TRACKER not in command:
+        state, *numbers = rest.split()
+        command = b" ".join(words).decode(errors="replace").strip()
+        if _RESOURCE_TRACKER not in command:
             title = command or f"{name.partition('(')[2]}, ended but not waited for (state {state})"
-            children[int(folder.name), numbers[17]] = f"process {folder.name} ({title})"
+            children[process_id, numbers[18]] = f"process {process_id} ({title})"
     return children
+
+
+def _child_ids() -> list[str]:
+    ids: list[str] = []
+    for children in Path("/proc/self/task").glob("*/children"):
+        with suppress(FileNotFoundError, ProcessLookupError):  # the thread ended while we were looking
+            ids += children.read_text().split()
+    return ids
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:

@@ -17,6 +17,7 @@ from callboard import Callboard
 from callboard.testing.servers.kafka import kafka_servers
 from callboard.testing.servers.postgres import postgres_server
 from callboard.testing.servers.s3 import moto_server
+from tests.warm_start import WarmStart
 
 DEADLINE_S = 180.0
 """For what takes a second on a machine that has nothing else to do."""
@@ -26,24 +27,22 @@ POLL_S = 0.2
 class Terminal:
     """Types commands in a folder."""
 
-    def __init__(self, folder: Path) -> None:
+    def __init__(self, folder: Path, warm_start: WarmStart) -> None:
         self.folder = folder
+        self._warm_start = warm_start
         self._started: list[subprocess.Popen[str]] = []
         self._environ = {name: value for name, value in os.environ.items() if not name.startswith("CALLBOARD_")}
         self._environ |= {"COLUMNS": "100", "NO_COLOR": "1"}
 
     def run(self, *words: str, code: int = 0, given: str = "", **environ: str) -> subprocess.CompletedProcess[str]:
         """Run a command to its end, which must be with this exit code, and without a traceback."""
-        done = subprocess.run(
-            self._command(words),
-            cwd=self.folder,
-            env=self._environ | environ,
-            input=given,
-            capture_output=True,
-            text=True,
-            timeout=DEADLINE_S,
-            check=False,
-        )
+        if "PYTHONPATH" in environ:  # read by a fresh interpreter only
+            done = subprocess.run(
+                self._command(words), cwd=self.folder, env=self._environ | environ, input=given, capture_output=True,
+                text=True, timeout=DEADLINE_S, check=False,
+            )  # fmt: skip
+        else:
+            done = self._warm_start.run(words, self.folder, self._environ | environ, given, DEADLINE_S)
         assert done.returncode == code, f"{words} ended with {done.returncode}:\n{done.stdout}\n{done.stderr}"
         assert "Traceback" not in done.stderr, done.stderr
         return done
@@ -105,12 +104,12 @@ class Terminal:
 
 
 @pytest.fixture
-def newcomer(tmp_path: Path) -> Iterator[Terminal]:
+def newcomer(tmp_path: Path, warm_start: WarmStart) -> Iterator[Terminal]:
     """A folder with a site to publish, and somebody to type, who has no board yet."""
     (tmp_path / "site" / "blog").mkdir(parents=True)
     (tmp_path / "site" / "index.html").write_text("welcome to the theatre")
     (tmp_path / "site" / "blog" / "a.html").write_text("the first night")
-    terminal = Terminal(tmp_path)
+    terminal = Terminal(tmp_path, warm_start)
     yield terminal
     terminal.end()
 

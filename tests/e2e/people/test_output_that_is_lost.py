@@ -8,16 +8,15 @@ from pathlib import Path
 import pytest
 
 from callboard.cli.terminal.exit_codes import OK, OUTPUT_LOST
-
-CALLBOARD = (sys.executable, "-m", "callboard")
+from tests.warm_start import WarmStart
 
 
 @pytest.fixture
-def board(tmp_path: Path) -> Path:
+def board(tmp_path: Path, warm_start: WarmStart) -> Path:
     (tmp_path / "site").mkdir()
     (tmp_path / "site" / "index.html").write_text("hello")
     for words in (("init",), ("publish", "site")):
-        subprocess.run([*CALLBOARD, *words], cwd=tmp_path, check=True, capture_output=True)
+        assert warm_start.run(words, tmp_path, os.environ, "", 120).returncode == OK
     return tmp_path
 
 

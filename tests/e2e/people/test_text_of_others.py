@@ -10,7 +10,7 @@ import pty
 import subprocess
 import sys
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import pytest
@@ -35,6 +35,7 @@ from callboard.messages.distribution.topic_messages import (
 from callboard.messages.event import Event
 from callboard.messages.headers import new_record
 from callboard.messages.topics import SORTS
+from tests.warm_start import WarmStart
 
 EVIL = "e\x1b[31m\x9b2J\x07\r\nINJECTED\u202e\u2066\u200b\u2028[bold]<b>"
 ODD = "e\x9b2JINJECTED\u202e\u2066\u200b\u2028[bold]<b>"
@@ -168,11 +169,14 @@ def hidden(shown: str) -> list[str]:
     return [line for line in lines if not line.isprintable() or line.strip().startswith(("INJECTED", "\\nINJECTED"))]
 
 
-def ran(folder: Path, *words: str, **how: object) -> subprocess.CompletedProcess[bytes]:
-    command = [sys.executable, "-m", "callboard", *words]
-    done = subprocess.run(command, cwd=folder, timeout=120, check=False, **how)  # type: ignore[call-overload]
-    assert done.returncode != 70, done.stderr
-    return done  # type: ignore[no-any-return]
+@pytest.fixture(scope="module")
+def typed(board: Path, warm_start: WarmStart) -> Callable[..., subprocess.CompletedProcess[str]]:
+    def run(*words: str) -> subprocess.CompletedProcess[str]:
+        done = warm_start.run(words, board, os.environ, "", 120)
+        assert done.returncode != 70, done.stderr
+        return done
+
+    return run
 
 
 def test_every_command_is_here():
@@ -182,10 +186,10 @@ def test_every_command_is_here():
 
 
 @pytest.mark.parametrize("command", SHOWING, ids=" ".join)
-def test_no_command_shows_what_a_terminal_would_obey(board, command):
+def test_no_command_shows_what_a_terminal_would_obey(typed, command):
     for words in SHOWING[command]:
-        done = ran(board, *command, *words, capture_output=True, stdin=subprocess.DEVNULL)
-        for shown in (done.stdout.decode(), done.stderr.decode()):
+        done = typed(*command, *words)
+        for shown in (done.stdout, done.stderr):
             assert hidden(shown) == [], words
             assert "Traceback" not in shown
         if "--json" in words and done.stdout:
@@ -198,10 +202,10 @@ def test_no_command_shows_what_a_terminal_would_obey(board, command):
      ("publisher-log", PLAIN), ("events", "--after", "-1")],
     ids=" ".join,
 )  # fmt: skip
-def test_what_is_hostile_is_shown_as_it_is_and_not_left_out(board, words):
-    done = ran(board, *words, capture_output=True, stdin=subprocess.DEVNULL)
-    assert b"\\u202e" in done.stdout, done.stderr
-    assert b"[bold]<b>" in done.stdout
+def test_what_is_hostile_is_shown_as_it_is_and_not_left_out(typed, words):
+    done = typed(*words)
+    assert "\\u202e" in done.stdout, done.stderr
+    assert "[bold]<b>" in done.stdout
 
 
 @pytest.mark.parametrize("words", [("status",), ("errors",), ("log", "list"), ("doctor",)], ids=" ".join)
