@@ -48,6 +48,11 @@ SAID_CHARACTERS = 1000
 
 POLL_S = 0.05
 
+QUICK_START = (
+    "-XX:TieredStopAtLevel=1", "-XX:+UseSerialGC", "-XX:+UnlockDiagnosticVMOptions", "-XX:-BytecodeVerificationRemote",
+)  # fmt: skip
+"""For Java processes that run for seconds: no second compiler, no threads of a collector, no check of released code."""
+
 KEYSTORE_PASSWORD = "local-only"
 """The key store is made for one data folder and protects nothing else."""
 
@@ -269,10 +274,10 @@ class LocalKafka:
         _run(["keytool", "-exportcert", "-rfc", *store, "-file", str(self.certificate)])
 
     def _java(self, *arguments: str) -> None:
-        _run(["java", "-cp", f"{self._libs}/*", *arguments])
+        _run(["java", *QUICK_START, "-cp", f"{self._libs}/*", *arguments])
 
     def _launch(self, node: int) -> None:
-        command = ["java", "-Xmx384m", "-XX:TieredStopAtLevel=1", "-cp", f"{self._libs}/*", "kafka.Kafka"]
+        command = ["java", "-Xmx384m", *QUICK_START, "-cp", f"{self._libs}/*", "kafka.Kafka"]
         if self._leash and shutil.which("setpriv"):
             command = ["setpriv", "--pdeathsig", "KILL", *command]
         with (self.data / f"node-{node}.out").open("ab") as output:
