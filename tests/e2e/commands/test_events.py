@@ -7,6 +7,7 @@ def test_requests_of_every_kind_and_the_events_that_tell_of_them(terminal):
     terminal.run("publish", "./site")
     terminal.start("run", "publisher", "--requests", "-")
     terminal.start("run", "subscriber", "edge-1", "--into", "./out")
+    terminal.until("edge-1", lambda row: row["liveness"] == "live")
     assert "INVALIDATE" in terminal.out("invalidate", "/blog")
     assert "DELETE" in terminal.out("delete", "/blog", "--to", "edge-2", "--expect")
     last = json.loads(terminal.run("test", "--wait", "60", "--json").stdout)
