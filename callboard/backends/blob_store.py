@@ -39,7 +39,6 @@ class BlobStore(Protocol):
         is damaged if ``size`` is given and differs, or if the store detects, without reading large content, that
         another program wrote to it.
         """
-        ...
 
     async def fetch(self, digest: str, spool: Path) -> Path:
         """A local file with the content: the store's own, which must not be changed, or a download in ``spool``.
@@ -47,15 +46,12 @@ class BlobStore(Protocol):
         Its size is that of the stored content, but the caller must check the digest.
         Raises ``BlobMissing``.
         """
-        ...
 
     async def exists(self, digest: str) -> bool:
         """Whether the blob exists."""
-        ...
 
     async def delete(self, digest: str) -> bool:
         """Remove the blob; True if it existed."""
-        ...
 
     async def delete_unless_renewed(self, digest: str, since_ns: int) -> bool:
         """Remove the blob unless its ``stored_ns`` is ``since_ns`` or later; True if this call removed it.
@@ -63,12 +59,9 @@ class BlobStore(Protocol):
         For a collector, whose list is outdated by now. A concurrent put either renews the blob first, and it stays, or
         finds it removed and stores it again.
         """
-        ...
 
     def list(self) -> AsyncIterator[BlobInfo]:
         """Every blob, sorted by digest."""
-        ...
 
     async def close(self) -> None:
         """Release everything; idempotent."""
-        ...

@@ -60,7 +60,6 @@ class ExaminableLog(Protocol):
 
     async def examine(self, topics: Sequence[str], clock: Clock) -> Examination:
         """Versions, schema, settings of the topics, clock and permissions."""
-        ...
 
 
 @runtime_checkable
@@ -69,7 +68,6 @@ class Examinable(Protocol):
 
     async def examine(self, clock: Clock) -> Sequence[Finding]:
         """Versions, settings, clock and permissions."""
-        ...
 
 
 def ok(what: str) -> Finding:

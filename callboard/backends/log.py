@@ -82,11 +82,9 @@ class Log(Protocol):
     @property
     def capabilities(self) -> Capability:
         """The optional features that this log declares."""
-        ...
 
     async def ensure(self, topic: str) -> None:
         """Create the topic unless it exists. Names match ``[a-z0-9][a-z0-9._-]{0,80}``."""
-        ...
 
     async def append(self, topic: str, records: Sequence[NewRecord]) -> list[int]:
         """Write the records, all or none, and return their offsets once they are as durable as the log gets.
@@ -94,7 +92,6 @@ class Log(Protocol):
         Raises ``RecordTooLarge`` before anything is written. After ``LogUnavailable`` or a cancellation
         the outcome is unknown: append again with the same keys.
         """
-        ...
 
     async def read(
         self,
@@ -109,27 +106,21 @@ class Log(Protocol):
         after the last one until nothing comes. Raises ``OffsetOutOfRange`` when ``start`` is below ``first`` or above
         ``end``.
         """
-        ...
 
     async def wait(self, topic: str, start: int, timeout_s: float) -> bool:
         """Wait until a record with an offset of at least ``start`` can be read; False after the timeout."""
-        ...
 
     async def bounds(self, topic: str) -> Bounds:
         """The retained range. A trimmed topic keeps its end: no offset is assigned twice."""
-        ...
 
     async def trim(self, topic: str, retention: Retention) -> int:
         """Remove the oldest records that the retention allows, and return the new ``first``.
 
         Raises ``NotSupported`` without ``Capability.TRIM``, and for ``above_bytes`` without ``TRIM_BYTES``.
         """
-        ...
 
     async def identity(self, topic: str) -> str:
         """A random name of this incarnation of the topic; it changes when the topic is replaced or re-created."""
-        ...
 
     async def close(self) -> None:
         """Release everything; idempotent. Pending appends are completed, waits return False."""
-        ...

@@ -90,7 +90,6 @@ class Source(Protocol):
         Blocking: call it outside the event loop. Raises ``RequestRefused`` for a path that does not exist,
         that leaves the root, or that cannot be read, naming it.
         """
-        ...
 
 
 class Repository(Source, Protocol):
@@ -111,7 +110,6 @@ class Repository(Source, Protocol):
             RepositoryBusy: another instance has it.
             SchemaTooNew: a newer version wrote it.
         """
-        ...
 
     async def apply(self, operations: Iterable[Operation], ledger: bytes) -> None:
         """Carry out the operations in order, together with the new ledger, in one transaction.
@@ -120,7 +118,6 @@ class Repository(Source, Protocol):
         ``RepositoryUnavailable`` or a cancellation the outcome is unknown: ``open`` finishes or undoes
         it, and returns the ledger that holds. After any other error, the old ledger and content hold.
         """
-        ...
 
     async def save(self, ledger: bytes, durable: bool = True) -> None:
         """Store the ledger alone.
@@ -128,11 +125,9 @@ class Repository(Source, Protocol):
         With ``durable=False`` it survives the death of the process but perhaps not a power failure, which
         then brings back an older ledger with the content that belongs to it.
         """
-        ...
 
     async def close(self) -> None:
         """Release the repository; idempotent."""
-        ...
 
 
 @runtime_checkable
@@ -141,4 +136,3 @@ class Attempting(Protocol):
 
     async def attempt(self, before: bytes, operations: Iterable[Operation], ledger: bytes) -> None:
         """The same as ``save(before, durable=False)`` and then ``apply(operations, ledger)``, in two transactions."""
-        ...

@@ -15,4 +15,3 @@ class Sharded(Protocol):
 
     def list_shard(self, shard: str) -> AsyncIterator[BlobInfo]:
         """The blobs whose digests begin with these two digits, sorted by digest."""
-        ...

@@ -26,7 +26,6 @@ class Restorable(Protocol):
 
     async def keys(self, topic: str, start: int, stop: int) -> dict[int, Key]:
         """The keys of the retained records with offsets in ``[start, stop)``, by offset."""
-        ...
 
     async def put_back(self, topic: str, records: Sequence[Returned]) -> bool:
         """Write the records under their own offsets and times, all or none; as durable as an append.
@@ -34,14 +33,12 @@ class Restorable(Protocol):
         Returns False, and writes nothing, unless all of them are above every offset that the topic has assigned. A
         digest is omitted where the log needs the key itself.
         """
-        ...
 
     async def complete(self, topic: str, identity: str, first: int, end: int) -> None:
         """Finish a restoration: the topic begins at ``first``, continues at ``end`` or later, and has this identity.
 
         If ``identity`` is empty, the topic keeps its own.
         """
-        ...
 
 
 def are_behind(records: Sequence[Returned], end: int) -> bool:

@@ -16,23 +16,18 @@ class BlockingRepository(Protocol):
 
     def entries(self, path: str, deep: bool) -> Iterator[Entry]:
         """See ``Source.entries``."""
-        ...
 
     def open(self, occupied: bool = False) -> bytes:
         """See ``Repository.open``."""
-        ...
 
     def apply(self, operations: Iterable[Operation], ledger: bytes) -> None:
         """See ``Repository.apply``."""
-        ...
 
     def save(self, ledger: bytes, durable: bool = True) -> None:
         """See ``Repository.save``."""
-        ...
 
     def close(self) -> None:
         """See ``Repository.close``."""
-        ...
 
 
 class ThreadedRepository:

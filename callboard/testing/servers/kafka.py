@@ -41,27 +41,21 @@ class LocalKafka(Protocol):
 
     def start(self) -> None:
         """Start all brokers that are down, and wait until all of them answer."""
-        ...
 
     def stop(self) -> None:
         """Stop every broker."""
-        ...
 
     def kill(self, node: int) -> None:
         """Kill a broker with SIGKILL."""
-        ...
 
     def signal(self, node: int, number: int) -> None:
         """Send a signal to a broker."""
-        ...
 
     def said(self, node: int) -> str:
         """The last output of a broker."""
-        ...
 
     def nodes(self) -> list[int]:
         """The ids of the brokers."""
-        ...
 
 
 class KafkaMissing(Exception):

@@ -49,11 +49,9 @@ class EventWitness(Protocol):
 
     def appended(self, record: Record) -> None:
         """An event is on the log."""
-        ...
 
     def forget(self) -> None:
         """The log was exchanged."""
-        ...
 
 
 @dataclass(slots=True)

@@ -16,11 +16,9 @@ class Witness(Protocol):
 
     def wrote(self, tree: dict[str, Node], ledger: bytes, durable: bool, effect: ImportPackages | None) -> None:
         """The repository now has this content and this ledger, from that import if there was one."""
-        ...
 
     def set_back(self, ledger: bytes) -> None:
         """The host has died, and the ledger is this older one again."""
-        ...
 
 
 class Disk:
