@@ -28,9 +28,7 @@ class Restored:
     left: int
 
 
-async def restore(
-    store: ArchiveStore, log: Log, topic: str, *, same_identity: bool = False
-) -> AsyncIterator[Restored]:
+async def restore(store: ArchiveStore, log: Log, topic: str, *, same_identity: bool = False) -> AsyncIterator[Restored]:
     """Restore all archived records of the topic after the last accepted hole; yield a report for each batch.
 
     Args:
@@ -61,7 +59,8 @@ async def restore(
         if not await log.put_back(topic, returned):
             raise RequestRefused(
                 f"somebody else appends to topic {topic!r}, or gave out its offsets before; stop every process of this "
-                "board and restore into an empty log", code="mismatch"
+                "board and restore into an empty log",
+                code="mismatch",
             )
         left = max(0, left - len(returned))
         yield Restored(topic, returned[-1].record.offset + 1, len(returned), left)
@@ -100,7 +99,8 @@ async def _resume_at(reader: ArchiveReader, log: Log, topic: str, found: TopicAr
         if archived != record:
             raise RequestRefused(
                 f"topic {topic!r} has a record at offset {record.offset} that is not from this archive; restore into "
-                "an empty log", code="mismatch"
+                "an empty log",
+                code="mismatch",
             )
     return newest.offset + 1
 

@@ -113,9 +113,7 @@ def decode_manifest(name: str, content: bytes) -> Manifest:
 def decode_generation(name: str, content: bytes) -> Generation:
     """The generation. Raises ``ArchiveDamaged`` and ``SchemaTooNew``."""
     found = _decode(_GENERATION, name, content)
-    if name != layout.generation(found.topic, found.number) or not _in_order(
-        found.first, found.last.next, found.files
-    ):
+    if name != layout.generation(found.topic, found.number) or not _in_order(found.first, found.last.next, found.files):
         raise _damaged(name, "its ranges contradict one another")
     return found
 

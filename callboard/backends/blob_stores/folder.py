@@ -240,9 +240,7 @@ class FolderBlobStore:
     async def _call(self, function: Callable[P, T], *args: P.args, **kwargs: P.kwargs) -> T:
         if self._threads is None:
             self._threads = ThreadPoolExecutor(THREADS, thread_name_prefix="blobs")
-        return await asyncio.get_running_loop().run_in_executor(
-            self._threads, lambda: function(*args, **kwargs)
-        )
+        return await asyncio.get_running_loop().run_in_executor(self._threads, lambda: function(*args, **kwargs))
 
 
 def _shards(root: Path) -> list[str]:

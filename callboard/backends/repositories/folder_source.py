@@ -181,7 +181,8 @@ def _together(unfit: list[RequestRefused]) -> RequestRefused:
     more = [f"and {len(unfit) - UNFIT_TOLD} more"] if len(unfit) > UNFIT_TOLD else []
     return RequestRefused(
         f"{len(unfit)} entries cannot be shipped; put them right, or leave them out by their names (exclude in "
-        f"[publisher]): {'; '.join((*map(str, unfit[:UNFIT_TOLD]), *more))}", code="unfit"
+        f"[publisher]): {'; '.join((*map(str, unfit[:UNFIT_TOLD]), *more))}",
+        code="unfit",
     )
 
 

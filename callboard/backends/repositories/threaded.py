@@ -74,6 +74,4 @@ class ThreadedRepository:
     async def _call(self, function: Callable[P, T], *args: P.args, **kwargs: P.kwargs) -> T:
         if self._thread is None:
             self._thread = ThreadPoolExecutor(1, thread_name_prefix="repository")
-        return await asyncio.get_running_loop().run_in_executor(
-            self._thread, lambda: function(*args, **kwargs)
-        )
+        return await asyncio.get_running_loop().run_in_executor(self._thread, lambda: function(*args, **kwargs))

@@ -138,12 +138,14 @@ def _check(quarantine: Quarantine, run: Run, board: str, grace_s: float, max_sha
     if quarantine.archive != run.options.get("archive", ""):
         raise RequestRefused(
             f"the archive was {quarantine.archive or 'none'} when these blobs were put under quarantine; name it "
-            "again, or begin anew", code="mismatch"
+            "again, or begin anew",
+            code="mismatch",
         )
     if quarantine.share > max_share:
         raise RequestRefused(
             f"this would remove {quarantine.candidates} of {quarantine.blobs} blobs, more than {max_share:.0%}; if "
-            "that is right, say so with --max-share", code="unconfirmed"
+            "that is right, say so with --max-share",
+            code="unconfirmed",
         )
 
 

@@ -74,6 +74,7 @@ def load(folder: Path) -> tuple[Quarantine, Path]:
     if (place / SWEPT).exists():
         raise RequestRefused(
             f"what was under quarantine in {folder} has been removed; run `callboard pipeline collect --out {folder}` "
-            "without --delete to find more", code="gone"
+            "without --delete to find more",
+            code="gone",
         )
     return found, place

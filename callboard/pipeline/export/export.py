@@ -114,7 +114,8 @@ async def _job(staging: ExportFolder, log: Log, topic: str, wanted: Exporting) -
     if (known.source, known.path, known.publisher, known.replace) != asked:
         raise RequestRefused(
             f"{staging.folder} has an export of {known.path} of {known.source} by {known.publisher!r}, "
-            f"{'with' if known.replace else 'without'} --replace; repeat that, or name another folder", code="mismatch"
+            f"{'with' if known.replace else 'without'} --replace; repeat that, or name another folder",
+            code="mismatch",
         )
     if known.log_id != log_id:
         raise LogReplaced(f"the log is another one than that of the export in {staging.folder}; name another folder")

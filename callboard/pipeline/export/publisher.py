@@ -38,9 +38,7 @@ class ExportPublisher:
         clock: nanoseconds since the epoch.
     """
 
-    def __init__(
-        self, log: Log, blobs: BlobStore, topic: str, job: Job, user: str, clock: Callable[[], int]
-    ) -> None:
+    def __init__(self, log: Log, blobs: BlobStore, topic: str, job: Job, user: str, clock: Callable[[], int]) -> None:
         self._log, self._blobs, self._topic = log, blobs, topic
         self._job, self._user, self._clock = job, user, clock
 

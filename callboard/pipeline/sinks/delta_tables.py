@@ -63,8 +63,12 @@ class DeltaPlace:
             return {}
         endpoint = self.bucket.endpoint_url or os.environ.get("AWS_ENDPOINT_URL_S3", "")
         allow_http = "true" if endpoint.startswith("http://") else ""
-        options = {"AWS_ENDPOINT_URL": endpoint, "AWS_REGION": self.bucket.region, "AWS_ALLOW_HTTP": allow_http,
-                   "AWS_FORCE_CREDENTIAL_LOAD": "true"}  # fmt: skip - else profiles are ignored
+        options = {
+            "AWS_ENDPOINT_URL": endpoint,
+            "AWS_REGION": self.bucket.region,
+            "AWS_ALLOW_HTTP": allow_http,
+            "AWS_FORCE_CREDENTIAL_LOAD": "true",
+        }  # fmt: skip - else profiles are ignored
         return {name: value for name, value in options.items() if value}
 
     def check(self) -> None:

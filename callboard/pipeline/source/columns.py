@@ -17,8 +17,7 @@ from callboard.messages.event import Event
 from callboard.messages.topics import SORTS
 
 MESSAGES: dict[str, dict[str, type[Event]]] = {
-    topic: {each.column: each.cls for each in ON_TOPICS if each.topic == topic and each.column}
-    for topic in SORTS
+    topic: {each.column: each.cls for each in ON_TOPICS if each.topic == topic and each.column} for topic in SORTS
 } | {"event": {"event": PackageEvent}}
 """By topic, the message columns and their classes. In each row at most one of them is not null."""
 

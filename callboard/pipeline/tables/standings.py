@@ -53,8 +53,12 @@ def standings(discovery: DataFrame, status: DataFrame, extent: Extent) -> DataFr
     words, held = announcements(discovery), holders(discovery)
     here = (sql.col("log_id") == extent.log_id) & (sql.col("position") < extent.end)
     announced = words.where(here).groupBy("subscriber", "instance")
-    reported = real(status, extent.end).where("status is not null").groupBy(
-        sql.col("status.subscriber").alias("subscriber"), sql.col("status.subscriber_instance").alias("instance")
+    reported = (
+        real(status, extent.end)
+        .where("status is not null")
+        .groupBy(
+            sql.col("status.subscriber").alias("subscriber"), sql.col("status.subscriber_instance").alias("instance")
+        )
     )
     positions = reduce(
         DataFrame.unionByName,

@@ -42,9 +42,7 @@ async def declines_to_overwrite(s3: Connection) -> bool:
     """Write one object twice: the second write must be declined. The object stays, so later one write is enough."""
     for _ in range(2):
         try:
-            await s3.call(
-                "put_object", *EXISTS, *UNKNOWN, Key=s3.bucket.key(MARKER), Body=NOTE, **IF_ABSENT
-            )
+            await s3.call("put_object", *EXISTS, *UNKNOWN, Key=s3.bucket.key(MARKER), Body=NOTE, **IF_ABSENT)
         except Declined as declined:
             return declined.code in EXISTS
     return False

@@ -2,7 +2,6 @@
 
 import asyncio
 from contextlib import AsyncExitStack
-from types import TracebackType
 from typing import Any, Self
 
 from aiobotocore.config import AioConfig
@@ -55,9 +54,7 @@ class Connection:
             raise
         return self
 
-    async def __aexit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
+    async def __aexit__(self, *_: object) -> None:
         self._leave()
 
     async def call(self, operation: str, *expected: str, **parameters: Any) -> dict[str, Any]:

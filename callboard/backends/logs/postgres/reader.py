@@ -21,9 +21,7 @@ _NEWEST = "SELECT max(off) FROM records_{id} WHERE off >= (SELECT low FROM topic
 _BOUNDS = "SELECT low, (SELECT max(off) FROM records_{id} WHERE off >= low) FROM topics WHERE id = {id}"
 
 
-async def read(
-    db: Connection, topic_id: int, topic: str, start: int, max_records: int, max_bytes: int
-) -> list[Record]:
+async def read(db: Connection, topic_id: int, topic: str, start: int, max_records: int, max_bytes: int) -> list[Record]:
     """See ``Log.read``."""
     rows = await db.fetch(READ.format(id=topic_id), start, max_records, max_bytes)
     if not rows or rows[0][0] != start:

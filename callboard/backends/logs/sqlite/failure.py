@@ -40,9 +40,7 @@ def explained(path: Path, consequence: str = "Then try again") -> Iterator[None]
     except sqlite3.Error as error:
         name = getattr(error, "sqlite_errorname", "")
         if name == "SQLITE_NOTADB":
-            raise ConfigError(
-                f"{path} is not a log of callboard; move it away or choose another folder"
-            ) from error
+            raise ConfigError(f"{path} is not a log of callboard; move it away or choose another folder") from error
         advice = next((text for code, text in _SQLITE_ADVICE.items() if name.startswith(code)), name)
         raise LogUnavailable(f"{path}: {error}; {advice}. {consequence}") from error
     except (NotADirectoryError, FileExistsError) as error:

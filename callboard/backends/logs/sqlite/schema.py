@@ -160,8 +160,7 @@ def inode(files: Files) -> tuple[int, int]:
 def replaced(files: Files) -> LogReplaced:
     """The error for a file that was replaced while a board was running."""
     return LogReplaced(
-        f"{files.database} was removed or replaced while in use; "
-        "stop every process of this board and start again"
+        f"{files.database} was removed or replaced while in use; stop every process of this board and start again"
     )
 
 

@@ -9,7 +9,6 @@ import fcntl
 import os
 import weakref
 from pathlib import Path
-from types import TracebackType
 
 from callboard.backends.local.access import open_shared, writers_mode
 from callboard.backends.local.file_locks import QueuedLock, kept_by
@@ -38,9 +37,7 @@ class Turn:
         if not self._lock.acquire():
             raise self.late()
 
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
+    def __exit__(self, *_: object) -> None:
         self._lock.release()
 
     def take(self, *, wait: bool) -> bool:

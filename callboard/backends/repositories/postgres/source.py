@@ -41,7 +41,8 @@ class PostgresSource:
         if not rows:
             raise RequestRefused(
                 f"{path} does not exist in {self._server.name}, repository {quoted(self._server.repository)}; correct "
-                "the path", code="not_found"
+                "the path",
+                code="not_found",
             )
         for name, kind, mode, size, target, identity in rows:
             content = partial(reading.content, name, size, identity)

@@ -40,9 +40,7 @@ JANITOR_HASTE = 60.0
 
 CLAIMS = {"claim_ttl_s": 3.0, "announce_interval_s": 1.0}
 
-SHORTENING = ShorteningLimits(
-    records=12, slack=4, announced_s=8.0, told_s=8.0, first_s=(0.0, 2.0), again_s=(0.2, 2.0)
-)
+SHORTENING = ShorteningLimits(records=12, slack=4, announced_s=8.0, told_s=8.0, first_s=(0.0, 2.0), again_s=(0.2, 2.0))
 """Announcements stay for more than twice as long as a claim to a name is valid."""
 
 ALL_TOPICS = (TOPICS.package, TOPICS.status, TOPICS.discovery, TOPICS.command, TOPICS.event)
@@ -188,7 +186,12 @@ class Fleet:
         if events:
             self.tellers.append(name)
         settings = PublisherSettings(
-            name, "i", TOPICS, keys=self.plan.keys, events=events, blob_grace_s=BLOB_GRACE_S,
+            name,
+            "i",
+            TOPICS,
+            keys=self.plan.keys,
+            events=events,
+            blob_grace_s=BLOB_GRACE_S,
             shortening=SHORTENING,
         )
         haste = {publisher.roles.BLOB_JANITOR: JANITOR_HASTE}

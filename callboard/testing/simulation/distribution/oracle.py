@@ -24,6 +24,7 @@ ENDS_OF_HOOKS = (Status.HOOK_FAILED, Status.HOOK_SETTLED)
 
 Outcome = Status | str
 
+
 @dataclass(frozen=True, slots=True)
 class Step:
     """One transaction: the ledger before and after it, and its import, if any."""

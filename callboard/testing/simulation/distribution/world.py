@@ -74,8 +74,7 @@ def marked(specs: tuple[ActorSpec, ...], haste: Mapping[str, float], begins: Wit
     every effect when it is decided on.
     """
     return tuple(
-        ActorSpec(spec.role, partial(_mark, spec, haste.get(spec.role, 1.0), begins), spec.settings)
-        for spec in specs
+        ActorSpec(spec.role, partial(_mark, spec, haste.get(spec.role, 1.0), begins), spec.settings) for spec in specs
     )
 
 
@@ -179,6 +178,4 @@ class FatefulWorld(AgentWorld):
             inline_max=INLINE_MAX,
             blob_threshold=BLOB_THRESHOLD,
         )
-        return PackageMessage(
-            publisher_instance="", publisher="", package_id="", kind=request.kind, **asdict(shipment)
-        )
+        return PackageMessage(publisher_instance="", publisher="", package_id="", kind=request.kind, **asdict(shipment))

@@ -20,6 +20,7 @@ EFFECTS = tuple(
 )
 """Every effect."""
 
+
 def missing(met: Counter[tuple[str, Fault]], counts: Counter[str], counted: Iterable[str]) -> list[str]:
     """What a run has not tested at all: missing pairs, and counters at zero."""
     pairs = [f"{effect} {fault}" for effect in EFFECTS for fault in Fault if not met[effect, fault]]

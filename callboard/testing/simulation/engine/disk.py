@@ -36,7 +36,6 @@ class Disk:
             self.store.ledger = self.durable
             witness.set_back(self.durable)
 
-
     def renew(self, ledger: bytes, *, empty: bool) -> None:
         """Store this ledger, and drop the content if it is another disk."""
         self.store.ledger = self.durable = ledger

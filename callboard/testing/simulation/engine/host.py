@@ -50,9 +50,7 @@ class Host:
         crash: called when a process or (True) the whole host is lost, to update the disk.
     """
 
-    def __init__(
-        self, simulation: Simulation, spec: Callable[[], AgentSpec], crash: Callable[[bool], None]
-    ) -> None:
+    def __init__(self, simulation: Simulation, spec: Callable[[], AgentSpec], crash: Callable[[bool], None]) -> None:
         self._simulation = simulation
         self._spec = spec
         self._crash = crash

@@ -183,5 +183,3 @@ class SimulatedLog(PassingLog):
 
     def _luck(self, share: float) -> bool:
         return self._rng.random() < share and self.active
-
-
