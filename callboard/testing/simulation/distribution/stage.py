@@ -27,25 +27,7 @@ from callboard.messages.distribution.topic_messages import (
 from callboard.messages.event import Event
 from callboard.messages.headers import new_record
 from callboard.messages.record import NewRecord
-from callboard.testing.simulation.distribution import truth, views
-from callboard.testing.simulation.distribution.acts import (
-    Act,
-    CutOff,
-    Exchange,
-    Kill,
-    Look,
-    Lose,
-    Outage,
-    Poison,
-    Publish,
-    Renew,
-    Restart,
-    SendCommand,
-    Skew,
-    Spoil,
-    Suspend,
-    Trim,
-)
+from callboard.testing.simulation.distribution import acts, truth, views
 from callboard.testing.simulation.distribution.fleet import Edge, Fleet
 from callboard.testing.simulation.distribution.scene import TOPICS
 from callboard.testing.simulation.distribution.world import BLOB_THRESHOLD, INLINE_MAX
@@ -88,47 +70,47 @@ class Stage:
         await views.agree(fleet)
         await fleet.stop()
 
-    async def _at(self, act: Act) -> None:  # noqa: PLR0912  # one a kind of act
+    async def _at(self, act: acts.Act) -> None:  # noqa: PLR0912  # one a kind of act
         await asyncio.sleep(act.at_s)
         self._fleet.simulation.note(f"{self._loop.time():.6f} {act}")
         self._fleet.scene.count[type(act).__name__] += 1
         match act:
-            case Publish():
+            case acts.Publish():
                 await self._publish(act)
-            case SendCommand():
+            case acts.SendCommand():
                 await self._order(act)
-            case Kill(agent=name, role=role):
+            case acts.Kill(agent=name, role=role):
                 if (agent := self._fleet.hosts[name].agent) is not None:
                     await agent.kill(role)
-            case Poison(agent=name, role=role):
+            case acts.Poison(agent=name, role=role):
                 await self._poison(name, role)
-            case Lose(edge=name, host=host, away_s=away_s):
+            case acts.Lose(edge=name, host=host, away_s=away_s):
                 self._fleet.edges[name].host.lose(host=host, away_s=away_s)
-            case CutOff(edge=name, seconds=seconds):
+            case acts.CutOff(edge=name, seconds=seconds):
                 self._fleet.log.cut_off(name, seconds)
-            case Suspend(edge=name, seconds=seconds):
+            case acts.Suspend(edge=name, seconds=seconds):
                 self._fleet.edges[name].host.suspend(seconds)
-            case Renew(edge=name, how=how):
+            case acts.Renew(edge=name, how=how):
                 await self._renew(self._fleet.edges[name], how)
-            case Restart(edge=name, drain_s=drain_s):
+            case acts.Restart(edge=name, drain_s=drain_s):
                 await self._fleet.edges[name].host.stop(drain_s)
-            case Outage(seconds=seconds):
+            case acts.Outage(seconds=seconds):
                 self._fleet.log.fail_for(seconds)
-            case Trim(careless=careless):
+            case acts.Trim(careless=careless):
                 await self._trim(careless)
-            case Exchange():
+            case acts.Exchange():
                 await self._exchange(act)
-            case Skew(agent=name, jump_s=jump_s, rate=rate):
+            case acts.Skew(agent=name, jump_s=jump_s, rate=rate):
                 self._fleet.hosts[name].clock.skew(jump_s, rate)
-            case Spoil(how=how, seconds=seconds):
+            case acts.Spoil(how=how, seconds=seconds):
                 self._fleet.blobs.spoil(how, seconds)
                 self._fleet.scene.count[f"{how} blobs"] += 1
-            case Look(publisher=name):
+            case acts.Look(publisher=name):
                 await views.look(self._fleet, name)
 
     # Publishing.
 
-    async def _publish(self, act: Publish) -> None:
+    async def _publish(self, act: acts.Publish) -> None:
         number = str(act.number)
         self._fleet.requests[number] = act
         if act.harm:
@@ -152,7 +134,7 @@ class Stage:
                 self._fleet.scene.demand(answer.retry, "a right request is accepted", f"{act}: {answer.reason}")
                 await asyncio.sleep(LOOK_S)
 
-    async def _smuggle(self, act: Publish) -> None:
+    async def _smuggle(self, act: acts.Publish) -> None:
         """Put a package on the log that no publisher of this version would make."""
         fleet = self._fleet
         deep = [act.path] if act.deep else []
@@ -175,7 +157,7 @@ class Stage:
 
     # Commands.
 
-    async def _order(self, act: SendCommand) -> None:
+    async def _order(self, act: acts.SendCommand) -> None:
         edge = self._fleet.edges[act.edge]
         command = replace(self._command(edge, act.order, act.publisher), **self._to(edge, act.to))
         if self._orders % 2:
@@ -269,7 +251,7 @@ class Stage:
         with suppress(LogUnavailable):
             await self._fleet.log.trim(TOPICS.package, Retention(below_offset=below))
 
-    async def _exchange(self, act: Exchange) -> None:
+    async def _exchange(self, act: acts.Exchange) -> None:
         """As the operations manual says: stop everything before an older copy is put in place."""
         fleet = self._fleet
         fleet.scene.count[f"log {act.how}"] += 1
