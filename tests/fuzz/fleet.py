@@ -12,8 +12,7 @@ from hostile import packed
 from callboard.actors.core.backoff import Backoff
 from callboard.actors.core.hooks import HookCall
 from callboard.actors.core.shortening_limits import ShorteningLimits
-from callboard.backends.logs.postgres import append as postgres_append
-from callboard.backends.logs.sqlite import append as sqlite_append
+from callboard.backends.logs import limits
 from callboard.board.connect.settings import BoardSettings
 from callboard.messages.signing import SigningKey
 
@@ -64,15 +63,11 @@ def listening() -> Iterator[Logged]:
     """What callboard logs goes here, and what logs accept of headers is anything."""
     logged, settings, shortening = Logged(), structlog.get_config(), BoardSettings.shortening
     structlog.configure(processors=[logged])
-    modules = (sqlite_append, postgres_append)
-    before = [module.pack_headers for module in modules]
-    for module in modules:
-        module.pack_headers = packed
+    before, limits.pack_headers = limits.pack_headers, packed
     BoardSettings.shortening = property(lambda self: SHORT)  # type: ignore[assignment]
     try:
         yield logged
     finally:
         BoardSettings.shortening = shortening  # type: ignore[method-assign]
-        for module, function in zip(modules, before, strict=True):
-            module.pack_headers = function
+        limits.pack_headers = before
         structlog.configure(**settings)

@@ -1,11 +1,14 @@
 """The limits shared by all built-in logs, with the same error messages."""
 
 import re
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
+from typing import TypeVar
 
 from callboard.backends.log import RECORD_BYTES_MAX
 from callboard.errors import ConfigError, LogUnavailable, RecordTooLarge, TopicMissing
 from callboard.messages.record import NewRecord, Record, pack_headers
+
+K = TypeVar("K")
 
 _TOPIC = re.compile(r"[a-z0-9][a-z0-9._-]{0,80}")
 
@@ -35,6 +38,24 @@ def check_sizes(topic: str, records: Sequence[NewRecord]) -> None:
     for record in records:
         if (size := record_bytes(record)) > RECORD_BYTES_MAX:
             raise too_large(topic, size)
+
+
+def to_rows(
+    topic: str, records: Sequence[NewRecord], key_of: Callable[[str], K]
+) -> tuple[list[tuple[K | None, bytes, bytes]], int]:
+    """Key, header block and payload of each record, and their size in bytes. Raises ``RecordTooLarge``.
+
+    ``key_of`` turns a key into what the log stores; a record without a key has None.
+    """
+    rows, total = list[tuple[K | None, bytes, bytes]](), 0
+    for record in records:
+        headers = pack_headers(record.headers)
+        size = len(record.payload) + len(headers)
+        if size > RECORD_BYTES_MAX:
+            raise too_large(topic, size)
+        rows.append((key_of(record.key) if record.key else None, headers, record.payload))
+        total += size
+    return rows, total
 
 
 def too_large(topic: str, size: int) -> RecordTooLarge:

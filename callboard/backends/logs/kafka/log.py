@@ -1,7 +1,6 @@
 """The log over Kafka: its public interface."""
 
 import asyncio
-import os
 import time
 from collections.abc import Callable, Sequence
 
@@ -15,12 +14,12 @@ from callboard.backends.logs.kafka.client.cluster import Cluster
 from callboard.backends.logs.kafka.reader import Reader
 from callboard.backends.logs.kafka.tail import Tail
 from callboard.backends.logs.kafka.writer import Writer
-from callboard.backends.logs.limits import check_topic_name, closed
-from callboard.errors import ConfigError
+from callboard.backends.logs.limits import check_topic_name
+from callboard.backends.logs.process_log import ProcessLog
 from callboard.messages.record import NewRecord, Record
 
 
-class KafkaLog:
+class KafkaLog(ProcessLog):
     """A log in a Kafka cluster, version 3.1 or newer. Use it from one event loop.
 
     Nothing is opened before the first call. It uses aiokafka's connections, protocol and record batches, but not its
@@ -32,13 +31,12 @@ class KafkaLog:
     """
 
     def __init__(self, address: Address, clock: Callable[[], int] = time.time_ns) -> None:
+        super().__init__()
         self._address, self._clock = address, clock
         self._cluster = Cluster(address)
         self._reader = Reader(self._cluster)
         self._tails: dict[str, Tail] = {}
         self._writers: dict[str, Writer] = {}
-        self._pid = os.getpid()
-        self._closed = False
 
     @property
     def capabilities(self) -> Capability:
@@ -103,9 +101,8 @@ class KafkaLog:
 
     async def close(self) -> None:
         """See ``Log``."""
-        if self._closed or os.getpid() != self._pid:
+        if not self._ends():
             return
-        self._closed = True
         await asyncio.gather(*(tail.close() for tail in self._tails.values()))
         await asyncio.gather(*(writer.close() for writer in self._writers.values()))
         await self._cluster.close()
@@ -113,9 +110,3 @@ class KafkaLog:
     def _write_to(self, topic: str, batch_bytes: int) -> None:
         if topic not in self._writers:
             self._writers[topic] = Writer(topic, self._cluster, batch_bytes, self._clock)
-
-    def _check_open(self) -> None:
-        if os.getpid() != self._pid:
-            raise ConfigError("this log was opened before a fork; open one in the child, or use spawn")
-        if self._closed:
-            raise closed()

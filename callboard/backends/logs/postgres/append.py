@@ -3,12 +3,9 @@
 from collections.abc import Sequence
 from hashlib import sha256
 
-from callboard.backends.log import RECORD_BYTES_MAX
-from callboard.backends.logs.limits import too_large
 from callboard.backends.postgres import asyncpg
 from callboard.backends.postgres.server import Connection
 from callboard.errors import ConfigError
-from callboard.messages.record import NewRecord, pack_headers
 
 _WRONG_ISOLATION = "CB001"
 
@@ -16,17 +13,9 @@ Row = tuple[bytes | None, bytes, bytes]
 """A record as stored: key, encoded headers, payload. The key is its digest, which fits into an index."""
 
 
-def to_rows(topic: str, records: Sequence[NewRecord]) -> tuple[list[Row], int]:
-    """The records as rows, and their size in bytes. Raises ``RecordTooLarge``."""
-    rows, total = list[Row](), 0
-    for record in records:
-        headers = pack_headers(record.headers)
-        size = len(record.payload) + len(headers)
-        if size > RECORD_BYTES_MAX:
-            raise too_large(topic, size)
-        rows.append((sha256(record.key.encode()).digest() if record.key else None, headers, record.payload))
-        total += size
-    return rows, total
+def digest_of(key: str) -> bytes:
+    """A key as it is stored."""
+    return sha256(key.encode()).digest()
 
 
 async def append_rows(connection: Connection, function: str, rows: Sequence[Row], time_ns: int) -> list[int]:

@@ -1,7 +1,6 @@
 """The log over PostgreSQL: its public interface."""
 
 import asyncio
-import os
 import time
 from collections.abc import Awaitable, Callable, Sequence
 from functools import partial
@@ -9,18 +8,19 @@ from typing import Concatenate, ParamSpec, TypeVar
 
 from callboard.backends.examination import Clock, Examination
 from callboard.backends.log import READ_BYTES_MAX, READ_RECORDS_MAX, Bounds, Capability, Retention
-from callboard.backends.logs.limits import check_topic_name, closed, is_topic_name, missing
+from callboard.backends.logs.limits import check_topic_name, is_topic_name, missing, to_rows
 from callboard.backends.logs.postgres import reader, restore, retention
-from callboard.backends.logs.postgres.append import Row, append_rows, to_rows
+from callboard.backends.logs.postgres.append import Row, append_rows, digest_of
 from callboard.backends.logs.postgres.connections import Connections
 from callboard.backends.logs.postgres.listener import Listener
 from callboard.backends.logs.postgres.topic import Topic
+from callboard.backends.logs.process_log import ProcessLog
 from callboard.backends.logs.restorable import Key, Returned
 from callboard.backends.postgres import asyncpg
 from callboard.backends.postgres.examination import examine_server
 from callboard.backends.postgres.failure import UNKNOWN_OUTCOME, explained
 from callboard.backends.postgres.server import Connection, Server
-from callboard.errors import ConfigError, LogReplaced, LogUnavailable
+from callboard.errors import LogReplaced
 from callboard.messages.record import NewRecord, Record
 
 RECHECK_S = 1.0
@@ -30,7 +30,7 @@ P = ParamSpec("P")
 T = TypeVar("T")
 
 
-class PostgresLog:
+class PostgresLog(ProcessLog):
     """A durable log in a schema of a PostgreSQL database. Use it from one event loop.
 
     Nothing is connected before the first call. After a lost connection, the next call reconnects.
@@ -41,13 +41,12 @@ class PostgresLog:
     """
 
     def __init__(self, url: str, clock: Callable[[], int] = time.time_ns) -> None:
+        super().__init__()
         self._server, self._clock = Server.of(url), clock
         self._connections = Connections(self._server)
         self._topics: dict[str, Topic] = {}
         self._opening = asyncio.Lock()
         self._listener: Listener | None = None
-        self._pid = os.getpid()
-        self._closed = False
 
     @property
     def capabilities(self) -> Capability:
@@ -68,7 +67,7 @@ class PostgresLog:
     async def append(self, topic: str, records: Sequence[NewRecord]) -> list[int]:
         """See ``Log``."""
         held = await self._topic(topic)
-        rows, size = to_rows(topic, records)
+        rows, size = to_rows(topic, records, digest_of)
         return await held.writer.submit(rows, size)
 
     async def read(
@@ -84,23 +83,14 @@ class PostgresLog:
     async def wait(self, topic: str, start: int, timeout_s: float) -> bool:
         """See ``Log``."""
         held = await self._topic(topic)
-        loop = asyncio.get_running_loop()
-        deadline = loop.time() + timeout_s
         self._listen()
-        while not self._closed:
-            ring = held.appended.next_ring()  # before the check, so that an append between the two is not missed
-            try:
-                if await self._look(topic, reader.holds, start):
-                    return True
-            except LogUnavailable:
-                if not self._closed:
-                    raise
-            if (left_s := deadline - loop.time()) <= 0:
-                return False
-            await asyncio.wait({ring}, timeout=min(left_s, RECHECK_S))
-            if held.newest_heard >= start and not self._closed:
-                return True
-        return False
+        return await self._wait(
+            held.appended,
+            lambda: self._look(topic, reader.holds, start),
+            timeout_s,
+            RECHECK_S,
+            heard=lambda: held.newest_heard >= start,
+        )
 
     async def bounds(self, topic: str) -> Bounds:
         """See ``Log``."""
@@ -141,9 +131,8 @@ class PostgresLog:
 
     async def close(self) -> None:
         """See ``Log``."""
-        if self._closed or os.getpid() != self._pid:
+        if not self._ends():
             return
-        self._closed = True
         await asyncio.gather(*(held.writer.close() for held in self._topics.values()))
         for held in self._topics.values():
             held.appended.ring()
@@ -207,9 +196,3 @@ class PostgresLog:
     def _renewed(self) -> None:
         for held in self._topics.values():
             held.appended.ring()
-
-    def _check_open(self) -> None:
-        if os.getpid() != self._pid:
-            raise ConfigError("this log was opened before a fork; open one in the child, or use spawn")
-        if self._closed:
-            raise closed()

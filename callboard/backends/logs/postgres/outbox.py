@@ -3,8 +3,8 @@
 import time
 from collections.abc import Callable, Sequence
 
-from callboard.backends.logs.limits import missing
-from callboard.backends.logs.postgres.append import append_rows, to_rows
+from callboard.backends.logs.limits import missing, to_rows
+from callboard.backends.logs.postgres.append import append_rows, digest_of
 from callboard.backends.postgres.server import Connection
 from callboard.messages.record import NewRecord
 
@@ -38,7 +38,7 @@ async def append_within(
         TopicMissing: for a topic that was never ensured.
         asyncpg.PostgresError: any other failure of the transaction, which can then only be rolled back.
     """
-    rows, _ = to_rows(topic, records)
+    rows, _ = to_rows(topic, records, digest_of)
     topic_id = await connection.fetchval(f"SELECT id FROM {schema}.topics WHERE name = $1", topic)  # noqa: S608
     if topic_id is None:
         raise missing(topic)

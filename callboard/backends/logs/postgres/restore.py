@@ -2,10 +2,10 @@
 
 import re
 from collections.abc import Sequence
-from hashlib import sha256
 from itertools import accumulate
 
 from callboard.backends.logs.limits import record_bytes
+from callboard.backends.logs.postgres.append import digest_of
 from callboard.backends.logs.restorable import Key, Returned, are_behind
 from callboard.backends.postgres.server import Connection
 from callboard.errors import NotSupported
@@ -48,7 +48,7 @@ async def put_back(db: Connection, topic_id: int, records: Sequence[Returned]) -
             [record.offset for record, _ in records],
             [record.time_ns for record, _ in records],
             list(accumulate((record_bytes(record) for record, _ in records), initial=total))[1:],
-            [sha256(key.encode()).digest() if isinstance(key, str) else key for _, key in records],
+            [digest_of(key) if isinstance(key, str) else key for _, key in records],
             [record.header_block for record, _ in records],
             [record.payload for record, _ in records],
         )

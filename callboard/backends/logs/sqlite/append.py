@@ -1,12 +1,9 @@
 """The append itself: rows into the table, each key once."""
 
 import sqlite3
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 
-from callboard.backends.log import RECORD_BYTES_MAX
-from callboard.backends.logs.limits import too_large
 from callboard.backends.logs.sqlite.schema import newest_given
-from callboard.messages.record import NewRecord, pack_headers
 
 _INSERT = "INSERT INTO records(time_ns, key, headers, payload) VALUES(?, ?, ?, ?)"
 _LOOK_UP = "SELECT offset FROM records WHERE key = ?"
@@ -16,18 +13,10 @@ Row = tuple[str | None, bytes, bytes]
 """A record as the table has it: key, encoded headers, payload."""
 
 
-def to_rows(topic: str, records: Sequence[NewRecord]) -> tuple[list[Row], int]:
-    """The records as rows, and their size in bytes. Raises ``RecordTooLarge``, and ``ValueError`` for invalid text."""
-    rows, total = list[Row](), 0
-    for record in records:
-        headers = pack_headers(record.headers)
-        record.key.encode()  # must fail here, and not fail others in the same transaction
-        size = len(record.payload) + len(headers)
-        if size > RECORD_BYTES_MAX:
-            raise too_large(topic, size)
-        rows.append((record.key or None, headers, record.payload))
-        total += size
-    return rows, total
+def valid_text(key: str) -> str:
+    """A key as it is stored. Raises ``ValueError`` here, so that it does not fail others in the same transaction."""
+    key.encode()
+    return key
 
 
 def append_rows(db: sqlite3.Connection, rows: list[Row], clock: Callable[[], int]) -> list[int]:

@@ -1,7 +1,6 @@
 """The log over SQLite files: its public interface."""
 
 import asyncio
-import os
 import time
 from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
@@ -11,16 +10,16 @@ from typing import ParamSpec, TypeVar
 
 from callboard.backends.examination import Clock, Examination
 from callboard.backends.log import READ_BYTES_MAX, READ_RECORDS_MAX, Bounds, Capability, Retention
-from callboard.backends.logs.limits import check_topic_name, closed, is_topic_name, missing, record_bytes
+from callboard.backends.logs.limits import check_topic_name, is_topic_name, missing, record_bytes, to_rows
+from callboard.backends.logs.process_log import ProcessLog
 from callboard.backends.logs.restorable import Key, Returned
 from callboard.backends.logs.sqlite import restore
-from callboard.backends.logs.sqlite.append import append_rows, to_rows
+from callboard.backends.logs.sqlite.append import append_rows, valid_text
 from callboard.backends.logs.sqlite.examination import examine
 from callboard.backends.logs.sqlite.failure import explained
 from callboard.backends.logs.sqlite.retention import PAUSE_S, give_back_slice, remove_slice
 from callboard.backends.logs.sqlite.schema import Files, prepare
 from callboard.backends.logs.sqlite.topic import Topic
-from callboard.errors import ConfigError, LogUnavailable
 from callboard.messages.record import NewRecord, Record
 
 READ_THREADS = 4
@@ -33,7 +32,7 @@ P = ParamSpec("P")
 T = TypeVar("T")
 
 
-class SqliteLog:
+class SqliteLog(ProcessLog):
     """A durable log in a folder, with one SQLite file per topic, for the processes of one host.
 
     Use it from one event loop, and not on a network file system. Nothing is opened before the first call.
@@ -46,12 +45,11 @@ class SqliteLog:
     """
 
     def __init__(self, folder: Path, clock: Callable[[], int] = time.time_ns) -> None:
+        super().__init__()
         self._folder, self._clock = folder, clock
         self._topics: dict[str, Topic] = {}
         self._opening = asyncio.Lock()
         self._threads = ThreadPoolExecutor(READ_THREADS, thread_name_prefix="callboard-log-read")
-        self._pid = os.getpid()
-        self._closed = False
 
     @property
     def capabilities(self) -> Capability:
@@ -69,7 +67,7 @@ class SqliteLog:
     async def append(self, topic: str, records: Sequence[NewRecord]) -> list[int]:
         """See ``Log``."""
         held = await self._topic(topic)
-        rows, size = to_rows(topic, records)
+        rows, size = to_rows(topic, records, valid_text)
         return await held.writer().submit(partial(append_rows, rows=rows, clock=self._clock), size)
 
     async def read(
@@ -87,20 +85,7 @@ class SqliteLog:
         """See ``Log``."""
         held = await self._topic(topic)
         held.listen()
-        loop = asyncio.get_running_loop()
-        deadline = loop.time() + timeout_s
-        while not self._closed:
-            ring = held.appended.next_ring()  # before the check, so that an append between the two is not missed
-            try:
-                if await self._run(held.reader.holds, start):
-                    return True
-            except LogUnavailable:
-                if not self._closed:
-                    raise
-            if (left_s := deadline - loop.time()) <= 0:
-                return False
-            await asyncio.wait({ring}, timeout=min(left_s, RECHECK_S))
-        return False
+        return await self._wait(held.appended, lambda: self._run(held.reader.holds, start), timeout_s, RECHECK_S)
 
     async def bounds(self, topic: str) -> Bounds:
         """See ``Log``."""
@@ -143,9 +128,8 @@ class SqliteLog:
 
     async def close(self) -> None:
         """See ``Log``."""
-        if self._closed or os.getpid() != self._pid:
+        if not self._ends():
             return
-        self._closed = True
         async with self._opening:
             for held in self._topics.values():
                 held.close_reader()  # first: the last one to close cleans up, which only writers can
@@ -168,12 +152,6 @@ class SqliteLog:
             if topic not in self._topics:
                 self._topics[topic] = await self._run(Topic, Files.of(self._folder, topic))
             return self._topics[topic]
-
-    def _check_open(self) -> None:
-        if os.getpid() != self._pid:
-            raise ConfigError("this log was opened before a fork; open one in the child, or use spawn")
-        if self._closed:
-            raise closed()
 
     async def _run(self, call: Callable[P, T], *args: P.args, **kwargs: P.kwargs) -> T:
         return await asyncio.get_running_loop().run_in_executor(self._threads, partial(call, *args, **kwargs))
