@@ -35,7 +35,7 @@ class KnownMarks:
     def __init__(self, topic: str, publisher: str, kinds: tuple[str, ...], rng: Random) -> None:
         self.marks: dict[str, list[Mark]] = {}
         """By kind, the marks found, the newest last."""
-        self.told: dict[str, None] = {}
+        self.written: dict[str, None] = {}
         """The keys of this publisher's events that are on the topic."""
         self.complete = False
         """Whether there is nothing to gain from reading further back."""
@@ -58,7 +58,7 @@ class KnownMarks:
                 self._at_first = offset <= bounds.first
             case OutOfRange() | Replaced():
                 self._at_first = True  # the follower continues at the first record
-                self.told.clear()
+                self.written.clear()
                 self.replaced += isinstance(news, Replaced) or news.expected > news.bounds.end
             case Delivered(records=records):
                 for record in records:
@@ -78,9 +78,9 @@ class KnownMarks:
         if record.header("publisher") != self._publisher:
             return
         if record.header("type") != MARKS:
-            self.told[record.header("id")] = None
-            if len(self.told) > KEYS_MAX:
-                del self.told[next(iter(self.told))]
+            self.written[record.header("id")] = None
+            if len(self.written) > KEYS_MAX:
+                del self.written[next(iter(self.written))]
             return
         if self.complete:
             return  # by then every source knows its position

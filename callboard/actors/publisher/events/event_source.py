@@ -40,7 +40,7 @@ class EventSource:
         self.publisher = publisher
         self.ready: deque[Found] = deque()
         self.waiting: deque[Found] = deque()  # for what makes them due
-        self._told = known.told
+        self._written = known.written
         self._marks = known.marks.get(kind, [])
         self._follower = Follower(topic, StartPolicy(partial(start_of, self._marks)), rng, owner=kind)
         self._paused: list[Effect] = []
@@ -95,7 +95,7 @@ class EventSource:
         """Drop events that another notifier of this publisher has written since."""
         before = len(self.ready) + len(self.waiting)
         for found in (self.ready, self.waiting):
-            left = [each for each in found if each.event.dedup_key not in self._told]
+            left = [each for each in found if each.event.dedup_key not in self._written]
             if len(left) < len(found):
                 found.clear()
                 found.extend(left)
@@ -117,7 +117,7 @@ class EventSource:
         self._hold(record, package_event(self.kind, package, record, self.log_id))
 
     def _hold(self, record: Record, event: PackageEvent) -> None:
-        if event.dedup_key in self._told:
+        if event.dedup_key in self._written:
             return
         self.waiting.append(Found(Mark(kind=self.kind, log_id=self.log_id, offset=record.offset), event))
 

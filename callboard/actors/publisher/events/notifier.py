@@ -123,14 +123,14 @@ class Notifier:
         for source in self._strands:
             if owner in {None, source.kind}:
                 yield from source.handle(message)
-        told, replaced = (len(self._marks.told), next(reversed(self._marks.told), "")), self._marks.replaced
+        written, replaced = (len(self._marks.written), next(reversed(self._marks.written), "")), self._marks.replaced
         yield from self._marks.handle(message)
         if self._marks.complete and (not self._strands or self._marks.replaced > replaced):
             # Events they dropped as already written may be missing on the new topic.
             self._strands = tuple(self._strand(kind) for kind in self._settings.kinds)
             for source in self._strands:
                 yield from source.start()
-        if (len(self._marks.told), next(reversed(self._marks.told), "")) != told:
+        if (len(self._marks.written), next(reversed(self._marks.written), "")) != written:
             for source in self._strands:
                 yield from source.skip()
 

@@ -88,6 +88,6 @@ class Lookback:
         if read.records and read.next < self._stop:
             self._next = read.next
             return [], (self._read(),)
-        told = sorted(self._last.values(), key=lambda record: -record.offset)
+        lasts = sorted(self._last.values(), key=lambda record: -record.offset)
         self._stop = max(self._first, self._stop - PIECE)
-        return told, self._begin_piece()
+        return lasts, self._begin_piece()

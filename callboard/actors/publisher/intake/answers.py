@@ -17,7 +17,7 @@ LOOK_BACK = 1000
 """Newest offsets read for requests that became packages: a request is made again soon, or never."""
 
 PATIENCE = 5
-"""Failures of the log in a row before those who wait for it are told."""
+"""Failures of the log in a row before the waiting callers are answered."""
 
 
 class Answers:

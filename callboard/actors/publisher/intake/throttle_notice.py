@@ -30,7 +30,7 @@ class ThrottleNotice:
         self._since_ns = 0  # no notice is active while 0
         self._told_s = float("-inf")
         self._last_s = 0.0  # until when a request is delayed
-        self._told = 0
+        self._notices = 0
 
     def update(self, subscriber: str, backlog: int, delay_s: float, waiting: int, now: Moment) -> Iterator[Effect]:
         """The first request is delayed for ``delay_s``, by this subscriber with this backlog; empty if by none."""
@@ -48,7 +48,7 @@ class ThrottleNotice:
 
     def _tell(self, subscriber: str, backlog: int, waiting: int, delay_s: float, now: Moment) -> Iterator[Effect]:
         self._told_s = now.mono_s
-        self._told += 1
+        self._notices += 1
         message = ThrottledMessage(
             publisher=self._publisher,
             publisher_instance=self._instance,
@@ -59,7 +59,7 @@ class ThrottleNotice:
             since_ns=self._since_ns,
             time_ns=now.wall_ns,
         )
-        name = f"throttled/{self._instance}/{self._told}"
+        name = f"throttled/{self._instance}/{self._notices}"
         record = new_record(message, record_id=name, time_ns=now.wall_ns, producer=self._producer, key=name)
         yield Append(self._topic, (record,), owner=self.OWNER)
         yield note("requests.throttled" if subscriber else "requests.released", subscriber=subscriber, backlog=backlog)

@@ -55,7 +55,7 @@ class OlderPoller:
         self._settings = settings
         self._rng = rng
         self._ranges: deque[RangeWanted] = deque()  # the first one is being read
-        self._told = 0  # everything of it below this offset was sent
+        self._sent = 0  # everything of it below this offset was sent
         self._first = -1
         self._attempt = 0
 
@@ -86,7 +86,7 @@ class OlderPoller:
             yield from self._begin()
 
     def _begin(self) -> Iterable[Effect]:
-        self._told, self._first, self._attempt = self._ranges[0].start, -1, 0
+        self._sent, self._first, self._attempt = self._ranges[0].start, -1, 0
         yield FindBounds(self._settings.topic)
 
     def _bounded(self, bounds: TopicBounds) -> Iterable[Effect]:
@@ -95,7 +95,7 @@ class OlderPoller:
             yield from self._finish(_replaced(wanted))
             return
         self._first = bounds.first
-        start = max(self._told, bounds.first)
+        start = max(self._sent, bounds.first)
         if start < min(wanted.stop, bounds.end):
             yield self._next(start)
         else:
@@ -110,8 +110,8 @@ class OlderPoller:
         self._attempt = 0
         found = tuple(summarise(record) for record in read.records if record.offset < wanted.stop)
         yield from self._tell(min(read.next, wanted.stop) if read.records else wanted.stop, found)
-        if self._told < wanted.stop:
-            yield self._next(self._told)
+        if self._sent < wanted.stop:
+            yield self._next(self._sent)
         else:
             yield from self._finish()
 
@@ -119,12 +119,12 @@ class OlderPoller:
         return ReadLog(self._settings.topic, start, min(PIECE_RECORDS, self._ranges[0].stop - start))
 
     def _tell(self, stop: int, packages: tuple[PackageSummary, ...] = ()) -> Iterable[Effect]:
-        if stop > self._told:
+        if stop > self._sent:
             log_id = self._ranges[0].log_id
             yield Send(
-                QUEUE_CACHE, PackagesSeen(log_id=log_id, start=self._told, stop=stop, packages=packages)
+                QUEUE_CACHE, PackagesSeen(log_id=log_id, start=self._sent, stop=stop, packages=packages)
             )
-            self._told = stop
+            self._sent = stop
 
     def _failed(self, error: CallboardError) -> Iterable[Effect]:
         self._attempt += 1

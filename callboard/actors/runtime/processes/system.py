@@ -65,12 +65,12 @@ class System:
         command = [sys.executable, "-c", BOOT]
         # Not to the service's standard output: what an actor prints is not the service's answer.
         self._host = subprocess.Popen(command, stdin=subprocess.PIPE, stdout=2)  # noqa: ASYNC220, S603
-        told = asyncio.get_running_loop().run_in_executor(None, self._tell_host, launch)
+        launched = asyncio.get_running_loop().run_in_executor(None, self._tell_host, launch)
         host_ended = asyncio.ensure_future(wait_for_exit(self._host))
         first: set[asyncio.Future[Any]] = {self._connected, host_ended}
         try:
             await asyncio.wait(first, timeout=CONNECT_S, return_when=asyncio.FIRST_COMPLETED)
-            await asyncio.wait({told}, timeout=CONNECT_S)
+            await asyncio.wait({launched}, timeout=CONNECT_S)
         finally:
             host_ended.cancel()
             self._server.close()

@@ -78,21 +78,21 @@ def _essence(command: CommandMessage) -> CommandMessage:
 
 def not_in_force(ledger: Ledger) -> str:
     """For people: the commands to other instances of this name that would matter here; empty if there are none."""
-    told = []
+    given = []
     for command in ledger.void_commands:
         by = f"by {command.author or 'an unknown author'}" + (f" ({command.reason})" if command.reason else "")
         if command.log_id not in ("", ledger.log_id):
             continue
         if command.pause is not None:
-            told.append(f"paused {by}")
+            given.append(f"paused {by}")
         elif command.throttle is not None:
-            told.append(f"limited to {command.throttle.packages_per_min} packages a minute {by}")
+            given.append(f"limited to {command.throttle.packages_per_min} packages a minute {by}")
         elif command.clear is not None and command.clear.offset > ledger.offset:
-            told.append(f"cleared up to offset {command.clear.offset} {by}")
-    if not told:
+            given.append(f"cleared up to offset {command.clear.offset} {by}")
+    if not given:
         return ""
     forget = f"callboard resume {quote(ledger.subscriber)}"
     return (
-        f"another repository of this name was {', and '.join(told)}; that is not in force here: send the command "
+        f"another repository of this name was {', and '.join(given)}; that is not in force here: send the command "
         f"again, or discard it with {forget}"
     )

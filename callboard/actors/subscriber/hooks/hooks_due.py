@@ -164,7 +164,7 @@ def dismissed(ledger: Ledger, offset: int, reason: str, now_ns: int) -> Ledger |
     if due is None:
         return None
     ledger = replace(_without_failure(ledger, offset), hooks=_others(ledger, offset))
-    return ledger_changes.told(ledger, due, Status.HOOK_SETTLED, reason, due.attempts, now_ns)
+    return ledger_changes.reported(ledger, due, Status.HOOK_SETTLED, reason, due.attempts, now_ns)
 
 
 def succeeded(ledger: Ledger, due: HookDue, now_ns: int) -> Ledger:
@@ -172,7 +172,7 @@ def succeeded(ledger: Ledger, due: HookDue, now_ns: int) -> Ledger:
     ledger = replace(ledger, hooks=_others(ledger, due.offset))
     if not due.told:
         return ledger
-    return ledger_changes.told(ledger, due, Status.HOOK_SETTLED, "its hook succeeded", due.attempts, now_ns)
+    return ledger_changes.reported(ledger, due, Status.HOOK_SETTLED, "its hook succeeded", due.attempts, now_ns)
 
 
 def given_up(ledger: Ledger, offset: int, reason: str, now: Moment) -> Ledger:
@@ -185,7 +185,7 @@ def given_up(ledger: Ledger, offset: int, reason: str, now: Moment) -> Ledger:
     while len(others) > 1 and sum(map(_chars_of, others)) > DUE_CHARS_MAX:
         others = others[1:]
     ledger = replace(ledger, hooks=_others(ledger, offset), failed_hooks=others)
-    return ledger_changes.told(ledger, due, Status.HOOK_FAILED, reason, due.attempts, now.wall_ns)
+    return ledger_changes.reported(ledger, due, Status.HOOK_FAILED, reason, due.attempts, now.wall_ns)
 
 
 def _without_failure(ledger: Ledger, offset: int) -> Ledger:

@@ -75,7 +75,7 @@ class Parts:
         if (gate := self.head.gate) is not None:
             yield gate.state, gate.reason
         yield State.PAUSED, paused(self.state.ledger)
-        yield self.head.failure.kind, self.head.failure.told(self.state.ledger.attempts)
+        yield self.head.failure.kind, self.head.failure.described(self.state.ledger.attempts)
 
     def enter(self, state: State, reason: str) -> bool:
         """Enter this state; return whether it is new. The condition changes nowhere else."""

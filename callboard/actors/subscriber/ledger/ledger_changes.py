@@ -146,10 +146,10 @@ def finished(
         return after
     about = GivenUp(offset=offset, publisher=received.publisher, package_id=message.package_id if message else "")
     why = reason or (ledger.last_error if status is Status.REMOVED_FAILED else "")
-    return told(after, about, status, why, tried, now_ns)
+    return reported(after, about, status, why, tried, now_ns)
 
 
-def told(
+def reported(
     ledger: Ledger, about: GivenUp | HeldPackage | HookDue, status: Status, reason: str, attempts: int, now_ns: int
 ) -> Ledger:
     """Queue this status for sending."""
@@ -175,7 +175,7 @@ def told(
 def dismissed(ledger: Ledger, offset: int, reason: str, now_ns: int) -> Ledger | None:
     """A package that was given up leaves the error queue, and nothing else changes; None if it is not remembered."""
     lost = next((each for each in ledger.given_up if each.offset == offset), None)
-    return None if lost is None else told(ledger, lost, Status.REMOVED, reason, 0, now_ns)
+    return None if lost is None else reported(ledger, lost, Status.REMOVED, reason, 0, now_ns)
 
 
 def statuses_sent(ledger: Ledger, sequence: int) -> Ledger:

@@ -106,7 +106,7 @@ def failed(ledger: Ledger, offset: int, reason: str, now_ns: int, *, is_last: bo
     """The attempt failed. After the last one the package stays held, and the reason is reported."""
     ledger = _changed(ledger, offset, due=not is_last, reason=reason[:REASON_MAX])
     entry = find(ledger, offset)
-    return _told(ledger, entry, Status.HELD, reason, now_ns) if is_last and entry else ledger
+    return _reported(ledger, entry, Status.HELD, reason, now_ns) if is_last and entry else ledger
 
 
 def ended(ledger: Ledger, offset: int, status: Status, reason: str, now_ns: int) -> Ledger:
@@ -124,7 +124,7 @@ def ended(ledger: Ledger, offset: int, status: Status, reason: str, now_ns: int)
         superseded=ledger.superseded + (status is Status.SUPERSEDED),
         skipped=ledger.skipped + (status is Status.SKIPPED),
     )
-    return _told(after, entry, status, reason, now_ns)
+    return _reported(after, entry, status, reason, now_ns)
 
 
 def superseded(ledger: Ledger, held: Iterable[HeldPackage], by: int, now_ns: int) -> Ledger:
@@ -175,9 +175,9 @@ def _changed(ledger: Ledger, offset: int, **changes: object) -> Ledger:
     return replace(ledger, held=tuple(changed))
 
 
-def _told(ledger: Ledger, entry: HeldPackage, status: Status, reason: str, now_ns: int) -> Ledger:
+def _reported(ledger: Ledger, entry: HeldPackage, status: Status, reason: str, now_ns: int) -> Ledger:
     """Tell the publisher, even if the subscriber is not editable: it has the package as held."""
-    return ledger_changes.told(ledger, entry, status, reason, entry.attempts, now_ns)
+    return ledger_changes.reported(ledger, entry, status, reason, entry.attempts, now_ns)
 
 
 def _bytes_of(entry: HeldPackage) -> int:

@@ -14,7 +14,7 @@ class Failure(NamedTuple):
     kind: State = State.RETRYING
     next_try_ns: int = 0
 
-    def told(self, attempts: int) -> str:
+    def described(self, attempts: int) -> str:
         """The reason for the state; empty if nothing has failed."""
         return f"attempt {attempts} failed: {self.error}" if self.error and self.kind is State.RETRYING else self.error
 

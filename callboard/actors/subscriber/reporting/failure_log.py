@@ -25,7 +25,7 @@ class FailureLog:
     def __init__(self, settings: SubscriberSettings) -> None:
         self._settings = settings
         self._about = ("", -1)
-        self._told: set[str] = set()
+        self._sent: set[str] = set()
 
     def tell(self, outcome: Done | Failed, ledger: Ledger) -> Iterator[Effect]:
         """The import or hook has ended with this outcome."""
@@ -34,11 +34,11 @@ class FailureLog:
         what, offset, publisher = _about(outcome)
         if self._about != (what, offset):
             self._about = what, offset
-            self._told.clear()
+            self._sent.clear()
         text = ledger_changes.text(outcome.error)
-        if text in self._told or len(self._told) >= LINES_MAX:
+        if text in self._sent or len(self._sent) >= LINES_MAX:
             return
-        self._told.add(text)
+        self._sent.add(text)
         line = LogMessage(
             publisher=publisher,
             subscriber_instance=ledger.instance,

@@ -7,9 +7,9 @@ from typing import NamedTuple
 from callboard.messages.distribution.topic_messages import PackageStatusMessage
 
 
-class Told(NamedTuple):
-    """A verdict, the offset of the status topic where it was read, and when it was decided: no later than it was
-    appended, whatever it says. It is ``foreign`` if its instance is not known to have had the golden one's name.
+class Verdict(NamedTuple):
+    """A verdict, its offset ``at`` on the status topic, and when it was decided: at the latest when it was appended. It
+    is ``foreign`` if its instance is not known to have had the golden subscriber's name.
     """
 
     status: PackageStatusMessage
@@ -27,7 +27,7 @@ class VerdictTable:
 
     def __init__(self, most: int) -> None:
         self._most = most
-        self._told: dict[int, Told] = {}
+        self._verdicts: dict[int, Verdict] = {}
         self._offsets: list[int] = []
         self.floor = 0
         self.cut = -1
@@ -43,12 +43,12 @@ class VerdictTable:
         self.floor = floor
         gone = bisect_left(self._offsets, floor)
         for offset in self._offsets[:gone]:
-            del self._told[offset]
+            del self._verdicts[offset]
         del self._offsets[:gone]
 
     def start_over(self) -> None:
         """Forget everything: the status topic was replaced."""
-        self._told.clear()
+        self._verdicts.clear()
         self._offsets.clear()
         self.cut = self.again_at = -1
 
@@ -70,35 +70,35 @@ class VerdictTable:
         repository was restored, or the higher one is not its own. Of several instances the last sender wins. A
         repeated verdict is older than all known ones, and a foreign one never replaces one that is not.
         """
-        offset, told = status.offset, Told(status, at, min(status.time_ns, appended_ns), foreign)
+        offset, verdict = status.offset, Verdict(status, at, min(status.time_ns, appended_ns), foreign)
         if offset < self.floor:
             return
         if 0 <= self.cut <= offset:
-            self._drop(told)
+            self._drop(verdict)
             return
-        known = self._told.get(offset)
+        known = self._verdicts.get(offset)
         if known is None:
             insort(self._offsets, offset)
-        elif foreign > known.foreign or (foreign == known.foreign and (repeated or _is_older(told, known))):
+        elif foreign > known.foreign or (foreign == known.foreign and (repeated or _is_older(verdict, known))):
             return
-        self._told[offset] = told
+        self._verdicts[offset] = verdict
         if len(self._offsets) > self._most:
-            self._drop(self._told.pop(self._offsets.pop()))
+            self._drop(self._verdicts.pop(self._offsets.pop()))
 
     def window(self, offset: int, most: int, position: int) -> tuple[PackageStatusMessage, ...]:
         """The first ``most`` verdicts on packages from ``offset`` on, by ascending offset. Foreign ones count
         up to ``position``, where the golden subscriber is: it will report nothing more about packages before it.
         """
         start = bisect_left(self._offsets, offset)
-        told = (self._told[known] for known in self._offsets[start:])
-        return tuple(islice((each.status for each in told if not each.foreign or each.status.offset <= position), most))
+        found = (self._verdicts[each] for each in self._offsets[start:])
+        return tuple(islice((it.status for it in found if not it.foreign or it.status.offset <= position), most))
 
-    def _drop(self, told: Told) -> None:
-        offset = told.status.offset
+    def _drop(self, verdict: Verdict) -> None:
+        offset = verdict.status.offset
         self.cut = offset if self.cut < 0 else min(self.cut, offset)
-        self.again_at = told.at if self.again_at < 0 else min(self.again_at, told.at)
+        self.again_at = verdict.at if self.again_at < 0 else min(self.again_at, verdict.at)
 
 
-def _is_older(told: Told, known: Told) -> bool:
-    same = told.status.subscriber_instance == known.status.subscriber_instance
-    return same and told.status.sequence < known.status.sequence and told.time_ns <= known.time_ns
+def _is_older(verdict: Verdict, known: Verdict) -> bool:
+    same = verdict.status.subscriber_instance == known.status.subscriber_instance
+    return same and verdict.status.sequence < known.status.sequence and verdict.time_ns <= known.time_ns

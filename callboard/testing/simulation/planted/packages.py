@@ -93,5 +93,5 @@ BUGS = (
     Patch("a queue begins one offset too late", PackageIndex, "queue", _skip_one),
     Patch("errors stay in their queue for ever", ErrorQueues, "_settle", _old_news),
     Patch("the backlog drops one record too many", Backlog, "drop", _drops_two),
-    Patch("every status says imported", ledger_changes, "told", _outbox_unsorted),
+    Patch("every status says imported", ledger_changes, "reported", _outbox_unsorted),
 )

@@ -7,7 +7,7 @@ from callboard.messages.distribution.topic_messages import Status
 
 
 def told(ledger: Ledger) -> Ledger:
-    return ledger_changes.told(ledger, GivenUp(offset=3, publisher="p", package_id="i"), Status.SKIPPED, "", 0, 1)
+    return ledger_changes.reported(ledger, GivenUp(offset=3, publisher="p", package_id="i"), Status.SKIPPED, "", 0, 1)
 
 
 def test_a_status_that_is_found_in_the_repository_is_stored_again_before_it_is_told() -> None:
