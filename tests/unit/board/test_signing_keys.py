@@ -60,7 +60,7 @@ def test_a_group_may_read_a_key_that_is_somebody_elses_as_containers_have_it(tmp
 
 
 def test_a_short_secret_a_huge_file_and_a_bad_name_are_refused(tmp_path):
-    with pytest.raises(ConfigError, match="16 at least"):
+    with pytest.raises(ConfigError, match="at least 16"):
         read_key(write(tmp_path / "short.key", "short"))
     with pytest.raises(ConfigError, match="more than 4096 bytes"):
         read_key(write(tmp_path / "long.key", "x" * 5000))
