@@ -4,15 +4,16 @@ One file commits it: readers use the manifests until the generation exists, and 
 stay for a day, for readers that have already opened them.
 """
 
-import asyncio
-import tempfile
 from collections.abc import AsyncIterator, Callable, Sequence
+from contextlib import aclosing
 from dataclasses import dataclass
-from pathlib import Path
+
+import pyarrow as pa
 
 from callboard.archive.files import layout
 from callboard.archive.files.manifest import Generation, Segment, encode
-from callboard.archive.files.segment import SEGMENT_BYTES, SEGMENT_RECORDS, SegmentWriter
+from callboard.archive.files.segment import SEGMENT_BYTES, SEGMENT_RECORDS
+from callboard.archive.files.segmentation import segments
 from callboard.archive.reader import ArchiveReader
 from callboard.archive.store import ArchiveStore
 from callboard.archive.topic_archive import TopicArchive, load
@@ -56,7 +57,7 @@ async def compact(
         if len(run) == 1:
             files_now += run
         else:
-            files_now += [file async for file in _rewrite(store, found, run, unique, segment_bytes)]
+            files_now += await _rewrite(store, found, run, unique, segment_bytes)
     assert sum(file.rows for file in files_now) == found.rows, "records were lost or doubled by the compaction"
     if clock() - begun_ns > ORPHAN_AGE_NS // 2:
         raise ArchiveBusy(f"topic {topic!r} took too long to compact, its new files may be vacuumed; run it again")
@@ -91,27 +92,15 @@ def _runs(files: Sequence[Segment], large: int) -> list[list[Segment]]:
 
 async def _rewrite(
     store: ArchiveStore, found: TopicArchive, run: Sequence[Segment], unique: Callable[[], str], segment_bytes: int
-) -> AsyncIterator[Segment]:
+) -> list[Segment]:
     """The same rows in new files, already in the store."""
     reader = ArchiveReader(store)
-    with tempfile.TemporaryDirectory(prefix="callboard-archive-") as spool:
-        writer = SegmentWriter(Path(spool) / "segment.parquet")
-        try:
-            for old in run:
-                async for batch in reader.segment(old):
-                    await asyncio.to_thread(writer.add, batch)
-                    if writer.length >= segment_bytes or writer.rows >= SEGMENT_RECORDS:
-                        yield await _put(store, found.topic, writer, unique)
-                        writer = SegmentWriter(writer.path)
-            if writer.rows:
-                yield await _put(store, found.topic, writer, unique)
-        finally:
-            writer.abandon()
 
+    async def rows() -> AsyncIterator[pa.RecordBatch]:
+        for old in run:
+            async for batch in reader.segment(old):
+                yield batch
 
-async def _put(store: ArchiveStore, topic: str, writer: SegmentWriter, unique: Callable[[], str]) -> Segment:
-    name = layout.segment(topic, writer.first, unique())
-    segment = await asyncio.to_thread(writer.finish, name)
-    await store.put_new(name, writer.path)
-    writer.path.unlink()
-    return segment
+    made = segments(store, found.topic, rows(), lambda _: unique(), segment_bytes=segment_bytes)
+    async with aclosing(made):
+        return [segment async for segment, _ in made]

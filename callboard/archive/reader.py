@@ -1,7 +1,6 @@
 """Reads an archive: records in order, from files that are verified before use."""
 
 import asyncio
-import hashlib
 import tempfile
 from collections.abc import AsyncGenerator, AsyncIterator
 from itertools import pairwise
@@ -13,6 +12,7 @@ import pyarrow.compute as pc
 import pyarrow.parquet as pq
 
 from callboard.archive.files.manifest import Segment
+from callboard.archive.files.segment import sha256_of
 from callboard.archive.store import ArchiveStore
 from callboard.archive.stores import open_archive
 from callboard.archive.topic_archive import TopicArchive, load
@@ -118,13 +118,14 @@ class ArchiveReader:
 
     async def _rows(self, segment: Segment, start: int, stop: int, spool: Path) -> AsyncIterator[pa.RecordBatch]:
         path = await self._fetch(segment, spool)
-        file = await asyncio.to_thread(_open, path)
+        file: Any = await asyncio.to_thread(pq.ParquetFile, path)
         try:
             for group in range(file.num_row_groups):
                 least, most = _range(file, group)
                 if least >= stop or most < start:
                     continue
-                for batch in await asyncio.to_thread(_read_group, file, group):
+                table = await asyncio.to_thread(file.read_row_group, group)
+                for batch in table.to_batches(max_chunksize=BATCH_ROWS):
                     if least < start or most >= stop:
                         offsets = batch.column("offset")
                         inside = pc.and_(pc.greater_equal(offsets, start), pc.less(offsets, stop))
@@ -142,13 +143,9 @@ class ArchiveReader:
             path = await self._store.fetch(segment.name, spool)
         except BlobMissing as error:
             raise ArchiveDamaged(str(error)) from error
-        if await asyncio.to_thread(_sha256, path) != segment.sha256:
+        if await asyncio.to_thread(sha256_of, path) != segment.sha256:
             raise ArchiveDamaged(f"{segment.name} is not what was archived; restore the archive from a copy")
         return path
-
-
-def _open(path: Path) -> Any:
-    return pq.ParquetFile(path)
 
 
 def _range(file: Any, group: int) -> tuple[int, int]:
@@ -156,17 +153,7 @@ def _range(file: Any, group: int) -> tuple[int, int]:
     return statistics.min, statistics.max
 
 
-def _read_group(file: Any, group: int) -> list[pa.RecordBatch]:
-    batches: list[pa.RecordBatch] = file.read_row_group(group).to_batches(max_chunksize=BATCH_ROWS)
-    return batches
-
-
 def records_in(batch: pa.RecordBatch) -> list[Record]:
     """The rows as records."""
     columns = (batch.column(name).to_pylist() for name in ("offset", "time_ns", "payload", "headers"))
     return records_of(zip(*columns, strict=True))
-
-
-def _sha256(path: Path) -> str:
-    with path.open("rb") as file:
-        return hashlib.file_digest(file, "sha256").hexdigest()

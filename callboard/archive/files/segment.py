@@ -75,8 +75,14 @@ def _header(blocks: pa.Array, name: str) -> pa.Array:
     return pc.struct_field(found, "value")
 
 
+def sha256_of(path: Path) -> str:
+    """The digest of a file, in hexadecimal."""
+    with path.open("rb") as file:
+        return hashlib.file_digest(file, "sha256").hexdigest()
+
+
 class SegmentWriter:
-    """Writes one segment to a local file. Blocking.
+    """Writes one segment to a local file. Blocking. ``first`` and ``last`` are the offsets of its rows, -1 without any.
 
     Args:
         path: a new file.
@@ -96,7 +102,7 @@ class SegmentWriter:
             store_schema=False,
         )
         self._group: list[pa.RecordBatch] = []
-        self._first = self._last = -1
+        self.first = self.last = -1
 
     @property
     def length(self) -> int:
@@ -108,15 +114,13 @@ class SegmentWriter:
         if not batch.num_rows:
             return
         first, last = batch.column("offset")[0].as_py(), batch.column("offset")[-1].as_py()
-        assert first > self._last, f"rows from offset {first} on do not follow {self._last}"
-        self._first = first if self._first < 0 else self._first
-        self._last = last
+        assert first > self.last, f"rows from offset {first} on do not follow {self.last}"
+        self.first = first if self.first < 0 else self.first
+        self.last = last
         self.rows += batch.num_rows
         self._group.append(batch)
-        if (
-            sum(each.nbytes for each in self._group) >= GROUP_BYTES
-            or sum(each.num_rows for each in self._group) >= GROUP_RECORDS
-        ):
+        size, rows = sum(each.nbytes for each in self._group), sum(each.num_rows for each in self._group)
+        if size >= GROUP_BYTES or rows >= GROUP_RECORDS:
             self._write_group()
 
     def finish(self, name: str) -> Segment:
@@ -125,15 +129,13 @@ class SegmentWriter:
         self._writer.add_key_value_metadata({"callboard.format": str(FORMAT)})
         self._writer.close()
         self._sink.close()
-        with self.path.open("rb") as file:
-            digest = hashlib.file_digest(file, "sha256").hexdigest()
         return Segment(
             name=name,
-            first=self._first,
-            last=self._last,
+            first=self.first,
+            last=self.last,
             rows=self.rows,
             length=self.path.stat().st_size,
-            sha256=digest,
+            sha256=sha256_of(self.path),
         )
 
     def abandon(self) -> None:
@@ -142,16 +144,6 @@ class SegmentWriter:
             with suppress(OSError):  # a full disk, the reason to abandon it
                 self._writer.close()
             self._sink.close()
-
-    @property
-    def first(self) -> int:
-        """The offset of the first row."""
-        return self._first
-
-    @property
-    def last(self) -> int:
-        """The offset of the last row."""
-        return self._last
 
     def _write_group(self) -> None:
         if self._group:
