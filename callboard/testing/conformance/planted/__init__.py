@@ -4,6 +4,7 @@ import asyncio
 from collections.abc import Awaitable, Callable, Sequence
 from dataclasses import dataclass
 from functools import partial
+from types import ModuleType
 from typing import Any, TextIO
 
 from callboard.backends.logs.memory import MemoryLog
@@ -36,15 +37,23 @@ class Planted:
         return partial(self.harness, kind)
 
 
+def _bugs_in(module: ModuleType, right: type) -> list[type]:
+    """The variants in a module; those with an underscore only help to write others."""
+    kinds = [each for name, each in vars(module).items() if isinstance(each, type) and not name.startswith("_")]
+    return [kind for kind in kinds if issubclass(kind, right) and kind is not right]
+
+
 _WAITING = {concurrency.__name__, wake_up.__name__}
 _LOG_CHECKS = sorted(log.ALL_CHECKS, key=lambda check: check.__module__ in _WAITING)  # quick ones first
 
-PLANTED = (
-    Planted("log", _LOG_CHECKS, MemoryLog, logs.PLANTED, logs.broken_log),
-    Planted("blob store", blob_store.ALL_CHECKS, MemoryBlobStore, blob_stores.PLANTED, blob_stores.broken_blob_store),
-    Planted("repository", repository.ALL_CHECKS, MemoryRepository, repositories.PLANTED,
-            repositories.broken_repository),
-)  # fmt: skip
+PLANTED = tuple(
+    Planted(suite, checks, right, _bugs_in(module, right), harness)
+    for suite, checks, right, module, harness in (
+        ("log", _LOG_CHECKS, MemoryLog, logs, logs.broken_log),
+        ("blob store", blob_store.ALL_CHECKS, MemoryBlobStore, blob_stores, blob_stores.broken_blob_store),
+        ("repository", repository.ALL_CHECKS, MemoryRepository, repositories, repositories.broken_repository),
+    )
+)
 
 
 def catching_check(checks: Sequence[Check], new: New[Any]) -> str | None:

@@ -179,14 +179,6 @@ class CollectsWhatWasRenewed(MemoryBlobStore):
         return await self.delete(digest) and since_ns > 0
 
 
-PLANTED = (
-    TruncatesABlob, OverwritesABlob, TrustsTheDigest, StoresHalfOfWhatFailed, CreatesTwice, DropsEmptyBlobs,
-    InventsABlob, TakesAnyName, HidesABlob, ListsOutOfOrder, ListsWrongSizes, KeepsWhatIsDeleted,
-    DeletesTheNeighbour, DoesNotRenew, CollectsWhatWasRenewed, KeepsWhatIsTruncated, KeepsWhatIsAltered,
-    RemovesWhatIsDamaged,
-)  # fmt: skip
-
-
 @contextmanager
 def broken_blob_store(kind: Callable[[Callable[[], int]], MemoryBlobStore]) -> Iterator[BlobStoreHarness]:
     """A harness for a blob store of this kind."""

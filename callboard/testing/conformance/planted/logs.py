@@ -373,19 +373,6 @@ class WakesLate(MemoryLog):
         return not self._closed and self._topic(topic).holds(start)
 
 
-PLANTED = (
-    LosesAnAppend, LosesTheRestOfABatch, ReordersABatch, GivesAnOffsetTwice, AnswersWithTheOffsetAfter,
-    IgnoresKeys, KeepsKeysForEver, DropsHeaders, SortsHeaders, ReadsAfterTheStart, ReadsOutOfOrder,
-    RepeatsARecord, SkipsARecord, CutsPayloads, ForgetsTheBytes, ReturnsNothingThatIsTooLarge, JumpsInSilence,
-    RefusesTheEnd, NeverWakes, WakesForNothing, CancelsEveryone, HangsWhenClosed, ForgetsTheEnd,
-    TrimsOneTooMany, TrimsWhatIsKept, BelievesWhatIsDatedAhead, GoesByTheLastOldRecord,
-    TrimsNothing, EndsTooEarly, MakesTopics, SharesItsTopics, ChangesItsIdentity,
-    BoastsOfDurability, BoastsOfSharing, HidesItsKeys, HidesItsTrim, HidesItsTrimByBytes,
-    ReadsPastAnOpenTransaction, BeginsAnewUnderTheOldIdentity, RemembersAnIdentity,
-    WakesLate,
-)  # fmt: skip
-
-
 @contextmanager
 def broken_log(kind: Callable[[Callable[[], int]], MemoryLog]) -> Iterator[LogHarness]:
     """A harness for a log of this kind."""

@@ -202,14 +202,6 @@ class HidesAnEntry(_Exports):
         return entries[:-1] if len(entries) > 3 else entries
 
 
-PLANTED = (
-    ImportsOneByOne, MovesOnWithoutTheContent, ImportsWithoutMovingOn, LosesTheOutbox, PrefersADraft,
-    TakesTwoHolders, TakesWhatIsThere, ClearsWhatIsThere,
-    NeedsNoOpening, SwallowsErrors, TrustsTheDigests, TrustsTheSizes, ForgetsModes, DeletesNothing,
-    PrunesNothing, PrunesWhatIsKept, ChangesWhatIsKept, ExportsBackwards, HidesAnEntry,
-)  # fmt: skip
-
-
 @contextmanager
 def broken_repository(kind: Callable[[MemoryStore], MemoryRepository]) -> Iterator[RepositoryHarness]:
     """A harness for a repository of this kind."""
