@@ -1,6 +1,5 @@
 """Opens the log that a URL names."""
 
-from collections.abc import Callable
 from pathlib import Path
 
 from callboard.backends.address import demand_path, shown
@@ -8,8 +7,7 @@ from callboard.backends.log import Log
 from callboard.backends.offered import LOGS, offered, open_offered
 from callboard.errors import ConfigError
 
-Opener = Callable[[str, Path], Log]
-"""Makes a log from a URL and the folder that relative paths start from, without opening anything yet."""
+_OWN = ("kafka", "memory", "postgresql", "sqlite")
 
 
 def open_log(url: str, base: Path) -> Log:
@@ -29,17 +27,28 @@ def open_log(url: str, base: Path) -> Log:
     scheme, colon, _ = url.partition(":")
     if not colon:
         raise ConfigError(f"{shown(url)!r} is not the URL of a log; write for instance sqlite:///./board.db")
-    if scheme in _OPENERS:
-        return _OPENERS[scheme](url, base)
+    match scheme:
+        case "memory":
+            return _open_memory(url)
+        case "sqlite":
+            return _open_sqlite(url, base)
+        case "postgresql":
+            from callboard.backends.logs.postgres import PostgresLog
+
+            return PostgresLog(url)
+        case "kafka":
+            from callboard.backends.logs.kafka import open_kafka
+
+            return open_kafka(url)
     others = offered(LOGS)
     if scheme in others:
         log: Log = open_offered(others[scheme], url, base)
         return log
-    known = ", ".join(sorted({*_OPENERS, *others}))
+    known = ", ".join(sorted({*_OWN, *others}))
     raise ConfigError(f"no log is known for {shown(url)!r}; use one of {known}")
 
 
-def _open_memory(url: str, _: Path) -> Log:
+def _open_memory(url: str) -> Log:
     if url not in ("memory:", "memory://"):
         raise ConfigError(f"{shown(url)!r} says more than a log in memory can take; write memory:")
     from callboard.backends.logs.memory import MemoryLog
@@ -57,23 +66,3 @@ def _open_sqlite(url: str, base: Path) -> Log:
     from callboard.backends.logs.sqlite import SqliteLog
 
     return SqliteLog(base / demand_path(path))
-
-
-def _open_postgres(url: str, _: Path) -> Log:
-    from callboard.backends.logs.postgres import PostgresLog
-
-    return PostgresLog(url)
-
-
-def _open_kafka(url: str, _: Path) -> Log:
-    from callboard.backends.logs.kafka import open_kafka
-
-    return open_kafka(url)
-
-
-_OPENERS: dict[str, Opener] = {
-    "kafka": _open_kafka,
-    "memory": _open_memory,
-    "postgresql": _open_postgres,
-    "sqlite": _open_sqlite,
-}

@@ -1,6 +1,6 @@
 """Refuses to open a repository over content that callboard did not put there."""
 
-from collections.abc import Collection, Iterable
+from collections.abc import Iterable
 from itertools import islice
 
 from callboard.backends.repository import Source
@@ -23,10 +23,5 @@ def refusal(where: str, names: Iterable[str]) -> RepositoryOccupied:
 
 def refuse_content(where: str, source: Source) -> None:
     """Raise ``RepositoryOccupied`` if the source, which has no ledger, holds anything but an empty root."""
-    if names := names_in(source):
+    if names := [entry.path for entry in islice(source.entries("/", deep=True), 1, NAMES_SHOWN + 2)]:
         raise refusal(where, names)
-
-
-def names_in(source: Source) -> Collection[str]:
-    """The first few paths that the source holds."""
-    return [entry.path for entry in islice(source.entries("/", deep=True), 1, NAMES_SHOWN + 2)]
