@@ -36,7 +36,7 @@ from callboard.messages.signing import SigningKey
 from callboard.messages.topics import PREFIX
 from callboard.version import __version__
 
-ALREADY_OPEN = "this board is open already; use it as it is, or make another Callboard for the same log"
+ALREADY_OPEN = "this board is already open; use it, or create another Callboard for the same log"
 
 P = ParamSpec("P")
 R = TypeVar("R")

@@ -241,6 +241,6 @@ def _not_all_imported(said: DiscoveryMessage, unfinished: tuple[Unfinished, ...]
         + (f": {escaped(each.reason)}" if each.reason else "")
         for each in left
     ]
-    heading = f"{said.subscriber} is past everything up to offset {said.offset}, but has not finished all of it:"
-    remedy = "`callboard status` says what helps"
+    heading = f"{said.subscriber} has processed everything up to offset {said.offset}, but not finished all of it:"
+    remedy = "`callboard status` shows what helps"
     return NotAllImported("\n".join((heading, *lines, remedy)), left)

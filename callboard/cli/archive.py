@@ -141,7 +141,7 @@ def restore(
         if topic.rows:
             show(f"{topic.topic}: {count(topic.rows, 'record')} up to offset {topic.next - 1}")
     rows = sum(topic.rows for topic in done)
-    show(f"restored {count(rows, 'record')} to {place(loaded.config.log)}" if rows else "all of it is there already")
+    show(f"restored {count(rows, 'record')} to {place(loaded.config.log)}" if rows else "everything is already there")
 
 
 def show_run(report: "RunReport", where: str, undecodable: Mapping[str, int] | None = None, *, json: bool) -> None:
@@ -162,7 +162,7 @@ def show_run(report: "RunReport", where: str, undecodable: Mapping[str, int] | N
         show(f"archived {count(rows, 'record')} to {place(where)} in {report.seconds:.1f} s")
     for name, number in (undecodable or {}).items():
         if number:
-            say(f"{name}: {count(number, 'record')} cannot be decoded, and archived as they are")
+            say(f"{name}: {count(number, 'record')} cannot be decoded, and are archived as they are")
     for topic in report.topics:
         if topic.problem:
             say(f"error: {topic.problem}")
@@ -173,7 +173,7 @@ def show_run(report: "RunReport", where: str, undecodable: Mapping[str, int] | N
 def archive_place(loaded: Loaded, said: str) -> str:
     """The archive's place, from the option or else the configuration. Raises ``ConfigError``."""
     if not said and not loaded.config.archive.place:
-        raise ConfigError("no archive is named; set archive.place in callboard.toml, or say --archive PLACE")
+        raise ConfigError("no archive is named; set archive.place in callboard.toml, or add --archive PLACE")
     if said and "://" not in said:
         return str(Path.cwd() / demand_path(said.removeprefix("folder:")))
     return said or loaded.config.archive.place

@@ -94,7 +94,7 @@ async def open_board(
 
 def no_log(config: "Config", *, may_create: bool = False) -> ConfigError:
     """The error for a log that does not exist."""
-    how = "run `callboard init`, or say --create" if may_create else "run `callboard init`"
+    how = "run `callboard init`, or add --create" if may_create else "run `callboard init`"
     prefix = f" under the prefix {config.prefix!r}" if config.prefix != PREFIX else ""
     return ConfigError(f"there is no log at {place(config.log)} yet{prefix}; {how}, or correct --log or callboard.toml")
 

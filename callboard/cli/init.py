@@ -20,8 +20,8 @@ from callboard.errors import ConfigError, TopicMissing
 from callboard.messages.topics import Topics
 
 HEAD = """\
-# The configuration of callboard. What is commented out is the default, or an example where there is none.
-# The environment counts more (CALLBOARD_LOG, CALLBOARD_SUBSCRIBER__MAX_RETRIES, ...), flags most.
+# The configuration of callboard. Commented lines show the default, or an example if there is none.
+# Variables (CALLBOARD_LOG, CALLBOARD_SUBSCRIBER__MAX_RETRIES, ...) override this file, and flags override both.
 # Relative paths start from the folder of this file.
 """
 TAIL = """
@@ -29,7 +29,7 @@ TAIL = """
 # [subscribers.edge-1]
 # into = "./out"
 
-# Where the folders that a publisher ships go; `callboard publish DIR --at /PREFIX` adds a line.
+# Where the folders of a publisher go at subscribers; `callboard publish DIR --at /PREFIX` adds a line.
 # [publishers.main.sources]
 # "./site" = "/site"
 """
@@ -41,7 +41,7 @@ def init(options: BoardOptions) -> None:
     if is_there(path):
         loaded = options.load()
         if asyncio.run(_has_log(loaded)):
-            raise ConfigError(f"{path} is there already, and the log too; edit the file, or remove it first")
+            raise ConfigError(f"{path} and the log already exist; edit the file, or remove it first")
         asyncio.run(_create_log(loaded))
         show(f"created the log {place(loaded.config.log)}, and left {path} as it is")
     else:
@@ -52,7 +52,7 @@ def init(options: BoardOptions) -> None:
         _write(path, template(chosen), secret=not all(map(is_shown_in_full, chosen.values())))
         show(f"wrote {path}, and created the log {place(loaded.config.log)}")
     show("next:  callboard publish ./site                        # ship a folder")
-    show("       callboard run subscriber edge-1 --into ./out    # import it, and whatever comes")
+    show("       callboard run subscriber edge-1 --into ./out    # import it, and later packages")
     show("       callboard status                                # who has what")
 
 

@@ -18,7 +18,7 @@ def migrate(
     """Update the schema of a PostgreSQL log. Stop the board's processes first."""
     url = options.load().config.log
     if not url.startswith("postgresql:"):
-        raise ConfigError(f"the log {place(url)} has no schema to bring up to date; only a postgresql:// one has")
+        raise ConfigError(f"the log {place(url)} has no schema to update; only postgresql:// logs have one")
     from callboard.backends.postgres import migration
     from callboard.backends.postgres.server import Server
 

@@ -43,7 +43,7 @@ class BoardOptions:
         loaded = load(self.config, os.environ, (*own, *flags))
         if loaded.config.log.startswith("memory:"):
             raise ConfigError(
-                "a log in memory would end with this command, and all that is on it; set log to one that stays, "
+                "a log in memory would be lost at the end of this command; set log to one that persists, "
                 "such as sqlite:///./board.db"
             )
         return loaded

@@ -53,7 +53,7 @@ def remember(loaded: Loaded, publisher: str, folder: Path, at: str) -> str:
     line = f"{_quoted(key)} = {_quoted(at)}"
     heading = f"[publishers.{_quoted(publisher)}.sources]"
     if loaded.file is None:
-        raise ConfigError("there is no callboard.toml to remember it in; say --at every time, or run `callboard init`")
+        raise ConfigError("there is no callboard.toml to record it in; use --at each time, or run `callboard init`")
     file = loaded.base / loaded.file.name
     try:
         with _alone(file):
@@ -85,7 +85,7 @@ def _with(text: str, publisher: str, key: str, at: str, heading: str, line: str)
         found.append(f"\n{heading}\n{line}\n")
     new = "".join(found)
     if tomllib.loads(new) != wanted:
-        raise ValueError("its sections are written in a way that is not understood")
+        raise ValueError("its sections are too unusual to edit automatically")
     return new
 
 

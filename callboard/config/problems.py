@@ -24,7 +24,7 @@ WORDS = {
 """Pydantic's error types in the words of a configuration's author."""
 
 RENAMED = {
-    "command_key": "set signing_key, which signs everything that is said here",
+    "command_key": "set signing_key, which signs all messages from here",
     "command_keys": "set trusted_keys at the top level, for the whole board, and signing_key beside it",
 }
 """Former settings and their replacements."""
@@ -88,7 +88,7 @@ def _reason(problem: ErrorDetails) -> str:
 
 def _unknown(key: Key) -> str:
     if key[-1] in RENAMED:
-        return f"{key[-1]} is not there any more; {RENAMED[key[-1]]}"
+        return f"{key[-1]} was removed; {RENAMED[key[-1]]}"
     section, known = _named(key[:-1]), known_keys(key[:-1])
     where = f"in [{section}]" if section else "at the top level"
     close = suggestion(key[-1], known)

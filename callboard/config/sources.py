@@ -48,7 +48,7 @@ def is_there(path: Path) -> bool:
         return path.is_file()
     except OSError as error:
         raise ConfigError(
-            f"{path} cannot be looked for: {error.strerror}; run: chmod u+rwx {path.parent}, or give another --config"
+            f"{path} cannot be checked: {error.strerror}; run: chmod u+rwx {path.parent}, or give another --config"
         ) from error
 
 
@@ -66,7 +66,7 @@ def from_file(path: Path) -> Iterator[Value]:
     except ValueError as error:  # or for a number with thousands of digits
         raise ConfigError(f"{path} is not TOML: {error}; correct it there") from error
     except RecursionError:
-        raise ConfigError(f"{path} has sections or lists in one another, hundreds deep; correct it there") from None
+        raise ConfigError(f"{path} nests sections or lists hundreds deep; correct it there") from None
     for key, value in values:
         line = f":{lines[key]}" if key in lines else ""
         yield Value(key, value, f"{path.name}{line}")

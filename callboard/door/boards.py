@@ -63,7 +63,7 @@ def grace(value: Any) -> float:
     most = DAYS_MAX * DAY_S
     given: float = number(0, most)(value)
     if 0 < given < GRACE_MIN_S:
-        raise Unfit(value, f"0, which is never, or {GRACE_MIN_S:g} to {most:g}")
+        raise Unfit(value, f"0 for never, or {GRACE_MIN_S:g} to {most:g}")
     return given
 
 
@@ -109,13 +109,13 @@ def options(given: Mapping[str, Any], **rules: Rule) -> dict[str, Any]:
 def _check_keys(signing_key: SigningKey | None, trusted_keys: tuple[SigningKey, ...]) -> None:
     """A process must trust its own signing key."""
     if len({key.id for key in trusted_keys}) < len(trusted_keys):
-        raise ConfigError("two of the trusted_keys have the same name; give each a name of its own")
+        raise ConfigError("two of the trusted_keys have the same name; rename one of them")
     if trusted_keys and signing_key is None:
-        raise ConfigError("trusted_keys without a signing_key: nobody would heed what is said here; set that, too")
+        raise ConfigError("trusted_keys without a signing_key: others would ignore this process; set that, too")
     if trusted_keys and signing_key not in trusted_keys:
         raise ConfigError(
-            f"signing_key {signing_key.id if signing_key else ''!r} is not among the trusted_keys, or there with "
-            "another secret: what is said here would not count here; add it"
+            f"signing_key {signing_key.id if signing_key else ''!r} is not among the trusted_keys, or has another "
+            "secret there, so this process would ignore its own messages; add it"
         )
 
 

@@ -31,7 +31,7 @@ def folder(value: Any) -> str:
     """The folder to ship."""
     given = place(value)
     if is_mistaken(given):
-        raise Unfit(value, "a folder; it looks like an address with a password, so say the whole path")
+        raise Unfit(value, "a folder; it looks like an address with a password, so give the whole path")
     return given
 
 

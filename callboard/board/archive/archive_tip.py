@@ -28,7 +28,7 @@ def write_tip(path: Path, tip: ArchiveTip) -> None:
 
 
 def read_tip(path: Path, log_id: str) -> ArchiveTip:
-    """Read how far the archive of this log is.
+    """Read the position of this log's archive.
 
     Raises ``RequestRefused`` if that cannot be determined: nothing may then be removed for being archived.
     """
@@ -36,20 +36,20 @@ def read_tip(path: Path, log_id: str) -> ArchiveTip:
         tip = ArchiveTip(**json.loads(path.read_text(encoding="utf-8")))
     except OSError as error:
         raise RequestRefused(
-            f"how far the archive is cannot be read from {path}: {error.strerror}; start what archives the log, or "
+            f"the archive's position cannot be read from {path}: {error.strerror}; start archiving, or "
             'set retention.gate = "subscribers"', code="undetermined"
         ) from error
     except (ValueError, TypeError, RecursionError) as error:
         raise RequestRefused(
-            f"{path} does not say how far the archive is: {error}; have it written again", code="damaged"
+            f"{path} does not hold the archive's position: {error}; write it again", code="damaged"
         ) from error
     if not (isinstance(tip.topics, dict) and all(isinstance(each, int) for each in (tip.offset, *tip.topics.values()))):
         raise RequestRefused(
-            f"{path} does not say how far the archive is: no offset; have it written again", code="damaged"
+            f"{path} does not hold the archive's position: no offset; write it again", code="damaged"
         )
     if tip.log_id != log_id:
         raise RequestRefused(
-            f"{path} tells of another log, {str(tip.log_id)[:8]}, than this one, {log_id[:8]}; archive this one as "
+            f"{path} is about log {str(tip.log_id)[:8]}, and this is log {log_id[:8]}; archive this one as "
             "well", code="mismatch"
         )
     return tip

@@ -171,9 +171,9 @@ async def look(settings: BoardSettings, place: str) -> list[TopicState]:
                 continue
             problem = ""
             if log_id and log_id != found.tip.log_id:
-                problem = "this log is another one than that of the archive"
+                problem = "this log is not the one in the archive"
             elif log_id and first > found.next:
-                problem = f"the log begins at {first}: what is before that is lost"
+                problem = f"the log begins at {first}; earlier records are lost"
             states.append(
                 TopicState(
                     topic, found.first, found.next, found.rows, len(found.files), found.length, found.generation,

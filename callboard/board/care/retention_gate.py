@@ -120,7 +120,7 @@ class RetentionGate:
         await self._roll.catch_up(log, now_ns)
         if self._roll.problem:
             raise RequestRefused(
-                f"who needs what cannot be told, for {self._roll.problem}; upgrade callboard, or trim by hand, with "
+                f"what is still needed is unknown: {self._roll.problem}; upgrade callboard, or trim by hand, with "
                 "--force", code="undetermined"
             )
         days = self._policy.gone_days

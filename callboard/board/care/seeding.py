@@ -100,7 +100,7 @@ async def _fill(into: str, base: Path, operations: Iterable[Operation], name: st
     """Write content and ledger in one transaction, all or nothing. Only an empty repository is accepted."""
     async with held(into, base) as (repository, stored):
         if stored:
-            raise RequestRefused(f"{shown(into)} is a subscriber's already; choose a new repository", code="exists")
+            raise RequestRefused(f"{shown(into)} belongs to a subscriber; choose a new repository", code="exists")
         adopted = ledger_changes.cloned(ledger, name, secrets.token_hex(16))
         await repository.apply(operations, codec.encode(adopted))
 
@@ -130,5 +130,5 @@ async def _check_position(log: Log, topic: str, ledger: Ledger) -> None:
         raise RequestRefused(f"the content is too old for this log: {problem}", code="gone")
     if first < bounds.first:
         raise RequestRefused(
-            f"package {first}, which was set aside, is trimmed from the log; seed from another subscriber", code="gone"
+            f"package {first}, which was quarantined, is trimmed; seed from another subscriber", code="gone"
         )

@@ -42,7 +42,7 @@ def look_at(root: Path, patterns: PathPatterns) -> dict[str, Look]:
             return dict(_entries(folders, patterns))
     except NotADirectoryError as error:
         raise RequestRefused(
-            f"{error.filename} is not a folder; correct what is to be watched", code="not_found"
+            f"{error.filename} is not a folder; correct the folder to watch", code="not_found"
         ) from error
     except OSError as error:
         raise RequestRefused(

@@ -58,8 +58,8 @@ async def _running(board: BoardContext, subscriber: str, timeout_s: float) -> Di
     said = found.announcement
     if found.liveness is not Liveness.LIVE:
         raise NotAnswered(
-            f"{subscriber} is {found.liveness.name.lower()}, and only a subscriber that runs can list what it has; "
-            "start it, then verify it again"
+            f"{subscriber} is {found.liveness.name.lower()}, and only a running subscriber can list its content; "
+            "start it, then verify again"
         )
     if is_elsewhere(said, await log_identity(board.log, board.topics.package)):
         raise RequestRefused(f"{subscriber} cannot be compared with this log: {said.reason}", code="mismatch")

@@ -67,7 +67,7 @@ async def expected_tree(
         async for record in between(log, package, first, min(end, position + 1)):
             message = opened(record)
             if not isinstance(message, PackageMessage):
-                problems.append(f"offset {record.offset} cannot be decoded; whatever it did is not expected")
+                problems.append(f"offset {record.offset} cannot be decoded, so its changes are not expected")
                 continue
             if leaves_out(record.offset, message, said, statuses):
                 continue
@@ -125,7 +125,7 @@ async def recover(board: BoardContext, wanted: Mapping[str, int], into: Path, sp
                     await repository.apply(_only(received.operations(), paths), b"")
             except (BlobError, PackageError) as error:
                 raise RequestRefused(
-                    f"offset {offset} has not its content any more: {error}; name a source", code="gone"
+                    f"offset {offset} no longer has its content: {error}; name a source", code="gone"
                 ) from error
     finally:
         await repository.close()

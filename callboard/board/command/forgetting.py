@@ -51,7 +51,7 @@ def _check(target: Member) -> None:
     if target.liveness is Liveness.LIVE:
         raise RequestRefused(
             f"subscriber {said.subscriber!r} is live, as process {said.pid} on {said.host or 'an unknown host'}, and "
-            "its next word would undo it; stop it first. With --force every repository of this name is forgotten, and "
-            "counts again with its next word: one that is silent for a day may lose what it has not processed",
+            "its next announcement would undo this; stop it first. With --force every repository of this name is "
+            "forgotten until it announces itself: one silent for a day may lose packages that it has not processed",
             code="live",
         )

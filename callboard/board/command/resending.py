@@ -64,13 +64,13 @@ async def append_again(
         raise RequestRefused(f"{message}; publish its content again instead", code="gone")
     if not isinstance(message, PackageMessage) or message.kind is Kind.TEST:
         raise RequestRefused(
-            f"there is no content to send again at offset {offset}; choose a package with some", code="empty"
+            f"offset {offset} has no content to send again; choose a package that has some", code="empty"
         )
     if not force and (later := await _later(log, topic, offset, message)):
         more = f" and {len(later) - LATER_SHOWN} more" if len(later) > LATER_SHOWN else ""
         raise RequestRefused(
-            f"newer packages, at offsets {', '.join(map(str, later[:LATER_SHOWN]))}{more}, touch what this one brings, "
-            "which would take their place; say --force if that is wanted, or publish the present content",
+            f"newer packages, at offsets {', '.join(map(str, later[:LATER_SHOWN]))}{more}, touch the same paths, "
+            "which this one would overwrite; add --force to do so, or publish the current content",
             code="overtaken",
         )
     await renew(board.blobs, message)

@@ -28,7 +28,7 @@ async def demand_same_request(log: Log, topic: str, request: DistributeRequest, 
     different = [name for name in asked if asked[name] != shipped[name]]
     if different and (different != ["source"] or (asked["source"] and shipped["source"])):
         raise RequestRefused(
-            f"request id {request.request_id!r} was used before, for a request that is another one "
+            f"request id {request.request_id!r} was used before, for a different request "
             f"({', '.join(different)}): {package.kind.name} at offset {offset}; nothing was shipped, so choose a new "
             "id", code="id_taken"
         )
@@ -53,14 +53,14 @@ async def told_of_id(log: Log, topic: str, request_id: str, offset: int, before:
             f"log, which begins at {now.first}; nothing was shipped this time, so choose a new id to ship it again"
         )
     if Capability.KEYS not in log.capabilities and before.end - before.first > LOOK_BACK:
-        known = f"only the newest {LOOK_BACK} offsets were looked through for it"
+        known = f"only the newest {LOOK_BACK} offsets were searched for it"
     elif before.first > 1:
         known = f"the log is trimmed up to offset {before.first - 1}"
     else:
         return ""
     return (
         f"request id {request_id!r} was shipped now, at offset {offset}: {known}, so if it was used before that, it is "
-        "shipped twice; look at the subscribers, or repeat requests sooner"
+        "shipped twice; check the subscribers, and repeat requests sooner"
     )
 
 

@@ -29,8 +29,8 @@ def archived_records(place: str, base: Path, log: Log, package: str) -> Archived
             if found is None:
                 if topic == package:
                     raise ArchiveDamaged(
-                        f"the archive {shown(place)} has nothing of topic {topic!r}, so that it cannot be told what it "
-                        "needs; run `callboard archive run`, or correct archive.place"
+                        f"the archive {shown(place)} has nothing of topic {topic!r}, so what that needs is "
+                        "unknown; run `callboard archive run`, or correct archive.place"
                     )
                 return  # nothing was ever reported
             if found.tip.log_id != await log.identity(topic):
@@ -41,8 +41,8 @@ def archived_records(place: str, base: Path, log: Log, package: str) -> Archived
             if found.holes or found.next < stop:
                 hole = (found.holes[0].first, found.holes[0].next) if found.holes else (found.next, stop)
                 raise ArchiveHole(
-                    f"the archive of topic {topic!r} has a hole from {hole[0]} up to {hole[1]}, so that it cannot be "
-                    "told what its records need; once nobody will replay it, unset archive.place, or name another one"
+                    f"the archive of topic {topic!r} has a hole from {hole[0]} up to {hole[1]}, so what its records "
+                    "need is unknown; once no replay needs it, unset archive.place, or name another archive"
                 )
             async for batch in reader.batches(topic, found.first, max(min(stop, found.next), found.first), found):
                 for record in records_in(batch):

@@ -99,8 +99,8 @@ class HookRunner:
         self._threads = [thread for thread in self._threads if thread.is_alive()]
         if len(self._threads) >= STUCK_MAX:
             raise HookFailed(
-                f"{title} is not called, for {STUCK_MAX} calls of hooks that took too long have still not ended; "
-                "start the subscriber again to be rid of them"
+                f"{title} is not called: {STUCK_MAX} hook calls that took too long have still not ended; "
+                "restart the subscriber to end them"
             )
         loop = asyncio.get_running_loop()
         ended: asyncio.Future[tuple[object, BaseException | None]] = loop.create_future()
@@ -168,11 +168,11 @@ def find(where: str, base: Path) -> HookFunction:
         found = attrgetter(name)(importlib.import_module(module))
     except Exception as error:  # the module is the service's own, and may fail in any way
         raise ConfigError(
-            f"hook {quoted(where)} cannot be imported: {type(error).__name__}: {error}; modules are looked for where "
-            f"Python does and in {base}"
+            f"hook {quoted(where)} cannot be imported: {type(error).__name__}: {error}; modules are searched in "
+            f"Python's path and {base}"
         ) from error
     if not callable(found):
-        raise ConfigError(f"hook {quoted(where)} is {quoted(found)}, which is no function")
+        raise ConfigError(f"hook {quoted(where)} is {quoted(found)}, not a function")
     function: HookFunction = found
     return function
 

@@ -80,5 +80,5 @@ async def unreadable(log: Log, topics: Sequence[str]) -> LogError | None:
     except LogError as error:
         return error
     except TimeoutError:
-        return LogUnavailable(f"the log does not answer within {LOOK_S:g} s; see whether its server or disk is there")
+        return LogUnavailable(f"the log does not answer within {LOOK_S:g} s; check its server or disk")
     return None

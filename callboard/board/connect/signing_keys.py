@@ -36,8 +36,8 @@ def read_key(setting: str) -> SigningKey:
     name, _, file = setting.partition("=")
     if not is_key_name(name) or not Path(file).name.strip("= \t\r\n"):  # a secret in base64 ends in "=="
         raise ConfigError(
-            "a key is written as NAME=FILE, the secret being in the file, never in the setting; a NAME has letters, "
-            "digits, '.', '_' and '-', 64 at most"
+            "a key is written as NAME=FILE, with the secret in the file, never in the setting; a NAME has up to 64 "
+            "letters, digits, '.', '_' and '-'"
         )
     try:
         with Path(file).open("rb") as opened:
@@ -45,10 +45,10 @@ def read_key(setting: str) -> SigningKey:
             secret = opened.read(SECRET_BYTES_MAX + 1).strip()
     except OSError as error:
         raise ConfigError(
-            f"the file of key {name!r} cannot be read ({error.strerror}); correct the path, or who may read it"
+            f"the file of key {name!r} cannot be read ({error.strerror}); correct its path or permissions"
         ) from error
     if len(secret) > SECRET_BYTES_MAX:
-        raise ConfigError(f"the file of key {name!r} has more than {SECRET_BYTES_MAX} bytes; name the one of the key")
+        raise ConfigError(f"the file of key {name!r} has more than {SECRET_BYTES_MAX} bytes; is it the key's file?")
     return SigningKey(name, secret)
 
 
@@ -57,6 +57,6 @@ def _demand_private(name: str, status: os.stat_result) -> None:
     own = status.st_uid == os.geteuid()
     if status.st_mode & (stat.S_IRWXO | stat.S_IWGRP | (stat.S_IRWXG if own else 0)):
         raise ConfigError(
-            f"the file of key {name!r} may be read or written by others ({stat.filemode(status.st_mode)}), and whoever "
-            "has the key can speak for everybody on the board; run chmod 600 on it, and make a new one if in doubt"
+            f"the file of key {name!r} may be read or written by others ({stat.filemode(status.st_mode)}), and anyone "
+            "with the key can speak for all on the board; run chmod 600 on it, and make a new one if in doubt"
         )

@@ -95,7 +95,7 @@ async def _read(log: Log, topic: str, identity: str, start: int, *, follow: bool
     if not found and follow:
         await log.wait(topic, start, WAIT_S)
     if await log.identity(topic) != identity:
-        raise LogReplaced(f"topic {topic!r} is another one now; begin again at its oldest event, after=-1")
+        raise LogReplaced(f"topic {topic!r} was replaced; start again at its oldest event, with after=-1")
     return found
 
 

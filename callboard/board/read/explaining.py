@@ -35,7 +35,7 @@ LEFT_OUT = {
     Status.REMOVED_FAILED: "given up",
     Status.REMOVED: "cleared",
     Status.SKIPPED: "skipped",
-    Status.HELD: "set aside",
+    Status.HELD: "quarantined",
 }
 """Why a package's content may be missing. SUPERSEDED: a later package brings all of it."""
 
@@ -114,13 +114,13 @@ def _newer(
     admitted: bool,
 ) -> Involved:
     if not isinstance(event, PackageMessage):
-        event = event if isinstance(event, CallboardError) else PackageError("it is no package")
+        event = event if isinstance(event, CallboardError) else PackageError("it is not a package")
         what = f"cannot be decoded, and may be about anything: {event}"
         return Involved(record.offset, "", record.header("publisher"), "", "", record.time_ns, what)
     if reason := leaves_out(record.offset, event, said, statuses):
         return _involved(record, event, reason)
     if not admitted:
-        return _involved(record, event, "leaves this path alone: the subscriber's include and exclude do not admit it")
+        return _involved(record, event, "does not apply: the subscriber's include and exclude leave this path out")
     position = queue.get(record.offset, 0)
     if position:
         return _involved(record, event, f"queued behind {position} more")
@@ -176,10 +176,10 @@ async def _effect(message: PackageMessage, blobs: BlobStore, path: str) -> str:
         with tempfile.TemporaryDirectory(prefix="callboard-explain-") as spool:
             entries = await entries_of(message, blobs, Path(spool))
     except (BlobError, PackageError, SchemaTooNew) as error:
-        return f"brought or removed it; which cannot be told: {error}"
+        return f"brought or removed it; which is unknown: {error}"
     entry = next((entry for entry in entries if entry.path == path), None)
     if entry is None:
-        return "removed it: the tree that it brought is without it"
+        return "removed it: its tree does not contain it"
     size = f", {entry.size} bytes, sha-256 {entry.digest[:16]}..." if entry.digest else ""
     return f"brought it: {entry.form.name.lower()}, mode {entry.mode:o}{size}"
 

@@ -17,7 +17,7 @@ LOOK_BACK = 100_000
 """Limit of packages read backwards in search of a publisher's name: a second's work, and only for one that has not
 shipped for long, or never did."""
 
-EXPECT = " If it comes later, say --expect"
+EXPECT = " If it starts later, add --expect"
 """The hint for a name that is not known yet."""
 
 

@@ -73,7 +73,7 @@ class Storm:
             editing.cancel()
             with suppress(asyncio.CancelledError):
                 await editing
-            self.progress.doing = "waiting until everybody has caught up"
+            self.progress.doing = "waiting until all subscribers have caught up"
             await self._editor.end(RECOVER_S)
             disagreeing = await self._settled(names)
             for task in background:
@@ -150,7 +150,7 @@ class Storm:
             ours = [rows[name] for name in names if name in rows]
             return len(ours) == len(names) and all(row.offset == end - 1 and row.liveness == "live" for row in ours)
 
-        await self._until(caught_up, CATCH_UP_S, "everybody to catch up")
+        await self._until(caught_up, CATCH_UP_S, "all subscribers to catch up")
         said, told = {name: rows[name].imported for name in names}, self._watcher.imports
         await self._until(lambda: all(told(name) >= said[name] for name in names), CATCH_UP_S, "all statuses")
         return [

@@ -66,21 +66,21 @@ class Incidents:
         await self._board.pause(GOLDEN, reason=REASON)
         offset = await self._ship("staged.txt", "for all, one after the other")
         await self._until(STAGED, lambda row: row.state == "staged", "to wait for the golden one")
-        self._progress.tell(f"{STAGED} waits for {GOLDEN}, which was told to pause")
+        self._progress.tell(f"{STAGED} waits for {GOLDEN}, which is paused")
         await self._board.resume(GOLDEN, reason=REASON)
         await self._until(STAGED, lambda row: row.offset >= offset, "to follow the golden one")
-        self._end(f"{STAGED} was staged behind {GOLDEN} until that one went on")
+        self._end(f"{STAGED} was staged behind {GOLDEN} until that one resumed")
 
     async def _quarantine(self) -> None:
         """A subscriber quarantines a package, imports others, and takes the fixed version when it comes."""
         await self._ship("poison.txt", "nobody can import this", {REFUSED_BY: QUARANTINING})
-        await self._until(QUARANTINING, lambda row: row.held == 1, "to set the poison package aside")
-        self._progress.tell(f"{QUARANTINING} has set a package aside that fails")
+        await self._until(QUARANTINING, lambda row: row.held == 1, "to quarantine the poison package")
+        self._progress.tell(f"{QUARANTINING} has quarantined a failing package")
         other = await self._ship("behind.txt", "not in the way of anything")
         await self._until(QUARANTINING, lambda row: row.offset >= other, "to import what comes after it")
         await self._ship("poison.txt", "this is better")
-        await self._until(QUARANTINING, lambda row: row.held == 0, "to be done with what it had set aside")
-        self._end(f"{QUARANTINING} set a poison package aside, went on with others, and took the one that mended it")
+        await self._until(QUARANTINING, lambda row: row.held == 0, "to finish its quarantined packages")
+        self._end(f"{QUARANTINING} quarantined a poison package, imported others, and then the one that fixed it")
 
     async def _retry(self) -> None:
         """A subscriber waits long for its next try, until it is told to retry now."""
@@ -91,7 +91,7 @@ class Incidents:
         down.unlink()
         await self._board.retry(PATIENT, offset, reason=REASON)
         await self._until(PATIENT, lambda row: row.offset >= offset, "to go on")
-        self._end(f"{PATIENT} tried again when it was told to, not {stuck.next_try_s:.0f} s later")
+        self._end(f"{PATIENT} retried on command, not {stuck.next_try_s:.0f} s later")
 
     async def _clear_and_takeover(self) -> None:
         """A subscriber is stuck until the package is cleared; then it dies, and its standby takes over."""
@@ -107,16 +107,16 @@ class Incidents:
 
     async def _takeover(self) -> None:
         standby = self._fleet.stand_by(STUBBORN)
-        await self._fleet.until(lambda: standby.incarnation("announcer") > 0, WAIT_S, "somebody to stand by")
+        await self._fleet.until(lambda: standby.incarnation("announcer") > 0, WAIT_S, "a standby to be ready")
         before = await self._until(STUBBORN, lambda row: row.liveness == "live", "to be live")
         self._fleet.kill_for_good(STUBBORN)
         killed_s = time.monotonic()
         self.kills += 1
-        self._progress.tell(f"kill -9 of the whole subscriber {STUBBORN}, for which another one stands by")
+        self._progress.tell(f"kill -9 of the whole subscriber {STUBBORN}, which has a standby")
         await self._until(STUBBORN, lambda row: row.liveness == "live" and row.pid != before.pid, "to be replaced")
-        offset = await self._ship("after.txt", "to be imported by the one that stood by")
+        offset = await self._ship("after.txt", "to be imported by the standby")
         await self._until(STUBBORN, lambda row: row.offset >= offset, "to go on")
-        self._end(f"another one took over {STUBBORN} within {time.monotonic() - killed_s:.0f} s of its kill -9")
+        self._end(f"the standby took over {STUBBORN} within {time.monotonic() - killed_s:.0f} s of its kill -9")
 
     # Shared steps.
 

@@ -138,7 +138,7 @@ def export(
 ) -> None:
     """Write the content of a package to a folder or .tar file, or with --ndjson the records."""
     if bool(ndjson) == (offset is not None) or (offset is None) != (target is None):
-        raise ConfigError("say an OFFSET and where its content goes, or --ndjson FILE")
+        raise ConfigError("give an OFFSET and a TARGET, or --ndjson FILE")
     wanted = _filter(publisher, "", "", "", since, until)
 
     async def work(board: "Callboard") -> int:
@@ -175,7 +175,7 @@ def _filter(
         compiled = re.compile(pattern) if pattern else None
     except re.error as error:
         fix = "put a \\ before special characters"
-        raise RequestRefused(f"{pattern!r} is no regular expression: {error}; {fix}") from None
+        raise RequestRefused(f"{pattern!r} is not a regular expression: {error}; {fix}") from None
     since_ns, until_ns = (moment_ns(text, now_ns) if text else None for text in (since, until))
     return RecordFilter(publisher, kind, path, user, since_ns, until_ns, compiled)
 
@@ -210,7 +210,7 @@ def _search(
         _show(found)
     if found.more_from >= 0:
         option = "--from" if start is not None else "--before"
-        output.say(f"looked at {count(found.looked_at, 'record')}; go on with {option} {found.more_from}")
+        output.say(f"searched {count(found.looked_at, 'record')}; continue with {option} {found.more_from}")
 
 
 def _show(found: Found) -> None:

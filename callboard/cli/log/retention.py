@@ -45,7 +45,7 @@ def warn(section: "RetentionSection", left: Iterable[RetentionForecast]) -> None
         if section.gate == "none":
             say(
                 f"warning: {each.subscriber} falls out of retention in about {age(each.left_s)}, at the present rate "
-                'and settings; help it on, raise [retention], or set its gate = "subscribers"'
+                'and settings; speed it up, raise [retention], or set its gate = "subscribers"'
             )
         else:
-            say(f"warning: {each.subscriber} is so far behind that the log keeps, or soon will, more than [retention]")
+            say(f"warning: {each.subscriber} is so far behind that the log exceeds [retention], or soon will")

@@ -41,7 +41,7 @@ def trim(
         configured = section.limits()
         if configured is None:
             raise ConfigError(
-                "nothing says what may go; say --older-than-days, --above-mb or --below, or set [retention]"
+                "no limit is given; add --older-than-days, --above-mb or --below, or set [retention]"
             )
         every = configured
 
@@ -83,8 +83,8 @@ async def _trim(
         return removals
     if gated and missed_by:
         raise RequestRefused(
-            f"still needed: {_shown(missed_by)}; nothing was removed. See `callboard status` for what holds them up, "
-            f"forget those that are gone, say --below {missed_by[0].offset} to remove what nobody needs, or --force",
+            f"still needed: {_shown(missed_by)}; nothing was removed. See `callboard status` for the cause, "
+            f"forget those that are gone, use --below {missed_by[0].offset} to spare what is needed, or --force",
             code="needed",
         )
     if not yes:
@@ -111,7 +111,7 @@ def _ask(removals: list[Removal]) -> None:
     going = [removal for removal in removals if removal.records]
     what = ", ".join(f"{count(removal.records, 'record')} of {removal.topic}" for removal in going)
     if missed_by := removals[0].missed_by:
-        say(f"these have not processed all of it, and will be at a gap: {_shown(missed_by)}")
+        say(f"these have not processed all of it, and will have a gap: {_shown(missed_by)}")
     confirm(f"remove {what}?")
 
 

@@ -61,10 +61,10 @@ def collect(
     for name, read in report.topics.items():
         show(f"{name}: {count(read['records'], 'record')} of [{read['start']}, {read['stop']})")
     if delete:
-        show(f"removed {count(done.removed, 'blob')}, {size(done.removed_bytes)}; under quarantine were "
-             f"{done.candidates}, of which {done.needed} are needed by now")  # fmt: skip
+        show(f"removed {count(done.removed, 'blob')}, {size(done.removed_bytes)}; of "
+             f"{done.candidates} in quarantine, {done.needed} are needed again")  # fmt: skip
     else:
-        show(f"{count(done.blobs, 'blob')}, {size(done.length)}; under quarantine {done.candidates}, "
+        show(f"{count(done.blobs, 'blob')}, {size(done.length)}; in quarantine {done.candidates}, "
              f"{size(done.candidate_bytes)}")  # fmt: skip
         if done.share > max_share:
             say(f"warning: that is more than {max_share:.0%} of all blobs; --delete will refuse it without --max-share")

@@ -60,7 +60,7 @@ def _publication(tables: Path, postgres: str, delta: str) -> "Callable[[Run, Rep
     """The function that publishes the tables elsewhere too. Raises ``ConfigError`` now rather than minutes later."""
     url = os.environ.get(postgres, "")
     if postgres and not url:
-        raise ConfigError(f"variable {shown(postgres)} is not set; let it have the URL of a database: postgresql://...")
+        raise ConfigError(f"variable {shown(postgres)} is not set; set it to the URL of a database: postgresql://...")
     if delta:
         from callboard.pipeline.sinks import delta_tables
 

@@ -61,7 +61,7 @@ def publish(
                 if before.name is not None:
                     say(f"what it shipped to {before.at} stays there until it is deleted")
         except ConfigError as error:
-            say(f"warning: it is not remembered that {source} goes to {at}: {error}")
+            say(f"warning: callboard.toml does not record that {source} goes to {at}: {error}")
 
     ship(
         options,

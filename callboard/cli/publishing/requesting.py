@@ -101,7 +101,7 @@ def told(package: Package) -> list[str]:
     lines = [f"note: {package.note}"] if package.note else []
     if package.expects:
         absent = ", ".join(package.expects)
-        lines.append(f"nobody has heard of {absent} yet; they get it if they come while the log has it")
+        lines.append(f"not heard of yet: {absent}; they get it if they start while the log has it")
     return lines
 
 

@@ -69,15 +69,15 @@ def _line(row: SubscriberStatus, offset: int) -> str:
     if row.offset < offset:
         where = f"{row.name} is not there yet: {shown_state(row)}, at offset {row.offset}"
         return f"{where}. {why(row.troubles) or f'It was last heard of {age(row.seen_s)} ago'}"
-    return f"{row.name} is past it, but has not all of it: {why(row.troubles) or 'see `callboard errors`'}"
+    return f"{row.name} has processed it, but does not have all of it: {why(row.troubles) or 'see `callboard errors`'}"
 
 
 def _absent(publisher: str, recipients: Collection[str], fleet: Collection[str]) -> Iterator[str]:
     """The remark about subscribers that are not live."""
     if recipients:
-        yield from (f"{name} does not run; it gets it when it does" for name in recipients if name not in fleet)
+        yield from (f"{name} is not running; it gets this when it starts" for name in recipients if name not in fleet)
     elif not fleet:
-        yield f"nobody is there to wait for: no subscriber of {publisher!r} runs; the package stays on the log for them"
+        yield f"no subscriber of {publisher!r} is running; the package stays on the log for them"
 
 
 def _gets(row: SubscriberStatus, publisher: str, recipients: Collection[str]) -> bool:

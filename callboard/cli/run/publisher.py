@@ -62,7 +62,7 @@ def publisher(
     if folder and not Path(folder).is_dir():
         raise ConfigError(f"there is no folder {place(folder)} to ship from; create it, or name another (--from)")
     if watch_s and not loaded.config.publisher.source:
-        raise ConfigError("there is nothing to watch; say --from DIR, or set source in [publisher]")
+        raise ConfigError("there is nothing to watch; add --from DIR, or set source in [publisher]")
     asyncio.run(_run(options, loaded, at, watch_s, metrics_port, requests=bool(requests), create=create))
 
 

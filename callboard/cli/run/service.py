@@ -23,7 +23,7 @@ def stop_signals() -> Iterator[asyncio.Event]:
         if interrupt and stop.is_set():
             os._exit(INTERRUPTED)  # actor processes are on a leash, and end with this one
         if interrupt:
-            say("stopping in order; Ctrl-C again ends at once")
+            say("stopping; Ctrl-C again ends at once")
         stop.set()
 
     loop.add_signal_handler(signal.SIGINT, on_signal, True)

@@ -89,9 +89,9 @@ def subscriber(
     )  # fmt: skip
     loaded = options.load(*flags, Value(("runtime",), runtime, "--runtime"))
     if not loaded.config.for_subscriber(name).into:
-        raise ConfigError(f"subscriber {name!r} has nowhere to import to; say --into DIR, or set it in [subscriber]")
+        raise ConfigError(f"subscriber {name!r} has nowhere to import to; add --into DIR, or set it in [subscriber]")
     if adopt and replace:
-        raise ConfigError("--adopt keeps what is there and --replace removes it; say one of them")
+        raise ConfigError("--adopt keeps existing content and --replace removes it; use one of them")
     archive = archive_place(loaded, "") if from_archive else ""
     asyncio.run(
         _run(

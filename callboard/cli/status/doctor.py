@@ -98,7 +98,7 @@ def _exposed(loaded: Loaded) -> Iterator[Finding]:
     if any(origin.startswith("--") for origin in holders):
         yield advice(
             "a password is in the arguments of this command, which every user of this host may read",
-            "let CALLBOARD_LOG have the URL, or keep the password elsewhere: see docs/operations.md",
+            "put the URL in CALLBOARD_LOG, or keep the password elsewhere: see docs/operations.md",
         )
     file = loaded.file and loaded.base / loaded.file.name
     if file and any(origin.startswith(file.name) for origin in holders) and file.stat().st_mode & 0o077:
@@ -166,7 +166,7 @@ def _show(report: Report, *, every: bool) -> None:
     if report.checkup.is_fine():
         show("everything is as it should be")
     else:
-        show("nothing has to be done" if report.checkup.is_well() else "something has to be done: see above")
+        show("no action is needed" if report.checkup.is_well() else "action is needed: see above")
 
 
 def _show_settings(report: Report, *, every: bool) -> None:

@@ -27,7 +27,7 @@ def errors(
         return
     show(f"{count(view.size, 'package')} in error queues" if view.size else "no package is in an error queue")
     if view.dropped:
-        show(f"and {view.dropped} older ones that memory has no room for: see `callboard log list --topic status`")
+        show(f"and {view.dropped} older ones, only on the log: see `callboard log list --topic status`")
     if view.errors:
         show_table(
             ("SUBSCRIBER", "PUBLISHER", "<OFFSET>", "STATUS", "<TRIES>", "AGE", "REASON"),
@@ -55,7 +55,7 @@ def _advise(view: ErrorsView) -> None:
         show("")
         show_table(("FOR EXAMPLE", ""), ((f"$ {command}", does) for command, does in commands))
     if any(row.expired for row in view.errors):
-        show("", "expired: the log has the package no longer, so it cannot be tried again; publish its paths once more")
+        show("", "expired: the package is trimmed from the log and cannot be retried; publish its paths again")
 
 
 def _commands(row: FailedPackage) -> Iterator[tuple[str, str]]:
@@ -63,7 +63,7 @@ def _commands(row: FailedPackage) -> Iterator[tuple[str, str]]:
     what = "calls its hook again" if row.status == "hook_failed" else "tries it again"
     yield f"callboard retry {quote(row.subscriber)} {row.offset}", what
     if row.status == "held":
-        yield f"callboard skip {quote(row.subscriber)} {row.offset} --reason TEXT", "passes it over for good"
+        yield f"callboard skip {quote(row.subscriber)} {row.offset} --reason TEXT", "skips it for good"
     if row.status == "hook_failed":
         yield f"callboard skip {quote(row.subscriber)} {row.offset} --reason TEXT", "dismisses it: the content stays"
     if row.status == "given_up":

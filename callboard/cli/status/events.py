@@ -20,7 +20,7 @@ from callboard.messages.distribution.package_event import KINDS
 if TYPE_CHECKING:
     from callboard.board.board import Callboard
 
-NO_WRITER = "only a publisher that runs on (`callboard run publisher`, or a service) writes them"
+NO_WRITER = "only a long-running publisher (`callboard run publisher`, or a service) writes them"
 
 
 def events(

@@ -42,5 +42,5 @@ def explain(
 def _line(package: Involved) -> str:
     ago = age((time.time_ns() - package.time_ns) / 1e9)
     by = f" by {package.user}" if package.user else ""
-    what = f"{package.kind or 'record'} of {package.publisher or 'nobody known'}{by}"
+    what = f"{package.kind or 'record'} of {package.publisher or 'unknown'}{by}"
     return f"offset {package.offset}, {what}, {ago} ago: {package.fate}"

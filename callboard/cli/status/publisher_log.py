@@ -24,7 +24,7 @@ def publisher_log(
     if json:
         show_json([asdict(line) for line in lines])
     elif not lines:
-        show(f"nothing was reported of packages of {publisher!r}")
+        show(f"nothing was reported about packages of {publisher!r}")
     elif details:
         for line in lines:
             show(f"{_age(line.time_ns)} {line.level} {line.subscriber} {line.message}")

@@ -39,7 +39,7 @@ def status(
     """Show every subscriber and publisher: state, how far behind, why, and which command helps."""
     selection = Selection(tuple(names or ()), tuple(state or ()), needs, sort)
     if watch and (json or not sys.stdout.isatty()):
-        raise ConfigError("--watch draws on a terminal; leave it out, and call again for a newer answer")
+        raise ConfigError("--watch needs a terminal; leave it out")
     from callboard.cli.status.status_screen import Screen
 
     section = options.load().config.retention

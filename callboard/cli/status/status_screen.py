@@ -24,7 +24,7 @@ from callboard.cli.status.status_selection import Selection, totals
 from callboard.cli.terminal.output import age, count, size, state_text, table, text
 from callboard.escaping import escaped
 
-NOBODY = "no subscriber was ever heard of; start one with `callboard run subscriber NAME --into DIR`"
+NOBODY = "no subscriber has announced itself yet; start one with `callboard run subscriber NAME --into DIR`"
 
 ALL = Selection()
 """All subscribers, those that need intervention first."""
@@ -114,7 +114,7 @@ class Screen:
         yield from told
         if more:
             yield text()
-            yield text(f"and the stories of {more} more: callboard status --needs", style="dim", no_wrap=True)
+            yield text(f"and the details of {more} more: callboard status --needs", style="dim", no_wrap=True)
 
     def _most_rows(self, room: int, height: Callable[[RenderableType], int]) -> int:
         rows = min(len(self._rows), max(room - 1, 1))
@@ -126,7 +126,7 @@ class Screen:
         if not self._view.subscribers:
             return text(NOBODY)
         if not self._rows:
-            return text("none of them is selected")
+            return text("none of them matches")
         if more := len(self._rows) - rows:
             return Group(_subscribers(self._rows[:rows], self._columns), text(f"and {more} more", style="dim"))
         return _subscribers(self._rows, self._columns)
@@ -141,7 +141,7 @@ def _totals(rows: Iterable[SubscriberStatus]) -> Text:
     found = totals(rows)
     head, needing = count(found.pop("subscribers"), "subscriber"), found.pop("needs")
     states = Text(", ").join(text(f"{number} ", state_text(state)) for state, number in found.items())
-    return text(head, (f", {needing} in need of somebody" if needing else "", "bold"), ": ", states)
+    return text(head, (f", {needing} in need of attention" if needing else "", "bold"), ": ", states)
 
 
 def _subscribers(rows: Iterable[SubscriberStatus], columns: Sequence[int] = ()) -> Table:
@@ -175,7 +175,7 @@ def _heading(row: SubscriberStatus) -> Text:
     if row.liveness == "live" and row.state == "retrying":
         facts.append(f", next try in {age(row.next_try_s)}")
     if not row.counts and row.liveness == "silent":
-        facts.append(", waited for by nobody")
+        facts.append(", nothing waits for it")
     being = " has been " if row.liveness == "live" else " is "
     being += "at a " if shown_state(row) == "gap" else ""
     return text((row.name, "bold"), being, state_text(shown_state(row)), "".join(facts))

@@ -51,7 +51,7 @@ class Selection:
 
     def __post_init__(self) -> None:
         if strangers := sorted(set(self.states).difference(STATES)):
-            raise ConfigError(f"{strangers[0]!r} is no state of a subscriber; choose among {', '.join(STATES)}")
+            raise ConfigError(f"{strangers[0]!r} is not a state of a subscriber; choose among {', '.join(STATES)}")
 
     def of(self, rows: Sequence[SubscriberStatus]) -> tuple[SubscriberStatus, ...]:
         """The selected rows, sorted. Raises ``RequestRefused`` if no name matches."""

@@ -35,14 +35,14 @@ def clear(
 ) -> None:
     """Have a subscriber remove packages from its queue without importing them: all of them by default."""
     if bool(subscriber) is all_editable:
-        raise RequestRefused("say which subscriber's queue to clear, or --all-editable")
+        raise RequestRefused("name the subscriber whose queue to clear, or use --all-editable")
     if all_editable and up_to is not None:
-        raise RequestRefused("--up-to is for one subscriber; of all editable ones clear everything, or the --first N")
+        raise RequestRefused("--up-to is for one subscriber; with --all-editable use --first N, or neither")
 
     async def work(board: "Callboard") -> tuple[CommandResult, ...]:
         if all_editable:
             if not yes:
-                which = f"the first {first} of what the slowest of them" if first else "all that it"
+                which = f"the first {first} packages that the slowest of them" if first else "all packages that it"
                 confirm(f"have every editable subscriber skip {which} has queued?")
             return await board.clear_all(publisher, first=first, reason=reason, author=author, timeout_s=wait)
         if not yes:
@@ -50,7 +50,7 @@ def clear(
             which = f"the first {first}" if first else f"those up to offset {up_to}" if up_to is not None else "all"
             more = " or more" if view.uncounted else ""
             queued = f"{subscriber} has {count(view.size, 'package')}{more} queued"
-            confirm(f"{queued}; have it skip {which}, and what it has set aside up to there?")
+            confirm(f"{queued}; have it skip {which}, and quarantined packages up to there?")
         result = await board.clear(
             subscriber, publisher, first=first, up_to=up_to, reason=reason, author=author, timeout_s=wait
         )
@@ -63,5 +63,5 @@ def clear(
 def confirm(question: str) -> None:
     """Ask, and continue only after a yes. Raises ``RequestRefused`` if there is no terminal to ask on."""
     if not sys.stdin.isatty():
-        raise RequestRefused(f"{question} Nobody is here to ask; say --yes", code="unconfirmed")
+        raise RequestRefused(f"{question} There is no terminal to ask on; add --yes", code="unconfirmed")
     typer.confirm(question, abort=True, err=True)

@@ -22,6 +22,6 @@ def forget(
         show_json({"forgotten": subscriber})
     else:
         show(
-            f"{subscriber} is forgotten; should it ever announce itself again, it is back. For a day a trim still "
-            "keeps what it has not processed"
+            f"{subscriber} is forgotten, until it announces itself again. For a day a trim still keeps what it "
+            "has not processed"
         )

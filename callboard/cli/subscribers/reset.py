@@ -31,7 +31,7 @@ def reset(
     async def work(board: "Callboard") -> Reset:
         if not yes:
             goes_on = "from where its settings say it starts" if to is None else f"from offset {to}"
-            confirm(f"have {what} import {goes_on}, whatever it has already?")
+            confirm(f"have {what} import {goes_on}, even packages that it already has?")
         return await reset_position(board.log, board.settings.topics.package, repository, Path.cwd(), to)
 
     done = on_board(options, work)
@@ -39,4 +39,4 @@ def reset(
         show_json(asdict(done))
     else:
         goes_on = "where its settings say it starts" if done.next_offset < 0 else f"offset {done.next_offset}"
-        show(f"{done.subscriber} was at offset {done.before}, and goes on at {goes_on}")
+        show(f"{done.subscriber} was at offset {done.before}, and continues at {goes_on}")

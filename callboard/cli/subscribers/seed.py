@@ -30,7 +30,7 @@ def seed(
 ) -> None:
     """Fill the repository of a new subscriber, position included: it then imports only later packages."""
     if (snapshot is None) == (not origin):
-        raise ConfigError("say what to begin with: --from FILE or --from-repository PLACE")
+        raise ConfigError("say what to start from: --from FILE or --from-repository PLACE")
 
     async def work(board: "Callboard") -> Seeded:
         board.territory.add_target(into)

@@ -19,4 +19,4 @@ def moment_ns(text: str, now_ns: int) -> int:
             return now_ns - int(float(match[1]) * _SECONDS[match[2]] * 1e9)
         return int(datetime.fromisoformat(text).timestamp() * 1e9)
     except (ValueError, OverflowError):
-        raise RequestRefused(f"{text!r} is no time; write an age as 30min, 2h or 3d, or 2026-01-31T12:00") from None
+        raise RequestRefused(f"{text!r} is not a time; write an age as 30min, 2h or 3d, or 2026-01-31T12:00") from None

@@ -49,4 +49,4 @@ async def _explain(settings: BoardSettings, log: str, doing: asyncio.Future[Any]
     for finding in found:
         say(f"still waiting for the log {log}: {finding.what}; {finding.fix}")
     if not found:
-        say(f"still at work; `callboard doctor` says whether {log} is well")
+        say(f"still at work; `callboard doctor` checks {log}")

@@ -26,5 +26,5 @@ def test_it_prints_the_sql_without_a_server() -> None:
 
 
 def test_a_log_without_a_schema_is_refused() -> None:
-    with pytest.raises(ConfigError, match="only a postgresql:// one has"):
+    with pytest.raises(ConfigError, match="only postgresql:// logs have one"):
         CliRunner().invoke(app, ["migrate", "--log", "sqlite:///./board.db"], catch_exceptions=False)

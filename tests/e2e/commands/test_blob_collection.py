@@ -23,7 +23,7 @@ def test_blobs_that_nothing_needs_any_more_are_told_and_then_removed(terminal):
         os.utime(file, (time.time() - 100_000,) * 2)
     found = terminal.json("blobs", "collect")
     assert (found["blobs"], found["unused"], found["unused_bytes"], found["removed"]) == (2, 1, 150_000, 0)
-    assert "remove 1 blob, 150 kB? Nobody is here to ask" in terminal.refused("blobs", "collect", "--delete")
+    assert "remove 1 blob, 150 kB? There is no terminal to ask on" in terminal.refused("blobs", "collect", "--delete")
     assert "removed 1 blob, 150 kB" in terminal.out("blobs", "collect", "--delete", "--yes")
     assert terminal.json("blobs", "collect", "--delete", "--yes")["removed"] == 0
     terminal.run("run", "subscriber", "edge-1", "--into", "./out", "--until-caught-up")

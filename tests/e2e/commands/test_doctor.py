@@ -67,7 +67,7 @@ def test_a_subscriber_that_is_about_to_lose_packages_is_named_with_what_is_left(
         terminal.run("publish", "./site")
     (terminal.folder / "callboard.toml").write_text(f"[retention]\n{limit}\n")
     stopped, (about, what, fix) = problems(terminal)
-    assert stopped[1] == "edge-1 (stopped): said goodbye with packages before it; nothing waits for it"
+    assert stopped[1] == "edge-1 (stopped): stopped with packages before it; nothing waits for it"
     assert about == "subscribers"
     assert what.startswith("the slowest, edge-1, is at offset ")
     assert "its next package is removed" in what
@@ -95,7 +95,7 @@ def test_a_pause_is_found_and_the_output_begins_with_it(terminal):
     terminal.until("edge-1", lambda row: row["state"] == "paused")
     said = terminal.out("doctor")
     assert said.startswith("advice: subscribers: edge-1 (paused): paused by ")
-    assert said.endswith("nothing has to be done\n")
+    assert said.endswith("no action is needed\n")
     terminal.run("publish", "./site")
     said = terminal.run("doctor", code=1).stdout
     assert said.startswith("problem: subscribers: edge-1 (paused): paused by ")
@@ -174,6 +174,6 @@ def test_a_status_can_be_about_those_who_need_somebody(terminal):
     assert told["totals"] == {"subscribers": 2, "needs": 1, "stopped": 2}
     assert [row["name"] for row in terminal.json("status")["subscribers"]] == ["edge-2", "edge-1"]
     assert terminal.json("status", "edge-*", "--sort", "name")["subscribers"][0]["name"] == "edge-1"
-    assert terminal.out("status", "edge-1").splitlines()[0] == "2 subscribers, 1 in need of somebody: 2 stopped"
+    assert terminal.out("status", "edge-1").splitlines()[0] == "2 subscribers, 1 in need of attention: 2 stopped"
     assert "no subscriber named 'edge-3'" in terminal.refused("status", "edge-3")
-    assert "'stuck' is no state" in terminal.refused("status", "--state", "stuck")
+    assert "'stuck' is not a state" in terminal.refused("status", "--state", "stuck")

@@ -49,5 +49,5 @@ def test_what_there_is_nothing_of_is_not_shipped_and_what_is_too_large_is_refuse
 def test_where_no_publisher_runs_nobody_writes_events_and_that_is_said(terminal):
     terminal.run("publish", "./site")
     terminal.run("run", "subscriber", "edge-1", "--into", "./out", "--until-caught-up")
-    assert "no events; only a publisher that runs on (`callboard run publisher`" in terminal.out("events")
+    assert "no events; only a long-running publisher (`callboard run publisher`" in terminal.out("events")
     assert terminal.json("events") == []

@@ -49,7 +49,7 @@ def test_the_content_of_a_package_is_taken_out_of_the_log(terminal, published):
     assert sorted(path.name for path in found.rglob("*")) == ["a.html", "blog", "index.html", "large.bin", "link"]
     assert (found / "large.bin").read_bytes() == b"large" * 50_000
     assert (found / "link").readlink().name == "index.html"
-    assert "is there already" in terminal.refused("log", "export", str(published[0]), "./found")
+    assert "already exists" in terminal.refused("log", "export", str(published[0]), "./found")
     terminal.run("log", "export", str(published[1]), "found.tar")
     with tarfile.open(terminal.folder / "found.tar") as tar:
         assert [member.name for member in tar] == ["blog", "blog/a.html"]

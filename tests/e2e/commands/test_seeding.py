@@ -45,7 +45,7 @@ def test_a_clone_of_a_repository_carries_its_position(terminal, imported, into):
     terminal.run("log", "trim", "--below", str(imported[2]), "--yes")
     came_by_the_tail_alone(terminal, imported, into)
     said = terminal.refused("seed", "edge-3", "--into", into, "--from-repository", "./out-1")
-    assert "is a subscriber's already" in said
+    assert "belongs to a subscriber" in said
 
 
 @pytest.mark.proves("F70", "F71")
@@ -100,13 +100,13 @@ def test_a_repository_in_use_and_one_that_is_not_there_seed_nobody(terminal, imp
     terminal.refused("seed", "edge-2", "--into", "./out-2", "--from-repository", "./out-1", code=3)
     assert "does not exist" in terminal.refused("snapshot", "./nowhere", "--to", "edge.snapshot")
     assert "no position" in terminal.refused("snapshot", "./site", "--to", "edge.snapshot")
-    assert "say what to begin with" in terminal.refused("seed", "edge-2", "--into", "./out-2")
+    assert "say what to start from" in terminal.refused("seed", "edge-2", "--into", "./out-2")
     assert not any((terminal.folder / name).exists() for name in ("out-2", "edge.snapshot", "nowhere"))
 
 
 @pytest.mark.proves("F97")
 def test_a_position_is_reset_by_hand_and_the_content_stays(terminal, imported):
-    assert "Nobody is here to ask" in terminal.refused("reset", "./out-1")
+    assert "There is no terminal to ask on" in terminal.refused("reset", "./out-1")
     assert terminal.json("reset", "./out-1", "--to", str(imported[1]), "--yes")["before"] == imported[1]
     assert (terminal.folder / "out-1" / "index.html").exists()
     assert "holds [" in terminal.refused("reset", "./out-1", "--to", "99", "--yes")

@@ -35,7 +35,7 @@ def test_a_damaged_package_blocks_its_queue_and_is_cleared_by_an_operator(termin
     head = terminal.json("queue", "edge-1")["packages"][0]
     assert (head["offset"], head["attempts"] > 0, bool(head["error"])) == (damaged, True, True)
     assert terminal.json("log", "show", head["entry"])["offset"] == damaged
-    assert "no entry of a queue" in terminal.refused("log", "show", "nonsense@7")
+    assert "not an entry of a queue" in terminal.refused("log", "show", "nonsense@7")
 
     assert "--yes" in terminal.refused("clear", "edge-1", "--first", "1")
     cleared = terminal.json("clear", "edge-1", "--first", "1", "--yes", "--reason", "damaged on disk")

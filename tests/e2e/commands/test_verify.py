@@ -188,7 +188,7 @@ def test_one_that_falls_silent_is_not_waited_for(tmp_path):
             )
             word = new_record(said, record_id="1", time_ns=time.time_ns(), producer="edge-1/s")
             await board.log.append(board.settings.topics.discovery, [word])
-            with pytest.raises(NotAnswered, match="edge-1 is silent, and only a subscriber that runs"):
+            with pytest.raises(NotAnswered, match="edge-1 is silent, and only a running subscriber"):
                 await board.verify("edge-1")
 
     asyncio.run(work())
@@ -208,5 +208,5 @@ def test_verify_and_repair_at_the_command_line(terminal):
     process.terminate()
     process.wait(60)
     commands = terminal.json("log", "list", "--topic", "command")
-    assert "edge-1 is stopped, and only a subscriber that runs" in terminal.refused("verify", "edge-1", code=4)
+    assert "edge-1 is stopped, and only a running subscriber" in terminal.refused("verify", "edge-1", code=4)
     assert terminal.json("log", "list", "--topic", "command") == commands, "nothing was left for it to obey later"

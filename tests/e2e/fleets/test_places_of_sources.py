@@ -37,8 +37,8 @@ def test_a_second_source_does_not_wipe_the_first(terminal):
     terminal.run("init")
     terminal.run("publish", "./site")
     terminal.run("publish", "./site")
-    assert "--at /PREFIX, or say --replace-root" in terminal.refused("publish", "./other")
-    assert "removes all" in terminal.refused("delete", "/", "--publisher", "x")
+    assert "--at /PREFIX, or add --replace-root" in terminal.refused("publish", "./other")
+    assert "removes everything" in terminal.refused("delete", "/", "--publisher", "x")
     code, said = at_a_terminal(terminal, "n", "publish", "./other")
     assert (code, "replace it? [y/N]" in said) == (1, True)
     assert "callboard.toml now says" in terminal.run("publish", "./other", "--at", "/other").stderr

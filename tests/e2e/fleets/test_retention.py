@@ -67,4 +67,4 @@ def test_the_gate_of_an_archive_needs_to_know_how_far_the_archive_is(terminal):
     with_retention(terminal, 'gate = "archive"')
     assert "archive_tip" in terminal.refused("status")
     with_retention(terminal, 'gate = "archive"\narchive_tip = "tip.json"')
-    assert "start what archives the log" in terminal.refused("log", "trim", "--below", str(offsets[1]), "--yes")
+    assert "start archiving" in terminal.refused("log", "trim", "--below", str(offsets[1]), "--yes")

@@ -57,9 +57,9 @@ def test_a_misspelt_name_is_refused_and_the_known_one_suggested(board):
 def test_a_name_that_comes_later_is_expected(board):
     done = board.run("publish", "./site", "/blog", "--to", "edge-2", "--expect", "--json")
     assert '"edge-2"' in done.stdout.partition('"expects"')[2]
-    assert "nobody has heard of edge-2 yet" in done.stderr
+    assert "not heard of yet: edge-2" in done.stderr
     words = ("run", "subscriber", "edge-2", "--into", "./two", "--follow", "later", "--golden", "gold")
-    assert "If it comes later, say --expect" in board.refused(*words)
+    assert "If it starts later, add --expect" in board.refused(*words)
     edge = board.start(*words, "--expect", said="edge-2.log")
     board.until("edge-2", lambda row: row["follows"] == ["later"])
     edge.terminate()

@@ -9,7 +9,7 @@ def test_a_log_that_is_not_there_is_told_and_none_is_made(newcomer):
     terminal = newcomer
     before = sorted(terminal.folder.rglob("*"))
     for words in (("publish", "./site"), ("run", "publisher"), ("run", "subscriber", "edge-1", "--into", "./out")):
-        assert "there is no log at ./board.db yet; run `callboard init`, or say --create" in terminal.refused(*words)
+        assert "there is no log at ./board.db yet; run `callboard init`, or add --create" in terminal.refused(*words)
     for words in (("status",), ("queue", "edge-1"), ("errors",), ("log", "list"), ("delete", "/a"), ("test",),
                   ("clear", "edge-1", "--yes")):
         assert "there is no log at ./board.db yet" in terminal.refused(*words)
@@ -27,7 +27,7 @@ def test_a_typo_in_the_configuration_names_the_line_and_what_is_meant(terminal):
 @pytest.mark.parametrize("words", [("publish", "./site"), ("run", "subscriber", "e", "--into", "./out"), ("status",),
                                    ("delete", "/a"), ("init",), ("doctor",)])  # fmt: skip
 def test_a_log_in_memory_is_refused_for_nothing_would_be_left_of_it(newcomer, words):
-    assert "would end with this command" in newcomer.refused(*words, "--log", "memory:")
+    assert "would be lost at the end of this command" in newcomer.refused(*words, "--log", "memory:")
     assert not (newcomer.folder / "out").exists()
 
 
@@ -47,7 +47,7 @@ def test_a_board_of_an_older_version_gets_the_topics_that_it_lacks(terminal):
 def test_a_configuration_is_never_overwritten(terminal):
     terminal.run("init")
     before = (terminal.folder / "callboard.toml").read_text()
-    assert "is there already" in terminal.refused("init")
+    assert "already exist" in terminal.refused("init")
     assert (terminal.folder / "callboard.toml").read_text() == before
 
 
@@ -85,7 +85,7 @@ def test_a_target_that_cannot_be_written_ends_the_subscriber_with_the_reason(ter
 
 
 def test_a_subscriber_needs_somewhere_to_import_to(terminal):
-    assert "say --into DIR" in terminal.refused("run", "subscriber", "edge-1")
+    assert "add --into DIR" in terminal.refused("run", "subscriber", "edge-1")
 
 
 def test_a_publisher_is_not_started_on_a_folder_that_is_not_there(terminal):

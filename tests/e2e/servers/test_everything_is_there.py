@@ -140,7 +140,7 @@ def test_a_service_gets_the_list_as_data_and_the_reason_as_an_error(tmp_path):
 def test_waiting_with_nobody_there_says_so(terminal):
     done = terminal.run("publish", "./site", "--wait", "60", code=1)
     assert "is at offset 1" in done.stdout
-    assert "nobody is there to wait for: no subscriber of 'main' runs" in done.stderr
+    assert "no subscriber of 'main' is running" in done.stderr
     said = terminal.run("publish", "./site", "--to", "edge-9", "--expect", "--wait", "60", code=1).stderr
     assert "edge-9 does not run" in said
 
@@ -154,14 +154,14 @@ def test_waiting_tells_who_gave_it_up_and_so_does_the_publishers_log(hooks):
     for name in ("edge-1", "edge-2"):
         hooks.until(name, lambda row: row["offset"] == 1)
     done = hooks.run("publish", "./site", "/index.html", "--wait", "60", code=1)
-    assert "edge-2 is past it, but has not all of it: " in done.stderr
+    assert "edge-2 has processed it, but does not have all of it: " in done.stderr
     assert "edge-1" not in done.stderr
     follower = hooks.start("events", "--follow", "--json", "--after", "-1", "--kind", "distributed")
     assert follower.stdout is not None
     for _ in range(2):
         follower.stdout.readline()
     said = " ".join(hooks.out("publisher-log").split())
-    assert "all subscribers are past package" in said
+    assert "all subscribers have processed package" in said
     assert "edge-2 (given up)" in said
     assert "all subscribers have" not in said
 

@@ -14,4 +14,4 @@ def run(data: bytes) -> None:
     try:
         moment_ns(data.decode(errors="replace"), NOW_NS)
     except RequestRefused as error:
-        assert "is no time" in str(error)
+        assert "is not a time" in str(error)

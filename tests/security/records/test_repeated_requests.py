@@ -60,7 +60,7 @@ def test_another_process_says_that_it_cannot_know_whether_it_ships_it_twice(tmp_
     asyncio.run(scene())
 
 
-@pytest.mark.parametrize(("offsets", "said"), [(1000, ""), (1001, "only the newest 1000 offsets were looked through")])
+@pytest.mark.parametrize(("offsets", "said"), [(1000, ""), (1001, "only the newest 1000 offsets were searched")])
 def test_a_log_without_keys_says_how_far_it_was_looked_through(offsets: int, said: str) -> None:
     class WithoutKeys(MemoryLog):
         capabilities = Capability.TRIM  # type: ignore[assignment]

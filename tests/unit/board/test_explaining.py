@@ -160,7 +160,7 @@ def test_a_newer_package_is_not_here_yet_for_its_place_in_the_queue_or_what_hold
         (Status.REMOVED_FAILED, "given up after 3 attempts: disk full"),
         (Status.REMOVED, "cleared after 3 attempts: disk full"),
         (Status.SKIPPED, "skipped after 3 attempts: disk full"),
-        (Status.HELD, "set aside after 3 attempts: disk full"),
+        (Status.HELD, "quarantined after 3 attempts: disk full"),
         (Status.SUPERSEDED, "superseded: a later package brings all of it"),
     ],
 )
@@ -205,7 +205,7 @@ def test_what_cannot_be_told_is_said(on_board, monkeypatch):
         found = await board.explain("/blog/a.html", garbage)
         assert found.brought is not None
         assert found.brought.offset == one
-        assert "which cannot be told" in found.brought.fate
+        assert "which is unknown" in found.brought.fate
         assert "cannot be decoded" in fates(found)[0][1]
         with pytest.raises(BlobMissing):
             await board.blobs.fetch(blob, board.folder)

@@ -362,7 +362,7 @@ def test_a_request_id_that_was_used_for_another_request_is_refused(tmp_path: Pat
                     of.delete(["/"], **ask),
                     of.test(request_id="r1"),
                 ):
-                    with pytest.raises(RequestRefused, match="'r1' was used before, for a request that is another one"):
+                    with pytest.raises(RequestRefused, match="'r1' was used before, for a different request"):
                         await refused
             (site / "a.txt").write_text("changed since")
             assert (await of.publish("./site", **ask, user="somebody else")).offset == first.offset

@@ -65,7 +65,7 @@ def test_a_file_reached_through_a_link_is_written_behind_it(tmp_path):
 
 
 def test_without_a_file_nothing_is_remembered(tmp_path):
-    with pytest.raises(ConfigError, match="say --at every time"):
+    with pytest.raises(ConfigError, match="use --at each time"):
         remember(loaded(tmp_path), "main", tmp_path / "a", "/a")
     assert placement(loaded(tmp_path), "main", tmp_path / "a", "/a") == ("/a", None)
 

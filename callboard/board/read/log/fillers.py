@@ -62,10 +62,10 @@ async def demand_own_root(log: Log, blobs: BlobStore, topic: str, publisher: str
 def _refusal(kind: Kind, root: str, others: list[Filler]) -> str:
     told = ", ".join(map(str, others[:TOLD])) + (f" and {len(others) - TOLD} more" if len(others) > TOLD else "")
     if kind is Kind.DELETE:
-        return f"this removes all that subscribers have, with what came from {told}; name paths, or say --replace-root"
+        return f"this removes everything, including what came from {told}; name paths, or add --replace-root"
     return (
-        f"this replaces all that subscribers have at {root}, with what came from {told}; "
-        "give this source a place of its own with --at /PREFIX, or say --replace-root"
+        f"this replaces everything at {root}, including what came from {told}; "
+        "put this source elsewhere with --at /PREFIX, or add --replace-root"
     )
 
 

@@ -14,8 +14,8 @@ RECENT_NS = 86_400 * 10**9
 """Records older than this may be from before keys were required, and stay until they are trimmed."""
 
 FIX = (
-    "see `callboard log list` for the records; set signing_key where they are written if they should count; otherwise "
-    "find out who else can write to the log, and end that"
+    "see `callboard log list` for the records; set signing_key in the process that writes them if they should count; "
+    "otherwise find out who else can write to the log, and stop it"
 )
 
 

@@ -42,7 +42,7 @@ async def export_content(log: Log, blobs: BlobStore, topic: str, offset: int, ta
         )
     if await asyncio.to_thread(_is_taken, target):
         raise RequestRefused(
-            f"{target} is there already; choose a new folder, or a new file that ends in {TAR}", code="exists"
+            f"{target} already exists; choose a new folder, or a new file that ends in {TAR}", code="exists"
         )
     async with receive(event, blobs, spool) as received:
         if target.suffix == TAR:

@@ -48,7 +48,7 @@ def entry_offset(topic: str, entry: str) -> int:
     """The offset in an entry's id. Raises ``RequestRefused`` if it is not an id of this topic."""
     name, _, offset = entry.rpartition("@")
     if name != topic or not (offset.isascii() and offset.isdigit()) or int(offset) > OFFSET_MAX:
-        raise RequestRefused(f"{entry!r} is no entry of a queue; such an id is like {entry_id(topic, 17)}")
+        raise RequestRefused(f"{entry!r} is not an entry of a queue; an entry looks like {entry_id(topic, 17)}")
     return int(offset)
 
 
@@ -93,7 +93,7 @@ def _deadline(timeout_s: float) -> float:
 
 def _check_time(deadline: float, timeout_s: float) -> None:
     if asyncio.get_running_loop().time() >= deadline:
-        raise NotAnswered(f"the queue could not be counted within {timeout_s:g} s; ask again, and allow more time")
+        raise NotAnswered(f"the queue could not be counted within {timeout_s:g} s; try again with more time")
 
 
 async def queue(

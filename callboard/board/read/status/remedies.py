@@ -48,21 +48,21 @@ def _absence(row: SubscriberStatus) -> Iterator[Trouble]:
     where = f"process {row.pid} on {row.host or 'an unknown host'}"
     match row.liveness:
         case "silent":
-            yield Trouble(f"{last}; look for {where}, and at the network between it and the log")
+            yield Trouble(f"{last}; check {where}, and its network to the log")
         case "stopped" if row.state == "gap" or row.reason.startswith(STOPPED_AT_A_GAP):
             yield Trouble(row.reason, _after_gap(row))
         case "gone":
             yield Trouble(
                 f"{last}; it ran as {where}, and nothing waits for it any more",
-                (Remedy(f"callboard forget {quote(row.name)} --reason TEXT", "if it never comes back"),),
+                (Remedy(f"callboard forget {quote(row.name)} --reason TEXT", "if it will not return"),),
             )
         case "stopped" if row.lag_packages > 0 or row.uncounted or row.hooks_due:
             left = "packages before it" if row.lag_packages > 0 or row.uncounted else "hooks still to be called"
             yield Trouble(
-                row.reason or f"said goodbye with {left}; nothing waits for it",
+                row.reason or f"stopped with {left}; nothing waits for it",
                 (
-                    Remedy(_run(row), "goes on" + (WITH_HOOK if row.hooks_due else "")),
-                    Remedy(f"callboard forget {quote(row.name)} --reason TEXT", "if it never comes back"),
+                    Remedy(_run(row), "starts it again" + (WITH_HOOK if row.hooks_due else "")),
+                    Remedy(f"callboard forget {quote(row.name)} --reason TEXT", "if it will not return"),
                 ),
             )
 
@@ -82,32 +82,32 @@ def _state(row: SubscriberStatus, golden: SubscriberStatus | None) -> Iterator[T
             yield Trouble(
                 _said(row) or f"{_head(row)} waits for the verdict of {row.golden}",
                 (
-                    Remedy(f"callboard queue {quote(row.golden)}", "what the golden one is at"),
-                    Remedy(f"callboard retry {name} --without-golden", "imports this one package all the same"),
+                    Remedy(f"callboard queue {quote(row.golden)}", "shows the golden subscriber's queue"),
+                    Remedy(f"callboard retry {name} --without-golden", "imports this package without a verdict"),
                 ),
                 needs=golden is not None and not _moves(golden),
             )
         case "paused":
             yield Trouble(
-                _said(row) or "was told to pause",
-                (Remedy(f"callboard resume {name}", "goes on"),),
+                _said(row) or "is paused by command",
+                (Remedy(f"callboard resume {name}", "ends the pause"),),
                 needs=row.lag_packages != 0 or row.uncounted > 0,  # with an empty queue it delays nothing
             )
         case "throttled":
             yield Trouble(
-                _said(row) or f"imports {row.throttle_per_min} packages a minute at most",
+                _said(row) or f"imports at most {row.throttle_per_min} packages a minute",
                 (Remedy(f"callboard throttle {name} 0", "lifts the limit"),),
             )
         case "waiting":
-            yield Trouble(f"{row.reason}; goes on by itself when it can")
+            yield Trouble(f"{row.reason}; continues by itself when it can")
         case "starting" if row.since_s > STARTING_S:
-            yield Trouble(f"has not begun yet: {row.reason}" if row.reason else "has not begun yet")
+            yield Trouble(f"has not started yet: {row.reason}" if row.reason else "has not started yet")
         case "importing" if row.attempts or row.reason:
             yield Trouble(f"{_head(row)}: {row.reason or row.last_error}")
         case "idle" if row.reason:
             yield Trouble(row.reason)
         case "idle" if row.lag_packages > 0 and row.lag_s > IDLE_S:
-            yield Trouble("says that it has processed everything, and does not; restart it, and look at its log output")
+            yield Trouble("reports that it has processed everything, but has not; restart it, and check its log output")
 
 
 def _golden(row: SubscriberStatus, golden: SubscriberStatus | None) -> Iterator[Trouble]:
@@ -137,26 +137,26 @@ def _hooks(row: SubscriberStatus) -> Iterator[Trouble]:
 
 def _errors(row: SubscriberStatus) -> Iterator[Trouble]:
     given_up = row.errors - row.held - row.hooks
-    counted = ((given_up, "given up"), (row.held, "held back"), (row.hooks, "imported but for a hook that failed"))
+    counted = ((given_up, "given up"), (row.held, "quarantined"), (row.hooks, "imported with a failed hook"))
     if parts := [f"{number} {what}" for number, what in counted if number]:
         yield Trouble(
             f"of its packages, {', '.join(parts)}",
             (Remedy(f"callboard errors {quote(row.name)}", "shows them, and what can be done"),),
         )
     if row.errors_dropped:
-        yield Trouble(f"{row.errors_dropped} older failures are on the log, but memory has no room for them")
+        yield Trouble(f"{row.errors_dropped} older failures are only on the log")
 
 
 def _publisher(row: PublisherStatus, blocked: Sequence[str]) -> Iterator[Trouble]:
     for each in row.held_up:
         yield Trouble(
             f"requests are held up by {each.subscriber}, which is {each.backlog} packages behind",
-            (Remedy(f"callboard queue {quote(each.subscriber)}", "what that one is at"),),
+            (Remedy(f"callboard queue {quote(each.subscriber)}", "shows its queue"),),
         )
     if row.state == "blocked":
         yield Trouble(
             f"its packages are blocked at {', '.join(blocked)}",
-            tuple(Remedy(f"callboard queue {quote(name)}", "what that one is at") for name in blocked[:1]),
+            tuple(Remedy(f"callboard queue {quote(name)}", "shows its queue") for name in blocked[:1]),
         )
 
 
@@ -168,19 +168,19 @@ def _moves(row: SubscriberStatus) -> bool:
 
 def _about_head(row: SubscriberStatus) -> tuple[Remedy, ...]:
     name = quote(row.name)
-    again = Remedy(f"callboard retry {name}", "tries it again now")
-    skip = Remedy(f"callboard skip {name} --reason TEXT", "passes it over for good")
+    again = Remedy(f"callboard retry {name}", "retries it now")
+    skip = Remedy(f"callboard skip {name} --reason TEXT", "skips it for good")
     return (again, skip) if row.editable else (again,)
 
 
 def _after_gap(row: SubscriberStatus) -> tuple[Remedy, ...]:
     name = quote(row.name)
     return (
-        Remedy("callboard publish SOURCE", "puts everything on the log again"),
-        Remedy(f"{_run(row)} --on-gap earliest", "then goes on with what is there"),
+        Remedy("callboard publish SOURCE", "publishes everything again"),
+        Remedy(f"{_run(row)} --on-gap earliest", "then continues with what is on the log"),
         Remedy(
             f"callboard seed {name} --into NEW --from FILE",
-            "or begins with a snapshot, in a new place, where to run it then",
+            "or starts from a snapshot, in a new place; then run it there",
         ),
     )
 

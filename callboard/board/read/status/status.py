@@ -122,12 +122,12 @@ def _countable(members: Iterable[Member], log_id: str) -> dict[str, Member]:
 
 def _left_out(view: FleetView, placed: Mapping[str, Member], missing: int, log_id: str) -> Iterable[str]:
     if missing:
-        yield f"{missing} publishers are missing: {PUBLISHERS_MAX} are shown at most, and none whose name is none"
+        yield f"{missing} publishers are missing: at most {PUBLISHERS_MAX} are shown, and none with an invalid name"
     here = [member for member in view.members if not is_elsewhere(member.announcement, log_id)]
     if len(here) > len(placed):
         yield (
-            f"the queues of {len(here) - len(placed)} subscribers are not counted: all together follow too many "
-            "publishers by name; see `callboard queue` for one of them"
+            f"the queues of {len(here) - len(placed)} subscribers are not counted: together they follow too many "
+            "publishers by name; `callboard queue NAME` shows one"
         )
 
 
@@ -179,19 +179,19 @@ def _within(number: int, most: int) -> int:
 def _notes(view: FleetView) -> Iterable[str]:
     if view.unread:
         yield (
-            f"the oldest {view.unread} announcements were not read yet: subscribers that have been silent for long "
-            "may be missing; ask again in a moment"
+            f"the oldest {view.unread} announcements are not read yet, so subscribers silent for long may be "
+            "missing; try again in a moment"
         )
     if view.dropped:
-        yield f"{view.dropped} subscribers that were not heard of for longest are missing: memory has no room for them"
+        yield f"{view.dropped} subscribers are missing, those silent for longest: memory has no room for them"
 
 
 def _counting(rows: Iterable[SubscriberStatus]) -> Iterable[str]:
     for row in rows:
         if row.uncounted:
             yield (
-                f"the queue of {row.name} is being counted, from its end: {row.lag_packages} packages by now, and the "
-                f"{row.uncounted} offsets after {max(row.offset, 0)} are still to be read; ask again in a moment"
+                f"the queue of {row.name} is being counted, from its end: {row.lag_packages} packages so far, the "
+                f"{row.uncounted} offsets after {max(row.offset, 0)} are not read yet; try again in a moment"
             )
 
 

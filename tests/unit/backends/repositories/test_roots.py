@@ -63,7 +63,7 @@ def test_a_root_that_another_source_or_publisher_filled_is_not_replaced_unasked(
     async def work(board: Callboard) -> None:
         await board.publisher("main").publish("./site")
         for _ in range(2):
-            with pytest.raises(RootFilled, match=r"site' by publisher 'main' .*--at /PREFIX, or say --replace-root"):
+            with pytest.raises(RootFilled, match=r"site' by publisher 'main' .*--at /PREFIX, or add --replace-root"):
                 await board.publisher(publisher).publish("./other")
         assert await imported(board, "edge-1") == {"pages/site.html"}
         await board.publisher(publisher).publish("./other", replace_root=True)
@@ -124,12 +124,12 @@ def test_a_large_package_is_looked_into_as_well(folder: Path) -> None:
 def test_everything_is_removed_only_by_who_brought_it(folder: Path) -> None:
     async def work(board: Callboard) -> None:
         await board.publisher("main").publish("./site")
-        with pytest.raises(RootFilled, match="removes all"):
+        with pytest.raises(RootFilled, match="removes everything"):
             await board.publisher("second").delete(["/"])
         await board.publisher("main").delete(["/"])
         await board.publisher("main").publish("./site")
         await board.publisher("main").publish("./other", at="/other")
-        with pytest.raises(RootFilled, match="name paths, or say --replace-root"):
+        with pytest.raises(RootFilled, match="name paths, or add --replace-root"):
             await board.publisher("main").delete(["/"])
         await board.publisher("main").delete(["/"], replace_root=True)
 

@@ -53,7 +53,7 @@ def test_a_clear_of_the_first_packages_takes_no_more_although_the_queue_is_not_c
 
 
 def test_a_clear_that_cannot_tell_in_time_which_packages_are_meant_orders_nothing(long_queue: Any) -> None:
-    with pytest.raises(NotAnswered, match="could not be counted within 1 s; ask again"):
+    with pytest.raises(NotAnswered, match="could not be counted within 1 s; try again"):
         clear(long_queue, first=700, timeout_s=1)
     assert long_queue.simulation.run(long_queue.log.read(long_queue.topics.command, 1)) == []
 

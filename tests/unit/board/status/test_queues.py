@@ -56,7 +56,7 @@ def test_an_entry_says_all_there_is_to_know_of_its_package(board: Any) -> None:
 def test_the_id_of_an_entry_leads_back_to_it_and_a_malformed_one_is_refused(board: Any) -> None:
     assert queues.entry_offset("callboard.package", queues.entry_id("callboard.package", 17)) == 17
     for wrong in ("", "17", "callboard.package", "callboard.package@", "callboard.package@x", "other@17", "a@b@17"):
-        with pytest.raises(RequestRefused, match="such an id is like"):
+        with pytest.raises(RequestRefused, match="an entry looks like"):
             queues.entry_offset("callboard.package", wrong)
 
 

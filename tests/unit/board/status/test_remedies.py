@@ -27,9 +27,9 @@ STILL = {
     "staged for nobody": ({"state": State.STAGED, "golden": "edge-0"}, "edge-0, which was never heard of"),
     "idle for nobody": ({"state": State.IDLE, "golden": "edge-0", "offset": 10}, "edge-0, which was never heard of"),
     "long in starting": ({"state": State.STARTING, "since_s": 900, "reason": "waits for its name"}, "its name"),
-    "idle with a lag": ({"state": State.IDLE}, "says that it has processed everything, and does not"),
+    "idle with a lag": ({"state": State.IDLE}, "reports that it has processed everything, but has not"),
     "deaf to commands": ({"state": State.IDLE, "reason": "command 4 is damaged", "offset": 10}, "command 4 is damaged"),
-    "stopped": ({"state": State.STOPPED}, "said goodbye with packages before it"),
+    "stopped": ({"state": State.STOPPED}, "stopped with packages before it"),
     "stopped with hooks": ({"state": State.STOPPED, "hooks": 1, "offset": 10}, "hooks still to be called"),
     "with a hook that fails": (
         {"state": State.IDLE, "offset": 10, "hooks": 2, "hook_offset": 4, "hook_attempts": 3, "hook_error": "refused"},

@@ -100,8 +100,9 @@ def test_where_it_is_narrow_a_command_is_whole_and_what_it_does_below_it(board: 
     board.announce("edge-with-a-long-name", 0, State.PAUSED, reason="paused by kim")
     lines = rendered(board.status(), width=50).splitlines()
     at = lines.index("  $ callboard resume edge-with-a-long-name")
-    assert lines[at + 1] == "      goes on"
-    assert "  $ callboard resume edge-with-a-long-name  goes on" in rendered(board.status(), width=80).splitlines()
+    assert lines[at + 1] == "      ends the pause"
+    wide = rendered(board.status(), width=80).splitlines()
+    assert "  $ callboard resume edge-with-a-long-name  ends the pause" in wide
 
 
 def test_colours_are_only_for_a_terminal(troubled: Any) -> None:
@@ -191,7 +192,7 @@ def sixty(board: Any) -> Any:
 def test_sixty_on_a_small_screen_begin_with_those_who_need_somebody(sixty: Any, height: int, width: int) -> None:
     lines = rendered(sixty.status(), width=width, height=height).splitlines()
     assert len(lines) < height
-    assert " ".join(lines[:2]).startswith("60 subscribers, 5 in need of somebody: 55 idle, 5 blocked")
+    assert " ".join(lines[:2]).startswith("60 subscribers, 5 in need of attention: 55 idle, 5 blocked")
     assert next(line for line in lines if line.startswith("edge-")).startswith("edge-55     blocked")
     if width > 50:
         shown = [line for line in lines if line.startswith("edge-") and "2 s" not in line and "has been" not in line]
@@ -201,7 +202,7 @@ def test_sixty_on_a_small_screen_begin_with_those_who_need_somebody(sixty: Any, 
 def test_what_has_no_room_is_counted(sixty: Any) -> None:
     lines = rendered(sixty.status(), height=24).splitlines()
     assert sum(line.startswith("edge-") and " has been " in line for line in lines) == 2
-    assert "and the stories of 3 more: callboard status --needs" in lines
+    assert "and the details of 3 more: callboard status --needs" in lines
 
 
 def test_who_is_shown_can_be_chosen_and_in_which_order(troubled: Any) -> None:
@@ -220,7 +221,7 @@ def test_who_is_shown_can_be_chosen_and_in_which_order(troubled: Any) -> None:
     assert chosen(names=("edge-2",), needs=True) == []
     with refused("unknown_name"):
         chosen(names=("edge-9",))
-    with pytest.raises(ConfigError, match="'stuck' is no state"):
+    with pytest.raises(ConfigError, match="'stuck' is not a state"):
         chosen(states=("stuck",))
 
 
