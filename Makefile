@@ -1,4 +1,4 @@
-# What a developer types. Needs GNU make and Python 3.11 to 3.14 with venv; everything else goes into .venv.
+# Commands for developers. Needs GNU make and Python 3.11 to 3.14 with venv; everything else is installed into .venv.
 
 PYTHON ?= python3
 ARGS ?=
@@ -8,10 +8,10 @@ VENV := .venv
 BIN := $(VENV)/bin
 PIP := $(BIN)/python -m pip --quiet --disable-pip-version-check
 GENERATE := $(BIN)/python callboard/messages/proto/generate.py
-# A file is tested by one process. ARGS=-n0 does without others, for --pdb.
+# One process tests a file. ARGS=-n0 starts no other processes, for --pdb.
 PYTEST := $(BIN)/python -m pytest -n $(WORKERS) --dist loadfile
 SERVERS := kafka or postgres or s3 or spark
-# What finds most mistakes in a minute: all that is tested without waits and without other processes.
+# Finds most mistakes in a minute: the tests without waits and other processes.
 QUICK := tests/golden tests/scenarios $(filter-out %.py %/__pycache__ %/board %/cli %/documents,$(wildcard tests/unit/*))
 
 unexport PYTHONDONTWRITEBYTECODE # the tests start thousands of processes, each of which would compile all of callboard
@@ -22,10 +22,10 @@ unexport PYTHONDONTWRITEBYTECODE # the tests start thousands of processes, each 
 .SUFFIXES:
 .PHONY: help demo pipeline-demo check test test-slow test-servers nightly behaviours endurance chaos kill-points soak conformance planted-bugs sim sim-planted fuzz lint bench bench-spark plots gen check-gen clean
 
-help: ## List what can be made; ARGS="..." is passed on to the command behind a target.
+help: ## List the targets; ARGS="..." is passed to the command behind a target.
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "  make %-13s %s\n", $$1, $$2}' $(firstword $(MAKEFILE_LIST))
 
-demo: $(VENV)/.ready-demo ## Watch packages travel from a publisher to its subscribers.
+demo: $(VENV)/.ready-demo ## Show a publisher and six subscribers at work while actors are killed; two minutes.
 	@$(BIN)/callboard demo $(ARGS)
 
 pipeline-demo: $(VENV)/.ready-spark ## Archive a log, trim it, lose it, restore it, compare every byte and audit it; needs Java.
@@ -34,17 +34,17 @@ pipeline-demo: $(VENV)/.ready-spark ## Archive a log, trim it, lose it, restore 
 check: lint ## Run make lint and the quick tests: a minute on 2 idle cores.
 	@$(PYTEST) -m "not ($(SERVERS))" $(QUICK) $(ARGS)
 
-test: $(VENV)/.ready-test ## Run all tests that need nothing but Python, for example: make test ARGS="-k queue".
+test: $(VENV)/.ready-test ## Run all tests that need only Python, for example: make test ARGS="-k queue".
 	@$(PYTEST) -m "not ($(SERVERS))" $(ARGS)
 
-test-slow: $(VENV)/.ready-test ## Run those of make test that make check leaves out.
+test-slow: $(VENV)/.ready-test ## Run the tests of make test that are not in make check.
 	@$(PYTEST) -m "not ($(SERVERS))" $(addprefix --ignore=,$(QUICK)) $(ARGS)
 
 test-servers: $(VENV)/.ready-spark ## Run the tests with real Kafka, PostgreSQL and S3 servers, and Spark; needs Java and Maven.
-	@-$(BIN)/python deploy/kafka/broker.py fetch # once, for all; if it cannot be had, the tests say so
+	@-$(BIN)/python deploy/kafka/broker.py fetch # once, for all; if that fails, the tests say so
 	@$(PYTEST) --no-loadscope-reorder -m "$(SERVERS)" $(ARGS) # the longest files have one test
 
-nightly: $(VENV)/.ready-spark $(VENV)/.ready-fuzz ## Run every test and search with larger numbers, for hours; what it finds is kept in tests.
+nightly: $(VENV)/.ready-spark $(VENV)/.ready-fuzz ## Run every test and search with larger numbers, for hours.
 	@-$(BIN)/python deploy/kafka/broker.py fetch
 	@CALLBOARD_LONG=1 CALLBOARD_SEEDS=0:$(or $(SEEDS),500) $(PYTEST) --timeout 7200
 	@$(MAKE) sim-planted planted-bugs kill-points chaos soak
@@ -54,53 +54,53 @@ nightly: $(VENV)/.ready-spark $(VENV)/.ready-fuzz ## Run every test and search w
 conformance: $(VENV)/.ready-test ## Show every check on every log, blob store and repository; needs Java and Maven.
 	@$(BIN)/python -m callboard.testing.conformance $(ARGS)
 
-planted-bugs: $(VENV)/.ready-test ## Show that the conformance suites catch every bug that was planted in a backend.
+planted-bugs: $(VENV)/.ready-test ## Show that the conformance suites find every bug planted in a backend.
 	@$(BIN)/python -m callboard.testing.conformance planted $(ARGS)
 
-behaviours: $(VENV)/.ready-test ## Run the tests that prove a behaviour, and write docs/behaviours.md from what comes of them.
+behaviours: $(VENV)/.ready-test ## Run the tests that prove a behaviour, and write docs/behaviours.md from the results.
 	@$(PYTEST) -m "proves and not (kafka or postgres or s3)" --behaviours $(ARGS)
 
-fuzz: $(VENV)/.ready-fuzz ## Call the API as nobody should, append hostile records to running boards, then feed made-up bytes to every reader: make fuzz CALLS=1000 RECORDS=1000 SECONDS=600.
+fuzz: $(VENV)/.ready-fuzz ## Misuse the API, append hostile records to running boards, feed random bytes to every reader: make fuzz CALLS=1000 RECORDS=1000 SECONDS=600.
 	@$(BIN)/python tests/fuzz/calls.py $(or $(CALLS),100000)
 	@for on in "--on sqlite" "--on sqlite --keys" "--on postgres" "--on postgres --keys"; do \
 	  $(BIN)/python tests/fuzz/records.py $(or $(RECORDS),26000) $$on || exit 1; \
 	done
 	@$(BIN)/python tests/fuzz/fuzz.py $(SECONDS) $(ARGS)
 
-endurance: $(VENV)/.ready-test ## Have ten processes append for a minute each on PostgreSQL and Kafka, and count what came of it.
+endurance: $(VENV)/.ready-test ## Have ten processes append for a minute each on PostgreSQL and Kafka, and check the result.
 	@CALLBOARD_LONG=1 $(BIN)/python -m pytest -s tests/conformance/postgres/test_append_order.py \
 	  tests/conformance/kafka/test_ten_writers.py tests/chaos/repositories/test_repository_*.py $(ARGS)
 
 chaos: $(VENV)/.ready-test ## Strike a fleet on SQLite, PostgreSQL and Kafka for a minute each; ARGS="--subscribers 20 --minutes 2".
 	@for log in $(or $(ON),sqlite postgres kafka); do $(BIN)/callboard chaos --on $$log $(ARGS) || exit 1; done
 
-sim: $(VENV)/.ready-demo ## Simulate fleets in which everything fails, on all cores: make sim SEEDS=2000.
+sim: $(VENV)/.ready-demo ## Simulate fleets with faults at every effect, on all cores: make sim SEEDS=2000.
 	@$(BIN)/callboard simulate --again tests/simulation/seeds.txt --keep --seeds $(or $(SEEDS),200) $(ARGS)
 
-sim-planted: $(VENV)/.ready-demo ## Show after how many seeds the simulator finds each bug that is planted for it.
+sim-planted: $(VENV)/.ready-demo ## Show after how many seeds the simulator finds each planted bug.
 	@$(BIN)/callboard simulate --planted $(ARGS)
 
-kill-points: $(VENV)/.ready-test ## Kill importers and a SQLite log at every system call that writes, or fail it; needs strace.
+kill-points: $(VENV)/.ready-test ## Kill importers and a SQLite log at every system call that writes, or fail the call; needs strace.
 	@$(BIN)/python -m tests.chaos.repositories.kill_points $(ARGS)
 
-soak: $(VENV)/.ready-test ## See that memory, descriptors and threads stay flat: make soak MINUTES=10.
+soak: $(VENV)/.ready-test ## Check that memory, descriptors and threads do not grow: make soak MINUTES=10.
 	@$(BIN)/python -m tests.chaos.soak --minutes $(or $(MINUTES),10)
 
-lint: $(VENV)/.ready-lint ## Check style, types, layers and that the generated code is up to date.
+lint: $(VENV)/.ready-lint ## Check style, types, layers and generated code.
 	@$(BIN)/ruff check .
 	@$(BIN)/mypy
 	@$(BIN)/lint-imports --no-logo
 	@$(GENERATE) --check
 
-bench: $(VENV)/.ready-test ## Run the benchmarks one after the other, 8 minutes on 2 quiet cores, or less with ARGS=--quick.
+bench: $(VENV)/.ready-test ## Run the benchmarks, 8 minutes on 2 idle cores, or less with ARGS=--quick.
 	@set -e; for file in $$(grep -l '__main__' benchmarks/*.py | grep -v 'plot.py\|spark_'); do \
 	  echo "== $$file"; $(BIN)/python "$$file" $(ARGS); \
 	done
 
-bench-spark: $(VENV)/.ready-spark ## Run the benchmarks of the pipeline; needs Java, and for Spark's JDBC reader Maven.
+bench-spark: $(VENV)/.ready-spark ## Run the benchmarks of the pipeline; needs Java, and Maven for Spark's JDBC reader.
 	@set -e; jar=$$HOME/.m2/repository/org/postgresql/postgresql/42.7.13/postgresql-42.7.13.jar; \
 	[ -e "$$jar" ] || mvn -q dependency:get -Dartifact=org.postgresql:postgresql:42.7.13 || true; \
-	if [ -e "$$jar" ]; then jdbc="--jar $$jar"; else jdbc=; echo "goes on without Spark's JDBC reader: no $$jar"; fi; \
+	if [ -e "$$jar" ]; then jdbc="--jar $$jar"; else jdbc=; echo "continuing without Spark's JDBC reader: no $$jar"; fi; \
 	for words in "source $$jdbc" queues archive collect; do \
 	  set -- $$words; script=benchmarks/spark_$$1.py; shift; \
 	  echo "== $$script"; $(BIN)/python "$$script" "$$@" $(ARGS); \
@@ -112,14 +112,14 @@ plots: $(VENV)/.ready-bench ## Draw the curves of the last benchmarks into docs/
 gen: $(VENV)/.ready-test ## Generate callboard/messages/_pb from the .proto files.
 	@$(GENERATE)
 
-check-gen: $(VENV)/.ready-test ## Fail when callboard/messages/_pb is not what the .proto files say.
+check-gen: $(VENV)/.ready-test ## Fail if callboard/messages/_pb differs from the .proto files.
 	@$(GENERATE) --check
 
-clean: ## Remove .venv, caches and everything else that can be made again.
+clean: ## Remove .venv, caches and everything else that can be rebuilt.
 	@rm -rf $(VENV) build dist pipeline-demo *.egg-info .mypy_cache .ruff_cache .pytest_cache .hypothesis .import_linter_cache
 	@find . -name .git -prune -o -name __pycache__ -type d -prune -exec rm -rf {} +
 
-# Each step adds to the one before it, and runs again when pyproject.toml has changed.
+# Each step adds to the one before, and runs again when pyproject.toml changes.
 
 $(VENV)/.ready-spark: $(VENV)/.ready-test
 	@echo "installing Spark"
@@ -137,7 +137,7 @@ $(VENV)/.ready-fuzz: $(VENV)/.ready-test
 	@touch $@
 
 $(VENV)/.ready-bench: $(VENV)/.ready-test
-	@echo "installing what draws"
+	@echo "installing the tools of make plots"
 	@$(PIP) install --group bench
 	@touch $@
 
@@ -157,7 +157,7 @@ $(VENV)/.ready: $(BIN)/python
 	@$(PIP) install --upgrade "pip>=25.1"
 	@touch $@
 
-# An interpreter counts if it runs: a name on the PATH may be an empty shim. Made anew when its link leads nowhere.
+# Run the interpreter to test it: a name on the PATH may be an empty shim. Rebuilt if its link is broken.
 $(BIN)/python:
 	@for python in "$(PYTHON)" python3.13 python3.12 python3.11 python3.14; do \
 	  "$$python" -c 'import sys; sys.exit(not (3, 11) <= sys.version_info < (3, 15))' 2>/dev/null && break; \

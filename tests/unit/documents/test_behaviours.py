@@ -33,5 +33,5 @@ def test_whatever_the_original_does_worse_is_said_beside_what_callboard_does() -
 
 def test_the_page_is_what_the_marks_say_and_nothing_on_it_is_red() -> None:
     text = PAGE.read_text(encoding="utf-8")
-    assert text == page(states(text)), "make behaviours writes it anew"
+    assert text == page(states(text)), "run make behaviours"
     assert RED not in states(text).values()
