@@ -31,7 +31,7 @@ class Topics:
         for name in names:
             if not TOPIC_NAME.fullmatch(name):
                 raise ConfigError(
-                    f"{_told(name)} cannot be the name of a topic; use at most 81 of a-z, 0-9, '.', '_' and '-', "
+                    f"{_shown(name)} cannot be the name of a topic; use at most 81 of a-z, 0-9, '.', '_' and '-', "
                     "beginning with a letter or digit"
                 )
         if len(set(names)) < len(names):
@@ -52,6 +52,6 @@ SORTS: tuple[str, ...] = Topics.__match_args__
 """The names of the topics without the prefix, in display order."""
 
 
-def _told(name: str) -> str:
+def _shown(name: str) -> str:
     """The name for people, without the password of an address given here by mistake."""
     return repr(name if set(name).isdisjoint(":/@=") else "…")

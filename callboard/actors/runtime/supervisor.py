@@ -143,7 +143,7 @@ class Supervisor(Actor):  # type: ignore[misc]  # thespian is untyped
         for (role, epoch), incarnation in list(self._incarnations.items()):
             if address in (incarnation.created, incarnation.address):
                 del self._incarnations[role, epoch]
-                return self._supervision.exited(role, epoch, "died without a word", now_s)
+                return self._supervision.exited(role, epoch, "died without reporting why", now_s)
         return ()
 
     def _carry_out(self, directives: Iterable[Directive]) -> None:

@@ -11,9 +11,9 @@ from callboard.content.importing.target import OnOccupied
 from callboard.messages.topics import Topics
 
 NO_RESEED = (
-    "a subscriber does not reseed itself: only you know whose content is good, and it would replace all it has; stop "
-    "it, fill an empty repository under its name with `callboard seed`, from a snapshot or another repository, and run "
-    "it there; or have it read what was trimmed with --from-archive"
+    "a subscriber does not reseed itself: only you know whose content is good, and this would replace all its content; "
+    "stop it, fill an empty repository under its name with `callboard seed`, from a snapshot or another repository, "
+    "and run it there; or have it read what was trimmed with --from-archive"
 )
 """Why there is no ``on_gap = "reseed"``, and what to do instead."""
 

@@ -52,7 +52,7 @@ class Lookback:
                 return self._advance(read) if read.log_id == self._log_id else ([], self._end())
             case Failed(effect, OffsetOutOfRange() as error) if effect == self._pending:
                 if error.first <= self._next:
-                    return [], self._end()  # it lies beyond the end: the log was replaced
+                    return [], self._end()  # past the end: the log was replaced
                 self._first = error.first
                 return [], self._begin_piece()
             case Failed(effect, _) if effect == self._pending:
