@@ -8,8 +8,8 @@ VENV := .venv
 BIN := $(VENV)/bin
 PIP := $(BIN)/python -m pip --quiet --disable-pip-version-check
 GENERATE := $(BIN)/python callboard/messages/proto/generate.py
-# One process tests a file. ARGS=-n0 starts no other processes, for --pdb.
-PYTEST := $(BIN)/python -m pytest -n $(WORKERS) --dist loadfile
+# One process tests a file, in the order of tests/conftest.py. ARGS=-n0 starts no other processes, for --pdb.
+PYTEST := $(BIN)/python -m pytest -n $(WORKERS) --dist loadfile --no-loadscope-reorder
 SERVERS := kafka or postgres or s3 or spark
 # Finds most mistakes in a minute: the tests without waits and other processes.
 QUICK := tests/golden tests/scenarios $(filter-out %.py %/__pycache__ %/board %/cli %/documents,$(wildcard tests/unit/*))
@@ -42,7 +42,7 @@ test-slow: $(VENV)/.ready-test ## Run the tests of make test that are not in mak
 
 test-servers: $(VENV)/.ready-spark ## Run the tests with real Kafka, PostgreSQL and S3 servers, and Spark; needs Java and Maven.
 	@-$(BIN)/python deploy/kafka/broker.py fetch # once, for all; if that fails, the tests say so
-	@$(PYTEST) --no-loadscope-reorder -m "$(SERVERS)" $(ARGS) # the longest files have one test
+	@$(PYTEST) -m "$(SERVERS)" $(ARGS)
 
 nightly: $(VENV)/.ready-spark $(VENV)/.ready-fuzz ## Run every test and search with larger numbers, for hours.
 	@-$(BIN)/python deploy/kafka/broker.py fetch

@@ -134,9 +134,13 @@ def _child_ids() -> list[str]:
     return ids
 
 
+LONGEST = ("tests/pipeline/spark/", "tests/simulation/", "tests/e2e/", "tests/chaos/")
+"""Folders whose files take longest."""
+
+
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     """The longest files come first, or one process ends with them while the others have nothing to do."""
-    items.sort(key=lambda item: not item.nodeid.startswith("tests/pipeline/spark/"))
+    items.sort(key=lambda item: [not item.nodeid.startswith(folder) for folder in LONGEST])
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:

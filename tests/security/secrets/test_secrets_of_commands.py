@@ -16,6 +16,7 @@ from callboard import Callboard
 from callboard.backends.registry import open_log
 from callboard.messages.topics import Topics
 from tests.security.secrets.hostile_addresses import HALVES, betrayed
+from tests.warm_start import WarmStart
 
 SECRET = "".join(HALVES)
 LOG = "sqlite:///./board.db"
@@ -44,25 +45,32 @@ each_address = pytest.mark.parametrize("address", [ADDRESSES[kind] for kind in T
 class Typist:
     """Types commands in a folder with a site and a board."""
 
-    def __init__(self, folder: Path) -> None:
+    def __init__(self, folder: Path, warm_start: WarmStart) -> None:
         self.folder = folder
+        self._warm_start = warm_start
         self.heard: list[str] = []
 
     def type(self, *words: str, end_s: float = 0.0, **environ: str) -> str:
         """Run a command, which is asked to end after a while if it would run on; what it said."""
         inherited = {name: value for name, value in os.environ.items() if not name.startswith("CALLBOARD_")}
-        process = subprocess.Popen(
-            [sys.executable, "-m", "callboard", *words], cwd=self.folder, env=inherited | environ,
-            stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True,
-        )  # fmt: skip
-        said = ""
-        try:
-            said, _ = process.communicate(timeout=end_s or DEADLINE_S)
-        except subprocess.TimeoutExpired:
-            process.send_signal(signal.SIGTERM)
-            said, _ = process.communicate(timeout=DEADLINE_S)
+        if end_s:
+            said = self._stopped(words, inherited | environ, end_s)
+        else:
+            done = self._warm_start.run(words, self.folder, inherited | environ, "", DEADLINE_S)
+            said = done.stdout + done.stderr
         self.heard.append(f"{' '.join(words)}: {said}")
         return said
+
+    def _stopped(self, words: tuple[str, ...], environ: dict[str, str], end_s: float) -> str:
+        process = subprocess.Popen(
+            [sys.executable, "-m", "callboard", *words], cwd=self.folder, env=environ,
+            stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True,
+        )  # fmt: skip
+        try:
+            return process.communicate(timeout=end_s)[0]
+        except subprocess.TimeoutExpired:
+            process.send_signal(signal.SIGTERM)
+            return process.communicate(timeout=DEADLINE_S)[0]
 
     def betrayals(self) -> list[str]:
         """What was said with a piece of the password in it, and which files have one."""
@@ -73,7 +81,7 @@ class Typist:
 
 
 @pytest.fixture
-def typist(tmp_path: Path) -> Typist:
+def typist(tmp_path: Path, warm_start: WarmStart) -> Typist:
     (tmp_path / "site").mkdir()
     (tmp_path / "site" / "index.html").write_text("welcome")
 
@@ -82,7 +90,7 @@ def typist(tmp_path: Path) -> Typist:
             await board.publisher().publish("site")
 
     asyncio.run(make())
-    return Typist(tmp_path)
+    return Typist(tmp_path, warm_start)
 
 
 @each_address
