@@ -60,7 +60,7 @@ def test_the_demo_ends_the_same_on_servers(
     server: str, request: pytest.FixtureRequest, source: Path, temporary: Path
 ) -> None:
     place = request.getfixturevalue(f"place_on_{server}")
-    demo = start(source, temporary, "--edits", "60", "--seed", "3", *place)
+    demo = start(source, temporary, "--edits", "24", "--seed", "3", *place)
     out, errors = demo.communicate(timeout=SERVER_DEADLINE_S)
     last = out.splitlines()[-1] if out else errors
     assert last.startswith("demo: 6 of 6 subscribers identical to the source, "), errors
