@@ -24,7 +24,7 @@ from report import Report, rounds
 
 from callboard.backends.log import READ_RECORDS_MAX, Log
 from callboard.backends.logs.postgres import PostgresLog
-from callboard.backends.logs.postgres.writer import GROUP_BYTES
+from callboard.backends.logs.postgres.topic import GROUP_BYTES
 from callboard.backends.logs.tail import SharedTail
 from callboard.backends.postgres.server import Connection, Server
 from callboard.messages.record import NewRecord, records_of

@@ -1,13 +1,12 @@
 """Appends in groups: one request per topic at a time, with everything that arrived during the one before."""
 
-import asyncio
-from collections import deque
+import sys
 from collections.abc import Callable
-from dataclasses import dataclass
 
 from aiokafka.protocol.produce import ProduceRequest
 from aiokafka.protocol.transaction import InitProducerIdRequest
 
+from callboard.backends.logs.group_writer import GroupWriter
 from callboard.backends.logs.kafka.chunk import NS_PER_MS
 from callboard.backends.logs.kafka.client.batch import BATCH_OVERHEAD, Entry, Producer, append_too_large, encode
 from callboard.backends.logs.kafka.client.cluster import Cluster
@@ -18,13 +17,6 @@ GROUP_BYTES = 1 << 20
 """A request takes in no further append beyond this size."""
 
 ALL_IN_SYNC = -1
-
-
-@dataclass(frozen=True, slots=True)
-class _Work:
-    entries: list[Entry]
-    size: int
-    future: asyncio.Future[list[int]]
 
 
 class Writer:
@@ -43,52 +35,26 @@ class Writer:
 
     def __init__(self, name: str, cluster: Cluster, limit: int, clock: Callable[[], int]) -> None:
         self._name, self._cluster, self._limit, self._clock = name, cluster, limit, clock
-        self._queue: deque[_Work] = deque()
-        self._task: asyncio.Task[None] | None = None
+        self._groups = GroupWriter(self._commit, GROUP_BYTES, sys.maxsize)
         self._producer: Producer | None = None
 
     async def append(self, entries: list[Entry], size: int) -> list[int]:
         """The offsets once every in-sync replica has the entries; ``size`` is from ``to_entries``."""
         if size + BATCH_OVERHEAD > self._limit:
             raise append_too_large(self._name, size, self._limit)
-        work = _Work(entries, size, asyncio.get_running_loop().create_future())
-        self._queue.append(work)
-        if self._task is None or self._task.done():
-            self._task = asyncio.create_task(self._run(), name=f"kafka writer {self._name}")
-        return await work.future
+        return await self._groups.submit(entries, size)
 
     async def close(self) -> None:
         """Complete pending appends."""
-        if self._task is not None:
-            await asyncio.wait({self._task})
+        await self._groups.close()
 
-    async def _run(self) -> None:
-        while self._queue:
-            group = self._group()
-            if not group:
-                continue
-            try:
-                offset = await self._send([entry for work in group for entry in work.entries])
-            except Exception as error:  # noqa: BLE001 - passed on to the waiters, whatever it is
-                self._producer = None
-                for work in group:
-                    if not work.future.done():
-                        work.future.set_exception(error)
-            else:
-                for work in group:
-                    if not work.future.done():
-                        work.future.set_result(list(range(offset, offset + len(work.entries))))
-                    offset += len(work.entries)
-
-    def _group(self) -> list[_Work]:
-        """The appends to send together, in order, except cancelled ones."""
-        group, size = list[_Work](), 0
-        while self._queue and (not group or size + self._queue[0].size < GROUP_BYTES):
-            work = self._queue.popleft()
-            if not work.future.cancelled():
-                group.append(work)
-                size += work.size
-        return group
+    async def _commit(self, entries: list[Entry]) -> list[int]:
+        try:
+            offset = await self._send(entries)
+        except BaseException:
+            self._producer = None
+            raise
+        return list(range(offset, offset + len(entries)))
 
     async def _send(self, entries: list[Entry]) -> int:
         """Append one batch; the offset of its first record."""
