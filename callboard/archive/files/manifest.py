@@ -105,16 +105,14 @@ def digest(content: bytes) -> str:
 def decode_manifest(name: str, content: bytes) -> Manifest:
     """The manifest. Raises ``ArchiveDamaged`` and ``SchemaTooNew``."""
     found = _decode(_MANIFEST, name, content)
-    if name != layout.manifest(found.topic, found.first) or not _in_order(found.first, found.next, found.files):
-        raise _damaged(name, "its ranges contradict one another")
+    _check(name, layout.manifest(found.topic, found.first), found.first, found.next, found.files)
     return found
 
 
 def decode_generation(name: str, content: bytes) -> Generation:
     """The generation. Raises ``ArchiveDamaged`` and ``SchemaTooNew``."""
     found = _decode(_GENERATION, name, content)
-    if name != layout.generation(found.topic, found.number) or not _in_order(found.first, found.last.next, found.files):
-        raise _damaged(name, "its ranges contradict one another")
+    _check(name, layout.generation(found.topic, found.number), found.first, found.last.next, found.files)
     return found
 
 
@@ -134,14 +132,14 @@ def _decode(adapter: TypeAdapter[T], name: str, content: bytes) -> T:
         raise _damaged(name, str(error)) from error
 
 
-def _in_order(first: int, following: int, files: tuple[Segment, ...]) -> bool:
-    """Whether the files lie inside the range, in order and without overlap."""
-    at = first
+def _check(name: str, right_name: str, first: int, following: int, files: tuple[Segment, ...]) -> None:
+    """Raise ``ArchiveDamaged`` unless the files lie inside the range, in order and without overlap."""
+    at, right = first, name == right_name and 0 <= first <= following
     for file in files:
-        if not (at <= file.first <= file.last < following and layout.SEGMENT.fullmatch(file.name)):
-            return False
+        right = right and at <= file.first <= file.last < following and bool(layout.SEGMENT.fullmatch(file.name))
         at = file.last + 1
-    return 0 <= first <= following
+    if not right:
+        raise _damaged(name, "its ranges contradict one another")
 
 
 def _damaged(name: str, why: str) -> ArchiveDamaged:

@@ -86,6 +86,13 @@ def _reset(stream: asyncio.StreamWriter) -> None:
     stream.transport.abort()
 
 
+def free_port() -> int:
+    """A port of this host that nothing uses."""
+    with socket.socket() as probe:
+        probe.bind(("127.0.0.1", 0))
+        return int(probe.getsockname()[1])
+
+
 @asynccontextmanager
 async def network() -> AsyncIterator[Network]:
     """A healthy network; the caller sets its target."""

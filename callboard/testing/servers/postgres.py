@@ -9,7 +9,6 @@ import os
 import pwd
 import shutil
 import signal
-import socket
 import subprocess
 import tempfile
 import time
@@ -21,6 +20,7 @@ from pathlib import Path
 from typing import Any
 
 from callboard.backends.postgres.server import Server
+from callboard.testing.servers.network import free_port
 
 INSTALLATIONS = {18: "pginstall18", 16: "pginstall"}
 """The folder of each major version in the package."""
@@ -55,7 +55,7 @@ class PostgresServer:
         self._programs, self._folder = programs, folder
         self._identity: dict[str, Any] = _somebody() if os.geteuid() == 0 else {}
         self._process: subprocess.Popen[bytes] | None = None
-        self.port = _free_port()
+        self.port = free_port()
         self._initialise()
         self.start()
 
@@ -200,9 +200,3 @@ def _somebody() -> dict[str, Any]:
 
 def _is_open_to_all(folder: Path) -> bool:
     return all(part.stat().st_mode & 0o001 for part in (folder, *folder.parents))
-
-
-def _free_port() -> int:
-    with socket.socket() as probe:
-        probe.bind(("127.0.0.1", 0))
-        return int(probe.getsockname()[1])

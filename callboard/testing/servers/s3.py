@@ -9,7 +9,6 @@ import fcntl
 import hashlib
 import os
 import shutil
-import socket
 import subprocess
 import sys
 import tempfile
@@ -26,6 +25,8 @@ from typing import Any
 from urllib.parse import quote
 
 from aiobotocore.session import get_session
+
+from callboard.testing.servers.network import free_port
 
 S3PROXY = "org.gaul:s3proxy:4.1.0:jar:jar-with-dependencies"
 """The Maven coordinates; the jar needs Java 17."""
@@ -93,7 +94,7 @@ def moto_server() -> Iterator[S3Server]:
     """The server of the package moto. Raises ``RuntimeError`` if it is not installed or does not start."""
     if find_spec("moto") is None:
         raise RuntimeError("moto is not installed; run: pip install 'moto[server]'")
-    port = _free_port()
+    port = free_port()
     with _running([sys.executable, "-m", "callboard.testing.servers.moto_server", str(port)], port) as server:
         yield server
 
@@ -104,7 +105,7 @@ def s3proxy_server() -> Iterator[S3Server]:
     jar, java = _s3proxy_jar(), shutil.which("java")
     if java is None:
         raise RuntimeError("S3Proxy needs Java 17 or newer on the PATH; install a Java runtime")
-    port = _free_port()
+    port = free_port()
     properties = {
         "s3proxy.endpoint": f"http://127.0.0.1:{port}",
         "s3proxy.authorization": "aws-v2-or-v4",
@@ -182,9 +183,3 @@ def _answers(port: int) -> bool:
 @cache
 def _session() -> Any:
     return get_session()  # reads the description of S3 once
-
-
-def _free_port() -> int:
-    with socket.socket() as probe:
-        probe.bind(("127.0.0.1", 0))
-        return int(probe.getsockname()[1])

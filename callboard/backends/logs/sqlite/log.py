@@ -18,7 +18,7 @@ from callboard.backends.logs.sqlite.append import append_rows, valid_text
 from callboard.backends.logs.sqlite.examination import examine
 from callboard.backends.logs.sqlite.failure import explained
 from callboard.backends.logs.sqlite.retention import PAUSE_S, give_back_slice, remove_slice
-from callboard.backends.logs.sqlite.schema import Files, prepare
+from callboard.backends.logs.sqlite.schema import Files, identity, prepare
 from callboard.backends.logs.sqlite.topic import Topic
 from callboard.messages.record import NewRecord, Record
 
@@ -104,12 +104,12 @@ class SqliteLog(ProcessLog):
     async def identity(self, topic: str) -> str:
         """See ``Log``."""
         held = await self._topic(topic)
-        return await self._run(held.reader.identity)
+        return await self._run(held.reader.ask, identity)
 
     async def keys(self, topic: str, start: int, stop: int) -> dict[int, Key]:
         """See ``Restorable``."""
         held = await self._topic(topic)
-        return await self._run(held.reader.keys, start, stop)
+        return await self._run(held.reader.ask, restore.keys, start, stop)
 
     async def put_back(self, topic: str, records: Sequence[Returned]) -> bool:
         """See ``Restorable``."""

@@ -2,19 +2,17 @@
 
 import sqlite3
 import threading
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from typing import Concatenate, ParamSpec, TypeVar
 
 from callboard.backends.log import Bounds, Retention
 from callboard.backends.logs.limits import closed
-from callboard.backends.logs.restorable import Key
 from callboard.backends.logs.sqlite.bell import Bell, remembered
 from callboard.backends.logs.sqlite.failure import explained
-from callboard.backends.logs.sqlite.restore import keys
 from callboard.backends.logs.sqlite.retention import lowest_staying
 from callboard.backends.logs.sqlite.schema import (
     Files,
-    identity,
     inode,
     lineage,
     newest_given,
@@ -24,6 +22,9 @@ from callboard.backends.logs.sqlite.schema import (
 )
 from callboard.errors import OffsetOutOfRange
 from callboard.messages.record import Record, records_of
+
+P = ParamSpec("P")
+T = TypeVar("T")
 
 _READ = "SELECT offset, time_ns, payload, headers FROM records WHERE offset >= ? ORDER BY offset LIMIT ?"
 _BOUNDS = "SELECT (SELECT min(offset) FROM records), seq + 1 FROM sqlite_sequence WHERE name = 'records'"
@@ -78,15 +79,10 @@ class Reader:
         with self._look() as db:
             return lowest_staying(db, retention, now_ns, self._bounds(db).end)
 
-    def identity(self) -> str:
-        """See ``Log.identity``."""
+    def ask(self, query: Callable[Concatenate[sqlite3.Connection, P], T], *args: P.args, **kwargs: P.kwargs) -> T:
+        """The answer of a query to one of the connections."""
         with self._look() as db:
-            return identity(db)
-
-    def keys(self, start: int, stop: int) -> dict[int, Key]:
-        """See ``Restorable.keys``."""
-        with self._look() as db:
-            return keys(db, start, stop)
+            return query(db, *args, **kwargs)
 
     def close(self) -> None:
         """Close the connections, those in use when they are returned; idempotent."""
