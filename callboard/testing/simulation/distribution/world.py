@@ -21,7 +21,7 @@ from callboard.messages.distribution.topic_messages import PackageMessage
 from callboard.testing.simulation.distribution import truth
 from callboard.testing.simulation.distribution.acts import Publish
 from callboard.testing.simulation.engine.disk import SimulatedRepository
-from callboard.testing.simulation.engine.fates import CALLER, CURRENT, Fates, Fault, after_deed, before_deed
+from callboard.testing.simulation.engine.fates import CALLER, CURRENT, Fates, Fault, deed
 from callboard.testing.simulation.engine.simulated_blobs import SimulatedBlobs
 from callboard.testing.simulation.engine.simulated_log import SimulatedLog
 
@@ -98,11 +98,10 @@ class SimulatedHooks:
     ) -> None:
         """See ``Hooks.call``."""
         del attempt, changes
-        await before_deed(HookFailed)
-        if self._refused[hook, package.package_id] < self._acts[package.package_id].stubborn:
-            self._refused[hook, package.package_id] += 1
-            raise HookFailed(f"the service does not like offset {offset}")
-        await after_deed(HookFailed)
+        async with deed(HookFailed):
+            if self._refused[hook, package.package_id] < self._acts[package.package_id].stubborn:
+                self._refused[hook, package.package_id] += 1
+                raise HookFailed(f"the service does not like offset {offset}")
 
 
 class FatefulWorld(AgentWorld):
@@ -134,9 +133,6 @@ class FatefulWorld(AgentWorld):
         requests: Mapping[str, Publish],
     ) -> None:
         super().__init__(log, blobs, spool, repository=repository, hooks=hooks, clock=clock)
-        self._store = blobs
-        self._folder = spool
-        self._importing = repository
         self._host = host
         self._fates = fates
         self._strike = strike
@@ -162,8 +158,8 @@ class FatefulWorld(AgentWorld):
     async def _carry_out(self, effect: Perform) -> Any:
         if isinstance(effect, BuildPackage):
             return await self._built(effect)
-        if isinstance(effect, ImportPackages) and self._importing is not None:
-            self._importing.importing = effect
+        if isinstance(effect, ImportPackages) and isinstance(self._repository, SimulatedRepository):
+            self._repository.importing = effect
         return await super().perform(effect)
 
     async def _built(self, effect: BuildPackage) -> PackageMessage:
@@ -173,8 +169,8 @@ class FatefulWorld(AgentWorld):
             truth.source(act),
             request.paths,
             request.deep_paths,
-            blobs=self._store,
-            spool=self._folder,
+            blobs=self._blobs,
+            spool=self._spool,
             inline_max=INLINE_MAX,
             blob_threshold=BLOB_THRESHOLD,
         )

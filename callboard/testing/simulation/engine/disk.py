@@ -8,7 +8,7 @@ from callboard.actors.core.effects import ImportPackages
 from callboard.backends.repository import Operation
 from callboard.errors import RepositoryUnavailable
 from callboard.testing.fakes.memory_repository import MemoryRepository, MemoryStore, Node
-from callboard.testing.simulation.engine.fates import after_deed, before_deed
+from callboard.testing.simulation.engine.fates import deed
 
 
 class Witness(Protocol):
@@ -55,24 +55,20 @@ class SimulatedRepository(MemoryRepository):
 
     async def open(self, occupied: bool = False) -> bytes:
         """See ``Repository.open``."""
-        await before_deed(RepositoryUnavailable)
-        stored = await super().open(occupied)
-        await after_deed(RepositoryUnavailable)
-        return stored
+        async with deed(RepositoryUnavailable):
+            return await super().open(occupied)
 
     async def apply(self, operations: Iterable[Operation], ledger: bytes) -> None:
         """See ``Repository.apply``."""
-        await before_deed(RepositoryUnavailable)
-        await super().apply(operations, ledger)
-        self._disk.durable = ledger
-        self._witness().wrote(self.tree, ledger, True, self.importing)
-        await after_deed(RepositoryUnavailable)
+        async with deed(RepositoryUnavailable):
+            await super().apply(operations, ledger)
+            self._disk.durable = ledger
+            self._witness().wrote(self.tree, ledger, True, self.importing)
 
     async def save(self, ledger: bytes, durable: bool = True) -> None:
         """See ``Repository.save``."""
-        await before_deed(RepositoryUnavailable)
-        await super().save(ledger, durable)
-        if durable:
-            self._disk.durable = ledger
-        self._witness().wrote(self.tree, ledger, durable, None)
-        await after_deed(RepositoryUnavailable)
+        async with deed(RepositoryUnavailable):
+            await super().save(ledger, durable)
+            if durable:
+                self._disk.durable = ledger
+            self._witness().wrote(self.tree, ledger, durable, None)

@@ -2,7 +2,8 @@
 
 import asyncio
 from collections import Counter
-from collections.abc import Callable, Mapping
+from collections.abc import AsyncIterator, Callable, Mapping
+from contextlib import asynccontextmanager
 from contextvars import ContextVar
 from dataclasses import dataclass, field
 from enum import StrEnum
@@ -99,6 +100,14 @@ async def after_deed(error: type[CallboardError]) -> None:
     """Await in a simulated backend after the operation."""
     if (doom := CURRENT.get()) is not None:
         await doom.meet(True, error)
+
+
+@asynccontextmanager
+async def deed(error: type[CallboardError]) -> AsyncIterator[None]:
+    """Around the operation in a simulated backend."""
+    await before_deed(error)
+    yield
+    await after_deed(error)
 
 
 @dataclass(slots=True)

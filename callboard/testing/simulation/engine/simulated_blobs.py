@@ -7,7 +7,7 @@ from callboard.actors.runtime.simulated.virtual_loop import VirtualLoop
 from callboard.backends.blob_store import BlobInfo
 from callboard.errors import BlobMissing, BlobUnavailable
 from callboard.testing.fakes.memory_blob_store import MemoryBlobStore
-from callboard.testing.simulation.engine.fates import after_deed, before_deed
+from callboard.testing.simulation.engine.fates import before_deed, deed
 
 
 class SimulatedBlobs(MemoryBlobStore):
@@ -25,30 +25,25 @@ class SimulatedBlobs(MemoryBlobStore):
 
     async def put(self, digest: str, chunks: Iterable[bytes], size: int | None = None) -> bool:
         """See ``BlobStore.put``."""
-        await before_deed(BlobUnavailable)
-        new = await super().put(digest, chunks, size)
-        await after_deed(BlobUnavailable)
-        return new
+        async with deed(BlobUnavailable):
+            return await super().put(digest, chunks, size)
 
     async def fetch(self, digest: str, spool: Path) -> Path:
         """See ``BlobStore.fetch``."""
-        await before_deed(BlobUnavailable)
-        if self._is("missing"):
-            self.missing += 1
-            raise BlobMissing(f"blob {digest} is not here just now")
-        path = await super().fetch(digest, spool)
-        if self._is("corrupt"):
-            self.corrupt += 1
-            path.write_bytes(path.read_bytes()[:-1] + b"?")
-        await after_deed(BlobUnavailable)
-        return path
+        async with deed(BlobUnavailable):
+            if self._is("missing"):
+                self.missing += 1
+                raise BlobMissing(f"blob {digest} is not here just now")
+            path = await super().fetch(digest, spool)
+            if self._is("corrupt"):
+                self.corrupt += 1
+                path.write_bytes(path.read_bytes()[:-1] + b"?")
+            return path
 
     async def delete_unless_renewed(self, digest: str, since_ns: int) -> bool:
         """See ``BlobStore.delete_unless_renewed``."""
-        await before_deed(BlobUnavailable)
-        gone = await super().delete_unless_renewed(digest, since_ns)
-        await after_deed(BlobUnavailable)
-        return gone
+        async with deed(BlobUnavailable):
+            return await super().delete_unless_renewed(digest, since_ns)
 
     async def list(self) -> AsyncIterator[BlobInfo]:
         """See ``BlobStore.list``."""
