@@ -13,7 +13,8 @@ import pytest
 from callboard.backends.blob_stores.folder import LEFTOVER_AGE_NS, FolderBlobStore
 from callboard.errors import BlobUnavailable
 from callboard.testing.conformance.blob_store import ALL_CHECKS, Check, verify
-from callboard.testing.conformance.candidates.blob_stores import NOON_NS, folder_blob_store, memory_blob_store
+from callboard.testing.conformance.candidates.blob_stores import folder_blob_store, memory_blob_store
+from callboard.testing.conformance.candidates.memory_log import NOON_NS
 
 HOUR_NS = 3600 * 10**9
 DIGEST = hashlib.sha256(b"content").hexdigest()

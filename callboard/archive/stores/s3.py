@@ -76,17 +76,11 @@ class S3ArchiveStore:
 
     async def list(self, prefix: str, start: str = "") -> AsyncIterator[Stored]:
         """See ``ArchiveStore``."""
-        after: dict[str, str] = {"StartAfter": self._bucket.key(start)[:-1]} if start > prefix else {}
-        while True:
-            async with self._connection as s3:
-                page = await s3.call("list_objects_v2", Prefix=self._bucket.key(prefix), **after)
-            for item in page.get("Contents", ()):
-                after = {"StartAfter": item["Key"]}
-                name = item["Key"].removeprefix(self._bucket.key(""))
-                if name >= start:  # what comes after the start without its last letter may come before the start
-                    yield Stored(name, item["Size"], int(item["LastModified"].timestamp()) * 10**9)
-            if not page["IsTruncated"]:
-                return
+        after = self._bucket.key(start)[:-1] if start > prefix else ""
+        async for item in self._connection.objects(prefix, after):
+            name = item["Key"].removeprefix(self._bucket.key(""))
+            if name >= start:  # what comes after the start without its last letter may come before the start
+                yield Stored(name, item["Size"], int(item["LastModified"].timestamp()) * 10**9)
 
     async def delete(self, name: str) -> None:
         """See ``ArchiveStore``."""

@@ -150,7 +150,7 @@ def _plots(packages: Sequence[Any], subscribers: Mapping[str, _Subscriber]) -> s
 def _who(subscribers: Mapping[str, _Subscriber]) -> str:
     there = [state for state in STATES if any(one.states[state] for one in subscribers.values())]
     rows = "".join(
-        f'<tr><td class="m">{escape(name)}<td>{share([(*_called(s, one.states[s]), STATES[s][1]) for s in there])}'
+        f'<tr><td class="m">{escape(name)}<td>{share([(STATES[s][0], one.states[s], STATES[s][1]) for s in there])}'
         f"<td>{', '.join(f'{one.states[s]:,} {STATES[s][0]}' for s in there if one.states[s])}"
         f'<td class="n">{one.newest if one.newest >= 0 else "-"}'
         f'<td class="n">{duration(statistics.median(one.delays_s)) if one.delays_s else "-"}'
@@ -162,10 +162,6 @@ def _who(subscribers: Mapping[str, _Subscriber]) -> str:
         '<th class="n">newest offset<th class="n">median delay<th class="n">longest delay</tr>'
         f"{rows}</table>{legend({STATES[state][0]: STATES[state][1] for state in there})}</section>"
     )
-
-
-def _called(state: str, count: int) -> tuple[str, int]:
-    return STATES[state][0], count
 
 
 def _row(package: Any, deliveries: Sequence[Any]) -> str:

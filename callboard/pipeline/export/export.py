@@ -14,6 +14,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeAlias
 
 import pyarrow as pa
+from pyspark.sql.pandas.types import from_arrow_schema
 
 from callboard.backends.blob_store import BlobStore
 from callboard.backends.log import Log
@@ -34,12 +35,6 @@ if TYPE_CHECKING:
 
 INLINE_BYTES = 64 << 10
 """A package up to this size is stored in the table of parts, and the driver copies it into its record."""
-
-STAGED_COLUMNS = (
-    "job string, sequence bigint, kind string, paths array<string>, deep_paths array<string>, content binary, "
-    "content_ref string, content_digest string, length bigint, entries bigint, blobs array<string>, built_ns bigint, "
-    "total_bytes bigint"
-)
 
 BUILD_TASKS = 4
 """Build tasks for each task that reads a topic: parts differ in size."""
@@ -134,7 +129,7 @@ def _build(run: Run, staging: ExportFolder, job: Job, patterns: PathPatterns) ->
         tasks = min(len(sequences), BUILD_TASKS * run.partitions)
         builder = _builder(run.options.get("board", ""), job, patterns, run.clock())
         with staging.staging(number) as draft:
-            mine.repartition(tasks).mapInArrow(builder, STAGED_COLUMNS).write.parquet(str(draft))
+            mine.repartition(tasks).mapInArrow(builder, from_arrow_schema(STAGED)).write.parquet(str(draft))
 
 
 def _builder(board: str, job: Job, patterns: PathPatterns, now_ns: int) -> "Callable[[Batches], Batches]":

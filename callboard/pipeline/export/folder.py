@@ -40,10 +40,7 @@ PLAN = pa.schema(
 STAGED = pa.schema(
     [
         ("job", pa.string()),
-        ("sequence", pa.int64()),
-        ("kind", pa.string()),
-        ("paths", pa.list_(pa.string())),
-        ("deep_paths", pa.list_(pa.string())),
+        *PLAN,
         ("content", pa.binary()),
         ("content_ref", pa.string()),
         ("content_digest", pa.string()),

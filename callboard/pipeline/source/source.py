@@ -42,6 +42,13 @@ PARTITIONS = 2
 """The default number of parallel read tasks; each takes a connection to the log's server."""
 
 
+_BOUNDS: dict[type[Filter], tuple[int | None, int | None]] = {
+    GreaterThan: (1, None), GreaterThanOrEqual: (0, None), LessThan: (None, 0), LessThanOrEqual: (None, 1),
+    EqualTo: (0, 1),
+}  # fmt: skip
+"""The first offset that each condition allows, and the first above that it does not, from its value on."""
+
+
 @dataclass(frozen=True)
 class Range(InputPartition):  # type: ignore[misc]
     """The records in ``[start, stop)``; from the archive if there are ``files``."""
@@ -138,21 +145,13 @@ class FilteringReader(BatchReader):
                 yield condition
 
     def _take(self, condition: Filter) -> bool:
-        match condition:
-            case GreaterThan(_, value):
-                low, high = value + 1, None
-            case GreaterThanOrEqual(_, value):
-                low, high = value, None
-            case LessThan(_, value):
-                low, high = 0, value
-            case LessThanOrEqual(_, value):
-                low, high = 0, value + 1
-            case EqualTo(_, value):
-                low, high = value, value + 1
-            case _:
-                return False
-        self.low = max(self.low, low)
-        if high is not None:
+        if type(condition) not in _BOUNDS:
+            return False
+        least, stop = _BOUNDS[type(condition)]
+        if least is not None:
+            self.low = max(self.low, condition.value + least)
+        if stop is not None:
+            high = condition.value + stop
             self.high = max(high if self.high < 0 else min(self.high, high), 0)
         return True
 

@@ -48,15 +48,13 @@ class S3Server:
     """A running server, and its credentials."""
 
     endpoint_url: str
-    access_key: str = ACCESS_KEY
-    secret_key: str = SECRET_KEY
 
     @property
     def environment(self) -> dict[str, str]:
         """The AWS configuration to use it, isolated from this machine's."""
         return {
-            "AWS_ACCESS_KEY_ID": self.access_key,
-            "AWS_SECRET_ACCESS_KEY": self.secret_key,
+            "AWS_ACCESS_KEY_ID": ACCESS_KEY,
+            "AWS_SECRET_ACCESS_KEY": SECRET_KEY,
             "AWS_REGION": "us-east-1",
             "AWS_EC2_METADATA_DISABLED": "true",
             "AWS_CONFIG_FILE": os.devnull,
@@ -81,8 +79,8 @@ class S3Server:
                 "s3",
                 endpoint_url=self.endpoint_url,
                 region_name="us-east-1",
-                aws_access_key_id=self.access_key,
-                aws_secret_access_key=self.secret_key,
+                aws_access_key_id=ACCESS_KEY,
+                aws_secret_access_key=SECRET_KEY,
             ) as client:
                 await getattr(client, operation)(**parameters)
 

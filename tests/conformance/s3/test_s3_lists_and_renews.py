@@ -9,7 +9,7 @@ import pytest
 from aiobotocore.session import get_session
 
 from callboard.backends.blob_store import BlobInfo
-from callboard.backends.blob_stores.s3 import S3BlobStore, store
+from callboard.backends.blob_stores.s3 import S3BlobStore, connection
 from callboard.testing.servers.s3 import S3Server
 
 CONTENTS = [b"%d" % number for number in range(8)]
@@ -35,7 +35,7 @@ async def renewed(blobs: S3BlobStore, content: bytes, stored_ns: int) -> BlobInf
 def test_pages_end_anywhere(
     page: int, moto: S3Server, new_bucket: Callable, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(store, "PAGE_OBJECTS", page)
+    monkeypatch.setattr(connection, "PAGE_OBJECTS", page)
 
     async def body() -> None:
         blobs = S3BlobStore(url)

@@ -1,6 +1,7 @@
 """The client of a store: opened with the first request, shared by all, closed when no request uses it any more."""
 
 import asyncio
+from collections.abc import AsyncIterator
 from contextlib import AsyncExitStack
 from typing import Any, Self
 
@@ -19,6 +20,9 @@ ATTEMPTS = 4
 
 CONNECTIONS_MAX = 32
 """Requests in progress at once; further ones wait."""
+
+PAGE_OBJECTS = 1000
+"""Objects listed with one request; the limit of S3."""
 
 _CONFIG = AioConfig(
     connect_timeout=CONNECT_TIMEOUT_S,
@@ -69,6 +73,21 @@ class Connection:
             BlobUnavailable: for any other error.
         """
         return await self._request(self._client, operation, *expected, **parameters)
+
+    async def objects(self, folder: str, after: str = "") -> AsyncIterator[dict[str, Any]]:
+        """The objects below the prefix whose names begin with ``folder``, in key order, after the key ``after``.
+
+        Objects may be deleted meanwhile.
+        """
+        start = {"StartAfter": after} if after else {}
+        while True:
+            async with self as s3:
+                page = await s3.call("list_objects_v2", Prefix=self.bucket.key(folder), MaxKeys=PAGE_OBJECTS, **start)
+            for item in page.get("Contents", ()):
+                yield item
+                start = {"StartAfter": item["Key"]}
+            if not page["IsTruncated"]:
+                return
 
     async def close(self) -> None:
         """Wait until the client is unused, and close it. Idempotent; a later use opens a new one."""

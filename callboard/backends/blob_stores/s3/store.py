@@ -19,9 +19,6 @@ from callboard.backends.examination import Clock, Finding
 PUTS_AT_ONCE = 4
 """Concurrent puts; each holds up to ``PARTS_AT_ONCE`` parts in memory."""
 
-PAGE_OBJECTS = 1000
-"""Objects listed with one request; the limit of S3."""
-
 
 class S3BlobStore:
     """Blob ``abcdef...`` is the object ``PREFIX/ab/cdef...``; its ``stored_ns`` is by the server's clock, in seconds.
@@ -115,7 +112,7 @@ class S3BlobStore:
 
     async def _blobs(self, folder: str) -> AsyncIterator[BlobInfo]:
         blob: BlobInfo | None = None
-        async for item in self._objects(folder):
+        async for item in self._connection.objects(folder):
             if digest := self._bucket.digest(item["Key"].removesuffix(RENEWED)):
                 stored_ns = _nanoseconds(item["LastModified"])
                 if not item["Key"].endswith(RENEWED):
@@ -126,18 +123,6 @@ class S3BlobStore:
                     blob = blob._replace(stored_ns=max(blob.stored_ns, stored_ns))
         if blob is not None:
             yield blob
-
-    async def _objects(self, folder: str) -> AsyncIterator[dict[str, Any]]:
-        """All objects in the folder below the prefix, in key order; objects may be deleted meanwhile."""
-        after: dict[str, str] = {}
-        while True:
-            async with self._connection as s3:
-                page = await s3.call("list_objects_v2", Prefix=self._bucket.key(folder), MaxKeys=PAGE_OBJECTS, **after)
-            for item in page.get("Contents", ()):
-                yield item
-                after = {"StartAfter": item["Key"]}
-            if not page["IsTruncated"]:
-                return
 
 
 async def _is_there(s3: Connection, key: str) -> bool:

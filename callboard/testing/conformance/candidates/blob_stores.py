@@ -12,25 +12,9 @@ from callboard.backends.blob_stores import open_blob_store
 from callboard.backends.blob_stores.folder import FolderBlobStore
 from callboard.testing.conformance.blob_store import BlobStoreHarness
 from callboard.testing.conformance.candidates import Candidate, New, chosen, without_server
+from callboard.testing.conformance.candidates.memory_log import Clock
 from callboard.testing.fakes.memory_blob_store import MemoryBlobStore
 from callboard.testing.servers.s3 import S3Server, moto_server, s3proxy_server
-
-NOON_NS = 1_800_000_000 * 10**9
-
-
-class Clock:
-    """A clock that only moves when told to."""
-
-    def __init__(self) -> None:
-        self.now_ns = NOON_NS
-
-    def __call__(self) -> int:
-        """The time in nanoseconds."""
-        return self.now_ns
-
-    def pass_time(self, nanoseconds: int) -> None:
-        """Advance the clock."""
-        self.now_ns += nanoseconds
 
 
 @contextmanager
@@ -39,7 +23,7 @@ def memory_blob_store() -> Iterator[BlobStoreHarness]:
     clock = Clock()
     store = MemoryBlobStore(clock)
     with _spool() as spool:
-        yield BlobStoreHarness(lambda: store, spool, clock.pass_time, store.damage)
+        yield BlobStoreHarness(lambda: store, spool, clock.pass_ns, store.damage)
 
 
 @contextmanager
@@ -54,7 +38,7 @@ def folder_blob_store() -> Iterator[BlobStoreHarness]:
             blob.chmod(0o600)
             blob.write_bytes(content)
 
-        yield BlobStoreHarness(lambda: FolderBlobStore(store, clock), spool, clock.pass_time, damage)
+        yield BlobStoreHarness(lambda: FolderBlobStore(store, clock), spool, clock.pass_ns, damage)
         left = [*store.glob("tmp/*"), *spool.iterdir()]
         assert not left, f"left behind: {left}"
 

@@ -42,7 +42,11 @@ class Clock:
 
     def pass_time(self, seconds: float) -> None:
         """Advance the clock."""
-        self.now_ns += int(seconds * 10**9)
+        self.pass_ns(int(seconds * 10**9))
+
+    def pass_ns(self, nanoseconds: int) -> None:
+        """Likewise."""
+        self.now_ns += nanoseconds
 
 
 @contextmanager

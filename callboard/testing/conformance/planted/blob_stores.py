@@ -10,6 +10,7 @@ from pathlib import Path
 from callboard.backends.blob_store import BlobInfo
 from callboard.errors import BlobMissing, PackageRefused
 from callboard.testing.conformance.blob_store import BlobStoreHarness
+from callboard.testing.conformance.candidates.memory_log import Clock
 from callboard.testing.fakes.memory_blob_store import MemoryBlobStore
 
 
@@ -182,12 +183,7 @@ class CollectsWhatWasRenewed(MemoryBlobStore):
 @contextmanager
 def broken_blob_store(kind: Callable[[Callable[[], int]], MemoryBlobStore]) -> Iterator[BlobStoreHarness]:
     """A harness for a blob store of this kind."""
-    now_ns = 10**18
-
-    def pass_time(nanoseconds: int) -> None:
-        nonlocal now_ns
-        now_ns += nanoseconds
-
-    store = kind(lambda: now_ns)
+    clock = Clock()
+    store = kind(clock)
     with tempfile.TemporaryDirectory(prefix="callboard-spool-") as spool:
-        yield BlobStoreHarness(lambda: store, Path(spool), pass_time, store.damage)
+        yield BlobStoreHarness(lambda: store, Path(spool), clock.pass_ns, store.damage)
