@@ -6,15 +6,13 @@ The mock speaks the protocol but is not Kafka: it keeps no settings, deletes not
 import importlib.util
 import os
 import tempfile
-import time
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any, Protocol
 
 import callboard
 from callboard.backends.log import Capability, Retention
-from callboard.backends.logs.kafka.address import parse_address
 from callboard.backends.logs.kafka.client.protocol import MetadataRequest
 from callboard.backends.logs.kafka.log import KafkaLog
 from callboard.backends.logs.kafka.topics import BATCH_BYTES
@@ -118,11 +116,6 @@ class MockKafkaLog(KafkaLog):
     async def trim(self, topic: str, retention: Retention) -> int:  # noqa: ARG002 - no retention is possible
         """See ``Log``."""
         raise NotSupported(f"the mock of Kafka cannot trim topic {topic!r}; use a real broker")
-
-
-def mock_kafka_log(servers: str, clock: Callable[[], int] = time.time_ns) -> MockKafkaLog:
-    """A log over the mock broker at ``servers``."""
-    return MockKafkaLog(parse_address(f"kafka://{servers}"), clock)
 
 
 def _script() -> Any:

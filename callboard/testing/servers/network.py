@@ -5,9 +5,11 @@ import socket
 import struct
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager, suppress
-from typing import cast
+from typing import TypeVar, cast
 
-_READ_BYTES = 1 << 16
+N = TypeVar("N", bound="Network")
+
+READ_BYTES = 1 << 16
 _POLL_S = 0.02
 
 
@@ -50,8 +52,8 @@ class Network:
         self._streams.update(streams)
         if from_server is not None and to_server is not None:
             ways = [
-                asyncio.create_task(self._carry(from_client, to_server)),
-                asyncio.create_task(self._carry(from_server, to_client)),
+                asyncio.create_task(self._carry_up(from_client, to_server)),
+                asyncio.create_task(self._carry_down(from_server, to_client)),
             ]
             await asyncio.wait(ways, return_when=asyncio.FIRST_COMPLETED)
             for way in ways:
@@ -70,13 +72,15 @@ class Network:
 
     async def _carry(self, source: asyncio.StreamReader, target: asyncio.StreamWriter) -> None:
         with suppress(OSError):
-            while data := await source.read(_READ_BYTES):
+            while data := await source.read(READ_BYTES):
                 if self.delay_s:
                     await asyncio.sleep(self.delay_s)
                 while self.silent:  # noqa: ASYNC110 - an attribute is simpler to set than an event
                     await asyncio.sleep(_POLL_S)
                 target.write(data)
                 await target.drain()
+
+    _carry_up = _carry_down = _carry
 
 
 def _reset(stream: asyncio.StreamWriter) -> None:
@@ -96,7 +100,13 @@ def free_port() -> int:
 @asynccontextmanager
 async def network() -> AsyncIterator[Network]:
     """A healthy network; the caller sets its target."""
-    relay = Network()
+    async with running(Network()) as relay:
+        yield relay
+
+
+@asynccontextmanager
+async def running(relay: N) -> AsyncIterator[N]:
+    """The relay while it listens."""
     server = await asyncio.start_server(relay._relay, "127.0.0.1", 0)  # noqa: SLF001 - of this very module
     relay.port = server.sockets[0].getsockname()[1]
     try:

@@ -13,7 +13,7 @@ from callboard.backends.logs.kafka.address import parse_address
 from callboard.backends.logs.kafka.log import KafkaLog
 from callboard.testing.conformance.candidates.memory_log import Around, Clock, Restart, itself
 from callboard.testing.conformance.log import LogHarness
-from callboard.testing.servers.kafka import mock_kafka_log as open_mock
+from callboard.testing.servers.kafka import MockKafkaLog
 
 AGO_NS = 200 * 10**9
 """Brokers refuse records from the future, so these clocks start in the past."""
@@ -59,7 +59,7 @@ def kafka_mock_log(servers: str) -> Iterator[LogHarness]:
     clock = _clock()
 
     async def make() -> Log:
-        return open_mock(servers, clock)
+        return MockKafkaLog(parse_address(f"kafka://{servers}"), clock)
 
     yield LogHarness(open=make, pass_time=clock.pass_time, topic=_unused())
 

@@ -2,16 +2,14 @@
 
 from callboard.backends.repository import Delete, Repository
 from callboard.errors import RepositoryOccupied
-from callboard.testing.conformance.repository.harness import RepositoryHarness, file, folder, link, paths
+from callboard.testing.conformance.repository.harness import RepositoryHarness, file, folder, link, opened, paths
 from callboard.testing.conformance.verdict import raises
 
 
 async def _occupy(harness: RepositoryHarness) -> Repository:
     """Content that came without a ledger; the repository is closed again."""
-    repository = harness.make()
-    await repository.open()
-    await repository.apply([file("/theirs/a", "a"), link("/theirs/l", "a"), folder("/empty")], b"")
-    await repository.close()
+    async with opened(harness) as repository:
+        await repository.apply([file("/theirs/a", "a"), link("/theirs/l", "a"), folder("/empty")], b"")
     return repository
 
 
@@ -33,10 +31,8 @@ async def check_content_without_a_ledger_is_refused(harness: RepositoryHarness) 
 
 async def check_one_entry_is_enough(harness: RepositoryHarness) -> None:
     """Even an empty folder."""
-    repository = harness.make()
-    await repository.open()
-    await repository.apply([folder("/empty")], b"")
-    await repository.close()
+    async with opened(harness) as repository:
+        await repository.apply([folder("/empty")], b"")
     await _check_refused(harness.make())
 
 
@@ -68,10 +64,8 @@ async def check_an_emptied_one_is_new(harness: RepositoryHarness) -> None:
 
 async def check_a_ledger_alone_is_enough(harness: RepositoryHarness) -> None:
     """It is stored before the first content, so that after a crash the repository is still recognised."""
-    repository = harness.make()
-    await repository.open()
-    await repository.save(b"one")
-    await repository.close()
+    async with opened(harness) as repository:
+        await repository.save(b"one")
     assert await repository.open() == b"one"
     await repository.apply([file("/a")], b"two")
     await repository.close()
