@@ -5,16 +5,7 @@ from pathlib import Path
 from typing import Any
 
 from callboard.content.collection import GRACE_MIN_S
-from callboard.door.limits import (
-    DAY_S,
-    DAYS_MAX,
-    ID_CHARS_MAX,
-    KEYS_MAX,
-    MB_MAX,
-    NAMES_MAX,
-    OFFSET_MAX,
-    THROTTLE_S_MAX,
-)
+from callboard.door import limits
 from callboard.door.rules import (
     PATTERNS,
     Rule,
@@ -53,14 +44,14 @@ def function(value: Any) -> Callable[..., Any]:
 
 def prefix(value: Any) -> str:
     """The prefix of the topic names."""
-    given: str = text(ID_CHARS_MAX)(value)
+    given: str = text(limits.ID_CHARS_MAX)(value)
     Topics.with_prefix(given)
     return given
 
 
 def grace(value: Any) -> float:
     """How long unused blobs are kept; 0 where none is ever collected."""
-    most = DAYS_MAX * DAY_S
+    most = limits.DAYS_MAX * limits.DAY_S
     given: float = number(0, most)(value)
     if 0 < given < GRACE_MIN_S:
         raise Unfit(value, f"0 for never, or {GRACE_MIN_S:g} to {most:g}")
@@ -78,7 +69,7 @@ OPTIONS: dict[str, Rule] = {
     "include": PATTERNS,
     "exclude": PATTERNS,
     "signing_key": optional(instance_of(SigningKey)),
-    "trusted_keys": several(instance_of(SigningKey), KEYS_MAX),
+    "trusted_keys": several(instance_of(SigningKey), limits.KEYS_MAX),
     "blob_grace_s": grace,
     "archive": place_or_none,
     "blobs_for": place_or_none,
@@ -86,11 +77,11 @@ OPTIONS: dict[str, Rule] = {
 """See ``Callboard``."""
 
 PUBLISHING: dict[str, Rule] = {
-    "max_package_mb": optional(number(0, MB_MAX, above=True)),
+    "max_package_mb": optional(number(0, limits.MB_MAX, above=True)),
     "throttle_by": choice("none", "editable", "all"),
-    "throttle_for": lasting(several(name, NAMES_MAX)),
-    "throttle_at": whole(1, OFFSET_MAX),
-    "throttle_max_s": number(0, THROTTLE_S_MAX, above=True),
+    "throttle_for": lasting(several(name, limits.NAMES_MAX)),
+    "throttle_at": whole(1, limits.OFFSET_MAX),
+    "throttle_max_s": number(0, limits.THROTTLE_S_MAX, above=True),
     "events": lasting(several(choice(*KINDS), len(KINDS))),
 }
 """See ``Publishing``."""

@@ -4,25 +4,17 @@ from collections.abc import Mapping
 from typing import Any
 
 from callboard.backends.address import is_mistaken, is_shown_in_full
-from callboard.door.limits import (
-    ID_CHARS_MAX,
-    METADATA_MAX,
-    NAMES_MAX,
-    PATHS_MAX,
-    PLACE_CHARS_MAX,
-    TEXT_CHARS_MAX,
-    TIMEOUT_S_MAX,
-)
+from callboard.door import limits
 from callboard.door.rules import Rule, Unfit, checked, flag, name, number, optional, pairs, path, place, several, text
 from callboard.errors import RequestRefused
 
 OPTIONS: dict[str, Rule] = {
-    "request_id": text(ID_CHARS_MAX, printable=True),
-    "recipients": several(name, NAMES_MAX),
+    "request_id": text(limits.ID_CHARS_MAX, printable=True),
+    "recipients": several(name, limits.NAMES_MAX),
     "expect": flag,
-    "user": text(ID_CHARS_MAX),
-    "metadata": pairs(text(ID_CHARS_MAX, least=1), text(TEXT_CHARS_MAX), METADATA_MAX),
-    "timeout_s": number(0, TIMEOUT_S_MAX),
+    "user": text(limits.ID_CHARS_MAX),
+    "metadata": pairs(text(limits.ID_CHARS_MAX, least=1), text(limits.TEXT_CHARS_MAX), limits.METADATA_MAX),
+    "timeout_s": number(0, limits.TIMEOUT_S_MAX),
 }
 """See ``RequestOptions``."""
 
@@ -37,7 +29,7 @@ def folder(value: Any) -> str:
 
 def source_name(value: Any) -> str:
     """A folder's name on the log, which everyone reads."""
-    given: str = text(PLACE_CHARS_MAX)(value)
+    given: str = text(limits.PLACE_CHARS_MAX)(value)
     if "://" in given and not is_shown_in_full(given):
         raise Unfit(value, "a name; a URL without user, password and options is one")
     return given
@@ -45,7 +37,7 @@ def source_name(value: Any) -> str:
 
 ARGUMENTS: dict[str, Rule] = {
     "source": folder,
-    "paths": several(path, PATHS_MAX, least=1),
+    "paths": several(path, limits.PATHS_MAX, least=1),
     "at": path,
     "deep": flag,
     "source_name": optional(source_name),

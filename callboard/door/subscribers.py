@@ -6,20 +6,7 @@ from typing import Any
 from callboard.actors.core.backoff import Backoff
 from callboard.actors.subscriber.settings import NO_RESEED
 from callboard.content.importing.target import ON_OCCUPIED
-from callboard.door.limits import (
-    ANNOUNCE_S_MIN,
-    CLAIM_S_MAX,
-    CLAIM_S_MIN,
-    DAY_S,
-    FOLLOWS_MAX,
-    HOUR_S,
-    OFFSET_MAX,
-    OUTBOX_MAX,
-    PARALLEL_MAX,
-    PLACE_CHARS_MAX,
-    RETRIES_MAX,
-    SKIPPED_MAX,
-)
+from callboard.door import limits
 from callboard.door.rules import (
     PATTERNS,
     Rule,
@@ -45,8 +32,8 @@ FACTOR_MAX = 100.0
 
 def start(value: Any) -> str | int:
     """Where a new subscriber starts."""
-    expected = f"earliest, latest, or an offset from 0 to {OFFSET_MAX}"
-    rule = choice("earliest", "latest") if isinstance(value, str) else whole(0, OFFSET_MAX)
+    expected = f"earliest, latest, or an offset from 0 to {limits.OFFSET_MAX}"
+    rule = choice("earliest", "latest") if isinstance(value, str) else whole(0, limits.OFFSET_MAX)
     try:
         begins: str | int = rule(value)
     except Unfit:
@@ -65,7 +52,7 @@ def hook(value: Any) -> Any:
     """A function, or its place as ``module:function``; the empty text means none."""
     if callable(value) or value == "":
         return value
-    module, _, name = text(PLACE_CHARS_MAX)(value).partition(":")
+    module, _, name = text(limits.PLACE_CHARS_MAX)(value).partition(":")
     if not (module and name):
         raise Unfit(value, "a function, or where one is, written as module:function, such as shop.hooks:purge_cache")
     return value
@@ -73,7 +60,7 @@ def hook(value: Any) -> Any:
 
 def retry(value: Any) -> Any:
     """The back-off between tries."""
-    seconds = number(0, DAY_S, above=True)
+    seconds = number(0, limits.DAY_S, above=True)
     backoff = _BACKOFF(value)
     if seconds(backoff.first_s) > seconds(backoff.max_s):
         raise Unfit(value, "a Backoff whose first_s is not above its max_s")
@@ -82,42 +69,42 @@ def retry(value: Any) -> Any:
 
 _BACKOFF = instance_of(
     Backoff,
-    first_s=number(0, DAY_S, above=True),
-    max_s=number(0, DAY_S, above=True),
+    first_s=number(0, limits.DAY_S, above=True),
+    max_s=number(0, limits.DAY_S, above=True),
     factor=number(1, FACTOR_MAX),
     jitter=number(0, 1),
 )
 
 OPTIONS: dict[str, Rule] = {
-    "follows": several(name, FOLLOWS_MAX),
+    "follows": several(name, limits.FOLLOWS_MAX),
     "include": PATTERNS,
     "exclude": PATTERNS,
     "expect": flag,
     "editable": flag,
-    "max_retries": whole(-1, RETRIES_MAX),
+    "max_retries": whole(-1, limits.RETRIES_MAX),
     "on_give_up": choice("skip", "quarantine", "block"),
     "coalesce": flag,
-    "parallel": whole(1, PARALLEL_MAX),
+    "parallel": whole(1, limits.PARALLEL_MAX),
     "start": start,
     "on_gap": on_gap,
     "on_occupied": choice(*ON_OCCUPIED),
     "on_undecodable": choice("block", "dead_letter"),
     "golden": name_or_none,
-    "skip_commands": several(whole(0, OFFSET_MAX), SKIPPED_MAX),
+    "skip_commands": several(whole(0, limits.OFFSET_MAX), limits.SKIPPED_MAX),
     "retry": retry,
-    "announce_interval_s": number(ANNOUNCE_S_MIN, ANNOUNCE_S_MAX),
-    "claim_ttl_s": number(CLAIM_S_MIN, CLAIM_S_MAX),
-    "outbox_max": whole(1, OUTBOX_MAX),
+    "announce_interval_s": number(limits.ANNOUNCE_S_MIN, ANNOUNCE_S_MAX),
+    "claim_ttl_s": number(limits.CLAIM_S_MIN, limits.CLAIM_S_MAX),
+    "outbox_max": whole(1, limits.OUTBOX_MAX),
     "standby": flag,
     "before_import": hook,
     "after_import": hook,
     "on_invalidate": hook,
-    "hook_timeout_s": number(0, DAY_S, above=True),
-    "hook_max_retries": whole(-1, RETRIES_MAX),
-    "ready_idle_s": number(0, HOUR_S),
-    "ready_max_age_s": number(0, DAY_S),
-    "ready_force_s": number(0, DAY_S),
-    "stop_drain_s": number(0, HOUR_S),
+    "hook_timeout_s": number(0, limits.DAY_S, above=True),
+    "hook_max_retries": whole(-1, limits.RETRIES_MAX),
+    "ready_idle_s": number(0, limits.HOUR_S),
+    "ready_max_age_s": number(0, limits.DAY_S),
+    "ready_force_s": number(0, limits.DAY_S),
+    "stop_drain_s": number(0, limits.HOUR_S),
 }
 """See ``SubscriberOptions``."""
 
