@@ -17,7 +17,8 @@ from dataclasses import dataclass, replace
 
 from callboard.backends.blob_store import BlobStore
 from callboard.backends.log import Log
-from callboard.errors import OffsetOutOfRange, SchemaTooNew, Undecodable
+from callboard.backends.logs.walk import between
+from callboard.errors import SchemaTooNew, Undecodable
 from callboard.messages.distribution.on_topics import classes_on
 from callboard.messages.distribution.topic_messages import CommandResultMessage, PackageMessage, PackageStatusMessage
 from callboard.messages.event import Event
@@ -142,21 +143,11 @@ class _Roots:
 
     async def records(self, topic: str) -> AsyncIterator[Record]:
         """All records, the log's first: it may be trimmed meanwhile, and trimmed records should be archived by then."""
-        first, end = await self._log.bounds(topic)
-        start = first
-        while start < end:
-            try:
-                found = await self._log.read(topic, start)
-            except OffsetOutOfRange as error:  # trimmed meanwhile: those records need nothing, unless archived
-                if error.first <= start:
-                    raise
-                first = start = error.first
-                continue
-            for record in found:
-                yield record
-            start = found[-1].offset + 1 if found else end
-        if self._archived is not None:
-            async for record in self._archived(topic, first):
+        bounds, lost = await self._log.bounds(topic), list[tuple[int, int]]()
+        async for record in between(self._log, topic, *bounds, lost):
+            yield record
+        if self._archived is not None:  # what was trimmed meanwhile needs nothing, unless archived
+            async for record in self._archived(topic, lost[-1][1] if lost else bounds.first):
                 yield record
 
 

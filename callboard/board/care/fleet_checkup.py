@@ -7,8 +7,9 @@ from shlex import quote
 from callboard.backends.examination import CLOCK_SKEW_MAX_S, Clock, Finding, advice, ok, problem
 from callboard.backends.log import Retention
 from callboard.backends.logs.limits import record_bytes
+from callboard.backends.logs.walk import newest
 from callboard.board.context import BoardContext
-from callboard.board.read.log.log_records import newest_start, records
+from callboard.board.read.log.log_records import in_a_line, opened
 from callboard.board.read.questions import status as status_of
 from callboard.board.views import SubscriberStatus, Trouble, shown_state
 from callboard.errors import OffsetOutOfRange, TopicMissing
@@ -49,9 +50,9 @@ async def examine_topics(board: BoardContext, clock: Clock) -> tuple[list[TopicV
 
 async def _newest(board: BoardContext, topic: str, clock: Clock) -> AsyncIterator[Finding]:
     """Check that the newest records decode and are not dated in the future, by the clock of their writer."""
-    start, newest_ns = await newest_start(board.log, topic, NEWEST), 0
-    async for record in records(board.log, topic, start, NEWEST):
-        newest_ns = max(newest_ns, record.time_ns)
+    newest_ns = 0
+    async for each in newest(board.log, topic, NEWEST):
+        record, newest_ns = in_a_line(each, opened(each)), max(newest_ns, each.time_ns)
         if record.problem and record.type != UNTRUSTED:
             yield problem(
                 f"record {record.offset} of topic {topic} cannot be decoded: {record.problem}",

@@ -7,9 +7,10 @@ from typing import Literal
 
 from callboard.actors.worlds.shortening.last_announcements import LastAnnouncements, LastWord
 from callboard.backends.log import AHEAD_NS, Bounds, Log, Retention
+from callboard.backends.logs.walk import between, first_since
 from callboard.board.archive.archive_tip import ArchiveTip, read_tip
 from callboard.board.archive.archive_word import tell_log
-from callboard.board.read.log.log_search import SKEW_NS, first_since
+from callboard.board.read.log.log_search import SKEW_NS
 from callboard.errors import OffsetOutOfRange, RequestRefused, SchemaTooNew, Undecodable
 from callboard.messages.distribution.topic_messages import CommandMessage
 from callboard.messages.headers import open_record
@@ -174,16 +175,14 @@ async def _needed(log: Log, topic: str, bounds: Bounds, log_id: str, word: LastW
 
 async def _first_pending(log: Log, topic: str, roll: LastAnnouncements, log_id: str) -> int | None:
     """The first command that its subscriber has not answered yet; None if there is none."""
-    start, end = await log.bounds(topic)
-    while start < end and (found := await log.read(topic, start)):
-        for record in found:
-            try:
-                command = open_record(record, CommandMessage)
-            except (SchemaTooNew, Undecodable):
-                continue  # its subscriber reports that it cannot read it, and continues with the next
-            if roll.knows(command) and roll.handled_up_to(command, end, log_id) < record.offset:
-                return record.offset
-        start = found[-1].offset + 1
+    first, end = await log.bounds(topic)
+    async for record in between(log, topic, first, end):
+        try:
+            command = open_record(record, CommandMessage)
+        except (SchemaTooNew, Undecodable):
+            continue  # its subscriber reports that it cannot read it, and continues with the next
+        if roll.knows(command) and roll.handled_up_to(command, end, log_id) < record.offset:
+            return record.offset
     return None
 
 

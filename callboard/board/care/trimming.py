@@ -1,12 +1,13 @@
 """A dry run of a retention: what it would remove, and who still needs that."""
 
-from collections.abc import AsyncIterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 
 from callboard.backends.log import Capability, Log, Retention
 from callboard.backends.logs.limits import record_bytes
+from callboard.backends.logs.walk import between
 from callboard.board.care.retention_gate import Need, lowest, statuses_from
-from callboard.errors import NotSupported, OffsetOutOfRange
+from callboard.errors import NotSupported
 from callboard.messages.record import Record
 
 
@@ -56,10 +57,11 @@ async def preview(log: Log, topic: str, retention: Retention, now_ns: int) -> Re
             "it: with Kafka, by the topic's retention.bytes"
         )
     first, end = await log.bounds(topic)
-    rest = sum([record_bytes(record) async for record in _all(log, topic)]) if retention.above_bytes is not None else 0
-    count = length = 0
+    count = length = rest = 0
+    if retention.above_bytes is not None:
+        rest = sum([record_bytes(record) async for record in between(log, topic, first, end)])
     removal, following = Removal(topic, 0, 0, first), False
-    async for record in _all(log, topic):
+    async for record in between(log, topic, first, end):
         if following:
             removal = replace(removal, first=record.offset)
         following = False
@@ -84,20 +86,3 @@ def _goes(record: Record, retention: Retention, from_here: int, now_ns: int) -> 
     if (below is not None and record.offset < below) or (above is not None and from_here > above):
         return True
     return retention.too_old(record.time_ns, now_ns)
-
-
-async def _all(log: Log, topic: str) -> AsyncIterator[Record]:
-    start = (await log.bounds(topic)).first
-    while True:
-        try:
-            found = await log.read(topic, start)
-        except OffsetOutOfRange as error:  # trimmed by another process in the meantime
-            if error.first <= start:
-                raise
-            start = error.first
-            continue
-        for record in found:
-            yield record
-        if not found:
-            return
-        start = found[-1].offset + 1

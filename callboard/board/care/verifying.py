@@ -7,13 +7,13 @@ from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
+from callboard.backends.logs.walk import between
 from callboard.backends.repositories.folder import FolderRepository
 from callboard.backends.repository import Keep, Operation, Put
 from callboard.board.context import BoardContext
 from callboard.board.read.expected_tree import Difference, ExpectedTree
 from callboard.board.read.explaining import leaves_out, statuses_of
 from callboard.board.read.log.log_records import entries_of, opened, record_at
-from callboard.board.read.log.log_search import between
 from callboard.board.views import CommandResult
 from callboard.content.importing.admission import patterns_of
 from callboard.content.ship import receive

@@ -4,6 +4,7 @@ from dataclasses import replace
 
 from callboard.backends.blob_store import BlobStore
 from callboard.backends.log import Log
+from callboard.backends.logs.walk import between
 from callboard.backends.repositories.paths import Trees
 from callboard.board.connect.user import current_user
 from callboard.board.context import BoardContext
@@ -107,17 +108,14 @@ def touch(one: PackageMessage, other: PackageMessage) -> bool:
 async def _later(log: Log, topic: str, offset: int, message: PackageMessage) -> list[int]:
     """The offsets of later packages that change what this one brings; undecodable ones are included, as they may."""
     later = []
-    start, end = offset + 1, (await log.bounds(topic)).end
-    while start < end and (found := await log.read(topic, start)):
-        for record in found:
-            try:
-                other = open_record(record, PackageMessage)
-            except (Undecodable, SchemaTooNew):
-                later.append(record.offset)
-                continue
-            if other.kind in (Kind.ADD, Kind.DELETE) and touch(message, other):
-                later.append(record.offset)
-        start = found[-1].offset + 1
+    async for record in between(log, topic, offset + 1, (await log.bounds(topic)).end):
+        try:
+            other = open_record(record, PackageMessage)
+        except (Undecodable, SchemaTooNew):
+            later.append(record.offset)
+            continue
+        if other.kind in (Kind.ADD, Kind.DELETE) and touch(message, other):
+            later.append(record.offset)
     return later
 
 

@@ -7,9 +7,9 @@ from pathlib import Path
 
 from callboard.backends.blob_store import BlobStore
 from callboard.backends.log import Log
+from callboard.backends.logs.walk import backwards, newest
 from callboard.backends.repositories.paths import with_parents
 from callboard.board.read.log.log_records import entries_of, opened
-from callboard.board.read.log.log_search import backwards, between
 from callboard.content.importing.admission import patterns_of
 from callboard.errors import BlobError, CallboardError, PackageError, SchemaTooNew
 from callboard.messages.distribution.topic_messages import (
@@ -198,9 +198,8 @@ def _involved(record: Record, message: PackageMessage, fate: str) -> Involved:
 
 async def statuses_of(log: Log, topic: str, subscriber: str) -> dict[int, PackageStatusMessage]:
     """The subscriber's last status of each package, within the limit of records read."""
-    first, end = await log.bounds(topic)
     found: dict[int, PackageStatusMessage] = {}
-    async for record in between(log, topic, max(first, end - LOOK_BACK), end):
+    async for record in newest(log, topic, LOOK_BACK):
         event = opened(record) if may_be_by(record, subscriber) else None
         if isinstance(event, PackageStatusMessage) and event.subscriber == subscriber:
             known = original_of(record) is not None and event.offset in found

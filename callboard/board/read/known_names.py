@@ -5,7 +5,7 @@ from collections.abc import Iterable
 
 from callboard.actors.worlds.shortening.last_announcements import LastAnnouncements
 from callboard.backends.log import Log
-from callboard.board.read.log.log_search import backwards
+from callboard.backends.logs.walk import backwards
 from callboard.door.names import unknown
 from callboard.errors import RequestRefused
 from callboard.messages.distribution.mailbox import Member

@@ -1,11 +1,12 @@
 """A publisher's log: what subscribers reported of its packages, read from the topics on demand."""
 
 from collections import defaultdict, deque
-from collections.abc import AsyncIterator, Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 from functools import partial
 
-from callboard.backends.log import READ_RECORDS_MAX, Log
+from callboard.backends.log import Log
+from callboard.backends.logs.walk import newest
 from callboard.board.views import shortened
 from callboard.errors import SchemaTooNew, Undecodable
 from callboard.messages.distribution.package_event import PackageEvent, open_event
@@ -53,26 +54,17 @@ async def _newest(
 ) -> Iterable[LogLine]:
     """The newest lines about the publisher on this topic."""
     lines = deque[LogLine](maxlen=LINES_MAX)
-    async for record in _records(log, topic):
+    async for record in newest(log, topic, OFFSETS_MAX):
         if (line := line_of(record, publisher)) is not None:
             lines.append(line)
     return lines
-
-
-async def _records(log: Log, topic: str) -> AsyncIterator[Record]:
-    first, end = await log.bounds(topic)
-    start = max(first, end - OFFSETS_MAX)
-    while start < end and (found := await log.read(topic, start, READ_RECORDS_MAX)):
-        for record in found:
-            yield record
-        start = found[-1].offset + 1
 
 
 async def _without(log: Log, topic: str, publisher: str) -> Without:
     """By offset, subscribers that passed a package of the publisher without having it; each one's last status holds."""
     without = defaultdict[int, dict[str, str]](dict)
     concerned = set[str]()  # most statuses tell of an import at one that has everything
-    async for record in _records(log, topic):
+    async for record in newest(log, topic, OFFSETS_MAX):
         subscriber = (record.header("producer") or "").partition("/")[0]
         if record.header("kind") not in LOST and subscriber not in concerned:
             continue

@@ -3,6 +3,7 @@
 from collections import defaultdict
 from dataclasses import dataclass, field
 
+from callboard.backends.logs.walk import between
 from callboard.backends.repositories.paths import with_parents
 from callboard.board.board import Callboard
 from callboard.messages.distribution.topic_messages import (
@@ -108,9 +109,4 @@ def _ended(accounts: dict[str, Account], packages: dict[int, Paths], *statuses: 
 
 
 async def _everything(board: Callboard, topic: str) -> list[Record]:
-    records: list[Record] = []
-    start, end = await board.log.bounds(topic)
-    while start < end and (batch := await board.log.read(topic, start)):
-        records += batch
-        start = batch[-1].offset + 1
-    return records
+    return [record async for record in between(board.log, topic, *await board.log.bounds(topic))]

@@ -7,10 +7,10 @@ from typing import Any
 from callboard.actors.publisher.intake.request import with_identity
 from callboard.backends.blob_store import BlobStore
 from callboard.backends.log import Log
+from callboard.backends.logs.walk import between
 from callboard.board.command.resending import renew
 from callboard.content.collection import GRACE_MIN_S
 from callboard.content.ship import Shipment
-from callboard.errors import OffsetOutOfRange
 from callboard.messages.distribution.mailbox import DistributeRequest
 from callboard.messages.distribution.topic_messages import Kind, PackageMessage
 from callboard.messages.headers import new_record
@@ -44,23 +44,14 @@ class ExportPublisher:
 
     async def catch_up(self, known: Progress) -> Progress:
         """How far the job is on the log: an earlier run may have died before it saved its progress."""
-        following, start, end = known.next, known.end, (await self._log.bounds(self._topic)).end
-        last = known.end
-        while start < end:
-            try:
-                records = await self._log.read(self._topic, start)
-            except OffsetOutOfRange as error:  # trimmed: packages that an earlier run appended there are appended again
-                if error.first <= start:
-                    raise
-                start = error.first
+        following, last = known.next, known.end
+        # What an earlier run appended and a trim removed since is appended again.
+        async for record in between(self._log, self._topic, last, (await self._log.bounds(self._topic)).end):
+            name, _, sequence = record.header("cause").rpartition("/")
+            if record.header("publisher") != self._job.publisher or name != self._job.job:
                 continue
-            for record in records:
-                if record.header("publisher") != self._job.publisher:
-                    continue
-                name, _, sequence = record.header("cause").rpartition("/")
-                if name == self._job.job and sequence.isdecimal() and int(sequence) >= following:
-                    following, last = int(sequence) + 1, record.offset + 1
-            start = records[-1].offset + 1 if records else end
+            if sequence.isdecimal() and int(sequence) >= following:
+                following, last = int(sequence) + 1, record.offset + 1
         return Progress(following, last)
 
     async def publish(self, parts: Sequence[dict[str, Any]]) -> AsyncIterator[Progress]:

@@ -7,9 +7,9 @@ from pathlib import Path
 
 from callboard.backends.blob_store import BlobStore
 from callboard.backends.log import Log
+from callboard.backends.logs.walk import backwards
 from callboard.backends.repositories.paths import with_parents
 from callboard.board.read.log.log_records import entries_of, opened
-from callboard.board.read.log.log_search import backwards
 from callboard.content.placed import within
 from callboard.errors import BlobError, PackageError, RootFilled, SchemaTooNew
 from callboard.messages.distribution.mailbox import DistributeRequest

@@ -6,7 +6,7 @@ from contextlib import suppress
 from callboard.backends.examination import Finding, advice, problem
 from callboard.backends.log import Log
 from callboard.backends.logs.signed_log import Ignored, demands_signatures, ignored_on
-from callboard.board.read.log.log_records import newest_start
+from callboard.backends.logs.walk import newest
 from callboard.errors import LogError
 from callboard.messages.topics import Topics
 
@@ -28,7 +28,7 @@ async def look(log: Log, topics: Topics) -> Mapping[str, Ignored]:
     if demands_signatures(log):
         for topic in topics.but_packages:
             with suppress(LogError):
-                await log.read(topic, await newest_start(log, topic, NEWEST), NEWEST)
+                _ = [record async for record in newest(log, topic, NEWEST)]
     return ignored_on(log)
 
 

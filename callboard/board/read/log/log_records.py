@@ -1,13 +1,12 @@
 """Decodes the records of the log for display."""
 
-from collections.abc import AsyncIterator
 from dataclasses import asdict, dataclass
 from enum import Enum
 from pathlib import Path
 from typing import Any
 
 from callboard.backends.blob_store import BlobStore
-from callboard.backends.log import READ_RECORDS_MAX, Log
+from callboard.backends.log import Log
 from callboard.backends.logs.limits import record_bytes
 from callboard.board.views import shortened
 from callboard.content.package_format.manifest import Header, ManifestEntry, read_roots
@@ -48,20 +47,6 @@ class LoggedRecord:
     length: int
     about: str
     problem: str = ""
-
-
-async def records(log: Log, topic: str, start: int, limit: int) -> AsyncIterator[LoggedRecord]:
-    """Up to ``limit`` records from ``start`` on. Raises ``OffsetOutOfRange`` as the log does."""
-    while limit > 0 and (found := await log.read(topic, start, min(limit, READ_RECORDS_MAX))):
-        for record in found:
-            yield in_a_line(record, opened(record))
-        start, limit = found[-1].offset + 1, limit - len(found)
-
-
-async def newest_start(log: Log, topic: str, count: int) -> int:
-    """The offset at which the newest ``count`` records begin; gaps count as records."""
-    first, end = await log.bounds(topic)
-    return max(first, end - count)
 
 
 async def record_at(log: Log, topic: str, offset: int) -> Record:

@@ -6,10 +6,11 @@ from dataclasses import dataclass
 from callboard.backends.examination import Clock, ExaminableLog
 from callboard.backends.log import Log, Retention
 from callboard.backends.logs.limits import record_bytes
+from callboard.backends.logs.walk import newest
 from callboard.backends.registry import open_log
 from callboard.board.connect.settings import BoardSettings
 from callboard.board.views import SubscriberStatus
-from callboard.errors import CallboardError, OffsetOutOfRange
+from callboard.errors import CallboardError
 
 NEWEST = 1000
 """Records from which the growth of the log is estimated: a single read, however large the log is."""
@@ -91,11 +92,7 @@ async def lag_s(log: Log, topic: str, row: SubscriberStatus, first: int, now_ns:
 
 
 async def _growth(log: Log, topic: str, now_ns: int) -> Growth | None:
-    first, end = await log.bounds(topic)
-    try:
-        found = await log.read(topic, max(first, end - NEWEST), NEWEST)
-    except OffsetOutOfRange:  # trimmed during the estimate
-        return None
+    found = [record async for record in newest(log, topic, NEWEST)]
     if not found:
         return None
     total = sum(map(record_bytes, found))
