@@ -64,8 +64,8 @@ def restarted_s(folder: Path, name: str, behind: int, counted: list[float]) -> f
         async with Callboard(f"sqlite:///{folder}") as board:
             view = await board.queue(name, limit=PAGE, timeout_s=ANSWER_S)
             took = time.perf_counter() - began
-            assert len(view.packages) == min(behind, PAGE)
-            while view.uncounted:
+            assert len(view.items) == min(behind, PAGE)
+            while not view.complete:
                 view = await board.queue(name, limit=1, timeout_s=ANSWER_S)
             assert view.size == behind
             counted.append(time.perf_counter() - began)

@@ -18,13 +18,14 @@ if TYPE_CHECKING:
     from callboard.board.command.commands import CommandOptions
     from callboard.board.connect.publishing import Publishing
     from callboard.board.connect.subscriber_options import SubscriberOptions
+    from callboard.board.page import AsOf, Page
     from callboard.board.publisher import Publisher, RequestOptions
     from callboard.board.read.events import BoardEvent
     from callboard.board.read.explaining import Explanation
     from callboard.board.read.publisher_log import LogLine
     from callboard.board.subscriber import Subscriber
     from callboard.board.views import (
-        BoardStatus, CohortQueue, CommandResult, ErrorsView, FailedPackage, HeldUp, Package, PublisherStatus, QueueView,
+        BoardStatus, CohortQueue, CommandResult, FailedPackage, HeldUp, Package, PublisherStatus, QueueView,
         QueuedPackage, Remedy, SubscriberStatus, Trouble,
     )
     from callboard.content.collection import BlobCollection
@@ -43,14 +44,14 @@ if TYPE_CHECKING:
     # isort: on
 
 __all__ = [
-    "AgentFailed", "ArchiveBusy", "ArchiveDamaged", "ArchiveError", "ArchiveHole", "Backoff", "BlobCollection",
+    "AgentFailed", "ArchiveBusy", "ArchiveDamaged", "ArchiveError", "ArchiveHole", "AsOf", "Backoff", "BlobCollection",
     "BlobDamaged", "BlobError", "BlobMissing", "BlobUnavailable", "BoardEvent", "BoardStatus", "Callboard",
     "CallboardError", "Change", "Changes", "CohortQueue", "CommandOptions", "CommandResult", "ConfigError",
-    "DiscoveryMessage", "ErrorsView", "Explanation", "ExtraMissing", "FailedPackage", "GatePolicy", "HeldUp", "Hook",
+    "DiscoveryMessage", "Explanation", "ExtraMissing", "FailedPackage", "GatePolicy", "HeldUp", "Hook",
     "HookCall", "HookFailed", "Kind", "LogError", "LogLine", "LogReplaced", "LogUnavailable", "NameLapsed",
     "NotAllImported", "NotAnswered", "NotImported", "NotSupported", "OffsetOutOfRange", "Package", "PackageCorrupt",
-    "PackageError", "PackageRefused", "Publisher", "PublisherStatus", "Publishing", "QueueView", "QueuedPackage",
-    "RecordTooLarge", "Remedy", "Repair", "RepositoryBusy", "RepositoryError", "RepositoryOccupied",
+    "PackageError", "PackageRefused", "Page", "Publisher", "PublisherStatus", "Publishing", "QueueView",
+    "QueuedPackage", "RecordTooLarge", "Remedy", "Repair", "RepositoryBusy", "RepositoryError", "RepositoryOccupied",
     "RepositoryUnavailable", "RequestOptions", "RequestRefused", "Retention", "RetentionGate", "RootFilled",
     "SchemaTooNew", "SigningKey", "Subscriber", "SubscriberOptions", "SubscriberStatus", "SubscriberStuck",
     "SubscriberTaken", "TopicMissing", "Trouble", "Undecodable", "Verified",
@@ -66,13 +67,14 @@ _MODULES = {
     "callboard.board.command.commands": "CommandOptions",
     "callboard.board.connect.publishing": "Publishing",
     "callboard.board.connect.subscriber_options": "SubscriberOptions",
+    "callboard.board.page": "AsOf Page",
     "callboard.board.publisher": "Publisher RequestOptions",
     "callboard.board.read.events": "BoardEvent",
     "callboard.board.read.explaining": "Explanation",
     "callboard.board.read.publisher_log": "LogLine",
     "callboard.board.subscriber": "Subscriber",
     "callboard.board.views": (
-        "BoardStatus CohortQueue CommandResult ErrorsView FailedPackage HeldUp Package PublisherStatus QueueView "
+        "BoardStatus CohortQueue CommandResult FailedPackage HeldUp Package PublisherStatus QueueView "
         "QueuedPackage Remedy SubscriberStatus Trouble"
     ),
     "callboard.content.collection": "BlobCollection",

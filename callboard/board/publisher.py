@@ -1,6 +1,5 @@
 """A publisher, as the embedding service sees it."""
 
-import asyncio
 from collections.abc import Iterable, Mapping
 from pathlib import Path
 from typing import Any, TypedDict, Unpack, cast
@@ -14,14 +13,14 @@ from callboard.board.context import BoardContext
 from callboard.board.read.known_names import demand_publisher, demand_subscribers
 from callboard.board.read.log.fillers import demand_own_root, name_of
 from callboard.board.read.publisher_log import LogLine, publisher_log
-from callboard.board.read.queues.queue_sizes import log_bounds, queue_after
+from callboard.board.read.queues.queue_sizes import counted, log_bounds, queue_after
 from callboard.board.read.status.status import members
 from callboard.board.views import Package
 from callboard.content.placed import placed
 from callboard.door import requests
 from callboard.door.questions import asked
 from callboard.errors import LogUnavailable, RefusalCode, RequestRefused
-from callboard.messages.distribution.mailbox import DistributeRequest, SizesQuery
+from callboard.messages.distribution.mailbox import DistributeRequest
 from callboard.messages.distribution.topic_messages import Kind
 
 PUBLISH_TIMEOUT_S = 600.0
@@ -113,15 +112,8 @@ class Publisher:
         asked(timeout_s=timeout_s)
         agent = await self.start()
         bounds = await log_bounds(self._board.log, self._board.topics.package)
-        question = SizesQuery(queues=(queue_after(-1, bounds, self.name, ""),), end=bounds.end)
-        loop = asyncio.get_running_loop()
-        deadline = loop.time() + timeout_s
-        while True:  # each answer comes within a second, even if the count is not complete
-            sizes = await agent.ask(roles.QUEUE_CACHE, question, deadline - loop.time())
-            if sizes.problem:
-                raise LogUnavailable(sizes.problem)
-            if not sizes.queues[0].uncounted:
-                return sizes.queues[0].size
+        [found] = await counted(agent, [queue_after(-1, bounds, self.name, "")], bounds.end, timeout_s)
+        return found.size
 
     async def log(self, limit: int = 1000) -> list[LogLine]:
         """The newest lines of this publisher's log, oldest first: reports of subscribers, and packages that all have.

@@ -3,6 +3,8 @@
 from dataclasses import asdict, dataclass
 from typing import Any, Literal
 
+from callboard.board.page import Page
+
 QueueState = Literal["idle", "running", "blocked"]
 """Whether a queue moves: it is empty; it does; or its head cannot be imported, or failed repeatedly."""
 
@@ -80,21 +82,17 @@ class Trouble:
     needs: bool = True
 
 
-@dataclass(frozen=True, slots=True)
-class QueueView:
-    """The packages that a subscriber has not processed: how many, the age of the oldest, and one page of them.
-
-    While a long queue is being counted, ``uncounted`` offsets are still to be read. ``troubles`` say why it stands.
+@dataclass(frozen=True, slots=True, kw_only=True)
+class QueueView(Page[QueuedPackage]):
+    """A page of the packages that a subscriber has not processed, and of its whole queue: the state, the bytes to fetch
+    and the age of the oldest package. ``troubles`` say why it does not move.
     """
 
     subscriber: str
     publisher: str
     state: QueueState
-    size: int
     length: int
     oldest_s: float
-    packages: tuple[QueuedPackage, ...]
-    uncounted: int = 0
     troubles: tuple[Trouble, ...] = ()
 
 
@@ -250,18 +248,6 @@ class FailedPackage:
 
 
 @dataclass(frozen=True, slots=True)
-class ErrorsView:
-    """One page of error queues, and how many packages they hold in all.
-
-    ``dropped`` counts older failures that did not fit in memory; their statuses are on the log.
-    """
-
-    size: int
-    errors: tuple[FailedPackage, ...]
-    dropped: int = 0
-
-
-@dataclass(frozen=True, slots=True)
 class CommandResult:
     """The result of a command.
 
@@ -294,4 +280,4 @@ def shortened(paths: tuple[str, ...]) -> str:
 
 def to_data(view: Any) -> Any:
     """The view as dictionaries and lists, for JSON."""
-    return asdict(view)
+    return asdict(view) | ({"complete": view.complete} if isinstance(view, Page) else {})

@@ -19,7 +19,7 @@ Json = Annotated[bool, typer.Option("--json", help="Print one JSON document.")]
 Create = Annotated[bool, typer.Option("--create", help="Create the board if it does not exist.")]
 Yes = Annotated[bool, typer.Option("--yes", "-y", help="Do not ask.")]
 PublisherName = Annotated[str, typer.Option("--publisher", metavar="NAME", help="Only this publisher.")]
-Skip = Annotated[int, typer.Option(min=0, help="Skip this many.")]
+After = Annotated[str, typer.Option("--after", metavar="CURSOR", help="The page after the one with this cursor.")]
 Limit = Annotated[int, typer.Option(min=0, max=1000, help="Show at most this many.")]
 
 

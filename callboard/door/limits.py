@@ -36,6 +36,12 @@ KEYS_MAX = 100
 SKIPPED_MAX = 1000
 """Offsets of commands that a subscriber passes over."""
 
+PAGE_MAX = 1000
+"""Items on a page: it is one message between actors, of which each item may have some kB."""
+
+CURSOR_CHARS_MAX = 1000
+"""A cursor: two offsets, three digests and the name of a subscriber, in hexadecimal digits of UTF-8."""
+
 OFFSET_MAX = (1 << 63) - 1
 """No log has a greater offset: messages and databases hold 63 bits."""
 

@@ -5,17 +5,7 @@ from typing import Any
 from callboard.actors.subscriber.gates.pacing import PER_MIN_MAX
 from callboard.backends.log import Retention
 from callboard.content.collection import GRACE_MIN_S
-from callboard.door.limits import (
-    DAY_S,
-    DAYS_MAX,
-    HOUR_S,
-    ID_CHARS_MAX,
-    NAMES_MAX,
-    OFFSET_MAX,
-    PATHS_MAX,
-    TEXT_CHARS_MAX,
-    TIMEOUT_S_MAX,
-)
+from callboard.door import limits
 from callboard.door.rules import (
     Rule,
     checked,
@@ -35,44 +25,44 @@ from callboard.door.rules import (
 from callboard.errors import RequestRefused
 from callboard.messages.distribution.package_event import KINDS
 
-OFFSET = whole(0, OFFSET_MAX)
+OFFSET = whole(0, limits.OFFSET_MAX)
 MOST = optional(OFFSET)
 
 ARGUMENTS: dict[str, Rule] = {
     "subscriber": name,
     "publisher": name_or_none,
-    "skip": OFFSET,
-    "limit": OFFSET,
+    "cursor": text(limits.CURSOR_CHARS_MAX),
+    "limit": whole(0, limits.PAGE_MAX),
     "offset": OFFSET,
     "up_to": MOST,
-    "first": optional(whole(1, OFFSET_MAX)),
+    "first": optional(whole(1, limits.OFFSET_MAX)),
     "packages_per_min": whole(0, PER_MIN_MAX),
     "without_golden": flag,
     "path": path,
-    "paths": several(path, PATHS_MAX),
-    "entry": text(ID_CHARS_MAX),
+    "paths": several(path, limits.PATHS_MAX),
+    "entry": text(limits.ID_CHARS_MAX),
     "kinds": several(choice(*KINDS), len(KINDS)),
-    "after": optional(whole(-1, OFFSET_MAX)),
+    "after": optional(whole(-1, limits.OFFSET_MAX)),
     "follow": flag,
-    "to": several(name, NAMES_MAX),
-    "request_id": text(ID_CHARS_MAX, printable=True),
+    "to": several(name, limits.NAMES_MAX),
+    "request_id": text(limits.ID_CHARS_MAX, printable=True),
     "source": place_or_none,
     "dry_run": flag,
     "delete": flag,
-    "grace_s": number(GRACE_MIN_S, DAYS_MAX * DAY_S),
-    "drain_s": optional(number(0, HOUR_S)),
+    "grace_s": number(GRACE_MIN_S, limits.DAYS_MAX * limits.DAY_S),
+    "drain_s": optional(number(0, limits.HOUR_S)),
     "retention": instance_of(
         Retention,
         below_offset=MOST,
-        older_than_s=optional(number(0, DAYS_MAX * DAY_S)),
+        older_than_s=optional(number(0, limits.DAYS_MAX * limits.DAY_S)),
         above_bytes=MOST,
         keep_from=MOST,
     ),
-    "reason": text(TEXT_CHARS_MAX),
-    "author": text(ID_CHARS_MAX),
+    "reason": text(limits.TEXT_CHARS_MAX),
+    "author": text(limits.ID_CHARS_MAX),
     "force": flag,
     "expect": flag,
-    "timeout_s": number(0, TIMEOUT_S_MAX),
+    "timeout_s": number(0, limits.TIMEOUT_S_MAX),
 }
 """By name: an argument means the same wherever it appears."""
 

@@ -76,7 +76,7 @@ SENSIBLE: dict[str, st.SearchStrategy[Any]] = {
     "name": NAME, "subscriber": NAME, "publisher": st.sampled_from(["", "site", "shop"]), "into": st.just("out-2"),
     "source": st.sampled_from(["site", Path("site"), "nowhere"]), "path": st.sampled_from(["/", "/a.txt"]),
     "paths": st.lists(st.sampled_from(["/", "/a.txt", "/b"]), max_size=2), "entry": st.just("callboard.package@3"),
-    "offset": OFFSET, "up_to": st.none() | OFFSET, "first": st.none() | OFFSET, "limit": OFFSET, "skip": OFFSET,
+    "offset": OFFSET, "up_to": st.none() | OFFSET, "first": st.none() | OFFSET, "limit": OFFSET, "cursor": WORDS,
     "timeout_s": SHORT, "deep": FLAG, "force": FLAG, "follow": st.just(False), "delete": FLAG, "dry_run": FLAG,
     "without_golden": FLAG, "packages_per_min": st.sampled_from([0, 10_000]), "kinds": st.just(["imported"]),
     "after": st.none() | st.integers(-1, 60), "to": NAMES, "recipients": NAMES, "request_id": WORDS, "user": WORDS,

@@ -22,9 +22,9 @@ COMMANDS = st.sampled_from(
      "log trim", "log resend", "blobs collect", "no-command"]
 )  # fmt: skip
 OPTIONS = st.sampled_from(
-    ["--to", "--publisher", "--request-id", "--wait", "--up-to", "--first", "--limit", "--skip", "--reason", "--author",
-     "--force", "--json", "--yes", "--start", "--follow", "--max-retries", "--golden", "--on-gap", "--below",
-     "--older-than", "--topic", "--into", "--into=out", "--until-caught-up", "--config", "--no-option"]
+    ["--to", "--publisher", "--request-id", "--wait", "--up-to", "--first", "--limit", "--after", "--reason",
+     "--author", "--force", "--json", "--yes", "--start", "--follow", "--max-retries", "--golden", "--on-gap",
+     "--below", "--older-than", "--topic", "--into", "--into=out", "--until-caught-up", "--config", "--no-option"]
 )  # fmt: skip
 WORDS = st.sampled_from(
     ["edge-1", "site", "./site", "/a.txt", "3", "-1", "0", str(1 << 63), "9" * 5000, "1e400", "nan", "inf", "", " ",

@@ -166,7 +166,7 @@ def said(text: str) -> str:
 
 async def queue(stage: Stage, words: list[str], options: Options) -> list[str]:
     """queue NAME [publisher=NAME]: the packages that it has not imported"""
-    packages = (await stage.board.queue(words[0], options.get("publisher", ""))).packages
+    packages = (await stage.board.queue(words[0], options.get("publisher", ""))).items
     shown = [f"{each.offset} {each.kind} {' '.join(each.paths)} of {each.publisher}" for each in packages]
     problems = [f"{each.offset} {said(each.problem)}" if each.problem else "" for each in packages]
     return [problem or line for problem, line in zip(problems, shown, strict=True)] or ["empty"]
@@ -177,7 +177,7 @@ async def errors(stage: Stage, words: list[str], options: Options) -> list[str]:
     view = await stage.board.errors(words[0] if words else "")
     return [
         f"{each.subscriber} {each.offset} {each.status} after {each.attempts}: {said(each.reason)}"
-        for each in view.errors
+        for each in view.items
     ] or ["none"]
 
 

@@ -7,22 +7,23 @@ import tempfile
 import time
 from collections.abc import Mapping
 from contextlib import nullcontext
-from dataclasses import asdict
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 import typer
 
 from callboard.board.connect.opening import open_board_blobs
+from callboard.board.page import Page
 from callboard.board.read.log.log_export import export_content, export_records
-from callboard.board.read.log.log_records import record_data
-from callboard.board.read.log.log_search import Found, RecordFilter, newest, oldest
+from callboard.board.read.log.log_records import LoggedRecord, record_data
+from callboard.board.read.log.log_search import RecordFilter, listed
 from callboard.board.read.queues.queues import entry_offset
+from callboard.board.views import to_data
 from callboard.cli.board import on_board
-from callboard.cli.options import BoardOptions, Json, Limit, PublisherName
+from callboard.cli.options import After, BoardOptions, Json, Limit, PublisherName
 from callboard.cli.terminal import output
 from callboard.cli.terminal.moments import moment_ns
-from callboard.cli.terminal.output import age, count, size, text
+from callboard.cli.terminal.output import age, count, show_rest, size, text
 from callboard.errors import ConfigError, RequestRefused
 from callboard.messages.topics import SORTS
 
@@ -40,26 +41,25 @@ UserOption = Annotated[str, typer.Option("--user", metavar="NAME", help="Request
 SinceOption = Annotated[str, typer.Option("--since", metavar="TIME", help="Such as 2h, 3d or 2026-01-31T12:00.")]
 UntilOption = Annotated[str, typer.Option("--until", metavar="TIME", help="Until this time.")]
 FromOption = Annotated[int | None, typer.Option("--from", metavar="OFFSET", help="From here on; default: the newest.")]
-BeforeOption = Annotated[int | None, typer.Option("--before", metavar="OFFSET", help="The newest below this offset.")]
 
 
 def list_records(
     options: BoardOptions,
     topic: TopicOption = "package",
     start: FromOption = None,
-    before: BeforeOption = None,
     publisher: PublisherName = "",
     kind: KindOption = "",
     path: PathOption = "",
     user: UserOption = "",
     since: SinceOption = "",
     until: UntilOption = "",
+    after: After = "",
     limit: Limit = 20,
     json: Json = False,
 ) -> None:
     """List the newest records, oldest first; a record that cannot be decoded shows why."""
     wanted = _filter(publisher, kind, path, user, since, until)
-    _search(options, topic, wanted, start, before, limit, json=json)
+    _search(options, topic, wanted, start, after, limit, json=json)
 
 
 def grep(
@@ -67,19 +67,19 @@ def grep(
     pattern: Annotated[str, typer.Argument(help="A regular expression.", show_default=False)],
     topic: TopicOption = "package",
     start: FromOption = None,
-    before: BeforeOption = None,
     publisher: PublisherName = "",
     kind: KindOption = "",
     path: PathOption = "",
     user: UserOption = "",
     since: SinceOption = "",
     until: UntilOption = "",
+    after: After = "",
     limit: Limit = 20,
     json: Json = False,
 ) -> None:
     """Find records by their paths, users, publishers, subscribers, ids and reasons."""
     wanted = _filter(publisher, kind, path, user, since, until, pattern)
-    _search(options, topic, wanted, start, before, limit, json=json)
+    _search(options, topic, wanted, start, after, limit, json=json)
 
 
 def show(
@@ -190,42 +190,38 @@ def _search(
     topic: str,
     wanted: RecordFilter,
     start: int | None,
-    before: int | None,
+    after: str,
     limit: int,
     *,
     json: bool,
 ) -> None:
-    async def work(board: "Callboard") -> Found:
-        name = _on(board, topic)
-        if start is not None:
-            return await oldest(board.log, name, wanted, limit, start)
-        return await newest(board.log, name, wanted, limit, before)
+    async def work(board: "Callboard") -> Page[LoggedRecord]:
+        name, now_ns = _on(board, topic), time.time_ns()
+        return await listed(board.log, name, wanted, limit, now_ns, cursor=after, start=start)
 
     found = on_board(options, work)
     if json:
-        output.show_json([asdict(record) for record in found.records])
-    elif not found.records:
+        output.show_json(to_data(found))
+        return
+    if not found.items:
         output.show(f"no such records on topic {topic}" if wanted != RecordFilter() else f"no records on topic {topic}")
     else:
         _show(found)
-    if found.more_from >= 0:
-        option = "--from" if start is not None else "--before"
-        output.say(f"searched {count(found.looked_at, 'record')}; continue with {option} {found.more_from}")
+    show_rest(found)
 
 
-def _show(found: Found) -> None:
-    now_ns = time.time_ns()
+def _show(found: Page[LoggedRecord]) -> None:
     output.show_table(
         ("<OFFSET>", "AGE", "TYPE", "<SIZE>", "ABOUT"),
         (
             (
                 str(record.offset),
-                age((now_ns - record.time_ns) / 1e9),
+                age((found.as_of.time_ns - record.time_ns) / 1e9),
                 record.type,
                 size(record.length),
                 text(record.problem, style="red") if record.problem else record.about,
             )
-            for record in found.records
+            for record in found.items
         ),
     )
 

@@ -6,29 +6,28 @@ from typing import Annotated
 
 import typer
 
-from callboard.board.views import ErrorsView, FailedPackage, to_data
+from callboard.board.page import Page
+from callboard.board.views import FailedPackage, to_data
 from callboard.cli.board import on_board
-from callboard.cli.options import BoardOptions, Json, Limit, PublisherName, Skip
-from callboard.cli.terminal.output import age, count, show, show_json, show_table, text
+from callboard.cli.options import After, BoardOptions, Json, Limit, PublisherName
+from callboard.cli.terminal.output import age, count, show, show_json, show_rest, show_table, text
 
 
 def errors(
     options: BoardOptions,
     subscriber: Annotated[str, typer.Argument(metavar="[NAME]", help="Only this subscriber.")] = "",
     publisher: PublisherName = "",
-    skip: Skip = 0,
+    after: After = "",
     limit: Limit = 20,
     json: Json = False,
 ) -> None:
     """Show the packages that subscribers gave up, quarantined or could not finish, why, and what can be done."""
-    view = on_board(options, lambda board: board.errors(subscriber, publisher, skip=skip, limit=limit))
+    view = on_board(options, lambda board: board.errors(subscriber, publisher, cursor=after, limit=limit))
     if json:
         show_json(to_data(view))
         return
     show(f"{count(view.size, 'package')} in error queues" if view.size else "no package is in an error queue")
-    if view.dropped:
-        show(f"and {view.dropped} older ones, only on the log: see `callboard log list --topic status`")
-    if view.errors:
+    if view.items:
         show_table(
             ("SUBSCRIBER", "PUBLISHER", "<OFFSET>", "STATUS", "<TRIES>", "AGE", "REASON"),
             (
@@ -41,20 +40,21 @@ def errors(
                     age(row.age_s),
                     row.reason,
                 )
-                for row in view.errors
+                for row in view.items
             ),
         )
         _advise(view)
+    show_rest(view)
 
 
-def _advise(view: ErrorsView) -> None:
+def _advise(view: Page[FailedPackage]) -> None:
     """The remedies, shown for the first error of each kind."""
-    examples = {row.status: row for row in reversed(view.errors) if not row.expired}
+    examples = {row.status: row for row in reversed(view.items) if not row.expired}
     commands = [line for row in examples.values() for line in _commands(row)]
     if commands:
         show("")
         show_table(("FOR EXAMPLE", ""), ((f"$ {command}", does) for command, does in commands))
-    if any(row.expired for row in view.errors):
+    if any(row.expired for row in view.items):
         show("", "expired: the package is trimmed from the log and cannot be retried; publish its paths again")
 
 

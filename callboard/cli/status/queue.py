@@ -7,8 +7,8 @@ import typer
 from callboard.board.read.status.cohort import Cohort
 from callboard.board.views import CohortQueue, PublisherStatus, QueueView, shortened, to_data
 from callboard.cli.board import on_board
-from callboard.cli.options import BoardOptions, Json, Limit, PublisherName, Skip
-from callboard.cli.terminal.output import age, count, show, show_json, show_table, size
+from callboard.cli.options import After, BoardOptions, Json, Limit, PublisherName
+from callboard.cli.terminal.output import age, count, show, show_json, show_rest, show_table, size
 from callboard.errors import RequestRefused
 
 if TYPE_CHECKING:
@@ -23,7 +23,7 @@ def queue(
         typer.Option(help="The slowest editable subscriber (persisted), or the slowest of all (published)."),
     ] = None,
     publisher: PublisherName = "",
-    skip: Skip = 0,
+    after: After = "",
     limit: Limit = 20,
     json: Json = False,
 ) -> None:
@@ -34,7 +34,7 @@ def queue(
     async def work(board: "Callboard") -> tuple[CohortQueue | None, QueueView]:
         slowest = _cohort_queue(await board.cohorts(publisher), cohort, publisher) if cohort else None
         name, of = (slowest.straggler, slowest.publisher) if slowest else (subscriber, publisher)
-        return slowest, await board.queue(name, of, skip=skip, limit=limit)
+        return slowest, await board.queue(name, of, cursor=after, limit=limit)
 
     slowest, view = on_board(options, work)
     if json:
@@ -61,13 +61,11 @@ def _cohort_queue(known: tuple[PublisherStatus, ...], cohort: Cohort, publisher:
 
 
 def _show(view: QueueView) -> None:
-    if not (view.size or view.uncounted):
+    if view.state == "idle":
         show(f"the queue of {view.subscriber} is empty")
         _tell(view)
         return
-    more = f", and {view.uncounted} offsets still to be counted" if view.uncounted else ""
-    counted = f"{count(view.size, 'package')} ({size(view.length)}){more}"
-    show(f"{counted}, the oldest {age(view.oldest_s)} old, {view.state}")
+    show(f"{count(view.size, 'package')} ({size(view.length)}), the oldest {age(view.oldest_s)} old, {view.state}")
     columns = ("<OFFSET>", "KIND", "PUBLISHER", "<SIZE>", "AGE", "PATHS")
     show_table(
         columns,
@@ -80,12 +78,13 @@ def _show(view: QueueView) -> None:
                 age(package.age_s),
                 package.problem or shortened(package.paths),
             )
-            for package in view.packages
+            for package in view.items
         ),
     )
-    for package in view.packages:
+    for package in view.items:
         if package.attempts:
             show("", f"package {package.offset}, the head: {count(package.attempts, 'attempt')}; {package.error}")
+    show_rest(view)
     _tell(view)
 
 

@@ -48,7 +48,7 @@ def clear(
         if not yes:
             view = await board.queue(subscriber, publisher, limit=0)
             which = f"the first {first}" if first else f"those up to offset {up_to}" if up_to is not None else "all"
-            more = " or more" if view.uncounted else ""
+            more = "" if view.complete else " or more"
             queued = f"{subscriber} has {count(view.size, 'package')}{more} queued"
             confirm(f"{queued}; have it skip {which}, and quarantined packages up to there?")
         result = await board.clear(

@@ -14,6 +14,8 @@ if TYPE_CHECKING:  # slow to import, and not needed for help, completion, or JSO
     from rich.table import Table
     from rich.text import Text
 
+    from callboard.board.page import Page
+
 STYLES = {
     "idle": "green",
     "importing": "green",
@@ -54,6 +56,13 @@ def say(*lines: str) -> None:
 def show_table(columns: Iterable[str], rows: "Iterable[Iterable[str | Text]]") -> None:
     """Print a table; see ``table``."""
     show_drawn(table(columns, rows))
+
+
+def show_rest(page: "Page[Any]") -> None:
+    """Say what is not on the page: what is missing, and how to get the next one."""
+    for line in (page.missing, f"there is more: --after {page.cursor}" if page.cursor else ""):
+        if line:
+            show("", line)
 
 
 def show_drawn(drawn: "RenderableType") -> None:

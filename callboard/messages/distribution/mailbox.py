@@ -244,12 +244,17 @@ class ErrorsPage(Event):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ErrorsQuery(Question[ErrorsPage]):
-    """A page of the error queue of a subscriber; empty names mean all."""
+    """A page of the error queue of a subscriber; empty names mean all.
+
+    It begins after the failure of ``after_subscriber`` at the offset ``after``.
+    """
 
     subscriber: str = ""
     publisher: str = ""
     skip: int = 0
     limit: int = 100
+    after: int = -1
+    after_subscriber: str = ""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

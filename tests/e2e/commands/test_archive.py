@@ -42,7 +42,7 @@ def archived(terminal) -> list[int]:
     terminal.run("publish", "./site", "/blog")
     terminal.run("delete", "/blog/a.html")
     terminal.run("archive", "run")
-    return [record["offset"] for record in terminal.json("log", "list")]
+    return [record["offset"] for record in terminal.json("log", "list")["items"]]
 
 
 def test_the_page_on_archives_is_true(newcomer):
@@ -58,7 +58,7 @@ def test_the_page_on_archives_is_true(newcomer):
             assert (dollar, program) == ("$", "callboard")
             terminal.run(*words)
     assert tree(terminal.folder / "out") == tree(terminal.folder / "site")
-    packages = terminal.json("--log", "sqlite:///./restored.db", "log", "list")
+    packages = terminal.json("--log", "sqlite:///./restored.db", "log", "list")["items"]
     rows = [(str(record["offset"]), record["type"]) for record in packages]
     assert len(rows) == 2
     for program in (with_pyarrow, with_callboard):
@@ -125,7 +125,7 @@ def test_the_retention_goes_by_what_is_archived(terminal, archived):
     assert "the archive" in terminal.refused("log", "trim", "--below", str(last + 1), "--yes")
     terminal.run("archive", "run")
     terminal.run("log", "trim", "--below", str(last + 1), "--yes")
-    assert terminal.json("log", "list") == []
+    assert terminal.json("log", "list")["items"] == []
 
 
 def test_a_subscriber_goes_on_with_a_log_that_was_restored_in_place(terminal, archived):

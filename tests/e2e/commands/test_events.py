@@ -31,7 +31,7 @@ def test_requests_of_every_kind_and_the_events_that_tell_of_them(terminal):
 def test_what_there_is_nothing_of_is_not_shipped_and_what_is_too_large_is_refused(terminal):
     (terminal.folder / "empty").mkdir()
     assert "nothing was shipped: empty request" in terminal.run("publish", "./empty", code=1).stdout
-    assert terminal.json("log", "list") == []
+    assert terminal.json("log", "list")["items"] == []
     (terminal.folder / "callboard.toml").write_text("[publisher]\nmax_package_mb = 0.00001\n")
     assert "more than max_package_mb = 1e-05" in terminal.refused("publish", "./site")
     requests = [{"kind": "add", "source": "./empty", "request_id": "1"}, {"kind": "pull", "request_id": "2"},

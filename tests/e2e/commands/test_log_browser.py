@@ -22,14 +22,16 @@ def published(terminal):
 
 
 def offsets(terminal, *words: str) -> list[int]:
-    return [record["offset"] for record in terminal.json("log", *words)]
+    return [record["offset"] for record in terminal.json("log", *words)["items"]]
 
 
 @pytest.mark.proves("F102", "W28")
 def test_records_are_listed_and_found_by_what_is_known_of_them(terminal, published):
     _, two, three, four, five = published
     assert offsets(terminal, "list", "--limit", "2") == [four, five]
-    assert offsets(terminal, "list", "--limit", "2", "--before", str(four)) == [two, three]
+    cursor = terminal.json("log", "list", "--limit", "2")["cursor"]
+    assert offsets(terminal, "list", "--limit", "2", "--after", cursor) == [two, three]
+    assert f"there is more: --after {cursor}" in terminal.out("log", "list", "--limit", "2")
     assert offsets(terminal, "list", "--from", str(two), "--limit", "2") == [two, three]
     assert offsets(terminal, "list", "--publisher", "news") == [four]
     assert offsets(terminal, "list", "--kind", "delete") == [three]

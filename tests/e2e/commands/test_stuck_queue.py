@@ -32,7 +32,7 @@ def test_a_damaged_package_blocks_its_queue_and_is_cleared_by_an_operator(termin
     assert "edge-1 has been blocked" in shown
     assert "$ callboard skip edge-1" in shown
     assert "blocked" in terminal.out("queue", "--cohort", "persisted")
-    head = terminal.json("queue", "edge-1")["packages"][0]
+    head = terminal.json("queue", "edge-1")["items"][0]
     assert (head["offset"], head["attempts"] > 0, bool(head["error"])) == (damaged, True, True)
     assert terminal.json("log", "show", head["entry"])["offset"] == damaged
     assert "not an entry of a queue" in terminal.refused("log", "show", "nonsense@7")
@@ -55,8 +55,8 @@ def test_a_package_that_is_given_up_is_in_the_error_queue(terminal):
     terminal.until("edge-1", lambda row: row["errors"] == 1)
     errors = terminal.json("errors", "edge-1")
     assert errors["size"] == 1
-    assert errors["errors"][0]["reason"]
-    offset = errors["errors"][0]["offset"]
+    assert errors["items"][0]["reason"]
+    offset = errors["items"][0]["offset"]
     assert f"$ callboard retry edge-1 {offset}" in terminal.out("errors")
     assert 'callboard_subscriber_errors{subscriber="edge-1",status="given_up"} 1\n' in terminal.out("metrics")
     assert "live" in terminal.refused("forget", "edge-1")

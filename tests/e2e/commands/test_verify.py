@@ -207,6 +207,6 @@ def test_verify_and_repair_at_the_command_line(terminal):
     assert terminal.json("verify", "edge-1")["differences"] == []
     process.terminate()
     process.wait(60)
-    commands = terminal.json("log", "list", "--topic", "command")
+    commands = terminal.json("log", "list", "--topic", "command")["items"]
     assert "edge-1 is stopped, and only a running subscriber" in terminal.refused("verify", "edge-1", code=4)
-    assert terminal.json("log", "list", "--topic", "command") == commands, "nothing was left for it to obey later"
+    assert terminal.json("log", "list", "--topic", "command")["items"] == commands, "nothing is left for later"

@@ -173,7 +173,7 @@ async def statuses(board) -> list[PackageStatusMessage]:
 
 
 async def errors(board) -> Any:
-    return (await board.errors("edge-1")).errors
+    return (await board.errors("edge-1")).items
 
 
 async def all_given_up(edge) -> bool:

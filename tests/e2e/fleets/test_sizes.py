@@ -17,7 +17,7 @@ def test_a_large_file_is_as_large_in_every_view(terminal):
     assert "3.0 MB" in terminal.out("queue", "edge-1")
     assert "3.0 MB" in terminal.out("log", "list")
     [row] = terminal.json("status")["subscribers"]
-    [queued] = terminal.json("queue", "edge-1")["packages"]
+    [queued] = terminal.json("queue", "edge-1")["items"]
     assert row["lag_bytes"] == queued["length"] == package["length"]
     metrics = terminal.out("metrics")
     assert f'callboard_subscriber_lag_bytes{{subscriber="edge-1"}} {package["length"]}\n' in metrics
@@ -32,6 +32,6 @@ def test_what_is_for_another_subscriber_is_neither_queued_nor_cleared(terminal):
     mine = [terminal.json("publish", "./site", "/index.html")["offset"] for _ in range(2)]
     rows = {row["name"]: row["lag_packages"] for row in terminal.json("status")["subscribers"]}
     assert rows == {"edge-1": 2, "edge-2": 5}
-    assert [each["offset"] for each in terminal.json("queue", "edge-1")["packages"]] == mine
+    assert [each["offset"] for each in terminal.json("queue", "edge-1")["items"]] == mine
     told = terminal.run("clear", "edge-1", "--first", "1", "--yes", "--json", code=1).stdout
     assert json.loads(told)["offset"] == mine[0], "it is stopped, and obeys later"

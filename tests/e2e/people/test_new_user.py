@@ -29,9 +29,9 @@ def test_a_site_travels_from_a_publisher_to_a_subscriber(newcomer):
     assert "empty" in terminal.out("queue", "edge-1")
 
     deleted = terminal.json("delete", "/blog/a.html")
-    assert [package["paths"] for package in terminal.json("queue", "edge-1")["packages"]] == [["/blog/a.html"]]
+    assert [package["paths"] for package in terminal.json("queue", "edge-1")["items"]] == [["/blog/a.html"]]
     assert "DELETE" in terminal.out("queue", "edge-1")
-    listed = terminal.json("log", "list")
+    listed = terminal.json("log", "list")["items"]
     assert [record["offset"] for record in listed] == [published["offset"], deleted["offset"]]
     assert "DELETE /blog/a.html" in terminal.out("log", "list")
 
@@ -74,6 +74,6 @@ def test_what_a_log_trim_removes_is_shown_before_and_needs_a_yes(terminal):
     plan = terminal.json("log", "trim", "--below", str(offsets[1]), "--dry-run")
     assert [(removal["records"], removal["first"]) for removal in plan] == [(1, offsets[1])]
     assert "--yes" in terminal.refused("log", "trim", "--below", str(offsets[1]))
-    assert len(terminal.json("log", "list")) == 2
+    assert len(terminal.json("log", "list")["items"]) == 2
     terminal.run("log", "trim", "--below", str(offsets[1]), "--yes")
-    assert [record["offset"] for record in terminal.json("log", "list")] == offsets[1:]
+    assert [record["offset"] for record in terminal.json("log", "list")["items"]] == offsets[1:]

@@ -57,7 +57,7 @@ def test_a_configuration_without_its_log_gets_one(newcomer):
     (terminal.folder / "callboard.toml").write_text(text)
     assert "created the log ./other.db" in terminal.out("init")
     assert (terminal.folder / "callboard.toml").read_text() == text
-    assert terminal.json("log", "list") == []
+    assert terminal.json("log", "list")["items"] == []
 
 
 def test_what_cannot_be_shipped_is_named_and_nothing_is_appended(terminal):
@@ -66,7 +66,7 @@ def test_what_cannot_be_shipped_is_named_and_nothing_is_appended(terminal):
     assert "nope does not exist" in terminal.refused("publish", "./site", "/nope")
     assert "not normalised" in terminal.refused("publish", "./site", "/../secret")
     assert "could lead out of the root" in terminal.refused("publish", "./site")
-    assert terminal.json("log", "list") == []
+    assert terminal.json("log", "list")["items"] == []
 
 
 def test_a_second_subscriber_of_a_name_or_a_repository_is_refused(terminal):

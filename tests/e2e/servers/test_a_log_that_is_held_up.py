@@ -21,7 +21,7 @@ def test_a_publisher_that_waits_for_another_process_says_for_which(terminal):
         assert f"kill -CONT {os.getpid()}" in said
         assert f"process {os.getpid()} keeps the turn" in terminal.run("doctor", code=1).stdout
     assert waiting.wait(60) == 0
-    assert terminal.json("log", "list")[-1]["offset"] == offset + 1
+    assert terminal.json("log", "list")["items"][-1]["offset"] == offset + 1
 
 
 @pytest.mark.parametrize("live", [False, True], ids=["at rest", "in use"])

@@ -132,7 +132,7 @@ def shipping_to(terminal, server: Server) -> Iterator[Requests]:
 def all_on_the_log(terminal, start: int) -> list[str]:
     """What the packages are about, oldest first; page by page, for a slow machine lets many be shipped meanwhile."""
     found: list[str] = []
-    while page := terminal.json("log", "list", "--from", str(start), "--limit", "1000"):
+    while page := terminal.json("log", "list", "--from", str(start), "--limit", "1000")["items"]:
         found += [record["about"] for record in page]
         start = page[-1]["offset"] + 1
     return found

@@ -3,13 +3,18 @@
 import asyncio
 import re
 from collections.abc import Awaitable, Callable
+from typing import Any
 
 import pytest
 
 from callboard.backends.log import Retention
+from callboard.backends.logs import walk
 from callboard.backends.logs.memory import MemoryLog
+from callboard.board.page import Page
 from callboard.board.read.log import log_search
-from callboard.board.read.log.log_search import Found, RecordFilter, newest, oldest
+from callboard.board.read.log.log_records import LoggedRecord
+from callboard.board.read.log.log_search import RecordFilter, listed
+from callboard.errors import OffsetOutOfRange
 from callboard.messages.distribution.topic_messages import Kind, PackageMessage
 from callboard.messages.headers import new_record
 from callboard.messages.record import NewRecord
@@ -31,6 +36,21 @@ def package(number: int) -> PackageMessage:
     )
 
 
+class CountingReads:
+    """The log, with the number of records read from it."""
+
+    def __init__(self, log: MemoryLog) -> None:
+        self.log, self.records = log, 0
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self.log, name)
+
+    async def read(self, *args: Any) -> Any:
+        found = await self.log.read(*args)
+        self.records += len(found)
+        return found
+
+
 def on_log(scenario: Callable[[MemoryLog], Awaitable[None]], count: int = 50) -> None:
     """One package a minute, at the offsets 1 to ``count``."""
 
@@ -48,8 +68,12 @@ def on_log(scenario: Callable[[MemoryLog], Awaitable[None]], count: int = 50) ->
     asyncio.run(body())
 
 
-def offsets(found: Found) -> list[int]:
-    return [record.offset for record in found.records]
+async def page(log: MemoryLog, wanted: RecordFilter, limit: int, **where: Any) -> Page[LoggedRecord]:
+    return await listed(log, TOPIC, wanted, limit, START_NS, **where)
+
+
+def offsets(found: Page[LoggedRecord]) -> list[int]:
+    return [record.offset for record in found.items]
 
 
 CASES = {
@@ -74,38 +98,39 @@ CASES = {
 @pytest.mark.parametrize("window", [1, 7, 500])
 def test_a_filter_finds_the_same_from_both_ends(name, window, monkeypatch):
     monkeypatch.setattr(log_search, "WINDOW_OFFSETS", window)
+    monkeypatch.setattr(walk, "WINDOW_OFFSETS", window)
     wanted, is_wanted = CASES[name]
     expected = [number for number in range(1, 51) if is_wanted(number)]
 
     async def scenario(log: MemoryLog) -> None:
-        assert offsets(await newest(log, TOPIC, wanted, 1000)) == expected
-        assert offsets(await newest(log, TOPIC, wanted, 3)) == expected[-3:]
-        assert offsets(await newest(log, TOPIC, wanted, 3, before=25)) == [each for each in expected if each < 25][-3:]
-        assert offsets(await oldest(log, TOPIC, wanted, 3, 1)) == expected[:3]
+        assert offsets(await page(log, wanted, 1000)) == expected
+        assert offsets(await page(log, wanted, 3)) == expected[-3:]
+        assert offsets(await page(log, wanted, 3, start=1)) == expected[:3]
 
     on_log(scenario)
 
 
 def test_the_newest_records_cost_no_more_on_a_longer_log():
     async def scenario(log: MemoryLog) -> None:
-        assert (await newest(log, TOPIC, RecordFilter(), 20)).looked_at <= log_search.WINDOW_OFFSETS
+        reads = CountingReads(log)
+        await page(reads, RecordFilter(), 20)
+        assert reads.records <= log_search.WINDOW_OFFSETS
 
     on_log(scenario, count=1200)
 
 
-def test_a_search_in_vain_stops_at_its_bound_and_says_where_to_go_on(monkeypatch):
+def test_a_search_in_vain_stops_at_its_bound_and_its_cursor_continues_it(monkeypatch):
     monkeypatch.setattr(log_search, "SCAN_MAX", 20)
-    monkeypatch.setattr(log_search, "WINDOW_OFFSETS", 5)
     wanted = RecordFilter(pattern=re.compile("p-[27]$"))
 
     async def scenario(log: MemoryLog) -> None:
-        first = await newest(log, TOPIC, wanted, 5)
-        assert (offsets(first), first.looked_at, first.more_from) == ([], 20, 31)
-        second = await newest(log, TOPIC, wanted, 5, before=first.more_from)
-        third = await newest(log, TOPIC, wanted, 5, before=second.more_from)
-        assert (offsets(third), third.more_from) == ([2, 7], -1)
-        forward = await oldest(log, TOPIC, wanted, 5, 1)
-        assert (offsets(forward), forward.more_from) == ([2, 7], 21)
+        first = await page(log, wanted, 5)
+        assert (offsets(first), bool(first.cursor), first.complete) == ([], True, True)
+        second = await page(log, wanted, 5, cursor=first.cursor)
+        third = await page(log, wanted, 5, cursor=second.cursor)
+        assert (offsets(third), third.cursor) == ([2, 7], "")
+        forward = await page(log, wanted, 5, start=1)
+        assert (offsets(forward), bool(forward.cursor)) == ([2, 7], True)
 
     on_log(scenario)
 
@@ -116,10 +141,10 @@ def test_a_record_that_cannot_be_read_is_shown_with_the_reason(wanted):
     async def scenario(log: MemoryLog) -> None:
         headers = (("type", "PackageMessage"), ("version", "1.0"), ("publisher", "site"))
         [offset] = await log.append(TOPIC, [NewRecord(payload=b"\xff", headers=headers)])
-        last = (await newest(log, TOPIC, wanted, 1)).records[-1]
+        last = (await page(log, wanted, 1)).items[-1]
         assert last.offset == offset
         assert "cannot be decoded" in last.problem
-        assert offset not in offsets(await newest(log, TOPIC, RecordFilter(publisher="news"), 1000))
+        assert offset not in offsets(await page(log, RecordFilter(publisher="news"), 1000))
 
     on_log(scenario)
 
@@ -127,8 +152,9 @@ def test_a_record_that_cannot_be_read_is_shown_with_the_reason(wanted):
 def test_a_log_that_was_trimmed_is_searched_from_where_it_begins():
     async def scenario(log: MemoryLog) -> None:
         await log.trim(TOPIC, Retention(below_offset=45))
-        assert offsets(await newest(log, TOPIC, RecordFilter(), 1000)) == list(range(45, 51))
-        assert offsets(await newest(log, TOPIC, RecordFilter(since_ns=START_NS), 1000, before=47)) == [45, 46]
-        assert offsets(await newest(log, TOPIC, RecordFilter(), 1000, before=3)) == []
+        assert offsets(await page(log, RecordFilter(), 1000)) == list(range(45, 51))
+        assert offsets(await page(log, RecordFilter(since_ns=START_NS), 1000)) == list(range(45, 51))
+        with pytest.raises(OffsetOutOfRange):
+            await page(log, RecordFilter(), 1000, start=44)
 
     on_log(scenario)

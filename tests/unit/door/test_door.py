@@ -210,7 +210,7 @@ def test_an_option_of_a_request_that_makes_no_sense_is_refused_before_a_publishe
 ASKED: list[tuple[str, Callable[[Callboard], Any]]] = [
     ("subscriber", lambda board: board.queue(7)),
     ("subscriber", lambda board: board.queue("")),
-    ("skip", lambda board: board.queue("edge-1", skip=-1)),
+    ("cursor", lambda board: board.queue("edge-1", cursor=7)),
     ("limit", lambda board: board.queue("edge-1", limit=HUGE)),
     ("limit", lambda board: board.errors(limit="1")),
     ("subscriber", lambda board: board.errors(0)),

@@ -4,7 +4,7 @@ import asyncio
 from pathlib import Path
 
 import callboard.sync
-from callboard import Callboard, HookCall, Package, Publishing
+from callboard import Callboard, FailedPackage, HookCall, Package, Page, Publishing, QueuedPackage
 
 PUBLISHING = Publishing(events=("created",))
 
@@ -34,8 +34,10 @@ def test_an_asynchronous_service(tmp_path: Path) -> None:
                 assert not (await board.verify("edge", "/site")).differences
                 assert [each.accepted for each in (await board.pause("edge"), await board.resume("edge"))] == [True] * 2
             assert (await board.status()).subscribers[0].troubles == ()
-            assert (await board.queue("edge")).packages == ()
-            assert (await board.errors()).size == 0
+            queued: Page[QueuedPackage] = await board.queue("edge")
+            failed: Page[FailedPackage] = await board.errors(cursor=(await board.errors()).cursor)
+            assert (queued.items, queued.complete, failed.size) == ((), True, 0)
+            assert queued.as_of.offset == package.offset + 1
             assert (await board.explain("edge", "/site/a.txt")).subscriber == "edge"
             assert [each.kind async for each in board.events(after=-1, follow=False)] == ["created"]
 
@@ -53,7 +55,9 @@ def test_a_synchronous_service(tmp_path: Path) -> None:
             assert not board.verify("edge", "/site").differences
             assert [each.accepted for each in (board.pause("edge"), board.resume("edge"))] == [True] * 2
         assert board.status().subscribers[0].troubles == ()
-        assert board.queue("edge").packages == ()
-        assert board.errors().size == 0
+        queued: Page[QueuedPackage] = board.queue("edge")
+        failed: Page[FailedPackage] = board.errors(cursor=board.errors().cursor)
+        assert (queued.items, queued.complete, failed.size) == ((), True, 0)
+        assert [each.offset for each in queued.items] == []
         assert board.explain("edge", "/site/a.txt").subscriber == "edge"
         assert [each.kind for each in board.events(after=-1, follow=False)] == ["created"]

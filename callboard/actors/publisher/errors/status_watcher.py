@@ -4,6 +4,7 @@ from collections.abc import Generator, Iterable
 from dataclasses import dataclass
 from heapq import merge
 from itertools import islice
+from operator import attrgetter
 from random import Random
 
 from callboard.actors.core.decision import (
@@ -32,8 +33,11 @@ from callboard.messages.record import Record
 from callboard.messages.repeated import original_of
 from callboard.messages.untrusted import distrust_of
 
-PAGE_MAX = 1000
-"""Errors on a page at most; a query for more gets this many."""
+PAGE_MAX = 1001
+"""Errors in an answer at most: those of a page, and one more, by which the asker knows that there is a next page."""
+
+ORDER = attrgetter("offset", "subscriber")
+"""The order of errors: a package fails at a subscriber once."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -178,7 +182,8 @@ class StatusWatcher:
             for (subscriber, publisher), queue in queues.items()
             if query.subscriber in {"", subscriber} and query.publisher in {"", publisher}
         ]
-        errors = merge(*asked, key=lambda status: status.offset)
+        after = query.after, query.after_subscriber
+        errors = (status for status in merge(*asked, key=ORDER) if ORDER(status) > after)
         skip = max(query.skip, 0)
         return ErrorsPage(
             errors=tuple(islice(errors, skip, skip + min(max(query.limit, 0), PAGE_MAX))),

@@ -2,12 +2,16 @@
 
 import re
 from collections.abc import AsyncIterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from fnmatch import fnmatchcase
 
-from callboard.backends.log import READ_RECORDS_MAX, Log
+from callboard.backends.log import Log
+from callboard.backends.logs.walk import WINDOW_OFFSETS, backwards, between, first_since
+from callboard.board.page import AsOf, Page, resumed, trimmed
 from callboard.board.read.log.log_records import LoggedRecord, in_a_line, opened
-from callboard.errors import CallboardError, OffsetOutOfRange
+from callboard.door.cursors import Place, cursor_at
+from callboard.door.questions import asked
+from callboard.errors import CallboardError
 from callboard.messages.distribution.topic_messages import Kind
 from callboard.messages.event import Event
 from callboard.messages.record import Record
@@ -15,11 +19,8 @@ from callboard.messages.record import Record
 SKEW_NS = 3600 * 10**9
 """How far the clocks of writers may differ before one record counts as older than another."""
 
-WINDOW_OFFSETS = 500
-"""Records read at a time when reading backwards."""
-
 SCAN_MAX = 200_000
-"""Limit of records per search, a few seconds' work; the result says where it stopped, so that it can be resumed."""
+"""Limit of records per search, a few seconds' work; the cursor of the page continues it."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -54,49 +55,46 @@ class RecordFilter:
         )
 
 
-@dataclass(frozen=True, slots=True)
-class Found:
-    """The records, oldest first. ``more_from`` is where the search reached its limit; -1 if it came to the end."""
+async def listed(
+    log: Log, topic: str, wanted: RecordFilter, limit: int, now_ns: int, *, cursor: str = "", start: int | None = None
+) -> Page[LoggedRecord]:
+    """A page of the matching records, oldest first: the newest ones, or the oldest from ``start`` on. The next page
+    continues from there, back or forth; ``cursor`` is that of the page before.
 
-    records: tuple[LoggedRecord, ...]
-    looked_at: int
-    more_from: int = -1
-
-
-async def newest(log: Log, topic: str, wanted: RecordFilter, limit: int, before: int | None = None) -> Found:
-    """The newest ``limit`` matching records, below the offset ``before`` if it is given."""
-    low, end = await _range(log, topic, wanted)
-    end = end if before is None else max(low, min(before, end))
-    found: list[LoggedRecord] = []
-    looked_at = 0
-    while end > low and len(found) < limit:
-        if looked_at >= SCAN_MAX:
-            return Found(tuple(reversed(found)), looked_at, end)
-        start = max(low, end - WINDOW_OFFSETS)
-        window = [record async for record in between(log, topic, start, end)]
-        looked_at, end = looked_at + len(window), start
-        for record in reversed(window):
-            event = opened(record)
-            if len(found) < limit and wanted.admits(record, event):
-                found.append(in_a_line(record, event))
-    return Found(tuple(reversed(found)), looked_at)
-
-
-async def oldest(log: Log, topic: str, wanted: RecordFilter, limit: int, start: int) -> Found:
-    """The oldest ``limit`` matching records from ``start`` on. Raises ``OffsetOutOfRange`` as the log does."""
-    found: list[LoggedRecord] = []
-    looked_at = 0
-    end = (await _range(log, topic, wanted))[1]
-    async for record in between(log, topic, start, max(start, end), strict=True):
-        if len(found) >= limit:
+    Raises ``OffsetOutOfRange`` if the log does not have ``start``, and ``RequestRefused`` for a cursor that is none of
+    this listing.
+    """
+    asked(cursor=cursor, limit=limit)
+    listing = "log", topic, repr(replace(wanted, since_ns=None, until_ns=None))  # those may be relative to now
+    place = await resumed(log, topic, cursor, listing)
+    low, high = await _range(log, topic, wanted)
+    first, end = await log.bounds(topic)
+    if start is not None:
+        await log.read(topic, start, 1)
+    if place is None:
+        place = Place(end, first=first) if start is None else Place(start)
+    at, forth = place.offset, place.first < 0
+    found, looked_at, more, lost = list[LoggedRecord](), 0, False, list[tuple[int, int]]()
+    end = min(high, end) if forth else min(at, high, end)
+    back = backwards(log, topic, low, end, WINDOW_OFFSETS)
+    async for record in between(log, topic, at, end, lost) if forth else back:
+        if more := len(found) >= limit or looked_at >= SCAN_MAX:
             break
-        if looked_at >= SCAN_MAX:
-            return Found(tuple(found), looked_at, record.offset)
-        looked_at += 1
+        looked_at, at = looked_at + 1, record.offset + forth
         event = opened(record)
         if wanted.admits(record, event):
             found.append(in_a_line(record, event))
-    return Found(tuple(found), looked_at)
+    if not forth:
+        found.reverse()
+        first = (await log.bounds(topic)).first
+        lost += [(place.first, min(first, at))] if low <= first and place.first < min(first, at) else []
+    after = Place(at, first=-1 if forth else first)
+    return Page(
+        items=tuple(found),
+        as_of=AsOf(end, now_ns),
+        cursor=cursor_at(after, listing, await log.identity(topic)) if more else "",
+        missing="; ".join(trimmed(*each) for each in lost),
+    )
 
 
 async def matching(log: Log, topic: str, wanted: RecordFilter) -> AsyncIterator[tuple[Record, Event | CallboardError]]:
@@ -118,34 +116,6 @@ async def _range(log: Log, topic: str, wanted: RecordFilter) -> tuple[int, int]:
     return low, end
 
 
-async def between(log: Log, topic: str, start: int, end: int, *, strict: bool = False) -> AsyncIterator[Record]:
-    """The records in ``[start, end)`` that are still there; with ``strict``, the first of them must be."""
-    while start < end or strict:
-        try:
-            found = await log.read(topic, start, min(READ_RECORDS_MAX, max(1, end - start)))
-        except OffsetOutOfRange as error:
-            if strict or error.first <= start:
-                raise
-            start = error.first  # trimmed in the meantime
-            continue
-        strict = False
-        for record in found:
-            if record.offset >= end:
-                return
-            yield record
-        start = found[-1].offset + 1 if found else end
-
-
-async def backwards(log: Log, topic: str, low: int, end: int) -> AsyncIterator[Record]:
-    """The records in ``[low, end)``, newest first, in growing pages: the newest ones often suffice."""
-    window = 1
-    while end > low:
-        start = max(low, end - window)
-        for record in reversed([record async for record in between(log, topic, start, end)]):
-            yield record
-        end, window = start, min(2 * window, WINDOW_OFFSETS)
-
-
 def _matches(path: str, pattern: str) -> bool:
     return fnmatchcase(path, pattern) or fnmatchcase(path, pattern.rstrip("/") + "/*")
 
@@ -155,16 +125,3 @@ def _texts(record: Record, event: Event) -> list[str]:
     names = ("publisher", "subscriber", "package_id", "request_id", "command_id", "user", "author", "reason", "message")
     texts = [getattr(event, name, "") for name in names]
     return [*texts, record.header("id"), record.header("cause"), *getattr(event, "paths", ())]
-
-
-async def first_since(log: Log, topic: str, time_ns: int) -> int:
-    """The first offset of a record that is not older, by binary search: times rise, except for differing clocks."""
-    low, high = await log.bounds(topic)
-    while low < high:
-        middle = (low + high) // 2
-        found = await log.read(topic, middle, 1)
-        if not found or found[0].time_ns >= time_ns:
-            high = middle
-        else:
-            low = found[0].offset + 1
-    return low

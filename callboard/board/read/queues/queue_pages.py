@@ -1,15 +1,16 @@
 """Pages of a subscriber's queue, of one publisher or of several, in the order of the log."""
 
 import asyncio
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 
 from callboard.actors.core.agent import Agent
 from callboard.actors.publisher import roles
 from callboard.backends.log import Bounds
-from callboard.board.read.queues.queue_sizes import queue_of
+from callboard.board.read.queues.queue_sizes import counted, queue_of
 from callboard.board.read.status.status import followed
+from callboard.door.limits import OFFSET_MAX
 from callboard.errors import LogUnavailable, RequestRefused
-from callboard.messages.distribution.mailbox import Member, QueuePage, QueueQuery, QueueSize, SizesQuery
+from callboard.messages.distribution.mailbox import Member, QueuePage, QueueQuery, QueueSize
 from callboard.messages.event import replaced
 
 
@@ -28,24 +29,33 @@ def queues_of(subscriber: Member, publisher: str) -> tuple[str, ...]:
 
 
 async def page(
-    agent: Agent, subscriber: Member, publisher: str, skip: int, limit: int, bounds: Bounds, timeout_s: float
-) -> QueuePage:
-    """One page of the subscriber's queue; ``bounds`` are from ``log_bounds``.
+    agent: Agent, subscriber: Member, publisher: str, bounds: Bounds, timeout_s: float, *, after: int = -1,
+    skip: int = 0, limit: int,
+) -> QueuePage:  # fmt: skip
+    """The packages of the subscriber's queue above the offset ``after``, and the size of the whole queue; ``bounds``
+    are from ``log_bounds``.
 
     Raises ``RequestRefused`` if it does not follow the publisher, ``LogUnavailable`` if the log cannot be read.
     """
     queues = [queue_of(subscriber, bounds, name) for name in queues_of(subscriber, publisher)]
-    if len(queues) == 1:
+    if len(queues) == 1 and after <= queues[0].after:
         return await _page(agent, queues[0], skip, limit, bounds.end, timeout_s)
-    counted = await _sizes(agent, queues, bounds.end, timeout_s)
-    whole = _joined(counted)
+    whole = _joined(await counted(agent, queues, bounds.end, timeout_s, lambda _: True))
     if skip and not whole.uncounted:
-        after = await _after(agent, queues, whole, skip, bounds.end, timeout_s)
-        queues, skip = [replaced(queue, after=max(after, queue.after)) for queue in queues], 0
-    asked = (_page(agent, queue, 0, skip + limit, bounds.end, timeout_s) for queue in queues)
-    found = [package for one in await asyncio.gather(*asked) for package in one.packages]
+        after, skip = await _after(agent, queues, whole, skip, bounds.end, timeout_s), 0
+    left = (replaced(queue, after=max(after, queue.after)) for queue in queues)
+    pages = await asyncio.gather(*(_page(agent, queue, 0, skip + limit, bounds.end, timeout_s) for queue in left))
+    known = min(_known(one, skip + limit) for one in pages)
+    found = [package for one in pages for package in one.packages if package.offset <= known]
     found.sort(key=lambda package: package.offset)
-    return QueuePage(queue=whole, packages=tuple(found[skip : skip + limit]))
+    newest = max(whole.newest, *(one.queue.newest for one in pages))
+    return QueuePage(queue=replaced(whole, newest=newest), packages=tuple(found[skip : skip + limit]))
+
+
+def _known(one: QueuePage, limit: int) -> int:
+    """The offset up to which the page lacks no package; while a queue is being counted, a page may be short."""
+    short = one.queue.uncounted and len(one.packages) < limit
+    return (one.packages[-1].offset if one.packages else one.queue.after) if short else OFFSET_MAX
 
 
 async def _after(
@@ -56,7 +66,7 @@ async def _after(
     while low < high:
         middle = (low + high) // 2
         moved = [replaced(queue, after=max(middle, queue.after)) for queue in queues]
-        left = sum(queue.size for queue in await _sizes(agent, moved, end, timeout_s))
+        left = sum(queue.size for queue in await counted(agent, moved, end, timeout_s, lambda _: True))
         low, high = (low, middle) if left <= whole.size - skip else (middle + 1, high)
     return low
 
@@ -72,13 +82,6 @@ def _joined(queues: Sequence[QueueSize]) -> QueueSize:
         newest=max(queue.newest for queue in queues),
         uncounted=max(queue.uncounted for queue in queues),
     )
-
-
-async def _sizes(agent: Agent, queues: Iterable[QueueSize], end: int, timeout_s: float) -> tuple[QueueSize, ...]:
-    found = await agent.ask(roles.QUEUE_CACHE, SizesQuery(queues=tuple(queues), end=end), timeout_s)
-    if found.problem:
-        raise LogUnavailable(found.problem)
-    return found.queues
 
 
 async def _page(agent: Agent, queue: QueueSize, skip: int, limit: int, end: int, timeout_s: float) -> QueuePage:

@@ -1,12 +1,12 @@
 """The sizes of subscribers' queues at this moment."""
 
 import asyncio
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable, Sequence
 
 from callboard.actors.core.agent import Agent
 from callboard.actors.publisher import roles
 from callboard.backends.log import Bounds, Log
-from callboard.errors import LogError
+from callboard.errors import LogError, LogUnavailable, NotAnswered
 from callboard.messages.distribution.mailbox import Member, QueueSize, Sizes, SizesQuery
 
 COUNT_S = 5.0
@@ -54,3 +54,27 @@ async def sizes(agent: Agent, wanted: Iterable[QueueSize], end: int, timeout_s: 
         found = await agent.ask(roles.QUEUE_CACHE, query, timeout_s)
         if found.problem or loop.time() >= deadline or not any(queue.uncounted for queue in found.queues):
             return found
+
+
+async def counted(
+    agent: Agent, wanted: Iterable[QueueSize], end: int, timeout_s: float,
+    enough: Callable[[QueueSize], bool] = lambda queue: not queue.uncounted,
+) -> Sequence[QueueSize]:  # fmt: skip
+    """The sizes of these queues once ``enough`` is known of each; by default, once all are counted.
+
+    Raises ``LogUnavailable`` if the log cannot be read, ``NotAnswered`` if they are not counted in time.
+    """
+    query, deadline = SizesQuery(queues=tuple(wanted), end=end), asyncio.get_running_loop().time() + timeout_s
+    while True:  # an answer waits up to half a second for counting to finish
+        found = await agent.ask(roles.QUEUE_CACHE, query, timeout_s)
+        if found.problem:
+            raise LogUnavailable(found.problem)
+        if all(map(enough, found.queues)):
+            return found.queues
+        check_time(deadline, timeout_s)
+
+
+def check_time(deadline: float, timeout_s: float) -> None:
+    """Raise ``NotAnswered`` after the deadline, which was set ``timeout_s`` ahead."""
+    if asyncio.get_running_loop().time() >= deadline:
+        raise NotAnswered(f"the queue could not be counted within {timeout_s:g} s; try again with more time")

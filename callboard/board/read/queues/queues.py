@@ -1,42 +1,34 @@
 """Pages of queues and of error queues, for display."""
 
 import asyncio
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
+from itertools import islice
 
 from callboard.actors.core.agent import Agent
 from callboard.actors.publisher import roles
 from callboard.actors.publisher.fleet.following import after_trim
 from callboard.backends.log import Bounds
 from callboard.board.context import BoardContext
+from callboard.board.page import AsOf, Page, resumed, trimmed
 from callboard.board.read.known_names import demand_publisher
 from callboard.board.read.queues.queue_pages import page, queues_of
-from callboard.board.read.queues.queue_sizes import log_bounds, log_identity, queue_of
-from callboard.board.read.status.status import (
-    age_s,
-    followed,
-    judged,
-    member,
-    members,
-    named,
-    queue_state,
-    subscriber_status,
-)
-from callboard.board.views import ErrorsView, FailedPackage, FailureStatus, QueuedPackage, QueueView
+from callboard.board.read.queues.queue_sizes import check_time, counted, log_bounds, log_identity, queue_of
+from callboard.board.read.status import status as statuses
+from callboard.board.views import FailedPackage, FailureStatus, QueuedPackage, QueueView
+from callboard.door.cursors import Place, cursor_at
 from callboard.door.limits import ANSWER_S, OFFSET_MAX
 from callboard.door.questions import asked
-from callboard.errors import LogUnavailable, NotAnswered, RequestRefused
-from callboard.messages.distribution.mailbox import (
-    ErrorsQuery,
-    Member,
-    PackageSummary,
-    SizesQuery,
-)
-from callboard.messages.distribution.topic_messages import DiscoveryMessage, PackageStatusMessage, Status
+from callboard.errors import RequestRefused
+from callboard.messages.distribution.mailbox import ErrorsQuery, Member, PackageSummary, QueueSize
+from callboard.messages.distribution.topic_messages import DiscoveryMessage, PackageStatusMessage, State, Status
 
 FAILED: Mapping[Status, FailureStatus] = {
     Status.REMOVED_FAILED: "given_up", Status.HELD: "held", Status.HOOK_FAILED: "hook_failed"
 }  # fmt: skip
 """The names of failures in a view."""
+
+
+_NO_ROOM = "{} older ones are only on the log; see `callboard log list --topic status`"
 
 
 def entry_id(topic: str, offset: int) -> str:
@@ -61,15 +53,12 @@ async def newest_queued(
     """
     names = [queues_of(each, publisher) for each in subscribers]
     wanted = [queue_of(each, bounds, name) for each, its in zip(subscribers, names, strict=True) for name in its]
-    query, deadline = SizesQuery(queues=tuple(wanted), end=bounds.end), _deadline(timeout_s)
-    while True:  # an answer waits up to half a second for counting to finish
-        found = await agent.ask(roles.QUEUE_CACHE, query, timeout_s)
-        if found.problem:
-            raise LogUnavailable(found.problem)
-        if all(queue.size or not queue.uncounted for queue in found.queues):  # counting starts at the newest
-            newest = iter([queue.newest if queue.size else -1 for queue in found.queues])
-            return [max(next(newest) for _ in its) for its in names]
-        _check_time(deadline, timeout_s)
+    found = iter(await counted(agent, wanted, bounds.end, timeout_s, _newest_is_known))
+    return [max(queue.newest if queue.size else -1 for queue in islice(found, len(its))) for its in names]
+
+
+def _newest_is_known(queue: QueueSize) -> bool:
+    return queue.size > 0 or not queue.uncounted  # counting starts at the newest
 
 
 async def queued_at(
@@ -79,21 +68,12 @@ async def queued_at(
 
     Raises as ``page``, and ``NotAnswered`` if it is not known in time.
     """
-    deadline = _deadline(timeout_s)
-    while True:  # as above; the first packages of an uncounted queue are known
-        found = await page(agent, subscriber, publisher, place, 1, bounds, timeout_s)
+    deadline = asyncio.get_running_loop().time() + timeout_s
+    while True:  # the first packages of an uncounted queue are known
+        found = await page(agent, subscriber, publisher, bounds, timeout_s, skip=place, limit=1)
         if found.packages or not found.queue.uncounted:
             return found.packages[0].offset if found.packages else None
-        _check_time(deadline, timeout_s)
-
-
-def _deadline(timeout_s: float) -> float:
-    return asyncio.get_running_loop().time() + timeout_s
-
-
-def _check_time(deadline: float, timeout_s: float) -> None:
-    if asyncio.get_running_loop().time() >= deadline:
-        raise NotAnswered(f"the queue could not be counted within {timeout_s:g} s; try again with more time")
+        check_time(deadline, timeout_s)
 
 
 async def queue(
@@ -101,43 +81,63 @@ async def queue(
     subscriber: str,
     publisher: str = "",
     *,
-    skip: int = 0,
+    cursor: str = "",
     limit: int = 100,
     timeout_s: float = ANSWER_S,
 ) -> QueueView:
-    """A page of what the subscriber has not processed yet, of one publisher or of all that it follows.
+    """A page of what the subscriber has not processed yet, of one publisher or of all that it follows; ``cursor`` is
+    that of the page before.
 
     Raises:
-        RequestRefused: the subscriber was never heard of, or does not follow the publisher.
+        RequestRefused: the subscriber was never heard of, or does not follow the publisher; the cursor is none of this
+            queue.
         LogUnavailable: the log cannot be read.
     """
-    asked(subscriber=subscriber, publisher=publisher, skip=skip, limit=limit, timeout_s=timeout_s)
+    asked(subscriber=subscriber, publisher=publisher, cursor=cursor, limit=limit, timeout_s=timeout_s)
     log, topic = board.log, board.topics.package
     await demand_publisher(log, board.topics, publisher)
+    listing = ("queue", subscriber, publisher)
+    place = await resumed(log, topic, cursor, listing)
     agent, now_ns = await board.viewer(), board.now_ns()
     log_id = await log_identity(log, topic)
-    known, bounds = await asyncio.gather(members(agent, log_id, timeout_s), log_bounds(log, topic))
-    target = named(known, subscriber)
-    found = await page(agent, target, publisher, skip, limit, bounds, timeout_s)
+    known, bounds = await asyncio.gather(statuses.members(agent, log_id, timeout_s), log_bounds(log, topic))
+    target = statuses.named(known, subscriber)
+    after = max(target.announcement.offset, place.offset if place else -1)
+    found = await page(agent, target, publisher, bounds, timeout_s, after=after, limit=limit)
+    bounds = Bounds((await log_bounds(log, topic)).first, bounds.end)  # it may have been trimmed meanwhile
     head = target.announcement.head_offset
-    if head < 0 and found.packages and not skip and len(followed(target)) == 1 and publisher in ("", *followed(target)):
+    follows = statuses.followed(target)
+    if head < 0 and not place and found.packages and len(follows) == 1 and publisher in ("", *follows):
         head = found.packages[0].offset  # an older version, which does not announce it
-    fleet = {each.announcement.subscriber: subscriber_status(each, (), (), now_ns) for each in known}
-    row = judged(subscriber_status(after_trim(target, bounds.first), [found.queue], (), now_ns), fleet)
+    fleet = {each.announcement.subscriber: statuses.subscriber_status(each, (), (), now_ns) for each in known}
+    row = statuses.subscriber_status(after_trim(target, bounds.first), [found.queue], (), now_ns)
+    last = found.packages[-1].offset if found.packages else after
+    more = last < found.queue.newest or found.queue.uncounted
     return QueueView(
-        subscriber=subscriber,
-        publisher=publisher,
-        state=queue_state(target, found.queue.size + found.queue.uncounted),
-        size=found.queue.size,
-        length=found.queue.length,
-        oldest_s=age_s(found.queue.oldest_ns, now_ns),
-        packages=tuple(
+        items=tuple(
             _queued(summary, topic, target.announcement if summary.offset == head else None, now_ns)
             for summary in found.packages
         ),
-        uncounted=found.queue.uncounted,
-        troubles=row.troubles,
+        as_of=AsOf(bounds.end or -1, now_ns),
+        cursor=cursor_at(Place(last), listing, log_id) if more else "",
+        size=found.queue.size,
+        missing="; ".join(_missing(target.announcement, after, bounds.first, found.queue.uncounted)),
+        subscriber=subscriber,
+        publisher=publisher,
+        state=statuses.queue_state(target, found.queue.size + found.queue.uncounted),
+        length=found.queue.length,
+        oldest_s=statuses.age_s(found.queue.oldest_ns, now_ns),
+        troubles=statuses.judged(row, fleet).troubles,
     )
+
+
+def _missing(said: DiscoveryMessage, after: int, first: int, uncounted: int) -> Iterable[str]:
+    if 0 <= after < first - 1:
+        yield trimmed(after + 1, first)
+    elif said.state is State.GAP:
+        yield said.reason
+    if uncounted:
+        yield f"{uncounted} offsets are still to be counted; ask again in a moment"
 
 
 async def errors(
@@ -145,31 +145,41 @@ async def errors(
     subscriber: str = "",
     publisher: str = "",
     *,
-    skip: int = 0,
+    cursor: str = "",
     limit: int = 100,
     timeout_s: float = ANSWER_S,
-) -> ErrorsView:
-    """A page of the packages that subscribers gave up on; of all subscribers and publishers if none are given."""
-    asked(publisher=publisher, skip=skip, limit=limit, timeout_s=timeout_s)
+) -> Page[FailedPackage]:
+    """A page of the packages that subscribers gave up on; of all subscribers and publishers if none are given. A later
+    page begins where the one before, whose ``cursor`` it is, ended.
+    """
+    asked(publisher=publisher, cursor=cursor, limit=limit, timeout_s=timeout_s)
     if subscriber != "":
         asked(subscriber=subscriber)
     await demand_publisher(board.log, board.topics, publisher)
+    topic, listing = board.topics.package, ("errors", subscriber, publisher)
+    place = await resumed(board.log, topic, cursor, listing) or Place(-1)
     agent = await board.viewer()
     if subscriber:
-        await member(agent, subscriber, "", timeout_s)
-    topic, now_ns = board.topics.package, board.now_ns()
-    first = (await board.log.bounds(topic)).first
-    query = ErrorsQuery(subscriber=subscriber, publisher=publisher, skip=skip, limit=limit)
+        await statuses.member(agent, subscriber, "", timeout_s)
+    log_id, first, now_ns = await board.log.identity(topic), (await board.log.bounds(topic)).first, board.now_ns()
+    query = ErrorsQuery(
+        subscriber=subscriber, publisher=publisher, after=place.offset, after_subscriber=place.name, limit=limit + 1
+    )
     found = await agent.ask(roles.STATUS_WATCHER, query, timeout_s)
     counted = [
         count
         for count in found.counts
         if subscriber in ("", count.subscriber) and publisher in ("", count.publisher)
     ]
-    return ErrorsView(
-        sum(count.size for count in counted),
-        tuple(_failed(status, topic, first, now_ns) for status in found.errors),
-        sum(count.dropped for count in counted),
+    shown, more = found.errors[:limit], len(found.errors) > limit
+    last = Place(shown[-1].offset, shown[-1].subscriber) if shown else place
+    dropped = sum(count.dropped for count in counted)
+    return Page(
+        items=tuple(_failed(status, topic, first, now_ns) for status in shown),
+        as_of=AsOf(-1, now_ns),
+        cursor=cursor_at(last, listing, log_id) if more else "",
+        size=sum(count.size for count in counted),
+        missing=_NO_ROOM.format(dropped) if dropped else "",
     )
 
 
@@ -183,7 +193,7 @@ def _failed(status: PackageStatusMessage, topic: str, first: int, now_ns: int) -
         status=FAILED[status.status],
         attempts=status.attempts,
         reason=status.reason,
-        age_s=age_s(status.time_ns, now_ns),
+        age_s=statuses.age_s(status.time_ns, now_ns),
         expired=status.offset < first,
     )
 
@@ -202,7 +212,7 @@ def _queued(
         publisher=summary.publisher,
         paths=summary.paths,
         length=summary.length,
-        age_s=age_s(summary.time_ns, now_ns),
+        age_s=statuses.age_s(summary.time_ns, now_ns),
         deep_paths=summary.deep_paths,
         user=summary.user,
         problem=summary.problem,

@@ -23,7 +23,7 @@ def test_what_lies_in_the_blob_store_counts_wherever_a_size_is_told(board: Any) 
     board.announce("edge-1", 0, editable=True)
     board.package(**LARGE)
     shown = queue(board, "edge-1")
-    assert [entry.length for entry in shown.packages] == [10, 600_000_134]
+    assert [entry.length for entry in shown.items] == [10, 600_000_134]
     assert shown.length == board.row("edge-1").lag_bytes == cohort(board).length == 600_000_144
 
 
@@ -35,11 +35,12 @@ def test_what_is_for_others_is_in_no_figure_of_a_subscriber(board: Any) -> None:
     mine = board.package(length=100, recipients=("edge-1", "edge-2"))
     for own, offsets, length in (("edge-1", [first, mine], 101), ("edge-2", [first, *theirs, mine], 131)):
         shown = queue(board, own)
-        assert [entry.offset for entry in shown.packages] == offsets
+        assert [entry.offset for entry in shown.items] == offsets
         assert (shown.size, shown.length) == (len(offsets), length)
         row = board.row(own)
         assert (row.lag_packages, row.lag_bytes) == (len(offsets), length)
-    assert [entry.offset for entry in queue(board, "edge-1", skip=1, limit=1).packages] == [mine]
+    second = queue(board, "edge-1", cursor=queue(board, "edge-1", limit=1).cursor)
+    assert [entry.offset for entry in second.items] == [mine]
     board.announce("edge-1", first, editable=True)
     assert board.row("edge-1").queue == "running"
     board.announce("edge-1", mine, editable=True)
@@ -78,5 +79,5 @@ def test_what_was_trimmed_is_in_no_view_from_that_moment_on(board: Any, below: i
     row, slowest, shown = board.row("edge-1"), cohort(board), queue(board, "edge-1")
     assert (row.lag_packages, row.lag_bytes) == (slowest.size, slowest.length) == (left, 10 * left)
     assert (shown.size, shown.length) == (left, 10 * left)
-    assert [entry.offset for entry in shown.packages] == [*range(below, 5)]
+    assert [entry.offset for entry in shown.items] == [*range(below, 5)]
     assert bool(shown.oldest_s) is bool(left)
