@@ -4,7 +4,6 @@ from collections.abc import Generator, Iterable
 from dataclasses import dataclass
 from heapq import merge
 from itertools import islice
-from operator import attrgetter
 from random import Random
 
 from callboard.actors.core.decision import (
@@ -35,9 +34,6 @@ from callboard.messages.untrusted import distrust_of
 
 PAGE_MAX = 1001
 """Errors in an answer at most: those of a page, and one more, by which the asker knows that there is a next page."""
-
-ORDER = attrgetter("offset", "subscriber")
-"""The order of errors: a package fails at a subscriber once."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -183,7 +179,7 @@ class StatusWatcher:
             if query.subscriber in {"", subscriber} and query.publisher in {"", publisher}
         ]
         after = query.after, query.after_subscriber
-        errors = (status for status in merge(*asked, key=ORDER) if ORDER(status) > after)
+        errors = (status for status in merge(*asked, key=_order) if _order(status) > after)
         skip = max(query.skip, 0)
         return ErrorsPage(
             errors=tuple(islice(errors, skip, skip + min(max(query.limit, 0), PAGE_MAX))),
@@ -207,3 +203,8 @@ class StatusWatcher:
         if not self._end or 0 <= oldest <= newest < self._end:
             return queue
         return ErrorQueue({at: error for at, error in queue.errors.items() if 0 <= at < self._end}, queue.dropped)
+
+
+def _order(status: PackageStatusMessage) -> tuple[int, str]:
+    """Unique: a package is in the error queues of a subscriber once."""
+    return status.offset, status.subscriber
