@@ -65,7 +65,7 @@ class Holder(Generic[C]):
         self.last: C | None = None
         """The last claim of the holder, or of the last holder if it left."""
         self.rival: C | None = None
-        """While the holder is not known: of two candidates, the one that spoke before the last."""
+        """Another candidate, while the topic does not tell which of the two has the name."""
         self.begin(first)
 
     @property
@@ -138,10 +138,16 @@ class Holder(Generic[C]):
         return replace(claim, since=term) if unknown or term > held.since else held
 
     def _note_rival(self, before: C | None) -> None:
-        if self.claim is None or self.claim.since >= 0:
-            self.rival = None
-        elif before is not None and before.speaker != self.claim.speaker:
+        """Note the former holder as a rival if it was not known since when it had the name.
+
+        It may have the name still even where the new holder says since when it has it, if it spoke after that: one that
+        has started again does not say it, either.
+        """
+        held = self.claim
+        if held is not None and before is not None and before.since < 0 and before.speaker != held.speaker:
             self.rival = before
+        if held is None or (self.rival is not None and max(self.rival.offset, 0) <= held.since):
+            self.rival = None
 
 
 class LeaseClock:

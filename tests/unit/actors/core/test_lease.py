@@ -140,6 +140,33 @@ def test_one_that_took_over_and_started_again_is_not_followed_by_whom_it_took_ov
     assert held_by(holder)[0] == "b"
 
 
+def test_where_some_was_not_read_its_last_holder_is_a_rival_until_it_is_known_who_got_the_name() -> None:
+    holder = Holder[Claim](first=1)
+    holder.hear(claim(1, "a"))
+    holder.lose(first=10)
+    holder.hear(claim(12, "b"))
+    assert holder.rival is not None
+    assert holder.rival.speaker[0] == "a"
+    holder.hear(claim(13, "b", term=12))
+    assert holder.rival is None
+
+
+@pytest.mark.parametrize("repeated", [True, False])
+def test_one_that_just_started_again_may_have_the_name_of_which_another_one_says_that_it_has_it(repeated: bool) -> None:
+    """That was away since before the first one took over, of which the topic has nothing any more."""
+    holder, away = Holder[Claim](first=20), claim(18 if repeated else 31, "away", term=5)
+    holder.hear(claim(30, "started again"))
+    if repeated:
+        holder.hear_older(away, read_to=25)
+    else:
+        holder.hear(away)
+    assert held_by(holder)[0] == "away"
+    assert holder.rival is not None
+    assert holder.rival.speaker[0] == "started again"
+    holder.hear(claim(40, "started again", term=30))
+    assert (held_by(holder)[0], holder.rival) == ("started again", None)
+
+
 def test_of_two_that_say_since_when_they_have_the_name_the_later_one_does() -> None:
     holder = Holder[Claim](first=1)
     for each in (claim(1, "a"), claim(2, "b"), claim(3, "b", term=2), claim(4, "a", term=1)):

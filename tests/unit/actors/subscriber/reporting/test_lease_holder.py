@@ -18,6 +18,7 @@ from callboard.errors import LogUnavailable, OffsetOutOfRange, RepositoryBusy
 from callboard.messages.distribution.mailbox import Admitted, AgentProblem, Ready, ReadyQuery
 from callboard.messages.distribution.topic_messages import ForgottenMessage, LogMessage, State
 from callboard.messages.headers import new_record, open_record
+from callboard.messages.repeated import repeated
 from callboard.testing.drivers.announcer_driver import AnnouncerDriver
 from callboard.testing.drivers.subscriber_example import NAME, ImporterDriver, as_read, package
 
@@ -90,6 +91,22 @@ def test_of_two_that_stand_by_one_takes_over_and_the_other_goes_on_standing_by()
     other.look()
     assert (len(one.sent(Admitted)), len(other.sent(Admitted))) == (0, 1)
     assert one.asks(ReadLog)
+
+
+def test_one_that_was_away_for_long_does_not_take_the_name_from_a_holder_that_just_started_again() -> None:
+    it = AnnouncerDriver(standby=True)
+    it.others_say("away", term=1)
+    it.others_say("holder", takes_over=1)
+    it.others_say("holder", takes_over=1, term=2)
+    it.others_say("holder")
+    it.put(repeated(it.topic[0], read_to=4))
+    it.first = 4
+    it.claim(instance="away")
+    assert it.sent(Admitted) == [], "nothing is left of how the holder took over, and it imports"
+    it.others_say("holder", term=4)
+    it.look()
+    it.look_in_vain()
+    assert not it.asks(Append), "it stands by"
 
 
 def test_silence_while_the_log_cannot_be_read_is_not_the_holders() -> None:
