@@ -82,6 +82,14 @@ class CutOff(Act):
 
 
 @dataclass(frozen=True, slots=True)
+class Delay(Act):
+    """What a subscriber appends takes this long to reach the log, from now on."""
+
+    edge: str
+    seconds: float
+
+
+@dataclass(frozen=True, slots=True)
 class Suspend(Act):
     """A subscriber's process is suspended for a while, without noticing."""
 

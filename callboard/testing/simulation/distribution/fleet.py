@@ -14,14 +14,14 @@ from callboard.actors.core.decision import Perform
 from callboard.actors.core.hooks import HookSettings
 from callboard.actors.core.shortening_limits import ShorteningLimits
 from callboard.actors.publisher import PublisherSettings
-from callboard.actors.runtime.simulated.simulated import Simulation
+from callboard.actors.runtime.simulated.simulated import EPOCH_NS, Simulation
 from callboard.actors.subscriber import SubscriberSettings
 from callboard.messages.distribution.package_event import KINDS
 from callboard.messages.record import Record
 from callboard.testing.simulation.distribution.acts import Publish
 from callboard.testing.simulation.distribution.event_oracle import EventOracle
 from callboard.testing.simulation.distribution.oracle import Oracle
-from callboard.testing.simulation.distribution.plan import PUBLISHERS, Plan
+from callboard.testing.simulation.distribution.plan import HOLDER, PUBLISHERS, Plan
 from callboard.testing.simulation.distribution.scene import TOPICS, History, Scene
 from callboard.testing.simulation.distribution.tenants import Tenants
 from callboard.testing.simulation.distribution.world import FatefulWorld, SimulatedHooks, marked
@@ -96,7 +96,7 @@ class Fleet:
         self.plan = plan
         self.folder = folder
         self.rng = Random(simulation.rng.random())  # noqa: S311  # reproducible, not secret
-        self.scene = Scene(self.first, Tenants(self._now_ns))
+        self.scene = Scene(self.first, Tenants(self._now_ns, self._suspended_ns))
         self.scene.events = self.events = EventOracle(self.scene, plan.keys, self.passed)
         self.fates = Fates(Random(self.rng.random()), plan.odds)  # noqa: S311  # likewise
         self.log = SimulatedLog(
@@ -116,6 +116,14 @@ class Fleet:
     def hosts(self) -> dict[str, Host]:
         """The host of every agent, by the agent's name."""
         return self.publishers | {name: edge.host for name, edge in self.edges.items()}
+
+    def edge(self, name: str) -> Edge:
+        """The subscriber of this name, or of the pair the one that has their name now, or the one that stands by."""
+        if name in self.edges:
+            return self.edges[name]
+        one, other = (edge for edge in self.edges.values() if edge.settings.standby)
+        tenant = self.scene.tenants.held.get(one.subscriber)
+        return one if (tenant is not None and tenant.who[1] == one.name) == (name == HOLDER) else other
 
     def first(self) -> int:
         """The oldest offset of the package topic."""
@@ -159,6 +167,11 @@ class Fleet:
 
     def _now_ns(self) -> int:
         return self.simulation.clock.now().wall_ns
+
+    def _suspended_ns(self, host: str, since_ns: int) -> int:
+        begun_s, ended_s = self.edges[host].host.suspended_s
+        since_s, now_s = (since_ns - EPOCH_NS) / 1e9, self.simulation.loop.time()
+        return round(max(min(ended_s, now_s) - max(begun_s, since_s), 0.0) * 1e9)
 
     def _dated(self, topic: str, host: str) -> int:
         """The time of a record: announcements are dated by the host that appends them, as where hosts share a file."""

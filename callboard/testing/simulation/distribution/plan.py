@@ -10,6 +10,7 @@ from callboard.messages.distribution.topic_messages import COMMANDS, Kind
 from callboard.testing.simulation.distribution.acts import (
     Act,
     CutOff,
+    Delay,
     Exchange,
     Kill,
     Look,
@@ -57,6 +58,15 @@ it for ever."""
 
 LEASES = 0.5
 """The share of seeds with such a pair in which the two lease the name for different times."""
+
+CALM_TAKEOVERS = 0.4
+"""The share of seeds with such a pair in which the name is taken over, or nearly, when all is calm."""
+
+CALM_AFTER_S = 1000.0
+"""What is to happen from this time on happens so many seconds after all has come to rest."""
+
+HOLDER, STANDBY = "the holder", "the stand-by"
+"""Of such a pair the one that has the name when something happens to it, and the other one."""
 
 JUMPS_S = (45.0, 86_400.0, -3600.0)
 
@@ -119,6 +129,10 @@ def plan(seed: int) -> Plan:
     leases = Random(f"leases/{seed}")  # noqa: S311  # likewise
     if leases.random() < LEASES:
         acts += _leases(leases, edges)
+    calm = Random(f"calm/{seed}")  # noqa: S311  # likewise
+    leases_s = [options["claim_ttl_s"] for options in edges.values() if options.get("standby")]
+    if calm.random() < CALM_TAKEOVERS and leases_s:
+        acts += _takeovers_in_calm(calm, leases_s)
     odds = {fault: share for fault in Fault if (share := rng.choice(ODDS))}
     return Plan(seed, tuple(acts), odds, keys=rng.random() < 0.6, edges=edges)
 
@@ -189,6 +203,25 @@ def _leases(rng: Random, edges: dict[str, dict[str, Any]]) -> list[Act]:
         edges[name] = edges[name] | {"claim_ttl_s": lease_s}
     at_s = rng.uniform(CHAOS_S, CHAOS_S + 3.0)  # the name's holder is settled by then
     return [Lose(at_s, lost, True, 12.0), Suspend(at_s + rng.uniform(0.0, 1.0), other, rng.choice([5.0, 9.0]))]
+
+
+def _takeovers_in_calm(rng: Random, leases_s: list[float]) -> list[Act]:
+    """The holder of a name is away, and the one that stands by is suspended, has its claim delayed on the way to the
+    log, or takes over and starts again; then a package comes.
+    """
+    at_s = CALM_AFTER_S + rng.uniform(0.0, 1.0)
+    match rng.choice(["suspended", "delayed", "started again"]):
+        case "suspended":
+            suspended = Suspend(at_s + rng.uniform(0.0, 1.0), STANDBY, rng.choice([8.0, 10.0]))
+            acts, end_s = [Lose(at_s, HOLDER, True, 12.0), suspended], 20.0
+        case "delayed":
+            away_s = 1.45 * rng.choice(leases_s)  # the other one gives it up after 1.1 of them, or a look later
+            acts, end_s = [Suspend(at_s, HOLDER, away_s), Delay(at_s, STANDBY, 5.0)], away_s + 10.0
+        case _:  # and the topic no longer has how it took over when the former holder is back
+            again = Lose(at_s + rng.uniform(7.0, 10.0), HOLDER, False)
+            acts, end_s = [Lose(at_s, HOLDER, True, 25.0), again], 40.0
+    news = Publish(at_s + end_s / 3, PACKAGES[1] + 1, "site", Kind.ADD, "/site/0/a", (("/site/0/a", 10),))
+    return [*acts, news, Look(at_s + end_s, "site")]
 
 
 def _renewals(rng: Random, edges: tuple[str, ...]) -> list[Act]:

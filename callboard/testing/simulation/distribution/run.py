@@ -35,7 +35,7 @@ HANDLER_MAX_S = 10.0
 COUNTED = (
     "gap in the log", "record repeated", "short answer", "refused in an outage", "blob missing", "blob corrupt",
     "cut off", "Outage", "Trim", "Skew", "Lose", "Restart", "Kill", "Poison", "SendCommand", "Look", "CutOff",
-    "Suspend", "log replaced", "log set back", "disk lost", "position reset",
+    "Suspend", "Delay", "log replaced", "log set back", "disk lost", "position reset",
 )  # fmt: skip
 """Counters that must not be zero, either."""
 

@@ -29,6 +29,7 @@ from callboard.messages.headers import new_record
 from callboard.messages.record import NewRecord
 from callboard.testing.simulation.distribution import acts, truth, views
 from callboard.testing.simulation.distribution.fleet import Edge, Fleet
+from callboard.testing.simulation.distribution.plan import CALM_AFTER_S
 from callboard.testing.simulation.distribution.scene import TOPICS
 from callboard.testing.simulation.distribution.world import BLOB_THRESHOLD, INLINE_MAX
 
@@ -62,16 +63,21 @@ class Stage:
         """From the beginning to the end. The scene has any violation."""
         fleet = self._fleet
         await fleet.start()
-        await asyncio.gather(*(self._at(act) for act in fleet.plan.acts))
+        calm = [act for act in fleet.plan.acts if act.at_s >= CALM_AFTER_S]
+        await asyncio.gather(*(self._at(act, act.at_s) for act in fleet.plan.acts if act not in calm))
         fleet.fates.active = fleet.log.active = False
         await self._calm_down()
         await self._settle()
+        if calm:
+            await asyncio.gather(*(self._at(act, act.at_s - CALM_AFTER_S) for act in calm))
+            fleet.log.delays_s.clear()
+            await self._settle()
         await self._speak_to_the_dead()
         await views.agree(fleet)
         await fleet.stop()
 
-    async def _at(self, act: acts.Act) -> None:  # noqa: PLR0912  # one a kind of act
-        await asyncio.sleep(act.at_s)
+    async def _at(self, act: acts.Act, after_s: float) -> None:  # noqa: PLR0912  # one a kind of act
+        await asyncio.sleep(after_s)
         self._fleet.simulation.note(f"{self._loop.time():.6f} {act}")
         self._fleet.scene.count[type(act).__name__] += 1
         match act:
@@ -85,11 +91,13 @@ class Stage:
             case acts.Poison(agent=name, role=role):
                 await self._poison(name, role)
             case acts.Lose(edge=name, host=host, away_s=away_s):
-                self._fleet.edges[name].host.lose(host=host, away_s=away_s)
+                self._fleet.edge(name).host.lose(host=host, away_s=away_s)
             case acts.CutOff(edge=name, seconds=seconds):
                 self._fleet.log.cut_off(name, seconds)
+            case acts.Delay(edge=name, seconds=seconds):
+                self._fleet.log.delays_s[self._fleet.edge(name).name] = seconds
             case acts.Suspend(edge=name, seconds=seconds):
-                self._fleet.edges[name].host.suspend(seconds)
+                self._fleet.edge(name).host.suspend(seconds)
             case acts.Renew(edge=name, how=how):
                 await self._renew(self._fleet.edges[name], how)
             case acts.Restart(edge=name, drain_s=drain_s):

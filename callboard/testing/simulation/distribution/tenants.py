@@ -20,6 +20,7 @@ class Tenant:
     since: int
     offset: int
     until_ns: int
+    said: DiscoveryMessage
 
 
 @dataclass(slots=True)
@@ -29,8 +30,10 @@ class Tenants:
     """
 
     now_ns: Callable[[], int]
+    suspended_ns: Callable[[str, int], int] = lambda _, __: 0
+    """For how long the process in that place was suspended since then."""
     hasty: Callable[[str], None] = lambda _: None
-    """Called for a name that was taken over too early."""
+    """Called for a name that was taken over too early, or from a holder that goes on."""
     longest_s: float = 0.0
     """The longest lease that anybody may have."""
     settings: dict[str, SubscriberSettings] = field(default_factory=dict)
@@ -54,20 +57,24 @@ class Tenants:
         self.furthest[name] = max(self.furthest.get(name, -1), said.offset)
         tenant, since = self.held.get(name), offset
         if tenant is not None and tenant.who == who:
-            since = tenant.since
+            since, before = tenant.since, tenant.said
+            if before.term >= 0 > said.term and said.takes_over not in (-1, before.takes_over):
+                self.hasty(f"{who} has {name} since {since}, and took it over at {said.takes_over}")
         elif tenant is not None:
             known = said.takes_over == tenant.offset
             if not known and (said.term <= tenant.since or now_ns < tenant.until_ns):
                 return  # or by what is left of the topic, where not all is known, it was decided to have a free name
-            if now_ns < tenant.until_ns:
-                self.hasty(f"{who} took {name} from {tenant.who} {(tenant.until_ns - now_ns) / 1e9:.3f} s too early")
+            lease_ns = tenant.said.lease_ms * 10**6  # half of which may be a time in which the other one was suspended
+            unheard_ns = self.suspended_ns(who[1], tenant.until_ns - lease_ns) - lease_ns // 2 if known else 0
+            if (early_ns := tenant.until_ns - now_ns + max(unheard_ns, 0)) > 0:
+                self.hasty(f"{who} took {name} from {tenant.who} {early_ns / 1e9:.3f} s too early")
         if said.state is State.STOPPED:
             self.permits[name].pop(who, None)
             self.held.pop(name, None)
             self.known_ns.pop(name, None)
         else:
             self.known_ns.setdefault(name, now_ns)
-            self.held[name] = Tenant(who, max(since, said.term), offset, now_ns + said.lease_ms * 10**6)
+            self.held[name] = Tenant(who, max(since, said.term), offset, now_ns + said.lease_ms * 10**6, said)
 
     def rival(self, name: str, me: Who, permit: Permit, mono_s: float) -> Who | None:
         """Who else may import now: the name was lent to it, by its word or in its own opinion."""

@@ -58,6 +58,8 @@ class Host:
         self.agent: Agent | None = None
         self.closing = False
         self._away_s = AGAIN_S
+        self.suspended_s = 0.0, 0.0
+        """From when to when its process was suspended, the last time."""
         self.ends: list[str] = []
         """The error that ended it."""
 
@@ -65,6 +67,7 @@ class Host:
         """Run the agent until the end of the simulation."""
         while not self.closing:
             self.agent = await self._simulation.start(self._spec(), LIMITS, self.clock)
+            self.suspended_s = 0.0, 0.0
             try:
                 await self.agent.ended()
             except CallboardError as problem:
@@ -99,6 +102,7 @@ class Host:
         """Suspend the process; what the system does for it continues."""
         if self.agent is not None:
             self._simulation.suspend(self.agent, seconds)
+            self.suspended_s = self._simulation.loop.time(), self._simulation.loop.time() + seconds
 
     async def stop(self, drain_s: float) -> None:
         """Stop it cleanly; it is restarted unless this is the end."""

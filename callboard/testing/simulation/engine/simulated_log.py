@@ -1,5 +1,6 @@
 """The log of a simulation: it fails, delays, leaves gaps, returns short reads, and may duplicate records."""
 
+import asyncio
 from collections.abc import Awaitable, Callable, Iterable, Sequence
 from dataclasses import replace
 from random import Random
@@ -56,6 +57,8 @@ class SimulatedLog(PassingLog):
         self._trimmed = trimmed
         self._back_s = 0.0
         self._cut_off: dict[str, float] = {}  # hosts, and until when
+        self.delays_s: dict[str, float] = {}
+        """How long what a host appends is on its way."""
         self._first: dict[str, int] = {}
         self.active = True
         """Whether it misbehaves."""
@@ -111,6 +114,8 @@ class SimulatedLog(PassingLog):
         if not self._keys:
             records = [replace(record, key="") for record in records]
         await self._reach()
+        if delay_s := self.delays_s.get(CALLER.get()):
+            await asyncio.sleep(delay_s)
         offsets = await self._append(topic, records)
         if not self._keys and topic not in self._unrepeatable and self._luck(0.1):
             self.repeated += 1

@@ -1,5 +1,6 @@
 """Bugs in whether a subscriber may continue: under a name that another holds, or on another log."""
 
+from dataclasses import replace
 from typing import Any
 
 from callboard.actors.core import lease
@@ -45,6 +46,18 @@ def _by_its_own_lease(right: Any, self: Any) -> Any:
     return min(right(self), self._mine.lease_ms / 1000)
 
 
+def _by_any_word(right: Any, held: Any, claim: Any) -> bool:
+    return bool(right(held, claim)) or claim.takes_over >= 0
+
+
+def _without_terms(right: Any, self: lease.Holder[Any], claim: Any) -> None:
+    right(self, replace(claim, term=-1))
+
+
+def _without_gaps(right: Any, self: lease.LeaseClock, mono_s: float, gap_s: float = 0.0) -> float:
+    return float(right(self, mono_s, gap_s and float("inf")))
+
+
 def _never_late(right: Any, self: Permit, mono_s: float) -> bool:
     return bool(right(self, mono_s - 30.0))
 
@@ -53,6 +66,9 @@ BUGS = (
     Patch("a name is taken over by the times of the log", lease, "takes_over", _by_records),
     Patch("whoever stands by is impatient", LeaseHolder, "_watch", _by_the_first_look),
     Patch("whoever stands by goes by its own lease", LeaseHolder, "_silence_s", _by_its_own_lease),
+    Patch("a name is taken over from a holder that has spoken since", lease, "takes_over", _by_any_word),
+    Patch("the term of a claim is ignored", lease.Holder, "hear", _without_terms),
+    Patch("a stand-by counts the time in which it was suspended", lease.LeaseClock, "look", _without_gaps),
     Patch("an import is committed when the name is another's", Permit, "is_over", _never_late),
     Patch("a name is kept when its time is over", Startup, "lapse", _never),
     Patch("whoever stands by has every name", LeaseHolder, "_decide", _all_ours),
