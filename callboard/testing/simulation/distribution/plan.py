@@ -60,13 +60,13 @@ LEASES = 0.5
 """The share of seeds with such a pair in which the two lease the name for different times."""
 
 CALM_TAKEOVERS = 0.4
-"""The share of seeds with such a pair in which the name is taken over, or nearly, when all is calm."""
+"""The share of seeds with such a pair in which the name is taken over, or nearly, once all is calm."""
 
 CALM_AFTER_S = 1000.0
-"""What is to happen from this time on happens so many seconds after all has come to rest."""
+"""Acts from this moment on are carried out once all is calm, with this taken from their times."""
 
 HOLDER, STANDBY = "the holder", "the stand-by"
-"""Of such a pair the one that has the name when something happens to it, and the other one."""
+"""Of such a pair, the host that has the name at the moment of the act, and the other one."""
 
 JUMPS_S = (45.0, 86_400.0, -3600.0)
 
@@ -206,9 +206,7 @@ def _leases(rng: Random, edges: dict[str, dict[str, Any]]) -> list[Act]:
 
 
 def _takeovers_in_calm(rng: Random, leases_s: list[float]) -> list[Act]:
-    """The holder of a name is away, and the one that stands by is suspended, has its claim delayed on the way to the
-    log, or takes over and starts again; then a package comes.
-    """
+    """The holder is away, and the stand-by is suspended, has its claim delayed, or takes over and starts again."""
     at_s = CALM_AFTER_S + rng.uniform(0.0, 1.0)
     match rng.choice(["suspended", "delayed", "started again"]):
         case "suspended":
