@@ -5,7 +5,7 @@ import json
 
 
 def escaped(text: object) -> str:
-    r"""The text on one line, and as it is: what a terminal would obey or hide is written as JSON does, ``\u001b``.
+    r"""The text on one line, and as it is: what a terminal would interpret or hide is written as in JSON, ``\u001b``.
 
     That is what Python calls not printable: control characters (C0, C1) and line ends, marks that turn the direction of
     writing, what has no width such as joiners, spaces that are not the usual one, and lone surrogates.

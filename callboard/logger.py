@@ -45,7 +45,7 @@ def get_logger(**context: Any) -> Any:
 
 
 def _may_show(level: int) -> bool:
-    """False if nobody would see it, without a look at structlog if it was not even imported."""
+    """False if the line would not be seen. Structlog is not asked unless it is imported."""
     if Logger.configure is not None:
         return level >= Logger.least
     return "structlog" in sys.modules or logging.getLogger(NAME).isEnabledFor(level)

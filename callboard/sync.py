@@ -226,16 +226,16 @@ class Callboard(Twin[board.Callboard]):
             finally:
                 self._loop.close()
 
-    def _each(self, told: AsyncGenerator[BoardEvent, None]) -> Iterator[BoardEvent]:
+    def _each(self, events: AsyncGenerator[BoardEvent, None]) -> Iterator[BoardEvent]:
         try:
-            while (event := self._loop.run(_next(told))) is not None:
+            while (event := self._loop.run(_next(events))) is not None:
                 yield event
         except CancelledError:
             if self._loop.is_open:
                 raise
         finally:
             if self._loop.is_open:
-                self._loop.run(told.aclose())
+                self._loop.run(events.aclose())
 
     def __enter__(self) -> Self:
         self._loop.start()
@@ -252,5 +252,5 @@ class Callboard(Twin[board.Callboard]):
         self.close()
 
 
-async def _next(told: AsyncIterator[BoardEvent]) -> BoardEvent | None:
-    return await anext(told, None)
+async def _next(events: AsyncIterator[BoardEvent]) -> BoardEvent | None:
+    return await anext(events, None)

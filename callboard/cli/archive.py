@@ -151,8 +151,8 @@ def show_run(report: "RunReport", where: str, undecodable: Mapping[str, int] | N
     """
     if json:
         topics = [asdict(topic) for topic in report.topics]
-        told = {} if undecodable is None else {"undecodable": dict(undecodable)}
-        show_json({"place": place(where), "seconds": round(report.seconds, 3), "topics": topics, **told})
+        unread = {} if undecodable is None else {"undecodable": dict(undecodable)}
+        show_json({"place": place(where), "seconds": round(report.seconds, 3), "topics": topics, **unread})
     else:
         for topic in report.topics:
             if topic.rows:

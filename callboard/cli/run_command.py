@@ -59,9 +59,9 @@ def _code() -> int:
 
 def _misused(error: Any) -> int:
     """Print the usage error, in Typer's words, which repeat what was typed."""
-    told = io.StringIO()
-    error.show(file=told)
-    say(*_without_passwords(told.getvalue()).splitlines())
+    text = io.StringIO()
+    error.show(file=text)
+    say(*_without_passwords(text.getvalue()).splitlines())
     return int(error.exit_code)
 
 

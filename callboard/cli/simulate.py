@@ -21,7 +21,7 @@ from callboard.testing.simulation.planted import BUGS, SEEDS_MAX, Finding, hunt
 NOTHING = "none"
 """The empty list of acts or faults."""
 
-TOLD_S = 10.0
+SHOWN_S = 10.0
 """Seconds between two lines of progress."""
 
 
@@ -94,18 +94,18 @@ def _search(seeds: list[int], keep: Path | None, complete: bool, processes: int)
 
 
 def _progress(count: int) -> Callable[[Outcome], None]:
-    done, failed, told_s = 0, 0, time.monotonic()
+    done, failed, shown_s = 0, 0, time.monotonic()
 
-    def told(outcome: Outcome) -> None:
-        nonlocal done, failed, told_s
+    def show(outcome: Outcome) -> None:
+        nonlocal done, failed, shown_s
         done, failed = done + 1, failed + (outcome.violation is not None)
         if outcome.violation is not None:
             output.say(f"seed {outcome.plan.seed}: {outcome.violation}")
-        if time.monotonic() - told_s > TOLD_S:
-            told_s = time.monotonic()
+        if time.monotonic() - shown_s > SHOWN_S:
+            shown_s = time.monotonic()
             output.say(f"{done} of {count} seeds, {failed} failed")
 
-    return told
+    return show
 
 
 def _show_planted(processes: int) -> None:

@@ -34,7 +34,7 @@ def placement(loaded: Loaded, publisher: str, folder: Path, at: str = "") -> Pla
         places.setdefault(_real(Path(own.source)), "/")
     known = places.get(_real(folder))
     named = loaded.file is not None and bool(known or at)
-    return Placement(at or known or "/", _told(loaded.base, folder) if named else None)
+    return Placement(at or known or "/", _recorded(loaded.base, folder) if named else None)
 
 
 def remember(loaded: Loaded, publisher: str, folder: Path, at: str) -> str:
@@ -47,7 +47,7 @@ def remember(loaded: Loaded, publisher: str, folder: Path, at: str) -> str:
     """
     section = loaded.config.publishers.get(publisher)
     known = {_real(loaded.base / key): (key, place) for key, place in (section.sources if section else {}).items()}
-    key, place = known.get(_real(folder), (_told(loaded.base, folder), ""))
+    key, place = known.get(_real(folder), (_recorded(loaded.base, folder), ""))
     if place == at:
         return ""
     line = f"{_quoted(key)} = {_quoted(at)}"
@@ -60,8 +60,8 @@ def remember(loaded: Loaded, publisher: str, folder: Path, at: str) -> str:
             text = file.read_text(encoding="utf-8")
             _write(file, _with(text, publisher, key, at, heading, line))
     except (OSError, UnicodeError, ValueError) as error:
-        told = f"{file} cannot be written: {error}"
-        raise ConfigError(f"{told}; add to it yourself: {heading} {line}") from error
+        problem = f"{file} cannot be written: {error}"
+        raise ConfigError(f"{problem}; add to it yourself: {heading} {line}") from error
     return file.name
 
 
@@ -125,7 +125,7 @@ def _real(folder: Path) -> str:
     return os.path.realpath(folder)
 
 
-def _told(base: Path, folder: Path) -> str:
+def _recorded(base: Path, folder: Path) -> str:
     """The path relative to the file's folder if it lies below, else the absolute path."""
     real, top = Path(_real(folder)), Path(_real(base))
     return f"./{real.relative_to(top).as_posix()}" if real.is_relative_to(top) and real != top else str(real)

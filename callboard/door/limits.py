@@ -49,7 +49,7 @@ ANSWER_S = 30.0
 """The default timeout of a question to the board."""
 
 TIMEOUT_S_MAX = 1e9
-"""Thirty years stand for ever; timers of an event loop can still hold that."""
+"""Thirty years stand for no limit; timers of an event loop can still hold them."""
 
 RETRIES_MAX = 1_000_000
 """Days of retries even at the shortest back-off; for more, use -1, no limit."""

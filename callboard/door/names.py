@@ -5,7 +5,7 @@ from difflib import get_close_matches
 
 from callboard.errors import RequestRefused
 
-TOLD_MAX = 20
+NAMED_MAX = 20
 """Known names listed in the error."""
 
 
@@ -16,11 +16,11 @@ def suggestion(name: str, known: Iterable[str]) -> str:
 
 def unknown(what: str, name: str, known: Collection[str], then: str = "") -> RequestRefused:
     """The error for a name that is unknown on this log; ``then`` says what else can be done."""
-    close, told = suggestion(name, known), sorted(known)
+    close, names = suggestion(name, known), sorted(known)
     if close:
         advice = f"did you mean {close!r}?"
     else:
-        more = f" and {len(told) - TOLD_MAX} more" if len(told) > TOLD_MAX else ""
-        advice = f"known: {', '.join(told[:TOLD_MAX]) or 'none yet'}{more}"
+        more = f" and {len(names) - NAMED_MAX} more" if len(names) > NAMED_MAX else ""
+        advice = f"known: {', '.join(names[:NAMED_MAX]) or 'none yet'}{more}"
     end = "." if then and not close else ""
     return RequestRefused(f"no {what} {name!r} was ever heard of on this log; {advice}{end}{then}", code="unknown_name")

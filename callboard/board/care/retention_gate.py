@@ -142,9 +142,9 @@ async def trim(
 
     first = await trimmed(topics.package, kept.get(topics.package))
     statuses = await statuses_from(log, topics.package, topics.status, first, now_ns)
-    told = {topics.status: statuses}
+    needed = {topics.status: statuses}
     return {topics.package: first} | {
-        topic: await trimmed(topic, lowest(kept.get(topic), told.get(topic))) for topic in topics.but_packages
+        topic: await trimmed(topic, lowest(kept.get(topic), needed.get(topic))) for topic in topics.but_packages
     }
 
 

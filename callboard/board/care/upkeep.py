@@ -44,12 +44,12 @@ async def verify(board: BoardContext, subscriber: str, *paths: str, timeout_s: f
 
     scope = asked(subscriber=subscriber, paths=paths, timeout_s=timeout_s)["paths"]
     said = await _running(board, subscriber, timeout_s)
-    told = await _listed(board, subscriber, scope, timeout_s)
-    if told.accepted is None:
-        raise NotAnswered(told.reason)
-    if not told.accepted:
-        raise RequestRefused(f"{subscriber} does not list its content: {told.reason}", code="declined")
-    return await compare(board, said, told, scope)
+    result = await _listed(board, subscriber, scope, timeout_s)
+    if result.accepted is None:
+        raise NotAnswered(result.reason)
+    if not result.accepted:
+        raise RequestRefused(f"{subscriber} does not list its content: {result.reason}", code="declined")
+    return await compare(board, said, result, scope)
 
 
 async def _running(board: BoardContext, subscriber: str, timeout_s: float) -> DiscoveryMessage:

@@ -82,10 +82,10 @@ async def expected_tree(
 
 
 async def compare(
-    board: BoardContext, said: DiscoveryMessage, told: CommandResult, paths: tuple[str, ...]
+    board: BoardContext, said: DiscoveryMessage, result: CommandResult, paths: tuple[str, ...]
 ) -> Verified:
     """Compare the content that a subscriber listed with what it should have at that position."""
-    listing, position = told.listing_ref, told.position
+    listing, position = result.listing_ref, result.position
     tree, problems = await expected_tree(board, said, position)
     with tempfile.TemporaryDirectory(prefix="callboard-verify-") as spool:
         file = await board.blobs.fetch(listing, Path(spool))

@@ -124,7 +124,7 @@ async def clear_all(
         heads = await at(0)
         last = min((offset for offset in await at(first - 1) if offset is not None), default=OFFSET_MAX)
         clears = [
-            (target, min(offset, last))  # no subscriber clears more, whatever else its queue holds
+            (target, min(offset, last))  # no subscriber clears more, even if its queue holds more
             for (target, offset), head in zip(clears, heads, strict=True)
             if head is not None and head <= last
         ]

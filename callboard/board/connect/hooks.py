@@ -53,7 +53,7 @@ class HookRunner:
         chosen = self._settings.function(hook)
         if not chosen:
             return
-        told = HookCall(
+        call = HookCall(
             hook=hook,
             kind=package.kind,
             paths=package.paths,
@@ -72,7 +72,7 @@ class HookRunner:
         try:
             async with timeout:
                 function = find(chosen, self._base) if isinstance(chosen, str) else chosen
-                await self._run(function, told, title)
+                await self._run(function, call, title)
         except HookFailed:
             raise
         except (Exception, SystemExit, asyncio.CancelledError) as error:
@@ -86,15 +86,15 @@ class HookRunner:
         """Hide passwords: the hook got the repository's URL, and its error goes on the log."""
         return HookFailed(f"{title}: {type(error).__name__}: {masked(error, self._into)}")
 
-    async def _run(self, function: HookFunction, told: HookCall, title: str) -> None:
+    async def _run(self, function: HookFunction, call: HookCall, title: str) -> None:
         if inspect.iscoroutinefunction(function):
-            result: object = function(told)
+            result: object = function(call)
         else:
-            result = await self._in_thread(function, told, title)
+            result = await self._in_thread(function, call, title)
         if isinstance(result, Awaitable):
             await result
 
-    async def _in_thread(self, function: HookFunction, told: HookCall, title: str) -> object:
+    async def _in_thread(self, function: HookFunction, call: HookCall, title: str) -> object:
         """Run it in a daemon thread: a hook that never returns must not keep the process alive."""
         self._threads = [thread for thread in self._threads if thread.is_alive()]
         if len(self._threads) >= STUCK_MAX:
@@ -108,13 +108,13 @@ class HookRunner:
         def run() -> None:
             outcome: tuple[object, BaseException | None]
             try:
-                outcome = function(told), None
+                outcome = function(call), None
             except BaseException as error:  # noqa: BLE001  # such as SystemExit, which would end the thread unnoticed
                 outcome = None, error
             with suppress(RuntimeError):  # the loop was closed in the meantime
                 loop.call_soon_threadsafe(_settle, ended, outcome)
 
-        thread = threading.Thread(target=run, name=f"hook:{told.hook}", daemon=True)
+        thread = threading.Thread(target=run, name=f"hook:{call.hook}", daemon=True)
         self._threads.append(thread)
         thread.start()
         result, error = await ended

@@ -64,7 +64,7 @@ async def events(
     start = first if after is not None and after < 0 else (after or 0) + 1
     if after is None:
         start = end if follow else max(first, end - NEWEST_MAX)
-    told = OrderedDict[str, None]()
+    seen = OrderedDict[str, None]()
     while holds():
         try:
             found = await _read(log, topic, identity, start, follow=follow)
@@ -73,18 +73,18 @@ async def events(
                 await _pause(error, follow=follow)
             continue
         if not found and not follow:
-            if not told:
+            if not seen:
                 await demand_publisher(log, board.topics, publisher)
             return
         for record in found:
             start = record.offset + 1
             event = _opened(record)
-            if event is None or event.dedup_key in told or (publisher and event.publisher != publisher):
+            if event is None or event.dedup_key in seen or (publisher and event.publisher != publisher):
                 continue
             if event.dedup_key:
-                told[event.dedup_key] = None
-            if len(told) > REPEATS_MAX:
-                told.popitem(last=False)
+                seen[event.dedup_key] = None
+            if len(seen) > REPEATS_MAX:
+                seen.popitem(last=False)
             if not kinds or event.kind in kinds:
                 yield board_event(record.offset, event)
 

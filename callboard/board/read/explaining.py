@@ -124,9 +124,9 @@ def _newer(
     position = queue.get(record.offset, 0)
     if position:
         return _involved(record, event, f"queued behind {position} more")
-    told = said.reason or said.last_error
+    reason = said.reason or said.last_error
     state = WAITING.get(said.state) or f"is next; the subscriber is {said.state.name.lower()}"
-    return _involved(record, event, f"{state}: {told}" if told else state)
+    return _involved(record, event, f"{state}: {reason}" if reason else state)
 
 
 def leaves_out(
@@ -138,12 +138,12 @@ def leaves_out(
         return f"not followed: the subscriber follows {', '.join(follows)}"
     if message.recipients and said.subscriber not in message.recipients:
         return f"not for it, but for {', '.join(message.recipients)} alone"
-    told = statuses.get(offset)
-    if told is not None and told.status is Status.SUPERSEDED:
+    status = statuses.get(offset)
+    if status is not None and status.status is Status.SUPERSEDED:
         return "superseded: a later package brings all of it"
-    if told is not None and told.status in LEFT_OUT:
-        tries = f" after {told.attempts} attempts" if told.attempts else ""
-        return f"{LEFT_OUT[told.status]}{tries}" + (f": {told.reason}" if told.reason else "")
+    if status is not None and status.status in LEFT_OUT:
+        tries = f" after {status.attempts} attempts" if status.attempts else ""
+        return f"{LEFT_OUT[status.status]}{tries}" + (f": {status.reason}" if status.reason else "")
     return ""
 
 

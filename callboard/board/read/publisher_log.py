@@ -44,8 +44,8 @@ async def publisher_log(log: Log, topics: Topics, publisher: str, limit: int) ->
     """The newest lines, oldest first: errors that subscribers reported, and what became of packages."""
     reported = await _newest(log, topics.discovery, publisher, _reported)
     without = await _without(log, topics.status, publisher)
-    told = await _newest(log, topics.event, publisher, partial(_told, without))
-    lines = sorted((*reported, *told), key=lambda line: line.time_ns)
+    written = await _newest(log, topics.event, publisher, partial(_written, without))
+    lines = sorted((*reported, *written), key=lambda line: line.time_ns)
     return lines[-min(limit, LINES_MAX) :] if limit > 0 else []
 
 
@@ -94,7 +94,7 @@ def _reported(record: Record, publisher: str) -> LogLine | None:
     return LogLine(record.time_ns, level, said.subscriber, said.message, said.stacktrace)
 
 
-def _told(without: Without, record: Record, publisher: str) -> LogLine | None:
+def _written(without: Without, record: Record, publisher: str) -> LogLine | None:
     if record.header("publisher") != publisher:
         return None
     try:

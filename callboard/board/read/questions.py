@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 from callboard.board.context import BoardContext
 from callboard.board.read.known_names import demand_publisher
-from callboard.board.read.log.ignored import look, told
+from callboard.board.read.log.ignored import look, sentences
 from callboard.board.read.queues import queues
 from callboard.board.read.queues.queue_sizes import log_identity
 from callboard.board.read.status import status as statuses
@@ -67,7 +67,7 @@ async def status(board: BoardContext, timeout_s: float = ANSWER_S) -> BoardStatu
     asked(timeout_s=timeout_s)
     viewer = await board.viewer()
     found = await statuses.board_status(viewer, board.log, board.topics.package, board.now_ns(), timeout_s)
-    return replace(found, notes=(*found.notes, *told(await look(board.log, board.topics))))
+    return replace(found, notes=(*found.notes, *sentences(await look(board.log, board.topics))))
 
 
 async def metrics(board: BoardContext, timeout_s: float = ANSWER_S) -> str:

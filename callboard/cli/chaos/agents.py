@@ -122,8 +122,8 @@ class Editor:
             except OSError:  # it has ended, and will be restarted
                 answer = b""
             if answer:
-                told = json.loads(answer)
-                if told["accepted"] or told.get("state") == "dropped":
+                reply = json.loads(answer)
+                if reply["accepted"] or reply.get("state") == "dropped":
                     self.accepted += 1
                     return
                 self.refused += 1  # such as by an agent that has given up, whose service will end

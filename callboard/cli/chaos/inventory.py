@@ -64,7 +64,7 @@ def send(pids: list[int], number: signal.Signals) -> None:
 async def left_processes(mark: str) -> list[str]:
     """The processes that outlive the run although they had time to notice its end."""
     deadline = time.monotonic() + NOTICE_S
-    while (found := _told(mark)) and time.monotonic() < deadline:  # noqa: ASYNC110 - nothing signals their end
+    while (found := _left(mark)) and time.monotonic() < deadline:  # noqa: ASYNC110 - nothing signals their end
         await asyncio.sleep(POLL_S)
     return found
 
@@ -74,5 +74,5 @@ def left_files(folder: Path) -> list[str]:
     return sorted(path.name for path in folder.iterdir())
 
 
-def _told(mark: str) -> list[str]:
+def _left(mark: str) -> list[str]:
     return [f"{process.pid} {process.name}" for process in marked(mark)]

@@ -24,9 +24,9 @@ from callboard.testing.conformance.repository.harness import Shape, shapes
 
 AT_ONCE = 3
 """Agents that are struck or recover at the same time."""
-EVERYBODY = ""
+ALL = ""
 """Used in place of an agent's name."""
-EVERYBODY_SHARE = 0.3
+ALL_SHARE = 0.3
 """The share of strikes at all agents, if there is a server."""
 RECOVER_S = 120.0
 """An agent that has not recovered by then never will."""
@@ -97,14 +97,14 @@ class Storm:
 
     def _chosen(self) -> tuple[Strike, str] | None:
         """The next strike, if it is time. A strike at all agents has to wait until none is recovering."""
-        if EVERYBODY in self._busy or len(self._busy) >= AT_ONCE:
+        if ALL in self._busy or len(self._busy) >= AT_ONCE:
             return None
         if self._everybody_next:
             if self._busy:
                 return None
             self._everybody_next = False
-            return self._rng.choice(self._strikes.at_all), EVERYBODY
-        self._everybody_next = bool(self._strikes.at_all) and self._rng.random() < EVERYBODY_SHARE
+            return self._rng.choice(self._strikes.at_all), ALL
+        self._everybody_next = bool(self._strikes.at_all) and self._rng.random() < ALL_SHARE
         free = [name for name in self._agents.all if name not in self._busy]
         return (self._rng.choice(self._strikes.at_agents), self._rng.choice(free)) if free else None
 
@@ -151,12 +151,12 @@ class Storm:
             return len(ours) == len(names) and all(row.offset == end - 1 and row.liveness == "live" for row in ours)
 
         await self._until(caught_up, CATCH_UP_S, "all subscribers to catch up")
-        said, told = {name: rows[name].imported for name in names}, self._watcher.imports
-        await self._until(lambda: all(told(name) >= said[name] for name in names), CATCH_UP_S, "all statuses")
+        said, logged = {name: rows[name].imported for name in names}, self._watcher.imports
+        await self._until(lambda: all(logged(name) >= said[name] for name in names), CATCH_UP_S, "all statuses")
         return [
-            f"{name} says it imported {said[name]} packages, the log tells of {told(name)}"
+            f"{name} says it imported {said[name]} packages, and the log has {logged(name)}"
             for name in names
-            if said[name] != told(name)
+            if said[name] != logged(name)
         ]
 
     async def _judged(self, names: list[str], disagreeing: list[str]) -> Outcome:

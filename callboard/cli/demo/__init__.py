@@ -75,7 +75,7 @@ def demo(
     for difference in outcome.differences[:DIFFERENCES_SHOWN]:
         console.print(difference)
     console.print(f"took {time.monotonic() - started:.0f} s")
-    show(*outcome.told().splitlines())
+    show(*outcome.summary().splitlines())
     show(str(outcome))
     if not outcome.good:
         raise typer.Exit(1)
@@ -116,12 +116,12 @@ async def _watch(board: Callboard, progress: Progress, console: "Console") -> No
     from callboard.cli.demo.table import draw, line
 
     if not console.is_terminal:
-        shown_s, told = 0.0, 0
+        shown_s, shown = 0.0, 0
         while True:
             await _refresh(board, progress)
-            for news in progress.told[told:]:
+            for news in progress.news[shown:]:
                 console.print(news)
-            told = len(progress.told)
+            shown = len(progress.news)
             if time.monotonic() - shown_s >= LINE_S:
                 shown_s = time.monotonic()
                 console.print(line(progress.status, progress.doing), soft_wrap=True)
@@ -129,7 +129,7 @@ async def _watch(board: Callboard, progress: Progress, console: "Console") -> No
     with Live(console=console, auto_refresh=False) as live:
         while True:
             await _refresh(board, progress)
-            live.update(draw(progress.status, progress.doing, progress.told), refresh=True)
+            live.update(draw(progress.status, progress.doing, progress.news), refresh=True)
             await asyncio.sleep(REFRESH_S)
 
 

@@ -83,14 +83,14 @@ class Incidents:
         self._end(f"{QUARANTINING} quarantined a poison package, imported others, and then the one that fixed it")
 
     async def _retry(self) -> None:
-        """A subscriber waits long for its next try, until it is told to retry now."""
+        """A subscriber waits long for its next try, until a command has it retry now."""
         down = self._source.with_name(f"{PATIENT}.down")
         down.touch()
         offset = await self._ship("late.txt", "in time", {REFUSED_BY: PATIENT, WHILE: str(down)})
         stuck = await self._until(PATIENT, lambda row: _stuck_at(row, offset), "to fail")
         down.unlink()
         await self._board.retry(PATIENT, offset, reason=REASON)
-        await self._until(PATIENT, lambda row: row.offset >= offset, "to go on")
+        await self._until(PATIENT, lambda row: row.offset >= offset, "to continue")
         self._end(f"{PATIENT} retried on command, not {stuck.next_try_s:.0f} s later")
 
     async def _clear_and_takeover(self) -> None:
@@ -99,7 +99,7 @@ class Incidents:
         await self._until(STUBBORN, lambda row: _stuck_at(row, offset), "to be stuck")
         self._progress.tell(f"{STUBBORN} is stuck at offset {offset}")
         result = await self._board.clear(STUBBORN, up_to=offset, reason=REASON)
-        await self._until(STUBBORN, lambda row: row.offset >= offset, "to go on")
+        await self._until(STUBBORN, lambda row: row.offset >= offset, "to continue")
         self._end(f"{STUBBORN} was stuck until {result.packages} package was cleared")
         (self._source / INCIDENTS / "stuck.txt").unlink()
         await self._fleet.publish([Request("delete", (f"/{INCIDENTS}/stuck.txt",))])
@@ -115,7 +115,7 @@ class Incidents:
         self._progress.tell(f"kill -9 of the whole subscriber {STUBBORN}, which has a standby")
         await self._until(STUBBORN, lambda row: row.liveness == "live" and row.pid != before.pid, "to be replaced")
         offset = await self._ship("after.txt", "to be imported by the standby")
-        await self._until(STUBBORN, lambda row: row.offset >= offset, "to go on")
+        await self._until(STUBBORN, lambda row: row.offset >= offset, "to continue")
         self._end(f"the standby took over {STUBBORN} within {time.monotonic() - killed_s:.0f} s of its kill -9")
 
     # Shared steps.

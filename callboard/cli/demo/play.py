@@ -39,7 +39,7 @@ class Outcome:
         """Whether everything is as it should be."""
         return self.identical == self.subscribers and not self.account.lost and not self.account.twice
 
-    def told(self) -> str:
+    def summary(self) -> str:
         """What happened besides the kills, and its effect on packages."""
         figures = (
             f"{self.account.replaced} imports left out because a later package replaced them, "

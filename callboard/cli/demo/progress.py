@@ -10,12 +10,12 @@ class Progress:
     """Updated while the demo runs."""
 
     doing: str = "starting"
-    told: list[str] = field(default_factory=list)
+    news: list[str] = field(default_factory=list)
     status: BoardStatus = field(default_factory=lambda: BoardStatus((), ()))
 
     def tell(self, what: str) -> None:
         """Add an event."""
-        self.told.append(what)
+        self.news.append(what)
 
     def row(self, subscriber: str) -> SubscriberStatus | None:
         """The status of this subscriber, if known."""

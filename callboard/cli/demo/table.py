@@ -9,14 +9,14 @@ from callboard.cli.terminal.output import state_text, text
 REASON_MAX = 60
 
 
-def draw(status: BoardStatus, doing: str, told: list[str]) -> Group:
+def draw(status: BoardStatus, doing: str, news: list[str]) -> Group:
     """The table, what the demo is doing, and the latest events."""
     table = Table(title="callboard demo", title_justify="left", expand=False)
     for heading in ("subscriber", "state", "behind by", "seconds", "attempts", "last error"):
         table.add_column(heading, justify="right" if heading in ("behind by", "seconds", "attempts") else "left")
     for row in status.subscribers:
         table.add_row(text(row.name), state_text(shown_state(row)), *map(text, _figures(row)))
-    return Group(table, text(doing, style="bold"), *(text(f"  {line}") for line in told[-6:]))
+    return Group(table, text(doing, style="bold"), *(text(f"  {line}") for line in news[-6:]))
 
 
 def line(status: BoardStatus, doing: str) -> str:

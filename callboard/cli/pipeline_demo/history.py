@@ -121,7 +121,7 @@ class History:
             topic = board.settings.topics.package
             await board.log.trim(topic, Retention(below_offset=(await board.log.bounds(topic)).end))
             self._past.trimmed = self._past.archived_packages
-            self._tell(f"the log has none of its {self._past.trimmed} packages any more; new-1 reads the archive")
+            self._tell(f"the log no longer has its {self._past.trimmed} packages; new-1 reads the archive")
             async with (
                 board.subscriber("new-1", into / "new-1") as new,
                 board.subscriber("edge-1", into / "edge-1") as old,
@@ -150,7 +150,7 @@ class History:
             self._settings(SECOND), self._archive, same_identity=True, on_progress=lambda *_: None
         )
         self._past.restored_packages = next(topic.rows for topic in done if topic.topic.endswith(".package"))
-        self._tell("all go on with the restored log; new-2 begins at its beginning")
+        self._tell("all continue on the restored log; new-2 starts at its beginning")
         async with (
             self._board(SECOND) as board,
             board.subscriber("edge-1", into / "edge-1") as one,

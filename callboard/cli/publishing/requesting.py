@@ -69,7 +69,7 @@ def ship(
         if package.state != "accepted":
             return package, []
         accepted()
-        for line in told(package):
+        for line in remarks(package):
             say(line)
         if wait_s is None:
             return package, []
@@ -96,7 +96,7 @@ async def _tell_new(board: "Callboard", publisher: str) -> None:
         say(f"publisher {publisher!r} is new on this log" + (f"; did you mean {close!r}?" if close else ""))
 
 
-def told(package: Package) -> list[str]:
+def remarks(package: Package) -> list[str]:
     """The remarks after the line of the package."""
     lines = [f"note: {package.note}"] if package.note else []
     if package.expects:

@@ -49,8 +49,8 @@ async def wait_for_fleet(
             if Progressed.UNDER_WAY not in found.values() or time.monotonic() > deadline:
                 break
             await asyncio.sleep(POLL_S)
-    told = [_line(fleet[name], offset) for name, each in found.items() if each is not Progressed.DONE]
-    return [*told, *_absent(publisher, recipients, fleet)]
+    lines = [_line(fleet[name], offset) for name, each in found.items() if each is not Progressed.DONE]
+    return [*lines, *_absent(publisher, recipients, fleet)]
 
 
 def progressed(row: SubscriberStatus, offset: int) -> Progressed:

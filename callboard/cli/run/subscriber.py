@@ -1,4 +1,4 @@
-"""``callboard run subscriber``: imports packages until told to stop."""
+"""``callboard run subscriber``: imports packages until it is stopped."""
 
 import asyncio
 from enum import StrEnum

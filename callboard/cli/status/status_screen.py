@@ -24,7 +24,7 @@ from callboard.cli.status.status_selection import Selection, totals
 from callboard.cli.terminal.output import age, count, size, state_text, table, text
 from callboard.escaping import escaped
 
-NOBODY = "no subscriber has announced itself yet; start one with `callboard run subscriber NAME --into DIR`"
+NONE_YET = "no subscriber has announced itself yet; start one with `callboard run subscriber NAME --into DIR`"
 
 ALL = Selection()
 """All subscribers, those that need intervention first."""
@@ -102,16 +102,16 @@ class Screen:
     ) -> Iterator[RenderableType]:
         """As many lines and stories as fit; room not needed for stories goes to lines."""
         lines = room if not stories else max(min(ROWS_MIN, room - MORE_LINES), room // 2)
-        left, told = room - height(self._table(self._most_rows(lines, height))), list[Group]()
+        left, shown = room - height(self._table(self._most_rows(lines, height))), list[Group]()
         for story in stories:
-            is_last = len(told) + 1 == len(stories)
+            is_last = len(shown) + 1 == len(stories)
             if height(story) + (0 if is_last else MORE_LINES) > left:
                 break
-            told.append(story)
+            shown.append(story)
             left -= height(story)
-        more = len(stories) - len(told)
-        yield self._table(self._most_rows(room - height(Group(*told)) - (MORE_LINES if more else 0), height))
-        yield from told
+        more = len(stories) - len(shown)
+        yield self._table(self._most_rows(room - height(Group(*shown)) - (MORE_LINES if more else 0), height))
+        yield from shown
         if more:
             yield text()
             yield text(f"and the details of {more} more: callboard status --needs", style="dim", no_wrap=True)
@@ -124,7 +124,7 @@ class Screen:
 
     def _table(self, rows: int) -> RenderableType:
         if not self._view.subscribers:
-            return text(NOBODY)
+            return text(NONE_YET)
         if not self._rows:
             return text("none of them matches")
         if more := len(self._rows) - rows:
@@ -132,8 +132,8 @@ class Screen:
         return _subscribers(self._rows, self._columns)
 
     def _story(self, row: SubscriberStatus) -> Group:
-        told = Padding(Group(*_story(row, self._soon.get(row.name))), (0, 0, 0, 2))
-        return Group(text(), _heading(row), told)
+        shown = Padding(Group(*_story(row, self._soon.get(row.name))), (0, 0, 0, 2))
+        return Group(text(), _heading(row), shown)
 
 
 def _totals(rows: Iterable[SubscriberStatus]) -> Text:
@@ -182,8 +182,8 @@ def _heading(row: SubscriberStatus) -> Text:
 
 
 def _story(row: SubscriberStatus, left_s: float | None) -> Iterator[RenderableType]:
-    told = " ".join(trouble.what for trouble in row.troubles)
-    if row.last_error and row.attempts and row.last_error not in told:
+    shown = " ".join(trouble.what for trouble in row.troubles)
+    if row.last_error and row.attempts and row.last_error not in shown:
         yield text(f"last error: {row.last_error}", style="red")
     for trouble in row.troubles:
         yield text(trouble.what)

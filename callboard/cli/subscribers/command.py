@@ -99,11 +99,11 @@ def throttle(
     report(on_board(options, lambda board: board.throttle(subscriber, packages_per_min, **said)), json=json)
 
 
-def report(told: CommandResult | tuple[CommandResult, ...], *, json: bool) -> None:
+def report(done: CommandResult | tuple[CommandResult, ...], *, json: bool) -> None:
     """Show the results of one or many commands; the exit code is that of the worst."""
-    results = told if isinstance(told, tuple) else (told,)
+    results = done if isinstance(done, tuple) else (done,)
     if json:
-        show_json([to_data(result) for result in results] if isinstance(told, tuple) else to_data(told))
+        show_json([to_data(result) for result in results] if isinstance(done, tuple) else to_data(done))
     for result in results:
         if result.accepted and not json:
             show(_done(result))

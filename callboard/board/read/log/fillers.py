@@ -18,7 +18,7 @@ from callboard.messages.distribution.topic_messages import Kind, PackageMessage
 LOOK_BACK = 10_000
 """Limit of offsets read backwards from the end: a root in use was filled by some of the last packages."""
 
-TOLD = 3
+NAMED = 3
 """How many fillers a refusal names."""
 
 
@@ -60,11 +60,11 @@ async def demand_own_root(log: Log, blobs: BlobStore, topic: str, publisher: str
 
 
 def _refusal(kind: Kind, root: str, others: list[Filler]) -> str:
-    told = ", ".join(map(str, others[:TOLD])) + (f" and {len(others) - TOLD} more" if len(others) > TOLD else "")
+    names = ", ".join(map(str, others[:NAMED])) + (f" and {len(others) - NAMED} more" if len(others) > NAMED else "")
     if kind is Kind.DELETE:
-        return f"this removes everything, including what came from {told}; name paths, or add --replace-root"
+        return f"this removes everything, including what came from {names}; name paths, or add --replace-root"
     return (
-        f"this replaces everything at {root}, including what came from {told}; "
+        f"this replaces everything at {root}, including what came from {names}; "
         "put this source elsewhere with --at /PREFIX, or add --replace-root"
     )
 

@@ -32,7 +32,7 @@ async def look(log: Log, topics: Topics) -> Mapping[str, Ignored]:
     return ignored_on(log)
 
 
-def told(ignored: Mapping[str, Ignored]) -> Iterable[str]:
+def sentences(ignored: Mapping[str, Ignored]) -> Iterable[str]:
     """A sentence for each topic that has ignored records."""
     for topic, each in sorted(ignored.items()):
         what = "1 record does not count" if each.count == 1 else f"{each.count} records do not count"
@@ -42,4 +42,4 @@ def told(ignored: Mapping[str, Ignored]) -> Iterable[str]:
 def examine_ignored(ignored: Mapping[str, Ignored], now_ns: int) -> list[Finding]:
     """The same as findings, with a remedy; only advice if all of them are old."""
     recent = any(now_ns - each.time_ns < RECENT_NS for each in ignored.values())
-    return [(problem if recent else advice)(sentence, FIX) for sentence in told(ignored)]
+    return [(problem if recent else advice)(sentence, FIX) for sentence in sentences(ignored)]

@@ -38,9 +38,9 @@ def needs(found: Iterable[Trouble]) -> bool:
 def why(found: Iterable[Trouble]) -> str:
     """The troubles in one line, with the commands."""
     found = tuple(found)
-    told = [trouble.what for trouble in found]
-    told += [f"`{remedy.command}` {remedy.does}" for trouble in found for remedy in trouble.remedies]
-    return "; ".join(told)
+    parts = [trouble.what for trouble in found]
+    parts += [f"`{remedy.command}` {remedy.does}" for trouble in found for remedy in trouble.remedies]
+    return "; ".join(parts)
 
 
 def _absence(row: SubscriberStatus) -> Iterator[Trouble]:

@@ -161,14 +161,14 @@ def _held_up(view: FleetView, packages: int, now_ns: int) -> dict[str, tuple[Hel
     found: dict[str, tuple[HeldUp, ...]] = {}
     for said in view.throttled:
         since_s, left_s = age_s(said.since_ns, now_ns), said.delay_ms / 1000 - age_s(said.time_ns, now_ns)
-        told = HeldUp(
+        entry = HeldUp(
             said.subscriber,
             since_s,
             _within(said.backlog, packages),
             _within(said.waiting, WAITING_MAX),
             min(max(left_s, 0.0), THROTTLE_S_MAX),
         )
-        found[said.publisher] = (*found.get(said.publisher, ()), told)
+        found[said.publisher] = (*found.get(said.publisher, ()), entry)
     return found
 
 
