@@ -4,38 +4,38 @@ CallboardError
 ├── ConfigError            fix the configuration, then start again
 │   └── ExtraMissing       install the named extra
 ├── RequestRefused         fix the request; sending it again as it is will not help
-│   └── RootFilled         it would replace what others shipped; choose another place, or say that it shall
+│   └── RootFilled         it would replace what others shipped; choose another place, or allow it
 ├── SubscriberTaken        another instance runs under this name; stop it or choose another name
-├── NameLapsed             the time was over for which the name was lent; wait until it is had again
+├── NameLapsed             the lease on the name expired before the import was committed; wait until it is renewed
 ├── LogError
-│   ├── OffsetOutOfRange   records were trimmed away or never existed; decide where to go on
+│   ├── OffsetOutOfRange   records were trimmed or never existed; choose where to continue
 │   ├── RecordTooLarge     ship it through the blob store
 │   ├── TopicMissing       create the topic, or correct its name
 │   ├── LogUnavailable     wait and try again
-│   ├── LogReplaced        the offsets belong to another log; decide how to start over
-│   └── NotSupported       this backend cannot do that, by declaration
+│   ├── LogReplaced        the offsets belong to another log; choose how to start over
+│   └── NotSupported       this backend declares that it cannot do that
 ├── BlobError
 │   ├── BlobMissing        the content is not in the store (yet)
 │   └── BlobUnavailable    wait and try again
 ├── RepositoryError
 │   ├── RepositoryBusy     another process holds this repository
-│   ├── RepositoryOccupied      it holds what callboard did not put there; choose another place, adopt it or replace it
-│   └── RepositoryUnavailable   disk full, no permission, ...: repair, then it goes on by itself
+│   ├── RepositoryOccupied      it has content from elsewhere; choose another place, adopt it or replace it
+│   └── RepositoryUnavailable   disk full, no permission, ...: repair it; then work continues by itself
 ├── ArchiveError
 │   ├── ArchiveHole        records were trimmed before they were archived; find them elsewhere, or accept the hole
-│   ├── ArchiveBusy        another process was faster; leave it to that one
+│   ├── ArchiveBusy        another process writes to it; leave it to that one
 │   └── ArchiveDamaged     a part is missing or altered; restore the archive from a copy
 ├── PackageError
 │   ├── PackageCorrupt     the bytes are not what was published; restore them or clear the package
-│   │   └── BlobDamaged    those of a blob are not; publish its content again, which replaces it
-│   └── PackageRefused     the package asks for something that is never done, such as leaving the root
+│   │   └── BlobDamaged    a blob is not what was published; publish its content again to replace it
+│   └── PackageRefused     the package does what is never allowed, such as leaving the root
 ├── HookFailed             the service's own function failed; see its error
 ├── SchemaTooNew           written by a newer version; upgrade this process
 ├── Undecodable            the bytes are not a message that this version knows
 ├── NotAllImported         caught up, but without some packages; ``left`` has them: retry, skip or publish them again
 ├── AgentFailed            the supervisor gave up on an actor; see the reason, restart the agent
 └── NotAnswered            no answer in time; the request may still have taken effect, so retry with its id
-    └── SubscriberStuck    the subscriber cannot go on by itself, so there will be none; do what the message says
+    └── SubscriberStuck    the subscriber cannot continue by itself, so no answer will come; do what the message says
 """
 
 import re
@@ -102,7 +102,7 @@ class LogError(CallboardError):
 
 
 class OffsetOutOfRange(LogError):
-    """The offset was trimmed away, or lies beyond the end.
+    """The offset was trimmed, or is beyond the end.
 
     ``first`` is the oldest offset still there and ``end`` the one after the newest.
     """
