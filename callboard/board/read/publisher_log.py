@@ -116,5 +116,5 @@ def _distributed(event: PackageEvent, package: str, without: Mapping[str, str]) 
     if not without:
         return LogLine(event.time_ns, "info", "", f"all subscribers have {package}: {paths}")
     who = ", ".join(f"{subscriber} ({outcome})" for subscriber, outcome in sorted(without.items()))
-    text = f"all subscribers have processed {package}: {paths}; but not all have it: {who}"
+    text = f"all subscribers are past {package}: {paths}; but not all have it: {who}"
     return LogLine(event.time_ns, "warning", "", text)

@@ -99,7 +99,7 @@ def test_a_pause_is_found_and_the_output_begins_with_it(terminal):
     terminal.run("publish", "./site")
     said = terminal.run("doctor", code=1).stdout
     assert said.startswith("problem: subscribers: edge-1 (paused): paused by ")
-    assert "\n  fix: `callboard resume edge-1` goes on\n" in said
+    assert "\n  fix: `callboard resume edge-1` ends the pause\n" in said
     assert "everything is as it should be" not in said
     assert "subscriber.max_retries" not in said
     assert "--all shows them" in said
