@@ -106,7 +106,7 @@ def test_a_hole_ends_the_run_until_it_is_accepted(terminal, archived):
     terminal.run("log", "trim", "--below", str(last), "--yes")
     assert "ARCHIVE HOLE" in terminal.run("archive", "run", code=2).stderr
     (package, *_) = terminal.json("archive", "status")
-    assert "is lost" in package["problem"]
+    assert "are lost" in package["problem"]
     terminal.run("archive", "run", "--accept-hole")
     assert f"hole from {archived[-1] + 1} up to {last - 1}" in terminal.out("archive", "verify")
 
@@ -133,7 +133,7 @@ def test_a_subscriber_goes_on_with_a_log_that_was_restored_in_place(terminal, ar
     terminal.run("archive", "run")
     new = ("--log", "sqlite:///./restored.db")
     terminal.run(*new, "archive", "restore", "--same-identity")
-    assert "there already" in terminal.out(*new, "archive", "restore", "--same-identity")
+    assert "already there" in terminal.out(*new, "archive", "restore", "--same-identity")
     terminal.run(*new, "publish", "./site", "/blog")
     said = terminal.out(*new, "run", "subscriber", "edge-1", "--into", "./out", "--until-caught-up")
     assert f"at offset {archived[-1] + 1}; it imported 4 packages" in said
