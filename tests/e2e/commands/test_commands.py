@@ -1,4 +1,4 @@
-"""Orders to subscribers, from a service and from the command line, through a real log to real repositories."""
+"""Commands to subscribers, from a service and from the command line, through a real log to real repositories."""
 
 import asyncio
 import time

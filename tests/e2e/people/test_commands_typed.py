@@ -1,4 +1,4 @@
-"""Orders as an operator types them, to a subscriber whose actors are processes of their own."""
+"""Commands as an operator types them, to a subscriber whose actors are processes of their own."""
 
 import json
 

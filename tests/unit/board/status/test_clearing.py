@@ -133,9 +133,9 @@ def test_an_empty_cohort_has_nothing_to_clear(board: Any) -> None:
     assert cohort_clear(board, 1) == {}
 
 
-class Obeyed:
-    """What the agent says to orders: each takes a while, and is obeyed; that to edge-3 cannot be given if the log is
-    down.
+class Accepted:
+    """The agent's answers to commands: each takes a while, and is accepted; the one to edge-3 cannot be appended if the
+    log is down.
     """
 
     at_once = at_once_max = given = 0
@@ -160,22 +160,22 @@ class Obeyed:
 
 
 @pytest.fixture
-def five(board: Any, monkeypatch: pytest.MonkeyPatch) -> Obeyed:
+def five(board: Any, monkeypatch: pytest.MonkeyPatch) -> Accepted:
     monkeypatch.setattr("callboard.board.command.clearing.COMMANDS_AT_ONCE", 2)
     for number in range(1, 6):
         board.announce(f"edge-{number}", 0, editable=True)
     board.package()
     board.start()
-    return Obeyed(board.agent)
+    return Accepted(board.agent)
 
 
-def test_a_clear_of_all_gives_no_more_orders_at_once_than_can_be_on_their_way(board: Any, five: Obeyed) -> None:
+def test_a_clear_of_all_sends_no_more_commands_at_once_than_allowed(board: Any, five: Accepted) -> None:
     results = board.simulation.run(clearing.clear_all(board.context))
     assert [(each.subscriber, each.offset) for each in results] == [(f"edge-{number}", 1) for number in range(1, 6)]
     assert five.at_once_max == 2
 
 
-def test_a_clear_of_all_that_fails_gives_no_further_orders(board: Any, five: Obeyed) -> None:
+def test_a_clear_of_all_that_fails_sends_no_further_commands(board: Any, five: Accepted) -> None:
     five.down = True
     with pytest.raises(LogUnavailable, match="it is down"):
         board.simulation.run(clearing.clear_all(board.context))
