@@ -74,7 +74,7 @@ async def compact(
     )
     name, content = layout.generation(topic, generation.number), encode(generation)
     if not await store.put_new(name, content) and await store.get(name) != content:
-        raise ArchiveBusy(f"another process compacted topic {topic!r} in {store.place} meanwhile; leave it to that one")
+        raise ArchiveBusy(f"another process compacted topic {topic!r} in {store.place}; nothing is left to do")
     return Compacted(topic, generation.number, len(found.files), len(files_now), found.rows)
 
 

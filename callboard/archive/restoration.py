@@ -45,8 +45,8 @@ async def restore(store: ArchiveStore, log: Log, topic: str, *, same_identity: b
     """
     if not isinstance(log, Restorable):
         raise NotSupported(
-            "this log gives offsets itself, and positions, statuses and commands name records by those they had, so "
-            "that an archive cannot be restored into it; restore into a log of SQLite or PostgreSQL"
+            "this log assigns its own offsets, but positions, statuses and commands name records by their old ones; "
+            "restore the archive into a log of SQLite or PostgreSQL"
         )
     await log.ensure(topic)
     reader = ArchiveReader(store)
@@ -58,8 +58,8 @@ async def restore(store: ArchiveStore, log: Log, topic: str, *, same_identity: b
     async for returned in reader.read_with_keys(topic, start, found.next):
         if not await log.put_back(topic, returned):
             raise RequestRefused(
-                f"somebody else appends to topic {topic!r}, or gave out its offsets before; stop every process of this "
-                "board and restore into an empty log",
+                f"another process appends to topic {topic!r}, or its offsets were assigned before; stop every process "
+                "of this board and restore into an empty log",
                 code="mismatch",
             )
         left = max(0, left - len(returned))
@@ -81,7 +81,7 @@ async def _resume_at(reader: ArchiveReader, log: Log, topic: str, found: TopicAr
     if bounds.first == bounds.end:
         if bounds.end > found.after_holes and found.rows:
             raise RequestRefused(
-                f"topic {topic!r} has given out offsets up to {bounds.end} before; restore into an empty log",
+                f"topic {topic!r} has already assigned offsets up to {bounds.end}; restore into an empty log",
                 code="mismatch",
             )
         return found.after_holes

@@ -135,7 +135,7 @@ def check_chain(last: Link | None, manifests: Sequence[Manifest], contents: Sequ
         if manifest.previous != last or (last is not None and manifest.first != last.next):
             expected = "to be the first" if last is None else f"to follow the one that ends at {last.next}"
             raise ArchiveDamaged(
-                f"{name} does not continue what is before it (it ought {expected}): a manifest is missing or was "
+                f"{name} does not continue what is before it (it has {expected}): a manifest is missing or was "
                 "altered; restore the archive from a copy"
             )
         last = Link(next=manifest.next, sha256=digest(content))

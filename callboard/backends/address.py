@@ -69,8 +69,8 @@ def demand_path(path: str) -> str:
     """The path itself. Raises ``ConfigError`` if it is mistaken."""
     if is_mistaken(path) or (path.startswith("//") and not is_shown_in_full(path)):
         raise ConfigError(
-            f"{shown(path)!r} is taken for a path, and looks like an address with a password; write it with its "
-            "scheme, such as postgresql://user@host/database, or say the whole path"
+            f"{shown(path)!r} looks like an address with a password, not like a path; write it with its scheme, "
+            "such as postgresql://user@host/database, or give the absolute path"
         )
     return path
 

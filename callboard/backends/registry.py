@@ -50,7 +50,7 @@ def open_log(url: str, base: Path) -> Log:
 
 def _open_memory(url: str) -> Log:
     if url not in ("memory:", "memory://"):
-        raise ConfigError(f"{shown(url)!r} says more than a log in memory can take; write memory:")
+        raise ConfigError(f"{shown(url)!r} has more than a log in memory takes; write memory:")
     from callboard.backends.logs.memory import MemoryLog
 
     return MemoryLog()

@@ -95,7 +95,7 @@ def test_a_server_that_cannot_be_had_is_a_failure_of_its_whole_column() -> None:
 
     shown, matrix = table(Candidate("kafka", start))
     assert "0 ok, 0 not declared, 3 FAIL" in shown
-    assert "kafka CANNOT BE HAD, so nothing is known about it: there is no Maven" in shown
+    assert "kafka CANNOT BE STARTED, so nothing is known about it: there is no Maven" in shown
     assert len(matrix.problems) == 1
 
 

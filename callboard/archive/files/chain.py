@@ -114,8 +114,8 @@ class Chain:
         topic, end = self._topic, self._bounds.end
         if self.log_id != tip.log_id and not await self._was_restored(tip):
             raise LogReplaced(
-                f"topic {topic!r} is not the one that was archived in {self._store.place}: it has the identity "
-                f"{self.log_id[:8]} and that one {tip.log_id[:8]}; archive it to another place"
+                f"topic {topic!r} is not the one that was archived in {self._store.place}: its identity is "
+                f"{self.log_id[:8]} instead of {tip.log_id[:8]}; archive it to another place"
             )
         if end < tip.next:
             raise LogReplaced(
@@ -151,8 +151,8 @@ class Chain:
         name = layout.manifest(topic, first)
         if not await self._store.put_new(name, content) and await self._store.get(name) != content:
             raise ArchiveBusy(
-                f"another process archived topic {topic!r} from offset {first} on in {self._store.place}; leave it to "
-                "that one, or run this again when it has ended"
+                f"another process archived topic {topic!r} from offset {first} on in {self._store.place}; let it "
+                "finish, or run this again afterwards"
             )
         get_logger(topic=topic).info("range.archived", first=first, next=following, hole=hole)
         self._tip = Tip(self.log_id, Link(next=following, sha256=digest(content)))

@@ -96,7 +96,7 @@ class S3ArchiveStore:
             self._declines = self._declines or await declines_to_overwrite(s3)
         if not self._declines:
             raise ConfigError(
-                f"{self._bucket} ignores If-None-Match, so that two who archive there would overwrite one another; "
+                f"{self._bucket} ignores If-None-Match, so concurrent archivers would overwrite each other's files; "
                 "archive to a folder, or to a server that honours it"
             )
 
@@ -104,7 +104,7 @@ class S3ArchiveStore:
         return BlobMissing(f"{name} is missing in {self._bucket}; restore the archive from a copy")
 
     def _broken(self, name: str, error: Exception) -> BlobUnavailable:
-        return BlobUnavailable(f"{self._bucket}: the connection broke while {name} came: {error}; try again")
+        return BlobUnavailable(f"{self._bucket}: the download of {name} broke off: {error}; try again")
 
 
 async def _put(s3: Connection, key: str, body: Any) -> bool:

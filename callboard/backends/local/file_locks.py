@@ -38,7 +38,7 @@ def kept_by(descriptor: int, path: Path) -> str:
     """The message for a lock that is not available: which process holds it, and what to do."""
     process = lock_holder(os.fstat(descriptor))
     if process > 0:
-        look = f"look at it: ps {process}; continue it (kill -CONT {process}), or end it"
+        look = f"inspect it (ps {process}), continue it (kill -CONT {process}), or end it"
         return f"process {process} keeps {path} locked; {look}"
     return f"a process outside this host or container keeps {path} locked; end it"
 

@@ -15,14 +15,14 @@ def examine_place(what: str, path: Path, *, file: bool = False) -> list[Finding]
         there = next(folder for folder in (path, *path.parents) if folder.exists())
         room = os.statvfs(there)
     except OSError as error:
-        return [problem(f"{what} {path} cannot be looked at: {error.strerror}", "let this user enter its folders")]
+        return [problem(f"{what} {path} cannot be examined: {error.strerror}", "let this user enter its folders")]
     if not there.is_dir() and not (file and there == path):
         return [problem(f"{what} {path} cannot be used: {there} is a file", "choose a path that is a folder")]
     if not os.access(there, os.W_OK):
-        fix = f"mount {there} for writing, or let this user write there: chown"
+        fix = f"mount {there} for writing, or give this user write permission: chown"
         return [problem(f"{what} {path} cannot be written by this user", fix)]
     if (free := room.f_bavail * room.f_frsize) < ROOM_BYTES_MIN:
         fix = f"free space on the file system of {there}"
         return [problem(f"{what} {path} has {free >> 20} MB left on its file system", fix)]
-    state = "can be written" if path == there else "is not there yet, and can be made"
+    state = "can be written" if path == there else "does not exist yet, and can be created"
     return [ok(f"{what} {path} {state}; {free >> 20} MB are free")]

@@ -62,7 +62,7 @@ def too_large(topic: str, size: int) -> RecordTooLarge:
     """The error for a record of ``size`` bytes."""
     return RecordTooLarge(
         f"a record of {size} bytes for topic {topic!r} is above the limit of {RECORD_BYTES_MAX}; "
-        "name fewer paths or less metadata in one package; content belongs into the blob store that is set as blobs"
+        "put fewer paths or less metadata into one package; content belongs in the blob store (the setting blobs)"
     )
 
 

@@ -24,7 +24,7 @@ WALKS_MAX = 4
 QUIET_NS = 60 * 10**9
 """Between two log lines about one topic: otherwise a hostile writer could fill a disk with them."""
 
-UNSIGNED = "it is not signed, and only what is signed counts here; set signing_key where it is written"
+UNSIGNED = "it is not signed, and only signed records count here; set signing_key where it is written"
 
 
 @dataclass(frozen=True, slots=True)
@@ -187,10 +187,10 @@ class SignedLog(PassingLog):
         if abs(apart_ns) > SKEW_NS:
             return bare, (
                 f"it was appended {abs(apart_ns) // 10**9} s {'after' if apart_ns > 0 else 'before'} it was signed: it "
-                "is an old one copied, or a clock is wrong; synchronise the clocks"
+                "is a copy of an old one, or a clock is wrong; synchronise the clocks"
             )
         if not 0 <= record.offset - signature.end <= POSITIONS_MAX:
-            return bare, f"it is an old one copied: it was signed when the topic ended at offset {signature.end}"
+            return bare, f"it is a copy of an old one: it was signed when the topic ended at offset {signature.end}"
         return bare, signature
 
     async def _look_back(self, place: Place, walk: SignedWalk, since: int) -> None:

@@ -39,7 +39,7 @@ class SignedWalk:
         self._offsets.append(offset)
         self._signed_ns.append(signature.signed_ns)
         if newest_ns - signature.signed_ns > 2 * SKEW_NS:
-            return f"it is an old one copied: it was signed before others that lie behind offset {signature.end}"
+            return f"it is a copy of an old one: it was signed before records that come after offset {signature.end}"
         return ""
 
     def go_back(self, since: int, found: Iterable[tuple[int, Signature]], complete_from: int) -> None:

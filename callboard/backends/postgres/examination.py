@@ -85,8 +85,8 @@ async def _schema(server: Server, connection: Connection, topics: Sequence[str])
     found = [ok(f"schema {server.schema} has version {newest}, which this callboard uses")]
     found += [
         problem(
-            f"session {process} of user {user!r} holds up appends to topic {topic}, for {seconds:.0f} s by now",
-            f"end its transaction, or it: SELECT pg_terminate_backend({process})",
+            f"session {process} of user {user!r} has blocked appends to topic {topic} for {seconds:.0f} s",
+            f"end its transaction, or the session: SELECT pg_terminate_backend({process})",
         )
         for topic, process, user, seconds in await connection.fetch(_KEEPERS, list(topics))
     ]

@@ -170,7 +170,7 @@ class _Walk:
 
 def _excluded(path: str) -> RequestRefused:
     return RequestRefused(
-        f"{path} is left out by what [publisher] includes and excludes; choose another path", code="excluded"
+        f"{path} is not selected by include and exclude of [publisher]; choose another path", code="excluded"
     )
 
 
@@ -180,7 +180,7 @@ def _together(unfit: list[RequestRefused]) -> RequestRefused:
         return unfit[0]
     more = [f"and {len(unfit) - UNFIT_TOLD} more"] if len(unfit) > UNFIT_TOLD else []
     return RequestRefused(
-        f"{len(unfit)} entries cannot be shipped; put them right, or leave them out by their names (exclude in "
+        f"{len(unfit)} entries cannot be shipped; correct them, or exclude them by name (exclude in "
         f"[publisher]): {'; '.join((*map(str, unfit[:UNFIT_TOLD]), *more))}",
         code="unfit",
     )
@@ -205,9 +205,7 @@ def _unreadable(file: Path, error: OSError) -> RequestRefused:
         case FileNotFoundError():
             return RequestRefused(f"{file} does not exist; correct the source or the path", code="not_found")
         case NotADirectoryError():
-            return RequestRefused(
-                f"{file} is not there any more: a folder above it changed; publish it again", code="changed"
-            )
+            return RequestRefused(f"{file} is gone: a folder above it changed; publish it again", code="changed")
     return RequestRefused(
         f"{file} cannot be read: {error.strerror or error}; make it readable or exclude it", code="inaccessible"
     )

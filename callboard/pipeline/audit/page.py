@@ -14,11 +14,11 @@ PATHS_SHOWN = 4
 
 STATES = {
     "has": ("there", "#2f855a"),
-    "before": ("there before it was first heard of", "#9ac7ae"),
+    "before": ("there before its first announcement", "#9ac7ae"),
     "superseded": ("replaced by a later one", "#63b3a4"),
     "not yet": ("not yet", "#e0a53a"),
-    "removed": ("left out by an order", "#a0aec0"),
-    "skipped": ("skipped by an order", "#718096"),
+    "removed": ("removed by a command", "#a0aec0"),
+    "skipped": ("skipped by a command", "#718096"),
     "held": ("held back", "#d9622b"),
     "removed_failed": ("given up", "#c53030"),
 }
@@ -107,7 +107,7 @@ def _subscribers(deliveries: Sequence[Any], times: Mapping[int, int]) -> dict[st
 
 def _extent(packages: Sequence[Any], left_out: int) -> str:
     if not packages:
-        return '<p class="muted">No package was about it.</p>'
+        return '<p class="muted">No package concerns it.</p>'
     first, last = packages[-1], packages[0]
     older = f"; {left_out:,} older packages are left out here, and in the tables" if left_out else ""
     return (
@@ -184,7 +184,7 @@ def _paths(paths: Sequence[str]) -> str:
 def _told(deliveries: Sequence[Any]) -> str:
     """A line for each state, with reasons for the worrying ones; a click opens who has the package since when."""
     if not deliveries:
-        return '<span class="muted">for nobody</span>'
+        return '<span class="muted">for no subscriber</span>'
     lines = []
     for state, (name, colour) in reversed(STATES.items()):
         rows = sorted((row for row in deliveries if row["state"] == state), key=lambda row: row["subscriber"])

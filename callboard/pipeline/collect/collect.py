@@ -133,18 +133,18 @@ def _check(quarantine: Quarantine, run: Run, board: str, grace_s: float, max_sha
         raise RequestRefused(f"these blobs are under quarantine until {due}; remove them after that", code="not_due")
     if quarantine.store != blobs_place(board_settings(board)):
         raise RequestRefused(
-            f"these blobs are from {quarantine.store}; say --blobs {quarantine.store}, or begin anew", code="mismatch"
+            f"these blobs are from {quarantine.store}; pass --blobs {quarantine.store}, or start over", code="mismatch"
         )
     if quarantine.archive != run.options.get("archive", ""):
         raise RequestRefused(
-            f"the archive was {quarantine.archive or 'none'} when these blobs were put under quarantine; name it "
-            "again, or begin anew",
+            f"the archive was {quarantine.archive or 'none'} when these blobs were put under quarantine; name the "
+            "same one, or start over",
             code="mismatch",
         )
     if quarantine.share > max_share:
         raise RequestRefused(
             f"this would remove {quarantine.candidates} of {quarantine.blobs} blobs, more than {max_share:.0%}; if "
-            "that is right, say so with --max-share",
+            "that is intended, raise --max-share",
             code="unconfirmed",
         )
 

@@ -69,12 +69,12 @@ def load(folder: Path) -> tuple[Quarantine, Path]:
         found = _QUARANTINE.validate_json(content, strict=True)
     except (ValidationError, ValueError, AttributeError, TypeError, RecursionError) as error:
         raise RequestRefused(
-            f"{place / QUARANTINE} is damaged: {error}; remove {folder}, and begin anew", code="damaged"
+            f"{place / QUARANTINE} is damaged: {error}; remove {folder}, and start over", code="damaged"
         ) from error
     if (place / SWEPT).exists():
         raise RequestRefused(
-            f"what was under quarantine in {folder} has been removed; run `callboard pipeline collect --out {folder}` "
-            "without --delete to find more",
+            f"the blobs under quarantine in {folder} have been removed; run `callboard pipeline collect --out "
+            f"{folder}` without --delete to find more",
             code="gone",
         )
     return found, place

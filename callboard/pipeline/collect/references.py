@@ -66,7 +66,7 @@ def _span(options: Mapping[str, str], topic: str, after: Span | None) -> Span:
     if after is not None:
         if after.log_id != extent.log_id or extent.end < after.stop:
             raise LogReplaced(
-                f"topic {extent.name!r} is another one than when these blobs were put under quarantine; begin anew"
+                f"topic {extent.name!r} was replaced after these blobs were put under quarantine; start over"
             )
         start = max(start, after.stop)
     return Span(name=extent.name, log_id=extent.log_id, start=start, stop=extent.end, archived=archived is not None)
@@ -77,8 +77,8 @@ async def _archived(place: Place, name: str) -> TopicArchive | None:
         found = await reader.topic(name)
     if found is None and place.topic == "package":
         raise ArchiveDamaged(
-            f"the archive {shown(place.archive)} has nothing of topic {name!r}, so that it cannot be told what it "
-            "needs; run `callboard archive run`, or correct its name"
+            f"the archive {shown(place.archive)} has nothing of topic {name!r}, so the blobs that it refers to "
+            "are unknown; run `callboard archive run`, or correct its name"
         )
     return found
 
@@ -90,8 +90,8 @@ def _checked(found: TopicArchive, place: str, log_id: str, log_first: int) -> in
     if found.holes or found.next < log_first:
         first, stop = (found.holes[0].first, found.holes[0].next) if found.holes else (found.next, log_first)
         raise ArchiveHole(
-            f"the archive of topic {found.topic!r} has a hole from {first} up to {stop}, so that it cannot be told "
-            "what its records need; once nobody will replay it, unset archive.place, or name another one"
+            f"the archive of topic {found.topic!r} has a hole from {first} up to {stop}, so the blobs that "
+            "its records refer to are unknown; if it will not be replayed, unset archive.place, or name another one"
         )
     return found.first
 
@@ -147,6 +147,6 @@ def _checked_records(table: DataFrame, span: Span) -> int:
     [(count, found)] = table.agg(sql.count("*"), first).collect()
     if found is not None:
         raise Undecodable(
-            f"topic {span.name}: {found['unreadable']}; it may need any blob, so none is removed while it is there"
+            f"topic {span.name}: {found['unreadable']}; it may refer to any blob, so none is removed while it is there"
         )
     return int(count)

@@ -113,7 +113,7 @@ async def _job(staging: ExportFolder, log: Log, topic: str, wanted: Exporting) -
             code="mismatch",
         )
     if known.log_id != log_id:
-        raise LogReplaced(f"the log is another one than that of the export in {staging.folder}; name another folder")
+        raise LogReplaced(f"the log is not the one of the export in {staging.folder}; name another folder")
     return known
 
 

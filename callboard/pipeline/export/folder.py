@@ -153,7 +153,7 @@ class ExportFolder:
         rows: list[dict[str, Any]] = table.to_pylist()
         if [row["sequence"] for row in rows] != list(self.rounds()[number]):
             raise RequestRefused(
-                f"parts are missing in {self.staged(number)}; remove it, and run it again", code="damaged"
+                f"parts are missing in {self.staged(number)}; remove it, and run the export again", code="damaged"
             )
         return rows
 
@@ -182,7 +182,7 @@ def _read(path: Path, adapter: TypeAdapter[T]) -> T | None:
         return None
     except ValidationError as error:
         raise RequestRefused(
-            f"{path} is damaged: {error}; remove {path.parent}, and begin anew", code="damaged"
+            f"{path} is damaged: {error}; remove {path.parent}, and start over", code="damaged"
         ) from error
 
 

@@ -89,7 +89,7 @@ class DeltaPlace:
 
         if not asyncio.run(ask()):
             raise ConfigError(
-                f"{self.root} ignores If-None-Match, so that commits to a Delta table could overwrite one another; "
+                f"{self.root} ignores If-None-Match, so commits to a Delta table could overwrite each other; "
                 "publish to a folder, or to a server that honours it"
             )
 
@@ -149,7 +149,7 @@ def _replace(place: DeltaPlace, files: Path, reach: Reach) -> bool:
 def _is_behind(table: DeltaTable, reach: Reach) -> bool:
     if table.transaction_version(_app(reach)) is None:
         raise LogReplaced(
-            f"the Delta table {table.table_uri} does not tell of this log ({reach.log_id[:8]}); remove it, or name "
+            f"the Delta table {table.table_uri} is not about this log ({reach.log_id[:8]}); remove it, or name "
             "another place"
         )
     return reach.is_beyond({topic: table.transaction_version(_app(reach, topic)) or 0 for topic in reach.stops})

@@ -43,7 +43,7 @@ def publish(url: str, folder: Path, reach: Reach, on_table: Callable[[str], None
             if (row := cursor.fetchone()) is not None:
                 if row[0] != reach.log_id:
                     raise LogReplaced(
-                        f"schema {schema} of {server.name} tells of another log ({row[0][:8]} instead of "
+                        f"schema {schema} of {server.name} is about another log ({row[0][:8]} instead of "
                         f"{reach.log_id[:8]}); drop it, or name another schema"
                     )
                 if not reach.is_beyond(dict(zip(("package", "status", "discovery"), row[1:], strict=True))):

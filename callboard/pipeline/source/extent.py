@@ -28,8 +28,8 @@ class Extent:
         """Raise ``OffsetOutOfRange`` if records from ``start`` on were lost, ``LogReplaced`` for another log."""
         if log_id and log_id != self.log_id:
             raise LogReplaced(
-                f"topic {self.name!r} is another one than was read before ({self.log_id[:8]} instead of {log_id[:8]}); "
-                "begin anew, with another checkpoint and output"
+                f"topic {self.name!r} was replaced since it was read ({self.log_id[:8]} instead of {log_id[:8]}); "
+                "start over with a new checkpoint and output"
             )
         if not self.first <= start <= self.end:
             raise OffsetOutOfRange(self.name, start, self.first, self.end)

@@ -45,8 +45,8 @@ class Place:
         named = (place.board, place.log_variable)
         if not all(map(is_shown_in_full, named)) or any("://" in each for each in named) or _holds_more(archive):
             raise ConfigError(
-                "options of a data source are shown in plans, so that they hold no URL; name a callboard.toml as the "
-                "option board, or a variable that has the URL as the option logVariable"
+                "options of a data source are shown in plans, so they must not have a URL; set the option board to the "
+                "path of a callboard.toml, or the option logVariable to the name of a variable with the URL"
             )
         if place.sort not in SORTS:
             raise ConfigError(f"the option from is {quoted(place.sort)}; choose among {', '.join(SORTS)}")
@@ -63,7 +63,9 @@ class Place:
         else:
             url = load(Path(self.board) if self.board else None, os.environ).config.log
         if url.startswith("memory:"):
-            raise ConfigError("a log in memory is in one process, and Spark's workers are others; use sqlite:///FOLDER")
+            raise ConfigError(
+                "a log in memory exists in one process, and Spark's workers are others; use sqlite:///FOLDER"
+            )
         return url
 
     def open_log(self) -> Log:

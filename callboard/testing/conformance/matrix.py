@@ -58,7 +58,7 @@ class Matrix(Generic[H]):
         try:
             return servers.enter_context(candidate.start())
         except Exception as error:  # noqa: BLE001 - whatever it is, this column fails with it
-            self.problems.append(f"{candidate.name} CANNOT BE HAD, so nothing is known about it: {error}")
+            self.problems.append(f"{candidate.name} CANNOT BE STARTED, so nothing is known about it: {error}")
             return None
 
     def _judge(self, check: Callable[[H], Awaitable[None]], name: str, new: New[H] | None) -> str:

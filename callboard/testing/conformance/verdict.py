@@ -14,11 +14,11 @@ CHECK_TIMEOUT_S = 180.0
 
 HARNESS_WORDS = {
     "CLOCK": "its clock cannot be moved",
-    "DAMAGE": "nobody can write into its blobs past the store",
+    "DAMAGE": "its blobs cannot be written past the store",
     "GAPS": "no gap can be made in its offsets",
     "PROCESSES": "no other process can open it",
-    "REPLACE": "nobody can put another topic in the place of one",
-    "RESTART": "no server of one's own stands behind it",
+    "REPLACE": "its topics cannot be replaced",
+    "RESTART": "it has no private server",
 }
 """What a harness can leave out, and what that says of the backend; any other word is a ``Capability``."""
 

@@ -124,7 +124,7 @@ def test_a_session_that_holds_up_all_appends_is_named(postgres_url: str) -> None
             assert time.monotonic() < deadline
         ((what, fix),) = found
         process = await db.fetchval("SELECT pg_backend_pid()")
-        assert f"session {process} of user 'postgres' holds up appends to topic package" in what
+        assert f"session {process} of user 'postgres' has blocked appends to topic package" in what
         assert f"pg_terminate_backend({process})" in fix
         await db.close()
         await appending

@@ -110,7 +110,7 @@ def test_what_no_record_can_hold_is_refused_with_the_limit_and_what_to_do_and_th
     async def scenario() -> None:
         async with place.board() as board:
             publisher = board.publisher("site")
-            with pytest.raises(RequestRefused, match=f"limit of {RECORD_BYTES_MAX}; name fewer paths.* set as blobs"):
+            with pytest.raises(RequestRefused, match=f"limit of {RECORD_BYTES_MAX}; put fewer paths.* setting blobs"):
                 await publisher.test(metadata={f"note {number}": "x" * 10_000 for number in range(250)})
             assert (await publisher.publish("./site")).state == "accepted"
 

@@ -81,7 +81,7 @@ def test_a_log_with_records_of_its_own_is_not_restored_into(archive):
             await archive.restored(other)
         assert len(await archive.on_log(other)) == 1
         await other.trim(archive.topic, Retention(below_offset=2))
-        with pytest.raises(RequestRefused, match="has given out offsets up to 2"):
+        with pytest.raises(RequestRefused, match="has already assigned offsets up to 2"):
             await archive.restored(other)
 
     asyncio.run(scenario())
@@ -95,7 +95,7 @@ def test_who_appends_to_a_log_that_is_restored_is_found_out(archive):
         steps = restore(archive.store, log, archive.topic)
         await anext(steps)
         await log.append(archive.topic, [NewRecord(payload=b"too early")])
-        with pytest.raises(RequestRefused, match="somebody else appends"):
+        with pytest.raises(RequestRefused, match="another process appends"):
             await anext(steps)
 
     asyncio.run(scenario())
@@ -120,7 +120,7 @@ def test_a_log_that_chooses_its_offsets_is_refused(archive):
     async def scenario() -> None:
         await archive.fill(5)
         await archive.run()
-        with pytest.raises(NotSupported, match="gives offsets itself"):
+        with pytest.raises(NotSupported, match="assigns its own offsets"):
             await archive.restored(SharedTail(MemoryLog()))
 
     asyncio.run(scenario())

@@ -266,7 +266,7 @@ def test_nothing_is_read_of_an_archive_with_a_hole_or_of_another_log(board):
     board.log.append("package", package(1))
     with pytest.raises(LogReplaced):
         spans(run.options)
-    with pytest.raises(LogReplaced, match="begin anew"):
+    with pytest.raises(LogReplaced, match="start over"):
         spans(board.run(archived=False).options, before)
 
 

@@ -236,7 +236,7 @@ async def test_a_copy_of_what_was_trimmed_away_is_told_by_what_was_signed_since_
         await log.append(TOPIC, [word("resume"), word("other")])
         await it.raw.trim(TOPIC, Retention(below_offset=3))
         it.clock.now_ns = old.time_ns  # who writes to the log himself gives records the time that he likes
-        assert "old one copied" in await verdict(it, await it.again(old))
+        assert "copy of an old one" in await verdict(it, await it.again(old))
 
 
 @pytest.mark.proves("W30")

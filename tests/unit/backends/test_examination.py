@@ -91,7 +91,7 @@ def test_clocks_are_compared_as_exactly_as_the_answer_was_quick(server_s, asked_
 def test_a_place_is_looked_at_and_not_made(tmp_path) -> None:
     (here,) = examine_place("log", tmp_path / "a" / "b")
     assert here.level is Level.OK
-    assert "is not there yet" in here.what
+    assert "does not exist yet" in here.what
     assert not list(tmp_path.iterdir())
     (tmp_path / "a").write_text("a file")
     (file,) = examine_place("log", tmp_path / "a" / "b")

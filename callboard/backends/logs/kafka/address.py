@@ -90,7 +90,7 @@ def _server(text: str) -> tuple[str, int]:
     if host.startswith("[") and host.endswith("]"):  # an IPv6 address
         host = host[1:-1]
     if not host or set("[]") & set(host) or host_shown(text) == HIDDEN or not port.isdecimal() or not int(port):
-        raise ConfigError("a kafka: URL names what is not a host and a port; write like kafka.example:9092")
+        raise ConfigError("a kafka: URL has something that is not host:port; write for instance kafka.example:9092")
     return host, int(port)
 
 

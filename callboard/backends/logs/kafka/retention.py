@@ -15,8 +15,8 @@ async def trim(cluster: Cluster, reader: Reader, name: str, retention: Retention
     topic = await cluster.find(name)
     if retention.above_bytes is not None:
         raise NotSupported(
-            f"a Kafka log cannot trim topic {name!r} by bytes, for it does not tell what its records take; leave this "
-            "limit out, and set the topic's retention.bytes, by which the brokers remove whole segments"
+            f"a Kafka log cannot trim topic {name!r} by bytes, since Kafka does not report the size of records; leave "
+            "this limit out, and set the topic's retention.bytes, by which the brokers remove whole segments"
         )
     first, end = await reader.bounds(topic)
     below = first

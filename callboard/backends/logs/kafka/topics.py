@@ -57,8 +57,8 @@ def check(topic: Topic, found: dict[str, str]) -> None:
     alter = f"kafka-configs.sh --alter --entity-type topics --entity-name {topic.name} --add-config"
     if topic.partitions != 1:
         raise ConfigError(
-            f"topic {topic.name!r} has {topic.partitions} partitions, and only within one there is an order; "
-            "create it with 1, or set prefix to another"
+            f"topic {topic.name!r} has {topic.partitions} partitions, and records are in order only within one; "
+            "create it with 1 partition, or set another prefix"
         )
     if batch_bytes(found) < BATCH_BYTES_MIN:
         raise ConfigError(

@@ -22,7 +22,7 @@ def examine(folder: Path, topics: Sequence[str]) -> list[Finding]:
         found += [
             problem(
                 f"process {process} keeps the turn to append to topic {topic}, so all others wait",
-                f"look at it: ps {process}; continue it (kill -CONT {process}), or end it",
+                f"inspect it (ps {process}), continue it (kill -CONT {process}), or end it",
             )
             for topic, process in keepers.items()
         ]

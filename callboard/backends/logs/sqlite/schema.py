@@ -78,7 +78,7 @@ def open_writable(files: Files, bell: Bell, *, create: bool = False) -> sqlite3.
         if files.database.exists() and (newest := remembered(bell.heard(), None)):  # it was truncated
             raise LogUnavailable(
                 f"{files.database} is empty although it had records up to offset {newest}; stop the board and "
-                "restore a copy, or remove the file to begin anew without what was in it"
+                "restore a copy, or remove the file to start with an empty topic"
             )
         _create(files)
     open_readable(files).close()  # check the file before a writer's pragmas touch it

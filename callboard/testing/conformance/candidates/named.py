@@ -66,4 +66,4 @@ def _unused() -> str:
 
 def _check_template(url: str) -> None:
     if "{}" not in url:
-        raise ConfigError(f"every check wants an empty one: write {{}} into {shown(url)!r}, where a new name can go")
+        raise ConfigError(f"every check needs an empty one: put {{}} into {shown(url)!r} where a new name can go")

@@ -57,8 +57,8 @@ class EventOracle:
             return
         before = self.told.get(event.dedup_key)
         if before is not None:
-            self.scene.demand(what(before) == what(event), "what is told again has its key", f"{before}, then {event}")
-            self.scene.demand(not self.keys, "an event is told once", f"{event}")
+            self.scene.demand(what(before) == what(event), "a repeated event has its key", f"{before}, then {event}")
+            self.scene.demand(not self.keys, "an event is written once", f"{event}")
             return
         self.told[event.dedup_key] = event
         self.count[what(event)] += 1

@@ -42,9 +42,9 @@ class Excuses:
             case Status.REMOVED:
                 dismissed = before is Status.REMOVED_FAILED and self._skipped(ledger, offset)
                 cleared = self._cleared(ledger, offset, was_held=before is Status.HELD)
-                return "" if dismissed or cleared else "nobody has ordered that"
+                return "" if dismissed or cleared else "no command asks for that"
             case Status.SKIPPED:
-                return "" if self._skipped(ledger, offset) or self._left_out(offset) else "nobody has ordered that"
+                return "" if self._skipped(ledger, offset) or self._left_out(offset) else "no command asks for that"
             case Status.REMOVED_FAILED:
                 return self._failed(offset)
             case Status.HELD:

@@ -106,7 +106,7 @@ class Oracle:
         me, tenants = (self.ledger.instance, self._settings().place), self._scene.tenants
         rival = tenants.rival(self._name, me, effect.permit, (tenants.now_ns() - EPOCH_NS) / 1e9)
         alone = rival is None or self._scene.unsettled
-        self._demand(alone, "nobody imports under a name that another one has", f"{effect.offsets}, {rival} has")
+        self._demand(alone, "only the holder of a name imports", f"{effect.offsets}, {rival} has")
 
     def wrote(self, tree: dict[str, Node], ledger: bytes, durable: bool, effect: ImportPackages | None) -> None:
         """See ``Witness``."""
@@ -160,7 +160,7 @@ class Oracle:
             return line in self._former
         self._demand(
             line.sequence < self._durable and self._promised.get(line.sequence) == line,
-            "only what is stored is told", f"{line}, promised {self._promised.get(line.sequence)}",
+            "only what is stored is reported", f"{line}, promised {self._promised.get(line.sequence)}",
         )  # fmt: skip
         self._told.add(line.sequence)
         return True
@@ -255,7 +255,7 @@ class Oracle:
         if outcome is Status.IMPORTED:
             concerned = self._packages[offset].concerns(self._name, self._settings().follows)
             self._demand(concerned, "nothing is imported that is for others", where)
-            self._demand(offset in step.applied, "what is told as imported is", where)
+            self._demand(offset in step.applied, "what is reported as imported is", where)
             fresh = before in (None, Status.HELD, Status.REMOVED_FAILED)
             self._demand(fresh, "nothing is imported twice", f"{where}, which was {before}")
             self._check_overtaking(step, offset)
@@ -266,7 +266,7 @@ class Oracle:
             problem = self._excuses.missing(step.new, step.held, offset, before, outcome)
             self._demand(not problem, "nothing is skipped without a reason", f"{where}, {outcome.name}: {problem}")
         if offset in step.applied:
-            self._demand(outcome is Status.IMPORTED, "what is imported is told as such", f"{where} is {outcome}")
+            self._demand(outcome is Status.IMPORTED, "what is imported is reported as such", f"{where} is {outcome}")
 
     def _check_overtaking(self, step: Step, offset: int) -> None:
         mine = self._packages[offset].act
@@ -287,7 +287,7 @@ class Oracle:
         promised: tuple[Line, ...] = (*step.old.outbox, *step.old.results)
         for line in promised:
             safe = line.sequence in kept or line.sequence in self._told
-            self._demand(safe, "a status is kept until it is told", f"{line}")
+            self._demand(safe, "a status is kept until it is on the log", f"{line}")
         for sequence, line in kept.items():
             self._demand(self._promised.setdefault(sequence, line) == line, "a status does not change", f"{line}")
 
@@ -317,8 +317,8 @@ class Oracle:
         written = {path for due in told for path in due.written}
         gone = before.keys() - self._tree.keys()
         new = {path for path, content in self._tree.items() if content is not None and before.get(path) != content}
-        self._demand(gone <= removed, "hooks are told what is removed", f"{step.applied}, not {sorted(gone - removed)}")
-        self._demand(new <= written, "hooks are told what is written", f"{step.applied}, not {sorted(new - written)}")
+        self._demand(gone <= removed, "hooks receive what is removed", f"{step.applied}, not {sorted(gone - removed)}")
+        self._demand(new <= written, "hooks receive what is written", f"{step.applied}, not {sorted(new - written)}")
 
     def _check_pause(self, ledger: Ledger) -> None:
         """Checked by the accepted commands alone; those of another log do not count."""

@@ -296,7 +296,7 @@ class Stage:
             late = [self._state(edge) for edge in self._fleet.edges.values() if self._busy(edge)]
             self._fleet.scene.demand(not late, "progress resumes", f"after {CALM_S:g} s of calm: {'; '.join(late)}")
             owed = self._owed()
-            self._fleet.scene.demand(not owed, "every order is answered", f"after {CALM_S:g} s of calm: {owed}")
+            self._fleet.scene.demand(not owed, "every command is answered", f"after {CALM_S:g} s of calm: {owed}")
 
     def _owed(self) -> list[CommandMessage]:
         """The commands without an answer whose repository still exists."""

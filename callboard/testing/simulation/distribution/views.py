@@ -80,7 +80,7 @@ async def _wrong_errors(fleet: Fleet, name: str) -> str:
         if status.status in FAILURES and fleet.first() <= status.offset < end
     )
     if page is None:
-        return "no errors, for nobody answers"
+        return "no errors: no answer"
     # A host may repeat a status from so long ago that the original was trimmed. A new reader takes it for new.
     unknown = fleet.scene.words.may_be_landed() - {(status.subscriber, status.offset) for status in page.errors}
     expected = [error for error in expected if error[:2] not in unknown]
@@ -97,7 +97,7 @@ async def _wrong_fleet(fleet: Fleet, name: str) -> str:
     view = await _ask(fleet, name, roles.FLEET, FleetQuery())
     expected = {edge.subscriber: _stands(edge.oracle.ledger) for edge in fleet.edges.values() if edge.active}
     if view is None:
-        return "no fleet, for nobody answers"
+        return "no fleet: no answer"
     told = (member.announcement for member in view.members)
     shown = {said.subscriber: (said.offset, said.left, said.hook_offset) for said in told}
     return "" if shown == expected else f"the fleet is at {shown}, not {expected}"

@@ -84,7 +84,7 @@ class WordOracle:
         for story, records in topics.get(topic.rpartition(".")[2], lambda: iter(()))():
             kept = any(record.payload in payloads if topic != "sim.command" else record.offset in offsets
                        for record in records)  # fmt: skip
-            self.demand(kept, "a trim keeps what somebody goes by", f"{topic} has lost {story}")
+            self.demand(kept, "a trim keeps what is still in force", f"{topic} has lost {story}")
 
     def _words(self) -> Iterator[tuple[str, list[Record]]]:
         """The last announcement of every subscriber: of one of its instances, if several claim the name."""

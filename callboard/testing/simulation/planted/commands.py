@@ -45,8 +45,8 @@ def _deaf(right: Any, self: CommandExecution, message: CommandReceived, *others:
 
 
 BUGS = (
-    Patch("a new repository obeys what its predecessor was told", CommandHandler, "_forward", _heirs),
-    Patch("a command to a former repository is obeyed", execution, "distrust", _obliging),
+    Patch("a new repository carries out its predecessor's commands", CommandHandler, "_forward", _heirs),
+    Patch("a command to a former repository is carried out", execution, "distrust", _obliging),
     Patch("a command that names no repository empties a queue", execution, "distrust", _gullible),
     Patch("a command to a former repository has no answer", CommandExecution, "_record", _deaf),
 )

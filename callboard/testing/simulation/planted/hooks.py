@@ -10,4 +10,4 @@ def _as_named(right: Any, self: Any, path: str, keep: frozenset[str]) -> list[st
     return right(self, path, keep)[:0]  # type: ignore[no-any-return]
 
 
-BUGS = (Patch("hooks are not told what a new tree leaves out", changes._Tree, "prune", _as_named),)  # noqa: SLF001 - it is what is wrong
+BUGS = (Patch("hooks do not receive what a new tree leaves out", changes._Tree, "prune", _as_named),)  # noqa: SLF001 - it is what is wrong

@@ -77,13 +77,13 @@ def _deaf_to_pauses(right: Any, ledger: Ledger, command: Any) -> Any:
 
 BUGS = (
     Patch("statuses are forgotten when earlier ones were sent", ledger_changes, "statuses_sent", _told_too_much),
-    Patch("statuses are told before they are stored", ledger_changes, "tellable", _told_too_soon),
+    Patch("statuses are sent before they are stored", ledger_changes, "tellable", _told_too_soon),
     Patch("nothing but content is stored durably", LedgerState, "save", _careless_saves),
     Patch("a restart counts statuses from one again", ledger_changes, "adopt", _no_sequence),
     Patch("a restart ends a pause", ledger_changes, "adopt", _no_pause),
     Patch("a pause is acknowledged only", answers, "pace", _deaf_to_pauses),
     Patch("a failed append counts as one", StatusSender, "receive", _sure_sender),
-    Patch("a skip is not told", answers, "recorded", _silent_skips),
+    Patch("a skip is not reported", answers, "recorded", _silent_skips),
     Patch("content and ledger are two transactions", SimulatedRepository, "apply", _two_transactions),
     Patch("attempts are not stored", SimulatedRepository, "save", _no_attempts),
     Patch("a hook that fails is not called again", hooks_due.HooksDue, "ended", _hooks_once),

@@ -64,14 +64,14 @@ def _never_late(right: Any, self: Permit, mono_s: float) -> bool:
 
 BUGS = (
     Patch("a name is taken over by the times of the log", lease, "takes_over", _by_records),
-    Patch("whoever stands by is impatient", LeaseHolder, "_watch", _by_the_first_look),
-    Patch("whoever stands by goes by its own lease", LeaseHolder, "_silence_s", _by_its_own_lease),
+    Patch("a standby is impatient", LeaseHolder, "_watch", _by_the_first_look),
+    Patch("a standby counts its own lease", LeaseHolder, "_silence_s", _by_its_own_lease),
     Patch("a name is taken over from a holder that has spoken since", lease, "takes_over", _by_any_word),
     Patch("the term of a claim is ignored", lease.Holder, "hear", _without_terms),
     Patch("a stand-by counts the time in which it was suspended", lease.LeaseClock, "look", _without_gaps),
     Patch("an import is committed when the name is another's", Permit, "is_over", _never_late),
     Patch("a name is kept when its time is over", Startup, "lapse", _never),
-    Patch("whoever stands by has every name", LeaseHolder, "_decide", _all_ours),
+    Patch("a standby takes every name", LeaseHolder, "_decide", _all_ours),
     Patch("an older copy of the log is taken for the log", position, "other_copy", _any_copy),
     Patch("any log that is long enough is taken for the log", position, "gap", _any_log),
 )

@@ -83,7 +83,7 @@ BUGS = (
     Patch("a package is given up one try too soon", next_package, "judge", _impatient),
     Patch("a clear takes one package too many", clearing, "mark", _one_more),
     Patch("a clear takes the packages of every publisher", clearing, "mark", _of_everybody),
-    Patch("whatever is touched again is left out", coalescing, "supersedes", _greedy),
+    Patch("a package is left out if any later one touches its paths", coalescing, "supersedes", _greedy),
     Patch("what is held is overtaken", quarantine.HeldPaths, "touched_by", _nothing_is_touched),
     Patch("only the same path waits for what is held", quarantine.HeldPaths, "touched_by", _equal_paths),
     Patch("every publisher is followed", SubscriberSettings, "follows_publisher", _everybodys),

@@ -54,7 +54,7 @@ def _no_blame(*_: Any) -> None:
 BUGS = (
     Patch("offsets are counted, not read", AgentWorld, "_read", _counts_records),
     Patch("the end of the log is asked for after the last look", AgentWorld, "_read", _end_last),
-    Patch("nobody is told that a peer has started again", Shell, "_meet", _no_introductions),
+    Patch("peers do not learn of a restart", Shell, "_meet", _no_introductions),
     Patch("a wake-up loses a timer", Shell, "_wake", _no_more_timers),
     Patch("a question is put again however often its actor crashes at it", RunningAgent, "_blame", _no_blame),
     Patch("packages are appended without their key", batch, "new_record", _no_keys),

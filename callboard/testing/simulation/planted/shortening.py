@@ -38,5 +38,5 @@ BUGS = (
     Patch("a topic is trimmed before what it needs is repeated", Shortener, "_shorten", _hasty),
     Patch("a subscriber that is silent is forgotten", LastAnnouncements, "needed", _only_live),
     Patch("no status is needed", LastStatuses, "needed", _nothing),
-    Patch("a command is removed before it is obeyed", PendingCommands, "last_cut", _everything),
+    Patch("a command is removed before it is carried out", PendingCommands, "last_cut", _everything),
 )

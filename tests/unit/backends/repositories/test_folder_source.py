@@ -134,7 +134,7 @@ def test_all_that_cannot_be_shipped_is_named_at_once(tmp_path: Path) -> None:
     with pytest.raises(RequestRefused) as error:
         exported(tmp_path)
     told = str(error.value)
-    assert told.startswith("6 entries cannot be shipped; put them right, or leave them out by their names (exclude in")
+    assert told.startswith("6 entries cannot be shipped; correct them, or exclude them by name (exclude in")
     for each in ("link /a/out to /etc", "/a/pipe is neither", "link /b/out", "'/b/\\udcff' is not"):
         assert each in told
     assert list(exported(tmp_path, exclude=("out", "pipe", "\udcff"))) == ["/", "/a", "/a/good", "/b", "/b/good"]

@@ -42,7 +42,7 @@ class Connections:
     async def ask(self, node: int, purpose: str, request: Any) -> Any:
         """A broker's answer."""
         if node not in self._brokers:
-            raise LogUnavailable(f"Kafka's broker {node} is not there; it is tried again")
+            raise LogUnavailable(f"Kafka's broker {node} is unknown now; the call is retried")
         return await self._ask(*self._brokers[node], purpose, request)
 
     async def ask_any(self, request: Any) -> Any:

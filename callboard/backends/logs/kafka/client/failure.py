@@ -81,7 +81,7 @@ def unreachable(error: Exception, host: str, port: int, protocol: str, said: str
         )
     if isinstance(error, errors.IncompatibleBrokerVersion | NotImplementedError):
         return ConfigError(f"{where} is too old ({said}); callboard needs Kafka 3.1 or newer")
-    return LogUnavailable(f"{where} {_advice(error, protocol, said)}. It is tried again")
+    return LogUnavailable(f"{where} {_advice(error, protocol, said)}. The call is retried")
 
 
 def _advice(error: Exception, protocol: str, said: str) -> str:
@@ -99,6 +99,6 @@ def _advice(error: Exception, protocol: str, said: str) -> str:
 def replaced(topic: str) -> LogReplaced:
     """The error for a topic that was deleted and re-created."""
     return LogReplaced(
-        f"topic {topic!r} is no longer the one that was opened, it was deleted and created again; "
-        "its offsets begin anew, so decide where to start"
+        f"topic {topic!r} was deleted and created again since it was opened; "
+        "its offsets start over, so decide where to start"
     )
