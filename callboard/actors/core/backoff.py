@@ -1,4 +1,8 @@
-"""How long to wait before the next attempt."""
+"""How long to wait before the next attempt.
+
+Actors that read or write the log wait as in ``RETRY``, imports as in ``SubscriberSettings.retry``. Restarts of
+actors that died are in ``runtime/supervision.py``.
+"""
 
 from dataclasses import dataclass
 from random import Random
@@ -24,3 +28,7 @@ class Backoff:
         exponent = min(attempt - 1, _EXPONENT_MAX)
         delay = min(self.first_s * self.factor**exponent, self.max_s)
         return min(delay * rng.uniform(1 - self.jitter, 1 + self.jitter), self.max_s)
+
+
+RETRY = Backoff(first_s=0.1, max_s=5.0)
+"""Between attempts to read or write the log."""

@@ -18,7 +18,7 @@ LEASE_S_MIN, LEASE_S_MAX = 1.0, 1800.0
 """Bounds of a lease in seconds: no single announcement keeps a name for longer."""
 
 TTL_S = 30.0
-"""Seconds that a claim of an older version lasts, which names no lease, unless its announcements are rarer."""
+"""The lease, in seconds, of older versions, whose claims state none; longer if they announce themselves less often."""
 
 HEARD: tuple[type[DiscoveryMessage | ForgottenMessage], ...] = (DiscoveryMessage, ForgottenMessage)
 

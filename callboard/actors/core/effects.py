@@ -104,7 +104,7 @@ class OpenRepository(Perform):
 
 @dataclass(frozen=True, slots=True)
 class SaveLedger(Perform):
-    """Result None. Use ``durable=False`` for changes that only a crash of the process must not lose."""
+    """Result None. With ``durable=False`` it survives a crash of the process, but not a power failure."""
 
     ledger: Ledger
     durable: bool = True

@@ -8,14 +8,11 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from random import Random
 
-from callboard.actors.core.backoff import Backoff
+from callboard.actors.core.backoff import RETRY
 from callboard.actors.core.decision import After, Done, Effect, Failed, Input, Tick, note
 from callboard.actors.core.effects import FindBounds, LogRead, ReadLog, TopicBounds
 from callboard.errors import CallboardError, LogReplaced, OffsetOutOfRange
 from callboard.messages.record import Record
-
-RETRY = Backoff(first_s=0.1, max_s=5.0)
-"""Between attempts to read a log that fails."""
 
 READ_WAIT_S = 10.0
 """How long one read waits at the end of the topic. It bounds nothing else: the next read follows at once."""
@@ -51,7 +48,7 @@ def from_offset(offset: int, log_id: str) -> StartPolicy:
 
 @dataclass(frozen=True, slots=True)
 class Positioned:
-    """The follower has its position and reads from ``offset``. Sent once, unless one of the next news replaces it."""
+    """The follower has its position and reads from ``offset``. Sent once, unless other news comes first."""
 
     offset: int
     bounds: TopicBounds

@@ -100,8 +100,8 @@ class Holder(Generic[C]):
         self._note_rival(held)
 
     def hear_older(self, claim: C, read_to: int = -1) -> None:
-        """Fold a claim from before the fold's beginning; these may come in any order. Its claimant made no other one
-        before ``read_to``, so a takeover from it up to there holds.
+        """Fold a claim from before the fold's beginning; these may come in any order. It is the claimant's last one
+        before ``read_to``, so a takeover that names it and lies below ``read_to`` counts.
         """
         held, last = self.claim, self.last
         if not self._freed < claim.offset < self._first or (held is not None and claim.leaves):

@@ -11,7 +11,7 @@ class ShorteningLimits:
     """
 
     records: int = 20_000
-    """As many as a publisher reads before it answers; 10 MB of announcements."""
+    """Records to keep: as many as a publisher reads before it answers. Announcements take 10 MB."""
     slack: int = 5_000
     """Makes shortening rare, and each run worth its cost."""
     announced_s: float = 4000.0

@@ -4,7 +4,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass, field
 from random import Random
 
-from callboard.actors.core.backoff import Backoff
+from callboard.actors.core.backoff import RETRY
 from callboard.actors.core.decision import (
     After,
     Done,
@@ -27,8 +27,6 @@ from callboard.messages.distribution.publisher_mail import CommandResultQuery
 from callboard.messages.distribution.topic_messages import CommandMessage, CommandResultMessage
 from callboard.messages.headers import new_record, open_record
 from callboard.messages.record import Record
-
-RETRY = Backoff(first_s=0.1, max_s=5.0)
 
 RESULTS_BACK = 2000
 """Statuses before the end of their topic that may already hold a result: those written while a command is being sent,

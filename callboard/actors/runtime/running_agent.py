@@ -39,7 +39,7 @@ PROBLEM_DRAIN_S = 2.0
 """Time for the other actors to finish after one has reported that the agent cannot continue."""
 
 CRASHES_MAX = 2
-"""An actor may crash at a question once by bad luck; its successor has no past to blame."""
+"""Crashes at one question before it fails. The first may be due to what the actor did before; the second cannot."""
 
 STOP_GRACE_S = 5.0
 """Time beyond the drain after which a supervisor that has not reported the stop is killed with the rest."""

@@ -165,7 +165,7 @@ class Supervision:
         return [End(role, epoch), *self.exited(role, epoch, reason, now_s, its_own=its_own)]
 
     def exited(self, role: str, epoch: int, reason: str, now_s: float, *, its_own: bool = True) -> list[Directive]:
-        """An incarnation is gone. If not by its own fault, this does not count: no question is asked a third time."""
+        """An incarnation is gone. An exit that is not ``its_own`` fault does not count as a restart."""
         if self._current(role, epoch) is None:
             return []
         del self._children[role]

@@ -1,4 +1,9 @@
-"""Local-disk operations of the folder and SQLite backends: lock, write, make durable, explain errors."""
+"""Local-disk operations of the folder and SQLite backends: lock, write, make durable, explain errors.
+
+What is synced, and when: ``replacing`` syncs a new file before it gets its name, then the folder. A folder repository
+syncs the staged files of a package in groups (``Stage.sync``) before it writes its intent, and every folder that it
+changed before it removes the intent (``roll_forward.py``). SQLite syncs at each commit, as its pragmas say.
+"""
 
 import errno
 import fcntl

@@ -10,7 +10,7 @@ from pathlib import Path
 
 from callboard.actors.core.effects import TopicBounds
 from callboard.actors.subscriber.ledger import ledger_changes
-from callboard.actors.subscriber.startup import position
+from callboard.actors.subscriber.startup import gap
 from callboard.backends.address import shown
 from callboard.backends.log import Log
 from callboard.backends.repositories import open_repository
@@ -126,7 +126,7 @@ async def _check_position(log: Log, topic: str, ledger: Ledger) -> None:
     log_id = await log.identity(topic)
     bounds = await log.bounds(topic)
     first = min(ledger.offset + 1, *(package.offset for package in ledger.held), bounds.end)
-    if problem := position.gap(ledger, TopicBounds(log_id, bounds.first, bounds.end)):
+    if problem := gap.find(ledger, TopicBounds(log_id, bounds.first, bounds.end)):
         raise RequestRefused(f"the content is too old for this log: {problem}", code="gone")
     if first < bounds.first:
         raise RequestRefused(

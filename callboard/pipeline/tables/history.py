@@ -12,7 +12,7 @@ import pyarrow as pa
 from pyspark.sql import DataFrame
 from pyspark.sql import functions as sql
 
-from callboard.actors.publisher.queues.package_index import FOR_ALL, Streams, Wanted
+from callboard.actors.publisher.queues.queue import FOR_ALL, Streams, Wanted
 from callboard.pipeline.tables.outcomes import statuses
 from callboard.pipeline.tables.queues import queued
 from callboard.pipeline.tables.standings import announcements

@@ -7,7 +7,7 @@ import pytest
 from tests.tidy import cycles, manners, pure, sizes, wording
 from tests.tidy.sources import ROOT, Rule, Sources, repository
 
-DECISION = "callboard/actors/publisher/queues/pages.py"
+DECISION = "callboard/actors/publisher/queues/page_details.py"
 
 OFFENCES: dict[Rule, list[tuple[Sources, str]]] = {
     cycles.no_module_imports_itself: [

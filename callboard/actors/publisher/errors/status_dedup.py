@@ -17,7 +17,8 @@ DIGITS_MAX = 19
 
 class StatusDedup:
     """The newest number of each sender, and when it was sent. Senders number their statuses in order, and repeat those
-    that they do not know to be on the log. The original's senders have no numbers: all their statuses are new.
+    that they do not know to be on the log. Apache Sling's senders send no numbers: all their
+    statuses count as new.
 
     A sender whose repository was restored from a back-up continues at a lower number; by its own clock, those statuses
     were decided after all that it sent before. A status decided after it was appended, or with a number that leaps

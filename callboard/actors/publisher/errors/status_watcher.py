@@ -152,7 +152,7 @@ class StatusWatcher:
             yield from self._dropped(self._queues.take(status))
 
     def _take_again(self, record: Record) -> Iterable[Effect]:
-        """Its first copy was not read: that one was removed with what lay before, and this one kept."""
+        """Take a repeated record whose first copy was trimmed before it could be read."""
         status = yield from self._open(record)
         if isinstance(status, PackageStatusMessage):
             yield from self._dropped(self._queues.take_again(status))

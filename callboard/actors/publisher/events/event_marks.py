@@ -15,8 +15,7 @@ WINDOW = 1000
 unless other publishers wrote thousands of events since."""
 GROWTH = 8
 ENOUGH = 3
-"""Marks of each kind to find: of three, one may be forged; the middle one is then true, or lies between two true
-ones."""
+"""Marks of each kind to find. If one of three is forged, the middle one is true, or lies between two true ones."""
 MARKS_MAX = 1000
 """Newest marks of each kind kept."""
 KEYS_MAX = 20_000
@@ -99,9 +98,9 @@ class KnownMarks:
 def start_of(marks: Sequence[Mark], bounds: TopicBounds) -> int:
     """Where to continue: at the middle one of the possible marks, or at the oldest record if there are fewer than two.
 
-    A forged mark may be too high, so that events would be lost, or too low, so that many would be written again. The
-    middle one of several is neither, the lower one of two is not too high, and a single one is not trusted. Events
-    already written after that mark were seen on the topic.
+    A forged mark may be too high, so that events would be lost, or too low, so that many would be written again. With
+    one forged mark among three or more, the middle one is neither; of two, the lower one is not too high; a single mark
+    is not trusted. Events after the mark that are on the topic already are not written again.
     """
     offsets = sorted(mark.offset for mark in marks if is_possible(mark, bounds))
     if offsets and offsets[-1] < bounds.first:

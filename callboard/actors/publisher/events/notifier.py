@@ -4,7 +4,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from random import Random
 
-from callboard.actors.core.backoff import Backoff
+from callboard.actors.core.backoff import RETRY
 from callboard.actors.core.claims import lease_s
 from callboard.actors.core.decision import (
     After,
@@ -47,8 +47,6 @@ LOOK_S = 1.0
 
 RENEW_S = 6 * 3600.0
 """How often the marks are written when there are no events, so that retention never removes the newest marks."""
-
-RETRY = Backoff(first_s=0.1, max_s=5.0)
 
 
 @dataclass(frozen=True, slots=True)

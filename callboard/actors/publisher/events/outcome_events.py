@@ -5,7 +5,7 @@ from collections.abc import Iterable
 from dataclasses import replace
 from random import Random
 
-from callboard.actors.core.backoff import Backoff
+from callboard.actors.core.backoff import RETRY
 from callboard.actors.core.decision import After, Done, Effect, Failed, Input, Tick, note
 from callboard.actors.core.effects import LogRead, ReadLog
 from callboard.actors.publisher.events.event_marks import KnownMarks
@@ -34,7 +34,6 @@ READ_AHEAD = 100
 """Packages read at once: statuses come roughly in the order of the packages."""
 KNOWN_MAX = 1000
 """Packages remembered for other subscribers' statuses; some hundred bytes each, 40 kB at most."""
-RETRY = Backoff(first_s=0.1, max_s=5.0)
 
 
 class OutcomeEvents(EventSource):

@@ -19,8 +19,8 @@ def counts(member: Member) -> bool:
 
 
 def is_elsewhere(said: DiscoveryMessage, log_id: str) -> bool:
-    """Whether the subscriber is on another log than this one, so that its offsets mean nothing here. A subscriber
-    without a position is on none, and against an unknown log (empty) nothing can be compared.
+    """Whether the subscriber is on another log than this one, so that its offsets mean nothing here. False for a
+    subscriber without a position, and if this log is not known yet (empty).
     """
     return bool(log_id) and said.log_id not in ("", log_id)
 

@@ -3,14 +3,12 @@
 from dataclasses import dataclass, field
 from random import Random
 
-from callboard.actors.core.backoff import Backoff
+from callboard.actors.core.backoff import RETRY
 from callboard.actors.core.decision import After, Done, Effect, Failed, Input, Tick
 from callboard.actors.core.effects import LogRead, ReadLog
 from callboard.errors import OffsetOutOfRange
 from callboard.messages.record import Record
 from callboard.messages.repeated import HEADER
-
-RETRY = Backoff(first_s=0.1, max_s=5.0)
 
 PIECE = 20_000
 """Offsets in a piece: pieces are read from last to first, each in its order."""

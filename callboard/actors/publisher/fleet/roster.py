@@ -22,7 +22,8 @@ TEXT_BYTES, STATE_BYTES = 64, 256
 class Roster:
     """The announcements by subscriber, the most recently heard at the end.
 
-    With too many of them those silent for longest go. With too many bytes the longest go: an honest one is short.
+    Above the limit of their number, those silent for longest are dropped. Above the limit of bytes, the longest are:
+    a genuine announcement is short.
     """
 
     def __init__(self, most: int, most_bytes: int = BYTES_MAX) -> None:

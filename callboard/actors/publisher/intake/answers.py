@@ -21,9 +21,9 @@ PATIENCE = 5
 
 
 class Answers:
-    """The newest ``most`` answers. A log that knows keys knows the older ones.
+    """The newest ``most`` answers. A log with keys remembers the older ones: it appends a key once.
 
-    With ``recall``, for a log that does not, the log is read first: packages of this publisher from before a restart,
+    With ``recall``, for a log without keys, the log is read first: packages of this publisher from before a restart,
     or from another process. Two processes that get the same request at the same moment still ship it twice.
     """
 
@@ -42,7 +42,7 @@ class Answers:
 
     @property
     def complete(self) -> bool:
-        """Whether everything that must be known before carrying out a request is known."""
+        """Whether requests can be carried out: what is on the log was read, so a repeated request is recognised."""
         return self._follower is None or self._follower.caught_up
 
     def start(self) -> Iterable[Effect]:

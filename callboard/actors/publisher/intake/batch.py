@@ -5,15 +5,13 @@ from dataclasses import dataclass, field
 from itertools import islice
 from random import Random
 
-from callboard.actors.core.backoff import Backoff
+from callboard.actors.core.backoff import RETRY
 from callboard.actors.core.decision import After, Moment, Origin
 from callboard.actors.core.effects import Append
 from callboard.errors import CallboardError, LogUnavailable
 from callboard.messages.distribution.mailbox import DistributeRequest
 from callboard.messages.distribution.topic_messages import PackageMessage
 from callboard.messages.headers import new_record
-
-RETRY = Backoff(first_s=0.1, max_s=5.0)
 
 
 @dataclass(slots=True)

@@ -1,7 +1,8 @@
 """The part of the log that the queue cache knows. It grows with the log, and towards older packages on demand."""
 
 from callboard.actors.publisher.queues.older_blocks import Block, Figures, OlderBlocks, joined
-from callboard.actors.publisher.queues.package_index import PackageIndex, Wanted
+from callboard.actors.publisher.queues.package_index import PackageIndex
+from callboard.actors.publisher.queues.queue import Wanted
 from callboard.messages.distribution.mailbox import PackagesSeen, QueueSize, RangeDone, RangeWanted
 from callboard.messages.event import replaced
 

@@ -6,7 +6,8 @@ from dataclasses import dataclass, field
 from typing import Any, NamedTuple, Self
 
 from callboard.actors.publisher.queues.columns import TOTAL_MAX, Columns
-from callboard.actors.publisher.queues.package_index import EVERY_QUEUE, PackageIndex, Streams, Wanted
+from callboard.actors.publisher.queues.package_index import PackageIndex
+from callboard.actors.publisher.queues.queue import EVERY_QUEUE, Streams, Wanted
 from callboard.messages.distribution.mailbox import QueueSize
 
 LOADED_MAX = 4

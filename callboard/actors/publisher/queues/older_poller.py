@@ -5,7 +5,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from random import Random
 
-from callboard.actors.core.backoff import Backoff
+from callboard.actors.core.backoff import RETRY
 from callboard.actors.core.decision import (
     After,
     Done,
@@ -25,8 +25,6 @@ from callboard.actors.publisher.queues.summary import summarise
 from callboard.actors.publisher.roles import QUEUE_CACHE
 from callboard.errors import CallboardError
 from callboard.messages.distribution.mailbox import PackagesSeen, PackageSummary, RangeDone, RangeWanted
-
-RETRY = Backoff(first_s=0.1, max_s=5.0)
 
 PIECE_RECORDS = 500
 """Records read, and sent to the queue cache, at a time."""

@@ -3,8 +3,8 @@
 from dataclasses import dataclass, field
 from itertools import islice
 
-from callboard.actors.publisher.queues.package_index import is_queued
 from callboard.actors.publisher.queues.queries import wanted
+from callboard.actors.publisher.queues.queue import is_queued
 from callboard.messages.distribution.mailbox import (
     PackagesSeen,
     PackageSummary,

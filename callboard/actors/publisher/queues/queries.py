@@ -2,7 +2,7 @@
 
 from sys import maxsize
 
-from callboard.actors.publisher.queues.package_index import Wanted
+from callboard.actors.publisher.queues.queue import Wanted
 from callboard.messages.distribution.mailbox import QueuePage, QueueQuery, QueueSize, Sizes, SizesQuery
 
 Query = QueueQuery | SizesQuery

@@ -20,7 +20,7 @@ from callboard.actors.core.decision import (
     Tick,
 )
 from callboard.actors.publisher.queues.cached_range import CachedRange
-from callboard.actors.publisher.queues.pages import Pages, Range
+from callboard.actors.publisher.queues.page_details import Pages, Range
 from callboard.actors.publisher.queues.preview import GLIMPSE_OFFSETS, QueuePreview
 from callboard.actors.publisher.queues.queries import Query, reach, refusal, wanted
 from callboard.actors.publisher.roles import OLDER_POLLER, TAIL_POLLER

@@ -77,7 +77,7 @@ def clear(
 
 
 def skip_passed(ledger: Ledger, offset: int, command: CommandMessage, now_ns: int) -> Accepted | Refused:
-    """Dismiss what is left of a package before the position that is not held."""
+    """Dismiss what is left of a package that was passed and is not in quarantine: its error, and its hooks."""
     why = f"dismissed {_who(command)}"
     dismissed = ledger_changes.dismissed(ledger, offset, why, now_ns) or hooks_due.dismissed(
         ledger, offset, why, now_ns

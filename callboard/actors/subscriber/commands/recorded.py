@@ -3,7 +3,7 @@
 from dataclasses import replace
 from typing import NamedTuple
 
-from callboard.actors.subscriber.commands.authority import remembered
+from callboard.actors.subscriber.commands.acceptance import remembered
 from callboard.actors.subscriber.ledger import clearing
 from callboard.actors.subscriber.ledger.ledger_changes import text
 from callboard.messages.distribution.ledger import Ledger, Watermark

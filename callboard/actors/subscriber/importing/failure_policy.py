@@ -1,7 +1,8 @@
-"""What to do about a package that could not be imported."""
+"""What to do about a package that could not be imported: retry it, skip it, quarantine it, or block the queue."""
 
 from enum import Enum, auto
 
+from callboard.actors.subscriber.quarantine import quarantine
 from callboard.actors.subscriber.settings import SubscriberSettings
 from callboard.errors import (
     BlobDamaged,
@@ -13,6 +14,8 @@ from callboard.errors import (
     SchemaTooNew,
     Undecodable,
 )
+from callboard.messages.distribution.ledger import Ledger
+from callboard.messages.distribution.topic_messages import PackageMessage, Status
 
 DEATHS_MIN = 3
 """Attempts before a package is given up for the death of its importer, however few retries there are: what
@@ -29,7 +32,7 @@ class NextStep(Enum):
     BLOCK = auto()
     """The bytes are wrong. Nothing is skipped: only a repair, an upgrade or a clear helps."""
     GIVE_UP = auto()
-    """Report the reason, and continue with the next package."""
+    """Report the reason, then skip or quarantine the package, or block: see ``given_up``."""
 
 
 def judge(error: CallboardError, attempts: int, settings: SubscriberSettings) -> NextStep:
@@ -40,6 +43,18 @@ def judge(error: CallboardError, attempts: int, settings: SubscriberSettings) ->
     if isinstance(error, PackageError | SchemaTooNew | Undecodable) and not damaged:
         return NextStep.GIVE_UP if settings.on_undecodable == "dead_letter" else NextStep.BLOCK
     return NextStep.GIVE_UP if 0 <= settings.max_retries < attempts else NextStep.RETRY
+
+
+def given_up(ledger: Ledger, message: PackageMessage | None, settings: SubscriberSettings) -> Status | str:
+    """What becomes of a package that is given up, as ``on_give_up`` says: its status, or why it blocks the queue.
+
+    A package that cannot be read is skipped, since it does not say which paths to hold.
+    """
+    if settings.on_give_up == "skip" or message is None:
+        return Status.REMOVED_FAILED
+    if settings.on_give_up == "block":
+        return "it is not retried without a command; callboard retry, skip or clear it"
+    return quarantine.no_room(ledger, message) or Status.HELD
 
 
 def died_too_often(attempts: int, max_retries: int) -> bool:

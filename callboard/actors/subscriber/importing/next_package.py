@@ -9,7 +9,7 @@ from callboard.actors.subscriber.gates.gate import Leave, Wait
 from callboard.actors.subscriber.gates.in_order import gates
 from callboard.actors.subscriber.importing.backlog import Backlog
 from callboard.actors.subscriber.importing.batch import Batch
-from callboard.actors.subscriber.importing.failure_policy import NextStep, died_too_often, judge
+from callboard.actors.subscriber.importing.failure_policy import NextStep, died_too_often, given_up, judge
 from callboard.actors.subscriber.importing.outcome import Outcome, recorded, unneeded
 from callboard.actors.subscriber.importing.received import Received, received
 from callboard.actors.subscriber.ledger import ledger_changes
@@ -18,7 +18,6 @@ from callboard.actors.subscriber.quarantine import quarantine
 from callboard.actors.subscriber.reporting.condition import Failure
 from callboard.actors.subscriber.settings import SubscriberSettings
 from callboard.actors.subscriber.staging.golden_gate import GoldenGate
-from callboard.content.package_format.footprint import Footprint, footprint
 from callboard.errors import CallboardError
 from callboard.messages.distribution.ledger import Ledger
 from callboard.messages.distribution.topic_messages import PackageMessage, State, Status
@@ -162,21 +161,20 @@ class NextPackage:
                     return wait
                 case Leave(status, reason):
                     return Outcome(it, status, reason)
-        return self._set_aside(it, it.message, ledger)
+        return self._behind_held(it, it.message, ledger)
 
-    def _set_aside(self, it: Received, message: PackageMessage, ledger: Ledger) -> Outcome | Wait | None:
-        """A package that touches a held one must not overtake it, unless it fully supersedes that."""
+    def _behind_held(self, it: Received, message: PackageMessage, ledger: Ledger) -> Outcome | Wait | None:
+        """A package that must not overtake one in quarantine follows it there."""
         if not ledger.held:
             return None
         if self._held.held is not ledger.held:
             self._held = quarantine.HeldPaths(ledger.held)
-        touched = self._held.touched_by(message)
-        after = footprint(message) if touched else Footprint()
-        if all(quarantine.replaces(after, each) for each in touched):
+        before = self._held.before(message)
+        if before is None:
             return None
         if problem := quarantine.no_room(ledger, message):
             return Wait(State.BLOCKED, problem)
-        return Outcome(it, Status.HELD, f"waits for offset {touched[-1].offset}, which is in quarantine")
+        return Outcome(it, Status.HELD, f"waits for offset {before.offset}, which is in quarantine")
 
     def _attempt(self, head: Received, now: Moment) -> Iterator[Decided]:
         ledger = self._state.ledger
@@ -221,18 +219,11 @@ class NextPackage:
 
     def _give_up(self, head: Received, reason: str, now: Moment) -> Iterator[Decided]:
         yield note("import.given_up", "error", offset=head.offset, reason=reason)
-        policy, message = self._settings.on_give_up, head.message
-        if policy == "skip" or message is None:
-            yield from self.leave(head, Status.REMOVED_FAILED, now, reason)
-            return
-        if policy == "block":
-            problem = "it is not retried without a command; callboard retry, skip or clear it"
-        else:
-            problem = quarantine.no_room(self._state.ledger, message)
-        if not problem:
-            yield from self.leave(head, Status.HELD, now, reason)
+        end = given_up(self._state.ledger, head.message, self._settings)
+        if isinstance(end, Status):
+            yield from self.leave(head, end, now, reason)
             return
         self.waits = True
         yield Write(ledger_changes.failed(self._state.ledger, reason))
-        self.failure = Failure(f"given up: {reason}; {problem}", State.BLOCKED, 0)
+        self.failure = Failure(f"given up: {reason}; {end}", State.BLOCKED, 0)
         yield After(RETRY, -1)

@@ -3,7 +3,7 @@
 from collections.abc import Iterable, Iterator
 from random import Random
 
-from callboard.actors.core.backoff import Backoff
+from callboard.actors.core.backoff import RETRY
 from callboard.actors.core.decision import (
     After,
     Done,
@@ -24,7 +24,6 @@ from callboard.actors.subscriber.settings import SubscriberSettings
 from callboard.errors import CallboardError, LogReplaced, OffsetOutOfRange
 from callboard.messages.distribution.mailbox import Obstacle, PackagesRead, PackagesUnavailable, PackagesWanted
 
-RETRY = Backoff(first_s=0.1, max_s=5.0)
 WAIT_S = 10.0
 """How long one read waits at the end of the log; the next one follows at once."""
 

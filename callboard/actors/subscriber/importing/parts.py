@@ -10,7 +10,7 @@ from callboard.actors.subscriber.commands.predecessors import not_in_force
 from callboard.actors.subscriber.gates.pacing import paused
 from callboard.actors.subscriber.hooks.hooks_due import HooksDue
 from callboard.actors.subscriber.importing.backlog import Backlog
-from callboard.actors.subscriber.importing.caught_up import CaughtUp
+from callboard.actors.subscriber.importing.caught_up_waiters import CaughtUpWaiters
 from callboard.actors.subscriber.importing.next_package import NextPackage
 from callboard.actors.subscriber.importing.progress import Progress
 from callboard.actors.subscriber.ledger.ledger_state import LedgerState
@@ -35,7 +35,7 @@ class Parts:
         state = self.state = LedgerState()
         self.startup = Startup(settings, rng, state)
         self.backlog = Backlog(settings.fetch_records, settings.fetch_bytes)
-        self.caught_up = CaughtUp()
+        self.caught_up = CaughtUpWaiters()
         self.golden = GoldenGate(settings.golden, settings.name) if settings.golden else None
         self.head = NextPackage(settings, rng, state, self.backlog, self.golden)
         gates = [gate for gate in self.head.gates if gate is not self.golden]  # its verdict came before the hold

@@ -22,7 +22,7 @@ REPORT_S = 0.2
 """Reports to the announcer are collected for this long."""
 SETTLE = "settle"
 SETTLE_S = 1.0
-"""Changes that a crash may lose are stored after this long, without waiting for the disk."""
+"""Changes that are not urgent are stored after this long, without a sync to disk."""
 
 STUCK = (State.BLOCKED, State.GAP, State.PAUSED)
 """The states that last until someone acts: a caller that waits for the end of the log is answered in them."""

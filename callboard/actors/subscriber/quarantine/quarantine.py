@@ -1,8 +1,9 @@
 """The packages in quarantine, kept in the ledger: pure functions from one ledger to the next.
 
-A package that was given up is held, and so is every later one that touches the same paths, or those of another held
-package. All others flow on. A package is released, and due, once no earlier one that it touches is held any more.
-Folders that merely lead to a path are not touched: siblings do not wait for each other.
+A package that was given up is held if ``importing/failure_policy.py`` says so. Every later one that touches the same
+paths, or those of another held package, follows it (``HeldPaths.before``). All others are imported. A package is
+released, and due, once no earlier one that it touches is held any more. Folders that merely lead to a path are not
+touched: siblings do not wait for each other.
 """
 
 from collections.abc import Iterable
@@ -10,7 +11,7 @@ from dataclasses import replace
 
 from callboard.actors.subscriber.ledger import ledger_changes
 from callboard.backends.repositories.paths import Trees
-from callboard.content.package_format.footprint import Footprint
+from callboard.content.package_format.footprint import Footprint, footprint
 from callboard.messages.distribution.ledger import HeldPackage, Ledger
 from callboard.messages.distribution.topic_messages import Kind, PackageMessage, Status
 
@@ -42,6 +43,12 @@ class HeldPaths:
             return ()
         its = Trees(message.paths)
         return tuple(each for each in self.held if its.touch(each.paths))
+
+    def before(self, message: PackageMessage) -> HeldPackage | None:
+        """The last held package that this one touches and must not overtake; None if it supersedes all of them."""
+        touched = self.touched_by(message)
+        after = footprint(message) if touched else Footprint()
+        return None if all(replaces(after, each) for each in touched) else touched[-1]
 
 
 def find(ledger: Ledger, offset: int) -> HeldPackage | None:

@@ -49,9 +49,9 @@ class LeaseHolder:
     the last one. The holder reads the log too, so it has stopped by itself before. No two clocks are compared.
 
     A rival is watched if we are on standby, or if it is our own instance in another place: either we moved here and it
-    is dead, or it is a copy of our repository, and speaks. A rival that seems dead by the times of the log is watched
-    too, since these prove nothing. One that was forgotten since its last announcement is watched for our lease if that
-    is shorter: its own may be long, or forged.
+    is dead, or it is a copy of our repository, and speaks. The times of records prove nothing, so a rival that seems
+    dead by them is watched too. One that was forgotten since its last announcement is watched for our lease if that is
+    shorter: its own may be long, or forged.
     """
 
     def __init__(self, settings: SubscriberSettings) -> None:

@@ -10,7 +10,7 @@ from callboard.actors.core.effects import ReadLog, TopicBounds
 from callboard.actors.subscriber.ledger import ledger_changes
 from callboard.actors.subscriber.ledger.ledger_state import Decided, LedgerState, Write
 from callboard.actors.subscriber.settings import SubscriberSettings
-from callboard.actors.subscriber.startup import position
+from callboard.actors.subscriber.startup import gap
 from callboard.errors import (
     CallboardError,
     ConfigError,
@@ -131,7 +131,7 @@ class Startup:
         record there is compared with the one that was processed.
         """
         ledger = self._state.ledger
-        problem = position.gap(ledger, bounds) if ledger.positioned else ""
+        problem = gap.find(ledger, bounds) if ledger.positioned else ""
         if ledger.positioned and not problem and ledger.record_id and ledger.offset >= bounds.first:
             self._bounds = bounds
             yield ReadLog(self._settings.topics.package, ledger.offset, max_records=1, owner=self.OWNER)
@@ -145,16 +145,16 @@ class Startup:
             return
         if isinstance(outcome, Done) and bounds is not None and outcome.result.log_id == bounds.log_id:
             records = outcome.result.records
-            yield from self._settle(position.other_copy(self._state.ledger, next(iter(records), None)), bounds)
+            yield from self._settle(gap.other_copy(self._state.ledger, next(iter(records), None)), bounds)
 
     def _settle(self, problem: str, bounds: TopicBounds) -> Iterator[Decided]:
         ledger = self._state.ledger
-        if problem and self._settings.on_gap == "fail":
+        start = gap.start(self._settings, ledger, bounds, problem)
+        if start is None:
             self.gap = problem
             yield note("gap.found", "error", reason=problem)
             return
         if problem or not ledger.positioned:
-            start = bounds.first if problem else position.first_start(self._settings, bounds)
             yield Write(ledger_changes.positioned(ledger, bounds.log_id, start - 1), urgent=True)
             yield note("position.taken", start=start, reason=problem or "first start")
         self.placed = True

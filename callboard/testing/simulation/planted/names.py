@@ -6,7 +6,7 @@ from typing import Any
 from callboard.actors.core import lease
 from callboard.actors.core.effects import Permit
 from callboard.actors.subscriber.reporting.lease_holder import LeaseHolder, News
-from callboard.actors.subscriber.startup import position
+from callboard.actors.subscriber.startup import gap
 from callboard.actors.subscriber.startup.startup import Startup
 from callboard.testing.simulation.planted.patch import Patch
 
@@ -72,6 +72,6 @@ BUGS = (
     Patch("an import is committed when the name is another's", Permit, "is_over", _never_late),
     Patch("a name is kept when its time is over", Startup, "lapse", _never),
     Patch("a standby takes every name", LeaseHolder, "_decide", _all_ours),
-    Patch("an older copy of the log is taken for the log", position, "other_copy", _any_copy),
-    Patch("any log that is long enough is taken for the log", position, "gap", _any_log),
+    Patch("an older copy of the log is taken for the log", gap, "other_copy", _any_copy),
+    Patch("any log that is long enough is taken for the log", gap, "find", _any_log),
 )

@@ -1,4 +1,5 @@
-from callboard.actors.publisher.queues.package_index import PackageIndex, Wanted
+from callboard.actors.publisher.queues.package_index import PackageIndex
+from callboard.actors.publisher.queues.queue import Wanted
 from callboard.messages.distribution.mailbox import PackagesSeen, PackageSummary
 
 EVERYTHING = Wanted("", -1)

@@ -23,7 +23,8 @@ from callboard.actors.core.decision import (
 )
 from callboard.actors.core.effects import FindBounds, LogRead, ReadLog, TopicBounds
 from callboard.actors.publisher.queues.older_poller import OlderPoller, OlderPollerSettings
-from callboard.actors.publisher.queues.package_index import PackageIndex, Wanted
+from callboard.actors.publisher.queues.package_index import PackageIndex
+from callboard.actors.publisher.queues.queue import Wanted
 from callboard.actors.publisher.queues.summary import summarise
 from callboard.actors.publisher.queues.tail_poller import TailPoller, TailPollerSettings
 from callboard.actors.subscriber.importing.received import received

@@ -1,4 +1,4 @@
-"""Where a subscriber starts to read, and why it may be unable to."""
+"""Where a subscriber reads on, and whether it can: a gap is a position that no longer fits the log."""
 
 from callboard.actors.core.effects import TopicBounds
 from callboard.actors.subscriber.settings import SubscriberSettings
@@ -15,6 +15,15 @@ def first_start(settings: SubscriberSettings, bounds: TopicBounds) -> int:
     return min(max(settings.start, bounds.first), bounds.end)
 
 
+def start(settings: SubscriberSettings, ledger: Ledger, bounds: TopicBounds, problem: str) -> int | None:
+    """The offset to read from. None in a gap with ``on_gap = "fail"``: the subscriber reports it and waits until the
+    log has its packages again, or the setting is changed.
+    """
+    if problem:
+        return None if settings.on_gap == "fail" else bounds.first
+    return ledger.offset + 1 if ledger.positioned else first_start(settings, bounds)
+
+
 def other_copy(ledger: Ledger, found: Record | None) -> str:
     """Why the record at the stored position is not the one that was processed; empty if it is. A log that lost its end
     and then grew has the same identity, and may have passed the position again.
@@ -28,7 +37,7 @@ def other_copy(ledger: Ledger, found: Record | None) -> str:
     )
 
 
-def gap(ledger: Ledger, bounds: TopicBounds) -> str:
+def find(ledger: Ledger, bounds: TopicBounds) -> str:
     """Why the stored position does not fit this log and what to do about it; empty if it fits."""
     go_on = 'start with on_gap = "earliest" to continue without them, or reseed the subscriber'
     if ledger.log_id != bounds.log_id:

@@ -3,7 +3,7 @@
 from callboard.actors.core.decision import Origin
 
 
-class CaughtUp:
+class CaughtUpWaiters:
     """Has the end of the log looked up after each query, never before, and waits until it is reached."""
 
     def __init__(self) -> None:

@@ -5,7 +5,7 @@ from typing import Any
 
 import pytest
 
-from callboard.actors.subscriber.commands.authority import IDS_MAX, distrust, remembered
+from callboard.actors.subscriber.commands.acceptance import IDS_MAX, distrust, remembered
 from callboard.messages.distribution.ledger import Ledger
 from callboard.messages.distribution.mailbox import CommandReceived
 from callboard.messages.distribution.topic_messages import PauseCommand
