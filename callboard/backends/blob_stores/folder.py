@@ -172,7 +172,7 @@ class FolderBlobStore:
     def _make_folders(self, shard: Path) -> None:
         self._root.mkdir(mode=PRIVATE_FOLDER, parents=True, exist_ok=True)
         for folder in (self._root / _TEMPORARY, shard):
-            if folder.is_symlink():  # whoever can write here could redirect our writes and cleanups
+            if folder.is_symlink():  # anyone who can write here could redirect our writes and cleanups
                 raise BlobUnavailable(f"{folder} is a link; replace it by a folder, then try again")
             if not folder.is_dir():
                 with suppress(FileExistsError):  # by another writer, since

@@ -50,7 +50,7 @@ class DecisionDriver:
 
     def feed(self, message: Input, origin: Origin = NOBODY) -> list[Effect]:
         """Feed one input, and return the effects."""
-        assert not self.stopped, "nothing is told to an actor that has stopped"
+        assert not self.stopped, "an actor that has stopped gets no input"
         new: list[Effect] = []
         for effect in self.decision.receive(message, origin, self.now):
             new.append(effect)

@@ -31,7 +31,7 @@ def signed_by_all(log: Log) -> Log:
 
 
 class Clock:
-    """A clock that only moves when told to."""
+    """A clock that moves only when it is advanced."""
 
     def __init__(self, now_ns: int = NOON_NS) -> None:
         self.now_ns = now_ns

@@ -53,7 +53,7 @@ class Excuses:
         return ""
 
     def missing_of_hook(self, ledger: Ledger, told: PackageStatusMessage, failures: Collection[Hook]) -> str:
-        """The same for what is told of a hook. ``failures`` are those of which it was told that they failed."""
+        """The same for a status of a hook. ``failures`` are the hooks that were reported as failed."""
         if told.status is Status.HOOK_FAILED:
             most, calls = self.settings().hooks.max_retries, self.calls[hook_of(told)]
             return "" if 0 <= most < calls else f"its hook was called {calls} times"

@@ -90,7 +90,7 @@ class Scene:
         self.words = WordOracle(
             self.demand, self.first, lambda offset: offset in self.packages, self.tenants, lambda: self.exchanged
         )
-        self.tenants.hasty = lambda story: self.demand(self.unsettled, "a name is lent for as long as was said", story)
+        self.tenants.hasty = lambda story: self.demand(self.unsettled, "a name is leased for the announced time", story)
 
     def wrong(self, rule: str, story: str) -> None:
         """Report a violation."""
@@ -178,7 +178,7 @@ class Scene:
         self.words.appended(TOPICS.status, record)
         assert isinstance(told, PackageStatusMessage | CommandResultMessage)
         known = [teller(told) for teller in self.tellers[told.subscriber]]
-        self.demand(any(known), "only who is there tells", f"{told}")
+        self.demand(any(known), "only an existing repository reports", f"{told}")
         if isinstance(told, PackageStatusMessage):
             self._remember(told)
         else:

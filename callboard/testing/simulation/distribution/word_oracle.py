@@ -70,7 +70,7 @@ class WordOracle:
             before = (its for one in topic_said.values() if (its := original_of(one)) and its.offset == original.offset)
             times_ns = {min(time_ns, record.time_ns) for time_ns in (said.time_ns, *(its.time_ns for its in before))}
             right = said.payload == record.payload and original.time_ns in times_ns
-        self.demand(right or self.exchanged(), "what is repeated was said", f"{topic} at {record.offset}")
+        self.demand(right or self.exchanged(), "a repeated record is unchanged", f"{topic} at {record.offset}")
         self.appended(topic, record)
 
     def trimmed(self, topic: str, left: Sequence[Record]) -> None:

@@ -68,7 +68,7 @@ BUGS = (
     Patch("a standby counts its own lease", LeaseHolder, "_silence_s", _by_its_own_lease),
     Patch("a name is taken over from a holder that has spoken since", lease, "takes_over", _by_any_word),
     Patch("the term of a claim is ignored", lease.Holder, "hear", _without_terms),
-    Patch("a stand-by counts the time in which it was suspended", lease.LeaseClock, "look", _without_gaps),
+    Patch("a standby counts the time in which it was suspended", lease.LeaseClock, "look", _without_gaps),
     Patch("an import is committed when the name is another's", Permit, "is_over", _never_late),
     Patch("a name is kept when its time is over", Startup, "lapse", _never),
     Patch("a standby takes every name", LeaseHolder, "_decide", _all_ours),
