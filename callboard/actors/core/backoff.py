@@ -1,7 +1,7 @@
 """How long to wait before the next attempt.
 
-Actors that read or write the log wait as in ``RETRY``, imports as in ``SubscriberSettings.retry``. Restarts of
-actors that died are in ``runtime/supervision.py``.
+Reads and writes of the log wait as in ``RETRY`` unless their module says otherwise; imports and hooks as in
+``SubscriberSettings.retry``. Restarts of actors that died are in ``runtime/supervision.py``.
 """
 
 from dataclasses import dataclass

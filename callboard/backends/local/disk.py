@@ -1,8 +1,12 @@
 """Local-disk operations of the folder and SQLite backends: lock, write, make durable, explain errors.
 
-What is synced, and when: ``replacing`` syncs a new file before it gets its name, then the folder. A folder repository
-syncs the staged files of a package in groups (``Stage.sync``) before it writes its intent, and every folder that it
-changed before it removes the intent (``roll_forward.py``). SQLite syncs at each commit, as its pragmas say.
+What is synced, and when:
+
+* A file that is written whole (``replacing``: blobs, archives, state): before it gets its name; then its folder.
+* A folder repository: the staged files of a package in groups (``stage.py``), then its intent, then every folder that
+  it changed (``roll_forward.py``), and only then the intent is removed.
+* SQLite: at each commit, as the pragmas in ``logs/sqlite/schema.py`` and ``repositories/sqlite/store.py`` say.
+* A ledger stored with ``durable=False`` (see ``backends/repository.py``): not at all. A power failure may undo it.
 """
 
 import errno

@@ -101,7 +101,7 @@ def test_the_files_of_keys_are_found_from_where_they_were_named(tmp_path):
 )
 def test_the_settings_of_older_versions_are_refused_with_the_name_of_the_new_one(tmp_path, text, environ, meant):
     (tmp_path / "callboard.toml").write_text(text)
-    with pytest.raises(ConfigError, match=f"not there any more; set {meant}"):
+    with pytest.raises(ConfigError, match=f"was removed; set {meant}"):
         load(None, environ, cwd=tmp_path)
 
 

@@ -1,4 +1,8 @@
-"""The queue of a subscriber: its size, and its pages. A queue is a view on the packages; nothing is stored for it."""
+"""The queue of a subscriber: its size, and its pages. A queue is a view on the packages; nothing is stored for it.
+
+For a page, ``queue_cache.py`` takes offsets from here, through ``cached_range.py``, which joins older blocks with the
+index; ``page_details.py`` adds the details.
+"""
 
 from bisect import bisect_left
 from collections.abc import Iterator

@@ -1,4 +1,8 @@
-"""Whether a command is accepted: it must be new, and for this repository and log; with keys, also trusted."""
+"""Whether a command is accepted: it must be new, and for this repository and log; with keys, also trusted.
+
+Its signature is checked when it is read, in ``backends/logs/signed_log.py``. ``CommandReceived.distrust`` is the
+result.
+"""
 
 from callboard.actors.subscriber.settings import SubscriberSettings
 from callboard.messages.distribution.ledger import Ledger
