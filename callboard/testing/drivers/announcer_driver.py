@@ -1,5 +1,6 @@
 """An announcer for tests, with the discovery topic that it writes and reads."""
 
+from dataclasses import replace
 from random import Random
 from typing import Any
 
@@ -48,6 +49,11 @@ class AnnouncerDriver(DecisionDriver):
         while self.asks(ReadLog) and (read := self.asked(ReadLog)).start <= len(self.topic):
             found = tuple(self.topic[read.start - 1 : read.start - 1 + read.max_records])
             self.done(ReadLog, LogRead("d", found, found[-1].offset + 1))
+
+    def trim(self, first: int) -> None:
+        """Remove the records below this offset; nobody finds them at their offsets any more."""
+        self.first = first
+        self.topic[: first - 1] = [replace(record, payload=b"removed") for record in self.topic[: first - 1]]
 
     def look_in_vain(self) -> None:
         """Nothing is announced for as long as one look waits."""

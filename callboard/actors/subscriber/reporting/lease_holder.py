@@ -68,6 +68,7 @@ class LeaseHolder:
         self._former: Word | None = None
         self._position = 0
         self._mark: Record | None = None  # our last announcement as found there
+        self._settled, self._settled_on = -1, ""  # the last one with which the name was ours, and on which log
         self._watched: Word | None = None
         self._watched_on = ""  # the log that has this announcement
         self._clock = LeaseClock()
@@ -93,7 +94,7 @@ class LeaseHolder:
     @property
     def holder(self) -> DiscoveryMessage | None:
         """The last announcement of the holder before our own claim."""
-        word = self._holder.claim if self.watching or self.refusal else self._former
+        word = self._watched or self._former
         return word.said if word is not None else None
 
     def dressed(self, report: DiscoveryMessage) -> DiscoveryMessage:
@@ -161,14 +162,15 @@ class LeaseHolder:
             return None, [self._read()]
         former, self._former, self._claim = self._before_us(mine), self._holder.claim, -1
         ours = former is None or former.speaker == speaker(mine) or mine.takes_over == former.offset
-        if ours:
-            self._holder.fold(own)
+        if ours or (self._former is not None and self._former.speaker == speaker(mine)):
+            self._holder.fold(own)  # also while another one may have the name: to all others it is our last word
         word = self._holder.claim
         if ours and word is not None and word.offset == claim:
             # The next look begins here, or at the first record if this one is gone from the log.
             self._position, self._mark, self._takes_over = claim, own[0], mine.takes_over
             self._term = claim if self._term < 0 else self._term
             self._holder.settle(self._term)
+            self._settled, self._settled_on = claim, self._log_id
             self._until_s = self._began_s + word.duration_s
             return News.OURS, []
         self._log_id, self._mark = "", None  # the next one is decided by the whole topic
@@ -182,9 +184,12 @@ class LeaseHolder:
         return News.HELD, self.watch()
 
     def _before_us(self, mine: DiscoveryMessage) -> Word | None:
-        """The last announcement of the holder, or of the possible holder if that is not known."""
-        word = self._holder.claim
-        return self._holder.rival or word if word is not None and word.speaker == speaker(mine) else word
+        """The last announcement of the holder, or of another possible one that spoke after the name was last ours."""
+        word, rival = self._holder.claim, self._holder.rival
+        settled = self._settled if self._settled_on == self._log_id else -1
+        if rival is None or rival.offset < settled:
+            return word
+        return rival if word is not None and word.speaker == speaker(mine) else word
 
     def _seems_alive(self, word: Word, now_ns: int, mine: DiscoveryMessage) -> bool:
         near = abs(now_ns - word.time_ns) <= word.duration_s * 1e9
@@ -230,7 +235,7 @@ class LeaseHolder:
         return News.FREE, []
 
     def _refuse(self, word: Word) -> News:
-        holder = word.said
+        self._former, holder = word, word.said
         where = f"on {holder.host or 'an unknown host'} (process {holder.pid})"
         into = f", into {shown(holder.configuration.repository)}" if holder.configuration.repository else ""
         self.refusal = (

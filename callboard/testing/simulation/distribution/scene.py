@@ -130,6 +130,7 @@ class Scene:
         self.statuses.clear()
         self.unanswered.clear()
         self.tenants.forget()
+        self.tenants.first = min((record.offset for record in kept.get(TOPICS.discovery, ())), default=0)
         self.events.forget()
         self.words.forget()
         for record in sorted(kept.get(TOPICS.status, ()), key=_first_at):
@@ -168,6 +169,8 @@ class Scene:
     def trimmed(self, topic: str, left: Sequence[Record]) -> None:
         """The topic was trimmed, and has these records now."""
         self.words.trimmed(topic, left)
+        if topic == TOPICS.discovery and left:
+            self.tenants.first = left[0].offset
 
     def _told(self, record: Record) -> None:
         try:

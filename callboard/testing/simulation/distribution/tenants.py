@@ -21,6 +21,9 @@ class Tenant:
     offset: int
     until_ns: int
     said: DiscoveryMessage
+    shown: bool
+    """Whether the topic still had the word before the last one. Otherwise the tenant itself cannot see whether another
+    one took the name, and may claim it from that one."""
 
 
 @dataclass(slots=True)
@@ -34,6 +37,8 @@ class Tenants:
     """For how long the process in that place was suspended since then."""
     hasty: Callable[[str], None] = lambda _: None
     """Called for a name that was taken over too early, or from a holder that goes on."""
+    first: int = 0
+    """The first offset of the topic."""
     longest_s: float = 0.0
     """The longest lease that anybody may have."""
     settings: dict[str, SubscriberSettings] = field(default_factory=dict)
@@ -43,25 +48,35 @@ class Tenants:
     """By name, until when those that imported under it believe to hold it, in seconds since the beginning."""
     known_ns: dict[str, int] = field(default_factory=dict)
     """By name, since when it is announced; nothing waits for one that has said goodbye, until it is back."""
+    late: dict[str, dict[Who, int]] = field(default_factory=lambda: defaultdict(dict))
+    """By name, the claims of others since its tenant's time was over. Each names whom it takes the name from, but where
+    announcements were removed, what is left can show another holder than the tenant. Then one of these gets the name,
+    and says so next, even if a later claim names the tenant's last word."""
     furthest: dict[str, int] = field(default_factory=dict)
     """How far a subscriber has said that it is, by name; a host that dies may be set back behind what it said."""
 
     def forget(self) -> None:
         """Another log is in place, and says other things."""
-        for known in (self.held, self.known_ns, self.furthest):
+        for known in (self.held, self.known_ns, self.late, self.furthest):
             known.clear()
 
     def heard(self, said: DiscoveryMessage, offset: int) -> None:
         """An announcement is on the log, since now."""
         name, who, now_ns = said.subscriber, (said.subscriber_instance, said.place), self.now_ns()
         self.furthest[name] = max(self.furthest.get(name, -1), said.offset)
-        tenant, since = self.held.get(name), offset
+        tenant, since, shown = self.held.get(name), offset, True
+        got = said.term >= 0 and said.term == self.late[name].get(who)
+        if said.term >= 0 and (got or (tenant is not None and tenant.who == who)):
+            self.late[name].clear()
         if tenant is not None and tenant.who == who:
-            since, before = tenant.since, tenant.said
-            if before.term >= 0 > said.term and said.takes_over not in (-1, before.takes_over):
+            since, before, shown = tenant.since, tenant.said, tenant.offset >= self.first
+            again = before.term >= 0 > said.term and said.takes_over not in (-1, before.takes_over)
+            if again and tenant.shown:
                 self.hasty(f"{who} has {name} since {since}, and took it over at {said.takes_over}")
-        elif tenant is not None:
+        elif tenant is not None and not got:
             known = said.takes_over == tenant.offset
+            if not known and said.takes_over >= 0 and now_ns >= tenant.until_ns:
+                self.late[name][who] = offset
             if not known and (said.term <= tenant.since or now_ns < tenant.until_ns):
                 return  # or by what is left of the topic, where not all is known, it was decided to have a free name
             lease_ns = tenant.said.lease_ms * 10**6  # half of which may be a time in which the other one was suspended
@@ -74,13 +89,14 @@ class Tenants:
             self.known_ns.pop(name, None)
         else:
             self.known_ns.setdefault(name, now_ns)
-            self.held[name] = Tenant(who, max(since, said.term), offset, now_ns + said.lease_ms * 10**6, said)
+            self.held[name] = Tenant(who, max(since, said.term), offset, now_ns + said.lease_ms * 10**6, said, shown)
 
     def rival(self, name: str, me: Who, permit: Permit, mono_s: float) -> Who | None:
         """Who else may import now: the name was lent to it, by its word or in its own opinion."""
         self.permits[name][me] = permit
         tenant = self.held.get(name)
-        if tenant is not None and tenant.who != me and self.now_ns() < tenant.until_ns:
+        lent = tenant is not None and self.now_ns() < tenant.until_ns and me not in self.late[name]
+        if tenant is not None and tenant.who != me and lent:
             return tenant.who
         return next((who for who, its in self.permits[name].items() if who != me and not its.is_over(mono_s)), None)
 

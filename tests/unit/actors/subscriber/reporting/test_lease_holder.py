@@ -109,6 +109,39 @@ def test_one_that_was_away_for_long_does_not_take_the_name_from_a_holder_that_ju
     assert not it.asks(Append), "it stands by"
 
 
+def test_a_holder_of_whose_topic_the_beginning_was_removed_keeps_its_name_from_one_that_spoke_before_it() -> None:
+    it = AnnouncerDriver(standby=True).admitted()
+    it.others_say("stand-by")
+    it.tick("announce")
+    it.append()
+    it.put(repeated(it.topic[1], read_to=4))
+    it.put(repeated(it.topic[2], read_to=4))
+    it.trim(4)
+    it.pass_time(29)
+    it.tick("announce")
+    it.append()
+    it.look()
+    assert it.sent(Admitted)[-1].until_ms == (it.now.mono_s + 30) * 1000
+
+
+def test_a_holder_that_watches_another_possible_one_knows_that_its_own_word_stands_before_a_late_takeover() -> None:
+    it = AnnouncerDriver(standby=True).admitted()
+    it.tick("announce")
+    it.append()
+    it.others_say("stand-by")
+    it.put(repeated(it.topic[1], read_to=4))
+    it.trim(3)
+    it.tick("announce")
+    it.append()
+    it.look()
+    assert it.sent(Admitted)[-1].until_ms <= it.now.mono_s * 1000, "the other one may have taken over, unseen"
+    it.others_say("stand-by", takes_over=2)
+    it.look()
+    while not it.asks(Append):
+        it.look_in_vain()
+    assert it.append().takes_over == 3, "the late takeover did not count"
+
+
 def test_silence_while_the_log_cannot_be_read_is_not_the_holders() -> None:
     it = AnnouncerDriver(standby=True)
     it.others_say("holder", state=State.IDLE)
