@@ -292,7 +292,7 @@ def test_an_agent_that_cannot_be_sent_to_processes_is_refused(tmp_path: Path) ->
     unsendable = replace(spec, actors=(ActorSpec("x", lambda settings, rng: None, None),))  # type: ignore[arg-type]
 
     async def play() -> None:
-        with pytest.raises(ConfigError, match="can be imported"):
+        with pytest.raises(ConfigError, match="importable"):
             await start_agent(unsendable, "processes")
 
     asyncio.run(play())

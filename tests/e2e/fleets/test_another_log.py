@@ -36,7 +36,7 @@ async def test_no_view_takes_a_position_on_another_log_for_one_on_this(tmp_path:
             assert (row.queue, row.needs, row.liveness) == ("blocked", True, "live")
             assert "the package log was replaced" in row.troubles[0].what
             queue = await board.queue("edge-1")
-            assert ([each.offset for each in queue.packages], queue.state) == ([new], "blocked")
+            assert ([each.offset for each in queue.items], queue.state) == ([new], "blocked")
             found = await board.explain("edge-1", "/a")
             assert found.brought is None
             assert "replaced" in found.newer[0].fate

@@ -98,8 +98,8 @@ def tell(board: StatusBoard, offset: int, sequence: int, status: Status, **field
 
 def failures(board: StatusBoard) -> list[int]:
     view = board.simulation.run(errors(board.context))
-    assert view.size == len(view.errors)
-    return [package.offset for package in view.errors]
+    assert view.size == len(view.items)
+    return [package.offset for package in view.items]
 
 
 @pytest.mark.parametrize("offset", [HUGE, MAX, 40, -5])

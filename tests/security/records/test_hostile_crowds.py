@@ -186,8 +186,8 @@ def test_a_page_of_packages_that_are_all_paths_is_short_and_an_agent_in_processe
             await put(board, topics.discovery, [record(announcement("edge-1"))])
             while (page := await board.queue("edge-1")).size < 45:  # noqa: ASYNC110 - each answer waits by itself
                 await asyncio.sleep(0)
-            assert (page.size, len(page.packages)) == (45, 45)
-            assert sum(len(path) for each in page.packages for path in each.paths) < 200_000
+            assert (page.size, len(page.items)) == (45, 45)
+            assert sum(len(path) for each in page.items for path in each.paths) < 200_000
             assert await board.context.viewer() is agent
             assert not agent.has_ended
 

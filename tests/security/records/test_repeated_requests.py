@@ -9,7 +9,7 @@ from callboard import Callboard
 from callboard.backends.log import Bounds, Capability, Retention
 from callboard.backends.logs.memory import MemoryLog
 from callboard.board.command.same_request import told_of_id
-from callboard.cli.publishing.requesting import told
+from callboard.cli.publishing.requesting import remarks
 
 
 async def trim(board: Callboard, below: int) -> None:
@@ -39,7 +39,7 @@ def test_the_publisher_that_shipped_it_says_that_it_is_trimmed_and_ships_nothing
             assert "'r1' was shipped before, at offset 1, and that package is trimmed" in again.note
             assert "nothing was shipped this time, so choose a new id" in again.note
             assert (await board.log.bounds(board.settings.topics.package)).end == 3
-            assert told(again) == [f"note: {again.note}"]
+            assert remarks(again) == [f"note: {again.note}"]
 
     asyncio.run(scene())
 

@@ -71,7 +71,7 @@ def test_a_board_can_be_opened_again_but_not_twice_at_once(tmp_path, site, log):
     board = Callboard(log, base=tmp_path)
     for _ in range(2):
         with board:
-            with pytest.raises(ConfigError, match="open already"), board:
+            with pytest.raises(ConfigError, match="already open"), board:
                 pass
             board.publisher().publish("./site")
             blobs = board._asynchronous.settings.blobs
