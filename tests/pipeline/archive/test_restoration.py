@@ -131,7 +131,7 @@ def test_a_kafka_log_is_refused_with_the_reason_before_anybody_talks_to_it(archi
         await archive.fill(5)
         await archive.run()
         log = open_log("kafka://127.0.0.1:1", Path.cwd())
-        with pytest.raises(NotSupported, match=r"name records by their old ones; restore the archive into a log of SQLite"):
+        with pytest.raises(NotSupported, match=r"by their old ones; restore the archive into a log of SQLite"):
             await archive.restored(log)
         await log.close()
 
