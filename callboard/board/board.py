@@ -150,9 +150,7 @@ class Callboard:
 
         file = path or environ.get(CONFIG_VARIABLE)
         config = load(Path(file) if file else None, environ).config
-        board = cls(
-            runtime=config.runtime, create=create, configure_logging=configure_logging, **board_options(config)
-        )
+        board = cls(runtime=config.runtime, create=create, configure_logging=configure_logging, **board_options(config))
         add_configured_targets(board.territory, config)
         return board
 

@@ -177,4 +177,3 @@ class Publisher:
             expects=absent,
             note=note,
         )
-

@@ -75,9 +75,7 @@ def _write(source: Source, paths: tuple[str, ...], file: BinaryIO) -> Survey:
         for entry in _entries(source, check_path(path)):
             count += 1
             if count > ENTRIES_MAX:
-                raise RequestRefused(
-                    f"more than {ENTRIES_MAX} entries; verify fewer paths at a time", code="too_large"
-                )
+                raise RequestRefused(f"more than {ENTRIES_MAX} entries; verify fewer paths at a time", code="too_large")
             line = json.dumps(_data(entry)).encode() + b"\n"
             sha.update(line)
             file.write(line)

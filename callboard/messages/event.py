@@ -49,6 +49,7 @@ def _is_immutable(value: Any) -> bool:
 _SEALED = (Event, IntEnum)
 """Nested events were checked when they were made."""
 
+
 def replaced(event: E, **changes: Any) -> E:
     """A copy with these fields changed: like ``dataclasses.replace``, but ten times as fast, checking only new values.
 

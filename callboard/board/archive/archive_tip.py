@@ -37,19 +37,18 @@ def read_tip(path: Path, log_id: str) -> ArchiveTip:
     except OSError as error:
         raise RequestRefused(
             f"the archive's position cannot be read from {path}: {error.strerror}; start archiving, or "
-            'set retention.gate = "subscribers"', code="undetermined"
+            'set retention.gate = "subscribers"',
+            code="undetermined",
         ) from error
     except (ValueError, TypeError, RecursionError) as error:
         raise RequestRefused(
             f"{path} does not hold the archive's position: {error}; write it again", code="damaged"
         ) from error
     if not (isinstance(tip.topics, dict) and all(isinstance(each, int) for each in (tip.offset, *tip.topics.values()))):
-        raise RequestRefused(
-            f"{path} does not hold the archive's position: no offset; write it again", code="damaged"
-        )
+        raise RequestRefused(f"{path} does not hold the archive's position: no offset; write it again", code="damaged")
     if tip.log_id != log_id:
         raise RequestRefused(
-            f"{path} is about log {str(tip.log_id)[:8]}, and this is log {log_id[:8]}; archive this one as "
-            "well", code="mismatch"
+            f"{path} is about log {str(tip.log_id)[:8]}, and this is log {log_id[:8]}; archive this one as well",
+            code="mismatch",
         )
     return tip

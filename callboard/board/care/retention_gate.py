@@ -122,21 +122,21 @@ class RetentionGate:
         if self._roll.problem:
             raise RequestRefused(
                 f"what is still needed is unknown: {self._roll.problem}; upgrade callboard, or trim by hand, with "
-                "--force", code="undetermined"
+                "--force",
+                code="undetermined",
             )
         days = self._policy.gone_days
         since_ns = now_ns - int(days * 86_400e9) if days is not None else 0
         return [word for word in self._roll.words if word.heard.seen_ns >= since_ns and not word.lapsed(now_ns)]
 
 
-async def trim(
-    log: Log, topics: Topics, retention: Retention, kept: Mapping[str, int], now_ns: int
-) -> dict[str, int]:
+async def trim(log: Log, topics: Topics, retention: Retention, kept: Mapping[str, int], now_ns: int) -> dict[str, int]:
     """Remove what the retention allows and nothing needs from every topic; returns the new first offset of each.
 
     Packages go first. A status stays as long as a package it refers to may exist: error queues and staged subscribers
     depend on it.
     """
+
     async def trimmed(topic: str, keep_from: int | None) -> int:
         return await log.trim(topic, replace(retention, keep_from=keep_from))
 

@@ -55,9 +55,7 @@ class Repair:
     """The source of the packages that brought the paths; the repair is shipped under the same source."""
 
 
-async def expected_tree(
-    board: BoardContext, said: DiscoveryMessage, position: int
-) -> tuple[ExpectedTree, list[str]]:
+async def expected_tree(board: BoardContext, said: DiscoveryMessage, position: int) -> tuple[ExpectedTree, list[str]]:
     """Fold the packages up to the position; returns the tree, and what could not be folded."""
     log, package = board.log, board.topics.package
     statuses = await statuses_of(log, board.topics.status, said.subscriber)

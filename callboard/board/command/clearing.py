@@ -66,8 +66,8 @@ async def clear(
     target, bounds = await asyncio.gather(member(agent, subscriber, log_id, timeout_s), log_bounds(log, topic))
     if not target.announcement.configuration.editable:
         raise RequestRefused(
-            f"subscriber {subscriber!r} is not editable, so its queue cannot be cleared; start it with "
-            "editable = true", code="not_editable"
+            f"subscriber {subscriber!r} is not editable, so its queue cannot be cleared; start it with editable = true",
+            code="not_editable",
         )
     if is_elsewhere(target.announcement, log_id):
         message = f"the queue of {subscriber!r} cannot be cleared: {target.announcement.reason}"
@@ -130,9 +130,7 @@ async def clear_all(
         ]
     options = CommandOptions(reason=reason, author=author, timeout_s=timeout_s)
     return await _few_at_once(
-        partial(
-            send, board, agent, each.announcement.subscriber, each, ClearCommand(offset=offset), options, publisher
-        )
+        partial(send, board, agent, each.announcement.subscriber, each, ClearCommand(offset=offset), options, publisher)
         for each, offset in clears
     )
 

@@ -39,9 +39,7 @@ from callboard.messages.distribution.topic_messages import (
 )
 from callboard.messages.event import replaced
 
-Command = (
-    ClearCommand | RetryCommand | SkipCommand | PauseCommand | ResumeCommand | ThrottleCommand | VerifyCommand
-)
+Command = ClearCommand | RetryCommand | SkipCommand | PauseCommand | ResumeCommand | ThrottleCommand | VerifyCommand
 NAMES: Mapping[type, str] = {kind: name for name, kind in COMMANDS.items()}
 
 

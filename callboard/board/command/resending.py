@@ -128,5 +128,6 @@ async def renew(blobs: BlobStore, message: PackageMessage) -> None:
         except (PackageCorrupt, BlobMissing):
             raise RequestRefused(
                 f"blob {digest}, {number} of {len(digests)} that this package needs, is gone from the blob store, or "
-                "damaged; restore it from a backup, or publish the content again", code="gone"
+                "damaged; restore it from a backup, or publish the content again",
+                code="gone",
             ) from None

@@ -30,7 +30,8 @@ async def demand_same_request(log: Log, topic: str, request: DistributeRequest, 
         raise RequestRefused(
             f"request id {request.request_id!r} was used before, for a different request "
             f"({', '.join(different)}): {package.kind.name} at offset {offset}; nothing was shipped, so choose a new "
-            "id", code="id_taken"
+            "id",
+            code="id_taken",
         )
 
 

@@ -99,9 +99,7 @@ class Agents:
         agent = await self._start(f"publisher {name}", publisher.actors(settings), None)
         return PublisherAgent(agent, log, (topics.package, topics.discovery, topics.status))
 
-    async def _start(
-        self, name: str, actors: tuple[ActorSpec, ...], settings: SubscriberSettings | None
-    ) -> Agent:
+    async def _start(self, name: str, actors: tuple[ActorSpec, ...], settings: SubscriberSettings | None) -> Agent:
         spec = AgentSpec(name, actors, partial(open_world, self._resources.settings, settings))
         agent = await self._start_agent(spec, settings)
         self.started = [*(each for each in self.started if not each.has_ended), agent]
@@ -120,6 +118,4 @@ class Agents:
 
 def _is_over(starting: asyncio.Task[Agent]) -> bool:
     """Whether the start failed, or the started agent has ended."""
-    return starting.done() and (
-        starting.cancelled() or starting.exception() is not None or starting.result().has_ended
-    )
+    return starting.done() and (starting.cancelled() or starting.exception() is not None or starting.result().has_ended)

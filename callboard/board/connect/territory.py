@@ -32,7 +32,8 @@ class Territory:
             if relation := _relation(source, target):
                 raise RequestRefused(
                     f"{source} cannot be shipped: it {relation} {target}, which a subscriber imports into; choose "
-                    "another source, or have the subscriber import elsewhere", code="overlaps"
+                    "another source, or have the subscriber import elsewhere",
+                    code="overlaps",
                 )
         self._sources.add(source)
 

@@ -46,9 +46,7 @@ class Progress:
 class Storm:
     """One run in ``folder``, which holds the source and everything that its processes should keep."""
 
-    def __init__(
-        self, board: Callboard, agents: Agents, place: Place, mark: str, folder: Path, seed: int
-    ) -> None:
+    def __init__(self, board: Callboard, agents: Agents, place: Place, mark: str, folder: Path, seed: int) -> None:
         self._board, self._agents = board, agents
         self._folder = folder
         self._rng = Random(seed)  # noqa: S311 - for variety, not for secrets

@@ -81,9 +81,7 @@ def demo(
         raise typer.Exit(1)
 
 
-async def _play(
-    root: Path, place: BoardSettings, edits: int, seed: int, runtime: str, console: "Console"
-) -> Outcome:
+async def _play(root: Path, place: BoardSettings, edits: int, seed: int, runtime: str, console: "Console") -> Outcome:
     folder = place.base
     console.print(f"copying {root} to {folder}")
     source = folder / "source"

@@ -167,9 +167,7 @@ def _new_file(name: str) -> Any:
         ) from error
 
 
-def _filter(
-    publisher: str, kind: str, path: str, user: str, since: str, until: str, pattern: str = ""
-) -> RecordFilter:
+def _filter(publisher: str, kind: str, path: str, user: str, since: str, until: str, pattern: str = "") -> RecordFilter:
     now_ns = time.time_ns()
     try:
         compiled = re.compile(pattern) if pattern else None

@@ -40,9 +40,7 @@ def trim(
     if every == Retention() and below is None:
         configured = section.limits()
         if configured is None:
-            raise ConfigError(
-                "no limit is given; add --older-than-days, --above-mb or --below, or set [retention]"
-            )
+            raise ConfigError("no limit is given; add --older-than-days, --above-mb or --below, or set [retention]")
         every = configured
 
     async def work(board: "Callboard") -> list[Removal]:

@@ -22,9 +22,7 @@ def export(
     out: Annotated[Path, typer.Option("--out", metavar="DIR", help="The folder for the state of the export.")],
     path: Annotated[str, typer.Argument(help="Ship this path and below.")] = "/",
     publisher: Annotated[str, typer.Option("--publisher", metavar="NAME", help="Default: publisher.name.")] = "",
-    replace: Annotated[
-        bool, typer.Option("--replace", help="First delete what subscribers have at the path.")
-    ] = False,
+    replace: Annotated[bool, typer.Option("--replace", help="First delete what subscribers have at the path.")] = False,
     partitions: Partitions = 2,
     json: Json = False,
 ) -> None:

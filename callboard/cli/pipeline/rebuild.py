@@ -31,9 +31,7 @@ def rebuild(
         str, typer.Option("--delta", metavar="PLACE", help="Also write Delta tables: a folder, or s3://BUCKET/PREFIX.")
     ] = "",
     partitions: Partitions = 2,
-    follow: Annotated[
-        bool, typer.Option("--follow", help="Repeat whenever the log has grown, until Ctrl-C.")
-    ] = False,
+    follow: Annotated[bool, typer.Option("--follow", help="Repeat whenever the log has grown, until Ctrl-C.")] = False,
     json: Json = False,
 ) -> None:
     """Rebuild every projection from the log: positions, queues, errors, latencies, failure rates."""

@@ -17,9 +17,7 @@ from callboard.errors import ConfigError
 def publish(
     options: BoardOptions,
     source: Annotated[Path, typer.Argument(help="A folder.", show_default=False)],
-    paths: Annotated[
-        list[str] | None, typer.Argument(help="Paths in it to ship, such as /blog; default: all.")
-    ] = None,
+    paths: Annotated[list[str] | None, typer.Argument(help="Paths in it to ship, such as /blog; default: all.")] = None,
     at: Annotated[
         str, typer.Option(metavar="/PREFIX", help="Where the folder goes at subscribers; callboard.toml remembers it.")
     ] = "",

@@ -23,9 +23,7 @@ if TYPE_CHECKING:
 
 Name = Annotated[str, typer.Option("--publisher", metavar="NAME", help="Default: publisher.name in callboard.toml.")]
 RequestId = Annotated[str, typer.Option(metavar="ID", help="A request repeated with the same id is shipped once.")]
-Recipients = Annotated[
-    list[str] | None, typer.Option("--to", metavar="NAME", help="To this one only; repeatable.")
-]
+Recipients = Annotated[list[str] | None, typer.Option("--to", metavar="NAME", help="To this one only; repeatable.")]
 Expect = Annotated[bool, typer.Option("--expect", help="Accept unknown subscriber names in --to.")]
 Wait = Annotated[
     float | None, typer.Option(metavar="SECONDS", min=0, help="Wait until all running subscribers have it.")

@@ -16,9 +16,7 @@ PATHS_MAX = 1000
 """Paths in one package: subscribers import a package as a whole, and a queue's page shows all its paths."""
 
 
-async def watch(
-    publisher: Publisher, root: Path, place: Placement, patterns: PathPatterns, every_s: float
-) -> None:
+async def watch(publisher: Publisher, root: Path, place: Placement, patterns: PathPatterns, every_s: float) -> None:
     """Scan the tree at intervals and ship the difference from the last scan, for ever.
 
     The first scan ships the whole tree if the log has no package of this publisher. Otherwise it is assumed to be

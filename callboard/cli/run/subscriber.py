@@ -31,9 +31,7 @@ AFTER_HELP = "Call after content has changed."
 INVALIDATE_HELP = "Call for invalidated paths."
 
 
-OnGap = Annotated[
-    str | None, typer.Option(metavar="fail|earliest", help="What to do if its next package was trimmed.")
-]
+OnGap = Annotated[str | None, typer.Option(metavar="fail|earliest", help="What to do if its next package was trimmed.")]
 SkipCommand = Annotated[
     list[int] | None, typer.Option(metavar="OFFSET", help="Skip this unreadable command; repeatable.")
 ]

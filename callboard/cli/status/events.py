@@ -26,13 +26,9 @@ NO_WRITER = "only a long-running publisher (`callboard run publisher`, or a serv
 def events(
     options: BoardOptions,
     publisher: PublisherName = "",
-    kind: Annotated[
-        list[str] | None, typer.Option(metavar="KIND", help=f"{', '.join(KINDS)}; repeatable.")
-    ] = None,
+    kind: Annotated[list[str] | None, typer.Option(metavar="KIND", help=f"{', '.join(KINDS)}; repeatable.")] = None,
     follow: Annotated[bool, typer.Option("--follow", "-f", help="Then wait for new ones.")] = False,
-    after: Annotated[
-        int | None, typer.Option(metavar="POSITION", help="Events after this one; -1: all.")
-    ] = None,
+    after: Annotated[int | None, typer.Option(metavar="POSITION", help="Events after this one; -1: all.")] = None,
     limit: Limit = 20,
     json: Json = False,
 ) -> None:

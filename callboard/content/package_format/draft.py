@@ -114,7 +114,8 @@ def draft(
 def _too_large(size: int, max_bytes: int) -> RequestRefused:
     return RequestRefused(
         f"the package would have {size / 1e6:.3f} MB of files, more than max_package_mb = {max_bytes / 1e6:g}; ship "
-        "fewer paths at a time, or raise it", code="too_large"
+        "fewer paths at a time, or raise it",
+        code="too_large",
     )
 
 

@@ -54,18 +54,14 @@ class Layout:
         """Accept the next entry. Raises ``RequestRefused`` if it is not allowed here."""
         path = check_path(entry.path)
         if path in self:
-            raise RequestRefused(
-                f"path {path!r} is in the package twice; each entry may occur only once", code="unfit"
-            )
+            raise RequestRefused(f"path {path!r} is in the package twice; each entry may occur only once", code="unfit")
         parent = parent_of(path)
         if parent not in self._tree_of:
             raise RequestRefused(f"path {path!r} does not follow its folder; write folders first", code="unfit")
         tree = self._tree_of[parent]
         leading = not tree and self._leads(path)
         if not (leading if entry.form is Form.KEEP else tree or path in self._requested):
-            raise RequestRefused(
-                f"path {path!r} is in the package but was not requested; leave it out", code="unfit"
-            )
+            raise RequestRefused(f"path {path!r} is in the package but was not requested; leave it out", code="unfit")
         _check_attributes(entry)
         if entry.form in (Form.FOLDER, Form.KEEP):
             self._tree_of[path] = tree or (path if path in self.deep else "")

@@ -86,6 +86,7 @@ class PackageMessage(Event):
         """The bytes that a subscriber fetches, as far as is known: the package and its blobs."""
         here = len(self.content) or self.length  # content at hand beats the claim
         return max(here, self.total_bytes) if self.blobs else here
+
     source: str = ""
 
 

@@ -135,9 +135,7 @@ class Throttle:
     def delay(self, recipients: tuple[str, ...], ahead: Tally) -> Delay:
         """How long to delay a request for these recipients, with the packages of ``ahead`` before it."""
         counting = {
-            name: self.backlog(name) + ahead.of(name)
-            for name in self._backlogs
-            if not recipients or name in recipients
+            name: self.backlog(name) + ahead.of(name) for name in self._backlogs if not recipients or name in recipients
         }
         if not counting:
             return Delay()

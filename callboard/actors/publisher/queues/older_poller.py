@@ -119,9 +119,7 @@ class OlderPoller:
     def _tell(self, stop: int, packages: tuple[PackageSummary, ...] = ()) -> Iterable[Effect]:
         if stop > self._sent:
             log_id = self._ranges[0].log_id
-            yield Send(
-                QUEUE_CACHE, PackagesSeen(log_id=log_id, start=self._sent, stop=stop, packages=packages)
-            )
+            yield Send(QUEUE_CACHE, PackagesSeen(log_id=log_id, start=self._sent, stop=stop, packages=packages))
             self._sent = stop
 
     def _failed(self, error: CallboardError) -> Iterable[Effect]:

@@ -57,8 +57,7 @@ def install(membership: seal.Membership) -> None:
     tcp.socket = SimpleNamespace(**{**vars(socket), "socket": UnixSocket})
     tcp._safeSocketShutdown = _close  # noqa: SLF001
     TransmitIntent.__init__.__defaults__ = tuple(
-        RETRY if default == timedelta(seconds=35) else default
-        for default in TransmitIntent.__init__.__defaults__ or ()
+        RETRY if default == timedelta(seconds=35) else default for default in TransmitIntent.__init__.__defaults__ or ()
     )
     multiprocCommon.startupASLogger = _logger
     # childDied() asks for logDefs when the logger has died, but the attribute is named logdefs.

@@ -144,9 +144,7 @@ class CommandHandler:
         if before.newcomer:
             yield from (Send(IMPORTER, message) for message in before.open_to_newcomers)
             offset, time_ns = before.last if before.last[0] >= 0 else (follower.position - 1, 0)
-            yield Send(
-                IMPORTER, CommandPassedOver(log_id=follower.log_id, offset=offset, reason="", time_ns=time_ns)
-            )
+            yield Send(IMPORTER, CommandPassedOver(log_id=follower.log_id, offset=offset, reason="", time_ns=time_ns))
         yield Send(IMPORTER, CommandsRead(void=before.void))
 
     @staticmethod

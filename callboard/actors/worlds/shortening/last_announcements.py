@@ -23,6 +23,7 @@ FORGOTTEN_S = 86_400.0
 """How long a forgotten subscriber's records are kept: a name forgotten by mistake, or by someone without the right to,
 is missed within a day, and its next announcement undoes it."""
 
+
 @dataclass(frozen=True, slots=True)
 class LastWord:
     """The last announcement of a repository, and its last offset on the topic.

@@ -167,9 +167,7 @@ async def errors(
     )
     found = await agent.ask(roles.STATUS_WATCHER, query, timeout_s)
     counted = [
-        count
-        for count in found.counts
-        if subscriber in ("", count.subscriber) and publisher in ("", count.publisher)
+        count for count in found.counts if subscriber in ("", count.subscriber) and publisher in ("", count.publisher)
     ]
     shown, more = found.errors[:limit], len(found.errors) > limit
     last = Place(shown[-1].offset, shown[-1].subscriber) if shown else place
@@ -198,9 +196,7 @@ def _failed(status: PackageStatusMessage, topic: str, first: int, now_ns: int) -
     )
 
 
-def _queued(
-    summary: PackageSummary, topic: str, said: DiscoveryMessage | None, now_ns: int
-) -> QueuedPackage:
+def _queued(summary: PackageSummary, topic: str, said: DiscoveryMessage | None, now_ns: int) -> QueuedPackage:
     """``said`` is the subscriber's announcement if the package is the head."""
     return QueuedPackage(
         entry=entry_id(topic, summary.offset),

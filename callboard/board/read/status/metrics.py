@@ -79,9 +79,7 @@ def _subscribers(rows: tuple[SubscriberStatus, ...]) -> Iterable[str]:
         return _family(name, "gauge", text, [({"subscriber": row.name}, value) for row, value in values])
 
     known = [row for row in rows if row.lag_packages >= 0 and not row.uncounted]
-    yield from gauge(
-        "subscriber_lag_packages", "Packages in the queue.", ((row, row.lag_packages) for row in known)
-    )
+    yield from gauge("subscriber_lag_packages", "Packages in the queue.", ((row, row.lag_packages) for row in known))
     yield from gauge("subscriber_lag_bytes", "Bytes to fetch for it.", ((row, row.lag_bytes) for row in known))
     yield from gauge("subscriber_lag_seconds", "Age of the oldest queued package.", ((row, row.lag_s) for row in known))
     yield from gauge("subscriber_offset", "The last processed offset.", ((row, row.offset) for row in rows))
@@ -103,9 +101,7 @@ def _subscribers(rows: tuple[SubscriberStatus, ...]) -> Iterable[str]:
         "subscriber_queue", "State of its queue.", "subscriber", QUEUE_STATES, ((row.name, row.queue) for row in rows)
     )
     yield from _family("subscriber_errors", "gauge", "Packages in the error queue.", _by_status(rows, _errors))
-    yield from _family(
-        "subscriber_packages_total", "counter", "What became of packages.", _by_status(rows, _packages)
-    )
+    yield from _family("subscriber_packages_total", "counter", "What became of packages.", _by_status(rows, _packages))
 
 
 def _durations(announced: Sequence[DiscoveryMessage]) -> Iterable[str]:
