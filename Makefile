@@ -88,6 +88,7 @@ soak: $(VENV)/.ready-test ## Check that memory, descriptors and threads do not g
 
 lint: $(VENV)/.ready-lint ## Check style, types, layers and generated code.
 	@$(BIN)/ruff check .
+	@$(BIN)/ruff format --check --quiet callboard
 	@$(BIN)/mypy
 	@$(BIN)/lint-imports --no-logo
 	@$(GENERATE) --check
