@@ -30,7 +30,7 @@ async def told(url: str, clock: Callable[[], int] = time.time_ns, put: bool = Fa
 async def keys(url: str) -> list[str]:
     store = S3BlobStore(url)
     try:
-        return [item["Key"] async for item in store._objects("")]
+        return [item["Key"] async for item in store._connection.objects("")]
     finally:
         await store.close()
 
