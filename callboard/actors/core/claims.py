@@ -58,8 +58,8 @@ class NameHolder(Holder[Word]):
 
     __slots__ = ("_name", "_needle", "forgotten")
 
-    def __init__(self, name: str, first: int = -1) -> None:
-        super().__init__(first)
+    def __init__(self, name: str, first: int = -1, me: tuple[str, str] | None = None) -> None:
+        super().__init__(first, me)
         self._name, self._needle = name, name.encode()
         self.forgotten = -1
         """The offset at which the subscriber was last forgotten. This alone does not free the name."""

@@ -56,9 +56,10 @@ class Holder(Generic[C]):
     of two that take over, without any clock.
     """
 
-    __slots__ = ("_first", "_freed", "_known", "last", "rival")
+    __slots__ = ("_first", "_freed", "_known", "_me", "last", "rival")
 
-    def __init__(self, first: int = -1) -> None:
+    def __init__(self, first: int = -1, me: tuple[str, str] | None = None) -> None:
+        self._me = me  # the reader, no rival of itself
         self._first = -1  # where the fold began
         self._freed = -1  # the last claim of a holder that left
         self._known = False  # whether the name is free while there is no holder
@@ -97,7 +98,8 @@ class Holder(Generic[C]):
             self.last = replace(claim, since=claim.offset if self._known else term)
         if self.claim is None and (held is not None or term >= 0):
             self._freed, self._known = claim.offset, True
-        self._note_rival(held)
+        unseen = held is not None and self.last is held and held.offset < self._first and not claim.leaves
+        self._note_rival(claim if unseen and term < 0 else held)  # it may have got the name in what is gone
 
     def hear_older(self, claim: C, read_to: int = -1) -> None:
         """Fold a claim from before the fold's beginning; these may come in any order. It is the claimant's last one
@@ -144,7 +146,8 @@ class Holder(Generic[C]):
         has started again does not say it, either.
         """
         held = self.claim
-        if held is not None and before is not None and before.since < 0 and before.speaker != held.speaker:
+        other = before is not None and held is not None and before.speaker not in (held.speaker, self._me)
+        if before is not None and other and before.since < 0:
             self.rival = before
         if held is None or (self.rival is not None and max(self.rival.offset, 0) <= held.since):
             self.rival = None

@@ -145,7 +145,7 @@ class LeaseHolder:
         if bounds.log_id != self._log_id and self.watching:
             self._heard_s, self._watched_on = self._clock.look(now.mono_s), ""
         self._log_id, self._position, self._mark = bounds.log_id, bounds.first, None
-        self._holder = NameHolder(self._name, bounds.first)
+        self._holder = NameHolder(self._name, bounds.first, speaker(self._mine) if self._mine else None)
         return [self._read()] if self.deciding else self.watch()
 
     def _decide(self, read: LogRead, now: Moment) -> tuple[News | None, list[Effect]]:
@@ -199,7 +199,7 @@ class LeaseHolder:
         watched, mine = self._watched, self._mine
         assert watched is not None
         assert mine is not None
-        now_s, known = self._clock.look(now.mono_s, self._gap_s), self._before_us(mine)
+        now_s, known, rival = self._clock.look(now.mono_s, self._gap_s), self._before_us(mine), self._holder.rival
         self._holder.fold(record for record in read.records if record.offset >= self._position)
         self._position, word = read.next, self._before_us(mine)
         if word is not None and word.speaker == speaker(mine):
@@ -212,6 +212,8 @@ class LeaseHolder:
                 return self._refuse(word), []
         elif word is None and known is not None:
             return self._let_go(-1)
+        elif self._holder.rival not in (None, rival):
+            self._heard_s = now_s
         elif now_s - self._heard_s > PATIENCE * self._silence_s:
             return self._let_go(watched.offset if self._watched_on == self._log_id else -1)
         return None, self.watch()
@@ -221,10 +223,10 @@ class LeaseHolder:
 
     @property
     def _silence_s(self) -> float:
-        """Seconds for which the watched holder must be silent."""
-        assert self._watched is not None
-        its_s = self._watched.duration_s
-        return min(its_s, self._mine.lease_ms / 1000) if self._mine and self._forgotten(self._watched) else its_s
+        """Seconds for which the watched holder must be silent, and another one that may have the name."""
+        own_s = self._mine.lease_ms / 1000 if self._mine else LEASE_S_MAX
+        words = [word for word in (self._watched, self._holder.rival) if word is not None]
+        return max(min(word.duration_s, own_s) if self._forgotten(word) else word.duration_s for word in words)
 
     @property
     def _gap_s(self) -> float:
