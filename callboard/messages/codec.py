@@ -24,10 +24,18 @@ from google.protobuf.unknown_fields import UnknownFieldSet
 
 from callboard.errors import Undecodable
 from callboard.messages import record
-from callboard.messages._pb import distribution_pb2, ledger_pb2, mailbox_pb2, publisher_mail_pb2, record_pb2
+from callboard.messages._pb import (
+    distribution_pb2,
+    ledger_pb2,
+    mailbox_pb2,
+    publisher_mail_pb2,
+    record_pb2,
+    topology_pb2,
+)
 from callboard.messages.distribution import ledger, mailbox, publisher_mail, topic_messages
 from callboard.messages.distribution.topic_messages import Pairs
 from callboard.messages.event import Event, made
+from callboard.messages.topology import cluster_state, control_messages
 
 E = TypeVar("E", bound=Event)
 
@@ -44,6 +52,8 @@ _GENERATED = (
     (mailbox, mailbox_pb2),
     (publisher_mail, publisher_mail_pb2),
     (record, record_pb2),
+    (cluster_state, topology_pb2),
+    (control_messages, topology_pb2),
 )
 """Modules of event classes, each with the generated code for them."""
 

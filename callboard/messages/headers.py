@@ -22,7 +22,7 @@ from callboard.messages.untrusted import distrust_of
 
 E = TypeVar("E", bound=Event)
 
-SCHEMA_VERSION = (1, 3)
+SCHEMA_VERSION = (1, 4)
 """The version that this process writes. It reads every minor version of this major one.
 
 Apache Sling's journal of 2019, the original, wrote version 1 too.

@@ -52,7 +52,7 @@ def test_a_record_says_what_it_is() -> None:
     assert record.key == "k"
     assert record.headers == (
         ("type", "LogMessage"),
-        ("version", "1.3"),
+        ("version", "1.4"),
         ("id", "id-1"),
         ("time_ns", "123"),
         ("cause", "r-1"),

@@ -1,0 +1,208 @@
+"""The limits of what a record of the control topic may say. They are part of the protocol: readers with other limits
+would come to another state, so a change needs a new protocol number.
+"""
+
+import re
+from collections.abc import Callable, Collection
+from typing import Any
+
+from callboard.errors import Undecodable
+from callboard.messages.distribution.topic_messages import Pairs
+from callboard.messages.event import Event
+from callboard.messages.topology.cluster_state import Barrier, ClusterMember, ClusterSettings, ClusterState, Departed
+from callboard.messages.topology.control_messages import (
+    AdminMessage,
+    DrainCommand,
+    EvictCommand,
+    JoinMessage,
+    LeaveMessage,
+    ProposeMessage,
+    PropertiesMessage,
+    SnapshotMessage,
+    SuspectMessage,
+    TransferCommand,
+)
+from callboard.messages.topology.member_event import MemberEvent
+from callboard.messages.topology.state_hash import state_hash
+
+NAME = re.compile(r"[A-Za-z0-9_.-]{1,100}")
+"""Ids, tags and names of properties: they become parts of paths, URLs and tables without being escaped."""
+
+CLUSTER_ID = re.compile(r"[A-Za-z0-9_-]{1,100}")
+
+VALUE_BYTES_MAX = 1024
+"""A property describes an instance; it is no way to send messages."""
+
+PROPERTIES_MAX = 64
+PROPERTIES_BYTES_MAX = 16 << 10
+"""Names and values of one member's properties."""
+
+TAGS_MAX = 32
+
+MEMBERS_MAX = 1000
+"""Every member reads every renewal, so a larger cluster would be busy with itself."""
+
+BARRIERS_MAX = 64
+"""Topics that one member may have written to."""
+
+GONE_MAX = 256
+"""Incarnations remembered so that a late copy of their join does not bring them back."""
+
+LEASE_MS_MIN, LEASE_MS_MAX = 500, 1_800_000
+"""A shorter lease is lost in a pause of the garbage collector; the longest is that of a subscriber's name."""
+
+COUNT_MAX = 2**31 - 1
+"""Numbers that are only compared or shown, such as a priority."""
+
+
+def check_event(event: MemberEvent) -> None:
+    """Raise ``Undecodable`` for a message that is out of bounds."""
+    _name("instance", event.instance)
+    _name("incarnation", event.incarnation)
+    _demand(event.seq > 0, f"the sequence number is {event.seq}, and the first is 1")
+    if (check := _CHECKS.get(type(event))) is not None:
+        check(event)
+
+
+def check_properties(properties: Pairs) -> None:
+    """Raise ``Undecodable`` for properties that no member may have."""
+    _few("properties", properties, PROPERTIES_MAX)
+    total = sum(len(name) + len(value.encode()) for name, value in properties)
+    most = PROPERTIES_BYTES_MAX
+    _demand(total <= most, f"the properties have {total} bytes, and the most is {most}")
+
+
+def check_settings(settings: ClusterSettings) -> None:
+    """Raise ``Undecodable`` for settings that cannot work."""
+    its, lease = settings, f"lease of {settings.lease_ms} ms"
+    _demand(bool(CLUSTER_ID.fullmatch(its.cluster_id)), f"{its.cluster_id!r:.80} is no cluster id")
+    _demand(1 <= its.protocol <= COUNT_MAX, f"the protocol is {its.protocol}")
+    _demand(LEASE_MS_MIN <= its.lease_ms <= LEASE_MS_MAX, f"the {lease} is not in {LEASE_MS_MIN} to {LEASE_MS_MAX}")
+    _demand(1 <= its.gap_ms <= its.lease_ms // 2, f"the gap of {its.gap_ms} ms is more than half the {lease}")
+    acks = f"the acknowledgement's deadline of {its.ack_deadline_ms} ms"
+    _demand(its.lease_ms <= its.ack_deadline_ms <= COUNT_MAX, f"{acks} is less than the {lease}")
+    _demand(0 <= its.budget_percent <= 100, f"a budget of {its.budget_percent} per cent")
+    _demand(0 <= its.budget_min <= MEMBERS_MAX, f"a budget of {its.budget_min} members")
+
+
+def _join(event: JoinMessage) -> None:
+    if event.previous:
+        _name("previous incarnation", event.previous)
+        _demand(event.previous != event.incarnation, "the previous incarnation is this one")
+    _standing(event)
+    _barriers(event.barriers)
+
+
+def _standing(said: JoinMessage | ClusterMember) -> None:
+    """What a member says of itself when it joins."""
+    _few("tags", said.tags, TAGS_MAX)
+    for tag in said.tags:
+        _name("tag", tag)
+    _pairs(said.properties)
+    _demand(1 <= said.protocol_min <= said.protocol <= COUNT_MAX, f"protocols {said.protocol_min} to {said.protocol}")
+    _demand(abs(said.priority) <= COUNT_MAX, f"the priority is {said.priority}")
+
+
+def _properties(event: PropertiesMessage) -> None:
+    _pairs(event.set)
+    _few("unset", event.unset, PROPERTIES_MAX)
+    for name in event.unset:
+        _name("property", name)
+    both = {name for name, _ in event.set} & set(event.unset)
+    _demand(not both, f"the property {min(both, default='')} is set and unset")
+
+
+def _propose(event: ProposeMessage) -> None:
+    _demand(bool(event.remove), "it proposes nobody")
+    _few("members to remove", event.remove, MEMBERS_MAX)
+    for target in event.remove:
+        _name("target", target)
+    _barriers(event.barriers)
+
+
+def _suspect(event: SuspectMessage) -> None:
+    _name("target", event.target)
+    _name("target's incarnation", event.target_incarnation)
+
+
+def _admin(event: AdminMessage) -> None:
+    _demand(len(event.commands) == 1, f"it has {len(event.commands)} commands, and there must be exactly one")
+    (command,) = event.commands
+    if isinstance(command, EvictCommand | DrainCommand | TransferCommand):
+        _name("target", command.target)
+    if isinstance(command, EvictCommand):
+        _barriers(command.barriers)
+    if isinstance(command, ClusterSettings):
+        check_settings(command)
+
+
+def _snapshot(event: SnapshotMessage) -> None:
+    found = state_hash(event.state)
+    _demand(found == event.state_hash, f"the state has the digest {found}, not {event.state_hash!r:.80}")
+    check_state(event.state)
+
+
+def check_state(state: ClusterState) -> None:
+    """Raise ``Undecodable`` for a state that no records lead to: a reader may begin with it."""
+    _demand(state.settings is not None and state.stopped < 0 <= state.offset, "the state is of no cluster")
+    assert state.settings is not None
+    check_settings(state.settings)
+    _few("members", [member.instance for member in state.members], MEMBERS_MAX)
+    for each in (*state.members, *state.gone):
+        _life(each)
+    for member in state.members:
+        _standing(member)
+        check_properties(member.properties)
+    joins = [member.join_offset for member in state.members]
+    _demand(joins == sorted(set(joins)), "the members are not in the order of their joins")
+    leads = state.member(state.leader)
+    _demand((leads is not None) == bool(state.members), f"the leader {state.leader!r:.80} is no member")
+    _barriers(state.barriers)
+    _few("gone", [str(each.offset) + each.instance for each in state.gone], GONE_MAX)
+
+
+def _life(of: ClusterMember | Departed) -> None:
+    _name("instance", of.instance)
+    _name("incarnation", of.incarnation)
+
+
+def _pairs(pairs: Pairs) -> None:
+    for name, value in pairs:
+        _name("property", name)
+        size = len(value.encode())
+        _demand(size <= VALUE_BYTES_MAX, f"the property {name} has {size} bytes, and the most is {VALUE_BYTES_MAX}")
+    check_properties(pairs)
+    _distinct("properties", [name for name, _ in pairs])
+
+
+def _barriers(barriers: tuple[Barrier, ...]) -> None:
+    _few("barriers", [(each.topic, each.log_id) for each in barriers], BARRIERS_MAX)
+
+
+def _name(what: str, value: str) -> None:
+    _demand(bool(NAME.fullmatch(value)), f"the {what} is {value!r:.80}; use 1 to 100 of a-z, A-Z, 0-9, '.', '_', '-'")
+
+
+def _few(what: str, given: Collection[object], most: int) -> None:
+    _demand(len(given) <= most, f"it has {len(given)} {what}, and the most is {most}")
+    _distinct(what, given)
+
+
+def _distinct(what: str, given: Collection[object]) -> None:
+    _demand(len(set(given)) == len(given), f"its {what} repeat themselves")
+
+
+def _demand(true: bool, otherwise: str) -> None:
+    if not true:
+        raise Undecodable(otherwise)
+
+
+_CHECKS: dict[type[Event], Callable[[Any], None]] = {
+    JoinMessage: _join,
+    PropertiesMessage: _properties,
+    LeaveMessage: lambda event: _barriers(event.barriers),
+    ProposeMessage: _propose,
+    SuspectMessage: _suspect,
+    AdminMessage: _admin,
+    SnapshotMessage: _snapshot,
+}

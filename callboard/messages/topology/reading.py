@@ -1,0 +1,44 @@
+"""Reads a record of the control topic. What cannot be read is told apart by what it means for the reader."""
+
+from dataclasses import dataclass
+from enum import Enum
+
+from callboard.errors import SchemaTooNew, Undecodable
+from callboard.messages.headers import open_record
+from callboard.messages.record import Record
+from callboard.messages.topology.control_messages import CONTROL_MESSAGES
+from callboard.messages.topology.limits import check_event
+from callboard.messages.topology.member_event import MemberEvent
+
+_TYPES = frozenset(message.__name__ for message in CONTROL_MESSAGES)
+
+
+class Problem(Enum):
+    """Why a record cannot be read."""
+
+    UNKNOWN_TYPE = "unknown_type"
+    UNREADABLE = "unreadable"
+    TOO_NEW = "too_new"
+
+
+@dataclass(frozen=True, slots=True)
+class Unread:
+    """A record that is no message. Every version ignores one of unknown type, or damaged, or not to be trusted. One of
+    a newer major version may mean anything: a member that finds it knows nothing from there on.
+    """
+
+    problem: Problem
+    detail: str
+
+
+def read(record: Record) -> MemberEvent | Unread:
+    """The message in the record, within the limits. Never raises."""
+    try:
+        event = open_record(record, CONTROL_MESSAGES)
+        check_event(event)
+    except SchemaTooNew as error:
+        return Unread(Problem.TOO_NEW, str(error))
+    except Undecodable as error:
+        known = record.header("type") in _TYPES
+        return Unread(Problem.UNREADABLE if known else Problem.UNKNOWN_TYPE, str(error))
+    return event
