@@ -153,6 +153,16 @@ class Holder(Generic[C]):
             self.rival = None
 
 
+N = TypeVar("N", int, float)
+
+
+def counted(passed: N, gap: N) -> N:
+    """What of the time between two looks at a clock counts for a lease: nothing if the clock was set back, and never
+    more than ``gap``, because during a silence of the log nobody could be heard.
+    """
+    return min(max(passed, gap * 0), gap)
+
+
 class LeaseClock:
     """The time in which a holder could be heard: an observer's monotonic clock without long gaps.
 
@@ -168,5 +178,5 @@ class LeaseClock:
     def look(self, mono_s: float, gap_s: float = 0.0) -> float:
         """The observer looks now: count the seconds since its last look, ``gap_s`` at most; return the total."""
         passed_s = mono_s - self._looked_s if self._looked_s is not None else 0.0
-        self.now_s, self._looked_s = self.now_s + min(max(passed_s, 0.0), gap_s), mono_s
+        self.now_s, self._looked_s = self.now_s + counted(passed_s, gap_s), mono_s
         return self.now_s

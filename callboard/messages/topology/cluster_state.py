@@ -93,31 +93,51 @@ class Departed(Event):
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class ClusterState(Event):
-    """The cluster after the record at ``offset``. The default is an empty topic.
-
-    ``now_ms`` is the lease clock and ``time_ms`` the latest append time so far. ``members`` are in the order in which
-    they joined. ``epoch`` is the record that made the view, ``epoch_ms`` its time on the lease clock, and
-    ``epoch_hash`` the digest of the state after it. ``leader_epoch`` is the record that made ``leader`` the leader.
-    ``settled`` is the last epoch that all members acknowledged, or, with ``degraded``, that went on without some.
-    ``evicted_ms`` are the times of evictions that count against the budget. ``gone`` are the last incarnations that
-    left; all below ``gone_horizon`` are forgotten. ``stopped`` is a record that this version does not understand, after
-    which it knows nothing; -1 if there is none.
+class LogClock(Event):
+    """The lease clock, ``now_ms``, after a record. It goes on from the append time ``time_ms``. Records since then that
+    were dated before that time, up to ``behind_ms``, have passed for ``stalled_ms``.
     """
 
-    offset: int = -1
-    time_ms: int = 0
     now_ms: int = 0
-    settings: ClusterSettings | None = None
-    members: tuple[ClusterMember, ...] = ()
+    time_ms: int = 0
+    behind_ms: int = 0
+    stalled_ms: int = 0
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class AgreedView(Event):
+    """What all readers agree on of members and leader.
+
+    ``epoch`` is the record that last changed them, ``epoch_ms`` its time on the lease clock, and ``state_hash`` the
+    digest of the state after it. ``leader_epoch`` is the record that made ``leader`` the leader. ``settled`` is the
+    last epoch that all members acknowledged, or, with ``degraded``, that went on without some of them.
+    """
+
     leader: str = ""
     leader_epoch: int = -1
     epoch: int = -1
     epoch_ms: int = 0
-    epoch_hash: str = ""
+    state_hash: str = ""
     settled: int = -1
     degraded: bool = False
     barriers: tuple[Barrier, ...] = ()
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ClusterState(Event):
+    """The cluster after the record at ``offset``.
+
+    ``members`` are in the order in which they joined. ``evicted_ms`` are the times of evictions that count against the
+    budget. ``gone`` are the last incarnations that left; all below ``gone_horizon`` are forgotten. ``snapshot`` is the
+    last accepted one, and ``stopped`` a record that this version does not understand, after which it knows nothing; -1
+    if there is none.
+    """
+
+    offset: int
+    clock: LogClock
+    view: AgreedView
+    settings: ClusterSettings | None = None
+    members: tuple[ClusterMember, ...] = ()
     frozen: bool = False
     admin_offset: int = -1
     evicted_ms: tuple[int, ...] = ()
@@ -129,7 +149,7 @@ class ClusterState(Event):
     @property
     def changed(self) -> int:
         """The record that last changed the view or was an accepted administrative command."""
-        return max(self.epoch, self.admin_offset)
+        return max(self.view.epoch, self.admin_offset)
 
     def index_of(self, instance: str) -> int:
         """The member's place in the order, or -1."""
@@ -141,3 +161,7 @@ class ClusterState(Event):
     def member(self, instance: str) -> ClusterMember | None:
         """The member with this instance id."""
         return self.members[index] if (index := self.index_of(instance)) >= 0 else None
+
+
+EMPTY = ClusterState(offset=-1, clock=LogClock(), view=AgreedView())
+"""The state before the first record."""

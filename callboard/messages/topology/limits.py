@@ -16,8 +16,8 @@ from callboard.messages.topology.control_messages import (
     EvictCommand,
     JoinMessage,
     LeaveMessage,
-    ProposeMessage,
     PropertiesMessage,
+    ProposeMessage,
     SnapshotMessage,
     SuspectMessage,
     TransferCommand,
@@ -148,16 +148,18 @@ def check_state(state: ClusterState) -> None:
     assert state.settings is not None
     check_settings(state.settings)
     _few("members", [member.instance for member in state.members], MEMBERS_MAX)
-    for each in (*state.members, *state.gone):
+    for each in state.members:
         _life(each)
+    for departed in state.gone:
+        _life(departed)
     for member in state.members:
         _standing(member)
         check_properties(member.properties)
     joins = [member.join_offset for member in state.members]
     _demand(joins == sorted(set(joins)), "the members are not in the order of their joins")
-    leads = state.member(state.leader)
-    _demand((leads is not None) == bool(state.members), f"the leader {state.leader!r:.80} is no member")
-    _barriers(state.barriers)
+    leads = state.member(state.view.leader)
+    _demand((leads is not None) == bool(state.members), f"the leader {state.view.leader!r:.80} is no member")
+    _barriers(state.view.barriers, BARRIERS_MAX * MEMBERS_MAX)
     _few("gone", [str(each.offset) + each.instance for each in state.gone], GONE_MAX)
 
 
@@ -175,8 +177,8 @@ def _pairs(pairs: Pairs) -> None:
     _distinct("properties", [name for name, _ in pairs])
 
 
-def _barriers(barriers: tuple[Barrier, ...]) -> None:
-    _few("barriers", [(each.topic, each.log_id) for each in barriers], BARRIERS_MAX)
+def _barriers(barriers: tuple[Barrier, ...], most: int = BARRIERS_MAX) -> None:
+    _few("barriers", [(each.topic, each.log_id) for each in barriers], most)
 
 
 def _name(what: str, value: str) -> None:

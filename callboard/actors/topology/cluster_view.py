@@ -1,0 +1,102 @@
+"""The cluster as a service sees it: values that never change."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from types import MappingProxyType
+
+from callboard.actors.topology.joining import silence_ms
+from callboard.actors.topology.token import Token
+from callboard.messages.topology.cluster_state import ClusterMember, ClusterState, Health
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Instance:
+    """A member of a cluster.
+
+    ``instance`` is the id that it keeps over restarts, ``incarnation`` that of this life of its process. ``is_leader``
+    says who is to lead; act on ``ClusterView.leader``. ``silent_ms`` is how long nothing was heard of it, on the lease
+    clock.
+    """
+
+    instance: str
+    incarnation: str
+    is_leader: bool
+    is_local: bool
+    join_offset: int
+    priority: int
+    tags: frozenset[str]
+    properties: Mapping[str, str] = field(hash=False)
+    draining: bool
+    suspected_by: tuple[str, ...]
+    silent_ms: int
+    health: Health
+    load_permille: int
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ClusterView:
+    """The members of a cluster in the order in which they joined, one at least.
+
+    ``epoch`` grows with every change of members or leader. The view is ``settled`` once all members have acknowledged
+    it, and ``degraded`` if it went on without some.
+    """
+
+    cluster_id: str
+    log_id: str
+    epoch: int
+    leader_epoch: int
+    instances: tuple[Instance, ...]
+    settled: bool
+    degraded: bool
+    frozen: bool
+
+    @property
+    def leader(self) -> Instance | None:
+        """The leader; None until the view is settled, because a former leader may still act."""
+        return next((each for each in self.instances if each.is_leader), None) if self.settled else None
+
+    @property
+    def local(self) -> Instance | None:
+        """The reader's own instance; None while it is no member, or only in another incarnation."""
+        return next((each for each in self.instances if each.is_local), None)
+
+    @property
+    def token(self) -> Token | None:
+        """The fencing token of the leader; None until the view is settled."""
+        return Token(self.log_id, self.leader_epoch) if self.settled else None
+
+
+def view_of(state: ClusterState, log_id: str, local: tuple[str, str] = ("", "")) -> ClusterView | None:
+    """The view after these records of the log ``log_id``; None while there is no member, and once the reader found a
+    record that it does not understand. ``local`` is the reader's instance and incarnation.
+    """
+    if not state.members or state.settings is None or state.stopped >= 0:
+        return None
+    return ClusterView(
+        cluster_id=state.settings.cluster_id,
+        log_id=log_id,
+        epoch=state.view.epoch,
+        leader_epoch=state.view.leader_epoch,
+        instances=tuple([_instance(state, member, local) for member in state.members]),
+        settled=state.view.settled == state.view.epoch,
+        degraded=state.view.degraded,
+        frozen=state.frozen,
+    )
+
+
+def _instance(state: ClusterState, member: ClusterMember, local: tuple[str, str]) -> Instance:
+    return Instance(
+        instance=member.instance,
+        incarnation=member.incarnation,
+        is_leader=member.instance == state.view.leader,
+        is_local=member.life == local,
+        join_offset=member.join_offset,
+        priority=member.priority,
+        tags=frozenset(member.tags),
+        properties=MappingProxyType(dict(member.properties)),
+        draining=member.draining,
+        suspected_by=member.suspected_by,
+        silent_ms=max(0, silence_ms(state, member)),
+        health=member.health,
+        load_permille=member.load_permille,
+    )

@@ -1,0 +1,88 @@
+"""The rules by which an instance joins and leaves."""
+
+from callboard.actors.topology.verdict import Reason, Refused, Ruling
+from callboard.actors.topology.views import with_members, without
+from callboard.messages.topology.cluster_state import ClusterMember, ClusterSettings, ClusterState
+from callboard.messages.topology.control_messages import JoinMessage, LeaveMessage
+from callboard.messages.topology.limits import MEMBERS_MAX
+
+
+def join(state: ClusterState, event: JoinMessage) -> Ruling:
+    """A new instance goes to the end of the order. So does one that restarted, and its former incarnation leaves."""
+    if (refused := _unfit(state, event)) is not None:
+        return refused
+    if (live := state.member(event.instance)) is not None:
+        if live.incarnation == event.incarnation:
+            return Refused(Reason.UNCHANGED, f"{event.instance} joined at offset {live.join_offset}")
+        if (refused := _no_takeover(state, live, event)) is not None:
+            return refused
+        state = without(state, [live.instance], event.barriers)
+    if len(state.members) >= MEMBERS_MAX:
+        return Refused(Reason.FULL, f"the cluster has {MEMBERS_MAX} members; start this instance on another board")
+    return with_members(state, (*state.members, _member(state, event)))
+
+
+def leave(state: ClusterState, event: LeaveMessage) -> Ruling:
+    """The member leaves at once."""
+    return without(state, [event.instance], event.barriers)
+
+
+def speaks(its: JoinMessage | ClusterMember, protocol: int) -> bool:
+    """Whether it understands records of this protocol."""
+    return its.protocol_min <= protocol <= its.protocol
+
+
+def silence_ms(state: ClusterState, member: ClusterMember) -> int:
+    """For how long, on the lease clock, nothing of the member was appended."""
+    return state.clock.now_ms - member.heard_ms
+
+
+def in_force(state: ClusterState) -> ClusterSettings:
+    """The settings of a cluster that was founded."""
+    assert state.settings is not None, "the cluster was not founded: this was checked before any rule"
+    return state.settings
+
+
+def _unfit(state: ClusterState, event: JoinMessage) -> Refused | None:
+    """Why nobody may join like this."""
+    if not speaks(event, protocol := in_force(state).protocol):
+        its = f"{event.protocol_min} to {event.protocol}"
+        return Refused(
+            Reason.INCOMPATIBLE, f"{event.instance} speaks protocol {its}, the cluster {protocol}; upgrade it"
+        )
+    if any((each.instance, each.incarnation) == (event.instance, event.incarnation) for each in state.gone):
+        return Refused(Reason.GONE, f"{event.instance} left in incarnation {event.incarnation}; draw a new one")
+    if event.read_to < state.gone_horizon:
+        why = f"{event.instance} had read up to offset {event.read_to} when it joined"
+        return Refused(Reason.OUTDATED, f"{why}; read at least up to {state.gone_horizon}, then join again")
+    return None
+
+
+def _no_takeover(state: ClusterState, live: ClusterMember, event: JoinMessage) -> Refused | None:
+    """Why the joiner may not take the place of the live incarnation. It needs to know that one, or outlive its lease:
+    where a lone member restarts without its memory, no other could propose to evict it.
+    """
+    if event.previous == live.incarnation or silence_ms(state, live) >= in_force(state).lease_ms:
+        return None
+    both = f"{live.incarnation}, since offset {live.join_offset}, and {event.incarnation}"
+    return Refused(
+        Reason.DUPLICATE_ID,
+        f"two processes run as {event.instance}: incarnations {both}; stop one, or give it another id",
+    )
+
+
+def _member(state: ClusterState, event: JoinMessage) -> ClusterMember:
+    return ClusterMember(
+        instance=event.instance,
+        incarnation=event.incarnation,
+        join_offset=state.offset,
+        seq=event.seq,
+        heard_ms=state.clock.now_ms,
+        priority=event.priority,
+        protocol=event.protocol,
+        protocol_min=event.protocol_min,
+        tags=event.tags,
+        properties=tuple(sorted(event.properties)),
+        properties_offset=state.offset,
+        read_to=event.read_to,
+    )

@@ -1,0 +1,79 @@
+"""The rules by which members evict one another. A proposal is a compare-and-set: it is judged where it was appended, so
+it does not matter how late its author was, or what it believed.
+"""
+
+from callboard.actors.topology.joining import in_force, silence_ms
+from callboard.actors.topology.verdict import Reason, Refused, Ruling
+from callboard.actors.topology.views import without
+from callboard.messages.event import replaced
+from callboard.messages.topology.cluster_state import AckPolicy, ClusterMember, ClusterState
+from callboard.messages.topology.control_messages import Evidence, ProposeMessage
+
+BUDGET_LEASES = 2
+"""The budget is for this many leases: time to notice that it is not the members that are lost, but the way to them."""
+
+
+def propose(state: ClusterState, event: ProposeMessage) -> Ruling:
+    """Evict all of the members proposed, or none: the view is still the one proposed for, the evidence against each
+    holds at this very record, and the budget allows it.
+    """
+    if event.base_epoch != state.view.epoch:
+        return Refused(Reason.OUTDATED, f"it is for epoch {event.base_epoch}, and the epoch is {state.view.epoch}")
+    if state.frozen:
+        return Refused(Reason.FROZEN, "the cluster is frozen; unfreeze it, or evict the member by command")
+    for target in event.remove:
+        if (refused := _stays(state, event.evidence, target)) is not None:
+            return refused
+    recent = recent_evictions(state)
+    allowed = budget(state, len(recent))
+    if len(recent) + len(event.remove) > allowed:
+        spent = f"{len(recent)} of {allowed} evictions are spent"
+        return Refused(Reason.OVER_BUDGET, f"{spent}, and it proposes {len(event.remove)}; wait, or evict by command")
+    spent_ms = (*recent, *[state.clock.now_ms] * len(event.remove))
+    return without(replaced(state, evicted_ms=spent_ms), event.remove, event.barriers)
+
+
+def overdue(state: ClusterState) -> bool:
+    """Whether the deadline for acknowledging the view is over."""
+    return state.clock.now_ms - state.view.epoch_ms >= in_force(state).ack_deadline_ms
+
+
+def recent_evictions(state: ClusterState) -> tuple[int, ...]:
+    """When, on the lease clock, members were evicted that count against the budget."""
+    window_ms = BUDGET_LEASES * in_force(state).lease_ms
+    return tuple([at_ms for at_ms in state.evicted_ms if state.clock.now_ms - at_ms < window_ms])
+
+
+def budget(state: ClusterState, recent: int) -> int:
+    """How many may be evicted within ``BUDGET_LEASES``, of the members and those evicted recently."""
+    settings = in_force(state)
+    size = len(state.members) + recent
+    return max(settings.budget_min, (size - 1) * settings.budget_percent // 100)
+
+
+def _stays(state: ClusterState, evidence: Evidence, target: str) -> Refused | None:
+    """Why the member may not be evicted."""
+    member = state.member(target)
+    if member is None:
+        return Refused(Reason.NOT_A_MEMBER, f"{target} is no member")
+    return _has_acked(state, member) if evidence is Evidence.NO_ACK else _is_heard(state, member)
+
+
+def _is_heard(state: ClusterState, member: ClusterMember) -> Refused | None:
+    silent_ms, lease_ms = silence_ms(state, member), in_force(state).lease_ms
+    if silent_ms < lease_ms:
+        return Refused(Reason.LEASE_RUNS, f"{member.instance} was silent for {silent_ms} of {lease_ms} ms")
+    return None
+
+
+def _has_acked(state: ClusterState, member: ClusterMember) -> Refused | None:
+    if in_force(state).ack_policy is not AckPolicy.EVICT:
+        return Refused(Reason.ACK_NOT_DUE, "by the cluster's settings nobody is evicted for an acknowledgement")
+    if member.acked == state.view.epoch:
+        return Refused(Reason.ACK_NOT_DUE, f"{member.instance} has acknowledged epoch {state.view.epoch}")
+    if not overdue(state):
+        waited_ms = state.clock.now_ms - state.view.epoch_ms
+        return Refused(
+            Reason.ACK_NOT_DUE, f"{member.instance} had {waited_ms} ms to acknowledge epoch {state.view.epoch}"
+        )
+    return None
