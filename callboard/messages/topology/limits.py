@@ -157,8 +157,8 @@ def check_state(state: ClusterState) -> None:
         check_properties(member.properties)
     joins = [member.join_offset for member in state.members]
     _demand(joins == sorted(set(joins)), "the members are not in the order of their joins")
-    leads = state.member(state.view.leader)
-    _demand((leads is not None) == bool(state.members), f"the leader {state.view.leader!r:.80} is no member")
+    led = state.index_of(state.view.leader) >= 0 if state.members else not state.view.leader
+    _demand(led, f"the leader {state.view.leader!r:.80} is no member")
     _barriers(state.view.barriers, BARRIERS_MAX * MEMBERS_MAX)
     _few("gone", [str(each.offset) + each.instance for each in state.gone], GONE_MAX)
 

@@ -6,6 +6,7 @@ from typing import Any
 import pytest
 
 from callboard.actors.core.effects import SurveyRepository
+from callboard.actors.topology.reducer import RULES
 from callboard.board.board import Callboard
 from callboard.board.read.log.log_records import in_a_line
 from callboard.cli import app
@@ -15,6 +16,9 @@ from callboard.messages.distribution.on_topics import ON_TOPICS
 from callboard.messages.distribution.topic_messages import COMMANDS, CommandMessage, PackageDistributedMessage
 from callboard.messages.headers import new_record
 from callboard.messages.topics import SORTS
+from callboard.messages.topology import control_messages
+from callboard.messages.topology.control_messages import CONTROL_MESSAGES
+from callboard.messages.topology.member_event import MemberEvent
 from callboard.testing.drivers.subscriber_example import ImporterDriver, command
 
 AT = 7
@@ -61,3 +65,9 @@ def test_every_message_of_the_topics_is_in_the_list_of_them():
     messages = {cls for name, cls in vars(topic_messages).items() if name.endswith("Message")}
     assert messages - {PackageDistributedMessage} == {each.cls for each in ON_TOPICS}
     assert {each.topic for each in ON_TOPICS} <= {"", *SORTS}
+
+
+def test_every_message_of_the_control_topic_is_in_the_list_of_them_and_has_a_rule():
+    assert {cls for name, cls in vars(control_messages).items() if name.endswith("Message")} == set(CONTROL_MESSAGES)
+    assert set(RULES) | {control_messages.SnapshotMessage} == set(CONTROL_MESSAGES)
+    assert all(issubclass(cls, MemberEvent) for cls in CONTROL_MESSAGES)

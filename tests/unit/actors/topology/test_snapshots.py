@@ -1,0 +1,165 @@
+"""Snapshots, and the digest by which readers compare what they came to."""
+
+import os
+import subprocess
+import sys
+from dataclasses import replace
+
+import pytest
+
+from callboard.actors.topology.reducer import fold
+from callboard.actors.topology.snapshots import resumed
+from callboard.actors.topology.verdict import Reason
+from callboard.messages.headers import new_record
+from callboard.messages.record import Record
+from callboard.messages.topology.cluster_state import EMPTY, ClusterState
+from callboard.messages.topology.control_messages import SnapshotMessage
+from callboard.messages.topology.state_hash import state_hash
+from tests.tidy.sources import ROOT
+from tests.unit.actors.topology.control_topic import LEASE_MS, Topic
+
+
+def records(topic: Topic) -> list[Record]:
+    return [
+        new_record(event, record_id="r", time_ns=0, producer="p").at(offset, time_ms * 1_000_000)
+        for offset, time_ms, event in topic.appended
+    ]
+
+
+def busy() -> Topic:
+    topic = Topic("a", "b", "c")
+    topic.settle()
+    topic.put("a", zone="east", name="Ännchen \N{BELL}")
+    topic.suspect("a", "b")
+    topic.leave("c")
+    topic.passes(LEASE_MS, "a")
+    topic.propose("a", "b")
+    topic.command(drain="a")
+    topic.restart("b")
+    return topic
+
+
+def test_a_snapshot_counts_where_it_directly_follows_what_it_holds():
+    topic = busy()
+    assert topic.snapshot("a").accepted
+    assert topic.state.snapshot == topic.state.offset
+
+
+def test_a_snapshot_after_which_something_came_between_does_not_count():
+    topic = busy()
+    held = topic.state
+    topic.renew("a")
+    assert topic.snapshot("a", held).reason is Reason.OUTDATED
+    assert topic.state.snapshot == -1
+
+
+def test_a_snapshot_of_another_state_does_not_count():
+    topic = busy()
+    assert topic.snapshot("a", replace(topic.state, frozen=True)).reason is Reason.DIVERGED
+
+
+def test_a_reader_that_begins_with_the_snapshot_comes_to_the_same_state():
+    topic = busy()
+    topic.snapshot("a")
+    since = len(topic.appended)
+    topic.passes(1_000, "a", "b")
+    topic.join("d")
+    topic.settle()
+    for kept in (records(topic), records(topic)[since - 1 :]):
+        state, verdicts = resumed(kept)
+        assert state == topic.state
+        assert [verdict.offset for verdict in verdicts] == [each.offset for each in kept][-len(verdicts) :]
+
+
+def test_also_with_a_snapshot_that_does_not_count():
+    topic = busy()
+    held = topic.state
+    topic.join("d")
+    topic.snapshot("a", held)
+    topic.join("e")
+    assert resumed(records(topic))[0] == topic.state
+
+
+def test_without_a_snapshot_it_begins_with_the_first_record():
+    topic = busy()
+    state, verdicts = resumed(records(topic))
+    assert state == topic.state
+    assert len(verdicts) == len(topic.appended)
+    assert resumed([]) == (EMPTY, [])
+
+
+def test_a_damaged_snapshot_is_no_place_to_begin():
+    topic = busy()
+    topic.snapshot("a")
+    *before, (offset, time_ms, said) = topic.appended
+    assert isinstance(said, SnapshotMessage)
+    topic.appended = [*before, (offset, time_ms, replace(said, state_hash="0" * 32))]
+    last = records(topic)[-1:]
+    state, verdicts = resumed(last)
+    assert (state.members, verdicts[0].reason) == ((), Reason.UNREADABLE)
+
+
+def test_two_readers_with_different_states_see_it_in_the_next_acknowledgement():
+    topic, other = busy(), busy()
+    other.state = replace(other.state, members=(replace(other.member("a"), properties=()), *other.state.members[1:]))
+    for each in (topic, other):
+        each.join("d")
+    assert topic.order == other.order
+    assert topic.ack("b", state_hash=other.state.view.state_hash).reason is Reason.DIVERGED
+
+
+DIGEST = "ac4b4c14538225cd749b63a60d037e20"
+"""Of the state of ``busy``, for ever: members of all versions compare it."""
+
+
+def test_the_digest_of_a_state_is_the_same_for_ever():
+    assert state_hash(busy().state) == DIGEST
+
+
+@pytest.mark.parametrize("seed", ["0", "1", "4711"])
+def test_the_digest_does_not_depend_on_the_order_of_sets_and_dicts(seed: str):
+    code = "from tests.unit.actors.topology.test_snapshots import busy, state_hash; print(state_hash(busy().state))"
+    environment = os.environ | {"PYTHONHASHSEED": seed}
+    command = [sys.executable, "-c", code]
+    done = subprocess.run(command, env=environment, cwd=ROOT, capture_output=True, text=True, check=True)
+    assert done.stdout.strip() == DIGEST
+
+
+def test_a_field_with_its_default_is_not_in_the_digest():
+    """So a version that knows a field more has the same digest, as long as the field is not used."""
+    assert state_hash(EMPTY) == state_hash(replace(EMPTY, snapshot=-1))
+    assert state_hash(EMPTY) != state_hash(replace(EMPTY, snapshot=1))
+
+
+def test_a_reader_that_finds_a_newer_major_version_knows_nothing_from_there_on():
+    topic = Topic("a", "b")
+    newer = new_record(topic.appended[-1][2], record_id="r", time_ns=0, producer="p").at(99, 0)
+    newer = replace(newer, header_block=newer.header_block.replace(b"\x001.", b"\x002."))
+    state, verdict = fold(topic.state, newer)
+    assert (verdict.reason, state.stopped) == (Reason.TOO_NEW, 99)
+    after, verdict = fold(state, replace(newer, offset=100))
+    assert (verdict.reason, after) == (Reason.STOPPED, state)
+
+
+def test_an_unknown_type_and_garbage_do_nothing_but_let_time_pass():
+    topic = Topic("a")
+    kinds = {
+        b"type\0FancyMessage\0version\x001.9": Reason.UNKNOWN_TYPE,
+        b"type\0RenewMessage\0version\x001.0": Reason.UNREADABLE,
+        b"": Reason.UNKNOWN_TYPE,
+    }
+    for kind, reason in kinds.items():
+        record = Record(offset=topic.state.offset + 1, time_ns=0, payload=b"\xff\x00", header_block=kind)
+        state, verdict = fold(topic.state, record)
+        assert verdict.reason is reason
+        assert state.members == topic.state.members
+
+
+def test_records_that_a_reader_gets_twice_are_applied_once():
+    topic = busy()
+    state: ClusterState = EMPTY
+    for record in records(topic):
+        state, _ = fold(state, record)
+        again, verdict = fold(state, record)
+        assert (again, verdict.reason) == (state, Reason.REPLAYED)
+    assert state == topic.state
