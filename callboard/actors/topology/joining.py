@@ -1,7 +1,7 @@
 """The rules by which an instance joins and leaves."""
 
 from callboard.actors.topology.verdict import Reason, Refused, Ruling
-from callboard.actors.topology.views import with_members, without
+from callboard.actors.topology.views import parting, with_members, without
 from callboard.messages.topology.cluster_state import ClusterMember, ClusterSettings, ClusterState
 from callboard.messages.topology.control_messages import JoinMessage, LeaveMessage
 from callboard.messages.topology.limits import MEMBERS_MAX
@@ -11,15 +11,16 @@ def join(state: ClusterState, event: JoinMessage) -> Ruling:
     """A new instance goes to the end of the order. So does one that restarted, and its former incarnation leaves."""
     if (refused := _unfit(state, event)) is not None:
         return refused
+    members = state.members
     if (live := state.member(event.instance)) is not None:
         if live.incarnation == event.incarnation:
             return Refused(Reason.UNCHANGED, f"{event.instance} joined at offset {live.join_offset}")
         if (refused := _no_takeover(state, live, event)) is not None:
             return refused
-        state = without(state, [live.instance], event.barriers)
-    if len(state.members) >= MEMBERS_MAX:
+        state, members = parting(state, [live.instance])
+    if len(members) >= MEMBERS_MAX:
         return Refused(Reason.FULL, f"the cluster has {MEMBERS_MAX} members; start this instance on another board")
-    return with_members(state, (*state.members, _member(state, event)))
+    return with_members(state, (*members, _member(state, event)), event.barriers if live else ())
 
 
 def leave(state: ClusterState, event: LeaveMessage) -> Ruling:

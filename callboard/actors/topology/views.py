@@ -50,6 +50,12 @@ def with_members(
 
 def without(state: ClusterState, targets: Iterable[str], barriers: Iterable[Barrier] = ()) -> ClusterState:
     """The state without these members, who never return in the same incarnation."""
+    parted, stay = parting(state, targets)
+    return with_members(parted, stay, barriers)
+
+
+def parting(state: ClusterState, targets: Iterable[str]) -> tuple[ClusterState, tuple[ClusterMember, ...]]:
+    """The state in which these members are known to be gone, and those that stay, for the next view."""
     removed = set(targets)
     leave = [member for member in state.members if member.instance in removed]
     stay = tuple([_trusting(member, removed) for member in state.members if member.instance not in removed])
@@ -57,7 +63,7 @@ def without(state: ClusterState, targets: Iterable[str], barriers: Iterable[Barr
     gone = (*state.gone, *departed)
     forgotten = gone[:-GONE_MAX]
     horizon = max([state.gone_horizon, *(each.offset for each in forgotten)])
-    return with_members(replaced(state, gone=gone[-GONE_MAX:], gone_horizon=horizon), stay, barriers)
+    return replaced(state, gone=gone[-GONE_MAX:], gone_horizon=horizon), stay
 
 
 def _trusting(member: ClusterMember, gone: set[str]) -> ClusterMember:

@@ -76,6 +76,13 @@ def test_a_restarted_process_that_knows_its_former_incarnation_takes_its_own_pla
     assert topic.append(RenewMessage(instance="a", incarnation="a1", seq=9)).reason is Reason.OTHER_INCARNATION
 
 
+def test_a_leader_that_restarts_is_a_candidate_like_any_other_member():
+    topic = Topic("a")
+    topic.join("b", priority=1)
+    topic.restart("a")
+    assert (topic.order, topic.leader, topic.state.view.leader_epoch) == ("ba", "a", topic.state.offset)
+
+
 def test_a_lone_leader_that_restarts_leads_with_a_new_token():
     topic = Topic("a")
     topic.restart("a")
