@@ -33,7 +33,9 @@ class Oracle:
         self.leaders: dict[int, Life] = {}
         self._evicted: list[int] = []
 
-    def see(self, offset: int, time_ms: int, event: MemberEvent | Unread, after: ClusterState, verdict: Verdict) -> None:
+    def see(
+        self, _offset: int, time_ms: int, event: MemberEvent | Unread, after: ClusterState, verdict: Verdict
+    ) -> None:
         before, self.state = self.state, after
         if verdict.reason in (Reason.REPLAYED, Reason.STOPPED, Reason.TOO_NEW):
             return

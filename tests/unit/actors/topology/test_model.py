@@ -1,0 +1,41 @@
+"""A model check: hundreds of small worlds in which everything goes wrong, and the fold keeps its word."""
+
+from collections.abc import Callable
+
+import pytest
+
+from tests.unit.actors.topology.model import PLANS, World, first_failure
+from tests.unit.actors.topology.planted import BUGS
+
+SEEDS, TICKS = 30, 1_200
+"""Two minutes of each world: a member is paused or cut off, restarts or leaves every few seconds."""
+
+
+@pytest.mark.parametrize("name", PLANS)
+def test_no_seed_breaks_an_invariant_or_lets_a_former_leader_write(name: str):
+    """To replay a failure: ``World(seed, PLANS[name]).run(1_200)``."""
+    assert first_failure(PLANS[name], range(SEEDS), TICKS) is None
+
+
+@pytest.mark.parametrize("name", [name for name, plan in PLANS.items() if not plan.jumps])
+def test_where_the_clock_of_the_log_does_not_jump_no_two_believe_that_they_lead(name: str):
+    for seed in range(SEEDS):
+        world = World(seed, PLANS[name])
+        world.run(TICKS)
+        assert world.overlaps == 0, seed
+
+
+def test_the_worlds_are_eventful():
+    worlds = [World(seed, PLANS["calm"]) for seed in range(10)]
+    for world in worlds:
+        world.run(TICKS)
+    assert sum(world.evictions for world in worlds) > 10
+    assert sum(world.accepted for world in worlds) > 1_000
+    assert sum(world.rejected for world in worlds) > 10, "writes of former leaders arrive late"
+    assert sum(len({state.view.leader_epoch for state in world.states}) for world in worlds) > 30
+
+
+@pytest.mark.parametrize("bug", BUGS, ids=lambda bug: bug.__name__)
+def test_it_finds_a_planted_bug(bug: Callable[[pytest.MonkeyPatch], None], monkeypatch: pytest.MonkeyPatch):
+    bug(monkeypatch)
+    assert first_failure(PLANS[BUGS[bug]], range(60), TICKS) is not None
