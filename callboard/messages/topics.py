@@ -27,13 +27,7 @@ class Topics:
     event: str
 
     def __post_init__(self) -> None:
-        names = astuple(self)
-        for name in names:
-            if not TOPIC_NAME.fullmatch(name):
-                raise ConfigError(
-                    f"{_shown(name)} cannot be the name of a topic; use at most 81 of a-z, 0-9, '.', '_' and '-', "
-                    "beginning with a letter or digit"
-                )
+        names = tuple(map(_checked, astuple(self)))
         if len(set(names)) < len(names):
             raise ConfigError(f"the topics {', '.join(names)} must have different names; rename one")
 
@@ -50,6 +44,27 @@ class Topics:
 
 SORTS: tuple[str, ...] = Topics.__match_args__
 """The names of the topics without the prefix, in display order."""
+
+
+CONTROL = "topology"
+
+
+def control_topic(prefix: str = PREFIX) -> str:
+    """The name of the topic on which the members of a cluster agree. It is none of ``Topics``, which every board has:
+    the first member creates it.
+
+    Raises ``ConfigError`` for a name that not every log can use.
+    """
+    return _checked(f"{prefix}.{CONTROL}")
+
+
+def _checked(name: str) -> str:
+    if not TOPIC_NAME.fullmatch(name):
+        raise ConfigError(
+            f"{_shown(name)} cannot be the name of a topic; use at most 81 of a-z, 0-9, '.', '_' and '-', "
+            "beginning with a letter or digit"
+        )
+    return name
 
 
 def _shown(name: str) -> str:

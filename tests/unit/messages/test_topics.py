@@ -5,7 +5,7 @@ from dataclasses import astuple
 import pytest
 
 from callboard.errors import ConfigError
-from callboard.messages.topics import Topics
+from callboard.messages.topics import Topics, control_topic
 
 
 def test_topics_stand_behind_the_prefix() -> None:
@@ -36,3 +36,10 @@ def test_the_longest_name_has_81_characters() -> None:
 def test_two_topics_of_one_name_are_refused() -> None:
     with pytest.raises(ConfigError, match="rename one"):
         Topics(package="a", status="b", discovery="c", command="d", event="a")
+
+
+def test_the_control_topic_stands_behind_the_prefix_apart_from_those_that_every_board_has() -> None:
+    assert control_topic("blue") == "blue.topology"
+    assert control_topic() not in astuple(Topics.with_prefix())
+    with pytest.raises(ConfigError, match="cannot be the name of a topic; use"):
+        control_topic("Blue")

@@ -84,6 +84,7 @@ class World:
         self.writes: list[tuple[int, int, int, Life]] = []  # when one arrives, its token, in which reign, by whom
         self.reigns = [0]  # for each state, how often the leader had changed
         self.highest = self.last_reign = -1
+        self.owners: dict[int, Life] = {}
         self.accepted = self.rejected = self.overlaps = self.evictions = 0
         self.heard_ms: dict[Life, int] = {}
         skew_ms = plan.skew_ms
@@ -159,8 +160,7 @@ class World:
             if token < self.highest:
                 self.rejected += 1
                 continue
-            owner = self.oracle.leaders.get(token)
-            assert owner == by, f"the token {token} is of {owner}, and {by} wrote with it"
+            assert self.owners.setdefault(token, by) == by, "two wrote with one token"
             assert reign >= self.last_reign, "a former leader wrote after a later one"
             self.highest, self.last_reign, self.accepted = token, reign, self.accepted + 1
 

@@ -5,7 +5,8 @@ from collections.abc import Callable
 import pytest
 
 from tests.unit.actors.topology.model import PLANS, World, first_failure
-from tests.unit.actors.topology.planted import BUGS
+from tests.unit.actors.topology.oracle import Oracle
+from tests.unit.actors.topology.planted import BUGS, the_token_outlives_the_leader
 
 SEEDS, TICKS = 30, 1_200
 """Two minutes of each world: a member is paused or cut off, restarts or leaves every few seconds."""
@@ -33,6 +34,15 @@ def test_the_worlds_are_eventful():
     assert sum(world.accepted for world in worlds) > 1_000
     assert sum(world.rejected for world in worlds) > 10, "writes of former leaders arrive late"
     assert sum(len({state.view.leader_epoch for state in world.states}) for world in worlds) > 30
+
+
+def test_the_resource_alone_finds_a_token_that_outlives_its_leader(monkeypatch: pytest.MonkeyPatch):
+    monkeypatch.setattr(Oracle, "see", lambda *_: None)
+    assert first_failure(PLANS["calm"], range(5), TICKS) is None
+    the_token_outlives_the_leader(monkeypatch)
+    found = first_failure(PLANS["calm"], range(60), TICKS)
+    assert found is not None
+    assert "wrote" in found[1]
 
 
 @pytest.mark.parametrize("bug", BUGS, ids=lambda bug: bug.__name__)

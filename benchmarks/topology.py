@@ -1,0 +1,111 @@
+"""How many records of a control topic does a member judge in a second, and how long does a snapshot take?
+
+Usage: ``python benchmarks/topology.py [--quick]``, half a minute.
+"""
+
+import time
+from collections.abc import Callable
+
+from report import Report, quick, rounds
+
+from callboard.actors.topology.reducer import fold, step
+from callboard.actors.topology.snapshots import resumed
+from callboard.messages.headers import new_record
+from callboard.messages.record import Record
+from callboard.messages.topology.cluster_state import EMPTY, ClusterSettings, ClusterState
+from callboard.messages.topology.control_messages import AdminMessage, JoinMessage, RenewMessage, SnapshotMessage
+from callboard.messages.topology.member_event import MemberEvent
+from callboard.messages.topology.reading import read
+from callboard.messages.topology.state_hash import state_hash
+
+ROUNDS = 5
+MS_BETWEEN = 40
+"""As 50 members append who renew every two seconds."""
+
+Appended = tuple[int, int, MemberEvent]
+
+
+def cluster(members: int) -> ClusterState:
+    """The state after these have joined, with ten properties each."""
+    state = EMPTY
+    properties = tuple((f"property-{number}", "a value of some length") for number in range(10))
+    found = AdminMessage(instance="ann", incarnation="1", seq=1, base=-1, configure=ClusterSettings(cluster_id="c"))
+    joins = [
+        JoinMessage(instance=f"host-{number}", incarnation=f"life-{number}", seq=1, properties=properties)
+        for number in range(members)
+    ]
+    for offset, event in enumerate([found, *joins]):
+        state, verdict = step(state, offset, offset, event)
+        assert verdict.accepted
+    return state
+
+
+def renewals(state: ClusterState, count: int) -> list[Appended]:
+    """The next records: each member renews in turn."""
+    lives = [member.life for member in state.members]
+    start, found = state.offset + 1, list[Appended]()
+    for number in range(count):
+        instance, incarnation = lives[number % len(lives)]
+        said = RenewMessage(instance=instance, incarnation=incarnation, seq=2 + number // len(lives), read_to=number)
+        found.append((start + number, start + number * MS_BETWEEN, said))
+    return found
+
+
+def as_records(appended: list[Appended]) -> list[Record]:
+    return [
+        new_record(event, record_id=f"{offset:032x}", time_ns=0, producer="host").at(offset, time_ms * 1_000_000)
+        for offset, time_ms, event in appended
+    ]
+
+
+def per_s(count: int, work: Callable[[], object]) -> float:
+    """By the processor's time, because nothing here waits."""
+    started = time.process_time()
+    work()
+    return count / (time.process_time() - started)
+
+
+def stepped(state: ClusterState, appended: list[Appended]) -> ClusterState:
+    for offset, time_ms, event in appended:
+        state, _ = step(state, offset, time_ms, event)
+    assert state.offset == appended[-1][0]
+    return state
+
+
+def folded(state: ClusterState, records: list[Record]) -> ClusterState:
+    for record in records:
+        state, _ = fold(state, record)
+    return state
+
+
+def main(count: int) -> None:
+    report = Report("topology")
+    for members in (5, 50, 200):
+        state = cluster(members)
+        appended = renewals(state, count)
+        records = as_records(appended[: count // 4])
+        figures = rounds(ROUNDS, {
+            "step": lambda state=state, appended=appended: per_s(count, lambda: stepped(state, appended)),
+            "read": lambda records=records: per_s(len(records), lambda: [read(record) for record in records]),
+            "fold": lambda state=state, records=records: per_s(len(records), lambda: folded(state, records)),
+        })  # fmt: skip
+        peer = {"peer": figures["read"], "peer_name": "reading", "unit": "records/s"}
+        report.row(f"judge renewals of {members} members", figures["step"], **peer, note="goal 100,000")
+        report.row(f"read and judge renewals of {members} members", figures["fold"], **peer)
+    large = cluster(1000)
+    snapshot = SnapshotMessage(
+        instance="host-0", incarnation="life-0", seq=2, state=large, state_hash=state_hash(large)
+    )
+    (record,) = as_records([(large.offset + 1, large.offset + 1, snapshot)])
+    figures = rounds(ROUNDS, {
+        "digest": lambda: 1000 / per_s(1, lambda: state_hash(large)),
+        "resume": lambda: 1000 / per_s(1, lambda: resumed([record])),
+    })  # fmt: skip
+    report.row("digest of 1000 members", figures["digest"], unit="ms", note="less is better; once for each view")
+    size = f"less is better; a record of {len(record.payload):,} bytes"
+    report.row("start from a snapshot of 1000 members", figures["resume"], unit="ms", note=size)
+    report.write()
+
+
+if __name__ == "__main__":
+    main(4_000 if quick() else 40_000)
