@@ -11,7 +11,8 @@ CLOCK = {"time.time", "time.time_ns", "datetime.date.today"} | {
 
 CARRY_OUT = ("callboard/actors/runtime/", "callboard/actors/worlds/")
 PURE = {"array", "bisect", "collections", "dataclasses", "datetime", "enum", "functools", "hashlib", "heapq",
-        "itertools", "random.Random", "shlex", "sys.maxsize", "typing", "callboard"}
+        "itertools", "random.Random", "shlex", "sys.maxsize", "types.MappingProxyType", "typing",
+        "callboard"}
 """What a decision may import. What does I/O, tells the time or rolls dice is not among it."""
 IMPURE = {"open", "print", "input", "exec", "eval", "__import__", "breakpoint"}
 """What does I/O without any import."""

@@ -37,6 +37,7 @@ FORBIDDEN = {
 MORE = [
     ("callboard.actors.core.agent", "callboard.actors.publisher.roles"),
     ("callboard.actors.subscriber.roles", "callboard.actors.worlds.world"),
+    ("callboard.actors.topology.verdict", "callboard.actors.subscriber.settings"),
 ]
 
 
