@@ -50,8 +50,8 @@ CONTROL = "topology"
 
 
 def control_topic(prefix: str = PREFIX) -> str:
-    """The name of the topic on which the members of a cluster agree. It is none of ``Topics``, which every board has:
-    the first member creates it.
+    """The name of the control topic, on which the members of a cluster agree. It is not in ``Topics``, which every
+    board has: the first member creates it.
 
     Raises ``ConfigError`` for a name that not every log can use.
     """

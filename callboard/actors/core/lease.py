@@ -157,8 +157,8 @@ N = TypeVar("N", int, float)
 
 
 def counted(passed: N, gap: N) -> N:
-    """What of the time between two looks at a clock counts for a lease: nothing if the clock was set back, and never
-    more than ``gap``, because during a silence of the log nobody could be heard.
+    """How much of the time between two looks at a clock counts against a lease: at most ``gap``, because no one can
+    renew while the log is unavailable, and nothing if the clock was set back.
     """
     return min(max(passed, gap * 0), gap)
 

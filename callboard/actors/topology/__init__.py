@@ -1,1 +1,1 @@
-"""Who is in the cluster, in which order, and who leads: a pure fold over the control topic."""
+"""The cluster: its members, their order and their leader, as a pure fold over the control topic."""

@@ -8,13 +8,15 @@ from callboard.messages.topology.cluster_state import ClusterMember, ClusterSett
 from callboard.messages.topology.control_messages import AdminMessage, DrainCommand, EvictCommand, FreezeCommand
 
 PROTOCOL = 1
-"""The highest version of the rules that this code knows. A changed rule or limit is a new version."""
+"""The highest protocol that this code supports. A changed rule or limit, or a new message type, is a new protocol."""
 
 
 def administer(state: ClusterState, event: AdminMessage) -> Ruling:
-    """Carry out the command, if nothing changed since its author looked."""
+    """Carry out the command, if nothing changed since its author read the state."""
     if event.base != state.changed:
-        return Refused(Reason.OUTDATED, f"it is for the cluster as of offset {event.base}, and it is {state.changed}")
+        return Refused(
+            Reason.OUTDATED, f"the command is based on offset {event.base}, but the last change is {state.changed}"
+        )
     ruling = _carried_out(state, event)
     return ruling if isinstance(ruling, Refused) else replaced(ruling, admin_offset=state.offset)
 
@@ -28,7 +30,7 @@ def _carried_out(state: ClusterState, event: AdminMessage) -> Ruling:
     target = getattr(command, "target", "")
     member = state.member(target)
     if member is None:
-        return Refused(Reason.NOT_A_MEMBER, f"{target} is no member")
+        return Refused(Reason.NOT_A_MEMBER, f"{target} is not a member")
     if isinstance(command, EvictCommand):
         return without(state, [target], command.barriers)
     if isinstance(command, DrainCommand):
@@ -38,13 +40,13 @@ def _carried_out(state: ClusterState, event: AdminMessage) -> Ruling:
 
 def _frozen(state: ClusterState, command: FreezeCommand) -> Ruling:
     if command.frozen is state.frozen:
-        return Refused(Reason.UNCHANGED, "it is so already")
+        return Refused(Reason.UNCHANGED, f"the cluster is {'' if state.frozen else 'not '}frozen already")
     return replaced(state, frozen=command.frozen)
 
 
 def _drained(state: ClusterState, member: ClusterMember, command: DrainCommand) -> Ruling:
     if command.draining is member.draining:
-        return Refused(Reason.UNCHANGED, f"for {member.instance} it is so already")
+        return Refused(Reason.UNCHANGED, f"{member.instance} is {'' if member.draining else 'not '}draining already")
     changed = with_member(state, replaced(member, draining=command.draining))
     return with_members(state, changed.members)
 
@@ -53,28 +55,30 @@ def _transferred(state: ClusterState, member: ClusterMember) -> Ruling:
     if member.instance == state.view.leader:
         return Refused(Reason.UNCHANGED, f"{member.instance} is the leader")
     if member.draining:
-        return Refused(Reason.DRAINING, f"{member.instance} is draining; let it lead again first, or choose another")
+        return Refused(Reason.DRAINING, f"{member.instance} is draining; end that first, or choose another")
     return with_members(state, state.members, leader=member.life)
 
 
 def configured(state: ClusterState, settings: ClusterSettings) -> Ruling:
-    """Put the settings in force; the first ones found the cluster.
+    """Change the settings; the first ones found the cluster.
 
-    A shorter lease does not shorten what is leased: members may count on the longer one until they have read this.
+    A shorter lease does not shorten leases already granted, because members count on them until they read this record.
     """
     if state.settings is None:
         return _understood(replaced(state, settings=settings))
     former = in_force(state)
     if settings.cluster_id != former.cluster_id:
-        return Refused(Reason.WRONG_CLUSTER, f"this is the cluster {former.cluster_id}, for ever")
+        return Refused(Reason.WRONG_CLUSTER, f"the cluster id is {former.cluster_id} and cannot change")
     for member in state.members:
         if not speaks(member, settings.protocol):
-            return Refused(Reason.INCOMPATIBLE, f"{member.instance} does not speak protocol {settings.protocol}")
+            return Refused(
+                Reason.INCOMPATIBLE, f"{member.instance} does not support protocol {settings.protocol}; upgrade it"
+            )
     extra_ms = max(0, former.lease_ms - settings.lease_ms)
     members = tuple([replaced(member, heard_ms=member.heard_ms + extra_ms) for member in state.members])
     return _understood(replaced(state, settings=settings, members=members))
 
 
 def _understood(state: ClusterState) -> ClusterState:
-    """The state, stopped if the cluster goes on by rules that this code does not know."""
+    """The state, stopped if the cluster now uses a protocol that this code does not support."""
     return replaced(state, stopped=state.offset) if in_force(state).protocol > PROTOCOL else state

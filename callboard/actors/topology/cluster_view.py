@@ -1,4 +1,4 @@
-"""The cluster as a service sees it: values that never change."""
+"""The cluster as a service sees it: immutable values."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
@@ -13,9 +13,9 @@ from callboard.messages.topology.cluster_state import ClusterMember, ClusterStat
 class Instance:
     """A member of a cluster.
 
-    ``instance`` is the id that it keeps over restarts, ``incarnation`` that of this life of its process. ``is_leader``
-    says who is to lead; act on ``ClusterView.leader``. ``silent_ms`` is how long nothing was heard of it, on the lease
-    clock.
+    ``instance`` is an id that survives restarts, ``incarnation`` one of this process. ``is_leader`` holds also in a
+    view that is not settled; to act, use ``ClusterView.leader``. ``silent_ms`` is the time since its last record, on
+    the lease clock.
     """
 
     instance: str
@@ -35,10 +35,10 @@ class Instance:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ClusterView:
-    """The members of a cluster in the order in which they joined, one at least.
+    """The members of a cluster, at least one, in the order in which they joined.
 
-    ``epoch`` grows with every change of members or leader. The view is ``settled`` once all members have acknowledged
-    it, and ``degraded`` if it went on without some.
+    ``epoch`` grows with every change of members or leader. The view is ``settled`` once all members acknowledged it,
+    and ``degraded`` if it was settled without some of them.
     """
 
     cluster_id: str
@@ -52,12 +52,12 @@ class ClusterView:
 
     @property
     def leader(self) -> Instance | None:
-        """The leader; None until the view is settled, because a former leader may still act."""
+        """The leader; None until the view is settled, because the former leader may still be active."""
         return next((each for each in self.instances if each.is_leader), None) if self.settled else None
 
     @property
     def local(self) -> Instance | None:
-        """The reader's own instance; None while it is no member, or only in another incarnation."""
+        """The reader's own instance; None if this incarnation is not a member."""
         return next((each for each in self.instances if each.is_local), None)
 
     @property
@@ -67,8 +67,9 @@ class ClusterView:
 
 
 def view_of(state: ClusterState, log_id: str, local: tuple[str, str] = ("", "")) -> ClusterView | None:
-    """The view after these records of the log ``log_id``; None while there is no member, and once the reader found a
-    record that it does not understand. ``local`` is the reader's instance and incarnation.
+    """The view in this state of the log ``log_id``; None without members, and after a record that is too new.
+
+    ``local`` is the reader's instance and incarnation.
     """
     if not state.members or state.settings is None or state.stopped >= 0:
         return None

@@ -1,4 +1,4 @@
-"""The rules by which an instance joins and leaves."""
+"""The rules for joining and leaving."""
 
 from callboard.actors.topology.verdict import Reason, Refused, Ruling
 from callboard.actors.topology.views import parting, with_members, without
@@ -8,7 +8,7 @@ from callboard.messages.topology.limits import MEMBERS_MAX
 
 
 def join(state: ClusterState, event: JoinMessage) -> Ruling:
-    """A new instance goes to the end of the order. So does one that restarted, and its former incarnation leaves."""
+    """Append the instance to the order. If it restarted, its former incarnation leaves in the same view."""
     if (refused := _unfit(state, event)) is not None:
         return refused
     members = state.members
@@ -24,44 +24,46 @@ def join(state: ClusterState, event: JoinMessage) -> Ruling:
 
 
 def leave(state: ClusterState, event: LeaveMessage) -> Ruling:
-    """The member leaves at once."""
+    """Remove the sender."""
     return without(state, [event.instance], event.barriers)
 
 
 def speaks(its: JoinMessage | ClusterMember, protocol: int) -> bool:
-    """Whether it understands records of this protocol."""
+    """Whether it supports this protocol."""
     return its.protocol_min <= protocol <= its.protocol
 
 
 def silence_ms(state: ClusterState, member: ClusterMember) -> int:
-    """For how long, on the lease clock, nothing of the member was appended."""
+    """How long ago, on the lease clock, the member's last record was appended."""
     return state.clock.now_ms - member.heard_ms
 
 
 def in_force(state: ClusterState) -> ClusterSettings:
-    """The settings of a cluster that was founded."""
-    assert state.settings is not None, "the cluster was not founded: this was checked before any rule"
+    """The settings of the cluster, which exists."""
+    assert state.settings is not None, "rules apply only after the cluster was founded"
     return state.settings
 
 
 def _unfit(state: ClusterState, event: JoinMessage) -> Refused | None:
-    """Why nobody may join like this."""
+    """Why this join is refused, even if the id is free."""
     if not speaks(event, protocol := in_force(state).protocol):
         its = f"{event.protocol_min} to {event.protocol}"
         return Refused(
-            Reason.INCOMPATIBLE, f"{event.instance} speaks protocol {its}, the cluster {protocol}; upgrade it"
+            Reason.INCOMPATIBLE, f"{event.instance} supports protocols {its}, the cluster uses {protocol}; upgrade it"
         )
     if any((each.instance, each.incarnation) == (event.instance, event.incarnation) for each in state.gone):
-        return Refused(Reason.GONE, f"{event.instance} left in incarnation {event.incarnation}; draw a new one")
+        return Refused(
+            Reason.GONE, f"incarnation {event.incarnation} of {event.instance} has left; join with a new one"
+        )
     if event.read_to < state.gone_horizon:
-        why = f"{event.instance} had read up to offset {event.read_to} when it joined"
-        return Refused(Reason.OUTDATED, f"{why}; read at least up to {state.gone_horizon}, then join again")
+        why = f"{event.instance} had read only up to offset {event.read_to}"
+        return Refused(Reason.OUTDATED, f"{why}; read up to {state.gone_horizon} or further, then join again")
     return None
 
 
 def _no_takeover(state: ClusterState, live: ClusterMember, event: JoinMessage) -> Refused | None:
-    """Why the joiner may not take the place of the live incarnation. It needs to know that one, or outlive its lease:
-    where a lone member restarts without its memory, no other could propose to evict it.
+    """Why the joiner may not replace the live incarnation. It must name it, or wait until its lease has run out: no one
+    else could evict the former incarnation of a cluster's only member.
     """
     if event.previous == live.incarnation or silence_ms(state, live) >= in_force(state).lease_ms:
         return None

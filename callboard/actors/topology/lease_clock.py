@@ -1,16 +1,16 @@
-"""The lease clock: time as the log shows it, by which every reader counts the same silence."""
+"""The lease clock: time as shown by the log, the same for all readers."""
 
 from callboard.actors.core.lease import counted
 from callboard.messages.topology.cluster_state import ClusterSettings, LogClock
 
 
 def ticked(clock: LogClock, settings: ClusterSettings | None, time_ms: int) -> LogClock:
-    """The clock at the next record, appended at ``time_ms`` by the clock of the log or of its writer.
+    """The clock at the next record, appended at ``time_ms`` by the clock of the log's server or of the writer.
 
-    Time passes from the latest append so far, up to the gap of the settings: while the log stood still nobody could be
-    heard, and a clock that jumps ahead proves no silence. Times before the latest do not count. But once those alone
-    have passed for a lease, the clock that was ahead has been corrected or is gone, and time goes on from them. So this
-    clock never gets ahead of the real time by more than a gap for each jump, and stands still for a lease at most.
+    It advances from the latest append time so far, by the gap of the settings at most: while the log was unavailable no
+    member could renew, and a jump of the server's clock is not silence. Records dated before the latest do not advance
+    it. But once they alone cover a lease, the clock that was ahead was corrected or is gone, and it continues from
+    them. So it gets ahead of real time by at most one gap per jump, and stops for at most a lease.
     """
     if settings is None:
         return LogClock(time_ms=time_ms, behind_ms=time_ms)

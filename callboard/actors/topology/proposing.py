@@ -1,5 +1,5 @@
-"""The rules by which members evict one another. A proposal is a compare-and-set: it is judged where it was appended, so
-it does not matter how late its author was, or what it believed.
+"""The rules for evicting members by proposal. A proposal is a compare-and-set: it is judged by the state at its own
+offset, so a proposer that is slow or wrong does no harm.
 """
 
 from callboard.actors.topology.joining import in_force, silence_ms
@@ -10,15 +10,17 @@ from callboard.messages.topology.cluster_state import AckPolicy, ClusterMember, 
 from callboard.messages.topology.control_messages import Evidence, ProposeMessage
 
 BUDGET_LEASES = 2
-"""The budget is for this many leases: time to notice that it is not the members that are lost, but the way to them."""
+"""The budget's window, in leases: if the network to the log failed and not the members, this is the time to notice."""
 
 
 def propose(state: ClusterState, event: ProposeMessage) -> Ruling:
-    """Evict all of the members proposed, or none: the view is still the one proposed for, the evidence against each
-    holds at this very record, and the budget allows it.
+    """Evict all proposed members or none. The view must be the one that the proposal is for, the evidence must hold for
+    each member at this record, and the budget must suffice.
     """
     if event.base_epoch != state.view.epoch:
-        return Refused(Reason.OUTDATED, f"it is for epoch {event.base_epoch}, and the epoch is {state.view.epoch}")
+        return Refused(
+            Reason.OUTDATED, f"the proposal is for epoch {event.base_epoch}, but the epoch is {state.view.epoch}"
+        )
     if state.frozen:
         return Refused(Reason.FROZEN, "the cluster is frozen; unfreeze it, or evict the member by command")
     for target in event.remove:
@@ -28,34 +30,34 @@ def propose(state: ClusterState, event: ProposeMessage) -> Ruling:
     allowed = budget(state, len(recent))
     if len(recent) + len(event.remove) > allowed:
         spent = f"{len(recent)} of {allowed} evictions are spent"
-        return Refused(Reason.OVER_BUDGET, f"{spent}, and it proposes {len(event.remove)}; wait, or evict by command")
+        return Refused(Reason.OVER_BUDGET, f"{spent}, {len(event.remove)} more proposed; wait, or evict by command")
     spent_ms = (*recent, *[state.clock.now_ms] * len(event.remove))
     return without(replaced(state, evicted_ms=spent_ms), event.remove, event.barriers)
 
 
 def overdue(state: ClusterState) -> bool:
-    """Whether the deadline for acknowledging the view is over."""
+    """Whether the deadline for acknowledging the view has passed."""
     return state.clock.now_ms - state.view.epoch_ms >= in_force(state).ack_deadline_ms
 
 
 def recent_evictions(state: ClusterState) -> tuple[int, ...]:
-    """When, on the lease clock, members were evicted that count against the budget."""
+    """The times, on the lease clock, of the evictions that count against the budget."""
     window_ms = BUDGET_LEASES * in_force(state).lease_ms
     return tuple([at_ms for at_ms in state.evicted_ms if state.clock.now_ms - at_ms < window_ms])
 
 
 def budget(state: ClusterState, recent: int) -> int:
-    """How many may be evicted within ``BUDGET_LEASES``, of the members and those evicted recently."""
+    """How many members may be evicted within ``BUDGET_LEASES``, including the ``recent`` evictions."""
     settings = in_force(state)
     size = len(state.members) + recent
     return max(settings.budget_min, (size - 1) * settings.budget_percent // 100)
 
 
 def _stays(state: ClusterState, evidence: Evidence, target: str) -> Refused | None:
-    """Why the member may not be evicted."""
+    """Why the member may not be evicted, or None."""
     member = state.member(target)
     if member is None:
-        return Refused(Reason.NOT_A_MEMBER, f"{target} is no member")
+        return Refused(Reason.NOT_A_MEMBER, f"{target} is not a member")
     return _has_acked(state, member) if evidence is Evidence.NO_ACK else _is_heard(state, member)
 
 
@@ -68,7 +70,7 @@ def _is_heard(state: ClusterState, member: ClusterMember) -> Refused | None:
 
 def _has_acked(state: ClusterState, member: ClusterMember) -> Refused | None:
     if in_force(state).ack_policy is not AckPolicy.EVICT:
-        return Refused(Reason.ACK_NOT_DUE, "by the cluster's settings nobody is evicted for an acknowledgement")
+        return Refused(Reason.ACK_NOT_DUE, "the settings do not evict for a missing acknowledgement")
     if member.acked == state.view.epoch:
         return Refused(Reason.ACK_NOT_DUE, f"{member.instance} has acknowledged epoch {state.view.epoch}")
     if not overdue(state):

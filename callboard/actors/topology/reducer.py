@@ -1,6 +1,6 @@
-"""The fold over the control topic: every reader of the same records comes to the same state of the cluster.
+"""The fold over the control topic: all readers of the same records compute the same state of the cluster.
 
-It has no clock, no randomness and no configuration. What it must know is in the records, and time is their append time.
+It has no clock, no randomness and no configuration: settings are records, and time is append time.
 """
 
 from collections.abc import Callable
@@ -34,16 +34,18 @@ NS_PER_MS = 1_000_000
 
 
 def fold(state: ClusterState, record: Record) -> tuple[ClusterState, Verdict]:
-    """The state after the record, and what became of it. Never raises, whatever the record holds."""
+    """The state after the record, and the verdict on it. Never raises, not even for garbage."""
     return step(state, record.offset, record.time_ns // NS_PER_MS, read(record))
 
 
 def step(state: ClusterState, offset: int, time_ms: int, event: MemberEvent | Unread) -> tuple[ClusterState, Verdict]:
-    """As ``fold``, of a record that was read: its offset, append time and message."""
+    """Like ``fold``, for a decoded record: its offset, append time and message."""
     if state.stopped >= 0:
         return state, _verdict(state, offset, Reason.STOPPED, f"the record at {state.stopped} is too new; upgrade")
     if offset <= state.offset:
-        return state, _verdict(state, offset, Reason.REPLAYED, f"up to offset {state.offset} all was applied before")
+        return state, _verdict(
+            state, offset, Reason.REPLAYED, f"records up to offset {state.offset} were applied before"
+        )
     if isinstance(event, Unread) and event.problem is Problem.TOO_NEW:
         return replaced(state, stopped=offset), _verdict(state, offset, Reason.TOO_NEW, event.detail)
     heard, refused = _heard(state, offset, ticked(state.clock, state.settings, time_ms), event)
@@ -58,8 +60,8 @@ def step(state: ClusterState, offset: int, time_ms: int, event: MemberEvent | Un
 def _heard(
     state: ClusterState, offset: int, clock: LogClock, event: MemberEvent | Unread
 ) -> tuple[ClusterState, Refused | None]:
-    """The state at the record, with its sender heard, whatever it says; and why the record does not count, if it is no
-    new message of a member.
+    """The state with the clock advanced and the sender's lease renewed, before any rule applies; and the refusal, if
+    this is not a new message of a member.
     """
     members, refused = state.members, None
     if isinstance(event, Unread):
@@ -85,16 +87,16 @@ def _renewed(member: ClusterMember, event: MemberEvent, now_ms: int) -> ClusterM
 
 
 def _stranger(event: MemberEvent, live: ClusterMember | None) -> Refused:
-    """Why the message of one that is no member does nothing. ``live`` is a member with its id."""
+    """The refusal of a message from a non-member. ``live`` is the member with the same instance id."""
     its = f"{event.instance} in incarnation {event.incarnation}"
     if live is not None:
-        return Refused(Reason.OTHER_INCARNATION, f"{its} is no member, but {live.incarnation} is")
-    return Refused(Reason.NOT_A_MEMBER, f"{its} is no member; join first")
+        return Refused(Reason.OTHER_INCARNATION, f"{its} is not a member, {live.incarnation} is")
+    return Refused(Reason.NOT_A_MEMBER, f"{its} is not a member; join first")
 
 
 def _judged(before: ClusterState, heard: ClusterState, event: MemberEvent | Unread) -> Ruling:
-    """What the message's rule decides."""
-    assert not isinstance(event, Unread), "it was refused before"
+    """The ruling of the message's rule."""
+    assert not isinstance(event, Unread), "unread records are refused earlier"
     if isinstance(event, SnapshotMessage):
         return _snapshot(before, heard, event)
     if heard.settings is None and not (isinstance(event, AdminMessage) and event.configure):
@@ -103,14 +105,14 @@ def _judged(before: ClusterState, heard: ClusterState, event: MemberEvent | Unre
 
 
 def _snapshot(before: ClusterState, heard: ClusterState, event: SnapshotMessage) -> Ruling:
-    """A snapshot counts where nothing was appended between what it holds and itself: there every reader can check it,
-    and one that begins with it misses nothing.
+    """Accept a snapshot only if it holds the state after the record right before it: then every reader can verify it,
+    and a reader that starts from it misses nothing.
     """
     if event.state.offset != before.offset:
         held = f"it holds the state after offset {event.state.offset}"
-        return Refused(Reason.OUTDATED, f"{held}, and the record before it is {before.offset}; take another")
+        return Refused(Reason.OUTDATED, f"{held}, but the record before it is at {before.offset}; take another")
     if state_hash(before) != event.state_hash:
-        return Refused(Reason.DIVERGED, f"{event.instance} came to another state; stop it, and report this as a bug")
+        return Refused(Reason.DIVERGED, f"{event.instance} computed a different state; stop it and report a bug")
     return replaced(heard, snapshot=heard.offset)
 
 
@@ -128,4 +130,4 @@ RULES: dict[type[MemberEvent], Callable[[ClusterState, Any], Ruling]] = {
     SuspectMessage: suspect,
     AdminMessage: administer,
 }
-"""What decides of each message. The state is the one after the record was heard, so its offset is the record's."""
+"""The rule for each message. It gets the state with the clock advanced, so ``state.offset`` is the record's own."""

@@ -1,4 +1,4 @@
-"""The rules for what members say about the view, themselves and each other."""
+"""The rules for acknowledgements, properties and suspicions."""
 
 from callboard.actors.topology.joining import in_force
 from callboard.actors.topology.proposing import overdue
@@ -12,15 +12,17 @@ from callboard.messages.topology.limits import check_properties
 
 
 def ack(state: ClusterState, event: AckMessage) -> Ruling:
-    """The last missing acknowledgement settles the view. One by a member that came to another state does not count."""
+    """Count the acknowledgement; the last one settles the view. The sender must have computed the same state."""
     member = _sender(state, event.instance)
     if event.epoch != state.view.epoch:
-        return Refused(Reason.OUTDATED, f"it is for epoch {event.epoch}, and the epoch is {state.view.epoch}")
+        return Refused(
+            Reason.OUTDATED, f"the acknowledgement is for epoch {event.epoch}, but the epoch is {state.view.epoch}"
+        )
     if event.state_hash != state.view.state_hash:
-        theirs = f"the state with the digest {event.state_hash!r:.80}, and others to {state.view.state_hash}"
-        return Refused(Reason.DIVERGED, f"{event.instance} came to {theirs}; stop it, and report this as a bug")
+        both = f"{event.state_hash!r:.80} instead of {state.view.state_hash}"
+        return Refused(Reason.DIVERGED, f"{event.instance} computed the state {both}; stop it and report a bug")
     if member.acked == event.epoch:
-        return Refused(Reason.UNCHANGED, f"{event.instance} has acknowledged epoch {event.epoch} already")
+        return Refused(Reason.UNCHANGED, f"{event.instance} acknowledged epoch {event.epoch} before")
     return _settled(with_member(state, replaced(member, acked=event.epoch)))
 
 
@@ -31,19 +33,19 @@ def _settled(state: ClusterState) -> ClusterState:
 
 
 def proceeded(state: ClusterState) -> ClusterState:
-    """The state, settled without those that did not acknowledge the view in time, if the settings say so."""
+    """The state, settled after the deadline without all acknowledgements if the settings allow it."""
     if in_force(state).ack_policy is AckPolicy.PROCEED and state.members and overdue(state):
         return replaced(state, view=replaced(state.view, settled=state.view.epoch, degraded=True))
     return state
 
 
 def properties(state: ClusterState, event: PropertiesMessage) -> Ruling:
-    """The properties change, and the view does not."""
+    """Change the sender's properties; the view stays."""
     member = _sender(state, event.instance)
     kept = {name: value for name, value in member.properties if name not in event.unset}
     changed = tuple(sorted((kept | dict(event.set)).items()))
     if changed == member.properties:
-        return Refused(Reason.UNCHANGED, f"{event.instance} has these properties")
+        return Refused(Reason.UNCHANGED, f"{event.instance} already has these properties")
     try:
         check_properties(changed)
     except Undecodable as error:
@@ -52,12 +54,12 @@ def properties(state: ClusterState, event: PropertiesMessage) -> Ruling:
 
 
 def suspect(state: ClusterState, event: SuspectMessage) -> Ruling:
-    """The suspicion is shown until the sender withdraws it, or one of the two leaves."""
+    """Note or withdraw a suspicion. It ends when the sender or the target leaves."""
     target = state.member(event.target)
     if target is None or target.incarnation != event.target_incarnation:
-        return Refused(Reason.NOT_A_MEMBER, f"{event.target} is no member in incarnation {event.target_incarnation}")
+        return Refused(Reason.NOT_A_MEMBER, f"incarnation {event.target_incarnation} of {event.target} is not a member")
     if (event.instance in target.suspected_by) is not event.withdrawn:
-        return Refused(Reason.UNCHANGED, f"{event.instance} has said so of {event.target} already")
+        return Refused(Reason.UNCHANGED, f"{event.instance} said so about {event.target} before")
     others = [name for name in target.suspected_by if name != event.instance]
     suspecting = others if event.withdrawn else [*others, event.instance]
     return with_member(state, replaced(target, suspected_by=tuple(sorted(suspecting))))
@@ -65,5 +67,5 @@ def suspect(state: ClusterState, event: SuspectMessage) -> Ruling:
 
 def _sender(state: ClusterState, instance: str) -> ClusterMember:
     member = state.member(instance)
-    assert member is not None, "only members get here"
+    assert member is not None, "messages of non-members are refused earlier"
     return member

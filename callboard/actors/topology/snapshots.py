@@ -1,4 +1,4 @@
-"""Starting from a snapshot instead of the first record."""
+"""Starts a fold from a snapshot."""
 
 from collections.abc import Iterable
 
@@ -11,10 +11,10 @@ from callboard.messages.topology.reading import read
 
 
 def resumed(records: Iterable[Record]) -> tuple[ClusterState, list[Verdict]]:
-    """The state after these records, all that the topic still has, and the verdicts since the newest snapshot.
+    """The state after all retained records of the topic, and the verdicts since the newest snapshot.
 
-    The snapshot is intact, but only the next acknowledgement of another member proves that it is true. Before it
-    nothing may be removed but what an accepted snapshot (``ClusterState.snapshot``) holds.
+    The snapshot's digest shows damage; that the state is right shows only when other members acknowledge the next view.
+    Trimming must keep the last accepted snapshot (``ClusterState.snapshot``) and all later records.
     """
     retained, state = list(records), EMPTY
     for record in reversed(retained):

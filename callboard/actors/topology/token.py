@@ -9,11 +9,11 @@ from callboard.errors import LogReplaced
 @total_ordering
 @dataclass(frozen=True, slots=True)
 class Token:
-    """What a leader shows with every write outside the log. A resource keeps the highest token that it has seen, and
-    refuses every lower one: it is of a leader that was replaced and may not know it.
+    """Sent by a leader with every write outside the log. A resource keeps the highest token seen and rejects lower
+    ones: they are from a former leader that may not know that it was replaced.
 
-    ``leader_epoch`` is the offset of the record that made it the leader, in the log with this id. Tokens of two logs
-    cannot be compared: that raises ``LogReplaced``, except for equality.
+    ``leader_epoch`` is the offset of the record that made it leader, in the log with this id. Ordering tokens of two
+    logs raises ``LogReplaced``.
     """
 
     log_id: str
@@ -24,5 +24,5 @@ class Token:
             return NotImplemented
         if self.log_id != other.log_id:
             both = f"{self.log_id!r:.80} and {other.log_id!r:.80}"
-            raise LogReplaced(f"the tokens are of two logs, {both}; reset the resource if the log was replaced")
+            raise LogReplaced(f"the tokens are from two logs, {both}; if the log was replaced, reset the resource")
         return self.leader_epoch < other.leader_epoch

@@ -1,4 +1,4 @@
-"""What became of a record of the control topic, and why."""
+"""Verdicts: what a record of the control topic did, or why it did nothing."""
 
 from enum import StrEnum
 from typing import NamedTuple
@@ -7,55 +7,57 @@ from callboard.messages.topology.cluster_state import ClusterState
 
 
 class Reason(StrEnum):
-    """Why a record did what it did. All but ``ACCEPTED`` change nothing but the lease clock and the sender's lease."""
+    """The code of a verdict. All but ``ACCEPTED`` change only the lease clock and the lease of a sender that is a
+    member.
+    """
 
     ACCEPTED = "accepted"
     UNCHANGED = "unchanged"
-    """It says what is so already."""
+    """The state is already as the record asks."""
     REPLAYED = "replayed"
-    """A record at or below this offset was applied before."""
+    """The record, or a later one, was applied before."""
     DUPLICATE = "duplicate"
-    """The sender has sent this or a later number before."""
+    """The sender's sequence number was seen before."""
     UNKNOWN_TYPE = "unknown_type"
     UNREADABLE = "unreadable"
     TOO_NEW = "too_new"
-    """Of a newer version. The reader knows nothing from here on: it fences itself, and is upgraded."""
+    """Written by a newer major version. The reader cannot know the state from here on and must fence itself."""
     STOPPED = "stopped"
-    """A record before this one was too new."""
+    """An earlier record was too new."""
     NOT_FOUNDED = "not_founded"
     NOT_A_MEMBER = "not_a_member"
     OTHER_INCARNATION = "other_incarnation"
-    """The instance is a member, but in another life of its process."""
+    """The instance is a member in another incarnation."""
     DUPLICATE_ID = "duplicate_id"
     """Two processes run under one instance id."""
     GONE = "gone"
-    """The incarnation was a member and left; a process that joins again draws a new one."""
+    """The incarnation was a member and left; join with a new one."""
     OUTDATED = "outdated"
-    """Its writer had not read the topic far enough; read on, and send it again."""
+    """Something changed that the sender had not read; read on and send again."""
     FULL = "full"
     TOO_LARGE = "too_large"
     INCOMPATIBLE = "incompatible"
-    """A member does not speak the cluster's protocol."""
+    """An instance does not support the cluster's protocol."""
     LEASE_RUNS = "lease_runs"
-    """The member was heard within its lease."""
+    """The target renewed its lease in time."""
     ACK_NOT_DUE = "ack_not_due"
     OVER_BUDGET = "over_budget"
     FROZEN = "frozen"
     DRAINING = "draining"
     DIVERGED = "diverged"
-    """The writer came to another state from the same records. It fences itself; report it, it is a bug."""
+    """The sender computed a different state from the same records, which is a bug. It must fence itself."""
     WRONG_CLUSTER = "wrong_cluster"
 
 
 class Refused(NamedTuple):
-    """A rule's answer to a record that changes nothing, with a sentence for people."""
+    """A rule's answer to a record that it does not accept; ``detail`` is for people."""
 
     reason: Reason
     detail: str
 
 
 class Verdict(NamedTuple):
-    """What became of the record at ``offset``; ``epoch`` and ``settled`` are those of the state after it."""
+    """The verdict on the record at ``offset``. ``epoch`` and ``settled`` are of the state after it."""
 
     offset: int
     reason: Reason
@@ -65,9 +67,9 @@ class Verdict(NamedTuple):
 
     @property
     def accepted(self) -> bool:
-        """Whether it did what it was meant to do."""
+        """Whether the record took effect."""
         return self.reason is Reason.ACCEPTED
 
 
 Ruling = ClusterState | Refused
-"""What a rule decides: the state after the record, or why it stays as it is."""
+"""A rule's decision: the state after the record, or the refusal."""

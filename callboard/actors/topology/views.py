@@ -9,9 +9,9 @@ from callboard.messages.topology.state_hash import state_hash
 
 
 def elected(members: tuple[ClusterMember, ...], former: tuple[str, str] | None) -> ClusterMember | None:
-    """The leader of these members: the former one, if it is still there, or the first by priority, then by order.
+    """The leader of these members: the former leader while it is a member, else the first by priority, then by order.
 
-    A draining member leads only while all are draining. ``former`` is an instance with its incarnation.
+    A draining member leads only if all are draining. ``former`` is an instance and its incarnation.
     """
     eligible = [member for member in members if not member.draining] or members
     stays = next((member for member in eligible if member.life == former), None)
@@ -24,9 +24,9 @@ def with_members(
     barriers: Iterable[Barrier] = (),
     leader: tuple[str, str] | None = None,
 ) -> ClusterState:
-    """The state with these members, and with ``leader``, if given, as the former leader.
+    """The state with these members. ``leader`` replaces the former leader, if given.
 
-    If a member or the leader is another, then this is a new view, and the record at ``state.offset`` its epoch.
+    If the members or the leader change, this is a new view, and its epoch is ``state.offset``.
     """
     view = state.view
     former = state.member(view.leader)
@@ -49,13 +49,13 @@ def with_members(
 
 
 def without(state: ClusterState, targets: Iterable[str], barriers: Iterable[Barrier] = ()) -> ClusterState:
-    """The state without these members, who never return in the same incarnation."""
+    """The state without these members. Their incarnations can never join again."""
     parted, stay = parting(state, targets)
     return with_members(parted, stay, barriers)
 
 
 def parting(state: ClusterState, targets: Iterable[str]) -> tuple[ClusterState, tuple[ClusterMember, ...]]:
-    """The state in which these members are known to be gone, and those that stay, for the next view."""
+    """The state with these members noted as gone, and the members that stay, for the next view."""
     removed = set(targets)
     leave = [member for member in state.members if member.instance in removed]
     stay = tuple([_trusting(member, removed) for member in state.members if member.instance not in removed])
@@ -67,14 +67,14 @@ def parting(state: ClusterState, targets: Iterable[str]) -> tuple[ClusterState, 
 
 
 def _trusting(member: ClusterMember, gone: set[str]) -> ClusterMember:
-    """The member without the suspicions of those that are gone."""
+    """The member without suspicions by members that are gone."""
     if gone.isdisjoint(member.suspected_by):
         return member
     return replaced(member, suspected_by=tuple([name for name in member.suspected_by if name not in gone]))
 
 
 def _highest(barriers: Iterable[Barrier]) -> tuple[Barrier, ...]:
-    """Of each topic the highest barrier, in the order of their names."""
+    """The highest barrier of each topic, sorted by topic."""
     highest: dict[tuple[str, str], Barrier] = {}
     for barrier in barriers:
         known = highest.setdefault((barrier.topic, barrier.log_id), barrier)
@@ -84,6 +84,6 @@ def _highest(barriers: Iterable[Barrier]) -> tuple[Barrier, ...]:
 
 
 def with_member(state: ClusterState, member: ClusterMember) -> ClusterState:
-    """The state with this member in the place of the one with its id."""
+    """The state with this member in place of the one with the same id."""
     place = state.index_of(member.instance)
     return replaced(state, members=(*state.members[:place], member, *state.members[place + 1 :]))

@@ -1,4 +1,4 @@
-"""The state of a cluster: what the records of its control topic come to. A snapshot holds it as it is."""
+"""The state of a cluster, as computed from the records of its control topic and stored in snapshots."""
 
 from dataclasses import dataclass
 from enum import IntEnum
@@ -8,7 +8,7 @@ from callboard.messages.event import Event
 
 
 class AckPolicy(IntEnum):
-    """What becomes of a member that has not acknowledged the view by the deadline."""
+    """What happens to a member that has not acknowledged the view by the deadline."""
 
     EVICT = 0
     WAIT = 1
@@ -16,7 +16,7 @@ class AckPolicy(IntEnum):
 
 
 class Health(IntEnum):
-    """How a member feels; the others see it, and nothing else follows from it."""
+    """A member's health by its own judgement. It is only displayed."""
 
     GOOD = 0
     POOR = 1
@@ -25,11 +25,11 @@ class Health(IntEnum):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ClusterSettings(Event):
-    """What every reader must know alike, and therefore reads from the log. Durations are on the lease clock.
+    """The settings that all readers must share, so they are on the log. Durations are on the lease clock.
 
-    ``protocol`` is the version of the rules by which records are judged. ``gap_ms`` is the most that passes on the
-    lease clock between two records. Within two leases, at most ``budget_percent`` of the members but one may be evicted
-    as silent or without an acknowledgement, and at least ``budget_min``.
+    ``protocol`` is the version of the rules. ``gap_ms`` is the most that the lease clock advances between two records.
+    The budget limits evictions by proposal: within two leases, ``budget_percent`` of the other members, but always
+    ``budget_min``.
     """
 
     cluster_id: str
@@ -44,8 +44,8 @@ class ClusterSettings(Event):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Barrier(Event):
-    """A member acknowledges the view only once it has read this topic up to ``offset``, the end of what a departed
-    member wrote there.
+    """A member acknowledges the view only after it has read this topic up to ``offset``, the end of a departed member's
+    records.
     """
 
     topic: str
@@ -55,8 +55,8 @@ class Barrier(Event):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ClusterMember(Event):
-    """A member. ``heard_ms`` is when, on the lease clock, its last record was appended, and ``acked`` the last epoch
-    that it acknowledged. ``properties_offset`` is the record that last changed its properties.
+    """A member. ``heard_ms`` is when its last record was appended, on the lease clock; ``acked`` is the last epoch that
+    it acknowledged; ``properties_offset`` is the record that last changed its properties.
     """
 
     instance: str
@@ -79,13 +79,13 @@ class ClusterMember(Event):
 
     @property
     def life(self) -> tuple[str, str]:
-        """Instance and incarnation: what the two lives of a restarted process differ in."""
+        """Instance and incarnation, which together identify one run of a process."""
         return self.instance, self.incarnation
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Departed(Event):
-    """An incarnation that was a member until the record at ``offset``; it never is one again."""
+    """An incarnation that was a member until the record at ``offset`` and can never join again."""
 
     instance: str
     incarnation: str
@@ -94,8 +94,8 @@ class Departed(Event):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class LogClock(Event):
-    """The lease clock, ``now_ms``, after a record. It goes on from the append time ``time_ms``. Records since then that
-    were dated before that time, up to ``behind_ms``, have passed for ``stalled_ms``.
+    """The lease clock after a record: ``now_ms``. ``time_ms`` is the append time that it last advanced to. Records
+    since then with earlier times have reached ``behind_ms`` and cover ``stalled_ms``.
     """
 
     now_ms: int = 0
@@ -106,11 +106,12 @@ class LogClock(Event):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class AgreedView(Event):
-    """What all readers agree on of members and leader.
+    """The agreed view of members and leader.
 
-    ``epoch`` is the record that last changed them, ``epoch_ms`` its time on the lease clock, and ``state_hash`` the
-    digest of the state after it. ``leader_epoch`` is the record that made ``leader`` the leader. ``settled`` is the
-    last epoch that all members acknowledged, or, with ``degraded``, that went on without some of them.
+    ``epoch`` is the offset of the record that last changed them, ``epoch_ms`` its time on the lease clock, and
+    ``state_hash`` the digest of the state after it. ``leader_epoch`` is the offset of the record that made ``leader``
+    the leader. ``settled`` is the last epoch that all members acknowledged, or, if ``degraded``, that was settled
+    without some of them.
     """
 
     leader: str = ""
@@ -128,9 +129,9 @@ class ClusterState(Event):
     """The cluster after the record at ``offset``.
 
     ``members`` are in the order in which they joined. ``evicted_ms`` are the times of evictions that count against the
-    budget. ``gone`` are the last incarnations that left; all below ``gone_horizon`` are forgotten. ``snapshot`` is the
-    last accepted one, and ``stopped`` a record that this version does not understand, after which it knows nothing; -1
-    if there is none.
+    budget. ``gone`` are the last incarnations that left; those up to ``gone_horizon`` are forgotten. ``snapshot`` is
+    the offset of the last accepted snapshot. ``stopped`` is the offset of a record that is too new for this version,
+    after which the state is unknown. Both are -1 for none.
     """
 
     offset: int
@@ -148,7 +149,7 @@ class ClusterState(Event):
 
     @property
     def changed(self) -> int:
-        """The record that last changed the view or was an accepted administrative command."""
+        """The offset of the last change of the view, or of the last accepted command if that is later."""
         return max(self.view.epoch, self.admin_offset)
 
     def index_of(self, instance: str) -> int:
@@ -159,7 +160,7 @@ class ClusterState(Event):
         return -1
 
     def member(self, instance: str) -> ClusterMember | None:
-        """The member with this instance id."""
+        """The member with this instance id, or None."""
         return self.members[index] if (index := self.index_of(instance)) >= 0 else None
 
 

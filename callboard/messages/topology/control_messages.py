@@ -1,4 +1,4 @@
-"""The messages of the control topic. What becomes of each is decided at its offset, by ``actors/topology``."""
+"""The messages of the control topic. ``actors/topology`` has the rules for them."""
 
 from dataclasses import dataclass
 from enum import IntEnum
@@ -10,7 +10,7 @@ from callboard.messages.topology.member_event import MemberEvent
 
 
 class Evidence(IntEnum):
-    """Why a member is proposed for eviction: it was silent for a lease, or did not acknowledge the view in time."""
+    """Why an eviction is proposed: the members were silent for a lease, or did not acknowledge the view in time."""
 
     SILENT = 0
     NO_ACK = 1
@@ -18,12 +18,11 @@ class Evidence(IntEnum):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class JoinMessage(MemberEvent):
-    """Join the cluster, last in the order.
+    """Join the cluster, at the end of the order.
 
-    ``previous`` proves a restart: it is the former incarnation of the same instance, which then leaves. ``read_to`` is
-    how far the joiner had read the topic. It speaks the protocols from ``protocol_min`` to ``protocol``. Of eligible
-    members the one with the lowest ``priority`` leads, once there is no leader. ``barriers`` are for the former
-    incarnation.
+    After a restart, ``previous`` is the instance's former incarnation, which leaves in the same view; ``barriers`` are
+    for its records. ``read_to`` is the offset up to which the joiner had read the topic. It supports the protocols from
+    ``protocol_min`` to ``protocol``. When a leader is needed, the lowest ``priority`` wins.
     """
 
     previous: str = ""
@@ -38,7 +37,7 @@ class JoinMessage(MemberEvent):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RenewMessage(MemberEvent):
-    """Renew the lease. Every other message of a member renews it too."""
+    """Renew the sender's lease, as every message of a member does."""
 
     read_to: int = -1
     health: Health = Health.GOOD
@@ -47,7 +46,7 @@ class RenewMessage(MemberEvent):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class PropertiesMessage(MemberEvent):
-    """Set some of the sender's properties and unset others."""
+    """Set and unset properties of the sender."""
 
     set: Pairs = ()
     unset: tuple[str, ...] = ()
@@ -55,7 +54,7 @@ class PropertiesMessage(MemberEvent):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class LeaveMessage(MemberEvent):
-    """Leave the cluster; this incarnation never returns."""
+    """Leave the cluster. This incarnation cannot join again."""
 
     reason: str = ""
     barriers: tuple[Barrier, ...] = ()
@@ -63,7 +62,7 @@ class LeaveMessage(MemberEvent):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ProposeMessage(MemberEvent):
-    """Evict members of the view with the epoch ``base_epoch``, on this evidence, all or none."""
+    """Evict all of these members or none, on this evidence, if ``base_epoch`` is still the epoch."""
 
     base_epoch: int
     remove: tuple[str, ...] = ()
@@ -74,8 +73,8 @@ class ProposeMessage(MemberEvent):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class AckMessage(MemberEvent):
-    """Acknowledge the view: the sender has stopped acting by the former one. ``state_hash`` is what it holds to be the
-    state after the record ``epoch``.
+    """Acknowledge the view: the sender no longer acts by the former one. ``state_hash`` is the digest of the state that
+    it computed after the record at ``epoch``.
     """
 
     epoch: int
@@ -84,7 +83,7 @@ class AckMessage(MemberEvent):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SuspectMessage(MemberEvent):
-    """The sender cannot reach a member, or with ``withdrawn`` can again. It is shown, and removes nobody."""
+    """The sender cannot reach the target or, if ``withdrawn``, can reach it again. This is only displayed."""
 
     target: str
     target_incarnation: str
@@ -94,7 +93,7 @@ class SuspectMessage(MemberEvent):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class EvictCommand(Event):
-    """Remove the member, whatever its lease."""
+    """Remove the member, even if its lease runs."""
 
     target: str
     barriers: tuple[Barrier, ...] = ()
@@ -102,7 +101,7 @@ class EvictCommand(Event):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class DrainCommand(Event):
-    """Let the member lead no more while there is another, or, without ``draining``, let it lead again."""
+    """Exclude the member from leadership until it restarts, or, if not ``draining``, include it again."""
 
     target: str
     draining: bool = True
@@ -117,17 +116,17 @@ class TransferCommand(Event):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class FreezeCommand(Event):
-    """Accept no proposals, so that nobody is evicted for silence, or, without ``frozen``, accept them again."""
+    """Refuse all proposals, so that no member is evicted by others, or, if not ``frozen``, accept them again."""
 
     frozen: bool = True
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class AdminMessage(MemberEvent):
-    """A command to the cluster, with its author and reason. Exactly one is set.
+    """A command to the cluster, with its author and reason. Exactly one kind of command is set.
 
-    It counts only if ``base`` is the cluster's last change, see ``ClusterState.changed``; so no command is carried out
-    twice, or against what its author has seen. ``configure`` on an empty topic founds the cluster.
+    It is carried out only if ``base`` is still ``ClusterState.changed``: never twice, and never after a change that its
+    author did not know of. The first ``configure`` founds the cluster; its ``base`` is -1.
     """
 
     base: int
@@ -141,14 +140,14 @@ class AdminMessage(MemberEvent):
 
     @property
     def commands(self) -> tuple[Event, ...]:
-        """The commands that are set and known to this version."""
+        """The commands that are set and known to this version; valid messages have one."""
         given = (self.evict, self.drain, self.transfer, self.freeze, self.configure)
         return tuple(command for command in given if command is not None)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SnapshotMessage(MemberEvent):
-    """The state after the record before this one, and its digest, so that older records need not be read."""
+    """The state after the previous record, with its digest. A reader can start from it instead of the first record."""
 
     state: ClusterState
     state_hash: str

@@ -1,5 +1,5 @@
-"""The limits of what a record of the control topic may say. They are part of the protocol: readers with other limits
-would come to another state, so a change needs a new protocol number.
+"""The limits of the control topic's messages. They are part of the protocol: readers with other limits would compute
+another state, so a changed limit needs a new protocol number.
 """
 
 import re
@@ -26,12 +26,12 @@ from callboard.messages.topology.member_event import MemberEvent
 from callboard.messages.topology.state_hash import state_hash
 
 NAME = re.compile(r"[A-Za-z0-9_.-]{1,100}")
-"""Ids, tags and names of properties: they become parts of paths, URLs and tables without being escaped."""
+"""Ids, tags and names of properties: safe in paths, URLs and tables without escaping."""
 
 CLUSTER_ID = re.compile(r"[A-Za-z0-9_-]{1,100}")
 
 VALUE_BYTES_MAX = 1024
-"""A property describes an instance; it is no way to send messages."""
+"""Properties describe an instance; they are not for sending data."""
 
 PROPERTIES_MAX = 64
 PROPERTIES_BYTES_MAX = 16 << 10
@@ -40,19 +40,19 @@ PROPERTIES_BYTES_MAX = 16 << 10
 TAGS_MAX = 32
 
 MEMBERS_MAX = 1000
-"""Every member reads every renewal, so a larger cluster would be busy with itself."""
+"""Every member reads every renewal: the load grows with the square of the members."""
 
 BARRIERS_MAX = 64
-"""Topics that one member may have written to."""
+"""Topics that a departed member wrote to."""
 
 GONE_MAX = 256
-"""Incarnations remembered so that a late copy of their join does not bring them back."""
+"""Departed incarnations that are remembered, to refuse a late copy of their join."""
 
 LEASE_MS_MIN, LEASE_MS_MAX = 500, 1_800_000
-"""A shorter lease is lost in a pause of the garbage collector; the longest is that of a subscriber's name."""
+"""A shorter lease would run out in a short pause of a process; the longest is that of a subscriber's name."""
 
 COUNT_MAX = 2**31 - 1
-"""Numbers that are only compared or shown, such as a priority."""
+"""Bound of numbers that are only compared or displayed, such as a priority."""
 
 
 def check_event(event: MemberEvent) -> None:
@@ -65,7 +65,7 @@ def check_event(event: MemberEvent) -> None:
 
 
 def check_properties(properties: Pairs) -> None:
-    """Raise ``Undecodable`` for properties that no member may have."""
+    """Raise ``Undecodable`` for too many or too large properties of one member."""
     _few("properties", properties, PROPERTIES_MAX)
     total = sum(len(name) + len(value.encode()) for name, value in properties)
     most = PROPERTIES_BYTES_MAX
@@ -73,14 +73,14 @@ def check_properties(properties: Pairs) -> None:
 
 
 def check_settings(settings: ClusterSettings) -> None:
-    """Raise ``Undecodable`` for settings that cannot work."""
+    """Raise ``Undecodable`` for invalid settings."""
     its, lease = settings, f"lease of {settings.lease_ms} ms"
-    _demand(bool(CLUSTER_ID.fullmatch(its.cluster_id)), f"{its.cluster_id!r:.80} is no cluster id")
+    _demand(bool(CLUSTER_ID.fullmatch(its.cluster_id)), f"{its.cluster_id!r:.80} is not a cluster id")
     _demand(1 <= its.protocol <= COUNT_MAX, f"the protocol is {its.protocol}")
     _demand(LEASE_MS_MIN <= its.lease_ms <= LEASE_MS_MAX, f"the {lease} is not in {LEASE_MS_MIN} to {LEASE_MS_MAX}")
     _demand(1 <= its.gap_ms <= its.lease_ms // 2, f"the gap of {its.gap_ms} ms is more than half the {lease}")
     acks = f"the acknowledgement's deadline of {its.ack_deadline_ms} ms"
-    _demand(its.lease_ms <= its.ack_deadline_ms <= COUNT_MAX, f"{acks} is less than the {lease}")
+    _demand(its.lease_ms <= its.ack_deadline_ms <= COUNT_MAX, f"{acks} is shorter than the {lease}")
     _demand(0 <= its.budget_percent <= 100, f"a budget of {its.budget_percent} per cent")
     _demand(0 <= its.budget_min <= MEMBERS_MAX, f"a budget of {its.budget_min} members")
 
@@ -94,7 +94,7 @@ def _join(event: JoinMessage) -> None:
 
 
 def _standing(said: JoinMessage | ClusterMember) -> None:
-    """What a member says of itself when it joins."""
+    """Check what a member declares when it joins."""
     _few("tags", said.tags, TAGS_MAX)
     for tag in said.tags:
         _name("tag", tag)
@@ -113,7 +113,7 @@ def _properties(event: PropertiesMessage) -> None:
 
 
 def _propose(event: ProposeMessage) -> None:
-    _demand(bool(event.remove), "it proposes nobody")
+    _demand(bool(event.remove), "it proposes no member")
     _few("members to remove", event.remove, MEMBERS_MAX)
     for target in event.remove:
         _name("target", target)
@@ -143,7 +143,7 @@ def _snapshot(event: SnapshotMessage) -> None:
 
 
 def check_state(state: ClusterState) -> None:
-    """Raise ``Undecodable`` for a state that no records lead to: a reader may begin with it."""
+    """Raise ``Undecodable`` for an impossible state, because readers start from it."""
     _demand(state.settings is not None and state.stopped < 0 <= state.offset, "the state is of no cluster")
     assert state.settings is not None
     check_settings(state.settings)
@@ -158,7 +158,7 @@ def check_state(state: ClusterState) -> None:
     joins = [member.join_offset for member in state.members]
     _demand(joins == sorted(set(joins)), "the members are not in the order of their joins")
     led = state.index_of(state.view.leader) >= 0 if state.members else not state.view.leader
-    _demand(led, f"the leader {state.view.leader!r:.80} is no member")
+    _demand(led, f"the leader {state.view.leader!r:.80} is not a member")
     _barriers(state.view.barriers, BARRIERS_MAX * MEMBERS_MAX)
     _few("gone", [str(each.offset) + each.instance for each in state.gone], GONE_MAX)
 
@@ -191,7 +191,7 @@ def _few(what: str, given: Collection[object], most: int) -> None:
 
 
 def _distinct(what: str, given: Collection[object]) -> None:
-    _demand(len(set(given)) == len(given), f"its {what} repeat themselves")
+    _demand(len(set(given)) == len(given), f"its {what} are not distinct")
 
 
 def _demand(true: bool, otherwise: str) -> None:

@@ -1,4 +1,4 @@
-"""What every message of the control topic has."""
+"""The base of the control topic's messages."""
 
 from dataclasses import dataclass
 
@@ -9,8 +9,8 @@ from callboard.messages.event import Event
 class MemberEvent(Event):
     """The base of the control topic's messages.
 
-    ``instance`` is the id that the sender keeps over restarts, and ``incarnation`` the id of one life of its process.
-    ``seq`` grows with each message of an incarnation, so that a repeated record does nothing.
+    ``instance`` is the sender's id, which survives restarts; ``incarnation`` identifies one run of its process. ``seq``
+    grows with each message of an incarnation, so that repeated records are recognised.
     """
 
     instance: str

@@ -1,4 +1,4 @@
-"""Reads a record of the control topic. What cannot be read is told apart by what it means for the reader."""
+"""Reads records of the control topic."""
 
 from dataclasses import dataclass
 from enum import Enum
@@ -23,8 +23,8 @@ class Problem(Enum):
 
 @dataclass(frozen=True, slots=True)
 class Unread:
-    """A record that is no message. Every version ignores one of unknown type, or damaged, or not to be trusted. One of
-    a newer major version may mean anything: a member that finds it knows nothing from there on.
+    """A record that cannot be read. Records that are damaged, untrusted or of unknown type do nothing. A record of a
+    newer major version may have any effect, so the reader must stop.
     """
 
     problem: Problem
@@ -32,7 +32,7 @@ class Unread:
 
 
 def read(record: Record) -> MemberEvent | Unread:
-    """The message in the record, within the limits. Never raises."""
+    """The message in the record, if it is within the limits. Never raises."""
     try:
         event = open_record(record, CONTROL_MESSAGES)
         check_event(event)

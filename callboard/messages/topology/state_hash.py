@@ -1,4 +1,4 @@
-"""The digest by which members compare their states."""
+"""The digest for comparing states."""
 
 import json
 from dataclasses import fields
@@ -9,13 +9,14 @@ from callboard.messages.event import Event
 from callboard.messages.topology.cluster_state import ClusterState
 
 DIGITS = 32
-"""Half of SHA-256 is plenty to notice a difference, and every acknowledgement carries it."""
+"""Half of SHA-256 suffices to detect a difference, and every acknowledgement carries it."""
 
 
 def state_hash(state: ClusterState) -> str:
-    """The digest of a state, the same for every version of Python and of callboard.
+    """The digest of a state, the same in every version of Python and callboard.
 
-    A field with its default is left out, so that one which a later version adds changes nothing before it is used.
+    Fields with their default are left out, so a field that a later version adds changes the digest only once it is
+    used.
     """
     text = json.dumps(_plain(state), sort_keys=True, separators=(",", ":"))
     return sha256(text.encode()).hexdigest()[:DIGITS]

@@ -1,7 +1,7 @@
-"""A small world for the fold: members with clocks of their own, a network that loses, delays and repeats, a log whose
-clock jumps, operators, and a resource that only the leader may write to.
+"""A small world around the fold: members with clocks of their own, a network that loses, delays and repeats messages,
+a log whose clock jumps, operators, and a resource that only the leader may write to.
 
-Members are simple and hasty on purpose: some propose whom they like. What holds them back is the fold alone.
+Members sometimes propose to evict a live member: only the fold may prevent that.
 """
 
 from dataclasses import dataclass, field, replace
@@ -102,7 +102,9 @@ class World:
             self.deliver()
             self.write_arrives()
             believers = [member for member in self.members if self.acts(member)]
-            self.overlaps += len({member.name for member in believers if self.believes(member)}) > 1
+            leaders = [member for member in believers if self.believes(member)]
+            self.overlaps += len(leaders) > 1
+            assert len(leaders) < 2 or self.plan.jumps, "two members believe that they lead"
 
     # the log and the resource
 

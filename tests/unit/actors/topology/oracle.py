@@ -1,4 +1,4 @@
-"""What must hold of every step of the fold, found anew from the records alone, by other means than the reducer's."""
+"""Checks every step of the fold by the records alone, with other code than the reducer's."""
 
 from callboard.actors.topology.verdict import Reason, Verdict
 from callboard.messages.topology.cluster_state import EMPTY, AckPolicy, ClusterMember, ClusterState
@@ -18,7 +18,7 @@ Life = tuple[str, str]
 
 
 class Oracle:
-    """Sees every record with the state before and after it, and raises ``AssertionError`` for what may not be.
+    """Sees every record with the state before and after it; raises ``AssertionError`` for a broken invariant.
 
     ``passed`` is an upper bound of the lease clock: every step ahead of the append times counts, up to the gap.
     """

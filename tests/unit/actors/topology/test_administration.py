@@ -1,4 +1,4 @@
-"""Commands to the cluster, and its settings."""
+"""The rules for commands to the cluster, and for its settings."""
 
 from dataclasses import replace
 from typing import Any
@@ -12,7 +12,7 @@ from callboard.messages.topology.control_messages import EvictCommand
 from tests.unit.actors.topology.control_topic import LEASE_MS, Topic, but_for_the_record
 
 
-def test_a_command_evicts_whatever_the_lease_and_the_budget():
+def test_a_command_evicts_without_evidence_or_budget():
     topic = Topic("a", "b", "c", budget_min=0)
     owed = Barrier(topic="q", log_id="l", offset=7)
     assert topic.command(evict=EvictCommand(target="a", barriers=(owed,))).accepted
@@ -21,7 +21,7 @@ def test_a_command_evicts_whatever_the_lease_and_the_budget():
     assert topic.renew("a").reason is Reason.NOT_A_MEMBER
 
 
-def test_a_transfer_makes_another_member_the_leader_for_good():
+def test_a_transfer_makes_another_member_the_leader_until_it_leaves():
     topic = Topic("a", "b", "c")
     assert topic.command(transfer="c").accepted
     assert (topic.order, topic.leader, topic.state.view.leader_epoch) == ("abc", "c", topic.state.offset)
@@ -31,7 +31,7 @@ def test_a_transfer_makes_another_member_the_leader_for_good():
     assert topic.leader == "c"
 
 
-def test_a_draining_leader_gives_way_and_a_draining_member_is_no_candidate():
+def test_a_draining_leader_is_replaced_by_a_member_that_is_not_draining():
     topic = Topic("a", "b", "c")
     assert topic.command(drain="b").accepted
     assert topic.state.view.epoch < topic.state.offset, "members and leader are the same"
@@ -52,6 +52,13 @@ def test_while_all_are_draining_the_leader_stays_until_there_is_another():
     assert topic.leader == "b"
     topic.join("c")
     assert topic.leader == "c"
+
+
+def test_a_restart_ends_draining():
+    topic = Topic("a", "b")
+    topic.command(drain="b")
+    topic.restart("b")
+    assert not topic.member("b").draining
 
 
 @pytest.mark.parametrize(

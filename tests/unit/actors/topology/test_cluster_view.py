@@ -44,7 +44,7 @@ def test_a_reader_finds_itself_only_in_its_own_incarnation():
     assert view(topic, ("b", "b0")).local is None
 
 
-def test_an_empty_cluster_has_no_view_and_one_not_understood_neither():
+def test_an_empty_cluster_and_a_stopped_reader_have_no_view():
     topic = Topic("a")
     topic.leave("a")
     assert view_of(topic.state, "log-1") is None

@@ -1,4 +1,4 @@
-"""Whatever members, strangers and operators append, in whatever order and by whatever clocks: what never happens."""
+"""Invariants, for random records of members, strangers and operators, dated by bad clocks."""
 
 from typing import Any
 

@@ -1,4 +1,4 @@
-"""Who is a member, in which order, and who leads them."""
+"""The rules for joining and leaving, the order of the members and their leader."""
 
 import pytest
 
@@ -15,7 +15,7 @@ def test_a_lone_instance_forms_a_cluster_and_leads_it():
     assert topic.state.view.epoch == topic.state.view.leader_epoch == topic.state.offset
 
 
-def test_members_stand_in_the_order_in_which_they_joined_whatever_their_ids_and_priorities():
+def test_members_are_in_the_order_in_which_they_joined():
     topic = Topic("c", "a", "d")
     topic.join("b", priority=-5)
     assert (topic.order, topic.leader) == ("cadb", "c")
@@ -33,7 +33,7 @@ def test_the_epoch_of_a_view_is_the_offset_of_its_record():
     assert topic.state.view.epoch == topic.state.offset
 
 
-def test_nobody_joins_before_the_cluster_is_founded():
+def test_no_instance_joins_before_the_cluster_is_founded():
     topic = Topic(founded=False)
     assert topic.join("a").reason is Reason.NOT_FOUNDED
     assert topic.configure(topic.settings).accepted
@@ -138,7 +138,7 @@ def test_a_late_copy_of_a_join_does_not_bring_the_dead_back():
     assert topic.order == "a"
 
 
-def test_it_does_not_once_the_dead_are_forgotten_either(monkeypatch: pytest.MonkeyPatch):
+def test_a_very_late_copy_of_a_join_does_not_bring_a_forgotten_incarnation_back(monkeypatch: pytest.MonkeyPatch):
     monkeypatch.setattr("callboard.actors.topology.views.GONE_MAX", 2)
     topic = Topic("a", "b")
     topic.leave("b")
@@ -152,7 +152,7 @@ def test_it_does_not_once_the_dead_are_forgotten_either(monkeypatch: pytest.Monk
     assert topic.restart("b").accepted
 
 
-def test_only_members_are_heard():
+def test_messages_of_strangers_do_nothing():
     topic = Topic("a")
     for refused in (topic.renew("x"), topic.put("x", k="v"), topic.leave("x"), topic.ack("x"), topic.propose("x", "a")):
         assert refused.reason is Reason.NOT_A_MEMBER
@@ -165,7 +165,7 @@ def test_an_instance_that_does_not_speak_the_protocol_is_refused():
     assert topic.join("c", protocol=3, protocol_min=1).accepted
 
 
-def test_a_full_cluster_takes_nobody(monkeypatch: pytest.MonkeyPatch):
+def test_a_full_cluster_refuses_new_instances(monkeypatch: pytest.MonkeyPatch):
     monkeypatch.setattr("callboard.actors.topology.joining.MEMBERS_MAX", 2)
     topic = Topic("a", "b")
     assert limits.MEMBERS_MAX == 1000
@@ -179,7 +179,7 @@ def test_a_member_that_says_twice_that_it_joins_is_one_member():
     assert topic.order == "a"
 
 
-def test_an_empty_cluster_goes_on_with_the_next_to_join():
+def test_an_empty_cluster_continues_with_the_next_instance_to_join():
     topic = Topic("a")
     topic.leave("a")
     assert (topic.order, topic.leader) == ("", "")

@@ -1,4 +1,4 @@
-"""The lease clock: what passes on it between the records."""
+"""The lease clock: how far each record advances it."""
 
 import pytest
 from hypothesis import given
@@ -22,7 +22,7 @@ def clock_after(*times_ms: int) -> LogClock:
     ("times_ms", "now_ms"),
     [
         pytest.param([500], 0, id="it begins with the first record"),
-        pytest.param([500, 600, 750], 250, id="it goes by the append times"),
+        pytest.param([500, 600, 750], 250, id="it advances with the append times"),
         pytest.param([500, 500 + GAP_MS], GAP_MS, id="a gap counts in full up to the limit"),
         pytest.param([0, 3_600_000], GAP_MS, id="of an hour's silence no more than the limit counts"),
         pytest.param([1_000, 400, 900, 1_000], 0, id="a clock that was set back does not count"),
@@ -44,7 +44,7 @@ def test_a_clock_that_was_ahead_and_is_corrected_stops_the_lease_clock_for_a_lea
 @given(
     steps=st.lists(st.tuples(st.integers(0, 8_000), st.integers(-40_000, 40_000)), min_size=2, max_size=60),
 )
-def test_it_never_goes_back_nor_ahead_of_the_real_time_by_more_than_a_gap_for_each_jump(
+def test_it_never_goes_back_and_gains_at_most_a_gap_for_each_jump(
     steps: list[tuple[int, int]],
 ):
     """Each step is real time that passes, and by how much the clock that dates the record is wrong."""
@@ -72,7 +72,7 @@ def test_writers_whose_clocks_differ_cannot_make_it_run_fast(skews_ms: list[int]
     assert clock.now_ms <= real_ms + gains * GAP_MS
 
 
-def test_a_record_that_nobody_can_read_lets_time_pass_for_everybody_alike():
+def test_a_record_of_a_stranger_advances_the_clock():
     topic = Topic("a")
     before = topic.state.clock.now_ms
     topic.time_ms += 400

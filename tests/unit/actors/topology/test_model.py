@@ -1,4 +1,4 @@
-"""A model check: hundreds of small worlds in which everything goes wrong, and the fold keeps its word."""
+"""A model check: random small worlds in which everything fails, and planted bugs that it must find."""
 
 from collections.abc import Callable
 
@@ -14,16 +14,11 @@ SEEDS, TICKS = 30, 1_200
 
 @pytest.mark.parametrize("name", PLANS)
 def test_no_seed_breaks_an_invariant_or_lets_a_former_leader_write(name: str):
-    """To replay a failure: ``World(seed, PLANS[name]).run(1_200)``."""
+    """Nor do two members believe that they lead, unless the clock of the log jumps or an operator evicts a live leader.
+
+    To replay a failure: ``World(seed, PLANS[name]).run(1_200)``.
+    """
     assert first_failure(PLANS[name], range(SEEDS), TICKS) is None
-
-
-@pytest.mark.parametrize("name", [name for name, plan in PLANS.items() if not plan.jumps])
-def test_where_the_clock_of_the_log_does_not_jump_no_two_believe_that_they_lead(name: str):
-    for seed in range(SEEDS):
-        world = World(seed, PLANS[name])
-        world.run(TICKS)
-        assert world.overlaps == 0, seed
 
 
 def test_the_worlds_are_eventful():

@@ -1,4 +1,4 @@
-"""When a proposal evicts."""
+"""The rules for evicting members by proposal."""
 
 import pytest
 
@@ -43,7 +43,6 @@ def test_a_member_is_safe_until_its_lease_is_over_to_the_millisecond():
 
 
 def test_a_late_proposal_does_not_evict_a_member_that_was_heard_meanwhile():
-    """However slow its author was: what counts is what the log holds before the proposal."""
     topic = silent("a", "b")
     topic.renew("b")
     assert topic.propose("a", "b").reason is Reason.LEASE_RUNS
@@ -75,7 +74,7 @@ def test_a_member_that_proposes_itself_was_just_heard():
     assert topic.propose("b", "b").reason is Reason.LEASE_RUNS
 
 
-def test_a_silent_log_evicts_nobody():
+def test_an_outage_of_the_log_evicts_no_one():
     """An outage of an hour costs every member a gap of its lease, no more."""
     topic = Topic("a", "b", "c")
     topic.time_ms += 3_600_000
@@ -83,7 +82,7 @@ def test_a_silent_log_evicts_nobody():
     assert topic.state.clock.now_ms - topic.member("b").heard_ms <= GAP_MS + 3
 
 
-def test_a_clock_that_jumps_evicts_nobody():
+def test_a_jump_of_the_clock_evicts_no_one():
     topic = Topic("a", "b")
     for jump_ms in (600_000, -600_000, 200_000):
         topic.renew("b")
@@ -121,7 +120,7 @@ def test_one_that_leaves_spends_no_budget():
     assert topic.propose("a", "c").accepted
 
 
-def test_a_frozen_cluster_evicts_nobody_by_proposal_but_lets_members_come_and_go():
+def test_a_frozen_cluster_refuses_proposals_but_members_come_and_go():
     topic = silent("a", "b", "c")
     assert topic.command(freeze=True).accepted
     assert topic.propose("a", "b").reason is Reason.FROZEN
@@ -153,7 +152,7 @@ def test_a_member_that_does_not_acknowledge_the_view_by_the_deadline_is_evicted(
 
 
 @pytest.mark.parametrize("policy", [AckPolicy.WAIT, AckPolicy.PROCEED])
-def test_it_is_not_where_the_settings_say_otherwise(policy: AckPolicy):
+def test_it_is_not_evicted_if_the_settings_say_otherwise(policy: AckPolicy):
     topic = Topic("a", "b", ack_policy=policy)
     topic.passes(2 * LEASE_MS, "a", "b")
     assert topic.propose_mute("a", "b").reason is Reason.ACK_NOT_DUE
@@ -168,7 +167,7 @@ def test_the_evidence_that_was_not_named_does_not_count():
     assert topic.propose("a", "b").accepted
 
 
-def test_the_last_member_finds_a_cluster_of_the_dead_and_clears_it_as_the_budget_allows():
+def test_a_new_instance_evicts_a_cluster_of_dead_members_as_the_budget_allows():
     """All five processes died, and one comes up under a new id."""
     topic = Topic("a", "b", "c", "d", "e")
     topic.join("f")

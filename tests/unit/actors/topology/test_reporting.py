@@ -1,4 +1,4 @@
-"""What members say: acknowledgements, properties, suspicions."""
+"""The rules for acknowledgements, properties and suspicions."""
 
 import pytest
 
@@ -56,14 +56,14 @@ def test_a_second_acknowledgement_changes_nothing():
     assert topic.ack("a").reason is Reason.UNCHANGED
 
 
-def test_without_an_acknowledgement_a_view_waits_for_ever_if_the_settings_say_so():
+def test_a_view_waits_for_all_acknowledgements_if_the_settings_say_so():
     topic = Topic("a", "b", ack_policy=AckPolicy.WAIT)
     topic.ack("a")
     topic.passes(10 * LEASE_MS, "a", "b")
     assert topic.state.view.settled < topic.state.view.epoch
 
 
-def test_or_it_proceeds_at_the_deadline_degraded_until_all_have_acknowledged():
+def test_a_view_settles_degraded_at_the_deadline_if_the_settings_say_so():
     topic = Topic("a", "b", ack_policy=AckPolicy.PROCEED)
     topic.ack("a")
     topic.passes(LEASE_MS - 1_000, "a", "b")
@@ -77,7 +77,7 @@ def test_or_it_proceeds_at_the_deadline_degraded_until_all_have_acknowledged():
     assert topic.state.view.settled < topic.state.view.epoch, "a view has its own deadline"
 
 
-def test_a_silent_log_is_no_deadline():
+def test_an_outage_of_the_log_does_not_pass_the_deadline():
     topic = Topic("a", "b", ack_policy=AckPolicy.PROCEED)
     topic.time_ms += 3_600_000
     topic.renew("a")

@@ -1,4 +1,4 @@
-"""Snapshots, and the digest by which readers compare what they came to."""
+"""Snapshots, the digest of a state, and records that cannot be read."""
 
 import os
 import subprocess
@@ -39,13 +39,13 @@ def busy() -> Topic:
     return topic
 
 
-def test_a_snapshot_counts_where_it_directly_follows_what_it_holds():
+def test_a_snapshot_right_after_what_it_holds_is_accepted():
     topic = busy()
     assert topic.snapshot("a").accepted
     assert topic.state.snapshot == topic.state.offset
 
 
-def test_a_snapshot_after_which_something_came_between_does_not_count():
+def test_a_snapshot_with_a_record_in_between_is_refused():
     topic = busy()
     held = topic.state
     topic.renew("a")
@@ -53,12 +53,12 @@ def test_a_snapshot_after_which_something_came_between_does_not_count():
     assert topic.state.snapshot == -1
 
 
-def test_a_snapshot_of_another_state_does_not_count():
+def test_a_snapshot_of_another_state_is_refused():
     topic = busy()
     assert topic.snapshot("a", replace(topic.state, frozen=True)).reason is Reason.DIVERGED
 
 
-def test_a_reader_that_begins_with_the_snapshot_comes_to_the_same_state():
+def test_a_reader_that_starts_from_a_snapshot_computes_the_same_state():
     topic = busy()
     topic.snapshot("a")
     since = len(topic.appended)
@@ -71,7 +71,7 @@ def test_a_reader_that_begins_with_the_snapshot_comes_to_the_same_state():
         assert [verdict.offset for verdict in verdicts] == [each.offset for each in kept][-len(verdicts) :]
 
 
-def test_also_with_a_snapshot_that_does_not_count():
+def test_a_reader_may_also_start_from_a_snapshot_that_was_refused():
     topic = busy()
     held = topic.state
     topic.join("d")
@@ -80,7 +80,7 @@ def test_also_with_a_snapshot_that_does_not_count():
     assert resumed(records(topic))[0] == topic.state
 
 
-def test_without_a_snapshot_it_begins_with_the_first_record():
+def test_without_a_snapshot_a_reader_starts_from_the_first_record():
     topic = busy()
     state, verdicts = resumed(records(topic))
     assert state == topic.state
@@ -88,7 +88,7 @@ def test_without_a_snapshot_it_begins_with_the_first_record():
     assert resumed([]) == (EMPTY, [])
 
 
-def test_a_damaged_snapshot_is_no_place_to_begin():
+def test_a_reader_does_not_start_from_a_damaged_snapshot():
     topic = busy()
     topic.snapshot("a")
     *before, (offset, time_ms, said) = topic.appended
@@ -99,7 +99,7 @@ def test_a_damaged_snapshot_is_no_place_to_begin():
     assert (state.members, verdicts[0].reason) == ((), Reason.UNREADABLE)
 
 
-def test_two_readers_with_different_states_see_it_in_the_next_acknowledgement():
+def test_a_reader_with_another_state_is_detected_by_its_next_acknowledgement():
     topic, other = busy(), busy()
     other.state = replace(other.state, members=(replace(other.member("a"), properties=()), *other.state.members[1:]))
     for each in (topic, other):
@@ -109,10 +109,10 @@ def test_two_readers_with_different_states_see_it_in_the_next_acknowledgement():
 
 
 DIGEST = "ac4b4c14538225cd749b63a60d037e20"
-"""Of the state of ``busy``, for ever: members of all versions compare it."""
+"""Of the state of ``busy``. It must never change: members of all versions compare it."""
 
 
-def test_the_digest_of_a_state_is_the_same_for_ever():
+def test_the_digest_of_a_state_never_changes():
     assert state_hash(busy().state) == DIGEST
 
 
@@ -131,7 +131,7 @@ def test_a_field_with_its_default_is_not_in_the_digest():
     assert state_hash(EMPTY) != state_hash(replace(EMPTY, snapshot=1))
 
 
-def test_a_reader_that_finds_a_newer_major_version_knows_nothing_from_there_on():
+def test_a_reader_stops_at_a_newer_major_version():
     topic = Topic("a", "b")
     newer = new_record(topic.appended[-1][2], record_id="r", time_ns=0, producer="p").at(99, 0)
     newer = replace(newer, header_block=newer.header_block.replace(b"\x001.", b"\x002."))
@@ -141,7 +141,7 @@ def test_a_reader_that_finds_a_newer_major_version_knows_nothing_from_there_on()
     assert (verdict.reason, after) == (Reason.STOPPED, state)
 
 
-def test_an_unknown_type_and_garbage_do_nothing_but_let_time_pass():
+def test_unknown_types_and_garbage_do_nothing():
     topic = Topic("a")
     kinds = {
         b"type\0FancyMessage\0version\x001.9": Reason.UNKNOWN_TYPE,
