@@ -8,7 +8,7 @@ from callboard.messages.topology.cluster_state import ClusterMember, ClusterSett
 from callboard.messages.topology.control_messages import AdminMessage, DrainCommand, EvictCommand, FreezeCommand
 
 PROTOCOL = 1
-"""The highest protocol that this code supports. A changed rule or limit, or a new message type, is a new protocol."""
+"""The highest protocol that this code supports. A changed rule or limit, or a new message or command, is a new one."""
 
 
 def administer(state: ClusterState, event: AdminMessage) -> Ruling:

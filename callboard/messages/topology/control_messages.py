@@ -54,7 +54,7 @@ class PropertiesMessage(MemberEvent):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class LeaveMessage(MemberEvent):
-    """Leave the cluster. This incarnation cannot join again."""
+    """Leave the cluster. The sender has stopped acting as a member, and its incarnation cannot join again."""
 
     reason: str = ""
     barriers: tuple[Barrier, ...] = ()

@@ -139,33 +139,27 @@ def _admin(event: AdminMessage) -> None:
 def _snapshot(event: SnapshotMessage) -> None:
     found = state_hash(event.state)
     _demand(found == event.state_hash, f"the state has the digest {found}, not {event.state_hash!r:.80}")
-    check_state(event.state)
+    _state(event.state)
 
 
-def check_state(state: ClusterState) -> None:
-    """Raise ``Undecodable`` for an impossible state, because readers start from it."""
+def _state(state: ClusterState) -> None:
+    """Check that the state is possible, because readers start from it."""
     _demand(state.settings is not None and state.stopped < 0 <= state.offset, "the state is of no cluster")
     assert state.settings is not None
     check_settings(state.settings)
     _few("members", [member.instance for member in state.members], MEMBERS_MAX)
-    for each in state.members:
-        _life(each)
-    for departed in state.gone:
-        _life(departed)
+    lives: list[ClusterMember | Departed] = [*state.members, *state.gone]
+    for life in lives:
+        _name("instance", life.instance)
+        _name("incarnation", life.incarnation)
     for member in state.members:
         _standing(member)
-        check_properties(member.properties)
     joins = [member.join_offset for member in state.members]
     _demand(joins == sorted(set(joins)), "the members are not in the order of their joins")
     led = state.index_of(state.view.leader) >= 0 if state.members else not state.view.leader
     _demand(led, f"the leader {state.view.leader!r:.80} is not a member")
     _barriers(state.view.barriers, BARRIERS_MAX * MEMBERS_MAX)
-    _few("gone", [str(each.offset) + each.instance for each in state.gone], GONE_MAX)
-
-
-def _life(of: ClusterMember | Departed) -> None:
-    _name("instance", of.instance)
-    _name("incarnation", of.incarnation)
+    _few("gone", [(each.offset, each.instance) for each in state.gone], GONE_MAX)
 
 
 def _pairs(pairs: Pairs) -> None:

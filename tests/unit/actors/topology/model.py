@@ -112,7 +112,7 @@ class World:
         if self.now_ms >= member.cut_until_ms:
             delay_ms = self.dice.choice([0, 20, 50, 300])
             self.wire.append((self.now_ms + delay_ms, member.skew_ms, event))
-            if self.dice.random() < 0.05:
+            if self.dice.random() < (0.3 if isinstance(event, JoinMessage) else 0.05):
                 late_ms = self.dice.choice([0, 3_000, 40_000])
                 self.wire.append((self.now_ms + delay_ms + late_ms, member.skew_ms, event))
 
@@ -176,6 +176,9 @@ class World:
             member.away_until_ms = self.now_ms + dice.choice([500, 4_000, 9_000, 25_000])
         if dice.random() < 0.004:
             member.cut_until_ms = self.now_ms + dice.choice([3_000, 12_000, 30_000])
+        if dice.random() < 0.002:  # the network parts, and some have no way to the log
+            for cut in dice.sample(self.members, len(self.members) // 2):
+                cut.cut_until_ms = self.now_ms + dice.choice([12_000, 30_000])
         if dice.random() < 0.003:
             member.reborn(remembers=dice.random() < 0.6)
             member.away_until_ms = self.now_ms + dice.choice([0, 1_000, 15_000])
@@ -245,6 +248,8 @@ class World:
             member.acked = -1  # its word may be lost: it says it again
         if dice.random() < 0.0005:
             self.send(member, LeaveMessage(**member.by()))
+            member.reborn(remembers=True)  # one that leaves stops acting at once, even if its message is lost
+            return
         if dice.random() < 0.05:
             self.proposes(member, state)
 
@@ -261,6 +266,8 @@ class World:
             evidence, remove = Evidence.NO_ACK, mute
         if not remove or self.dice.random() < 0.2:
             remove = [self.dice.choice(others).instance]
+        elif self.dice.random() < 0.5:
+            remove = [self.dice.choice(remove)]
         said = ProposeMessage(**member.by(), base_epoch=state.view.epoch, remove=tuple(remove), evidence=evidence)
         self.send(member, said)
 

@@ -12,7 +12,7 @@ from callboard.actors.topology.snapshots import resumed
 from callboard.actors.topology.verdict import Reason
 from callboard.messages.headers import new_record
 from callboard.messages.record import Record
-from callboard.messages.topology.cluster_state import EMPTY, ClusterState
+from callboard.messages.topology.cluster_state import EMPTY, ClusterState, Departed
 from callboard.messages.topology.control_messages import SnapshotMessage
 from callboard.messages.topology.state_hash import state_hash
 from tests.tidy.sources import ROOT
@@ -86,6 +86,16 @@ def test_without_a_snapshot_a_reader_starts_from_the_first_record():
     assert state == topic.state
     assert len(verdicts) == len(topic.appended)
     assert resumed([]) == (EMPTY, [])
+
+
+def test_departed_members_whose_offsets_and_ids_look_alike_are_no_damage():
+    topic = Topic("a")
+    while topic.state.offset < 18:
+        topic.renew("a")
+    gone = tuple(Departed(instance=who, incarnation="x", offset=at) for who, at in (("7b", 1), ("b", 17)))
+    topic.state = replace(topic.state, gone=gone)
+    topic.snapshot("a")
+    assert resumed(records(topic)[-1:])[0] == topic.state
 
 
 def test_a_reader_does_not_start_from_a_damaged_snapshot():
