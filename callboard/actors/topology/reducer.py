@@ -72,11 +72,12 @@ def _heard(
     elif event.seq <= (sent := members[place].seq):
         refused = Refused(Reason.DUPLICATE, f"{event.instance} has sent message {sent}, and this is {event.seq}")
     else:
-        members = (*members[:place], _renewed(members[place], event, clock.now_ms), *members[place + 1 :])
+        members = (*members[:place], renewed(members[place], event, clock.now_ms), *members[place + 1 :])
     return replaced(state, offset=offset, clock=clock, members=members), refused
 
 
-def _renewed(member: ClusterMember, event: MemberEvent, now_ms: int) -> ClusterMember:
+def renewed(member: ClusterMember, event: MemberEvent, now_ms: int) -> ClusterMember:
+    """The member after this message, appended at ``now_ms`` on the lease clock."""
     heard_ms = max(now_ms, member.heard_ms)
     if isinstance(event, RenewMessage):
         return replaced(

@@ -2,7 +2,7 @@
 
 from collections.abc import Iterable
 
-from callboard.actors.topology.reducer import fold
+from callboard.actors.topology.cluster_fold import ClusterFold
 from callboard.actors.topology.verdict import Verdict
 from callboard.messages.record import Record
 from callboard.messages.topology.cluster_state import EMPTY, ClusterState
@@ -21,9 +21,6 @@ def resumed(records: Iterable[Record]) -> tuple[ClusterState, list[Verdict]]:
         if record.header("type") == SnapshotMessage.__name__ and isinstance(said := read(record), SnapshotMessage):
             state = said.state
             break
-    verdicts = []
-    for record in retained:
-        if record.offset > state.offset:
-            state, verdict = fold(state, record)
-            verdicts.append(verdict)
-    return state, verdicts
+    folded = ClusterFold(state)
+    verdicts = [folded.see(record) for record in retained if record.offset > state.offset]
+    return folded.state, verdicts

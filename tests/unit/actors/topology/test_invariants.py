@@ -5,9 +5,10 @@ from typing import Any
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from callboard.actors.topology.cluster_fold import ClusterFold
 from callboard.actors.topology.reducer import fold, step
 from callboard.actors.topology.snapshots import resumed
-from callboard.actors.topology.verdict import Verdict
+from callboard.actors.topology.verdict import Reason, Verdict
 from callboard.messages.headers import new_record
 from callboard.messages.record import Record, pack_headers
 from callboard.messages.topology.cluster_state import EMPTY, AckPolicy, Barrier, ClusterSettings, ClusterState
@@ -167,6 +168,18 @@ def test_readers_of_the_same_bytes_come_to_the_same_state_wherever_they_pause(
     records = [as_record(*each) for each in author.appended]
     assert folded(records[at:], folded(records[:at])) == author.state
     assert state_hash(folded(records)) == state_hash(author.state)
+
+
+@settings(max_examples=60, deadline=None)
+@given(policy=POLICIES, actions=ACTIONS, looks=st.sets(st.integers(0, 90)))
+def test_a_fold_in_progress_equals_the_fold_one_by_one(policy: AckPolicy, actions: list[Any], looks: set[int]):
+    author, fast, state = written(policy, actions), ClusterFold(), EMPTY
+    for number, appended in enumerate(author.appended):
+        state, verdict = step(state, *appended)
+        assert fast.step(*appended) == verdict
+        assert fast.step(*appended).reason in (Reason.REPLAYED, Reason.STOPPED)
+        assert number not in looks or fast.state == state
+    assert fast.state == state
 
 
 @settings(max_examples=60, deadline=None)

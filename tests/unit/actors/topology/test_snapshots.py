@@ -7,6 +7,7 @@ from dataclasses import replace
 
 import pytest
 
+from callboard.actors.topology.cluster_fold import ClusterFold
 from callboard.actors.topology.reducer import fold
 from callboard.actors.topology.snapshots import resumed
 from callboard.actors.topology.verdict import Reason
@@ -149,6 +150,12 @@ def test_a_reader_stops_at_a_newer_major_version():
     assert (verdict.reason, state.stopped) == (Reason.TOO_NEW, 99)
     after, verdict = fold(state, replace(newer, offset=100))
     assert (verdict.reason, after) == (Reason.STOPPED, state)
+    fold_in_progress = ClusterFold(topic.state)
+    assert fold_in_progress.see(newer).reason is Reason.TOO_NEW
+    topic.state = replace(topic.state, offset=100)
+    topic.renew("a")
+    assert fold_in_progress.step(*topic.appended[-1]).reason is Reason.STOPPED
+    assert fold_in_progress.state == state
 
 
 def test_unknown_types_and_garbage_do_nothing():
