@@ -1,3 +1,7 @@
+"""What the bytes beside this file stand for: the messages of the control topic, which version 1.4 added. Written once,
+never changed.
+"""
+
 from callboard.messages.topology.cluster_state import (
     AckPolicy,
     AgreedView,

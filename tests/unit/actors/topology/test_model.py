@@ -4,8 +4,8 @@ from collections.abc import Callable
 
 import pytest
 
-from tests.unit.actors.topology.model import PLANS, World, first_failure
-from tests.unit.actors.topology.oracle import Oracle
+from tests.unit.actors.topology.model import PLANS, Member, World, first_failure
+from tests.unit.actors.topology.oracle import Oracle, leader
 from tests.unit.actors.topology.planted import BUGS, the_token_outlives_the_leader
 
 SEEDS, TICKS = 30, 1_200
@@ -38,6 +38,17 @@ def test_the_resource_alone_finds_a_token_that_outlives_its_leader(monkeypatch: 
     found = first_failure(PLANS["calm"], range(60), TICKS)
     assert found is not None
     assert "wrote" in found[1]
+
+
+def test_members_that_believe_the_view_without_a_lease_of_their_own_lead_twice(monkeypatch: pytest.MonkeyPatch):
+    def believes(world: World, member: Member) -> bool:
+        state = world.states[member.position]
+        return state.view.settled == state.view.epoch and leader(state) == member.name
+
+    monkeypatch.setattr(World, "believes", believes)
+    found = first_failure(PLANS["calm"], range(60), TICKS)
+    assert found is not None
+    assert found[1] == "two members believe that they lead", "and yet no write of a former leader is accepted"
 
 
 @pytest.mark.parametrize("bug", BUGS, ids=lambda bug: bug.__name__)
