@@ -4,9 +4,9 @@ from collections.abc import Callable
 
 import pytest
 
-from tests.unit.actors.topology.model import PLANS, Member, World, first_failure
-from tests.unit.actors.topology.oracle import Oracle, leader
-from tests.unit.actors.topology.planted import BUGS, the_token_outlives_the_leader
+from tests.simulation.topology.model import PLANS, Member, World, first_failure
+from tests.simulation.topology.oracle import Oracle, leader
+from tests.simulation.topology.planted import BUGS, the_token_outlives_the_leader
 
 SEEDS, TICKS = 30, 1_200
 """Two minutes of each world: a member is paused or cut off, restarts or leaves every few seconds."""
