@@ -37,6 +37,7 @@ class WarmStart:
         self, words: tuple[str, ...], folder: Path, environ: Mapping[str, str], given: str, timeout_s: float
     ) -> subprocess.CompletedProcess[str]:
         """Run ``python -m callboard`` with these words to its end. ``TimeoutExpired`` if it does not end in time."""
+        assert self._process.poll() is None, f"a test ended the process that is copied: {self._process.returncode}"
         with tempfile.TemporaryFile("w+") as read, tempfile.TemporaryFile() as out, tempfile.TemporaryFile() as errors:
             read.write(given)
             read.seek(0)

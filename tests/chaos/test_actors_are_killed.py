@@ -10,7 +10,7 @@ import subprocess
 import sys
 import tempfile
 import time
-from collections.abc import Callable, Coroutine
+from collections.abc import Callable, Coroutine, Iterator
 from dataclasses import replace
 from pathlib import Path
 from random import Random
@@ -31,6 +31,16 @@ TIRELESS = Limits(backoff_s=(0.0,), max_restarts=10_000)
 """Without beats: a death that goes unnoticed must not be covered up by the search for hung actors."""
 
 
+_of_other_tests: set[int] = set()
+
+
+@pytest.fixture(autouse=True)
+def _processes_of_other_tests_are_left_alone() -> Iterator[None]:
+    _of_other_tests.update(leash.children(os.getpid()))
+    yield
+    _of_other_tests.clear()
+
+
 @pytest.fixture
 def chaos_actors(monkeypatch: pytest.MonkeyPatch) -> Any:
     monkeypatch.syspath_prepend(str(Path(__file__).parent))
@@ -45,13 +55,12 @@ def on_stage(
     """Play with the agent, stop it, and see that no process of it is left."""
 
     async def play() -> None:
-        before = set(leash.children(os.getpid()))
         agent = await start_agent(spec, "processes", limits=limits)
         try:
             await scenario(agent)
         finally:
             await agent.stop(1)
-        assert set(leash.children(os.getpid())) == before
+        assert not children(os.getpid())
 
     asyncio.run(play())
 
@@ -69,10 +78,14 @@ def alive(pid: int) -> bool:
         return False
 
 
+def children(parent: int) -> set[int]:
+    return set(leash.children(parent)) - _of_other_tests
+
+
 def family(ancestor: int) -> dict[int, str]:
     """All descendants that live, with their names."""
     found: dict[int, str] = {}
-    for child in leash.children(ancestor):
+    for child in children(ancestor):
         if alive(child):
             found[child] = Path(f"/proc/{child}/comm").read_text().strip()
             found |= family(child)
@@ -171,8 +184,8 @@ def test_a_system_killed_while_it_replaces_another_is_replaced_as_well(tmp_path:
         await everybody_answers(agent)
         old = process("cb:host")
         os.kill(process("cb:supervisor"), signal.SIGKILL)
-        await until(lambda: any(pid != old and alive(pid) for pid in leash.children(os.getpid())))
-        [starting] = [pid for pid in leash.children(os.getpid()) if pid != old and alive(pid)]
+        await until(lambda: any(pid != old and alive(pid) for pid in children(os.getpid())))
+        [starting] = [pid for pid in children(os.getpid()) if pid != old and alive(pid)]
         os.kill(starting, signal.SIGKILL)
         await everybody_answers(agent)
 
