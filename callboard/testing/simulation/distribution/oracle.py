@@ -321,14 +321,20 @@ class Oracle:
         self._demand(new <= written, "hooks receive what is written", f"{step.applied}, not {sorted(new - written)}")
 
     def _check_pause(self, ledger: Ledger) -> None:
-        """Checked by the accepted commands alone; those of another log do not count."""
+        """Checked by the accepted commands alone; those of another log do not count.
+
+        One that changes nothing is refused; one that was accepted is refused when it is on the log again.
+        """
         if self._scene.exchanged:
             return
         paused = False
+        accepted: set[str] = set()
         for offset, command in self._scene.commands[self._name]:
             mine = offset <= ledger.command_offset and command.subscriber_instance == ledger.instance
-            if mine and (command.pause or command.resume):
-                paused = command.pause is not None
+            changes = command.resume if paused else command.pause
+            if mine and changes and command.command_id not in accepted:
+                paused = not paused
+                accepted.add(command.command_id)
         self._demand(not paused, "a pause holds until it is undone", f"at command offset {ledger.command_offset}")
 
     def _difference(self, real: Tree) -> str:
