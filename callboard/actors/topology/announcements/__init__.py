@@ -1,0 +1,1 @@
+"""What clusters tell each other about themselves over connectors."""
