@@ -28,6 +28,7 @@ from callboard.messages._pb import (
     distribution_pb2,
     ledger_pb2,
     mailbox_pb2,
+    member_mail_pb2,
     publisher_mail_pb2,
     record_pb2,
     topology_pb2,
@@ -35,7 +36,7 @@ from callboard.messages._pb import (
 from callboard.messages.distribution import ledger, mailbox, publisher_mail, topic_messages
 from callboard.messages.distribution.topic_messages import Pairs
 from callboard.messages.event import Event, made
-from callboard.messages.topology import cluster_state, control_messages
+from callboard.messages.topology import cluster_state, control_messages, member_mail
 
 E = TypeVar("E", bound=Event)
 
@@ -54,6 +55,7 @@ _GENERATED = (
     (record, record_pb2),
     (cluster_state, topology_pb2),
     (control_messages, topology_pb2),
+    (member_mail, member_mail_pb2),
 )
 """Modules of event classes, each with the generated code for them."""
 
