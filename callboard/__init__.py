@@ -11,6 +11,7 @@ if TYPE_CHECKING:
     # isort: off
     from callboard.actors.core.backoff import Backoff
     from callboard.actors.core.hooks import Hook, HookCall
+    from callboard.backends.fence import Fence, Token
     from callboard.backends.log import Retention
     from callboard.board.board import Callboard
     from callboard.board.care.retention_gate import GatePolicy, RetentionGate
@@ -54,6 +55,7 @@ if TYPE_CHECKING:
         ConfigError,
         ExtraMissing,
         HookFailed,
+        LeaderReplaced,
         LogError,
         LogReplaced,
         LogUnavailable,
@@ -88,19 +90,20 @@ __all__ = [
     "AgentFailed", "ArchiveBusy", "ArchiveDamaged", "ArchiveError", "ArchiveHole", "AsOf", "Backoff", "BlobCollection",
     "BlobDamaged", "BlobError", "BlobMissing", "BlobUnavailable", "BoardEvent", "BoardStatus", "Callboard",
     "CallboardError", "Change", "Changes", "CohortQueue", "CommandOptions", "CommandResult", "ConfigError",
-    "DiscoveryMessage", "Explanation", "ExtraMissing", "FailedPackage", "GatePolicy", "HeldUp", "Hook",
-    "HookCall", "HookFailed", "Kind", "LogError", "LogLine", "LogReplaced", "LogUnavailable", "NameLapsed",
-    "NotAllImported", "NotAnswered", "NotImported", "NotSupported", "OffsetOutOfRange", "Package", "PackageCorrupt",
-    "PackageError", "PackageRefused", "Page", "Publisher", "PublisherStatus", "Publishing", "QueueView",
-    "QueuedPackage", "RecordTooLarge", "Remedy", "Repair", "RepositoryBusy", "RepositoryError", "RepositoryOccupied",
-    "RepositoryUnavailable", "RequestOptions", "RequestRefused", "Retention", "RetentionGate", "RootFilled",
-    "SchemaTooNew", "SigningKey", "Subscriber", "SubscriberOptions", "SubscriberStatus", "SubscriberStuck",
-    "SubscriberTaken", "TopicMissing", "Trouble", "Undecodable", "Verified",
+    "DiscoveryMessage", "Explanation", "ExtraMissing", "FailedPackage", "Fence", "GatePolicy", "HeldUp", "Hook",
+    "HookCall", "HookFailed", "Kind", "LeaderReplaced", "LogError", "LogLine", "LogReplaced", "LogUnavailable",
+    "NameLapsed", "NotAllImported", "NotAnswered", "NotImported", "NotSupported", "OffsetOutOfRange", "Package",
+    "PackageCorrupt", "PackageError", "PackageRefused", "Page", "Publisher", "PublisherStatus", "Publishing",
+    "QueueView", "QueuedPackage", "RecordTooLarge", "Remedy", "Repair", "RepositoryBusy", "RepositoryError",
+    "RepositoryOccupied", "RepositoryUnavailable", "RequestOptions", "RequestRefused", "Retention", "RetentionGate",
+    "RootFilled", "SchemaTooNew", "SigningKey", "Subscriber", "SubscriberOptions", "SubscriberStatus",
+    "SubscriberStuck", "SubscriberTaken", "Token", "TopicMissing", "Trouble", "Undecodable", "Verified",
 ]  # fmt: skip
 
 _MODULES = {
     "callboard.actors.core.backoff": "Backoff",
     "callboard.actors.core.hooks": "Hook HookCall",
+    "callboard.backends.fence": "Fence Token",
     "callboard.backends.log": "Retention",
     "callboard.board.board": "Callboard",
     "callboard.board.care.retention_gate": "GatePolicy RetentionGate",

@@ -7,6 +7,7 @@ CallboardError
 │   └── RootFilled         it would replace what others shipped; choose another place, or allow it
 ├── SubscriberTaken        another instance runs under this name; stop it or choose another name
 ├── NameLapsed             the lease on the name expired before the import was committed; wait until it is renewed
+├── LeaderReplaced         another leader took over; stop what only the leader does
 ├── LogError
 │   ├── OffsetOutOfRange   records were trimmed or never existed; choose where to continue
 │   ├── RecordTooLarge     ship it through the blob store
@@ -95,6 +96,10 @@ class SubscriberTaken(CallboardError):
 
 class NameLapsed(CallboardError):
     """The subscriber no longer held its name when an import was about to commit, so the import was rolled back."""
+
+
+class LeaderReplaced(CallboardError):
+    """The write came from a former leader, or without a leader's token. Nothing was written."""
 
 
 class LogError(CallboardError):

@@ -5,7 +5,7 @@ from dataclasses import dataclass, field
 from types import MappingProxyType
 
 from callboard.actors.topology.joining import silence_ms
-from callboard.actors.topology.token import Token
+from callboard.backends.fence import Token
 from callboard.messages.topology.cluster_state import ClusterMember, ClusterState, Health
 
 

@@ -5,7 +5,7 @@ from dataclasses import FrozenInstanceError, replace
 import pytest
 
 from callboard.actors.topology.cluster_view import ClusterView, view_of
-from callboard.actors.topology.token import Token
+from callboard.backends.fence import Token
 from callboard.errors import LogReplaced
 from callboard.messages.topology.cluster_state import EMPTY
 from tests.unit.actors.topology.control_topic import Topic
