@@ -52,8 +52,8 @@ class Keep:
 class Put:
     """Make the entry exist exactly so, replacing what was at its path; but a folder keeps its children.
 
-    For files, ``digest`` is the sha-256 of the content in hexadecimal; the repository verifies it while writing, and
-    raises ``PackageCorrupt``.
+    For files, ``digest`` is the sha-256 of the content in hexadecimal, empty if it is not a blob. While writing, the
+    repository verifies it and the size, and raises ``BlobDamaged``, or ``PackageCorrupt`` if there is no digest.
     """
 
     entry: Entry

@@ -6,10 +6,10 @@ from dataclasses import dataclass, field, replace
 from functools import partial
 
 from callboard.backends.repositories.occupation import refuse_content
-from callboard.backends.repositories.operation_check import check_operation
+from callboard.backends.repositories.operation_check import check_content, check_operation
 from callboard.backends.repositories.paths import check_path, parent_of, with_parents
 from callboard.backends.repository import MISSING_FOLDER_MODE, Delete, Entry, EntryKind, Keep, Operation, Prune, Put
-from callboard.errors import PackageCorrupt, RepositoryBusy, RepositoryUnavailable, RequestRefused
+from callboard.errors import RepositoryBusy, RepositoryUnavailable, RequestRefused
 
 
 @dataclass(frozen=True, slots=True)
@@ -106,8 +106,8 @@ def _carry_out(tree: dict[str, Node], operation: Operation) -> None:
         case Put(Entry(path, EntryKind.FOLDER, mode)):
             _make_folder(tree, path, mode)
             tree[path] = replace(tree[path], mode=mode)
-        case Put(entry, digest):
-            content = _content(entry, digest) if entry.kind is EntryKind.FILE else b""
+        case Put(entry):
+            content = _content(operation) if entry.kind is EntryKind.FILE else b""
             mode = entry.mode if entry.kind is EntryKind.FILE else 0o777
             _make_folder(tree, parent_of(entry.path), MISSING_FOLDER_MODE)
             _remove(tree, entry.path)
@@ -138,10 +138,7 @@ def _is_below(name: str, path: str) -> bool:
     return name != "/" if path == "/" else name.startswith(f"{path}/")
 
 
-def _content(entry: Entry, digest: str) -> bytes:
-    content = b"".join(entry.open())
-    if len(content) != entry.size:
-        raise PackageCorrupt(f"{entry.path} does not have {entry.size} bytes; publish it again")
-    if digest and hashlib.sha256(content).hexdigest() != digest:
-        raise PackageCorrupt(f"{entry.path} does not have the digest {digest}; publish it again")
+def _content(put: Put) -> bytes:
+    content = b"".join(put.entry.open())
+    check_content(put, len(content), hashlib.sha256(content).hexdigest() if put.digest else "")
     return content

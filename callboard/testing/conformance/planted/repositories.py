@@ -5,7 +5,7 @@ from contextlib import contextmanager, suppress
 from dataclasses import replace
 
 from callboard.backends.repository import Delete, Entry, EntryKind, Keep, Operation, Prune, Put
-from callboard.errors import CallboardError
+from callboard.errors import BlobDamaged, CallboardError, PackageCorrupt
 from callboard.testing.conformance.repository import RepositoryHarness
 from callboard.testing.fakes.memory_repository import MemoryRepository, MemoryStore
 
@@ -108,6 +108,16 @@ class SwallowsErrors(MemoryRepository):
     async def apply(self, operations: Iterable[Operation], ledger: bytes) -> None:
         with suppress(CallboardError):
             await super().apply(operations, ledger)
+
+
+class TakesADamagedBlobForADamagedPackage(MemoryRepository):
+    """Gives a package up, although publishing its content again would repair it."""
+
+    async def apply(self, operations: Iterable[Operation], ledger: bytes) -> None:
+        try:
+            await super().apply(operations, ledger)
+        except BlobDamaged as error:
+            raise PackageCorrupt(*error.args) from error
 
 
 class _Operates(MemoryRepository):
