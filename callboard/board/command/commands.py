@@ -196,7 +196,7 @@ async def _checked_send(
     target = known.get(subscriber)
     can_wait = isinstance(command, PauseCommand | ThrottleCommand) and not board.settings.trusted_keys
     if target is None and not (can_wait and options.get("force", False)):
-        then = " With force, the command waits for it to start" if can_wait else ""
+        then = " With --force, the command waits for it to start" if can_wait else ""
         raise unknown("subscriber", subscriber, known, then)
     return await send(board, agent, subscriber, target, command, options)
 

@@ -29,7 +29,9 @@ def test_an_operator_pauses_skips_retries_and_resumes_a_subscriber_in_processes(
 
 def test_an_order_to_a_subscriber_that_nobody_knows_or_that_is_away(terminal):
     terminal.run("publish", "./site")
-    assert "no subscriber 'edge-9' was ever heard of" in terminal.refused("pause", "edge-9")
+    refusal = terminal.refused("pause", "edge-9")
+    assert "no subscriber 'edge-9' was ever heard of" in refusal
+    assert "With --force, the command waits for it to start" in refusal
     assert "it gets the command when it starts" in terminal.run("pause", "edge-9", "--force", code=1).stderr
     terminal.run("run", "subscriber", "edge-1", "--into", "./out", "--until-caught-up")
     assert "edge-1 is stopped" in terminal.run("pause", "edge-1", code=1).stderr

@@ -229,7 +229,7 @@ async def test_with_keys_nobody_pauses_whoever_comes_not_even_with_force(board) 
     async with board() as it:
         with pytest.raises(RequestRefused, match="no subscriber 'edge-9'") as refused:
             await it.pause("edge-9", force=True)
-        assert "With force" not in str(refused.value)
+        assert "--force" not in str(refused.value)
 
 
 async def until(edge: Any, holds: Callable[[DiscoveryMessage], bool]) -> None:
