@@ -3,7 +3,7 @@
 from collections.abc import Iterable, Iterator
 from random import Random
 
-from callboard.actors.core.backoff import Backoff
+from callboard.actors.core.backoff import RETRY
 from callboard.actors.core.decision import (
     After,
     Done,
@@ -30,7 +30,6 @@ from callboard.messages.record import NewRecord
 
 Line = PackageStatusMessage | CommandResultMessage
 
-RETRY = Backoff(first_s=0.2, max_s=10.0)
 BATCH_MAX = 200
 """Statuses in one append."""
 BATCH_BYTES = 600_000
@@ -51,7 +50,7 @@ class StatusSender:
     Sends: StatusesSent (importer).
     Stores: statuses and results on the status topic; until then they are in the ledger's outbox. It also keeps
         the topics that subscribers write from filling the log, see ``Shortening``.
-    Timers: "again", the back-off after a failed append, 0.2 to 10 s; "rested", 0.1 s, when there is more soon after one
+    Timers: "again", the back-off after a failed append, 0.1 to 5 s; "rested", 0.1 s, when there is more soon after one
         that succeeded; "goodbye", 3 s; "shorten", 5 to 10 min.
     Gives up: never, but a log that fails does not hold up a stop; imports wait once the outbox is full.
     """
