@@ -1,0 +1,80 @@
+"""The properties of the own instance: the service's own ones, and those that providers give."""
+
+from collections.abc import Awaitable, Callable, Mapping
+from enum import StrEnum
+
+from callboard.errors import Undecodable
+from callboard.messages.distribution.topic_messages import Pairs
+from callboard.messages.topology.limits import NAME, VALUE_BYTES_MAX, check_properties
+
+
+class WellKnownProperty(StrEnum):
+    """Names of properties with a meaning for people and programs."""
+
+    NAME = "instance.name"
+    DESCRIPTION = "instance.description"
+    ENDPOINTS = "instance.endpoints"
+    """The addresses of the instance, with commas between them."""
+
+
+Get = Callable[[str], str | Awaitable[str | None] | None]
+"""Returns the value of the property with this name; None if it has none. Synchronous or asynchronous."""
+
+
+class Provider:
+    """Gives the properties ``names``; invalid names are ignored. If several give the same one, the highest ``ranking``
+    wins, then the one that was added first.
+    """
+
+    def __init__(self, names: tuple[str, ...], get: Get, ranking: int = 0) -> None:
+        self.names, self.get, self.ranking = tuple(filter(NAME.fullmatch, names)), get, ranking
+        self.values: dict[str, str] = {}
+        """What it gave last; kept if it then fails."""
+
+    def gave(self, values: Mapping[str, object]) -> None:
+        """It gave these values; those that are not text count as none."""
+        self.values = {name: value for name, value in values.items() if isinstance(value, str)}
+
+
+class PropertySources:
+    """The service's own properties, which rank as 0 and come first, and its providers."""
+
+    def __init__(self, own: Mapping[str, str]) -> None:
+        self.own = Provider(tuple(own), own.get)
+        self.own.gave(own)
+        self.providers: list[Provider] = []
+        self.left_out: dict[str, str] = {}
+        """The properties that do not fit into the limits, and why."""
+
+    def wanted(self) -> dict[str, str]:
+        """The properties that the instance should have, without the lowest ranking ones that exceed the limits."""
+        chosen: dict[str, str] = {}
+        self.left_out = {}
+        for source in sorted((self.own, *self.providers), key=lambda each: -each.ranking):
+            for name, value in source.values.items():
+                if name in chosen:
+                    continue
+                try:
+                    _demand_size(name, value)
+                    check_properties((*chosen.items(), (name, value)))
+                except Undecodable as error:
+                    self.left_out[name] = str(error)
+                else:
+                    chosen[name] = value
+        return chosen
+
+
+def changes(present: Mapping[str, str], wanted: Mapping[str, str]) -> tuple[Pairs, tuple[str, ...]]:
+    """What to set and what to unset, for the instance to have the wanted properties; both are empty for nothing."""
+    new = [(name, value) for name, value in wanted.items() if present.get(name) != value]
+    return tuple(sorted(new)), tuple(sorted(set(present) - set(wanted)))
+
+
+def _demand_size(name: str, value: str) -> None:
+    size = len(value.encode(errors="replace"))
+    if size > VALUE_BYTES_MAX or not _is_utf8(value):
+        raise Undecodable(f"the property {name} has {size} bytes, and the most is {VALUE_BYTES_MAX}, in UTF-8")
+
+
+def _is_utf8(value: str) -> bool:
+    return value == value.encode(errors="replace").decode()
