@@ -15,7 +15,7 @@ from report import Report, rounds
 from callboard.actors.core.decision import Effect, Input, Moment, Origin, Reply, Send
 from callboard.actors.publisher.queues.package_index import PackageIndex
 from callboard.actors.publisher.queues.queue_cache import QueueCache, QueueCacheSettings
-from callboard.messages.distribution.mailbox import (
+from callboard.messages.distribution.queue_mail import (
     PackagesSeen,
     PackageSummary,
     QueueQuery,

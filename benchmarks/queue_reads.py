@@ -28,7 +28,7 @@ from callboard import Callboard
 from callboard.actors.core.agent import Agent
 from callboard.actors.publisher import roles
 from callboard.backends.logs.sqlite import SqliteLog
-from callboard.messages.distribution.mailbox import QueuePage, QueueQuery, QueueSize, Sizes, SizesQuery
+from callboard.messages.distribution.queue_mail import QueuePage, QueueQuery, QueueSize, Sizes, SizesQuery
 from callboard.messages.event import Event
 from callboard.messages.topics import Topics
 

@@ -33,7 +33,7 @@ from callboard.messages._pb import (
     record_pb2,
     topology_pb2,
 )
-from callboard.messages.distribution import ledger, mailbox, publisher_mail, topic_messages
+from callboard.messages.distribution import fleet_mail, ledger, mailbox, publisher_mail, queue_mail, topic_messages
 from callboard.messages.distribution.topic_messages import Pairs
 from callboard.messages.event import Event, made
 from callboard.messages.topology import cluster_state, control_messages, member_mail
@@ -51,6 +51,8 @@ _GENERATED = (
     (topic_messages, distribution_pb2),
     (ledger, ledger_pb2),
     (mailbox, mailbox_pb2),
+    (queue_mail, mailbox_pb2),
+    (fleet_mail, mailbox_pb2),
     (publisher_mail, publisher_mail_pb2),
     (record, record_pb2),
     (cluster_state, topology_pb2),

@@ -12,7 +12,7 @@ from random import Random
 from callboard.actors.core.agent import ActorSpec, AgentSpec
 from callboard.actors.core.decision import Decision, Effect, Input, Moment, Origin, Reply, Stopped, Stopping
 from callboard.actors.runtime.actor_system import seal
-from callboard.messages.distribution.mailbox import CommandRequest
+from callboard.messages.distribution.fleet_mail import CommandRequest
 from callboard.testing.conformance.runtime_example import Counter, example_agent, open_shouting_world, said, word
 
 FOR_EVER_S = 3600

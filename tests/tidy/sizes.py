@@ -13,7 +13,6 @@ FOLDER_FILES_MAX = 15
 
 EXCUSED = {
     "callboard/config/model.py": "the settings, each with its sentence",
-    "callboard/messages/distribution/mailbox.py": "the mail between actors, one list of records",
     "callboard/messages/distribution/topic_messages.py": "the messages of the topics, one list of records",
     "callboard/testing/conformance/planted/logs.py": "a list of bugs, of a few lines each",
     "callboard/testing/simulation/distribution/oracle.py": "what must be true of a fleet, whatever failed",

@@ -22,7 +22,7 @@ from callboard.actors.core.decision import (
 from callboard.actors.core.effects import Append
 from callboard.actors.core.follower import Delivered, Follower, last
 from callboard.errors import CallboardError, LogUnavailable, SchemaTooNew, Undecodable
-from callboard.messages.distribution.mailbox import CommandRequest, CommandSent
+from callboard.messages.distribution.fleet_mail import CommandRequest, CommandSent
 from callboard.messages.distribution.publisher_mail import CommandResultQuery
 from callboard.messages.distribution.topic_messages import CommandMessage, CommandResultMessage
 from callboard.messages.headers import new_record, open_record

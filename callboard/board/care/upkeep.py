@@ -20,7 +20,7 @@ from callboard.door.limits import ANSWER_S, DAYS_MAX
 from callboard.door.questions import asked
 from callboard.door.rules import checked, choice, instance_of, number, optional
 from callboard.errors import NotAnswered, RequestRefused
-from callboard.messages.distribution.mailbox import Liveness
+from callboard.messages.distribution.fleet_mail import Liveness
 from callboard.messages.distribution.topic_messages import DiscoveryMessage
 
 if TYPE_CHECKING:  # a board that is only read does not load these

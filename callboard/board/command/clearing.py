@@ -16,7 +16,7 @@ from callboard.board.views import CommandResult
 from callboard.door.limits import ANSWER_S, OFFSET_MAX
 from callboard.door.questions import asked
 from callboard.errors import RequestRefused
-from callboard.messages.distribution.mailbox import Liveness, Member
+from callboard.messages.distribution.fleet_mail import Liveness, Member
 from callboard.messages.distribution.topic_messages import ClearCommand
 
 COMMANDS_AT_ONCE = 500

@@ -22,7 +22,7 @@ from callboard.door.limits import ANSWER_S
 from callboard.door.names import unknown
 from callboard.door.questions import asked, commanded
 from callboard.errors import LogUnavailable, NotAnswered, RequestRefused
-from callboard.messages.distribution.mailbox import CommandRequest, Liveness, Member
+from callboard.messages.distribution.fleet_mail import CommandRequest, Liveness, Member
 from callboard.messages.distribution.publisher_mail import CommandResultQuery
 from callboard.messages.distribution.topic_messages import (
     COMMANDS,

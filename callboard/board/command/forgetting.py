@@ -6,7 +6,7 @@ from callboard.board.read.status.status import member
 from callboard.door.limits import ANSWER_S
 from callboard.door.questions import asked
 from callboard.errors import RequestRefused
-from callboard.messages.distribution.mailbox import Liveness, Member
+from callboard.messages.distribution.fleet_mail import Liveness, Member
 from callboard.messages.distribution.topic_messages import ForgottenMessage
 from callboard.messages.headers import new_record
 

@@ -8,7 +8,7 @@ from callboard.backends.log import Log
 from callboard.backends.logs.walk import backwards
 from callboard.door.names import unknown
 from callboard.errors import RequestRefused
-from callboard.messages.distribution.mailbox import Member
+from callboard.messages.distribution.fleet_mail import Member
 from callboard.messages.distribution.topic_messages import DiscoveryMessage
 from callboard.messages.headers import told_in
 from callboard.messages.topics import Topics

@@ -15,7 +15,7 @@ from callboard.board.read.status import status as statuses
 from callboard.board.views import BoardStatus, PublisherStatus
 from callboard.door.limits import ANSWER_S
 from callboard.door.questions import asked
-from callboard.messages.distribution.mailbox import Member
+from callboard.messages.distribution.fleet_mail import Member
 
 if TYPE_CHECKING:  # a board that is only read does not load these
     from callboard.board.read.events import BoardEvent

@@ -10,7 +10,7 @@ from callboard.board.subscriber import Subscriber
 from callboard.board.views import SubscriberStatus
 from callboard.cli.terminal.output import count, show
 from callboard.errors import LogUnavailable, NotAnswered, SubscriberStuck
-from callboard.messages.distribution.mailbox import Liveness, Member
+from callboard.messages.distribution.fleet_mail import Liveness, Member
 from callboard.messages.distribution.topic_messages import DiscoveryMessage, State
 
 LOOK_S = 1.0

@@ -9,7 +9,7 @@ from callboard.cli.board import on_board
 from callboard.cli.options import BoardOptions, Json
 from callboard.cli.terminal.exit_codes import FOUND
 from callboard.cli.terminal.output import show, show_json
-from callboard.messages.distribution.mailbox import Liveness, Member
+from callboard.messages.distribution.fleet_mail import Liveness, Member
 
 if TYPE_CHECKING:
     from callboard.board.board import Callboard

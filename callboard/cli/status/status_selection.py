@@ -9,7 +9,7 @@ from typing import Any
 
 from callboard.board.views import SubscriberStatus, shown_state
 from callboard.errors import ConfigError, RequestRefused
-from callboard.messages.distribution.mailbox import Liveness
+from callboard.messages.distribution.fleet_mail import Liveness
 from callboard.messages.distribution.topic_messages import State
 
 STATES = tuple(dict.fromkeys(each.name.lower() for each in (*State, *Liveness) if each is not Liveness.LIVE))

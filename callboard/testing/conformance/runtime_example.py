@@ -30,7 +30,8 @@ from callboard.actors.core.decision import (
     Tick,
 )
 from callboard.errors import LogUnavailable
-from callboard.messages.distribution.mailbox import AgentProblem, CommandRequest, CommandSent, Problem
+from callboard.messages.distribution.fleet_mail import CommandRequest, CommandSent
+from callboard.messages.distribution.mailbox import AgentProblem, Problem
 from callboard.messages.distribution.topic_messages import CommandMessage
 
 

@@ -13,7 +13,7 @@ from callboard.actors.publisher import roles
 from callboard.board.care.resetting import reset as reset_position
 from callboard.board.care.seeding import seed_from_snapshot, take_snapshot
 from callboard.errors import RequestRefused
-from callboard.messages.distribution.mailbox import CommandRequest
+from callboard.messages.distribution.fleet_mail import CommandRequest
 from callboard.messages.distribution.publisher_mail import CommandResultQuery
 from callboard.messages.distribution.topic_messages import (
     ClearCommand,

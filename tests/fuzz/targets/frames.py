@@ -6,7 +6,7 @@ The first byte says where the stream is cut in two, which must make no differenc
 from callboard.actors.runtime.actor_system import seal
 from callboard.actors.runtime.frames import Frame, FrameReader, Kind, encode, up
 from callboard.errors import Undecodable
-from callboard.messages.distribution.mailbox import CommandSent
+from callboard.messages.distribution.fleet_mail import CommandSent
 
 ME = 4711
 KEY = bytes(range(32))

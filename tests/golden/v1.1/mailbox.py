@@ -1,5 +1,6 @@
 """What the bytes beside this file stand for: what version 1.1 added to mailbox.py. Written once, never changed."""
 
+from callboard.messages.distribution.fleet_mail import ErrorCount, FleetView
 from callboard.messages.distribution.mailbox import (
     Admitted,
     CommandPassedOver,
@@ -7,18 +8,14 @@ from callboard.messages.distribution.mailbox import (
     CommandsWanted,
     DistributeRequest,
     DistributeResponse,
-    ErrorCount,
-    FleetView,
-    QueueQuery,
-    QueueSize,
     Ready,
     ReadyQuery,
     Report,
-    SizesQuery,
     StatusesPending,
     Verdicts,
     VerdictsWanted,
 )
+from callboard.messages.distribution.queue_mail import QueueQuery, QueueSize, SizesQuery
 from callboard.messages.distribution.topic_messages import (
     CommandMessage,
     CommandResultMessage,

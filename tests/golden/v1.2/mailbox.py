@@ -1,13 +1,7 @@
 """What the bytes beside this file stand for: what version 1.2 added to mailbox.py. Written once, never changed."""
 
-from callboard.messages.distribution.mailbox import (
-    DistributeRequest,
-    PackageSummary,
-    QueueQuery,
-    QueueSize,
-    Settled,
-    Unfinished,
-)
+from callboard.messages.distribution.mailbox import DistributeRequest, Settled, Unfinished
+from callboard.messages.distribution.queue_mail import PackageSummary, QueueQuery, QueueSize
 from callboard.messages.distribution.topic_messages import DiscoveryMessage, Kind, SubscriberConfiguration
 
 LEFT = Unfinished(

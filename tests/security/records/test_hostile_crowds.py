@@ -18,7 +18,7 @@ from callboard.board.care.fleet_checkup import examine_fleet
 from callboard.board.read.status.metrics import ROWS_MAX
 from callboard.board.read.status.status import PUBLISHERS_MAX
 from callboard.messages import codec
-from callboard.messages.distribution.mailbox import FleetQuery
+from callboard.messages.distribution.fleet_mail import FleetQuery
 from callboard.messages.distribution.topic_messages import (
     DiscoveryMessage,
     Histogram,

@@ -13,7 +13,7 @@ from pydantic import BaseModel
 from callboard.cli.app import app
 from callboard.cli.terminal import exit_codes
 from callboard.config import Config
-from callboard.messages.distribution.mailbox import Liveness
+from callboard.messages.distribution.fleet_mail import Liveness
 from callboard.messages.distribution.topic_messages import State
 
 ROOT = Path(__file__).resolve().parents[3]

@@ -1,7 +1,8 @@
 import pytest
 
 from callboard.messages.codec import EVENTS
-from callboard.messages.distribution.mailbox import FleetView, QueuePage, QueueQuery, QueueSize
+from callboard.messages.distribution.fleet_mail import FleetView
+from callboard.messages.distribution.queue_mail import QueuePage, QueueQuery, QueueSize
 from callboard.messages.question import Question, answer_to
 
 QUERY = QueueQuery(after=3)

@@ -25,7 +25,7 @@ from callboard.actors.publisher.errors.error_queue import ErrorQueue, ErrorQueue
 from callboard.actors.publisher.errors.status_dedup import TELLERS_MAX, StatusDedup, subscriber_of
 from callboard.actors.publisher.errors.status_start import StatusStart
 from callboard.errors import SchemaTooNew, Undecodable
-from callboard.messages.distribution.mailbox import ErrorCount, ErrorsPage, ErrorsQuery
+from callboard.messages.distribution.fleet_mail import ErrorCount, ErrorsPage, ErrorsQuery
 from callboard.messages.distribution.topic_messages import CommandResultMessage, PackageStatusMessage, Status
 from callboard.messages.headers import open_record, told_in
 from callboard.messages.record import Record

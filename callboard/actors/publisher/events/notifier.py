@@ -29,7 +29,7 @@ from callboard.actors.publisher.events.outcome_events import OutcomeEvents
 from callboard.actors.publisher.fleet.following import slowest
 from callboard.actors.publisher.roles import FLEET
 from callboard.errors import CallboardError
-from callboard.messages.distribution.mailbox import FleetQuery, FleetView, Liveness, Member
+from callboard.messages.distribution.fleet_mail import FleetQuery, FleetView, Liveness, Member
 from callboard.messages.distribution.package_event import EventMarks, event_record
 from callboard.messages.event import replaced
 from callboard.messages.record import NewRecord

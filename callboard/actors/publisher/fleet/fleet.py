@@ -30,7 +30,7 @@ from callboard.actors.publisher.fleet.lookback import Lookback
 from callboard.actors.publisher.fleet.roster import Roster
 from callboard.actors.publisher.intake.throttle_notice import AGAIN_S
 from callboard.errors import SchemaTooNew, Undecodable
-from callboard.messages.distribution.mailbox import FleetQuery, FleetView, Member
+from callboard.messages.distribution.fleet_mail import FleetQuery, FleetView, Member
 from callboard.messages.distribution.topic_messages import (
     ArchivedMessage,
     DiscoveryMessage,

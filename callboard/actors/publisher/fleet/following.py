@@ -1,6 +1,6 @@
 """Which subscribers a publisher has, where they are on its log, and which of them it waits for."""
 
-from callboard.messages.distribution.mailbox import FleetView, Liveness, Member
+from callboard.messages.distribution.fleet_mail import FleetView, Liveness, Member
 from callboard.messages.distribution.topic_messages import DiscoveryMessage, State
 from callboard.messages.event import replaced
 

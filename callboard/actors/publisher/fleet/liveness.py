@@ -4,7 +4,7 @@ from dataclasses import dataclass
 
 from callboard.actors.core.claims import Word
 from callboard.backends.log import AHEAD_NS
-from callboard.messages.distribution.mailbox import Liveness
+from callboard.messages.distribution.fleet_mail import Liveness
 from callboard.messages.record import Record
 
 

@@ -6,7 +6,8 @@ from collections.abc import Iterable, Iterator
 from callboard.actors.core.decision import After, Effect, Input, Moment, Tick
 from callboard.actors.publisher.intake.batch import Job
 from callboard.actors.publisher.intake.throttle import TIMER, Tally, Throttle, ThrottleSettings
-from callboard.messages.distribution.mailbox import FleetView, Sizes
+from callboard.messages.distribution.fleet_mail import FleetView
+from callboard.messages.distribution.queue_mail import Sizes
 from callboard.messages.distribution.topic_messages import Kind
 
 NEXT = "admit"

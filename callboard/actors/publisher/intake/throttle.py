@@ -8,7 +8,8 @@ from typing import Literal, NamedTuple
 from callboard.actors.core.decision import After, Effect, Moment, Send, note
 from callboard.actors.publisher.fleet.following import counts, follows, position
 from callboard.actors.publisher.roles import FLEET, QUEUE_CACHE
-from callboard.messages.distribution.mailbox import FleetQuery, FleetView, Member, QueueSize, Sizes, SizesQuery
+from callboard.messages.distribution.fleet_mail import FleetQuery, FleetView, Member
+from callboard.messages.distribution.queue_mail import QueueSize, Sizes, SizesQuery
 from callboard.messages.distribution.topic_messages import DiscoveryMessage
 
 FRESH_S = 1.0

@@ -3,7 +3,7 @@
 from callboard.actors.publisher.queues.older_blocks import Block, Figures, OlderBlocks, joined
 from callboard.actors.publisher.queues.package_index import PackageIndex
 from callboard.actors.publisher.queues.queue import Wanted
-from callboard.messages.distribution.mailbox import PackagesSeen, QueueSize, RangeDone, RangeWanted
+from callboard.messages.distribution.queue_mail import PackagesSeen, QueueSize, RangeDone, RangeWanted
 from callboard.messages.event import replaced
 
 SLACK = 16

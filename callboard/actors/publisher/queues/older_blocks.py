@@ -8,7 +8,7 @@ from typing import Any, NamedTuple, Self
 from callboard.actors.publisher.queues.columns import TOTAL_MAX, Columns
 from callboard.actors.publisher.queues.package_index import PackageIndex
 from callboard.actors.publisher.queues.queue import EVERY_QUEUE, Streams, Wanted
-from callboard.messages.distribution.mailbox import QueueSize
+from callboard.messages.distribution.queue_mail import QueueSize
 
 LOADED_MAX = 4
 """Blocks whose columns are kept. Each has about a sixteenth of the packages that memory holds."""

@@ -24,7 +24,7 @@ from callboard.actors.core.effects import FindBounds, LogRead, ReadLog, TopicBou
 from callboard.actors.publisher.queues.summary import summarise
 from callboard.actors.publisher.roles import QUEUE_CACHE
 from callboard.errors import CallboardError
-from callboard.messages.distribution.mailbox import PackagesSeen, PackageSummary, RangeDone, RangeWanted
+from callboard.messages.distribution.queue_mail import PackagesSeen, PackageSummary, RangeDone, RangeWanted
 
 PIECE_RECORDS = 500
 """Records read, and sent to the queue cache, at a time."""

@@ -12,7 +12,7 @@ from callboard.actors.publisher.queues.queue import (
     Wanted,
     is_queued,
 )
-from callboard.messages.distribution.mailbox import PackagesSeen, PackageSummary
+from callboard.messages.distribution.queue_mail import PackagesSeen, PackageSummary
 
 MANY = 64
 """Number of publishers from which on their packages are merged for subscribers that follow all of them."""

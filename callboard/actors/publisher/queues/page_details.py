@@ -4,7 +4,7 @@ from collections import OrderedDict
 from collections.abc import Iterable, Iterator, Sequence
 
 from callboard.actors.core.decision import Origin
-from callboard.messages.distribution.mailbox import PackageSummary, QueuePage, QueueSize, RangeDone
+from callboard.messages.distribution.queue_mail import PackageSummary, QueuePage, QueueSize, RangeDone
 
 Range = tuple[int, int]
 """Offsets ``[start, stop)``."""

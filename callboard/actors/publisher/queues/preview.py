@@ -5,7 +5,7 @@ from itertools import islice
 
 from callboard.actors.publisher.queues.queries import wanted
 from callboard.actors.publisher.queues.queue import is_queued
-from callboard.messages.distribution.mailbox import (
+from callboard.messages.distribution.queue_mail import (
     PackagesSeen,
     PackageSummary,
     QueuePage,

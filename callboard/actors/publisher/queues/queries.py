@@ -3,7 +3,7 @@
 from sys import maxsize
 
 from callboard.actors.publisher.queues.queue import Wanted
-from callboard.messages.distribution.mailbox import QueuePage, QueueQuery, QueueSize, Sizes, SizesQuery
+from callboard.messages.distribution.queue_mail import QueuePage, QueueQuery, QueueSize, Sizes, SizesQuery
 
 Query = QueueQuery | SizesQuery
 

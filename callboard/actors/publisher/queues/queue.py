@@ -11,7 +11,7 @@ from itertools import islice
 from typing import NamedTuple, TypeVar
 
 from callboard.actors.publisher.queues.columns import View
-from callboard.messages.distribution.mailbox import PackageSummary
+from callboard.messages.distribution.queue_mail import PackageSummary
 from callboard.messages.distribution.topic_messages import Kind
 
 EVERY_QUEUE = ""

@@ -25,7 +25,8 @@ from callboard.actors.publisher.queues.preview import GLIMPSE_OFFSETS, QueuePrev
 from callboard.actors.publisher.queues.queries import Query, reach, refusal, wanted
 from callboard.actors.publisher.roles import OLDER_POLLER, TAIL_POLLER
 from callboard.actors.publisher.settings import MAX_ENTRIES
-from callboard.messages.distribution.mailbox import (
+from callboard.messages.distribution.publisher_mail import Counter, Counters, CountersQuery
+from callboard.messages.distribution.queue_mail import (
     PackagesSeen,
     QueueQuery,
     QueueSize,
@@ -34,7 +35,6 @@ from callboard.messages.distribution.mailbox import (
     Sizes,
     SizesQuery,
 )
-from callboard.messages.distribution.publisher_mail import Counter, Counters, CountersQuery
 
 RETENTION_CHECK_S = 60.0
 """How long trimmed packages may still be counted in sizes."""

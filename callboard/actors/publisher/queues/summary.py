@@ -4,7 +4,7 @@ from itertools import accumulate, takewhile
 
 from callboard.errors import SchemaTooNew, Undecodable
 from callboard.messages.bounds import clipped
-from callboard.messages.distribution.mailbox import PackageSummary
+from callboard.messages.distribution.queue_mail import PackageSummary
 from callboard.messages.distribution.topic_messages import PackageMessage
 from callboard.messages.headers import open_record, told_in
 from callboard.messages.record import Record

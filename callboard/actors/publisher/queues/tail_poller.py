@@ -8,7 +8,7 @@ from callboard.actors.core.decision import Effect, Input, Moment, Origin, PeerUp
 from callboard.actors.core.follower import Delivered, Follower, OutOfRange, Positioned, Replaced, from_end
 from callboard.actors.publisher.queues.summary import summarise
 from callboard.actors.publisher.roles import QUEUE_CACHE
-from callboard.messages.distribution.mailbox import PackagesSeen, PackageSummary
+from callboard.messages.distribution.queue_mail import PackagesSeen, PackageSummary
 
 
 @dataclass(frozen=True, slots=True)

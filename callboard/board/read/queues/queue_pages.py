@@ -10,7 +10,8 @@ from callboard.board.read.queues.queue_sizes import counted, queue_of
 from callboard.board.read.status.status import followed
 from callboard.door.limits import OFFSET_MAX
 from callboard.errors import LogUnavailable, RequestRefused
-from callboard.messages.distribution.mailbox import Member, QueuePage, QueueQuery, QueueSize
+from callboard.messages.distribution.fleet_mail import Member
+from callboard.messages.distribution.queue_mail import QueuePage, QueueQuery, QueueSize
 from callboard.messages.event import replaced
 
 

@@ -7,7 +7,8 @@ from callboard.actors.core.agent import Agent
 from callboard.actors.publisher import roles
 from callboard.backends.log import Bounds, Log
 from callboard.errors import LogError, LogUnavailable, NotAnswered
-from callboard.messages.distribution.mailbox import Member, QueueSize, Sizes, SizesQuery
+from callboard.messages.distribution.fleet_mail import Member
+from callboard.messages.distribution.queue_mail import QueueSize, Sizes, SizesQuery
 
 COUNT_S = 5.0
 """Seconds that a status waits for queues to be counted, as a publisher that has just started must do. It then reports

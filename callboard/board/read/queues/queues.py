@@ -19,7 +19,8 @@ from callboard.door.cursors import Place, cursor_at
 from callboard.door.limits import ANSWER_S, OFFSET_MAX
 from callboard.door.questions import asked
 from callboard.errors import RequestRefused
-from callboard.messages.distribution.mailbox import ErrorsQuery, Member, PackageSummary, QueueSize
+from callboard.messages.distribution.fleet_mail import ErrorsQuery, Member
+from callboard.messages.distribution.queue_mail import PackageSummary, QueueSize
 from callboard.messages.distribution.topic_messages import DiscoveryMessage, PackageStatusMessage, State, Status
 
 FAILED: Mapping[Status, FailureStatus] = {

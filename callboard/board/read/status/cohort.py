@@ -10,7 +10,7 @@ from callboard.actors.publisher import roles
 from callboard.backends.log import Bounds
 from callboard.board.read.queues.queue_sizes import queue_after
 from callboard.board.views import CohortQueue, PublisherStatus, QueueState, SubscriberStatus
-from callboard.messages.distribution.mailbox import QueueSize, SizesQuery
+from callboard.messages.distribution.queue_mail import QueueSize, SizesQuery
 
 NAMED_MAX = 100
 """Limit of subscribers named in a publisher's row, for each reason: a thousand names are too many to read, and each of

@@ -11,7 +11,7 @@ from callboard.backends.log import Bounds
 from callboard.backends.logs.signed_log import Ignored
 from callboard.board.views import BoardStatus, CohortQueue, PublisherStatus, QueueState, SubscriberStatus
 from callboard.escaping import escaped
-from callboard.messages.distribution.mailbox import Liveness
+from callboard.messages.distribution.fleet_mail import Liveness
 from callboard.messages.distribution.publisher_mail import CountersQuery
 from callboard.messages.distribution.topic_messages import BOUNDS_S, DiscoveryMessage, Histogram, State
 

@@ -18,15 +18,8 @@ from callboard.board.views import BoardStatus, HeldUp, PublisherStatus, QueueSta
 from callboard.door.limits import THROTTLE_S_MAX
 from callboard.door.names import unknown
 from callboard.messages.bounds import is_id
-from callboard.messages.distribution.mailbox import (
-    ErrorCount,
-    ErrorsQuery,
-    FleetQuery,
-    FleetView,
-    Liveness,
-    Member,
-    QueueSize,
-)
+from callboard.messages.distribution.fleet_mail import ErrorCount, ErrorsQuery, FleetQuery, FleetView, Liveness, Member
+from callboard.messages.distribution.queue_mail import QueueSize
 from callboard.messages.distribution.topic_messages import State
 from callboard.messages.event import replaced
 

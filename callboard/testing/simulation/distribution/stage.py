@@ -13,8 +13,9 @@ from callboard.backends.log import Retention
 from callboard.content.ship import build
 from callboard.errors import CallboardError, LogUnavailable, NotAnswered, RequestRefused
 from callboard.messages import codec
+from callboard.messages.distribution.fleet_mail import CommandRequest
 from callboard.messages.distribution.ledger import Ledger
-from callboard.messages.distribution.mailbox import CommandRequest, DistributeRequest, ReadyQuery
+from callboard.messages.distribution.mailbox import DistributeRequest, ReadyQuery
 from callboard.messages.distribution.topic_messages import (
     COMMANDS,
     ClearCommand,

@@ -8,8 +8,9 @@ from callboard.actors.publisher import roles
 from callboard.actors.publisher.errors.error_queue import FAILURES
 from callboard.actors.subscriber.reporting.announcement import LEFT_MAX
 from callboard.errors import NotAnswered
+from callboard.messages.distribution.fleet_mail import ErrorsQuery, FleetQuery
 from callboard.messages.distribution.ledger import GivenUp, HeldPackage, HookDue, Ledger
-from callboard.messages.distribution.mailbox import ErrorsQuery, FleetQuery, QueueQuery, QueueSize, Sizes, SizesQuery
+from callboard.messages.distribution.queue_mail import QueueQuery, QueueSize, Sizes, SizesQuery
 from callboard.messages.distribution.topic_messages import Kind, PackageStatusMessage
 from callboard.messages.question import A, Question
 from callboard.testing.simulation.distribution.fleet import Fleet

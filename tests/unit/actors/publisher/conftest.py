@@ -10,7 +10,7 @@ from callboard.actors.core.decision import Done, Failed, Origin, Perform
 from callboard.actors.core.effects import Append, FindBounds, LogRead, ReadLog, TopicBounds
 from callboard.actors.publisher.events.notifier import Notifier, NotifierSettings
 from callboard.errors import CallboardError, LogUnavailable, OffsetOutOfRange
-from callboard.messages.distribution.mailbox import FleetQuery, FleetView, Liveness, Member
+from callboard.messages.distribution.fleet_mail import FleetQuery, FleetView, Liveness, Member
 from callboard.messages.distribution.package_event import EventMarks, PackageEvent, open_event
 from callboard.messages.distribution.topic_messages import (
     DiscoveryMessage,

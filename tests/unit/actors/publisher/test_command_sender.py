@@ -16,7 +16,7 @@ from callboard.actors.core.decision import (
 from callboard.actors.core.effects import Append, LogRead, TopicBounds
 from callboard.actors.publisher.command_sender import CommandSender, CommandSenderSettings
 from callboard.errors import LogUnavailable, RecordTooLarge
-from callboard.messages.distribution.mailbox import CommandRequest, CommandSent
+from callboard.messages.distribution.fleet_mail import CommandRequest, CommandSent
 from callboard.messages.distribution.publisher_mail import CommandResultQuery
 from callboard.messages.distribution.topic_messages import ClearCommand, CommandMessage, CommandResultMessage
 from callboard.messages.headers import new_record, open_record

@@ -7,7 +7,7 @@ from callboard.actors.core.effects import FindBounds, LogRead, ReadLog, TopicBou
 from callboard.actors.publisher.errors import status_watcher
 from callboard.actors.publisher.errors.status_watcher import StatusWatcher, StatusWatcherSettings
 from callboard.errors import LogReplaced, LogUnavailable, OffsetOutOfRange
-from callboard.messages.distribution.mailbox import ErrorCount, ErrorsPage, ErrorsQuery
+from callboard.messages.distribution.fleet_mail import ErrorCount, ErrorsPage, ErrorsQuery
 from callboard.messages.distribution.topic_messages import (
     CommandResultMessage,
     PackageStatusMessage,

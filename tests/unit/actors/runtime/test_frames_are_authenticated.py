@@ -8,7 +8,7 @@ import pytest
 from callboard.actors.runtime.actor_system import seal
 from callboard.actors.runtime.frames import Frame, FrameReader, Kind, encode, epoch_and_pid, up
 from callboard.errors import Undecodable
-from callboard.messages.distribution.mailbox import CommandSent
+from callboard.messages.distribution.fleet_mail import CommandSent
 
 ME = 4711
 

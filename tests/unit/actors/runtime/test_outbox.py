@@ -1,5 +1,6 @@
 from callboard.actors.runtime.outbox import MAX_EVENTS_PER_MAIL, Outbox
-from callboard.messages.distribution.mailbox import Admitted, FleetQuery, ReportQuery
+from callboard.messages.distribution.fleet_mail import FleetQuery
+from callboard.messages.distribution.mailbox import Admitted, ReportQuery
 
 
 def test_events_for_one_receiver_share_a_mail_in_their_order() -> None:

@@ -9,7 +9,7 @@ from callboard.actors.publisher import roles
 from callboard.board.command import clearing
 from callboard.board.views import CommandResult
 from callboard.errors import LogUnavailable, NotAnswered
-from callboard.messages.distribution.mailbox import CommandRequest, CommandSent
+from callboard.messages.distribution.fleet_mail import CommandRequest, CommandSent
 from callboard.messages.distribution.publisher_mail import CommandResultQuery
 from callboard.messages.distribution.topic_messages import CommandResultMessage, Kind, PackageMessage, State
 from callboard.messages.headers import new_record

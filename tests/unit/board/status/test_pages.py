@@ -18,15 +18,8 @@ from callboard.board.page import Page
 from callboard.board.read.log.log_search import RecordFilter, listed
 from callboard.board.read.queues import queue_pages, queues
 from callboard.door.cursors import Place, cursor_at
-from callboard.messages.distribution.mailbox import (
-    Liveness,
-    Member,
-    PackageSummary,
-    QueuePage,
-    QueueSize,
-    Sizes,
-    SizesQuery,
-)
+from callboard.messages.distribution.fleet_mail import Liveness, Member
+from callboard.messages.distribution.queue_mail import PackageSummary, QueuePage, QueueSize, Sizes, SizesQuery
 from callboard.messages.distribution.topic_messages import DiscoveryMessage, Status, SubscriberConfiguration
 from callboard.messages.record import NewRecord
 from tests.refused import refused

@@ -8,7 +8,7 @@ import pytest
 from callboard.actors.core.decision import PeerUp
 from callboard.actors.core.effects import Append, FindBounds, ReadLog
 from callboard.actors.publisher.events.notifier import HEARD_LEASES
-from callboard.messages.distribution.mailbox import Liveness
+from callboard.messages.distribution.fleet_mail import Liveness
 from callboard.messages.distribution.package_event import EventMarks, Mark, event_record
 from callboard.messages.distribution.topic_messages import Status
 

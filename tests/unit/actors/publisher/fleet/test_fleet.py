@@ -8,7 +8,7 @@ from callboard.actors.core.effects import FindBounds, LogRead, ReadLog, TopicBou
 from callboard.actors.core.follower import READ_WAIT_S
 from callboard.actors.publisher.fleet.fleet import Fleet, FleetSettings
 from callboard.errors import LogUnavailable
-from callboard.messages.distribution.mailbox import FleetQuery, FleetView, Liveness
+from callboard.messages.distribution.fleet_mail import FleetQuery, FleetView, Liveness
 from callboard.messages.distribution.topic_messages import (
     DiscoveryMessage,
     LogMessage,

@@ -9,7 +9,7 @@ from callboard.actors.core.decision import Done, Effect, Failed, Origin, Tick
 from callboard.actors.core.effects import FindBounds, LogRead, ReadLog, TopicBounds
 from callboard.actors.publisher.fleet.fleet import Fleet, FleetSettings
 from callboard.errors import LogUnavailable, OffsetOutOfRange
-from callboard.messages.distribution.mailbox import FleetQuery, FleetView, Liveness
+from callboard.messages.distribution.fleet_mail import FleetQuery, FleetView, Liveness
 from callboard.messages.distribution.topic_messages import (
     DiscoveryMessage,
     ForgottenMessage,

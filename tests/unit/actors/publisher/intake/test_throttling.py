@@ -9,16 +9,9 @@ from callboard.actors.core.decision import Done, Effect, Input, Origin, Stopping
 from callboard.actors.core.effects import Append, BuildPackage
 from callboard.actors.publisher.intake.distributor import Distributor, DistributorSettings
 from callboard.actors.publisher.intake.throttle import ANSWER_S, ThrottleSettings
-from callboard.messages.distribution.mailbox import (
-    DistributeRequest,
-    DistributeResponse,
-    FleetQuery,
-    FleetView,
-    Liveness,
-    Member,
-    Sizes,
-    SizesQuery,
-)
+from callboard.messages.distribution.fleet_mail import FleetQuery, FleetView, Liveness, Member
+from callboard.messages.distribution.mailbox import DistributeRequest, DistributeResponse
+from callboard.messages.distribution.queue_mail import Sizes, SizesQuery
 from callboard.messages.distribution.topic_messages import (
     DiscoveryMessage,
     Kind,

@@ -1,6 +1,6 @@
 from callboard.actors.publisher.queues.package_index import PackageIndex
 from callboard.actors.publisher.queues.queue import Wanted
-from callboard.messages.distribution.mailbox import PackagesSeen, PackageSummary
+from callboard.messages.distribution.queue_mail import PackagesSeen, PackageSummary
 
 EVERYTHING = Wanted("", -1)
 

@@ -29,7 +29,7 @@ from callboard.actors.publisher.queues.summary import summarise
 from callboard.actors.publisher.queues.tail_poller import TailPoller, TailPollerSettings
 from callboard.actors.subscriber.importing.received import received
 from callboard.errors import LogUnavailable, OffsetOutOfRange
-from callboard.messages.distribution.mailbox import PackagesSeen, RangeDone, RangeWanted
+from callboard.messages.distribution.queue_mail import PackagesSeen, RangeDone, RangeWanted
 from callboard.messages.distribution.topic_messages import Kind, PackageMessage
 from callboard.messages.event import Event
 from callboard.messages.headers import new_record

@@ -18,7 +18,8 @@ from callboard.actors.core.decision import (
     Tick,
 )
 from callboard.actors.publisher.queues.queue_cache import COUNTING, PAGE_MAX, PATIENCE_S, QueueCache, QueueCacheSettings
-from callboard.messages.distribution.mailbox import (
+from callboard.messages.distribution.publisher_mail import Counters, CountersQuery
+from callboard.messages.distribution.queue_mail import (
     PackagesSeen,
     PackageSummary,
     QueuePage,
@@ -29,7 +30,6 @@ from callboard.messages.distribution.mailbox import (
     Sizes,
     SizesQuery,
 )
-from callboard.messages.distribution.publisher_mail import Counters, CountersQuery
 from callboard.messages.distribution.topic_messages import Kind
 
 NOW = Moment(0, 0.0)

@@ -6,7 +6,7 @@ import pytest
 
 from callboard.actors.core.decision import After, Effect, Input, Moment, Origin, Reply, Tick
 from callboard.actors.publisher.queues.queue_cache import COUNTING, PATIENCE_S, QueueCache, QueueCacheSettings
-from callboard.messages.distribution.mailbox import (
+from callboard.messages.distribution.queue_mail import (
     PackagesSeen,
     PackageSummary,
     QueuePage,

@@ -33,7 +33,14 @@ from callboard.actors.publisher.queues.older_poller import OlderPoller, OlderPol
 from callboard.actors.publisher.queues.queue_cache import QueueCache, QueueCacheSettings
 from callboard.actors.publisher.queues.tail_poller import TailPoller, TailPollerSettings
 from callboard.errors import OffsetOutOfRange
-from callboard.messages.distribution.mailbox import PackageSummary, QueuePage, QueueQuery, QueueSize, Sizes, SizesQuery
+from callboard.messages.distribution.queue_mail import (
+    PackageSummary,
+    QueuePage,
+    QueueQuery,
+    QueueSize,
+    Sizes,
+    SizesQuery,
+)
 from callboard.messages.distribution.topic_messages import Kind, PackageMessage
 from callboard.messages.headers import new_record
 from callboard.messages.record import Record
