@@ -58,6 +58,11 @@ def control_topic(prefix: str = PREFIX) -> str:
     return _checked(f"{prefix}.{CONTROL}")
 
 
+def is_control_topic(topic: str) -> bool:
+    """Whether this is the name of a control topic."""
+    return topic.endswith(f".{CONTROL}")
+
+
 def _checked(name: str) -> str:
     if not TOPIC_NAME.fullmatch(name):
         raise ConfigError(

@@ -56,6 +56,21 @@ class Append(Perform):
 
 
 @dataclass(frozen=True, slots=True)
+class EnsureTopic(Perform):
+    """Result None: the topic exists."""
+
+    topic: str
+
+
+@dataclass(frozen=True, slots=True)
+class TrimTopic(Perform):
+    """Result None. Records below the offset were removed, if the log can do this."""
+
+    topic: str
+    below: int
+
+
+@dataclass(frozen=True, slots=True)
 class BuildPackage(Perform):
     """Result ``PackageMessage`` without identity (publisher, id): content, digest, paths, blobs stored."""
 

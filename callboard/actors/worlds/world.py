@@ -14,6 +14,7 @@ from callboard.actors.core.effects import (
     Append,
     BuildPackage,
     CollectBlobs,
+    EnsureTopic,
     FindBounds,
     ImportPackages,
     LogRead,
@@ -24,13 +25,14 @@ from callboard.actors.core.effects import (
     ShortenTopics,
     SurveyRepository,
     TopicBounds,
+    TrimTopic,
 )
 from callboard.actors.core.hooks import Hook, Hooks
 from callboard.actors.worlds.shortening.shortener import Shortener
 from callboard.backends.blob_store import BlobStore
 from callboard.backends.local import private_folder
 from callboard.backends.local.disk import disk_errors
-from callboard.backends.log import Log
+from callboard.backends.log import Capability, Log, Retention
 from callboard.backends.repositories.folder_source import FolderSource
 from callboard.backends.repositories.path_patterns import PathPatterns
 from callboard.backends.repository import Attempting, Operation, Repository, Source
@@ -90,7 +92,7 @@ class AgentWorld:
         self._owned = owned
         self._shortener = Shortener(log)
 
-    async def perform(self, effect: Perform) -> Any:  # noqa: PLR0911 - one line an effect
+    async def perform(self, effect: Perform) -> Any:  # noqa: PLR0911, PLR0912 - one line an effect
         """The result that the effect's description promises."""
         match effect:
             case ReadLog():
@@ -99,6 +101,8 @@ class AgentWorld:
                 return await self._bounds(topic)
             case Append(topic=topic, records=records):
                 return tuple(await self._log.append(topic, records))
+            case EnsureTopic() | TrimTopic():
+                return await self._keep(effect)
             case BuildPackage(request=request):
                 return await self._build(request)
             case CollectBlobs(package, status, grace_s, now_ns):
@@ -148,6 +152,12 @@ class AgentWorld:
         end = (await self._log.bounds(topic)).end
         records = await self._log.read(topic, start, effect.max_records, effect.max_bytes)
         return LogRead(identity, tuple(records), records[-1].offset + 1 if records else max(start, end))
+
+    async def _keep(self, effect: EnsureTopic | TrimTopic) -> None:
+        if isinstance(effect, EnsureTopic):
+            await self._log.ensure(effect.topic)
+        elif Capability.TRIM in self._log.capabilities:
+            await self._log.trim(effect.topic, Retention(below_offset=effect.below))
 
     async def _build(self, request: DistributeRequest) -> PackageMessage:
         source: Source = FolderSource(Path(request.source or "/"), self._patterns)

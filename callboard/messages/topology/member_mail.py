@@ -45,14 +45,14 @@ class ClusterNews(Event):
 
     Attributes:
         version: grows with all that the service must know.
-        log_id: the identity of the control topic; empty until known.
+        log_id: the identity of the control topic; empty until the topic has been read once to its end. Until then
+            ``state`` is empty and means nothing.
         state: after the record at ``read_to``.
         standing_until_ms: until when, on the runtime's monotonic clock, the member may count on its lease; 0 if it may
             not.
         problem: a ``MemberProblem``; empty for none.
         detail: of the problem, for people.
-        read_to: the last offset read; -1 until the topic has been read once to its end. Until then ``state`` is empty
-            and means nothing.
+        read_to: the last offset read; -1 for none.
         lag_ms: how long it took until the last own message was read back.
     """
 
@@ -134,7 +134,10 @@ class Pulse(Event):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class MessageSent(Event):
-    """The member's message ``seq`` was sent at ``at_ms`` on the runtime's monotonic clock."""
+    """The member's message ``seq`` is sent at ``at_ms`` on the runtime's monotonic clock. ``joined``: the sender knows
+    that this incarnation was a member.
+    """
 
     seq: int
     at_ms: int
+    joined: bool = False

@@ -35,5 +35,5 @@ INSTANCES = [
     LeftCluster(epoch=45),
     LeaveCluster(reason="deployment"),
     Pulse(health=Health.BAD, load_permille=990),
-    MessageSent(seq=8, at_ms=120_000),
+    MessageSent(seq=8, at_ms=120_000, joined=True),
 ]

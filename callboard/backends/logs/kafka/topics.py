@@ -19,6 +19,7 @@ from callboard.backends.logs.kafka.client.failure import (
 from callboard.backends.logs.limits import missing
 from callboard.errors import ConfigError, LogError, LogUnavailable, TopicMissing
 from callboard.logger import get_logger
+from callboard.messages.topics import is_control_topic
 
 BATCH_BYTES = 8 << 20
 """``max.message.bytes`` of new topics, hence the limit of one append; several hosted services allow no more."""
@@ -101,6 +102,8 @@ async def create(cluster: Cluster, name: str, address: Address, validate_only: b
         "retention.ms": str(address.retention_ms),
         "retention.bytes": str(address.retention_bytes),
     }
+    if is_control_topic(name):  # its records count time, so one clock has to date them
+        configs["message.timestamp.type"] = "LogAppendTime"
     topic: tuple[Any, ...] = (name, 1, address.replication_factor, [], list(configs.items()))
     answer = await cluster.ask_controller(CreateTopicsRequest([topic], cluster.timeout_ms, validate_only))
     _, error, message = answer.topic_errors[0]

@@ -1,0 +1,44 @@
+"""Where the records of a departing member end."""
+
+from collections.abc import Iterable
+
+from callboard.actors.core.decision import Done, Effect, Failed, Input
+from callboard.actors.core.effects import FindBounds, TopicBounds
+from callboard.errors import TopicMissing
+from callboard.messages.topology.cluster_state import Barrier
+
+
+class BarrierReading:
+    """Reads the ends of the streams, all at once. A stream that does not exist needs no barrier."""
+
+    def __init__(self, streams: tuple[str, ...]) -> None:
+        self._streams = streams
+        self._ends: dict[str, Barrier | None] = {}
+        self._is_reading = False
+
+    def read(self) -> Iterable[Effect]:
+        """Begin, unless it has begun."""
+        if not self._is_reading:
+            self._is_reading = True
+            self._ends.clear()
+            yield from (FindBounds(topic) for topic in self._streams)
+
+    def forget(self) -> None:
+        """Read again for the next use, and after a failure."""
+        self._is_reading = False
+        self._ends.clear()
+
+    def take(self, message: Input) -> None:
+        """Note an answer."""
+        match message:
+            case Done(FindBounds(topic=topic), TopicBounds(log_id=log_id, end=end)):
+                self._ends[topic] = Barrier(topic=topic, log_id=log_id, offset=end)
+            case Failed(FindBounds(topic=topic), TopicMissing()):
+                self._ends[topic] = None
+
+    @property
+    def found(self) -> tuple[Barrier, ...] | None:
+        """The barriers, once all are known."""
+        if len(self._ends) < len(self._streams):
+            return None
+        return tuple(barrier for barrier in self._ends.values() if barrier)

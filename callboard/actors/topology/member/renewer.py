@@ -1,0 +1,279 @@
+"""Says on the control topic what there is to say for the member; nothing else does, so its messages are in order."""
+
+from collections.abc import Iterable
+from random import Random
+
+from callboard.actors.core.backoff import RETRY
+from callboard.actors.core.decision import (
+    After,
+    Done,
+    Effect,
+    Failed,
+    Input,
+    Moment,
+    Origin,
+    PeerUp,
+    Reply,
+    Send,
+    Stopped,
+    Stopping,
+    Tick,
+    note,
+)
+from callboard.actors.core.effects import Append, FindBounds
+from callboard.actors.topology.administration import PROTOCOL
+from callboard.actors.topology.member.asked import Asked
+from callboard.actors.topology.member.barriers import BarrierReading
+from callboard.actors.topology.member.roles import VIEW_KEEPER
+from callboard.actors.topology.member.settings import MemberSettings
+from callboard.errors import TopicMissing
+from callboard.messages.event import replaced
+from callboard.messages.headers import new_record
+from callboard.messages.record import NewRecord
+from callboard.messages.topology.cluster_state import EMPTY, ClusterMember
+from callboard.messages.topology.control_messages import (
+    AdminMessage,
+    JoinMessage,
+    LeaveMessage,
+    ProposeMessage,
+    RenewMessage,
+    SnapshotMessage,
+)
+from callboard.messages.topology.member_event import MemberEvent
+from callboard.messages.topology.member_mail import (
+    AcknowledgeView,
+    ChangeProperties,
+    ClusterNews,
+    LeaveCluster,
+    MemberProblem,
+    MessageSent,
+    Pulse,
+)
+
+RENEW, RETRY_APPEND = "renew", "retry"
+
+EARLY = 0.2
+"""Each renewal comes up to this share of the interval early, so that members do not renew all at once."""
+
+SEQ_JUMP = 1000
+"""After a restart of this actor: its predecessor may have said more than is read back, but not this much."""
+
+ASKED_MAX = 100
+"""Questions that wait for the log; the service has a few."""
+
+
+class Renewer:
+    """Founds the cluster, joins it, renews the lease, and appends what others ask for, one message at a time.
+
+    Receives: ClusterNews and Pulse of the view keeper; AcknowledgeView, ChangeProperties and LeaveCluster of the
+        service; drafts of a ProposeMessage (the proposer's) and a SnapshotMessage (the view keeper's), which are
+        dropped if they come at a bad time. After LeaveCluster nothing but the leave is appended.
+    Sends: MessageSent to the view keeper, before each message; LeaveCluster, when the service leaves. The answers, when
+        what was asked is read back.
+    Stores: nothing but the messages.
+    Timers: "renew", each ``renew_ms`` or a little earlier; what was not read back by then is said again. "retry", 0.1
+        to 5 s, while the log fails.
+    Gives up: founding, joining and renewing while the service shows no pulse; all, on a final problem.
+    """
+
+    def __init__(self, settings: MemberSettings, rng: Random) -> None:
+        self._settings = settings
+        self._rng = rng
+        self._news = ClusterNews(version=0, state=EMPTY)
+        self._seq = -1  # not known yet
+        self._saying: MemberEvent | None = None  # the last message
+        self._sent: MessageSent | None = None
+        self._joined = self._left = False
+        self._pulse, self._pulse_ms = Pulse(), -settings.pulse_ms
+        self._due = True
+        self._busy = False  # appending, or waiting to try again
+        self._attempt = 0
+        self._asked: dict[Origin, Asked] = {}
+        self._draft: ProposeMessage | SnapshotMessage | None = None
+        self._barriers = BarrierReading(settings.streams)
+
+    def receive(self, message: Input, origin: Origin, now: Moment) -> Iterable[Effect]:
+        """Handle one input."""
+        match message:
+            case ClusterNews():
+                self._learn(message)
+            case Pulse():
+                self._pulse, self._pulse_ms = message, _ms(now)
+            case AcknowledgeView() | ChangeProperties() | LeaveCluster():
+                yield from self._take(message, origin)
+            case ProposeMessage() | SnapshotMessage():
+                self._draft = None if self._busy else message
+            case Tick("renew") | Tick("retry"):
+                self._busy = self._busy and message.key == RENEW
+                self._fall_due()
+            case Done(Append()):
+                self._busy, self._attempt = False, 0
+                self._left = self._left or isinstance(self._saying, LeaveMessage)
+            case Failed(Append()) | Failed(FindBounds()):
+                yield from self._failed(message)
+            case Done(FindBounds()):
+                self._barriers.take(message)
+            case PeerUp("view_keeper") if self._sent is not None:
+                yield Send(VIEW_KEEPER, replaced(self._sent, joined=self._joined))
+            case Stopping():
+                yield Stopped()
+                return
+        yield from self._answer()
+        yield from self._say(now)
+
+    # What is known.
+
+    def _learn(self, news: ClusterNews) -> None:
+        if news.state.settings and not self._news.state.settings:
+            self._due = True  # to join at once what was just founded
+        self._news = news
+        me = self._me
+        if news.log_id and self._seq < 0:
+            self._seq = me.seq + SEQ_JUMP if me else 0
+        self._joined = self._joined or me is not None
+
+    @property
+    def _me(self) -> ClusterMember | None:
+        its = self._settings
+        return self._news.state.member(its.instance) if its.is_member(self._news.state) else None
+
+    @property
+    def _is_over(self) -> bool:
+        problem = self._news.problem
+        return bool(problem) and MemberProblem(problem).is_final
+
+    @property
+    def _is_leaving(self) -> bool:
+        return any(isinstance(asked.question, LeaveCluster) for asked in self._asked.values())
+
+    def _fall_due(self) -> None:
+        """It is time to renew, and to repeat what was not read back: it may be lost."""
+        self._due = True
+        heard = me.seq if (me := self._me) else 0
+        for asked in self._asked.values():
+            asked.seq = asked.seq if asked.seq <= heard else 0
+
+    def _failed(self, failed: Failed) -> Iterable[Effect]:
+        self._barriers.take(failed)
+        if isinstance(failed.effect, FindBounds) and isinstance(failed.error, TopicMissing):
+            return
+        self._barriers.forget()
+        self._busy = True
+        self._attempt += 1
+        yield note("message.failed", "warning", attempt=self._attempt, error=str(failed.error))
+        yield After(RETRY_APPEND, RETRY.delay_s(self._attempt, self._rng))
+
+    # Questions.
+
+    def _take(self, question: AcknowledgeView | ChangeProperties | LeaveCluster, origin: Origin) -> Iterable[Effect]:
+        if len(self._asked) >= ASKED_MAX:
+            yield note("question.dropped", "warning", waiting=len(self._asked))
+            return
+        if isinstance(question, LeaveCluster) and not self._is_leaving:
+            self._barriers.forget()
+            yield Send(VIEW_KEEPER, question)
+        self._asked[origin] = Asked(question)
+
+    def _answer(self) -> Iterable[Effect]:
+        """Answer what was read back, and what can no longer be done."""
+        state = self._news.state
+        ended = self._is_over or (self._me is None and (self._joined or self._left))
+        never = self._is_leaving and self._sent is None and self._seq >= 0
+        for origin, asked in list(self._asked.items()):
+            answer = asked.answer(self._settings, state) if self._me else None
+            if ended or never:
+                answer = asked.farewell(state.view.epoch if self._joined else -1, self._news.detail)
+            if answer is not None:
+                del self._asked[origin]
+                yield Reply(origin, answer)
+
+    # Messages.
+
+    def _say(self, now: Moment) -> Iterable[Effect]:
+        """Append the next message, one at a time: they are on the log in the order of their ``seq``."""
+        if self._busy or self._seq < 0 or self._is_over or (self._joined and self._me is None):
+            return
+        if self._needs_barriers and self._barriers.found is None:
+            yield from self._barriers.read()
+            return
+        event = self._next(now)
+        if event is None:
+            return
+        if isinstance(event, RenewMessage | JoinMessage | AdminMessage):
+            self._due = False
+            yield After(RENEW, self._settings.renew_ms / 1000 * self._rng.uniform(1 - EARLY, 1))
+        self._busy, self._saying = True, event
+        self._sent = MessageSent(seq=event.seq, at_ms=_ms(now), joined=self._joined)
+        yield Send(VIEW_KEEPER, self._sent)
+        yield Append(self._settings.topic, (self._record(event, now),))
+
+    def _next(self, now: Moment) -> MemberEvent | None:
+        its, state, me = self._settings, self._news.state, self._me
+        alive = self._due and _ms(now) - self._pulse_ms < its.pulse_ms
+        if self._is_leaving:
+            return self._leave()
+        if me is None:
+            return self._entrance() if alive else None
+        if (draft := self._draft) is not None:
+            self._draft = None
+            return self._numbered(draft)
+        if me.seq >= self._seq:  # all that was said is read back
+            for asked in self._asked.values():
+                if (event := asked.message(its, state)) is not None:
+                    asked.seq = self._seq + 1
+                    return self._numbered(event)
+        if not alive:
+            return None
+        pulse = self._pulse
+        renewal = RenewMessage(
+            **its.by(), read_to=self._news.read_to, health=pulse.health, load_permille=pulse.load_permille
+        )
+        return self._numbered(renewal)
+
+    def _numbered(self, event: MemberEvent) -> MemberEvent:
+        self._seq += 1
+        return replaced(event, seq=self._seq)
+
+    @property
+    def _needs_barriers(self) -> bool:
+        return self._is_leaving or (self._me is None and bool(self._replaces))
+
+    @property
+    def _replaces(self) -> str:
+        """The former incarnation of this instance, if the cluster still lists it and the host knows it."""
+        live = self._news.state.member(self._settings.instance)
+        return self._settings.previous if live and live.incarnation == self._settings.previous else ""
+
+    def _leave(self) -> MemberEvent | None:
+        asked = next(asked for asked in self._asked.values() if isinstance(asked.question, LeaveCluster))
+        assert isinstance(asked.question, LeaveCluster)
+        if asked.seq:
+            return None
+        asked.seq = self._seq + 1
+        leave = LeaveMessage(**self._settings.by(), reason=asked.question.reason, barriers=self._barriers.found or ())
+        return self._numbered(leave)
+
+    def _entrance(self) -> MemberEvent:
+        """Found the cluster or join it. A refused join is repeated: as a record it also shows that time passes, until
+        the lease of a former incarnation has run out.
+        """
+        its, state = self._settings, self._news.state
+        if state.settings is None:
+            return self._numbered(AdminMessage(**its.by(), base=state.changed, configure=its.founding))
+        join = JoinMessage(
+            **its.by(), previous=self._replaces, read_to=self._news.read_to, protocol=PROTOCOL, priority=its.priority,
+            tags=its.tags, properties=its.properties, barriers=(self._barriers.found or ()) if self._replaces else (),
+        )  # fmt: skip
+        return self._numbered(join)
+
+    def _record(self, event: MemberEvent, now: Moment) -> NewRecord:
+        return new_record(
+            event,
+            record_id=f"{event.instance}/{event.incarnation}/{event.seq}",
+            time_ns=now.wall_ns,
+            producer=event.instance,
+        )
+
+
+def _ms(now: Moment) -> int:
+    return int(now.mono_s * 1000)

@@ -1,0 +1,113 @@
+"""Whether a member may act as one: by what it has read back, and by its own monotonic clock."""
+
+from callboard.actors.topology.joining import in_force
+from callboard.actors.topology.member.settings import MemberSettings
+from callboard.actors.topology.verdict import Reason, Verdict
+from callboard.messages.topology.cluster_state import ClusterState
+from callboard.messages.topology.control_messages import JoinMessage
+from callboard.messages.topology.member_event import MemberEvent
+from callboard.messages.topology.member_mail import MemberProblem, MessageSent
+
+
+class Standing:
+    """Counts the lease only from messages that were read back, each from when it was sent: the others count it from
+    when the message was appended, which is later.
+    """
+
+    def __init__(self, settings: MemberSettings) -> None:
+        self._settings = settings
+        self._sent: dict[int, int] = {}  # of messages not yet read back: seq -> when, in ms
+        self._until_ms = 0
+        self._rival = ("", 0)  # the incarnation that has the instance id, and its seq at our last join
+        self._disagreeing: set[str] = set()
+        self.is_member = False
+        """Whether this incarnation ever was a member."""
+        self.is_leaving = False
+        self.problem = ""
+        """A ``MemberProblem``, or empty."""
+        self.detail = ""
+        self.lag_ms = 0
+        """How long it took until the last message was read back."""
+
+    @property
+    def until_ms(self) -> int:
+        """Until when the member may count on its lease; 0 if it may not."""
+        return 0 if self.is_final or self.is_leaving else self._until_ms
+
+    @property
+    def is_final(self) -> bool:
+        """Whether this incarnation can never be a member again."""
+        return bool(self.problem) and MemberProblem(self.problem).is_final
+
+    def report(self, problem: MemberProblem, detail: str) -> None:
+        """Note a problem. The first final one stays."""
+        if not self.is_final:
+            self.problem, self.detail = problem.value, detail
+
+    def resolve(self, problem: MemberProblem) -> None:
+        """The problem has passed."""
+        if self.problem == problem:
+            self.problem = self.detail = ""
+
+    def sent(self, said: MessageSent) -> None:
+        """A message is about to be appended."""
+        self._sent[said.seq] = said.at_ms
+        self.is_member = self.is_member or said.joined
+
+    def see(self, event: MemberEvent, verdict: Verdict, state: ClusterState) -> None:
+        """A record was refused. ``state`` is after it."""
+        if verdict.reason is Reason.DIVERGED:
+            # The fold cannot tell which side is wrong, so a member that half of the others disagree with stops.
+            self._disagreeing.add(event.instance)
+            if 2 * len(self._disagreeing) >= len(state.members):
+                self.report(MemberProblem.DIVERGED, verdict.detail)
+        if isinstance(event, JoinMessage) and (event.instance, event.incarnation) == self._settings.life:
+            self._refused(verdict, state)
+
+    def _refused(self, verdict: Verdict, state: ClusterState) -> None:
+        live = state.member(self._settings.instance)
+        if verdict.reason is Reason.DUPLICATE_ID and live is not None:
+            incarnation, seq = self._rival
+            if live.incarnation == incarnation and live.seq > seq:  # it has spoken since, so it is alive
+                self.report(MemberProblem.DUPLICATE_ID, verdict.detail)
+            self._rival = live.incarnation, live.seq
+        elif (problem := _FINAL.get(verdict.reason)) is not None:
+            self.report(problem, verdict.detail)
+
+    def read(self, state: ClusterState, now_ms: int) -> None:
+        """Judge by the state after the last record read."""
+        its = self._settings
+        live = state.member(its.instance)
+        if state.stopped >= 0:
+            self.report(MemberProblem.TOO_NEW, f"the record at offset {state.stopped} needs a newer version; upgrade")
+        elif live is not None and live.incarnation == its.incarnation:
+            self.is_member = True
+            self.resolve(MemberProblem.FULL)
+            if (sent_ms := self._sent.get(live.seq)) is not None:
+                self.lag_ms = now_ms - sent_ms
+                counted_ms = int(in_force(state).lease_ms * (1 - its.margin))
+                self._until_ms = max(self._until_ms, sent_ms + counted_ms)
+                self._sent = {seq: at_ms for seq, at_ms in self._sent.items() if seq > live.seq}
+        elif self.is_member or any((each.instance, each.incarnation) == its.life for each in state.gone):
+            self._is_gone(live.incarnation if live else "")
+
+    def _is_gone(self, successor: str) -> None:
+        its = f"incarnation {self._settings.incarnation} of {self._settings.instance}"
+        if self.is_leaving:
+            self.report(MemberProblem.LEFT, f"{its} has left")
+        elif successor:
+            self.report(MemberProblem.TAKEN_OVER, f"{its} was replaced by {successor}")
+        else:
+            self.report(MemberProblem.EVICTED, f"{its} was evicted; join with a new incarnation")
+
+    def agree_anew(self) -> None:
+        """The view has changed, and with it what its members have to agree on."""
+        self._disagreeing.clear()
+
+
+_FINAL = {
+    Reason.FULL: MemberProblem.FULL,
+    Reason.GONE: MemberProblem.EVICTED,
+    Reason.INCOMPATIBLE: MemberProblem.INCOMPATIBLE,
+}
+"""Why a join is refused, as a problem. Any other refusal passes: the join is sent again."""

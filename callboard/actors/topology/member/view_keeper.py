@@ -1,0 +1,246 @@
+"""Follows the control topic: computes the cluster's state and this member's standing, and tells those who need them."""
+
+from collections.abc import Iterable
+from random import Random
+
+from callboard.actors.core.backoff import RETRY
+from callboard.actors.core.decision import (
+    After,
+    Done,
+    Effect,
+    Failed,
+    Input,
+    Moment,
+    Origin,
+    PeerUp,
+    Reply,
+    Send,
+    Started,
+    Stopped,
+    Stopping,
+    Tick,
+    note,
+)
+from callboard.actors.core.effects import EnsureTopic, TrimTopic
+from callboard.actors.core.follower import (
+    Delivered,
+    Follower,
+    OutOfRange,
+    Positioned,
+    Replaced,
+    StartPolicy,
+    Unavailable,
+    from_first,
+    last,
+)
+from callboard.actors.core.lease import ORIGIN
+from callboard.actors.topology.cluster_fold import ClusterFold
+from callboard.actors.topology.member.roles import PROPOSER, RENEWER
+from callboard.actors.topology.member.settings import MemberSettings
+from callboard.actors.topology.member.standing import Standing
+from callboard.actors.topology.member.suspects import suspects
+from callboard.actors.topology.reducer import NS_PER_MS
+from callboard.actors.topology.snapshots import begun
+from callboard.messages.record import Record
+from callboard.messages.topology.cluster_state import EMPTY, ClusterState
+from callboard.messages.topology.control_messages import SnapshotMessage
+from callboard.messages.topology.member_mail import (
+    ClusterNews,
+    LeaveCluster,
+    MemberProblem,
+    MessageSent,
+    Pulse,
+    WatchCluster,
+)
+from callboard.messages.topology.reading import Unread, read
+from callboard.messages.topology.state_hash import state_hash
+
+ENSURE = "ensure"
+WATCH = "watch "
+
+WATCHERS_MAX = 100
+"""Questions that wait for news; there is one service. Further ones are answered at once."""
+
+SNAPSHOT_PAUSE_S = 1.0
+"""Between two attempts at a snapshot: one fails if another record comes first."""
+
+
+class ViewKeeper:
+    """Folds the control topic, from the newest snapshot on if there is one near the end.
+
+    Receives: WatchCluster of the service, answered when there is news, at the latest after ``wait_ms``. MessageSent of
+        the renewer, from which the standing is counted; LeaveCluster, which ends it.
+    Sends: ClusterNews to the renewer and the proposer; Pulse to the renewer, for every question; to the renewer also
+        the draft of a SnapshotMessage, as the leader.
+    Stores: nothing. Creates the control topic, and as the leader trims it far before its newest snapshot.
+    Timers: one per waiting question; the follower's, and as long between attempts to create the topic, 0.1 to 5 s.
+    Gives up: when the log was replaced, or trimmed without a snapshot, with the problem in ClusterNews.
+    """
+
+    def __init__(self, settings: MemberSettings, rng: Random) -> None:
+        self._settings = settings
+        self._rng = rng
+        self._attempt = 0
+        self._standing = Standing(settings)
+        self._news = ClusterNews(version=0, state=EMPTY)
+        self._watchers: dict[str, tuple[Origin, int]] = {}
+        self._asked = 0
+        self._next_snapshot_s = 0.0
+        self._trimmed = -1
+        self._seek(last(4 * settings.snapshot_every))
+
+    def _seek(self, policy: StartPolicy) -> None:
+        self._follower = Follower(self._settings.topic, policy, self._rng, report=True)
+        self._fold: ClusterFold | None = None
+        self._first = self._start = self._previous = -1  # of the topic, of the reading, the last record read
+
+    def receive(self, message: Input, origin: Origin, now: Moment) -> Iterable[Effect]:
+        """Handle one input."""
+        match message:
+            case Started() | Tick("ensure"):
+                yield EnsureTopic(self._settings.topic)
+            case Done(EnsureTopic()):
+                yield from self._follower.start()
+            case Failed(EnsureTopic(), error):
+                self._attempt += 1
+                self._standing.report(MemberProblem.UNAVAILABLE, str(error))
+                yield note("topic.not_created", "warning", topic=self._settings.topic, error=str(error))
+                yield After(ENSURE, RETRY.delay_s(self._attempt, self._rng))
+            case WatchCluster():
+                yield Send(RENEWER, Pulse(health=message.health, load_permille=message.load_permille))
+                yield from self._watch(message, origin)
+            case Tick(key) if key in self._watchers:
+                yield Reply(self._watchers.pop(key)[0], self._news)
+            case MessageSent():
+                self._standing.sent(message)
+            case LeaveCluster():
+                self._standing.is_leaving = True
+            case PeerUp(role) if role in (RENEWER, PROPOSER):
+                yield Send(role, self._news)
+            case Stopping():
+                yield Stopped()
+            case _:
+                yield from self._follow(message, now)
+        yield from self._tell(now)
+
+    # Questions.
+
+    def _watch(self, asked: WatchCluster, origin: Origin) -> Iterable[Effect]:
+        if self._news.version > asked.after or asked.wait_ms <= 0 or len(self._watchers) >= WATCHERS_MAX:
+            yield Reply(origin, self._news)
+            return
+        self._asked += 1
+        key = f"{WATCH}{self._asked}"
+        self._watchers[key] = origin, asked.after
+        yield After(key, asked.wait_ms / 1000)
+
+    def _tell(self, now: Moment) -> Iterable[Effect]:
+        """Tell all if there is news."""
+        news = self._current(now)
+        if self._essence(news) == self._essence(self._news):
+            return
+        self._news = news
+        yield Send(RENEWER, news)
+        yield Send(PROPOSER, news)
+        for key, (origin, _) in self._watchers.items():
+            yield After(key, -1)
+            yield Reply(origin, news)
+        self._watchers.clear()
+
+    def _current(self, now: Moment) -> ClusterNews:
+        its, fold = self._standing, self._fold if self._follower.caught_up else None
+        state = fold.state if fold else EMPTY
+        return ClusterNews(
+            version=max(self._news.version + 1, _ms(now)),  # grows across restarts of this actor
+            log_id=self._follower.log_id if fold else "",
+            state=state,
+            standing_until_ms=its.until_ms,
+            problem=its.problem,
+            detail=its.detail,
+            read_to=state.offset,
+            lag_ms=its.lag_ms,
+        )
+
+    def _essence(self, news: ClusterNews) -> tuple[object, ...]:
+        """What makes a difference: all but the renewals of others."""
+        state, me = news.state, self._settings.instance
+        members = tuple(
+            (each.life, each.properties_offset, each.draining, each.suspected_by, each.health, each.acked)
+            + ((each.seq,) if each.instance == me else ())
+            for each in state.members
+        )
+        standing = news.standing_until_ms, news.problem, news.detail
+        said = state.view, state.settings, state.frozen, state.stopped
+        return news.log_id, standing, said, members, suspects(state, me)
+
+    # The topic.
+
+    def _follow(self, message: Input, now: Moment) -> Iterable[Effect]:
+        news, effects = self._follower.handle(message)
+        match news:
+            case Positioned(offset, bounds):
+                self._first, self._start, self._previous = bounds.first, offset, offset - 1
+                if offset == bounds.first <= ORIGIN:
+                    self._fold = ClusterFold()
+            case Delivered(records=records):
+                self._standing.resolve(MemberProblem.UNAVAILABLE)
+                for record in records:
+                    self._see(record)
+            case Unavailable(reason):
+                self._standing.report(MemberProblem.UNAVAILABLE, reason)
+            case OutOfRange(expected, bounds) if expected < bounds.first:  # the newest snapshot may suffice
+                self._seek(from_first())
+                effects = self._follower.start()
+            case OutOfRange(expected, bounds):
+                self._replaced(f"it ends at offset {bounds.end}, and {expected} was read")
+            case Replaced(log_id, bounds):
+                self._replaced(f"it is {bounds.log_id}, and was {log_id}")
+        if self._follower.caught_up and self._fold is None and news is not None:
+            effects = self._no_snapshot()
+        elif self._fold is not None and self._follower.caught_up:
+            self._standing.read(self._fold.state, _ms(now))
+            yield from self._care(self._fold.state, now)
+        yield from effects
+
+    def _replaced(self, detail: str) -> None:
+        topic = self._settings.topic
+        self._standing.report(MemberProblem.LOG_REPLACED, f"the topic {topic} was replaced: {detail}; join it anew")
+
+    def _see(self, record: Record) -> None:
+        previous, self._previous = self._previous, record.offset
+        if self._fold is None:
+            self._fold = begun(record, previous)
+            return
+        event, epoch = read(record), self._fold.state.view.epoch
+        verdict = self._fold.step(record.offset, record.time_ns // NS_PER_MS, event)
+        if verdict.epoch != epoch:
+            self._standing.agree_anew()
+        if not verdict.accepted and not isinstance(event, Unread):
+            self._standing.see(event, verdict, self._fold.state)
+
+    def _no_snapshot(self) -> tuple[Effect, ...]:
+        """Read everything, or give up if something is missing."""
+        if self._start > self._first:
+            self._seek(from_first())
+            return self._follower.start()
+        topic, advice = self._settings.topic, "let a member that still runs take a snapshot, or create the topic anew"
+        gap = f"{topic} begins at offset {self._first}, and no snapshot tells what was before; {advice}"
+        self._standing.report(MemberProblem.GAP, gap)
+        return ()
+
+    def _care(self, state: ClusterState, now: Moment) -> Iterable[Effect]:
+        """As the leader, take snapshots and remove what is long before them."""
+        its = self._settings
+        if self._standing.until_ms <= _ms(now) or not its.leads(state):
+            return
+        if state.offset - state.snapshot >= its.snapshot_every and now.mono_s >= self._next_snapshot_s:
+            self._next_snapshot_s = now.mono_s + SNAPSHOT_PAUSE_S
+            yield Send(RENEWER, SnapshotMessage(**its.by(), state=state, state_hash=state_hash(state)))
+        below = state.snapshot - its.keep_records
+        if below >= max(self._first, self._trimmed) + its.snapshot_every:
+            self._trimmed = below
+            yield TrimTopic(its.topic, below)
+
+
+def _ms(now: Moment) -> int:
+    return int(now.mono_s * 1000)
